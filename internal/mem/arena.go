@@ -1,0 +1,75 @@
+package mem
+
+// smallBytes is the size under which an arena packs several allocations into one buffer of the pool.
+const smallBytes = 32 << 10
+
+// An Arena is a set of buffers with one owner, given back together. It is not safe for concurrent use.
+type Arena struct {
+	pool  *Pool
+	bufs  [][]byte
+	small []byte // rest of the buffer that small allocations come from
+	bytes int64
+}
+
+// NewArena returns an empty arena that takes its buffers from the pool.
+func (p *Pool) NewArena() *Arena { return &Arena{pool: p} }
+
+// Alloc returns n bytes, 64-byte aligned, with at least 64 readable and writable bytes of capacity behind them. The bytes are not zeroed.
+func (a *Arena) Alloc(n int) []byte {
+	need := (n + 64 + 63) &^ 63
+	if need > smallBytes {
+		b := a.pool.Get(need)
+		a.keep(b)
+		return b[:n]
+	}
+	if len(a.small) < need {
+		a.small = a.pool.Get(4 * smallBytes)
+		a.keep(a.small)
+	}
+	b := a.small[:n:need]
+	a.small = a.small[need:]
+	return b
+}
+
+// Grow returns a buffer of n bytes that begins with the bytes of b, which was the arena's; b must not be used afterwards.
+func (a *Arena) Grow(b []byte, n int) []byte {
+	if n+64 <= cap(b) {
+		return b[:n]
+	}
+	c := a.Alloc(max(n, 2*len(b)))[:n]
+	copy(c, b)
+	a.giveBack(b)
+	return c
+}
+
+// Bytes is the memory that the arena holds.
+func (a *Arena) Bytes() int64 { return a.bytes }
+
+// Free gives all buffers back. The arena is empty afterwards and can be used again.
+func (a *Arena) Free() {
+	for _, b := range a.bufs {
+		a.pool.Put(b)
+	}
+	a.bufs, a.small, a.bytes = a.bufs[:0], nil, 0
+}
+
+func (a *Arena) keep(b []byte) {
+	a.bufs = append(a.bufs, b)
+	a.bytes += int64(cap(b))
+}
+
+// giveBack returns the buffer that b begins, when b has a buffer of its own.
+func (a *Arena) giveBack(b []byte) {
+	if cap(b) == 0 {
+		return
+	}
+	p := &b[:1][0]
+	for i := len(a.bufs) - 1; i >= 0; i-- {
+		if c := a.bufs[i]; &c[:1][0] == p && cap(c) > 4*smallBytes {
+			a.bytes -= int64(cap(c))
+			a.pool.Put(c)
+			a.bufs = append(a.bufs[:i], a.bufs[i+1:]...)
+			return
+		}
+	}
+}

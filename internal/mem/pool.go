@@ -1,0 +1,124 @@
+package mem
+
+import (
+	"math/bits"
+	"sync"
+)
+
+const (
+	minClass  = 32 << 10 // smallest buffer
+	hugePage  = 2 << 20
+	slabBytes = 2 * hugePage // what buffers smaller than a huge page are cut from
+	idleFloor = 32 << 20     // idle bytes that are always kept
+	idleShare = 8            // beyond the floor, idle bytes are kept up to 1/idleShare of those in use
+)
+
+// A Pool keeps buffers for reuse, in classes of four sizes to a doubling. It is safe for concurrent use. The zero value works.
+type Pool struct {
+	mu     sync.Mutex
+	free   map[int][][]byte // by class size
+	mapped map[*byte][]byte // whole mapping of each buffer of hugePage or more, to unmap it
+	inUse  int64
+	idle   int64 // of buffers that can be unmapped
+	slabs  int64 // bytes of slabs, which stay mapped
+	peak   int64
+}
+
+// Stats is what a pool holds, in bytes.
+type Stats struct {
+	InUse, Idle, Peak int64
+}
+
+// Stats returns what the pool holds now. Peak is the most that was in use.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{InUse: p.inUse, Idle: p.idle, Peak: p.peak}
+}
+
+// Get returns a buffer of at least n bytes, page-aligned, of any content. Its capacity is the size of its class.
+func (p *Pool) Get(n int) []byte {
+	c := classOf(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free == nil {
+		p.free, p.mapped = map[int][][]byte{}, map[*byte][]byte{}
+	}
+	b := p.takeLocked(c)
+	p.inUse += int64(cap(b))
+	p.peak = max(p.peak, p.inUse)
+	return b[:n]
+}
+
+// Put gives a buffer of Get back. It must have kept its capacity.
+func (p *Pool) Put(b []byte) {
+	b = b[:cap(b)]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inUse -= int64(len(b))
+	p.free[len(b)] = append(p.free[len(b)], b)
+	if len(b) >= hugePage {
+		p.idle += int64(len(b))
+		p.trimLocked(max(idleFloor, p.inUse/idleShare))
+	}
+}
+
+// Trim unmaps idle buffers until at most keep bytes of them are left.
+func (p *Pool) Trim(keep int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trimLocked(keep)
+}
+
+// takeLocked finds an idle buffer of class c or of the next two, or makes one of class c.
+func (p *Pool) takeLocked(c int) []byte {
+	for try, k := 0, c; try < 3; try, k = try+1, classOf(k+1) {
+		if l := p.free[k]; len(l) > 0 {
+			b := l[len(l)-1]
+			p.free[k] = l[:len(l)-1]
+			if k >= hugePage {
+				p.idle -= int64(k)
+			}
+			return b
+		}
+	}
+	if c >= hugePage {
+		whole, b := mapHuge(c)
+		p.mapped[&b[0]] = whole
+		return b
+	}
+	_, slab := mapHuge(slabBytes)
+	p.slabs += slabBytes
+	for len(slab) >= 2*c {
+		p.free[c] = append(p.free[c], slab[:c:c])
+		slab = slab[c:]
+	}
+	return slab[:c:c]
+}
+
+// trimLocked unmaps the largest idle buffers first.
+func (p *Pool) trimLocked(keep int64) {
+	for p.idle > keep {
+		largest := 0
+		for c, l := range p.free {
+			if len(l) > 0 && c >= hugePage {
+				largest = max(largest, c)
+			}
+		}
+		l := p.free[largest]
+		b := l[len(l)-1]
+		p.free[largest] = l[:len(l)-1]
+		p.idle -= int64(largest)
+		unmap(p.mapped[&b[0]])
+		delete(p.mapped, &b[0])
+	}
+}
+
+// classOf rounds n up to a multiple of a quarter of the power of two below it.
+func classOf(n int) int {
+	if n <= minClass {
+		return minClass
+	}
+	step := 1 << (bits.Len(uint(n-1)) - 3)
+	return (n + step - 1) &^ (step - 1)
+}

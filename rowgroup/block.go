@@ -1,0 +1,107 @@
+package rowgroup
+
+import (
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// A Block is a unit's decoded columns: immutable, reference-counted, in pooled memory. It is born with one reference.
+type Block struct {
+	rows  int
+	cols  []*vector
+	parts []part
+	refs  atomic.Int32
+}
+
+// A part is the memory of some of a block's rows. Part 0 holds every column that is not spread over parts.
+type part struct {
+	arena *mem.Arena
+	freed bool
+}
+
+// Rows is the number of rows.
+func (b *Block) Rows() int { return b.rows }
+
+// Bytes is the memory that the block holds now.
+func (b *Block) Bytes() int64 {
+	var n int64
+	for i := range b.parts {
+		if !b.parts[i].freed {
+			n += b.parts[i].arena.Bytes()
+		}
+	}
+	return n
+}
+
+// Retain adds a reference.
+func (b *Block) Retain() {
+	if b.refs.Add(1) <= 1 {
+		panic("rowgroup: block retained after its last release")
+	}
+}
+
+// Release drops a reference; the last one gives the memory back.
+func (b *Block) Release() {
+	n := b.refs.Add(-1)
+	if n > 0 {
+		return
+	}
+	if n < 0 {
+		panic("rowgroup: block released twice")
+	}
+	for i := range b.parts {
+		b.ReleasePart(i)
+	}
+	b.cols = nil
+}
+
+// ReleasePart frees the wide columns of the rows that Layout.Part placed in part p (p >= 1), before the block is released. Picking one
+// of those rows afterwards is a bug of the caller. Callers that share a block do not use it.
+func (b *Block) ReleasePart(p int) {
+	if p < len(b.parts) && !b.parts[p].freed {
+		b.parts[p].freed = true
+		b.parts[p].arena.Free()
+	}
+}
+
+// A Layout says how a block is to lie in memory. The zero value is one part.
+type Layout struct {
+	// Part gives each row of the unit the part, 1..Parts, that holds its wide values, so that rows that leave the shuffle buffer together
+	// can be freed together. Columns narrower than Wide bytes a row stay in part 0. nil: one part for all.
+	Part  []uint8
+	Parts int
+	Wide  int // bytes a row from which a column is spread over parts; 0 means 512
+}
+
+// A vector is one node of a block: n values in one of a few physical forms.
+type vector struct {
+	field *Field
+	n     int
+	nulls int
+	valid []uint64 // bit i of word i/64 is 1 when value i is present; nil when nulls is 0
+
+	// skip is set on top-level vectors only: leading values that lie before the unit's first row, decoded because their page was.
+	skip int
+
+	// Fixed: data holds n*width bytes; or codes index dict.
+	data []byte
+
+	// codes are positions in dict, one per value, codeWidth (1, 2 or 4) bytes each, zero under a null; nil when values are stored plain.
+	codes     []byte
+	codeWidth int
+	dict      *vector // Fixed or Binary without nulls
+
+	// views, of a Binary vector and of a List that is flat (its items are Fixed and none is null): where value i begins and how many
+	// bytes it has, begin<<32|bytes. Bytes are found by base: base[0] when chunkShift is 0, else base[begin>>chunkShift] at the low bits.
+	views      []uint64
+	base       [][]byte
+	chunkShift uint
+
+	// List and Map that are not flat: items of value i are child values offsets[i]..offsets[i+1]; or stride items each when offsets is
+	// nil. A flat List of one length has data and stride and neither views nor offsets: value i is data[i*stride*itemWidth:].
+	offsets []uint32
+	stride  int
+
+	children []*vector
+}

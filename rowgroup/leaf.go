@@ -1,0 +1,55 @@
+package rowgroup
+
+import "github.com/parquet-go/parquet-go/format"
+
+// Physical is parquet's physical type of a leaf.
+type Physical = format.Type
+
+// A node ties a Field to the columns of one shard's file: where its levels count and which leaves hold its values. Each distinct file
+// schema has one tree of nodes per projected column; files with equal schemas share it.
+type node struct {
+	field *Field
+
+	// Levels as the format counts them, from the root. def is the definition level at which this node is present (not null); a Fixed,
+	// Binary or Struct node that is required has the def of its parent. For List and Map, def is the level at which the list itself is
+	// present (maybe empty), repDef the level at which it has an element, and rep the repetition level of its elements. A bare repeated
+	// leaf or group is a List whose def is that of its parent.
+	def, repDef, rep int
+	nullable         bool // the node itself is OPTIONAL in the file
+
+	leaf     *leaf // Fixed, Binary, Null: the column of values; nil otherwise
+	children []*node
+
+	// missing: the file has no such column; every value is null.
+	missing bool
+	// partition: the constant value of the column in this shard, set on nodes whose field is a partition.
+	partition *partitionValue
+}
+
+// partitionValue is the value of a partition column, encoded as one value of its field.
+type partitionValue struct {
+	null bool
+	data []byte
+}
+
+// A leaf is one primitive column of a file as its footer describes it.
+type leaf struct {
+	index          int    // position among the file's leaves
+	path           string // dotted path in the file, for messages
+	typ            Physical
+	typeLength     int // FIXED_LEN_BYTE_ARRAY
+	maxDef, maxRep int
+	convert        convert // how stored values become Field values
+}
+
+// convert is what turns a stored value into the Field's value.
+type convert uint8
+
+const (
+	convertNone       convert = iota // stored as the Field wants it
+	convertNarrow                    // INT32 to 1 or 2 bytes
+	convertWidenInt                  // INT32 to 8 bytes, signed
+	convertWidenUint                 // INT32 to 8 bytes, unsigned
+	convertWidenFloat                // FLOAT to DOUBLE
+	convertDecimal                   // INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY decimal to the Field's width
+)

@@ -1,0 +1,52 @@
+package rowgroup
+
+import "github.com/parquet-go/parquet-go/format"
+
+// Rows is a run of rows of one row group: the unit that is fetched and decoded together.
+type Rows struct {
+	Shard    int   // position in the manifest
+	RowGroup int   // position in the shard
+	Lo, Hi   int64 // rows of the row group, Hi exclusive
+}
+
+// Raw is the encoded bytes of one unit, as fetched. It is decoded once and then released.
+type Raw struct {
+	Rows    Rows
+	uri     string // for messages
+	columns []*node
+	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns
+	release []func()   // views and buffers to give back
+	bytes   int64
+	mapped  bool // some bytes are a mapping of a file: touch them only inside shard.Guard
+}
+
+// Bytes is the number of bytes held until Release.
+func (r *Raw) Bytes() int64 { return r.bytes }
+
+// Release gives the bytes back. The Raw must not be used afterwards.
+func (r *Raw) Release() {
+	for _, f := range r.release {
+		f()
+	}
+	r.release, r.chunks, r.bytes = nil, nil, 0
+}
+
+// A rawChunk is the pages of one leaf that a unit needs.
+type rawChunk struct {
+	leaf  *leaf
+	codec format.CompressionCodec
+
+	// dict is the dictionary page with its header when it was fetched apart from the data pages, else nil: it then comes first in pages.
+	dict    []byte
+	dictOff int64 // byte of the shard where dict begins, for messages
+
+	pages    []byte // whole pages, header and body, one after the other
+	pagesOff int64  // byte of the shard where pages begins, for messages
+
+	// firstRow is the row of the row group at which the first data page in pages begins. lastRow is the row after the last page.
+	firstRow, lastRow int64
+
+	// What the footer says of the whole chunk; a page that asks for more is corrupt.
+	numValues         int64
+	uncompressedBytes int64
+}
