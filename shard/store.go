@@ -1,26 +1,33 @@
 package shard
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // A Store lists and opens the shards of one place: a local disk, a bucket, a name service.
 // Its methods are safe for concurrent use.
 type Store interface {
-	// List returns the shards that the pattern names, sorted by URI. It never returns part of a list without an error.
+	// List returns the shards that one address names, sorted by URI: a file, all files below a directory, or what a pattern matches.
+	// It never returns part of a list without an error, and an address that names nothing is ErrNotExist.
 	List(ctx context.Context, pattern string) ([]Shard, error)
 	// Open opens one shard at the version that s carries. A shard that is no longer that version is ErrChanged.
 	Open(ctx context.Context, s Shard) (Object, error)
 }
 
-// An Object reads one shard at one version. ReadAt is safe for concurrent use.
+// An Object reads one shard at one version. ReadAt is safe for concurrent use; Close may be called twice.
 type Object interface {
-	// ReadAt fills all of p from byte off on, or returns an error; there are no partial reads.
+	// ReadAt fills all of p from byte off on, or returns an error; there are no partial reads. A range that ends past the shard's size
+	// is an error that wraps io.ErrUnexpectedEOF, a shard that changed under the reader is ErrChanged.
 	ReadAt(ctx context.Context, p []byte, off int64) error
 	Close() error
 }
 
 // A Viewer is an Object that can lend its bytes without a copy. The bytes may be a mapping of a file: they are read-only, live until
-// release is called, and touching them can fault when the file shrinks, so they are read only inside Guard.
+// release is called (also after Close), and touching them can fault when the file shrinks, so they are read only inside Guard or Use.
 type Viewer interface {
+	// View lends n bytes from off on. Release may be called twice. An object that wraps another and finds that it lends nothing
+	// returns errors.ErrUnsupported.
 	View(off, n int64) (b []byte, release func(), err error)
 }
 
@@ -31,5 +38,21 @@ func View(o Object, off, n int64) (b []byte, release func(), ok bool, err error)
 		return nil, nil, false, nil
 	}
 	b, release, err = v.View(off, n)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, nil, false, nil
+	}
 	return b, release, true, err
+}
+
+// A Checker is an Object that can tell whether its shard is still the version that was opened.
+type Checker interface {
+	Check() error
+}
+
+// Check returns ErrChanged when o's shard is no longer the version that was opened, and nil when it is or when o cannot know.
+func Check(o Object) error {
+	if c, ok := o.(Checker); ok {
+		return c.Check()
+	}
+	return nil
 }

@@ -1,0 +1,155 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Store lists and opens local files. The zero value is ready for use.
+type Store struct{}
+
+var _ shard.Store = Store{}
+
+// List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A relative path starts in the working
+// directory, and ~ is a name like any other: the shell expands it.
+//
+// The path of a file:// address is taken as it stands when that finds something, else percent-decoded as RFC 8089 has it: programs print
+// both forms.
+func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	if pattern == "" {
+		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: it is empty", shard.ErrBadURI)}
+	}
+	prefix, path, err := split(pattern)
+	if err != nil {
+		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
+	}
+	all, err := shard.Walk(ctx, tree{prefix: prefix}, path)
+	if decoded, ok := decode(prefix, path); ok && errors.Is(err, shard.ErrNotExist) {
+		return shard.Walk(ctx, tree{prefix: prefix, encoded: true}, decoded)
+	}
+	return all, err
+}
+
+// Open opens one file at the size and version that s carries.
+func (Store) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
+	o, err := open(ctx, s)
+	if err != nil {
+		return nil, &shard.Error{Op: "open", URI: s.URI, Err: err, Hint: hint(err)}
+	}
+	return o, nil
+}
+
+func open(ctx context.Context, s shard.Shard) (*object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	prefix, path, err := split(s.URI)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path) // before it is opened: opening a pipe waits for its writer
+	if decoded, ok := decode(prefix, path); ok && errors.Is(err, fs.ErrNotExist) {
+		path = decoded
+		info, err = os.Stat(path)
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is not a file", shard.ErrBadURI)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, classify(err)
+	}
+	o := &object{file: f, shard: s}
+	if err := o.check(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// split cuts an address into what stands before the path, which messages keep, and the path.
+func split(address string) (prefix, path string, err error) {
+	scheme, path := shard.SplitScheme(address)
+	switch {
+	case scheme == "":
+		return "", address, nil
+	case scheme != "file":
+		return "", "", fmt.Errorf("%w: %s:// is no local file", shard.ErrBadURI, scheme)
+	case strings.HasPrefix(path, "localhost/"):
+		path = path[len("localhost"):]
+	case !strings.HasPrefix(path, "/"):
+		return "", "", fmt.Errorf("%w: a file address has three slashes and an absolute path, as in file:///data", shard.ErrBadURI)
+	}
+	return address[:len(address)-len(path)], path, nil
+}
+
+// decode returns the percent-decoded path of a file:// address, and whether it differs.
+func decode(prefix, path string) (string, bool) {
+	if prefix == "" {
+		return "", false
+	}
+	decoded, err := url.PathUnescape(path)
+	return decoded, err == nil && decoded != path
+}
+
+// version is a file's modification time in nanoseconds.
+func version(info fs.FileInfo) string {
+	return strconv.FormatInt(info.ModTime().UnixNano(), 10)
+}
+
+// changed compares an open file with its shard, and says how they differ.
+func changed(s shard.Shard, info fs.FileInfo) error {
+	switch now := version(info); {
+	case info.Size() != s.Size:
+		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, s.Size, info.Size())
+	case now != s.Version:
+		return fmt.Errorf("%w: was modified at %s, now at %s", shard.ErrChanged, instant(s.Version), instant(now))
+	}
+	return nil
+}
+
+// instant prints a version as a time.
+func instant(version string) string {
+	ns, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return version
+	}
+	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
+}
+
+// classify puts an operating system's error into the words of package shard. The path is left to the shard.Error around it.
+func classify(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+		return shard.ErrNotExist
+	case errors.Is(err, fs.ErrPermission):
+		return shard.ErrDenied
+	case errors.Is(err, syscall.ESTALE): // another machine replaced the file on a network disk
+		return fmt.Errorf("%w: %w", shard.ErrChanged, err)
+	}
+	return err
+}
+
+func hint(err error) string {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return "raise the limit of open files with ulimit -n"
+	}
+	return ""
+}

@@ -1,0 +1,102 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// tree is the local disk as shard.Walk sees it.
+type tree struct {
+	prefix  string // what stands before a path in its address
+	encoded bool   // paths are percent-encoded in addresses
+}
+
+var _ shard.Tree = tree{}
+
+// URI returns the address of a path, such that Open finds it again. When the user's spelling was decoded to find it, the percent signs
+// of names must be encoded; other characters stay readable, for decoding leaves them alone.
+func (t tree) URI(path string) string {
+	if t.encoded {
+		path = strings.ReplaceAll(path, "%", "%25")
+	}
+	return t.prefix + path
+}
+
+func (t tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return shard.Entry{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return shard.Entry{}, classify(err)
+	}
+	return entry(info), nil
+}
+
+func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, classify(err)
+	}
+	defer dir.Close()
+	var all []shard.Entry
+	for {
+		names, err := dir.ReadDir(1024)
+		for _, d := range names {
+			if !keep(d.Name()) {
+				continue
+			}
+			e, err := t.look(path, d)
+			if errors.Is(err, shard.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, e)
+		}
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, classify(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// look describes one name of a directory, behind links. A link that leads nowhere is an error: its writer meant it to be data.
+func (t tree) look(dir string, d fs.DirEntry) (shard.Entry, error) {
+	path := strings.TrimRight(dir, "/") + "/" + d.Name()
+	info, err := os.Stat(path)
+	if err != nil {
+		err = classify(err)
+		if errors.Is(err, shard.ErrNotExist) && d.Type()&fs.ModeSymlink != 0 {
+			err = errors.New("the link's target does not exist")
+		}
+		return shard.Entry{}, &shard.Error{Op: "list", URI: t.URI(path), Err: err}
+	}
+	e := entry(info)
+	e.Name = d.Name()
+	return e, nil
+}
+
+func entry(info fs.FileInfo) shard.Entry {
+	e := shard.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
+	switch {
+	case info.IsDir():
+		e.Kind = shard.KindDir
+		e.Identity = identity(info)
+	case !info.Mode().IsRegular():
+		e.Kind = shard.KindOther
+	}
+	return e
+}
