@@ -75,6 +75,10 @@ type Layout struct {
 }
 
 // A vector is one node of a block: n values in one of a few physical forms.
+//
+// What the gather relies on: under a null, plain Fixed bytes are zero, a view has length 0 and a list has no items. A vector whose values
+// are all null may have no storage at all (and then no valid either); its children are all-null vectors. A list of Fixed items that may be
+// null has offsets (or a stride) and its items plain in children[0].
 type vector struct {
 	field *Field
 	n     int

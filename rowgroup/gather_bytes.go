@@ -1,0 +1,176 @@
+package rowgroup
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// prefetchBytes is how much of a value is asked for ahead of its copy; the processor's own prefetcher follows after that.
+const prefetchBytes = 256
+
+// binary gathers byte strings.
+func (g *Gatherer) binary(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+	g.reserve(len(picks))
+	total := uint64(0)
+	for i, p := range picks {
+		ptr, n := vecs[p>>32].value(int(uint32(p)))
+		prefetch(ptr, min(uintptr(n), prefetchBytes))
+		g.ptrs[i], g.lens[i] = ptr, n
+		total += uint64(n)
+	}
+	if err := g.offsets(a, total, 1, alloc); err != nil {
+		return err
+	}
+	var err error
+	if a.Data, err = alloc(int(total)); err != nil {
+		return err
+	}
+	g.copyValues(a.Data)
+	return nil
+}
+
+// fixedItems gathers lists whose items are Fixed: the bytes of a row's items are copied as one value.
+func (g *Gatherer) fixedItems(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+	f := a.Field.Children[0]
+	g.reserve(len(picks))
+	total, itemNulls := uint64(0), false
+	for i, p := range picks {
+		v := vecs[p>>32]
+		ptr, n := v.itemBytes(int(uint32(p)), f.Width)
+		prefetch(ptr, min(uintptr(n), prefetchBytes))
+		g.ptrs[i], g.lens[i] = ptr, n
+		total += uint64(n)
+		itemNulls = itemNulls || v.hasItemNulls()
+	}
+	if size := a.Field.ListSize; size > 0 {
+		total = uint64(len(picks)) * uint64(size*f.Width)
+	} else if err := g.offsets(a, total, uint32(f.Width), alloc); err != nil {
+		return err
+	}
+	items := &Array{Field: f, Len: int(total) / f.Width}
+	var err error
+	if items.Data, err = alloc(int(total)); err != nil {
+		return err
+	}
+	a.Children = []*Array{items}
+	if a.Field.ListSize > 0 {
+		g.copyRows(items.Data, a.Field.ListSize*f.Width)
+	} else {
+		g.copyValues(items.Data)
+	}
+	if itemNulls {
+		return gatherItemNulls(a, items, vecs, picks, alloc)
+	}
+	return nil
+}
+
+// reserve makes room for n pointers and lengths.
+func (g *Gatherer) reserve(n int) {
+	if cap(g.ptrs) < n {
+		g.ptrs, g.lens = make([]unsafe.Pointer, n+n/4), make([]uint32, n+n/4)
+	}
+	g.ptrs, g.lens = g.ptrs[:n], g.lens[:n]
+}
+
+// offsets sets a.Offsets from the lengths in bytes, in units of width bytes.
+func (g *Gatherer) offsets(a *Array, total uint64, width uint32, alloc Alloc) error {
+	if total/uint64(width) > math.MaxInt32 {
+		return fmt.Errorf("column %q: %d bytes of values do not fit one batch; lower the batch size", a.Field.Name, total)
+	}
+	b, err := alloc(4 * (a.Len + 1))
+	if err != nil {
+		return err
+	}
+	a.Offsets = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), a.Len+1)
+	at := uint32(0)
+	a.Offsets[0] = 0
+	if width == 1 {
+		for i, n := range g.lens {
+			at += n
+			a.Offsets[i+1] = int32(at)
+		}
+		return nil
+	}
+	for i, n := range g.lens {
+		at += n / width
+		a.Offsets[i+1] = int32(at)
+	}
+	return nil
+}
+
+// copyValues copies the values one behind the other.
+func (g *Gatherer) copyValues(dst []byte) {
+	for i, n := range g.lens {
+		if n != 0 {
+			copy(dst[:n], unsafe.Slice((*byte)(g.ptrs[i]), n))
+			dst = dst[n:]
+		}
+	}
+}
+
+// copyRows copies values of w bytes each; a shorter one, which only a null is, leaves zeros.
+func (g *Gatherer) copyRows(dst []byte, w int) {
+	for i, n := range g.lens {
+		row := dst[i*w : i*w+w]
+		k := copy(row, unsafe.Slice((*byte)(g.ptrs[i]), n))
+		clear(row[k:])
+	}
+}
+
+// value is where value i of a Binary vector begins, and its length in bytes.
+func (v *vector) value(i int) (unsafe.Pointer, uint32) {
+	if v.codes != nil {
+		return v.dict.value(v.code(i))
+	}
+	if v.views == nil {
+		return unsafe.Pointer(&zeros), 0
+	}
+	return v.view(i)
+}
+
+// view is value i of a vector with views.
+func (v *vector) view(i int) (unsafe.Pointer, uint32) {
+	w := v.views[i]
+	begin, n := uintptr(w>>32), uint32(w)
+	if v.chunkShift == 0 {
+		return unsafe.Add(unsafe.Pointer(unsafe.SliceData(v.base[0])), begin), n
+	}
+	if n == 0 {
+		return unsafe.Pointer(&zeros), 0
+	}
+	chunk := v.base[begin>>v.chunkShift]
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(chunk)), begin&(1<<v.chunkShift-1)), n
+}
+
+// code is the place of value i in the dictionary.
+func (v *vector) code(i int) int {
+	p := unsafe.Pointer(unsafe.SliceData(v.codes))
+	switch v.codeWidth {
+	case 1:
+		return int(*(*uint8)(unsafe.Add(p, i)))
+	case 2:
+		return int(*(*uint16)(unsafe.Add(p, i*2)))
+	}
+	return int(*(*uint32)(unsafe.Add(p, i*4)))
+}
+
+// itemBytes is where the items of list i begin and how many bytes they have; items are Fixed of width w.
+func (v *vector) itemBytes(i, w int) (unsafe.Pointer, uint32) {
+	switch {
+	case v.views != nil:
+		return v.view(i)
+	case v.data != nil:
+		n := v.stride * w
+		if v.nulls > 0 && v.isNull(i) {
+			n = 0
+		}
+		return unsafe.Add(unsafe.Pointer(unsafe.SliceData(v.data)), i*v.stride*w), uint32(n)
+	case v.offsets != nil:
+		lo, hi := v.offsets[i], v.offsets[i+1]
+		if d := v.children[0].data; d != nil {
+			return unsafe.Add(unsafe.Pointer(unsafe.SliceData(d)), int(lo)*w), (hi - lo) * uint32(w)
+		}
+	}
+	return unsafe.Pointer(&zeros), 0
+}

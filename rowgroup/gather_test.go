@@ -1,0 +1,272 @@
+package rowgroup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// heap is an Alloc for tests: dirty memory, so that a byte that nobody wrote shows.
+func heap(n int) ([]byte, error) {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 0xaa
+	}
+	return b, nil
+}
+
+func field(k Kind, width int, kids ...*Field) *Field {
+	return &Field{Name: "c", Kind: k, Width: width, Nullable: true, Children: kids}
+}
+
+// words makes a plain Fixed vector of 4-byte values; a negative value is a null.
+func words(vs ...int32) *vector {
+	v := &vector{n: len(vs), data: make([]byte, 0, 4*len(vs)+64)}
+	for i, x := range vs {
+		if x < 0 {
+			v.setNull(i)
+			x = 0
+		}
+		v.data = binary.LittleEndian.AppendUint32(v.data, uint32(x))
+	}
+	return v
+}
+
+func (v *vector) setNull(i int) {
+	if v.valid == nil {
+		v.valid = make([]uint64, (v.n+63)/64)
+		for k := range v.n {
+			v.valid[k>>6] |= 1 << (k & 63)
+		}
+	}
+	v.valid[i>>6] &^= 1 << (i & 63)
+	v.nulls++
+}
+
+// text makes a Binary vector with views; "-" is a null.
+func text(vs ...string) *vector {
+	v := &vector{n: len(vs)}
+	data := []byte("....")
+	for i, s := range vs {
+		if s == "-" {
+			v.setNull(i)
+			v.views = append(v.views, 0)
+			continue
+		}
+		v.views = append(v.views, uint64(len(data))<<32|uint64(len(s)))
+		data = append(data, s...)
+	}
+	v.base = [][]byte{data}
+	return v
+}
+
+// coded wraps values into a dictionary with codes of width cw.
+func coded(dict *vector, cw int, codes ...uint32) *vector {
+	v := &vector{n: len(codes), dict: dict, codeWidth: cw}
+	for _, c := range codes {
+		var b [4]byte
+		binary.LittleEndian.PutUint32(b[:], c)
+		v.codes = append(v.codes, b[:cw]...)
+	}
+	return v
+}
+
+// show prints the values of an array in a short form.
+func show(a *Array, i int) string {
+	if a.Kind() == Null || a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0 {
+		return "-"
+	}
+	var parts []string
+	switch a.Field.Kind {
+	case Fixed:
+		return fmt.Sprint(binary.LittleEndian.Uint32(a.Data[4*i:]))
+	case Binary:
+		return string(a.Data[a.Offsets[i]:a.Offsets[i+1]])
+	case Struct:
+		for _, c := range a.Children {
+			parts = append(parts, show(c, i))
+		}
+		return "{" + strings.Join(parts, " ") + "}"
+	default:
+		lo, hi := i*a.Field.ListSize, (i+1)*a.Field.ListSize
+		if a.Offsets != nil {
+			lo, hi = int(a.Offsets[i]), int(a.Offsets[i+1])
+		}
+		for k := lo; k < hi; k++ {
+			parts = append(parts, show(a.Children[0], k))
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	}
+}
+
+func (a *Array) Kind() Kind { return a.Field.Kind }
+
+func showAll(a *Array) string {
+	var parts []string
+	for i := range a.Len {
+		parts = append(parts, show(a, i))
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestGather(t *testing.T) {
+	i32, str := field(Fixed, 4), field(Binary, 0)
+	list := field(List, 0, i32)
+	pair := field(List, 0, i32)
+	pair.ListSize = 2
+	flatRagged := &vector{n: 3, views: []uint64{0<<32 | 8, 8 << 32, 8<<32 | 4}, base: [][]byte{words(1, 2, 3).data}, children: []*vector{{}}}
+	flatStride := &vector{n: 2, data: words(4, 5, 6, 7).data, stride: 2, children: []*vector{{}}}
+	general := &vector{n: 3, offsets: []uint32{0, 2, 2, 3}, children: []*vector{words(8, -1, 9)}}
+	general.setNull(1)
+	nullPair := &vector{n: 2, data: words(0, 0, 1, 2).data, stride: 2, children: []*vector{{}}}
+	nullPair.setNull(0)
+	texts := field(List, 0, str)
+	textLists := &vector{n: 2, offsets: []uint32{0, 3, 4}, children: []*vector{text("a", "-", "bb", "ccc")}}
+	st := field(Struct, 0, i32, str)
+	str1 := &vector{n: 2, children: []*vector{words(1, -1), text("x", "y")}}
+	str1.setNull(1)
+	nested := field(List, 0, pair)
+	nested.ListSize = 1
+	nestedVec := &vector{n: 2, stride: 1, children: []*vector{{n: 2, data: words(1, 2, 3, 4).data, stride: 2, children: []*vector{{}}}}}
+	nestedVec.setNull(0)
+	chunky := &vector{n: 2, chunkShift: 3, views: []uint64{8<<32 | 3, 0<<32 | 2}, base: [][]byte{[]byte("aaaaaaaa"), []byte("bcdeeeee")}}
+
+	for _, c := range []struct {
+		name  string
+		f     *Field
+		vecs  []*vector
+		picks []Pick
+		want  string
+	}{
+		{"plain", i32, []*vector{words(10, 11, 12), words(20, 21)}, []Pick{MakePick(1, 1), MakePick(0, 0), MakePick(0, 2)}, "21 10 12"},
+		{"nulls", i32, []*vector{words(10, -1), words(20)}, []Pick{MakePick(0, 1), MakePick(1, 0), MakePick(0, 0)}, "- 20 10"},
+		{"codes of three widths", i32, []*vector{coded(words(5, 6), 1, 1, 0), coded(words(7, 8), 2, 1), coded(words(9), 4, 0), words(1)},
+			[]Pick{MakePick(0, 0), MakePick(1, 0), MakePick(2, 0), MakePick(3, 0), MakePick(0, 1)}, "6 8 9 1 5"},
+		{"no storage", i32, []*vector{{n: 2, nulls: 2}, words(3)}, []Pick{MakePick(0, 1), MakePick(1, 0)}, "- 3"},
+		{"nothing picked", i32, []*vector{words(1)}, nil, ""},
+		{"skip", i32, []*vector{{n: 3, data: words(1, 2, 3).data, skip: 1}}, []Pick{MakePick(0, 0), MakePick(0, 1)}, "2 3"},
+		{"text", str, []*vector{text("one", "-", ""), text("four")}, []Pick{MakePick(1, 0), MakePick(0, 1), MakePick(0, 2), MakePick(0, 0)}, "four -  one"},
+		{"text codes", str, []*vector{coded(text("u", "vv"), 1, 1, 0, 1)}, []Pick{MakePick(0, 0), MakePick(0, 1)}, "vv u"},
+		{"text without storage", str, []*vector{{n: 1, nulls: 1}}, []Pick{MakePick(0, 0)}, "-"},
+		{"chunks", str, []*vector{chunky}, []Pick{MakePick(0, 0), MakePick(0, 1)}, "bcd aa"},
+		{"lists of all forms", list, []*vector{flatRagged, flatStride, general},
+			[]Pick{MakePick(2, 0), MakePick(0, 0), MakePick(1, 1), MakePick(0, 1), MakePick(2, 1), MakePick(0, 2)}, "[8 -] [1 2] [6 7] [] - [3]"},
+		{"pairs", pair, []*vector{flatStride, nullPair}, []Pick{MakePick(1, 0), MakePick(0, 1), MakePick(1, 1)}, "- [6 7] [1 2]"},
+		{"lists of text", texts, []*vector{textLists}, []Pick{MakePick(0, 1), MakePick(0, 0)}, "[ccc] [a - bb]"},
+		{"struct", st, []*vector{str1}, []Pick{MakePick(0, 0), MakePick(0, 1)}, "{1 x} -"},
+		{"tensor with a null row", nested, []*vector{nestedVec}, []Pick{MakePick(0, 1), MakePick(0, 0)}, "[[3 4]] -"},
+		{"null kind", field(Null, 0), []*vector{{n: 2, nulls: 2}}, []Pick{MakePick(0, 1)}, "-"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			blocks := make([]*Block, len(c.vecs))
+			for i, v := range c.vecs {
+				blocks[i] = &Block{rows: v.n - v.skip, cols: []*vector{v}}
+			}
+			var g Gatherer
+			for range 2 { // the second time in used scratch
+				a, err := g.Gather(0, c.f, blocks, c.picks, heap)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := showAll(a); got != c.want {
+					t.Fatalf("got %q, want %q", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// Bytes under a null are zero in every form of storage, since consumers read them as tensors.
+func TestGatherZeroesNulls(t *testing.T) {
+	v := coded(words(7, 8), 1, 0, 1, 0)
+	v.setNull(0)
+	w := words(5, -1)
+	var g Gatherer
+	a, err := g.Gather(0, field(Fixed, 4), []*Block{{cols: []*vector{v}}, {cols: []*vector{w}}}, []Pick{0, 1, MakePick(1, 1), MakePick(1, 0)}, heap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []uint32{0, 8, 0, 5}
+	if got := unsafe.Slice((*uint32)(unsafe.Pointer(&a.Data[0])), 4); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	if a.Nulls != 2 || a.Valid[0] != 0b1010 {
+		t.Fatalf("nulls %d, valid %b", a.Nulls, a.Valid[0])
+	}
+}
+
+func TestGatherAllocFails(t *testing.T) {
+	full := errors.New("no room")
+	var g Gatherer
+	for n := range 3 {
+		left := n
+		_, err := g.Gather(0, field(Binary, 0), []*Block{{cols: []*vector{text("a", "-")}}}, []Pick{0, 1}, func(n int) ([]byte, error) {
+			if left == 0 {
+				return nil, full
+			}
+			left--
+			return heap(n)
+		})
+		if !errors.Is(err, full) {
+			t.Fatalf("allocation %d: %v", n, err)
+		}
+	}
+}
+
+// Every width, rows picked at random.
+func TestGatherWidths(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, w := range []int{1, 2, 3, 4, 8, 12, 16, 20, 32} {
+		var blocks []*Block
+		var picks []Pick
+		for b := range 3 {
+			data := make([]byte, 100*w, 100*w+64)
+			for i := range data {
+				data[i] = byte(rng.Uint32())
+			}
+			blocks = append(blocks, &Block{rows: 100, cols: []*vector{{n: 100, data: data}}})
+			for range 50 {
+				picks = append(picks, MakePick(b, rng.IntN(100)))
+			}
+		}
+		rng.Shuffle(len(picks), func(i, j int) { picks[i], picks[j] = picks[j], picks[i] })
+		var g Gatherer
+		a, err := g.Gather(0, field(Fixed, w), blocks, picks, heap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range picks {
+			want := blocks[p.Block()].cols[0].data[p.Row()*w : (p.Row()+1)*w]
+			if got := a.Data[i*w : (i+1)*w]; !reflect.DeepEqual(got, want) {
+				t.Fatalf("width %d, pick %d: got %x, want %x", w, i, got, want)
+			}
+		}
+	}
+}
+
+func TestGatherAllocatesNothingPerRow(t *testing.T) {
+	v := words(make([]int32, 1000)...)
+	blocks := []*Block{{rows: 1000, cols: []*vector{v}}}
+	f := field(Fixed, 4)
+	buf := make([]byte, 1<<20)
+	for _, n := range []int{10, 1000} {
+		picks := make([]Pick, n)
+		for i := range picks {
+			picks[i] = MakePick(0, i)
+		}
+		var g Gatherer
+		got := testing.AllocsPerRun(10, func() {
+			if _, err := g.Gather(0, f, blocks, picks, func(n int) ([]byte, error) { return buf[:n], nil }); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > 4 {
+			t.Fatalf("%d rows: %.0f allocations", n, got)
+		}
+	}
+}
