@@ -1,0 +1,282 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+)
+
+const module = "github.com/shardfeed/shardfeed"
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// pkg is what `go list -json` says about a package; paths of ours are kept relative to the module.
+type pkg struct {
+	Dir, ImportPath, Name, Doc                         string
+	GoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
+	Imports, Deps                                      []string
+}
+
+// moduleRoot is the directory of go.mod, found from the directory of this test.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("go list -m: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// packages lists every package of the module.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=Dir,ImportPath,Name,Doc,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,Deps", "./...")
+	cmd.Dir = moduleRoot(t)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		all = append(all, p)
+	}
+}
+
+// rel is an import path as the rules name it: "shard/local", or "" for one that is not ours.
+func rel(importPath string) string {
+	p, ok := strings.CutPrefix(importPath, module+"/")
+	if !ok {
+		return ""
+	}
+	return p
+}
+
+// rule says what the packages at and below a path may import of ours. Everything that is not named is a missing edge.
+type rule struct {
+	at     string
+	may    []string
+	anyOur bool // the programs: they wire everything
+}
+
+// rules in the order of the levels; the longest path that fits counts.
+var rules = []rule{
+	{at: "shard"},
+	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs"}},
+	{at: "shard/local", may: []string{"shard"}},
+	{at: "shard/mem", may: []string{"shard"}},
+	{at: "shard/s3", may: []string{"shard"}},
+	{at: "shard/hdfs", may: []string{"shard"}},
+	{at: "shard/shardtest", may: []string{"shard"}},
+	{at: "shuffle"},
+	{at: "internal/mem"},
+	{at: "cache", may: []string{"shard", "internal/mem"}},
+	{at: "rowgroup", may: []string{"shard", "internal/mem"}},
+	{at: "iterable", may: []string{"shard", "rowgroup", "shuffle", "internal/mem"}},
+	{at: "loader", may: []string{"iterable", "rowgroup", "shuffle", "internal/mem"}},
+	{at: "gpu", may: []string{"loader", "rowgroup", "internal/mem"}},
+	{at: "internal/jsonl", may: []string{"rowgroup", "internal/mem"}},
+	{at: "internal/feed", may: []string{"loader", "iterable", "rowgroup", "shuffle", "internal/mem"}},
+	{at: "cmd", anyOur: true},
+	{at: "bench", anyOur: true},
+	{at: "examples", anyOur: true},
+	{at: "testdata"},
+	{at: "internal/leaktest"},
+	{at: "internal/arch"},
+}
+
+// ruleFor is the rule with the longest path at or above p.
+func ruleFor(p string) (rule, bool) {
+	for ; p != "."; p = path.Dir(p) {
+		if i := slices.IndexFunc(rules, func(r rule) bool { return r.at == p }); i >= 0 {
+			return rules[i], true
+		}
+	}
+	return rule{}, false
+}
+
+// closure is everything of ours that a package with rule r may depend on, itself or through what it imports.
+func closure(r rule) map[string]bool {
+	seen := map[string]bool{r.at: true}
+	for todo := slices.Clone(r.may); len(todo) > 0; todo = todo[1:] {
+		if seen[todo[0]] {
+			continue
+		}
+		seen[todo[0]] = true
+		if next, ok := ruleFor(todo[0]); ok {
+			todo = append(todo, next.may...)
+		}
+	}
+	return seen
+}
+
+// within reports whether p is one of the allowed paths, or lies below r's own path (a package may use its own sub-packages).
+func within(r rule, allowed func(string) bool, p string) bool {
+	return allowed(p) || p == r.at || strings.HasPrefix(p, r.at+"/")
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		r, ok := ruleFor(name)
+		if !ok {
+			t.Errorf("package %s has no rule: say here what it may import", name)
+			continue
+		}
+		if r.anyOur {
+			continue
+		}
+		for _, i := range p.Imports {
+			if q := rel(i); q != "" && !within(r, func(s string) bool { return slices.Contains(r.may, s) }, q) {
+				t.Errorf("%s imports %s, and may only import %v", name, q, r.may)
+			}
+		}
+		reach := closure(r)
+		for _, d := range p.Deps {
+			if q := rel(d); q != "" && !within(r, func(s string) bool { return reach[s] }, q) {
+				t.Errorf("%s depends on %s", name, q)
+			}
+		}
+	}
+}
+
+// TestMissingEdges asserts the rules themselves: a level never reaches one above it, and the pairs that must not know each other don't.
+func TestMissingEdges(t *testing.T) {
+	levels := [][]string{
+		{"shard", "shuffle", "internal/mem"}, {"cache", "rowgroup"}, {"iterable"}, {"loader"}, {"gpu", "internal/feed"},
+	}
+	for low, names := range levels {
+		for _, name := range names {
+			r, _ := ruleFor(name)
+			reach := closure(r)
+			for _, above := range slices.Concat(levels[low:]...) {
+				if above != name && reach[above] {
+					t.Errorf("the rules let %s reach %s, which is not below it", name, above)
+				}
+			}
+		}
+	}
+	for _, edge := range [][2]string{{"shard", "internal/mem"}, {"shuffle", "internal/mem"}, {"cache", "rowgroup"}, {"iterable", "cache"}, {"loader", "cache"}} {
+		r, _ := ruleFor(edge[0])
+		if closure(r)[edge[1]] {
+			t.Errorf("the rules let %s reach %s", edge[0], edge[1])
+		}
+	}
+}
+
+// foreign says which packages alone may depend on a dependency, itself or through others.
+var foreign = map[string][]string{
+	"github.com/parquet-go/parquet-go": {"rowgroup", "iterable", "loader", "gpu", "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", "cmd"},
+	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", "cmd"},
+}
+
+func TestForeignDependencies(t *testing.T) {
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		for dep, allowed := range foreign {
+			uses := slices.ContainsFunc(p.Deps, func(d string) bool { return d == dep || strings.HasPrefix(d, dep+"/") })
+			fits := slices.ContainsFunc(allowed, func(a string) bool { return name == a || strings.HasPrefix(name, a+"/") })
+			if uses && !fits {
+				t.Errorf("%s links %s", name, dep)
+			}
+			direct := slices.ContainsFunc(p.Imports, func(i string) bool { return i == dep || strings.HasPrefix(i, dep+"/") })
+			if dep == "github.com/parquet-go/parquet-go" && direct && name != "rowgroup" && !strings.HasPrefix(name, "bench/") {
+				t.Errorf("%s imports %s: only rowgroup may know it", name, dep)
+			}
+		}
+	}
+}
+
+// TestShuffleIsPure: the order is integers alone, so nothing that reads a clock, the machine or a random source is in reach.
+func TestShuffleIsPure(t *testing.T) {
+	for _, p := range packages(t) {
+		if rel(p.ImportPath) != "shuffle" {
+			continue
+		}
+		for _, i := range p.Imports {
+			if slices.Contains([]string{"time", "os", "runtime", "math/rand", "math/rand/v2", "crypto/rand", "net", "unsafe"}, i) {
+				t.Errorf("shuffle imports %s", i)
+			}
+			if strings.Contains(strings.Split(i, "/")[0], ".") {
+				t.Errorf("shuffle imports %s: it uses the standard library alone", i)
+			}
+		}
+	}
+}
+
+func TestTopLevelFolders(t *testing.T) {
+	want := []string{
+		".ci", ".git", "bench", "bin", "cache", "cmd", "dist", "examples", "gpu", "internal", "iterable", "loader", "python",
+		"rowgroup", "shard", "shuffle", "testdata", "tools",
+	}
+	entries, err := os.ReadDir(moduleRoot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !slices.Contains(want, e.Name()) {
+			t.Errorf("folder %s is not in the layout", e.Name())
+		}
+	}
+}
+
+// TestEveryPackage: a doc.go that says what the package is, and a leak check where there are tests.
+func TestEveryPackage(t *testing.T) {
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", name)
+		}
+		if len(p.GoFiles) > 1 && !slices.Contains(p.GoFiles, "doc.go") {
+			t.Errorf("%s has no doc.go", name)
+		}
+		if tests := slices.Concat(p.TestGoFiles, p.XTestGoFiles); len(tests) > 0 && !leakChecked(t, p.Dir, tests) {
+			t.Errorf("the tests of %s have no TestMain with leaktest.Main", name)
+		}
+	}
+}
+
+// leakChecked looks for the leak check in a package's test files.
+func leakChecked(t *testing.T, dir string, files []string) bool {
+	t.Helper()
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "leaktest.Main(") || strings.Contains(string(text), "goleak.Verify") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestBigEndianRefused builds for a big-endian machine and expects one readable reason.
+func TestBigEndianRefused(t *testing.T) {
+	cmd := exec.Command("go", "build", "./internal/mem")
+	cmd.Dir = moduleRoot(t)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=s390x", "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatal("the build for s390x passed")
+	}
+	if want := "shardfeed_needs_a_little_endian_machine"; !strings.Contains(string(out), want) {
+		t.Errorf("the build for s390x said %q, want %s in it", out, want)
+	}
+}
