@@ -1,0 +1,228 @@
+package mem
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// An Account is a stream's reservation and what is taken of it, by purpose. Decode and Shuffle share their room, because a decoded block
+// moves from one to the other; every other purpose keeps to its own. It is safe for concurrent use.
+type Account struct {
+	budget *Budget
+	memory int64
+
+	mu       sync.Mutex
+	closed   bool
+	reserved Amounts
+	used     Amounts
+	peak     Amounts
+	most     int64 // of all purposes at one time
+	waiters  []*waiter
+}
+
+// A waiter is one Acquire that waits. Those of one room are served in the order in which they came.
+type waiter struct {
+	purpose Purpose
+	n       int64
+	ready   chan struct{}
+	granted bool
+}
+
+// Reserve adds to the reservation, as a whole, or returns an [OverLimit].
+func (a *Account) Reserve(need Amounts) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	total := need.Total()
+	if all := a.reserved.Add(need); a.memory > 0 && all.Total() > a.memory {
+		return &OverLimit{Need: all, Limit: a.memory}
+	}
+	if err := a.budget.take(need, total); err != nil {
+		return err
+	}
+	a.reserved = a.reserved.Add(need)
+	a.wakeLocked()
+	return nil
+}
+
+// Acquire takes n bytes, waiting for room. It fails when ctx ends, and at once when n can never fit.
+func (a *Account) Acquire(ctx context.Context, p Purpose, n int64) error {
+	a.mu.Lock()
+	if _, room := a.roomLocked(p); n > room {
+		a.mu.Unlock()
+		return fmt.Errorf("%s of %s can never fit in a reservation of %s", Bytes(n), p, Bytes(room))
+	}
+	if !a.waitingLocked(p) && a.fitsLocked(p, n) {
+		a.chargeLocked(p, n)
+		a.mu.Unlock()
+		return nil
+	}
+	w := &waiter{purpose: p, n: n, ready: make(chan struct{})}
+	a.waiters = append(a.waiters, w)
+	a.mu.Unlock()
+	select {
+	case <-w.ready:
+		return nil
+	case <-ctx.Done():
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w.granted {
+		return nil
+	}
+	for i, x := range a.waiters {
+		if x == w {
+			a.waiters = append(a.waiters[:i], a.waiters[i+1:]...)
+			break
+		}
+	}
+	a.wakeLocked()
+	return ctx.Err()
+}
+
+// TryAcquire takes n bytes if there is room now and nobody waits for the same room.
+func (a *Account) TryAcquire(p Purpose, n int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waitingLocked(p) || !a.fitsLocked(p, n) {
+		return false
+	}
+	a.chargeLocked(p, n)
+	return true
+}
+
+// Charge takes n bytes whether or not there is room: for what arithmetic has bounded before, and for what was measured after the fact.
+func (a *Account) Charge(p Purpose, n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.chargeLocked(p, n)
+}
+
+// Release gives n bytes back.
+func (a *Account) Release(p Purpose, n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.used[p] < n {
+		panic(fmt.Sprintf("mem: %d bytes of %s released, %d were taken", n, p, a.used[p]))
+	}
+	a.used[p] -= n
+	a.wakeLocked()
+}
+
+// Move makes n bytes taken for one purpose bytes of another.
+func (a *Account) Move(from, to Purpose, n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.used[from] < n {
+		panic(fmt.Sprintf("mem: %d bytes of %s moved, %d were taken", n, from, a.used[from]))
+	}
+	a.used[from] -= n
+	a.used[to] += n
+	a.peak[to] = max(a.peak[to], a.used[to])
+	a.wakeLocked()
+}
+
+// Close gives the reservation back to the budget. It may be called twice.
+func (a *Account) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.closed = true
+		a.budget.giveBack(a.reserved.Total())
+	}
+}
+
+// Memory is the account's own limit; 0 or less when it has none.
+func (a *Account) Memory() int64 { return a.memory }
+
+// Reserved is what was admitted.
+func (a *Account) Reserved() Amounts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reserved
+}
+
+// Used is what is taken now.
+func (a *Account) Used() Amounts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
+// Peak is the most that each purpose had, and most the most that all had at one time.
+func (a *Account) Peak() (by Amounts, most int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.peak, a.most
+}
+
+// String is a table of the account: reserved, used and peak by purpose.
+func (a *Account) String() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "purpose", "reserved", "used", "peak")
+	for i := range a.reserved {
+		if a.reserved[i] != 0 || a.peak[i] != 0 {
+			fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", Purpose(i), Bytes(a.reserved[i]), Bytes(a.used[i]), Bytes(a.peak[i]))
+		}
+	}
+	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "sum", Bytes(a.reserved.Total()), Bytes(a.used.Total()), Bytes(a.most))
+	return b.String()
+}
+
+// roomLocked is what is taken of the room that p uses, and its size.
+func (a *Account) roomLocked(p Purpose) (used, room int64) {
+	if p == Decode || p == Shuffle {
+		return a.used[Decode] + a.used[Shuffle], a.reserved[Decode] + a.reserved[Shuffle]
+	}
+	return a.used[p], a.reserved[p]
+}
+
+func (a *Account) fitsLocked(p Purpose, n int64) bool {
+	used, room := a.roomLocked(p)
+	return used+n <= room
+}
+
+// waitingLocked says whether an Acquire waits for the room that p uses.
+func (a *Account) waitingLocked(p Purpose) bool {
+	for _, w := range a.waiters {
+		if sameRoom(w.purpose, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameRoom(p, q Purpose) bool {
+	return p == q || (p == Decode || p == Shuffle) && (q == Decode || q == Shuffle)
+}
+
+func (a *Account) chargeLocked(p Purpose, n int64) {
+	a.used[p] += n
+	a.peak[p] = max(a.peak[p], a.used[p])
+	a.most = max(a.most, a.used.Total())
+}
+
+// wakeLocked grants waiters in the order in which they came, as far as the room of each goes.
+func (a *Account) wakeLocked() {
+	var full [purposes]bool // by the first purpose of a room
+	kept := a.waiters[:0]
+	for _, w := range a.waiters {
+		room := w.purpose
+		if room == Shuffle {
+			room = Decode
+		}
+		if full[room] || !a.fitsLocked(w.purpose, w.n) {
+			full[room] = true
+			kept = append(kept, w)
+			continue
+		}
+		a.chargeLocked(w.purpose, w.n)
+		w.granted = true
+		close(w.ready)
+	}
+	clear(a.waiters[len(kept):])
+	a.waiters = kept
+}

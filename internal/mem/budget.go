@@ -1,0 +1,72 @@
+package mem
+
+import (
+	"fmt"
+	"sync"
+)
+
+// A Budget is what all streams of a process together may hold. It admits a stream's whole need before the stream reads anything, or
+// refuses: nothing ever waits for another stream's memory, so two streams cannot block each other. It is safe for concurrent use.
+type Budget struct {
+	limit int64
+
+	mu       sync.Mutex
+	admitted int64
+}
+
+// NewBudget returns a budget of limit bytes. A limit of 0 or less means none.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+
+// Limit is the most that is admitted in sum; 0 or less when there is no limit.
+func (b *Budget) Limit() int64 { return b.limit }
+
+// Admitted is the sum of the reservations that are open.
+func (b *Budget) Admitted() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.admitted
+}
+
+// Reserve admits need as a whole, under the stream's own limit memory (0 or less: none) and the budget's, or returns an [OverLimit].
+func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
+	total := need.Total()
+	if memory > 0 && total > memory {
+		return nil, &OverLimit{Need: need, Limit: memory}
+	}
+	if err := b.take(need, total); err != nil {
+		return nil, err
+	}
+	return &Account{budget: b, memory: memory, reserved: need}, nil
+}
+
+func (b *Budget) take(need Amounts, total int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limit > 0 && b.admitted+total > b.limit {
+		return &OverLimit{Need: need, Limit: b.limit, Admitted: b.admitted, Shared: true}
+	}
+	b.admitted += total
+	return nil
+}
+
+func (b *Budget) giveBack(total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.admitted -= total
+}
+
+// OverLimit says what was asked for and what there is.
+type OverLimit struct {
+	Need     Amounts
+	Limit    int64
+	Admitted int64 // what earlier reservations hold of the limit
+	Shared   bool  // the limit is that of all streams of the process, not the stream's own
+}
+
+func (e *OverLimit) Error() string {
+	if !e.Shared {
+		return fmt.Sprintf("needs %s of memory (%s), more than its limit of %s", Bytes(e.Need.Total()), e.Need, Bytes(e.Limit))
+	}
+	return fmt.Sprintf("needs %s of memory (%s), but only %s of %s are left for all streams", Bytes(e.Need.Total()), e.Need,
+		Bytes(max(0, e.Limit-e.Admitted)), Bytes(e.Limit))
+}

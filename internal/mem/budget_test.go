@@ -1,0 +1,91 @@
+package mem
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestReserveAdmitsOrRefuses(t *testing.T) {
+	tests := []struct {
+		name          string
+		limit, memory int64
+		before, need  Amounts
+		wantErr       string // "" = admitted
+		wantShared    bool
+	}{
+		{name: "no limits", need: Amounts{Shuffle: 1 << 50}},
+		{name: "exactly the stream's limit", memory: 30, need: Amounts{Fetch: 10, Shuffle: 20}},
+		{
+			name: "one byte over the stream's limit", memory: 29, need: Amounts{Fetch: 10, Shuffle: 20},
+			wantErr: "needs 30 B of memory (fetch 10 B, shuffle 20 B), more than its limit of 29 B",
+		},
+		{name: "exactly what is left", limit: 100, before: Amounts{Batch: 70}, need: Amounts{Decode: 30}},
+		{
+			name: "one byte more than is left", limit: 100, before: Amounts{Batch: 70}, need: Amounts{Decode: 31},
+			wantErr: "needs 31 B of memory (decode 31 B), but only 30 B of 100 B are left for all streams", wantShared: true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := NewBudget(test.limit)
+			if _, err := b.Reserve(0, test.before); err != nil {
+				t.Fatal(err)
+			}
+			a, err := b.Reserve(test.memory, test.need)
+			if test.wantErr == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := b.Admitted(); got != test.before.Total()+test.need.Total() {
+					t.Errorf("admitted %d", got)
+				}
+				a.Close()
+				a.Close()
+				if got := b.Admitted(); got != test.before.Total() {
+					t.Errorf("admitted %d after Close", got)
+				}
+				return
+			}
+			var over *OverLimit
+			if !errors.As(err, &over) || err.Error() != test.wantErr || over.Shared != test.wantShared {
+				t.Errorf("error %v, want %s", err, test.wantErr)
+			}
+			if got := b.Admitted(); got != test.before.Total() {
+				t.Errorf("a refused reservation left %d bytes admitted", got)
+			}
+		})
+	}
+}
+
+func TestAccountReserveMore(t *testing.T) {
+	b := NewBudget(100)
+	a, err := b.Reserve(60, Amounts{Shuffle: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Reserve(Amounts{Batch: 11}); err == nil || !strings.Contains(err.Error(), "needs 61 B") {
+		t.Errorf("over the stream's limit: %v", err)
+	}
+	if err := a.Reserve(Amounts{Batch: 10}); err != nil {
+		t.Error(err)
+	}
+	if got := b.Admitted(); got != 60 {
+		t.Errorf("admitted %d", got)
+	}
+	a.Close()
+	if got := b.Admitted(); got != 0 {
+		t.Errorf("admitted %d after Close", got)
+	}
+}
+
+func TestBytesString(t *testing.T) {
+	for n, want := range map[Bytes]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB",
+		3 << 29: "1.5 GiB", -2048: "-2.0 KiB", 1 << 62: "4.0 EiB",
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("%d: %s, want %s", int64(n), got, want)
+		}
+	}
+}
