@@ -1,0 +1,124 @@
+package jsonl
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+func appendFloat64(dst []byte, bits uint64) []byte {
+	return appendFloat(dst, math.Float64frombits(bits), 64)
+}
+
+func appendFloat32(dst []byte, bits uint32) []byte {
+	return appendFloat(dst, float64(math.Float32frombits(bits)), 32)
+}
+
+// appendFloat appends the shortest decimal that reads back as f in a float of so many bits. It has a point or an exponent, so that it reads
+// back as a float and not as an integer (for which -0 would be 0, and numbers beyond 2^53 would differ).
+func appendFloat(dst []byte, f float64, bits int) []byte {
+	if text, special := specialFloat(f); special {
+		return append(dst, text...)
+	}
+	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return appendExponent(dst, f, -1, bits)
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'f', -1, bits)
+	if bytes.IndexByte(dst[start:], '.') < 0 {
+		dst = append(dst, '.', '0')
+	}
+	return dst
+}
+
+// specialFloat is the form of the values that JSON has no number for.
+func specialFloat(f float64) (text string, special bool) {
+	switch {
+	case f != f:
+		return `"NaN"`, true
+	case math.IsInf(f, 1):
+		return `"Infinity"`, true
+	case math.IsInf(f, -1):
+		return `"-Infinity"`, true
+	}
+	return "", false
+}
+
+// appendExponent writes 1e-7 and 1.5e16 where strconv writes 1e-07 and 1.5e+16.
+func appendExponent(dst []byte, f float64, precision, bits int) []byte {
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'e', precision, bits)
+	e := start + bytes.IndexByte(dst[start:], 'e') + 1
+	digits := e + 1
+	if dst[digits] == '0' {
+		digits++
+	}
+	if dst[e] == '-' {
+		e++
+	}
+	return append(dst[:e], dst[digits:]...)
+}
+
+// appendFloat16 appends the shortest decimal that rounds to the half-precision value of these bits (IEEE 754-2008 binary16). No half has
+// one of more than five digits.
+func appendFloat16(dst []byte, bits uint16) []byte {
+	f := float16Value(bits)
+	if text, special := specialFloat(f); special {
+		return append(dst, text...)
+	}
+	if f == 0 {
+		return appendFloat(dst, f, 64)
+	}
+	// A tie between two decimals goes away from zero: below a power of two, the interval that rounds to the half is the narrower one.
+	away := math.Nextafter(f, math.Copysign(math.Inf(1), f))
+	var text [32]byte
+	for precision := range 5 {
+		digits := strconv.AppendFloat(text[:0], away, 'e', precision, 64)
+		near, err := strconv.ParseFloat(string(digits), 64)
+		if err == nil && float16Bits(near) == bits {
+			return appendFloat(dst, near, 64)
+		}
+	}
+	return appendFloat(dst, f, 64)
+}
+
+// float16Value widens a half; every half is exact in a float64.
+func float16Value(bits uint16) float64 {
+	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
+	var f float64
+	switch exponent {
+	case 0:
+		f = math.Ldexp(fraction, -24)
+	case 0x1f:
+		f = math.Inf(1)
+		if fraction != 0 {
+			return math.NaN()
+		}
+	default:
+		f = math.Ldexp(1024+fraction, exponent-25)
+	}
+	if bits>>15 != 0 {
+		return -f
+	}
+	return f
+}
+
+// float16Bits rounds a finite number to the nearest half, ties to even.
+func float16Bits(f float64) uint16 {
+	var sign uint16
+	if math.Signbit(f) {
+		sign, f = 1<<15, -f
+	}
+	_, exponent := math.Frexp(f)   // f < 2^exponent
+	scale := max(exponent-11, -24) // the last place of a half of this size is 2^scale
+	n := math.RoundToEven(math.Ldexp(f, -scale))
+	if n == 0 {
+		return sign
+	}
+	// n is at most 2^11; adding it to the biased exponent carries by itself when it rounded up to the next power of two.
+	biased := int(n) + (scale+24)<<10
+	if biased >= 0x1f<<10 {
+		return sign | 0x1f<<10
+	}
+	return sign | uint16(biased)
+}

@@ -1,0 +1,67 @@
+package jsonl
+
+import "github.com/shardfeed/shardfeed/rowgroup"
+
+func list(f *rowgroup.Field) appender {
+	item := nullable(f.Children[0])
+	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+		items := a.Children[0]
+		dst = append(dst, '[')
+		lo, hi := span(a, i)
+		for k := lo; k < hi; k++ {
+			if k > lo {
+				dst = append(dst, ',')
+			}
+			dst = item(dst, items, k)
+		}
+		return append(dst, ']')
+	}
+}
+
+// span is where the items of list i begin and end. A list of a fixed size has no offsets.
+func span(a *rowgroup.Array, i int) (lo, hi int) {
+	if a.Offsets == nil {
+		size := a.Field.ListSize
+		return i * size, (i + 1) * size
+	}
+	return int(a.Offsets[i]), int(a.Offsets[i+1])
+}
+
+// pairs writes a map. Keys may repeat and need not be strings, so an object could not hold them. A map without values has null for each.
+func pairs(f *rowgroup.Field) appender {
+	entry := f.Children[0]
+	key := nullable(entry.Children[0])
+	value := func(dst []byte, _ *rowgroup.Array, _ int) []byte { return append(dst, "null"...) }
+	if len(entry.Children) > 1 {
+		present := nullable(entry.Children[1])
+		value = func(dst []byte, a *rowgroup.Array, i int) []byte { return present(dst, a.Children[1], i) }
+	}
+	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+		entries := a.Children[0]
+		dst = append(dst, '[')
+		lo, hi := span(a, i)
+		for k := lo; k < hi; k++ {
+			if k > lo {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, '[')
+			dst = key(dst, entries.Children[0], k)
+			dst = append(dst, ',')
+			dst = value(dst, entries, k)
+			dst = append(dst, ']')
+		}
+		return append(dst, ']')
+	}
+}
+
+func object(f *rowgroup.Field) appender {
+	list := members(f.Children)
+	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+		dst = append(dst, '{')
+		for m := range list {
+			dst = append(dst, list[m].key...)
+			dst = list[m].append(dst, a.Children[m], i)
+		}
+		return append(dst, '}')
+	}
+}

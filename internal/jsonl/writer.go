@@ -1,0 +1,86 @@
+package jsonl
+
+import (
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A Writer turns rows of one schema into JSON lines. It is not safe for concurrent use.
+type Writer struct {
+	columns []member
+}
+
+// A member is a name of an object, ready to be written, and the form of its values.
+type member struct {
+	key    string // `"name":`, with a comma before it when it is not the first
+	append appender
+}
+
+// An appender appends value i of an array to dst.
+type appender func(dst []byte, a *rowgroup.Array, i int) []byte
+
+// NewWriter returns a writer of rows of the schema.
+func NewWriter(schema *rowgroup.Schema) *Writer {
+	return &Writer{columns: members(schema.Fields)}
+}
+
+// AppendRow appends row i of the columns to dst, as one line with its line feed. Columns lie in schema order.
+func (w *Writer) AppendRow(dst []byte, columns []*rowgroup.Array, i int) []byte {
+	dst = append(dst, '{')
+	for c := range w.columns {
+		m := &w.columns[c]
+		dst = append(dst, m.key...)
+		dst = m.append(dst, columns[c], i)
+	}
+	return append(dst, '}', '\n')
+}
+
+func members(fields []*rowgroup.Field) []member {
+	list := make([]member, len(fields))
+	for i, f := range fields {
+		var key []byte
+		if i > 0 {
+			key = append(key, ',')
+		}
+		key = append(appendString(key, []byte(f.Name)), ':')
+		list[i] = member{key: string(key), append: nullable(f)}
+	}
+	return list
+}
+
+// nullable is the form of a field's values, null among them.
+func nullable(f *rowgroup.Field) appender {
+	present := form(f)
+	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+		if a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0 {
+			return append(dst, "null"...)
+		}
+		return present(dst, a, i)
+	}
+}
+
+// form is how the values of a field are written when they are not null.
+func form(f *rowgroup.Field) appender {
+	switch f.Kind {
+	case rowgroup.List:
+		return list(f)
+	case rowgroup.Map:
+		return pairs(f)
+	case rowgroup.Struct:
+		return object(f)
+	case rowgroup.Null:
+		return func(dst []byte, _ *rowgroup.Array, _ int) []byte { return append(dst, "null"...) }
+	}
+	if f.Type == rowgroup.TypeDecimal {
+		return decimal(f)
+	}
+	value := scalar(f)
+	if f.Kind == rowgroup.Binary {
+		return func(dst []byte, a *rowgroup.Array, i int) []byte {
+			return value(dst, a.Data[a.Offsets[i]:a.Offsets[i+1]])
+		}
+	}
+	width := f.Width
+	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+		return value(dst, a.Data[i*width:(i+1)*width])
+	}
+}
