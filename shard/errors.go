@@ -18,14 +18,14 @@ var (
 // An Error says what a store was doing, to which address, and what the user can do about it.
 type Error struct {
 	Op   string // "list", "open", "read"
-	URI  string // as the user wrote it
+	URI  string // as the user wrote it; printed without its secrets
 	Err  error
 	Hint string // what to try, or ""
 }
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.URI)
+	b.WriteString(Redact(e.URI))
 	b.WriteString(": ")
 	if e.Op != "" {
 		b.WriteString(e.Op)

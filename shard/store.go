@@ -56,3 +56,17 @@ func Check(o Object) error {
 	}
 	return nil
 }
+
+// An Identifier is a Store that knows when two addresses name one shard.
+type Identifier interface {
+	// Identity returns the same text for all spellings of a shard's address.
+	Identity(uri string) string
+}
+
+// Identity returns what store takes for the identity of an address: the address itself, cleaned, when it has no opinion.
+func Identity(store Store, uri string) string {
+	if i, ok := store.(Identifier); ok {
+		return i.Identity(uri)
+	}
+	return normal(uri)
+}

@@ -245,7 +245,7 @@ func (w *walk) descend(dir, base string, above []string) error {
 		return w.wrap(dir, err)
 	}
 	for _, e := range entries {
-		path := strings.TrimRight(dir, "/") + "/" + e.Name
+		path := join(dir, e.Name)
 		switch {
 		case e.Kind == KindFile:
 			w.file(path, e, base)
@@ -257,6 +257,14 @@ func (w *walk) descend(dir, base string, above []string) error {
 		}
 	}
 	return nil
+}
+
+// join puts a name behind a directory as the user spelled it.
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return strings.TrimRight(dir, "/") + "/" + name
 }
 
 // inCircle reports whether a directory is one of those that it lies in, behind a link.

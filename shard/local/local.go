@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +19,10 @@ import (
 // A Store lists and opens local files. The zero value is ready for use.
 type Store struct{}
 
-var _ shard.Store = Store{}
+var (
+	_ shard.Store      = Store{}
+	_ shard.Identifier = Store{}
+)
 
 // List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A relative path starts in the working
 // directory, and ~ is a name like any other: the shell expands it.
@@ -53,15 +57,11 @@ func open(ctx context.Context, s shard.Shard) (*object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	prefix, path, err := split(s.URI)
+	path, err := locate(s.URI)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(path) // before it is opened: opening a pipe waits for its writer
-	if decoded, ok := decode(prefix, path); ok && errors.Is(err, fs.ErrNotExist) {
-		path = decoded
-		info, err = os.Stat(path)
-	}
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -78,6 +78,32 @@ func open(ctx context.Context, s shard.Shard) (*object, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// Identity returns the absolute path of an address. Links are not followed.
+func (Store) Identity(uri string) string {
+	path, err := locate(uri)
+	if err != nil {
+		return uri
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path) // the working directory is gone: nothing relative will open either
+}
+
+// locate returns the path of a file's address: as it stands when that exists, else decoded.
+func locate(uri string) (string, error) {
+	prefix, path, err := split(uri)
+	if err != nil {
+		return "", err
+	}
+	if decoded, ok := decode(prefix, path); ok {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return decoded, nil
+		}
+	}
+	return path, nil
 }
 
 // split cuts an address into what stands before the path, which messages keep, and the path.

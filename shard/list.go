@@ -1,0 +1,80 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// maxList is the size of the longest list file: some ten million addresses.
+const maxList = 1 << 30 // bytes
+
+// discoverList adds what the lines of a list file name to found.
+func discoverList(ctx context.Context, store Store, list string, found map[string]Shard) error {
+	content, err := readAll(ctx, store, list)
+	if err != nil {
+		return err
+	}
+	lines := parseList(content)
+	if len(lines) == 0 {
+		return &Error{Op: "list", URI: list, Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
+	}
+	for _, l := range lines {
+		if strings.HasPrefix(l.address, "@") {
+			err = &Error{Op: "list", URI: l.address, Err: fmt.Errorf("%w: a list file cannot name another", ErrBadURI)}
+		} else {
+			err = discover(ctx, store, l.address, found)
+		}
+		if e := (*Error)(nil); errors.As(err, &e) {
+			where := fmt.Sprintf("line %d of %s", l.number, Redact(list))
+			if e.Hint != "" {
+				where += "; " + e.Hint
+			}
+			return &Error{Op: e.Op, URI: e.URI, Err: e.Err, Hint: where}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A line is an address in a list file.
+type line struct {
+	number  int // from 1
+	address string
+}
+
+// parseList returns the addresses of a list file. White space around them is dropped, as is a byte order mark.
+func parseList(content []byte) []line {
+	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
+	var all []line
+	number := 0
+	for text := range bytes.Lines(content) {
+		number++
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
+			all = append(all, line{number, string(text)})
+		}
+	}
+	return all
+}
+
+// readAll reads the one file that an address names.
+func readAll(ctx context.Context, store Store, address string) (content []byte, err error) {
+	files, err := store.List(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 || files[0].Size > maxList {
+		return nil, &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it is not a list file", ErrBadURI)}
+	}
+	o, err := store.Open(ctx, files[0])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.Close()) }()
+	content = make([]byte, files[0].Size)
+	return content, o.ReadAt(ctx, content, 0)
+}

@@ -1,0 +1,152 @@
+// Package mem is a store of byte slices under mem:// addresses, for tests and for programs that hold their parquet in memory.
+//
+// The store holds the slices that it is given, without copies; an open object keeps its version's slice alive.
+package mem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// prefix stands before a name in its address.
+const prefix = "mem://"
+
+// A Store holds shards in memory. The zero value is empty and ready for use; its methods are safe for concurrent use.
+type Store struct {
+	mu    sync.RWMutex
+	files map[string]file
+	last  int64 // version of the latest Put
+}
+
+var _ shard.Store = (*Store)(nil)
+
+// file is one name's content at one version.
+type file struct {
+	content []byte
+	version string
+}
+
+// Put stores content under a name such as "table/dt=2026-01-01/a.parquet", at a new version. The caller leaves content alone from then on.
+func (s *Store) Put(name string, content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files == nil {
+		s.files = make(map[string]file)
+	}
+	s.last++
+	s.files[clean(name)] = file{content, strconv.FormatInt(s.last, 10)}
+}
+
+// Remove forgets a name. Objects that are open stay readable.
+func (s *Store) Remove(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.files, clean(name))
+}
+
+// List returns the shards that an address names; see shard.Walk.
+func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	scheme, name := shard.SplitScheme(pattern)
+	if scheme != "mem" {
+		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: no address in memory", shard.ErrBadURI)}
+	}
+	return shard.Walk(ctx, s.tree(), name)
+}
+
+// Open opens one shard at the size and version that it was listed with.
+func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	f, err := s.open(ctx, sh)
+	if err != nil {
+		return nil, &shard.Error{Op: "open", URI: sh.URI, Err: err}
+	}
+	return &object{content: f.content, uri: sh.URI}, nil
+}
+
+func (s *Store) open(ctx context.Context, sh shard.Shard) (file, error) {
+	if err := ctx.Err(); err != nil {
+		return file{}, err
+	}
+	_, name := shard.SplitScheme(sh.URI)
+	s.mu.RLock()
+	f, ok := s.files[clean(name)]
+	s.mu.RUnlock()
+	switch size := int64(len(f.content)); {
+	case !ok:
+		return file{}, shard.ErrNotExist
+	case size != sh.Size:
+		return file{}, fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, sh.Size, size)
+	case f.version != sh.Version:
+		return file{}, fmt.Errorf("%w: was version %s, is %s", shard.ErrChanged, sh.Version, f.version)
+	}
+	return f, nil
+}
+
+// clean is the name that a path stands for; the root's is "".
+func clean(name string) string {
+	return strings.TrimPrefix(path.Clean("/"+name), "/")
+}
+
+// An object is one version of a shard.
+type object struct {
+	content []byte
+	uri     string
+	closed  atomic.Bool
+}
+
+var (
+	_ shard.Object = (*object)(nil)
+	_ shard.Viewer = (*object)(nil)
+)
+
+func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if err := ctx.Err(); err != nil {
+		return o.wrap(err)
+	}
+	b, err := o.slice(off, int64(len(p)))
+	if err != nil {
+		return o.wrap(err)
+	}
+	copy(p, b)
+	return nil
+}
+
+// View lends the content itself; nothing has to be released.
+func (o *object) View(off, n int64) ([]byte, func(), error) {
+	b, err := o.slice(off, n)
+	if err != nil {
+		return nil, nil, o.wrap(err)
+	}
+	return b, func() {}, nil
+}
+
+func (o *object) slice(off, n int64) ([]byte, error) {
+	size := int64(len(o.content))
+	switch {
+	case o.closed.Load():
+		return nil, fs.ErrClosed
+	case off < 0 || n < 0:
+		return nil, errors.New("no such range")
+	case off > size || n > size-off:
+		return nil, fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, size, io.ErrUnexpectedEOF)
+	}
+	return o.content[off : off+n : off+n], nil
+}
+
+func (o *object) wrap(err error) error {
+	return &shard.Error{Op: "read", URI: o.uri, Err: err}
+}
+
+func (o *object) Close() error {
+	o.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,82 @@
+package mem
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// tree is the store's names as shard.Walk sees them: sorted once for each List.
+type tree struct {
+	names []string
+	files map[string]file
+}
+
+var _ shard.Tree = tree{}
+
+func (s *Store) tree() tree {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return tree{slices.Sorted(maps.Keys(s.files)), maps.Clone(s.files)}
+}
+
+func (t tree) URI(path string) string { return prefix + path }
+
+func (t tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return shard.Entry{}, err
+	}
+	if e, ok := t.entry(clean(path)); ok {
+		return e, nil
+	}
+	return shard.Entry{}, shard.ErrNotExist
+}
+
+// entry describes a name: a file, or a directory when names lie below it. The root is always there.
+func (t tree) entry(name string) (shard.Entry, bool) {
+	e := shard.Entry{Name: name[strings.LastIndexByte(name, '/')+1:]}
+	if f, ok := t.files[name]; ok {
+		e.Size, e.Version = int64(len(f.content)), f.version
+		return e, true
+	}
+	e.Kind = shard.KindDir
+	return e, name == "" || len(t.below(name)) > 0
+}
+
+// below returns the names in a directory, at any depth.
+func (t tree) below(dir string) []string {
+	if dir == "" {
+		return t.names
+	}
+	from, _ := slices.BinarySearch(t.names, dir+"/")
+	to, _ := slices.BinarySearch(t.names, dir+"0") // what follows a slash
+	return t.names[from:to]
+}
+
+func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir := clean(path)
+	below := t.below(dir)
+	if len(below) == 0 && dir != "" {
+		return nil, shard.ErrNotExist
+	}
+	start := 0
+	if dir != "" {
+		start = len(dir) + 1
+	}
+	var all []shard.Entry
+	for _, full := range below {
+		name, _, _ := strings.Cut(full[start:], "/")
+		if len(all) > 0 && all[len(all)-1].Name == name || !keep(name) {
+			continue
+		}
+		e, _ := t.entry(full[:start+len(name)])
+		all = append(all, e)
+	}
+	return all, nil
+}
