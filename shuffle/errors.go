@@ -1,0 +1,37 @@
+package shuffle
+
+import "fmt"
+
+// Error is a value that the package refuses: the manifest's, the parameters', a view's or a state's.
+type Error struct {
+	Field string // what is wrong, in the words of the flags and of the state's JSON
+	Msg   string
+}
+
+func (e *Error) Error() string { return "shuffle: " + e.Field + ": " + e.Msg }
+
+func refuse(field, format string, args ...any) error {
+	return &Error{Field: field, Msg: fmt.Sprintf(format, args...)}
+}
+
+// TooFewRowsError says that an epoch holds less than one global batch, so that the tail "drop" would leave nothing.
+type TooFewRowsError struct {
+	Rows        int64 // of the epoch
+	GlobalBatch int64
+}
+
+func (e *TooFewRowsError) Error() string {
+	return fmt.Sprintf("shuffle: %d rows are fewer than one global batch of %d rows, and the tail %q leaves out what does not fill one",
+		e.Rows, e.GlobalBatch, Drop)
+}
+
+// MismatchError says that a saved state belongs to other data or to another plan.
+type MismatchError struct {
+	Field string
+	Saved string // in the state
+	Here  string // of the plan
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("shuffle: state does not fit: %s is %s in the state and %s here", e.Field, e.Saved, e.Here)
+}

@@ -1,0 +1,133 @@
+package shuffle
+
+// Pick is one emitted row: the Seq-th row that span Span of the lane emits. Its row in the file is RowOrder(Span)[Seq].
+type Pick struct {
+	Span uint32
+	Seq  uint32
+}
+
+// Tick is what a lane does in one tick. Its slices are reused by the next call of Iter.Next with the same Tick.
+type Tick struct {
+	Index    int64
+	Row      int64    // lane row of the first pick
+	Load     []uint32 // spans that must be there from this tick on and were not needed before, ascending
+	Picks    []Pick   // in the order of emission
+	Finished []uint32 // spans whose last row is among the picks, ascending: their memory is free after them
+}
+
+// Iter walks the ticks of a lane. It is not safe for concurrent use; any number of them may walk one lane.
+type Iter struct {
+	lane   *Lane
+	tick   int64
+	row    int64    // of the tick's first pick
+	skip   int64    // picks of the first tick after SeekRow that are not wanted
+	next   int      // next span to arrive
+	active []uint32 // spans that arrived and are not empty yet, ascending
+	out    []uint32 // rows that they have emitted
+	fresh  int      // spans at the front of active that were not reported in a Load yet
+}
+
+// Iter starts at the lane's first row.
+func (l *Lane) Iter() *Iter { return &Iter{lane: l} }
+
+// SeekRow goes to a lane row. Spans that are finished there are never touched again; those that are not come in the next tick's Load.
+func (it *Iter) SeekRow(row int64) {
+	l := it.lane
+	*it = Iter{lane: l, active: it.active[:0], out: it.out[:0], tick: l.TickOf(row)}
+	it.row = l.Before(it.tick)
+	it.skip = row - it.row
+	done := 0
+	if it.tick > 0 {
+		done, it.next = l.alive(it.tick - 1)
+	}
+	for j := done; j < it.next; j++ {
+		if c := l.Emitted(j, it.tick-1); c < int64(l.spans[j].rows) {
+			it.active = append(it.active, uint32(j))
+			it.out = append(it.out, uint32(c))
+		}
+	}
+	it.fresh = len(it.active)
+}
+
+// Row is the lane row that the next tick begins with.
+func (it *Iter) Row() int64 { return it.row + it.skip }
+
+// Next fills t with the next tick that emits a row or makes a span arrive; false when the lane is over.
+func (it *Iter) Next(t *Tick) bool {
+	t.Load, t.Picks, t.Finished = t.Load[:0], t.Picks[:0], t.Finished[:0]
+	for ; it.tick < it.lane.ticks; it.tick++ {
+		it.arrive(t)
+		it.emit(t)
+		if len(t.Picks) == 0 && len(t.Load) == 0 {
+			continue
+		}
+		r := newRNG(domTick, it.lane.epoch.plan.seed, it.lane.epoch.number, uint64(it.lane.line), uint64(it.tick))
+		shuffle(&r, t.Picks)
+		t.Index, t.Row = it.tick, it.row
+		it.row += int64(len(t.Picks))
+		it.tick++
+		if it.skip > 0 {
+			it.drop(t)
+		}
+		return true
+	}
+	return false
+}
+
+// arrive admits the spans of this tick.
+func (it *Iter) arrive(t *Tick) {
+	t.Load = append(t.Load, it.active[:it.fresh]...)
+	it.fresh = 0
+	for it.next < len(it.lane.spans) && int64(it.lane.tau[it.next]) == it.tick {
+		t.Load = append(t.Load, uint32(it.next))
+		it.active = append(it.active, uint32(it.next))
+		it.out = append(it.out, 0)
+		it.next++
+	}
+}
+
+// emit collects the tick's rows by span and drops the spans that are empty then.
+func (it *Iter) emit(t *Tick) {
+	l, kept := it.lane, 0
+	for i, j := range it.active {
+		from, to := it.out[i], uint32(l.Emitted(int(j), it.tick))
+		for s := from; s < to; s++ {
+			t.Picks = append(t.Picks, Pick{Span: j, Seq: s})
+		}
+		if to == l.spans[j].rows {
+			t.Finished = append(t.Finished, j)
+			continue
+		}
+		it.active[kept], it.out[kept] = j, to
+		kept++
+	}
+	it.active, it.out = it.active[:kept], it.out[:kept]
+}
+
+// drop leaves out the picks before the row that was sought, and the spans of which nothing is wanted then.
+func (it *Iter) drop(t *Tick) {
+	t.Row += it.skip
+	t.Picks = t.Picks[:copy(t.Picks, t.Picks[it.skip:])]
+	it.skip = 0
+	wanted := map[uint32]bool{}
+	for _, p := range t.Picks {
+		wanted[p.Span] = true
+	}
+	finished := map[uint32]bool{}
+	kept := t.Finished[:0]
+	for _, j := range t.Finished {
+		if wanted[j] {
+			kept = append(kept, j)
+		} else {
+			finished[j] = true
+		}
+	}
+	t.Finished = kept
+	load := t.Load[:0]
+	for _, j := range t.Load {
+		if !finished[j] {
+			load = append(load, j)
+		}
+	}
+	t.Load = load
+}

@@ -1,0 +1,134 @@
+package shuffle
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+)
+
+// Shard is what the plan knows of a shard.
+type Shard struct {
+	Path    string // relative to what all shards of the manifest have in common
+	Size    int64  // bytes
+	Version string // etag, modification time or whatever the store tells versions by; no part of the content hash
+}
+
+// Group is a row group.
+type Group struct {
+	Shard int32 // index into Manifest.Shards
+	Index int32 // among the shard's row groups
+	Rows  int64
+}
+
+// Manifest is the data of an epoch: shards in ascending order of their paths (byte by byte) and their row groups in file order. A Group's
+// position in Groups is its number everywhere in this package. A manifest is not changed once a plan was made of it.
+type Manifest struct {
+	Shards []Shard
+	Groups []Group
+}
+
+// Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and index without gaps.
+func (m *Manifest) Validate() error {
+	if len(m.Groups) > math.MaxInt32 {
+		return refuse("manifest", "%d row groups are more than %d", len(m.Groups), math.MaxInt32)
+	}
+	for i := range m.Shards {
+		if i > 0 && m.Shards[i-1].Path >= m.Shards[i].Path {
+			return refuse("manifest", "shard %q does not sort after %q", m.Shards[i].Path, m.Shards[i-1].Path)
+		}
+		if m.Shards[i].Size < 0 {
+			return refuse("manifest", "shard %q has %d bytes", m.Shards[i].Path, m.Shards[i].Size)
+		}
+	}
+	shard, next, rows := int32(-1), int32(0), int64(0)
+	for i, g := range m.Groups {
+		if g.Shard != shard {
+			if g.Shard < shard || int(g.Shard) >= len(m.Shards) {
+				return refuse("manifest", "group %d is of shard %d after shard %d of %d", i, g.Shard, shard, len(m.Shards))
+			}
+			shard, next = g.Shard, 0
+		}
+		if g.Index != next {
+			return refuse("manifest", "group %d of shard %q has index %d where %d comes", i, m.Shards[shard].Path, g.Index, next)
+		}
+		next++
+		if g.Rows < 0 || g.Rows > math.MaxInt64-rows {
+			return refuse("manifest", "group %d of shard %q has %d rows", g.Index, m.Shards[shard].Path, g.Rows)
+		}
+		rows += g.Rows
+	}
+	return nil
+}
+
+// Rows of all groups.
+func (m *Manifest) Rows() int64 {
+	var n int64
+	for _, g := range m.Groups {
+		n += g.Rows
+	}
+	return n
+}
+
+// Content is the hash that decides whether a state fits the data: 64 hex digits over relative paths, sizes and rows per group.
+func (m *Manifest) Content() string {
+	h := newHasher("shardfeed/manifest/content/1")
+	h.number(int64(len(m.Shards)))
+	g := 0
+	for i := range m.Shards {
+		h.text(m.Shards[i].Path)
+		h.number(m.Shards[i].Size)
+		first := g
+		for g < len(m.Groups) && int(m.Groups[g].Shard) == i {
+			g++
+		}
+		h.number(int64(g - first))
+		for ; first < g; first++ {
+			h.number(m.Groups[first].Rows)
+		}
+	}
+	return h.sum()
+}
+
+// Versions is the hash that tells whether any shard changed since: 64 hex digits over relative paths, sizes and versions.
+func (m *Manifest) Versions() string {
+	h := newHasher("shardfeed/manifest/versions/1")
+	h.number(int64(len(m.Shards)))
+	for i := range m.Shards {
+		h.text(m.Shards[i].Path)
+		h.number(m.Shards[i].Size)
+		h.text(m.Shards[i].Version)
+	}
+	return h.sum()
+}
+
+// hasher writes integers as 8 bytes little-endian and texts as their length and bytes, so no two inputs write the same.
+type hasher struct {
+	h hash.Hash
+	w *bufio.Writer
+}
+
+func newHasher(name string) hasher {
+	h := sha256.New()
+	s := hasher{h: h, w: bufio.NewWriterSize(h, 4096)}
+	s.text(name)
+	return s
+}
+
+func (s hasher) number(n int64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	s.w.Write(b[:]) // a hash never fails
+}
+
+func (s hasher) text(t string) {
+	s.number(int64(len(t)))
+	s.w.WriteString(t)
+}
+
+func (s hasher) sum() string {
+	s.w.Flush()
+	return hex.EncodeToString(s.h.Sum(nil))
+}

@@ -1,0 +1,128 @@
+package shuffle
+
+import "math"
+
+// Plan is the order of all epochs of one manifest under one seed. It is immutable and safe for concurrent use.
+type Plan struct {
+	manifest *Manifest
+	units    []Unit
+	params   Params
+	seed     uint64
+
+	sizes      sizes
+	shardUnits []int   // units of shard s are [shardUnits[s], shardUnits[s+1])
+	shardRows  []int64 // rows of shard s
+	lineOf     []int   // slot -> line lane
+	slotOf     []int   // line lane -> slot
+	sticky     []uint32
+	content    string
+	unitsHash  string
+}
+
+// New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits] or of their kind: ascending, none empty, all
+// rows of all groups. Manifest and units are kept and must not change any more.
+func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if err := params.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkUnits(m, units); err != nil {
+		return nil, err
+	}
+	p := &Plan{manifest: m, units: units, params: params, seed: seed, sizes: measure(units)}
+	if ticks := p.sizes.rows / int64(params.Lanes) / params.Quantum; ticks > math.MaxInt32 {
+		return nil, refuse("quantum", "%d rows over %d lanes make %d ticks, the limit is %d", p.sizes.rows, params.Lanes, ticks, math.MaxInt32)
+	}
+	p.indexShards()
+	p.lineOf = reverseDigits(params.Lanes)
+	p.slotOf = invert(p.lineOf)
+	p.sticky = p.shuffledShards(0)
+	p.content, p.unitsHash = m.Content(), hashUnits(units)
+	return p, nil
+}
+
+func checkUnits(m *Manifest, units []Unit) error {
+	if len(units) > math.MaxInt32 {
+		return refuse("units", "%d are more than %d", len(units), math.MaxInt32)
+	}
+	i := 0
+	for g := range m.Groups {
+		lo, rows := int64(0), m.Groups[g].Rows
+		for ; i < len(units) && units[i].Group == g; i++ {
+			if u := units[i]; u.Lo != lo || u.Hi <= u.Lo || u.Hi > rows || u.Rows() > math.MaxInt32 {
+				return refuse("units", "unit %d is rows %d..%d of group %d of %d rows, where rows from %d on come", i, u.Lo, u.Hi, g, rows, lo)
+			}
+			lo = units[i].Hi
+		}
+		if lo != rows {
+			return refuse("units", "rows from %d on of group %d of %d rows are in none", lo, g, rows)
+		}
+	}
+	if i < len(units) {
+		return refuse("units", "unit %d of group %d does not follow the groups of the manifest", i, units[i].Group)
+	}
+	return nil
+}
+
+func (p *Plan) indexShards() {
+	shards := len(p.manifest.Shards)
+	p.shardUnits = make([]int, shards+1)
+	p.shardRows = make([]int64, shards)
+	for _, u := range p.units {
+		s := p.manifest.Groups[u.Group].Shard
+		p.shardUnits[s+1]++
+		p.shardRows[s] += u.Rows()
+	}
+	for s := range shards {
+		p.shardUnits[s+1] += p.shardUnits[s]
+	}
+}
+
+func (p *Plan) shuffledShards(id uint64) []uint32 {
+	r := newRNG(domAssign, p.seed, id)
+	return permutation(&r, nil, len(p.manifest.Shards))
+}
+
+// Manifest of the plan.
+func (p *Plan) Manifest() *Manifest { return p.manifest }
+
+// Units of the plan, by number.
+func (p *Plan) Units() []Unit { return p.units }
+
+// Params of the plan.
+func (p *Plan) Params() Params { return p.params }
+
+// Seed of the plan.
+func (p *Plan) Seed() uint64 { return p.seed }
+
+// Rows of an epoch.
+func (p *Plan) Rows() int64 { return p.sizes.rows }
+
+// Bound is the most rows that the given number of lanes hold at any time, their next tick's arrivals included.
+func (p *Plan) Bound(lanes int) int64 {
+	lane := p.params.LaneBound(p.sizes.rows, p.sizes.largest)
+	if lanes <= 0 || lane == 0 {
+		return 0
+	}
+	if lane >= ceilDiv(p.sizes.rows, int64(lanes)) {
+		return p.sizes.rows
+	}
+	return lane * int64(lanes)
+}
+
+// Content is the manifest's content hash.
+func (p *Plan) Content() string { return p.content }
+
+// UnitsHash tells how the groups were cut: 16 hex digits.
+func (p *Plan) UnitsHash() string { return p.unitsHash }
+
+func hashUnits(units []Unit) string {
+	h := newHasher("shardfeed/units/1")
+	for _, u := range units {
+		h.number(int64(u.Group))
+		h.number(u.Lo)
+	}
+	return h.sum()[:16]
+}

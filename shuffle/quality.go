@@ -1,0 +1,58 @@
+package shuffle
+
+import "math"
+
+// Quality foretells how well an order mixes data that is sorted, the worst case. It informs and is no part of the order, so it may use floats.
+type Quality struct {
+	Independent float64 // K: units that behave as if drawn independently
+	Deff        float64 // 1 + (G-1)/K: by how much the variance of a batch's mean exceeds that of a perfect shuffle
+	Groups      float64 // different units in the mean batch
+
+	FewUnits   bool  // a lane's share of the buffer holds fewer than four units
+	UnitRows   int64 // unit_rows to propose then, else 0
+	BufferRows int64 // buffer in rows that would hold four units per lane
+}
+
+// Quality of the plan for a global batch.
+func (p *Plan) Quality(globalBatch int64) Quality {
+	s, lanes := p.sizes, int64(p.params.Lanes)
+	q := Quality{Deff: 1, BufferRows: 4 * lanes * p.params.laneUnit(s.rows, s.largest)}
+	if s.rows == 0 {
+		return q
+	}
+	if q.FewUnits = p.params.Buffer < q.BufferRows && p.params.Buffer < s.rows; q.FewUnits {
+		q.UnitRows = max(1, p.params.Buffer/(4*lanes))
+	}
+	batch := float64(globalBatch)
+	if p.params.Buffer >= s.rows {
+		q.Independent = float64(s.rows)
+		q.Groups = distinct(float64(s.units), batch)
+		return q
+	}
+	// The mean unit that a row lies in is larger than the mean unit; lanes cut what is larger than they are.
+	unit := min(p.rowMeanUnit(), float64(ceilDiv(s.rows, lanes)))
+	live := float64(lanes) * float64(p.params.Steady())
+	q.Independent = max(2.25*live/unit, min(float64(lanes), batch))
+	q.Deff = 1 + (batch-1)/q.Independent
+	// Units in a lane at once, the older ones giving fewer rows: density 2(1-x) over the age x.
+	open := max(3*live/unit, float64(lanes))
+	a := 2 * batch / open
+	q.Groups = max(1, open*(1-(-math.Expm1(-a))/a))
+	if open == float64(lanes) {
+		q.Groups = distinct(open, batch)
+	}
+	return q
+}
+
+// rowMeanUnit is the mean over all rows of the rows of their unit.
+func (p *Plan) rowMeanUnit() float64 {
+	var sum float64
+	for _, u := range p.units {
+		n := float64(u.Rows())
+		sum += n * n
+	}
+	return sum / float64(p.sizes.rows)
+}
+
+// distinct of n equal kinds that k draws show in the mean.
+func distinct(n, k float64) float64 { return n * -math.Expm1(-k/n) }

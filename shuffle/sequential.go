@@ -1,0 +1,61 @@
+package shuffle
+
+import "sort"
+
+// Sequence is the order without shuffle: row p is the p-th row of the sorted shards. It is immutable and safe for concurrent use.
+type Sequence struct {
+	units   []Unit
+	starts  []int64 // first position of unit i; one more than units
+	content string
+}
+
+// NewSequence of units as CutUnits makes them. They are kept and must not change any more.
+func NewSequence(m *Manifest, units []Unit) (*Sequence, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkUnits(m, units); err != nil {
+		return nil, err
+	}
+	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content()}
+	for i, u := range units {
+		s.starts[i+1] = s.starts[i] + u.Rows()
+	}
+	return s, nil
+}
+
+// Rows of an epoch.
+func (s *Sequence) Rows() int64 { return s.starts[len(s.units)] }
+
+// Units of the sequence, in order.
+func (s *Sequence) Units() []Unit { return s.units }
+
+// Start is the position of the first row of unit i.
+func (s *Sequence) Start(i int) int64 { return s.starts[i] }
+
+// UnitAt is the unit that holds position p, which must be in [0, Rows).
+func (s *Sequence) UnitAt(p int64) int {
+	return sort.Search(len(s.units), func(i int) bool { return s.starts[i+1] > p })
+}
+
+// Spans calls yield with the runs of consecutive rows that make the positions [lo, hi), in order.
+func (s *Sequence) Spans(lo, hi int64, yield func(Span)) {
+	if lo >= hi {
+		return
+	}
+	for i := s.UnitAt(lo); i < len(s.units) && s.starts[i] < hi; i++ {
+		from, to := max(lo, s.starts[i])-s.starts[i], min(hi, s.starts[i+1])-s.starts[i]
+		yield(Span{Unit: i, Lo: s.units[i].Lo + from, Hi: s.units[i].Lo + to})
+	}
+}
+
+// Block is the part [lo, hi) of the step [pos, pos+rows) that a worker takes: of WorldSize equal blocks its rank's, and of Workers equal blocks
+// of that its own, block i of n of c rows being [floor(c*i/n), floor(c*(i+1)/n)).
+func (w Worker) Block(pos, rows int64) (lo, hi int64) {
+	w = w.withDefaults()
+	cutBlock := func(lo, hi int64, i, n int) (int64, int64) {
+		return lo + mulDiv(hi-lo, int64(i), int64(n)), lo + mulDiv(hi-lo, int64(i)+1, int64(n))
+	}
+	lo, hi = cutBlock(pos, pos+rows, w.Rank, w.WorldSize)
+	return cutBlock(lo, hi, w.Worker, w.Workers)
+}

@@ -1,0 +1,161 @@
+package shuffle
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+)
+
+// stateVersion is the version of the state's JSON.
+const stateVersion = 1
+
+// maxStateBytes is far over what any state has; more is not read.
+const maxStateBytes = 64 << 10
+
+// State is where training stands: all that a resume needs besides the data. It is the same on every rank and worker.
+type State struct {
+	Format      int     `json:"v"`                // 1
+	Plan        string  `json:"plan"`             // "lane-tick/1", or "sequential/1" without shuffle
+	Shuffle     bool    `json:"shuffle"`          //
+	Seed        uint64  `json:"seed"`             //
+	Epoch       uint64  `json:"epoch"`            // from 0
+	Position    int64   `json:"position"`         // rows of the epoch that training took, over all ranks
+	Rows        int64   `json:"rows"`             // of an epoch
+	GlobalBatch int64   `json:"global_batch"`     // rows per step over all ranks, when the state was taken
+	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
+	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
+	Params      *Params `json:"params,omitempty"` // with shuffle
+}
+
+// Sequential names the order without shuffle in a state.
+const Sequential = "sequential/1"
+
+// State of a plan at a position.
+func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
+	params := p.params
+	return State{
+		Format: stateVersion, Plan: Version, Shuffle: true, Seed: p.seed, Epoch: epoch, Position: position, Rows: p.Rows(),
+		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Params: &params,
+	}
+}
+
+// State of the order without shuffle at a position. The seed is kept for what else is drawn from it.
+func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
+	return State{
+		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
+		GlobalBatch: globalBatch, Manifest: s.content,
+	}
+}
+
+// JSON of the state: one line, under 1 KiB.
+func (s State) JSON() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // numbers, texts and booleans always marshal
+	}
+	return b
+}
+
+// ParseState reads a state and refuses what is none: unknown fields, other versions, values out of range.
+func ParseState(data []byte) (State, error) {
+	var s State
+	if len(data) > maxStateBytes {
+		return s, refuse("state", "%d bytes are more than %d", len(data), maxStateBytes)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return State{}, refuse("state", "%v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return State{}, refuse("state", "more follows after it")
+	}
+	if err := s.Validate(); err != nil {
+		return State{}, err
+	}
+	return s, nil
+}
+
+// Validate lists everything that is wrong with the state by itself.
+func (s State) Validate() error {
+	if s.Format != stateVersion {
+		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)
+	}
+	var errs []error
+	check := func(ok bool, field, format string, args ...any) {
+		if !ok {
+			errs = append(errs, refuse(field, format, args...))
+		}
+	}
+	want := Sequential
+	if s.Shuffle {
+		want = Version
+		check(s.Params != nil, "params", "are missing")
+		check(isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
+	}
+	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
+	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
+	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
+	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
+	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
+	if s.Shuffle && s.Params != nil {
+		errs = append(errs, s.Params.Validate())
+	}
+	return errors.Join(errs...)
+}
+
+func isHex(s string, digits int) bool {
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == digits
+}
+
+// Fits says whether the state continues this plan; the error lists each field that differs. Seed, epoch and position are the state's to say.
+func (s State) Fits(p *Plan) error {
+	errs := s.fitsData(p.content, p.Rows(), true)
+	if s.Params == nil {
+		return errors.Join(append(errs, refuse("params", "are missing"))...)
+	}
+	differ := func(field, saved, here string) {
+		if saved != here {
+			errs = append(errs, &MismatchError{Field: field, Saved: saved, Here: here})
+		}
+	}
+	a, b := *s.Params, p.params
+	num := func(n int64) string { return strconv.FormatInt(n, 10) }
+	differ("seed", strconv.FormatUint(s.Seed, 10), strconv.FormatUint(p.seed, 10))
+	differ("units", s.Units, p.unitsHash)
+	differ("lanes", num(int64(a.Lanes)), num(int64(b.Lanes)))
+	differ("quantum", num(a.Quantum), num(b.Quantum))
+	differ("life", num(a.Life), num(b.Life))
+	differ("buffer", num(a.Buffer), num(b.Buffer))
+	differ("start", string(a.Start), string(b.Start))
+	differ("spread", num(int64(a.Spread)), num(int64(b.Spread)))
+	differ("assign", string(a.Assign), string(b.Assign))
+	differ("tail", string(a.Tail), string(b.Tail))
+	differ("unit_rows", num(a.UnitCut), num(b.UnitCut))
+	return errors.Join(errs...)
+}
+
+// FitsSequence says whether the state continues this order without shuffle.
+func (s State) FitsSequence(seq *Sequence) error {
+	return errors.Join(s.fitsData(seq.content, seq.Rows(), false)...)
+}
+
+func (s State) fitsData(content string, rows int64, shuffled bool) []error {
+	var errs []error
+	differ := func(field, saved, here string) {
+		if saved != here {
+			errs = append(errs, &MismatchError{Field: field, Saved: saved, Here: here})
+		}
+	}
+	differ("shuffle", strconv.FormatBool(s.Shuffle), strconv.FormatBool(shuffled))
+	differ("rows", strconv.FormatInt(s.Rows, 10), strconv.FormatInt(rows, 10))
+	differ("manifest", s.Manifest, content)
+	return errs
+}

@@ -1,0 +1,87 @@
+package shuffle
+
+// Tail is what becomes of the last N mod G rows of an epoch, which fill no global batch.
+type Tail string
+
+const (
+	Drop  Tail = "drop"  // they are left out of this epoch
+	Pad   Tail = "pad"   // the last step is filled up with rows that are marked invalid
+	Short Tail = "short" // the last step is short
+	Carry Tail = "carry" // they begin the next epoch's first step
+)
+
+// Validate says whether the tail is one of the four.
+func (t Tail) Validate() error {
+	switch t {
+	case Drop, Pad, Short, Carry:
+		return nil
+	}
+	return refuse("tail", "%q is none of %q, %q, %q, %q", t, Drop, Pad, Short, Carry)
+}
+
+// Steps is the arithmetic of an epoch's steps. A position counts rows of the epoch; under Carry a first step may begin at a position
+// below 0, in the rows that the epoch before has left.
+type Steps struct {
+	Rows        int64 // N, of an epoch
+	GlobalBatch int64 // G, rows of a step over all ranks
+	Tail        Tail
+}
+
+// Validate refuses what makes no steps, and an epoch that Drop would leave empty.
+func (s Steps) Validate() error {
+	if err := s.Tail.Validate(); err != nil {
+		return err
+	}
+	if s.Rows < 0 {
+		return refuse("rows", "%d is not a number of rows", s.Rows)
+	}
+	if s.GlobalBatch < 1 {
+		return refuse("global_batch", "%d is under 1 row", s.GlobalBatch)
+	}
+	if s.Tail == Drop && s.Rows < s.GlobalBatch {
+		return &TooFewRowsError{Rows: s.Rows, GlobalBatch: s.GlobalBatch}
+	}
+	return nil
+}
+
+// Count is the number of steps that end in the epoch when the first begins at position from.
+func (s Steps) Count(from int64) int64 {
+	left := s.Rows - from
+	if left <= 0 {
+		return 0
+	}
+	if s.Tail == Pad || s.Tail == Short {
+		return ceilDiv(left, s.GlobalBatch)
+	}
+	return left / s.GlobalBatch
+}
+
+// At is step i, counted from the one that begins at from: its first position and the number of rows that it takes from the data, which is
+// less than G in the last step under Pad and Short only.
+func (s Steps) At(from, i int64) (pos, rows int64) {
+	pos = from + i*s.GlobalBatch
+	return pos, max(0, min(s.GlobalBatch, s.Rows-pos))
+}
+
+// Next is where the first step of the next epoch begins when this epoch's began at from: 0, or below it under Carry.
+func (s Steps) Next(from int64) int64 {
+	if s.Tail != Carry {
+		return 0
+	}
+	return from + s.Count(from)*s.GlobalBatch - s.Rows
+}
+
+// Normalize moves a position from which no step of its epoch is left to the start of the next epoch; what Carry has left stays with its
+// epoch until a step takes it.
+func (s Steps) Normalize(epoch uint64, pos int64) (uint64, int64) {
+	if s.Tail == Carry {
+		for s.Rows > 0 && pos >= s.Rows {
+			epoch, pos = epoch+1, pos-s.Rows
+		}
+		return epoch, pos
+	}
+	if s.Rows > 0 && s.Count(pos) == 0 {
+		return epoch + 1, 0
+	}
+	return epoch, pos
+}

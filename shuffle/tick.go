@@ -1,0 +1,103 @@
+package shuffle
+
+import "sort"
+
+// Slot of the lane.
+func (l *Lane) Slot() int { return l.slot }
+
+// Epoch of the lane.
+func (l *Lane) Epoch() *Epoch { return l.epoch }
+
+// Rows of the lane.
+func (l *Lane) Rows() int64 { return l.cum[len(l.spans)] }
+
+// Spans is their number.
+func (l *Lane) Spans() int { return len(l.spans) }
+
+// Ticks is E, the number of ticks.
+func (l *Lane) Ticks() int64 { return l.ticks }
+
+// Span j.
+func (l *Lane) Span(j int) Span {
+	s := l.spans[j]
+	lo := l.epoch.plan.units[s.unit].Lo + int64(s.lo)
+	return Span{Unit: int(s.unit), Lo: lo, Hi: lo + int64(s.rows)}
+}
+
+// Arrival is the tick at which span j must be there.
+func (l *Lane) Arrival(j int) int64 { return int64(l.tau[j]) }
+
+// Need is the lane row at which span j must be there: the first row of its arrival tick.
+func (l *Lane) Need(j int) int64 { return l.Before(l.Arrival(j)) }
+
+// RowOrder fills dst, grown as needed, with the order in which the rows of span j leave: dst[s] is the row, counted from the span's first, that
+// is emitted as its s-th. Any goroutine may ask.
+func (l *Lane) RowOrder(j int, dst []uint32) []uint32 {
+	s, p := l.spans[j], l.epoch.plan
+	u := p.units[s.unit]
+	r := newRNG(domRows, p.seed, l.epoch.number, uint64(u.Group), uint64(u.Lo)+uint64(s.lo))
+	return permutation(&r, dst, int(s.rows))
+}
+
+// lifeOf span j, in ticks.
+func (l *Lane) lifeOf(j int) int64 {
+	if j < len(l.life) {
+		return int64(l.life[j])
+	}
+	return l.epoch.plan.params.Life
+}
+
+// Emitted is C(j, k): how many rows of span j have left when tick k is over.
+func (l *Lane) Emitted(j int, k int64) int64 {
+	n, life := uint64(l.spans[j].rows), l.lifeOf(j)
+	age := k - int64(l.tau[j]) // ticks that are over, less one
+	switch {
+	case age < 0:
+		return 0
+	case k >= l.ticks-1:
+		return int64(n)
+	case k <= l.last || int64(l.tau[j])+life-1 <= l.last:
+		return drained(n, age+1, life)
+	}
+	c := uint64(drained(n, l.last-int64(l.tau[j])+1, life))
+	return int64(c + (n-c)*uint64(k-l.last)/uint64(l.ticks-1-l.last))
+}
+
+// drained is how many of n rows a life has emitted after x of its ticks: n - n*(life-x)^2/life^2.
+func drained(n uint64, x, life int64) int64 {
+	if x >= life {
+		return int64(n)
+	}
+	rest := uint64(life - x)
+	return int64(n - n*rest*rest/uint64(life*life))
+}
+
+// Before is how many rows the lane emits in the ticks before k.
+func (l *Lane) Before(k int64) int64 {
+	if k <= 0 || len(l.spans) == 0 {
+		return 0
+	}
+	if k >= l.ticks {
+		return l.Rows()
+	}
+	done, arrived := l.alive(k - 1)
+	n := l.cum[done]
+	for j := done; j < arrived; j++ {
+		n += l.Emitted(j, k-1)
+	}
+	return n
+}
+
+// alive are the spans [done, arrived) that have arrived by tick k, without the first ones whose life ended by then. Lives end in the order of
+// arrival; a small span may have emitted all its rows before.
+func (l *Lane) alive(k int64) (done, arrived int) {
+	arrived = sort.Search(len(l.tau), func(j int) bool { return int64(l.tau[j]) > k })
+	end := min(k, l.last)
+	done = sort.Search(arrived, func(j int) bool { return int64(l.tau[j])+l.lifeOf(j)-1 > end })
+	return done, arrived
+}
+
+// TickOf is the tick that emits a lane row, or Ticks when the lane has no such row.
+func (l *Lane) TickOf(row int64) int64 {
+	return int64(sort.Search(int(l.ticks), func(k int) bool { return l.Before(int64(k)+1) > row }))
+}

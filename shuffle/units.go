@@ -1,0 +1,167 @@
+package shuffle
+
+import (
+	"math"
+	"sort"
+)
+
+// Limits of the cut of row groups into units.
+const (
+	minSliceBytes = 16 << 20  // a slice that is cut for the sake of mixing holds at least this
+	maxUnitBytes  = 256 << 20 // more is cut whatever it costs
+	maxUnitRows   = 1 << 24   // a unit's permutation then takes 64 MiB at most
+	maxSlices     = 8
+	maxGroupUnits = 1 << 24 // more means that the metadata is wrong or unit_rows absurd
+)
+
+// Unit is the rows that are loaded and permuted together: rows [Lo, Hi) of a row group.
+type Unit struct {
+	Group  int // index into Manifest.Groups
+	Lo, Hi int64
+}
+
+// Rows of the unit.
+func (u Unit) Rows() int64 { return u.Hi - u.Lo }
+
+// Layout is what the metadata of a row group says about cutting it. It comes from the files alone: neither from the projection nor from the
+// machine.
+type Layout struct {
+	Bytes int64   // uncompressed, all columns
+	Pages []int64 // first rows of the data pages of the widest column, ascending; empty without a page index
+
+	// Decoded is the bytes to decode when the slices between these edges (ascending, without 0 and the end) are read one by one; pages
+	// across an edge count twice. It is not called without Pages, may be nil, and then nothing is cut for the sake of mixing.
+	Decoded func(edges []int64) int64
+}
+
+// CutUnits cuts the groups of a manifest into units, in order; groups without rows have none. layout is called once per group with its
+// number. unitRows > 0 pins the size: a group becomes ceil(rows/unitRows) slices, edges moved to pages where there are any. Else a group is
+// cut into the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes to decode grow by at most a tenth, and whatever is over
+// 256 MiB or 2^24 rows is cut by rows until it is not.
+func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) ([]Unit, error) {
+	if unitRows < 0 {
+		return nil, refuse("unit_rows", "%d is not a number of rows", unitRows)
+	}
+	units := make([]Unit, 0, len(m.Groups))
+	for g := range m.Groups {
+		rows := m.Groups[g].Rows
+		if rows == 0 {
+			continue
+		}
+		l := layout(g)
+		if need := leastUnits(rows, l.Bytes, unitRows); need > maxGroupUnits {
+			return nil, refuse("unit_rows", "group %d of shard %q (%d rows, %d bytes) would be %d units, the limit is %d",
+				m.Groups[g].Index, m.Shards[m.Groups[g].Shard].Path, rows, l.Bytes, need, maxGroupUnits)
+		}
+		lo := int64(0)
+		for _, edge := range groupEdges(rows, l, unitRows) {
+			units = append(units, Unit{Group: g, Lo: lo, Hi: edge})
+			lo = edge
+		}
+		units = append(units, Unit{Group: g, Lo: lo, Hi: rows})
+	}
+	if len(units) > math.MaxInt32 {
+		return nil, refuse("unit_rows", "%d units are more than %d", len(units), math.MaxInt32)
+	}
+	return units, nil
+}
+
+// leastUnits a group is cut into by its size.
+func leastUnits(rows, bytes, unitRows int64) int64 {
+	if unitRows > 0 {
+		return ceilDiv(rows, min(unitRows, maxUnitRows))
+	}
+	return max(ceilDiv(max(0, bytes), maxUnitBytes), ceilDiv(rows, maxUnitRows))
+}
+
+// groupEdges are the inner edges of a group's units.
+func groupEdges(rows int64, l Layout, unitRows int64) []int64 {
+	pieces := leastUnits(rows, l.Bytes, unitRows)
+	if unitRows > 0 {
+		edges := pageEdges(rows, pieces, l.Pages)
+		if largest(rows, edges) > maxUnitRows {
+			return rowEdges(rows, pieces)
+		}
+		return edges
+	}
+	edges := mixEdges(rows, l)
+	if fits(rows, edges, l.Bytes) {
+		return edges
+	}
+	for pieces = min(pieces, rows); ; pieces = min(2*pieces, rows) {
+		if edges = pageEdges(rows, pieces, l.Pages); fits(rows, edges, l.Bytes) {
+			return edges
+		}
+		if edges = rowEdges(rows, pieces); fits(rows, edges, l.Bytes) || pieces == rows {
+			return edges
+		}
+	}
+}
+
+// mixEdges cuts a group for the sake of mixing, where that is cheap: a known page index, slices of 16 MiB, a tenth more to decode.
+func mixEdges(rows int64, l Layout) []int64 {
+	if len(l.Pages) == 0 || l.Decoded == nil {
+		return nil
+	}
+	whole := l.Decoded(nil)
+	for p := int64(maxSlices); p > 1; p /= 2 {
+		if l.Bytes/p < minSliceBytes || rows < p {
+			continue
+		}
+		edges := pageEdges(rows, p, l.Pages)
+		if len(edges) > 0 && mulLE(l.Decoded(edges), 10, whole, 11) {
+			return edges
+		}
+	}
+	return nil
+}
+
+// fits says that no slice is over 256 MiB, a row counting as the group's mean row, or over 2^24 rows.
+func fits(rows int64, edges []int64, bytes int64) bool {
+	most := largest(rows, edges)
+	return most <= maxUnitRows && mulLE(most, max(0, bytes), maxUnitBytes, rows)
+}
+
+func largest(rows int64, edges []int64) int64 {
+	most, lo := int64(0), int64(0)
+	for _, e := range edges {
+		most, lo = max(most, e-lo), e
+	}
+	return max(most, rows-lo)
+}
+
+// rowEdges: edge c of p is floor(rows*c/p).
+func rowEdges(rows, p int64) []int64 {
+	edges := make([]int64, 0, p-1)
+	for c := int64(1); c < p; c++ {
+		edges = append(edges, mulDiv(rows, c, p))
+	}
+	return edges
+}
+
+// pageEdges moves each row edge to the nearest first row of a page, the lower of two equally near, and drops what then coincides.
+func pageEdges(rows, p int64, pages []int64) []int64 {
+	edges := rowEdges(rows, p)
+	if len(pages) == 0 {
+		return edges
+	}
+	kept, last := edges[:0], int64(0)
+	for _, e := range edges {
+		e = nearest(pages, e)
+		if e > last && e < rows {
+			kept, last = append(kept, e), e
+		}
+	}
+	return kept
+}
+
+func nearest(pages []int64, row int64) int64 {
+	i := sort.Search(len(pages), func(i int) bool { return pages[i] >= row })
+	switch {
+	case i == len(pages):
+		return pages[i-1]
+	case i > 0 && row-pages[i-1] <= pages[i]-row:
+		return pages[i-1]
+	}
+	return pages[i]
+}
