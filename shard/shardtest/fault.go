@@ -1,0 +1,237 @@
+package shardtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Op is an operation of a store or an object.
+type Op string
+
+// The operations that can fail. OpRead is ReadAt; a Rule with no Op means each.
+const (
+	OpList  Op = "list"
+	OpOpen  Op = "open"
+	OpRead  Op = "read"
+	OpView  Op = "view"
+	OpCheck Op = "check"
+	OpClose Op = "close"
+)
+
+// Damage is what happens to bytes that arrive without an error.
+type Damage int
+
+// The kinds of damage. All are what a broken network or disk can do and what only a checksum can notice, but for Short: it comes with an
+// error, as a connection does that breaks within an answer.
+const (
+	Intact  Damage = iota
+	Flipped        // one bit in the middle
+	Zeroed         // the second half
+	Short          // the first half arrives, then the rule's Err, or else ErrTransient
+)
+
+// A Rule says which calls fail, and how. A call that several rules fit suffers the delays of all, and the first error or damage.
+type Rule struct {
+	Op     Op            // or "" for each
+	Path   string        // pattern that the URI must match (see shard.Match), or "" for all
+	From   int           // the first call that fails, counted from 1 over the calls that Op and Path fit; 0 is 1
+	Count  int           // how many calls fail; 0 is all from then on
+	Delay  time.Duration // before the call; a context that ends cuts it short
+	Err    error         // instead of the call, or nil
+	Damage Damage        // to what the call delivers
+}
+
+// Faults is a store that fails where its rules say so. Its methods are safe for concurrent use.
+type Faults struct {
+	store shard.Store
+	rules []*ruleState
+	open  atomic.Int64
+}
+
+type ruleState struct {
+	Rule
+	mu     sync.Mutex
+	seen   int // calls that fit
+	struck int // calls that suffered
+}
+
+var (
+	_ shard.Store      = (*Faults)(nil)
+	_ shard.Identifier = (*Faults)(nil)
+)
+
+// NewFaults wraps a store.
+func NewFaults(store shard.Store, rules ...Rule) *Faults {
+	f := &Faults{store: store}
+	for _, r := range rules {
+		f.rules = append(f.rules, &ruleState{Rule: r})
+	}
+	return f
+}
+
+// Struck returns how many calls the i-th rule hit, so that a test can prove that its fault happened.
+func (f *Faults) Struck(i int) int {
+	r := f.rules[i]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.struck
+}
+
+// OpenObjects returns how many objects are not closed yet.
+func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
+
+// fits counts a call and reports whether it is one of those that fail.
+func (r *ruleState) fits(op Op, uri string) bool {
+	if r.Op != "" && r.Op != op || r.Path != "" && !shard.Match(r.Path, uri) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen++
+	from := max(r.From, 1)
+	if r.seen < from || r.Count > 0 && r.seen >= from+r.Count {
+		return false
+	}
+	r.struck++
+	return true
+}
+
+// strike applies the rules to a call: it waits, then returns the damage to do or the error to return.
+func (f *Faults) strike(ctx context.Context, op Op, uri string) (Damage, error) {
+	damage, failure := Intact, error(nil)
+	for _, r := range f.rules {
+		if !r.fits(op, uri) {
+			continue
+		}
+		if err := sleep(ctx, r.Delay); err != nil {
+			return Intact, &shard.Error{Op: string(op), URI: uri, Err: err}
+		}
+		if damage == Intact && failure == nil {
+			damage, failure = r.Damage, r.Err
+		}
+	}
+	if damage == Short && failure == nil {
+		failure = shard.ErrTransient
+	}
+	if failure == nil {
+		return damage, nil
+	}
+	if e := (*shard.Error)(nil); !errors.As(failure, &e) {
+		failure = &shard.Error{Op: string(op), URI: uri, Err: fmt.Errorf("%w (injected)", failure)}
+	}
+	return damage, failure
+}
+
+// sleep waits, but no longer than ctx lasts.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// List fails or passes on.
+func (f *Faults) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	if _, err := f.strike(ctx, OpList, pattern); err != nil {
+		return nil, err
+	}
+	return f.store.List(ctx, pattern)
+}
+
+// Open fails or passes on.
+func (f *Faults) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
+	if _, err := f.strike(ctx, OpOpen, s.URI); err != nil {
+		return nil, err
+	}
+	o, err := f.store.Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	f.open.Add(1)
+	return &faultyObject{inner: o, faults: f, uri: s.URI}, nil
+}
+
+// Identity passes on.
+func (f *Faults) Identity(uri string) string { return shard.Identity(f.store, uri) }
+
+type faultyObject struct {
+	inner  shard.Object
+	faults *Faults
+	uri    string
+	closed atomic.Bool
+}
+
+var (
+	_ shard.Viewer  = (*faultyObject)(nil)
+	_ shard.Checker = (*faultyObject)(nil)
+)
+
+func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
+	damage, failure := o.faults.strike(ctx, OpRead, o.uri)
+	switch {
+	case damage == Short:
+		return errors.Join(failure, o.inner.ReadAt(ctx, p[:len(p)/2], off))
+	case failure != nil:
+		return failure
+	}
+	if err := o.inner.ReadAt(ctx, p, off); err != nil {
+		return err
+	}
+	damage.apply(p)
+	return nil
+}
+
+func (o *faultyObject) View(off, n int64) ([]byte, func(), error) {
+	damage, failure := o.faults.strike(context.Background(), OpView, o.uri)
+	if failure != nil {
+		return nil, nil, failure
+	}
+	b, release, ok, err := shard.View(o.inner, off, n)
+	if !ok {
+		return nil, nil, errors.ErrUnsupported
+	}
+	if err == nil && damage != Intact {
+		b = slices.Clip(slices.Clone(b)) // lent bytes are read-only
+		damage.apply(b)
+	}
+	return b, release, err
+}
+
+func (o *faultyObject) Check() error {
+	if _, err := o.faults.strike(context.Background(), OpCheck, o.uri); err != nil {
+		return err
+	}
+	return shard.Check(o.inner)
+}
+
+func (o *faultyObject) Close() error {
+	if o.closed.CompareAndSwap(false, true) {
+		o.faults.open.Add(-1)
+	}
+	_, failure := o.faults.strike(context.Background(), OpClose, o.uri)
+	return errors.Join(failure, o.inner.Close())
+}
+
+func (d Damage) apply(p []byte) {
+	switch {
+	case len(p) == 0:
+	case d == Flipped:
+		p[len(p)/2] ^= 0x10
+	case d == Zeroed:
+		clear(p[len(p)/2:])
+	}
+}

@@ -1,0 +1,109 @@
+// Package shardtest holds what tests of stores share: Run, the conformance suite that each store must pass, and Faults, a store that fails
+// where a test wants it to.
+package shardtest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Fixture is a store whose shards a test can change. Names are slash-separated paths below a root that is the fixture's own.
+type Fixture interface {
+	Store() shard.Store
+	// Address returns the address of a name; of the root when name is "".
+	Address(name string) string
+	// Write makes or replaces a shard. Its version differs from all earlier ones of that name.
+	Write(t testing.TB, name string, content []byte)
+	Remove(t testing.TB, name string)
+}
+
+// Run checks everything that package shard promises of a store. New returns an empty fixture for each check.
+func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
+	checks := []struct {
+		name string
+		run  func(t *testing.T, f Fixture)
+	}{
+		{"ListDescribes", listDescribes},
+		{"ListCancelled", listCancelled},
+		{"ListManySorted", listManySorted},
+		{"OpenMissing", openMissing},
+		{"OpenChanged", openChanged},
+		{"OpenCancelled", openCancelled},
+		{"ReadRanges", readRanges},
+		{"ReadOutside", readOutside},
+		{"ReadEmpty", readEmpty},
+		{"ReadConcurrent", readConcurrent},
+		{"ReadCancelled", readCancelled},
+		{"ReadWhileReplaced", readWhileReplaced},
+		{"ReadWhileRemoved", readWhileRemoved},
+		{"CloseTwice", closeTwice},
+		{"ViewRanges", viewRanges},
+		{"ViewOutlivesClose", viewOutlivesClose},
+		{"ViewConcurrent", viewConcurrent},
+		{"OddNames", oddNames},
+	}
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) { c.run(t, newFixture(t)) })
+	}
+	for _, c := range listCases {
+		t.Run("List/"+c.name, func(t *testing.T) { c.run(t, newFixture(t)) })
+	}
+}
+
+// content returns n bytes that depend on the seed and on their place.
+func content(seed uint64, n int) []byte {
+	r := rand.New(rand.NewPCG(seed, uint64(n)))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// listOne lists a name that is one shard.
+func listOne(t *testing.T, f Fixture, name string) shard.Shard {
+	t.Helper()
+	found, err := f.Store().List(t.Context(), f.Address(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 {
+		t.Fatalf("%s names %d shards, want 1", name, len(found))
+	}
+	return found[0]
+}
+
+// open writes a shard and opens it.
+func open(t *testing.T, f Fixture, name string, b []byte) shard.Object {
+	t.Helper()
+	f.Write(t, name, b)
+	o, err := f.Store().Open(t.Context(), listOne(t, f, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.Close() })
+	return o
+}
+
+// cancelled returns a context that is over.
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// wantErr checks an error's kind and that it is a shard.Error that names the address.
+func wantErr(t *testing.T, err, kind error, address string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Fatalf("error %v, want one that is %q", err, kind)
+	}
+	var e *shard.Error
+	if !errors.As(err, &e) || e.URI != address {
+		t.Fatalf("error %q does not name %s", err, address)
+	}
+}

@@ -1,0 +1,275 @@
+package shardtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+func openMissing(t *testing.T, f Fixture) {
+	f.Write(t, "a", content(1, 10))
+	s := listOne(t, f, "a")
+	f.Remove(t, "a")
+	_, err := f.Store().Open(t.Context(), s)
+	wantErr(t, err, shard.ErrNotExist, s.URI)
+}
+
+func openChanged(t *testing.T, f Fixture) {
+	for _, size := range []int{9, 10, 11} { // also with the size that it had
+		f.Write(t, "a", content(1, 10))
+		s := listOne(t, f, "a")
+		f.Write(t, "a", content(2, size))
+		_, err := f.Store().Open(t.Context(), s)
+		wantErr(t, err, shard.ErrChanged, s.URI)
+	}
+}
+
+func openCancelled(t *testing.T, f Fixture) {
+	f.Write(t, "a", content(1, 10))
+	s := listOne(t, f, "a")
+	ctx := cancelled(t)
+	_, err := f.Store().Open(ctx, s)
+	wantErr(t, err, ctx.Err(), s.URI)
+}
+
+// expect reads one range and compares it.
+func expect(t testing.TB, o shard.Object, all []byte, off, n int64) {
+	t.Helper()
+	p := make([]byte, n, n+8)
+	tail := p[n : n+8]
+	copy(tail, "untouched"[:8])
+	if err := o.ReadAt(t.Context(), p, off); err != nil {
+		t.Errorf("%d bytes from byte %d on: %v", n, off, err)
+		return
+	}
+	if !bytes.Equal(p, all[off:off+n]) {
+		t.Errorf("%d bytes from byte %d on are wrong", n, off)
+	}
+	if string(tail) != "untouche" {
+		t.Errorf("%d bytes from byte %d on: wrote past the buffer", n, off)
+	}
+}
+
+// ranges are the places where a driver can be off by one, and some between.
+func ranges(size int64) [][2]int64 {
+	var all [][2]int64
+	edges := []int64{0, 1, 2, 4095, 4096, 4097, 65536, size / 2, size - 1, size}
+	for _, off := range edges {
+		for _, n := range append(edges, size-off, size-off-1) {
+			if off >= 0 && n >= 0 && off+n <= size {
+				all = append(all, [2]int64{off, n})
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, uint64(size)))
+	for range 50 {
+		off := r.Int64N(size + 1)
+		all = append(all, [2]int64{off, r.Int64N(size - off + 1)})
+	}
+	return all
+}
+
+func readRanges(t *testing.T, f Fixture) {
+	for _, size := range []int{1, 4096, 100_001} {
+		all := content(1, size)
+		o := open(t, f, "a", all)
+		for _, r := range ranges(int64(size)) {
+			expect(t, o, all, r[0], r[1])
+		}
+	}
+}
+
+func readOutside(t *testing.T, f Fixture) {
+	o := open(t, f, "a", content(1, 100))
+	for _, r := range [][2]int64{{0, 101}, {100, 1}, {99, 2}, {101, 0}, {1000, 1}, {1 << 62, 1 << 10}, {1<<63 - 1, 1}} {
+		err := o.ReadAt(t.Context(), make([]byte, r[1]), r[0])
+		wantErr(t, err, io.ErrUnexpectedEOF, f.Address("a"))
+		if _, _, ok, err := shard.View(o, r[0], r[1]); ok {
+			wantErr(t, err, io.ErrUnexpectedEOF, f.Address("a"))
+		}
+	}
+	if err := o.ReadAt(t.Context(), make([]byte, 1), -1); err == nil {
+		t.Fatal("read before the first byte")
+	}
+	for _, r := range [][2]int64{{-1, 1}, {0, -1}, {-1, -1}} {
+		if _, _, ok, err := shard.View(o, r[0], r[1]); ok && err == nil {
+			t.Fatalf("view of %d bytes from byte %d on", r[1], r[0])
+		}
+	}
+}
+
+func readEmpty(t *testing.T, f Fixture) {
+	o := open(t, f, "empty", nil)
+	expect(t, o, nil, 0, 0)
+	wantErr(t, o.ReadAt(t.Context(), make([]byte, 1), 0), io.ErrUnexpectedEOF, f.Address("empty"))
+	if b, release, ok, err := shard.View(o, 0, 0); ok {
+		if err != nil || len(b) != 0 {
+			t.Fatalf("view of nothing: %d bytes, %v", len(b), err)
+		}
+		release()
+	}
+}
+
+func readConcurrent(t *testing.T, f Fixture) {
+	all := content(1, 300_000)
+	o := open(t, f, "a", all)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			for range 20 {
+				off := r.Int64N(int64(len(all)))
+				expect(t, o, all, off, r.Int64N(int64(len(all))-off+1))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func readCancelled(t *testing.T, f Fixture) {
+	all := content(1, 1000)
+	o := open(t, f, "a", all)
+	err := o.ReadAt(cancelled(t), make([]byte, 1000), 0)
+	wantErr(t, err, context.Canceled, f.Address("a"))
+	expect(t, o, all, 0, 1000) // the object goes on
+}
+
+// readWhileReplaced: an open object gives the bytes of its version or ErrChanged, never those of another.
+func readWhileReplaced(t *testing.T, f Fixture) {
+	for _, size := range []int{999, 1000, 1001} {
+		all := content(1, 1000)
+		o := open(t, f, "a", all)
+		f.Write(t, "a", content(2, size))
+		p := make([]byte, 1000)
+		err := o.ReadAt(t.Context(), p, 0)
+		if err != nil {
+			wantErr(t, err, shard.ErrChanged, f.Address("a"))
+		} else if !bytes.Equal(p, all) {
+			t.Fatal("read another version's bytes without an error")
+		}
+		if err := shard.Check(o); err != nil {
+			wantErr(t, err, shard.ErrChanged, f.Address("a"))
+		}
+	}
+}
+
+// readWhileRemoved: an open object gives its bytes or an error.
+func readWhileRemoved(t *testing.T, f Fixture) {
+	all := content(1, 1000)
+	o := open(t, f, "a", all)
+	f.Remove(t, "a")
+	p := make([]byte, 1000)
+	if err := o.ReadAt(t.Context(), p, 0); err == nil && !bytes.Equal(p, all) {
+		t.Fatal("read other bytes without an error")
+	} else if err != nil && !errors.Is(err, shard.ErrChanged) {
+		wantErr(t, err, shard.ErrNotExist, f.Address("a"))
+	}
+}
+
+func closeTwice(t *testing.T, f Fixture) {
+	o := open(t, f, "a", content(1, 100))
+	for range 2 {
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.ReadAt(t.Context(), make([]byte, 1), 0); err == nil {
+		t.Fatal("read after Close")
+	}
+	if _, _, ok, err := shard.View(o, 0, 1); ok && err == nil {
+		t.Fatal("view after Close")
+	}
+}
+
+// view borrows bytes, or skips the check when the store lends none.
+func view(t *testing.T, o shard.Object, off, n int64) ([]byte, func()) {
+	t.Helper()
+	b, release, ok, err := shard.View(o, off, n)
+	if !ok {
+		t.Skip("the store lends no bytes")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, release
+}
+
+// same touches lent bytes as they must be touched.
+func same(o shard.Object, lent, want []byte) error {
+	return shard.Use(o, func() error {
+		if !bytes.Equal(lent, want) {
+			return errors.New("lent bytes are wrong")
+		}
+		return nil
+	})
+}
+
+func viewRanges(t *testing.T, f Fixture) {
+	all := content(1, 100_001)
+	o := open(t, f, "a", all)
+	for _, r := range ranges(int64(len(all))) {
+		b, release := view(t, o, r[0], r[1])
+		if err := same(o, b, all[r[0]:r[0]+r[1]]); err != nil {
+			t.Fatalf("%d bytes from byte %d on: %v", r[1], r[0], err)
+		}
+		if int64(cap(b)) != r[1] {
+			t.Fatalf("%d bytes from byte %d on: capacity %d lets an append write to them", r[1], r[0], cap(b))
+		}
+		release()
+		release()
+	}
+}
+
+func viewOutlivesClose(t *testing.T, f Fixture) {
+	all := content(1, 100_000)
+	o := open(t, f, "a", all)
+	b, release := view(t, o, 10, 50_000)
+	c, releaseC := view(t, o, 5_000, 90_000)
+	releaseC()
+	_ = c
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := shard.Guard(func() error {
+		if !bytes.Equal(b, all[10:50_010]) {
+			return errors.New("lent bytes are wrong")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+func viewConcurrent(t *testing.T, f Fixture) {
+	all := content(1, 300_000)
+	o := open(t, f, "a", all)
+	_, release := view(t, o, 0, 1)
+	release()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 2))
+			for range 20 {
+				off := r.Int64N(int64(len(all)))
+				n := r.Int64N(int64(len(all)) - off + 1)
+				b, release, _, err := shard.View(o, off, n)
+				if err == nil {
+					err = same(o, b, all[off:off+n])
+					release()
+				}
+				if err != nil {
+					t.Errorf("%d bytes from byte %d on: %v", n, off, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
