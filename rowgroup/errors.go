@@ -28,7 +28,8 @@ func (e *Error) Error() string {
 	if e.Page >= 0 {
 		fmt.Fprintf(&b, ", page at byte %d", e.Page)
 	}
-	fmt.Fprintf(&b, ": %v", e.Err)
+	b.WriteString(": ")
+	b.WriteString(strings.TrimPrefix(e.Err.Error(), e.URI+": ")) // a store's errors name the shard too
 	if e.Hint != "" {
 		fmt.Fprintf(&b, " (%s)", e.Hint)
 	}

@@ -16,33 +16,33 @@ const (
 type Type uint8
 
 const (
-	TypeNone      Type = iota // List, Struct, Map
-	TypeUnknown               // Null
-	TypeBool                  // Fixed 1: 0 or 1, one byte a value
-	TypeInt8                  // Fixed 1
-	TypeInt16                 // Fixed 2
-	TypeInt32                 // Fixed 4
-	TypeInt64                 // Fixed 8
-	TypeUint8                 // Fixed 1
-	TypeUint16                // Fixed 2
-	TypeUint32                // Fixed 4
-	TypeUint64                // Fixed 8
-	TypeFloat16               // Fixed 2
-	TypeFloat32               // Fixed 4
-	TypeFloat64               // Fixed 8
-	TypeDecimal               // Fixed 8, 16 or 32 by precision <= 18, 38, 76: little-endian two's complement; Binary, big-endian, beyond
-	TypeDate                  // Fixed 4: days since 1970-01-01
-	TypeTime                  // Fixed 8: Unit since midnight
-	TypeTimestamp             // Fixed 8: Unit since 1970-01-01T00:00:00
-	TypeInt96                 // Fixed 12: nanoseconds of the day (8 bytes), Julian day (4 bytes), as stored
-	TypeInterval              // Fixed 12: months, days, milliseconds, three uint32, as stored
-	TypeUUID                  // Fixed 16
-	TypeFixedBinary           // Fixed Width
-	TypeBinary                // Binary
-	TypeString                // Binary, UTF-8
-	TypeEnum                  // Binary, UTF-8
-	TypeJSON                  // Binary, UTF-8
-	TypeBSON                  // Binary
+	TypeNone        Type = iota // List, Struct, Map
+	TypeUnknown                 // Null
+	TypeBool                    // Fixed 1: 0 or 1, one byte a value
+	TypeInt8                    // Fixed 1
+	TypeInt16                   // Fixed 2
+	TypeInt32                   // Fixed 4
+	TypeInt64                   // Fixed 8
+	TypeUint8                   // Fixed 1
+	TypeUint16                  // Fixed 2
+	TypeUint32                  // Fixed 4
+	TypeUint64                  // Fixed 8
+	TypeFloat16                 // Fixed 2
+	TypeFloat32                 // Fixed 4
+	TypeFloat64                 // Fixed 8
+	TypeDecimal                 // Fixed 8, 16 or 32 by precision <= 18, 38, 76: little-endian two's complement; Binary, big-endian, beyond
+	TypeDate                    // Fixed 4: days since 1970-01-01
+	TypeTime                    // Fixed 8: Unit since midnight
+	TypeTimestamp               // Fixed 8: Unit since 1970-01-01T00:00:00
+	TypeInt96                   // Fixed 12: nanoseconds of the day (8 bytes), Julian day (4 bytes), as stored
+	TypeInterval                // Fixed 12: months, days, milliseconds, three uint32, as stored
+	TypeUUID                    // Fixed 16
+	TypeFixedBinary             // Fixed Width
+	TypeBinary                  // Binary
+	TypeString                  // Binary, UTF-8
+	TypeEnum                    // Binary, UTF-8
+	TypeJSON                    // Binary, UTF-8
+	TypeBSON                    // Binary
 )
 
 // Unit is the unit of a time or timestamp.

@@ -1,6 +1,10 @@
 package rowgroup
 
-import "github.com/parquet-go/parquet-go/format"
+import (
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
 
 // Rows is a run of rows of one row group: the unit that is fetched and decoded together.
 type Rows struct {
@@ -17,7 +21,16 @@ type Raw struct {
 	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns
 	release []func()   // views and buffers to give back
 	bytes   int64
-	mapped  bool // some bytes are a mapping of a file: touch them only inside shard.Guard
+	mapped  bool // some bytes are a mapping of a file: touch them only inside use
+	object  shard.Object
+}
+
+// use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
+func (r *Raw) use(f func() error) error {
+	if !r.mapped {
+		return f()
+	}
+	return shard.Use(r.object, f)
 }
 
 // Bytes is the number of bytes held until Release.
@@ -25,8 +38,8 @@ func (r *Raw) Bytes() int64 { return r.bytes }
 
 // Release gives the bytes back. The Raw must not be used afterwards.
 func (r *Raw) Release() {
-	for _, f := range r.release {
-		f()
+	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
+		r.release[i]()
 	}
 	r.release, r.chunks, r.bytes = nil, nil, 0
 }
@@ -38,10 +51,12 @@ type rawChunk struct {
 
 	// dict is the dictionary page with its header when it was fetched apart from the data pages, else nil: it then comes first in pages.
 	dict    []byte
-	dictOff int64 // byte of the shard where dict begins, for messages
+	dictOff int64 // byte of the shard where dict begins
+	dictLen int64
 
 	pages    []byte // whole pages, header and body, one after the other
-	pagesOff int64  // byte of the shard where pages begins, for messages
+	pagesOff int64  // byte of the shard where pages begins
+	pagesLen int64
 
 	// firstRow is the row of the row group at which the first data page in pages begins. lastRow is the row after the last page.
 	firstRow, lastRow int64

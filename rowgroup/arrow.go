@@ -1,0 +1,3 @@
+package rowgroup
+
+func arrowListSizes([]byte) []byte { return nil }

@@ -1,0 +1,145 @@
+package rowgroup
+
+import (
+	"fmt"
+	"math"
+)
+
+// readChunks reads the list of a row group's column chunks.
+func (f *footer) readChunks(r *thriftReader) error {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		c := chunkReader{r: r, m: chunkMeta{physical: -1}}
+		readStruct(r, c.field)
+		if c.err != nil {
+			return fmt.Errorf("column chunk %d: %w", i, c.err)
+		}
+		if r.err == nil {
+			f.chunks = append(f.chunks, c.meta())
+		}
+	}
+	return nil
+}
+
+// chunkReader reads one ColumnChunk.
+type chunkReader struct {
+	r          *thriftReader
+	m          chunkMeta
+	data, dict int64
+	err        error
+}
+
+func (c *chunkReader) field(id int16, typ byte) {
+	r := c.r
+	switch {
+	case id == 1 && typ == thriftBinary:
+		if path := r.bytes(); len(path) > 0 {
+			c.err = fmt.Errorf("its data lies in another file, %q; open that one", path)
+		}
+	case id == 3 && typ == thriftStruct:
+		readStruct(r, c.metaField)
+	case id == 4 && typ == thriftI64:
+		c.m.index = r.int()
+	case id == 5 && typ == thriftI32:
+		c.m.indexBytes = r.int()
+	case id == 8 || id == 9:
+		c.err = ErrEncrypted
+		r.skip(typ)
+	default:
+		r.skip(typ)
+	}
+}
+
+func (c *chunkReader) metaField(id int16, typ byte) {
+	r := c.r
+	switch {
+	case id == 1 && typ == thriftI32:
+		c.m.physical = int8(min(uint64(r.int()), math.MaxInt8))
+	case id == 2 && typ == thriftList:
+		c.readEncodings()
+	case id == 4 && typ == thriftI32:
+		c.m.codec = uint8(min(uint64(r.int()), math.MaxUint8))
+	case id == 5 && typ == thriftI64:
+		c.m.values = r.int()
+	case id == 6 && typ == thriftI64:
+		c.m.uncompressed = r.int()
+	case id == 7 && typ == thriftI64:
+		c.m.compressed = r.int()
+	case id == 9 && typ == thriftI64:
+		c.data = r.int()
+	case id == 11 && typ == thriftI64:
+		c.dict = r.int()
+	case id == 16 && typ == thriftStruct:
+		readStruct(r, func(id int16, typ byte) {
+			if id == 1 && typ == thriftI64 {
+				c.m.binary = max(0, r.int())
+			} else {
+				r.skip(typ)
+			}
+		})
+	default:
+		r.skip(typ)
+	}
+}
+
+func (c *chunkReader) readEncodings() {
+	typ, n := c.r.list()
+	for i := 0; i < n && c.r.expect(typ, thriftI32); i++ {
+		c.m.encodings |= 1 << min(uint64(c.r.int()), 15)
+	}
+}
+
+// meta puts the page offsets together. Some writers set the dictionary's offset to zero, or to the first data page, where there is none.
+func (c *chunkReader) meta() chunkMeta {
+	c.m.start = c.data
+	if c.dict > 0 && c.dict < c.data {
+		c.m.start = c.dict
+		c.m.dict = c.data - c.dict
+	}
+	return c.m
+}
+
+// check holds the footer against itself and against end, the byte of the file at which it begins.
+func (f *footer) check(end int64) error {
+	leaves, err := checkElements(f.elements)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFooter, err)
+	}
+	if len(f.chunks) != len(leaves)*len(f.groups) {
+		return fmt.Errorf("%w: %d column chunks in %d row groups of %d columns", errFooter, len(f.chunks), len(f.groups), len(leaves))
+	}
+	rows := int64(0)
+	for g, m := range f.groups {
+		if m.rows < 0 || m.rows > math.MaxInt64-rows {
+			return fmt.Errorf("%w: row group %d has %d rows", errFooter, g, m.rows)
+		}
+		rows += m.rows
+		for i, c := range f.chunks[g*len(leaves) : (g+1)*len(leaves)] {
+			if err := c.check(f.elements[leaves[i].element], leaves[i], m.rows, end); err != nil {
+				return fmt.Errorf("%w: row group %d, column %d (%s): %w", errFooter, g, i, f.elements[leaves[i].element].name, err)
+			}
+		}
+	}
+	if rows != f.rows {
+		return fmt.Errorf("%w: its row groups hold %d rows, the file %d", errFooter, rows, f.rows)
+	}
+	return nil
+}
+
+func (c *chunkMeta) check(e element, l elementLeaf, rows, end int64) error {
+	switch {
+	case c.physical != e.physical:
+		return fmt.Errorf("physical type %d in the chunk, %d in the schema", c.physical, e.physical)
+	case c.compressed < 0 || c.uncompressed < 0 || c.values < 0:
+		return fmt.Errorf("negative size")
+	case c.values < rows || (!l.repeated && c.values != rows):
+		return fmt.Errorf("%d values in %d rows", c.values, rows)
+	case c.values > 0 && (c.start < magicBytes || c.start > end || c.compressed > end-c.start || c.dict > c.compressed):
+		return fmt.Errorf("bytes %d to %d are not in the file's data", c.start, c.start+c.compressed)
+	case c.uncompressed > 0 && c.compressed == 0:
+		return fmt.Errorf("no bytes")
+	case c.indexBytes < 0 || c.index < 0 || c.index > end || c.indexBytes > end-c.index:
+		return fmt.Errorf("its offset index at byte %d is not in the file", c.index)
+	}
+	return nil
+}

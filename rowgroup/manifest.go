@@ -1,0 +1,145 @@
+package rowgroup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Manifest is the row groups of a data set under one projected schema. It does not change once it is open and is safe for concurrent
+// use.
+type Manifest struct {
+	shards  []shard.Shard
+	schema  *Schema
+	rows    int64
+	groups  []Group
+	first   []int // position of each shard's first group in groups, and their number at the end
+	files   []file
+	bound   []boundSchema
+	utf8    UTF8
+	pool    *mem.Pool
+	objects *objects
+}
+
+// A file is what is kept of a shard's footer.
+type file struct {
+	record []byte
+	schema int // position in Manifest.bound
+}
+
+// A boundSchema is the projected columns as they lie in the files of one schema.
+type boundSchema struct {
+	columns []*node
+	leaves  []*leaf // in the order of a pre-order walk over columns
+}
+
+// A Group is one row group.
+type Group struct {
+	Shard, RowGroup int32 // position of the shard in the manifest, and of the row group in the shard
+	Rows            int64
+	Bytes           int64 // uncompressed, of all columns, projected or not
+	Compressed      int64 // encoded bytes of the projected columns
+}
+
+// Open reads the footers of the shards, or finds them in the index, unites their schemas by name and projects them. The shards keep
+// their order.
+func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Manifest, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	o = o.withDefaults()
+	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, schemas: map[schemaID]*fileSchema{}}
+	all, err := l.load(ctx, shards)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifest{shards: shards, schema: &Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, objects: newObjects(store, shards)}
+	if err := m.bindSchemas(all, o); err != nil {
+		return nil, err
+	}
+	return m, m.addGroups(all)
+}
+
+// bindSchemas unites the schemas of all shards and finds the projected columns in each.
+func (m *Manifest) bindSchemas(all []loaded, o Options) error {
+	var (
+		schemas  []*fileSchema
+		owners   []string
+		position = map[*fileSchema]int{}
+	)
+	m.files = make([]file, len(all))
+	for i, l := range all {
+		k, ok := position[l.schema]
+		if !ok {
+			k = len(schemas)
+			position[l.schema] = k
+			schemas = append(schemas, l.schema)
+			owners = append(owners, m.shards[i].URI)
+		}
+		m.files[i] = file{record: l.record, schema: k}
+	}
+	columns, err := project(unite(schemas), o.Columns, o.Missing, owners)
+	if err != nil {
+		return err
+	}
+	for _, c := range columns {
+		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	for i, s := range schemas {
+		nodes, err := bind(columns, s)
+		if err != nil {
+			return &Error{Op: "schema", URI: owners[i], RowGroup: -1, Page: -1, Err: err}
+		}
+		m.bound = append(m.bound, boundSchema{columns: nodes, leaves: leavesOf(nodes)})
+	}
+	return nil
+}
+
+// addGroups lists the row groups.
+func (m *Manifest) addGroups(all []loaded) error {
+	records := make([]record, len(all))
+	n := 0
+	for i := range all {
+		var err error
+		if records[i], err = parseRecord(all[i].record); err != nil {
+			return &Error{Op: "footer", URI: m.shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+		}
+		n += records[i].groups
+	}
+	m.groups = make([]Group, 0, n)
+	m.first = make([]int, 0, len(all)+1)
+	for i := range records {
+		m.first = append(m.first, len(m.groups))
+		for g := range records[i].groups {
+			m.groups = append(m.groups, m.newGroup(&records[i], i, g))
+		}
+	}
+	m.first = append(m.first, len(m.groups))
+	return nil
+}
+
+func (m *Manifest) newGroup(r *record, s, g int) Group {
+	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), Bytes: r.bytes.at(g)}
+	for _, l := range m.bound[m.files[s].schema].leaves {
+		group.Compressed += r.compressed.at(r.chunk(l.index, g))
+	}
+	m.rows += group.Rows
+	return group
+}
+
+// Schema is the projected schema.
+func (m *Manifest) Schema() *Schema { return m.schema }
+
+// Shards are the shards that the manifest was opened with.
+func (m *Manifest) Shards() []shard.Shard { return m.shards }
+
+// NumRows is the rows of all shards.
+func (m *Manifest) NumRows() int64 { return m.rows }
+
+// Groups are all row groups, shards in order, row groups in file order; those without rows too. The caller does not change them.
+func (m *Manifest) Groups() []Group { return m.groups }
+
+// Close closes the shards that are open. Raws that were fetched must have been released.
+func (m *Manifest) Close() error { return m.objects.close() }

@@ -1,0 +1,149 @@
+package rowgroup
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// maxOpen bounds the objects that are kept open without being in use, and so the file descriptors.
+const maxOpen = 512
+
+var errClosed = errors.New("the manifest is closed")
+
+// objects keeps the shards open that were read last.
+type objects struct {
+	store  shard.Store
+	shards []shard.Shard
+
+	mu     sync.Mutex
+	open   map[int]*openObject
+	clock  int64
+	closed bool
+}
+
+// An openObject is one shard. Its object and err are set once ready is closed.
+type openObject struct {
+	ready  chan struct{}
+	object shard.Object
+	err    error
+	users  int   // guarded by objects.mu
+	used   int64 // clock of the last use; guarded by objects.mu
+}
+
+func newObjects(store shard.Store, shards []shard.Shard) *objects {
+	return &objects{store: store, shards: shards, open: map[int]*openObject{}}
+}
+
+// acquire returns shard i, opened if need be; the caller calls release with it when done.
+func (o *objects) acquire(ctx context.Context, i int) (*openObject, error) {
+	for {
+		e, first, err := o.enter(i)
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			e.object, e.err = o.store.Open(ctx, o.shards[i])
+			close(e.ready)
+		}
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			o.release(i, e)
+			return nil, ctx.Err()
+		}
+		if e.err == nil {
+			return e, nil
+		}
+		o.release(i, e)
+		// The one who opened it may have been cancelled; that is no reason for the others to fail.
+		if first || ctx.Err() != nil || !errors.Is(e.err, context.Canceled) && !errors.Is(e.err, context.DeadlineExceeded) {
+			return nil, e.err
+		}
+	}
+}
+
+// enter counts the caller as a user of shard i; first says that the caller is to open it.
+func (o *objects) enter(i int) (e *openObject, first bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, false, errClosed
+	}
+	e = o.open[i]
+	if e == nil {
+		e, first = &openObject{ready: make(chan struct{})}, true
+		o.open[i] = e
+	}
+	e.users++
+	o.clock++
+	e.used = o.clock
+	return e, first, nil
+}
+
+// release ends a use. A shard that failed to open is forgotten; those used longest ago, beyond the bound, are closed.
+func (o *objects) release(i int, e *openObject) {
+	for _, old := range o.drop(i, e) {
+		_ = old.object.Close() // it was only read: nothing can be lost
+	}
+}
+
+// drop counts a user less and returns what is to be closed.
+func (o *objects) drop(i int, e *openObject) []*openObject {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e.users--
+	if e.users == 0 && e.err != nil && o.open[i] == e {
+		delete(o.open, i)
+	}
+	if o.closed && e.users == 0 && e.object != nil {
+		return []*openObject{e}
+	}
+	var all []*openObject
+	for len(o.open) > maxOpen {
+		old := o.evictLocked()
+		if old == nil {
+			break
+		}
+		all = append(all, old)
+	}
+	return all
+}
+
+// evictLocked takes out the idle object that was used longest ago.
+func (o *objects) evictLocked() *openObject {
+	oldest := -1
+	for i, e := range o.open {
+		if e.users == 0 && e.object != nil && (oldest < 0 || e.used < o.open[oldest].used) {
+			oldest = i
+		}
+	}
+	if oldest < 0 {
+		return nil
+	}
+	e := o.open[oldest]
+	delete(o.open, oldest)
+	return e
+}
+
+// close closes every object. Those still in use are named, and closed when they are released.
+func (o *objects) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil
+	}
+	o.closed = true
+	var all []error
+	for i, e := range o.open {
+		if e.users > 0 {
+			all = append(all, errors.New(o.shards[i].URI+": still in use"))
+		} else if e.object != nil {
+			all = append(all, e.object.Close())
+		}
+	}
+	o.open = nil
+	return errors.Join(all...)
+}

@@ -1,0 +1,71 @@
+package rowgroup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// UTF8 says what becomes of STRING values that are not UTF-8.
+type UTF8 uint8
+
+const (
+	RefuseUTF8  UTF8 = iota // decoding fails and names the page
+	ReplaceUTF8             // each wrong byte becomes U+FFFD
+)
+
+// Options of Open. The zero value reads all columns and keeps no index.
+type Options struct {
+	// Columns are dotted paths; nil means all. The exact name of a column wins over a path. The schema's order is kept, whatever the order
+	// here. A path within a list or map may leave out the groups that it is made of: "a.list.element.b" and "a.b" are one.
+	Columns []string
+	Missing MissingColumns // columns that some shards lack
+
+	// IndexDir is where footers are kept for the next start; see IndexDir. "" keeps none.
+	IndexDir string
+
+	Parallel    int       // footers in flight; 0 means 16
+	InvalidUTF8 UTF8      // for decoding
+	Pool        *mem.Pool // buffers of Fetch; nil means a pool of the manifest's own
+	Events      Events
+}
+
+// Events are called while Open runs, if set, one at a time.
+type Events struct {
+	IndexUnusable func(dir string, err error) // the index cannot be kept; said once
+	FootersRead   func(n, of int)             // so many shards are known
+}
+
+const (
+	defaultParallel = 16
+	maxParallel     = 1024
+)
+
+func (o Options) withDefaults() Options {
+	if o.Parallel == 0 {
+		o.Parallel = defaultParallel
+	}
+	if o.Pool == nil {
+		o.Pool = &mem.Pool{}
+	}
+	return o
+}
+
+// Validate lists everything that is wrong.
+func (o Options) Validate() error {
+	var all []error
+	if o.Parallel < 0 || o.Parallel > maxParallel {
+		all = append(all, fmt.Errorf("parallel is %d, not 1 to %d", o.Parallel, maxParallel))
+	}
+	if o.Columns != nil && len(o.Columns) == 0 {
+		all = append(all, errors.New("no columns are asked for"))
+	}
+	if o.Missing > MissingIsNull {
+		all = append(all, fmt.Errorf("missing is %d", o.Missing))
+	}
+	if o.InvalidUTF8 > ReplaceUTF8 {
+		all = append(all, fmt.Errorf("invalid UTF-8 is %d", o.InvalidUTF8))
+	}
+	return errors.Join(all...)
+}

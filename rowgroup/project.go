@@ -1,0 +1,133 @@
+package rowgroup
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrMissingColumn is in errors about columns that some shards have and others lack.
+var ErrMissingColumn = errors.New("there is no such column")
+
+// MissingColumns says what becomes of a column that some shards lack.
+type MissingColumns uint8
+
+const (
+	MissingIsError MissingColumns = iota // Open fails and names the shards
+	MissingIsNull                        // its values are null there
+)
+
+// A column is one node of the projected schema: where Field has the result, column has the way to find it in each file.
+type column struct {
+	field    *Field
+	key      memberKey
+	children []*column
+}
+
+// A projector selects columns of the united schema.
+type projector struct {
+	missing MissingColumns
+	shards  []string            // by schema: a shard that has it, for messages
+	chosen  map[*unionNode]bool // with all that is below
+	touched map[*unionNode]bool // something below is chosen
+}
+
+// project prunes the united schema to what the paths name; nil names all. The order is the schema's.
+func project(root *unionNode, paths []string, missing MissingColumns, shards []string) ([]*column, error) {
+	p := projector{missing: missing, shards: shards}
+	if paths != nil {
+		p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
+		if err := p.choose(root, paths); err != nil {
+			return nil, err
+		}
+	}
+	var all []*column
+	for _, u := range root.children {
+		c, err := p.prune(u, "", paths == nil)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// choose marks the nodes that the paths name. A column's exact name wins over a path; a path in a file wins over its short form, which
+// leaves out the groups that lists and maps are made of.
+func (p *projector) choose(root *unionNode, paths []string) error {
+	names := indexNames(root)
+	for _, path := range paths {
+		nodes := names.find(path)
+		if nodes == nil {
+			return fmt.Errorf("there is no column %q%s", path, names.near(path))
+		}
+		for _, u := range nodes {
+			p.mark(u)
+		}
+	}
+	return nil
+}
+
+// mark chooses a node and leads the way to it. A map without its keys is none, so they come with whatever is chosen of its values.
+func (p *projector) mark(u *unionNode) {
+	p.chosen[u] = true
+	for a := u.parent; a != nil; a, u = a.parent, a {
+		p.touched[a] = true
+		if a.parent != nil && a.parent.field.Kind == Map {
+			if key := a.children[0]; u != key {
+				p.chosen[key] = true
+			} else {
+				p.chosen[a] = true
+			}
+		}
+	}
+}
+
+// prune returns the node with what is chosen of it, nil when that is nothing. whole says that a node above is chosen.
+func (p *projector) prune(u *unionNode, parent string, whole bool) (*column, error) {
+	whole = whole || p.chosen[u]
+	if !whole && !p.touched[u] {
+		return nil, nil
+	}
+	path := joinPath(parent, u.key.name)
+	f := u.field
+	c := &column{field: &f, key: u.key}
+	if err := p.check(c, u, path); err != nil {
+		return nil, err
+	}
+	for _, v := range u.children {
+		d, err := p.prune(v, path, whole)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			c.children = append(c.children, d)
+			f.Children = append(f.Children, d.field)
+		}
+	}
+	return c, nil
+}
+
+// check refuses what no common type holds, and what some shards lack unless the user takes nulls for it.
+func (p *projector) check(c *column, u *unionNode, path string) error {
+	if k := u.conflict; k != nil {
+		return &Error{
+			Op: "schema", URI: p.shards[k.second], RowGroup: -1, Column: path, Page: -1,
+			Err:  fmt.Errorf("its type is %s here and %s in %s", k.want, k.have, p.shards[k.first]),
+			Hint: "no type holds both without loss; leave the column out, or write the shards anew with one type",
+		}
+	}
+	if u.lacks < 0 {
+		return nil
+	}
+	if p.missing == MissingIsNull {
+		c.field.Nullable = true
+		return nil
+	}
+	return &Error{
+		Op: "schema", URI: p.shards[u.lacks], RowGroup: -1, Column: path, Page: -1,
+		Err:  fmt.Errorf("%w here; %s has it", ErrMissingColumn, p.shards[u.first]),
+		Hint: "leave the column out, or have it read as null where it is missing",
+	}
+}

@@ -1,0 +1,115 @@
+package rowgroup
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// A record is what planning and reading need of one footer, in memory and in the index on disk alike: packed columns, read in place.
+// "Per chunk" columns have the chunks of leaf 0 in all row groups first, then those of leaf 1, and so on.
+//
+//	uvarint   row groups G
+//	uvarint   leaves L
+//	uvarint   bytes of the footer
+//	uvarint   length of created_by, then created_by
+//	packed    G: rows
+//	packed    G: uncompressed bytes of all columns
+//	packed    G*L: first byte of the chunk
+//	packed    G*L: bytes of the chunk
+//	packed    G*L: uncompressed bytes
+//	packed    G*L: values
+//	packed    G*L: bytes of the dictionary page, 0 for none
+//	packed    G*L: bytes of BYTE_ARRAY values unencoded, 0 when not known
+//	packed    G*L: first byte of the offset index, 0 for none
+//	packed    G*L: bytes of the offset index
+//	packed    G*L: codec
+//	packed    G*L: encodings, bit i for encoding i
+type record struct {
+	groups, leaves int
+	footerBytes    int64
+	createdBy      []byte
+
+	rows, bytes                                          packed
+	start, compressed, uncompressed, values              packed
+	dict, binary, index, indexBytes, codecs, encodingSet packed
+}
+
+// formatRecord turns a footer, which must have been checked, into a record.
+func formatRecord(f *footer, leaves int) []byte {
+	groups := len(f.groups)
+	b := binary.AppendUvarint(nil, uint64(groups))
+	b = binary.AppendUvarint(b, uint64(leaves))
+	b = binary.AppendUvarint(b, uint64(f.bytes))
+	b = binary.AppendUvarint(b, uint64(len(f.createdBy)))
+	b = append(b, f.createdBy...)
+	b = appendPacked(b, groups, func(g int) int64 { return f.groups[g].rows })
+	b = appendPacked(b, groups, func(g int) int64 { return f.groups[g].bytes })
+	for _, get := range chunkColumns {
+		b = appendPacked(b, groups*leaves, func(i int) int64 { return get(&f.chunks[i%groups*leaves+i/groups]) })
+	}
+	return b
+}
+
+// chunkColumns are the columns per chunk in the order of the record.
+var chunkColumns = [...]func(c *chunkMeta) int64{
+	func(c *chunkMeta) int64 { return c.start },
+	func(c *chunkMeta) int64 { return c.compressed },
+	func(c *chunkMeta) int64 { return c.uncompressed },
+	func(c *chunkMeta) int64 { return c.values },
+	func(c *chunkMeta) int64 { return c.dict },
+	func(c *chunkMeta) int64 { return c.binary },
+	func(c *chunkMeta) int64 { return c.index },
+	func(c *chunkMeta) int64 { return c.indexBytes },
+	func(c *chunkMeta) int64 { return int64(c.codec) },
+	func(c *chunkMeta) int64 { return int64(c.encodings) },
+}
+
+// parseRecord reads a record in place.
+func parseRecord(b []byte) (record, error) {
+	var r record
+	var head [4]uint64
+	for i := range head {
+		v, n := binary.Uvarint(b)
+		if n <= 0 || v > math.MaxUint32 {
+			return r, errRecord
+		}
+		head[i], b = v, b[n:]
+	}
+	// A footer spends more than a byte on a row group and on a chunk, so its size bounds both.
+	if head[0] > head[2] || head[1] > head[2] || head[0]*(head[1]+1) > head[2] || head[3] > uint64(len(b)) {
+		return r, errRecord
+	}
+	r.groups, r.leaves, r.footerBytes = int(head[0]), int(head[1]), int64(head[2])
+	r.createdBy, b = b[:head[3]], b[head[3]:]
+	var err error
+	for _, p := range [...]*packed{&r.rows, &r.bytes} {
+		if *p, b, err = takePacked(b, r.groups); err != nil {
+			return r, err
+		}
+	}
+	for _, p := range [...]*packed{
+		&r.start, &r.compressed, &r.uncompressed, &r.values, &r.dict, &r.binary, &r.index, &r.indexBytes, &r.codecs, &r.encodingSet,
+	} {
+		if *p, b, err = takePacked(b, r.groups*r.leaves); err != nil {
+			return r, err
+		}
+	}
+	if len(b) != 0 {
+		return r, errRecord
+	}
+	return r, nil
+}
+
+// chunk is the position of a chunk in the columns per chunk.
+func (r *record) chunk(leaf, group int) int { return leaf*r.groups + group }
+
+func (r *record) codec(chunk int) format.CompressionCodec {
+	return format.CompressionCodec(r.codecs.at(chunk))
+}
+
+// uses says whether a chunk has pages in an encoding.
+func (r *record) uses(chunk int, e format.Encoding) bool {
+	return r.encodingSet.at(chunk)&(1<<e) != 0
+}

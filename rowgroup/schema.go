@@ -1,0 +1,148 @@
+package rowgroup
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// schemaID identifies the schema of a file: equal IDs mean equal schemas.
+type schemaID [16]byte
+
+// A fileSchema is the schema of one or many files: all columns as they lie there, before shards are united.
+type fileSchema struct {
+	id        schemaID
+	raw       []byte // the footer's list of SchemaElement
+	listSizes []byte // declared lengths of fixed-size lists; see listSizes
+	columns   []*node
+	leaves    int
+}
+
+func newSchemaID(raw, sizes []byte) schemaID {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n", len(raw))
+	h.Write(raw)
+	h.Write(sizes)
+	return schemaID(h.Sum(nil)[:len(schemaID{})])
+}
+
+// newFileSchema builds the columns from the footer's list of elements.
+func newFileSchema(raw, sizes []byte) (*fileSchema, error) {
+	r := &thriftReader{b: raw}
+	elements := readElements(r)
+	if r.err != nil {
+		return nil, fmt.Errorf("%w: its schema is %w", errFooter, r.err)
+	}
+	leaves, err := checkElements(elements)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFooter, err)
+	}
+	b := schemaBuilder{elements: elements, next: 1, sizes: parseListSizes(sizes)}
+	s := &fileSchema{id: newSchemaID(raw, sizes), raw: raw, listSizes: sizes, leaves: len(leaves)}
+	for range elements[0].children {
+		if n := b.column("", 0, 0); n != nil {
+			s.columns = append(s.columns, n)
+		}
+	}
+	return s, b.err
+}
+
+// schemaBuilder turns the pre-order list of elements into nodes. A group without any leaf holds no values and is left out: its node is
+// nil.
+type schemaBuilder struct {
+	elements []element
+	next     int
+	leaves   int
+	sizes    map[string]int
+	err      error
+}
+
+func (b *schemaBuilder) take() *element {
+	e := &b.elements[b.next]
+	b.next++
+	return e
+}
+
+func joinPath(parent, name string) string {
+	if parent == "" {
+		return name
+	}
+	return parent + "." + name
+}
+
+// column builds the next element and what is below it, with its own repetition, under a parent of these levels.
+func (b *schemaBuilder) column(parent string, def, rep int) *node {
+	e := b.take()
+	path := joinPath(parent, e.name)
+	if e.isRepeated() {
+		return b.list(e.name, path, b.content(e, path, def+1, rep+1), def, rep)
+	}
+	nullable := e.isOptional()
+	if nullable {
+		def++
+	}
+	n := b.content(e, path, def, rep)
+	if n == nil {
+		return nil
+	}
+	n.nullable, n.field.Nullable = nullable, nullable
+	return n
+}
+
+// content builds an element that was taken as if it were required.
+func (b *schemaBuilder) content(e *element, path string, def, rep int) *node {
+	switch {
+	case !e.isGroup():
+		return b.leaf(e, path, def, rep)
+	case e.isMap() && b.isMapGroup(e):
+		if b.elements[b.next].children == 1 {
+			return b.listGroup(e, path, def, rep)
+		}
+		return b.mapGroup(e, path, def, rep)
+	case e.isList() && b.isListGroup(e):
+		return b.listGroup(e, path, def, rep)
+	}
+	return b.structGroup(e, e.name, path, def, rep)
+}
+
+func (b *schemaBuilder) structGroup(e *element, name, path string, def, rep int) *node {
+	n := &node{field: &Field{Name: name, Kind: Struct}, path: path, def: def, rep: rep}
+	for range e.children {
+		if c := b.column(path, def, rep); c != nil {
+			n.add(c)
+		}
+	}
+	if len(n.children) == 0 {
+		return nil
+	}
+	return n
+}
+
+func (n *node) add(c *node) {
+	n.children = append(n.children, c)
+	n.field.Children = append(n.field.Children, c.field)
+}
+
+// list makes the List node of repeated items under a parent of these levels.
+func (b *schemaBuilder) list(name, path string, items *node, def, rep int) *node {
+	if items == nil {
+		return nil
+	}
+	n := &node{field: &Field{Name: name, Kind: List, ListSize: b.sizes[path]}, path: path, def: def, repDef: def + 1, rep: rep + 1}
+	items.field.Name = "element"
+	n.add(items)
+	return n
+}
+
+func (b *schemaBuilder) leaf(e *element, path string, def, rep int) *node {
+	f, conv, err := leafField(e)
+	if err != nil && b.err == nil {
+		b.err = fmt.Errorf("column %q: %w", path, err)
+	}
+	f.Name = e.name
+	l := &leaf{
+		index: b.leaves, path: path, typ: Physical(e.physical), typeLength: int(e.typeLength),
+		maxDef: def, maxRep: rep, convert: conv,
+	}
+	b.leaves++
+	return &node{field: &f, path: path, def: def, rep: rep, leaf: l}
+}
