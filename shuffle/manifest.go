@@ -26,6 +26,7 @@ type Group struct {
 // Manifest is the data of an epoch: shards in ascending order of their paths (byte by byte) and their row groups in file order. A Group's
 // position in Groups is its number everywhere in this package. A manifest is not changed once a plan was made of it.
 type Manifest struct {
+	Base   string // what the paths are relative to; no part of any hash, so data may move
 	Shards []Shard
 	Groups []Group
 }

@@ -1,0 +1,117 @@
+package shuffle
+
+import (
+	"runtime"
+	"testing"
+)
+
+// studyManifest is the data of the study of the order: shards of 1 to 8 groups of 5,000 to 50,000 rows.
+func studyManifest(shards int) *Manifest {
+	r := newRNG("study", 42)
+	rows := make([][]int64, shards)
+	for s := range rows {
+		for range 1 + r.below(8) {
+			rows[s] = append(rows[s], 5000+int64(r.below(45001)))
+		}
+	}
+	return manifestOf(rows...)
+}
+
+// BenchmarkPlanMillionGroups plans an epoch of a million row groups, all lanes with their schedules. heap-MB is what the plan and the lanes
+// keep; the manifest and the units are the caller's.
+func BenchmarkPlanMillionGroups(b *testing.B) {
+	m := studyManifest(222_222)
+	units := wholeUnits(b, m, 0)
+	for b.Loop() {
+		before := heap()
+		params, err := Options{Buffer: m.Rows() / 100, WorldSize: 8}.Params(units)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p, err := New(m, units, params, 7)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e := p.Epoch(0)
+		lanes := make([]*Lane, params.Lanes)
+		for slot := range lanes {
+			lanes[slot] = e.Lane(slot)
+		}
+		b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
+		b.ReportMetric(float64(len(units)), "units")
+		runtime.KeepAlive(lanes)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
+
+// BenchmarkRow is the cost of a row: the permutation of its unit and its place in the tick.
+func BenchmarkRow(b *testing.B) {
+	m := studyManifest(2000)
+	p := newPlan(b, m, Options{Buffer: m.Rows() / 20, WorldSize: 8}, 7)
+	l := p.Epoch(0).Lane(0)
+	it := l.Iter()
+	var tick Tick
+	var order []uint32
+	rows := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		rows--
+		if rows > 0 {
+			continue
+		}
+		if !it.Next(&tick) {
+			it = l.Iter()
+			it.Next(&tick)
+		}
+		for _, j := range tick.Load {
+			order = l.RowOrder(int(j), order)
+		}
+		rows = len(tick.Picks)
+	}
+}
+
+// BenchmarkSeek is a resume in the middle of a lane.
+func BenchmarkSeek(b *testing.B) {
+	m := studyManifest(2000)
+	p := newPlan(b, m, Options{Buffer: m.Rows() / 20, WorldSize: 8}, 7)
+	l := p.Epoch(0).Lane(0)
+	it := l.Iter()
+	for b.Loop() {
+		it.SeekRow(l.Rows() / 2)
+	}
+}
+
+// BenchmarkStep is a worker's share of one step.
+func BenchmarkStep(b *testing.B) {
+	m := studyManifest(2000)
+	p := newPlan(b, m, Options{Buffer: m.Rows() / 20, WorldSize: 8}, 7)
+	for name, w := range map[string]Worker{"lanes": {Rank: 3, WorldSize: 8}, "blocks": {Rank: 3, WorldSize: 7}} {
+		b.Run(name, func(b *testing.B) {
+			v, err := p.View(w)
+			if err != nil {
+				b.Fatal(err)
+			}
+			e, g := p.Epoch(0), int64(1024*w.WorldSize)
+			var s Share
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				v.Step(e, int64(i)*g%(p.Rows()-g), g, &s)
+			}
+		})
+	}
+}
+
+func BenchmarkRNG(b *testing.B) {
+	r := newRNG("bench", 1)
+	var x uint64
+	for b.Loop() {
+		x ^= r.uint64()
+	}
+	runtime.KeepAlive(x)
+}

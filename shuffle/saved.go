@@ -1,0 +1,119 @@
+package shuffle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// savedManifest is the JSON of a manifest.
+type savedManifest struct {
+	Format   int          `json:"v"`        // 1
+	Content  string       `json:"content"`  // Manifest.Content, which a reader checks
+	Versions string       `json:"versions"` // Manifest.Versions, likewise
+	Base     string       `json:"base"`     //
+	Shards   []savedShard `json:"shards"`   // ascending paths
+}
+
+type savedShard struct {
+	Path    string  `json:"path"`
+	Size    int64   `json:"size"`
+	Version string  `json:"version"`
+	Rows    []int64 `json:"rows"` // of each row group
+}
+
+// JSON of the manifest, so that a run can finish its epoch on the list that it began with.
+func (m *Manifest) JSON() []byte {
+	s := savedManifest{Format: 1, Content: m.Content(), Versions: m.Versions(), Base: m.Base, Shards: make([]savedShard, len(m.Shards))}
+	for i, sh := range m.Shards {
+		s.Shards[i] = savedShard{Path: sh.Path, Size: sh.Size, Version: sh.Version, Rows: []int64{}}
+	}
+	for _, g := range m.Groups {
+		s.Shards[g.Shard].Rows = append(s.Shards[g.Shard].Rows, g.Rows)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // numbers and texts always marshal
+	}
+	return b
+}
+
+// ParseManifest reads a saved manifest and checks it against its own hashes.
+func ParseManifest(data []byte) (*Manifest, error) {
+	var s savedManifest
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, refuse("manifest", "%v", err)
+	}
+	if s.Format != 1 {
+		return nil, refuse("manifest", "it has version %d, and only version 1 is known", s.Format)
+	}
+	m := &Manifest{Base: s.Base, Shards: make([]Shard, len(s.Shards))}
+	for i, sh := range s.Shards {
+		m.Shards[i] = Shard{Path: sh.Path, Size: sh.Size, Version: sh.Version}
+		for g, rows := range sh.Rows {
+			m.Groups = append(m.Groups, Group{Shard: int32(i), Index: int32(g), Rows: rows})
+		}
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if m.Content() != s.Content || m.Versions() != s.Versions {
+		return nil, refuse("manifest", "its shards do not make the hashes that it states; was it edited or cut short?")
+	}
+	return m, nil
+}
+
+// Differences says in words what became of the shards of m in now, at most so many of them and then a count of the rest.
+func (m *Manifest) Differences(now *Manifest, most int) []string {
+	var out []string
+	a, b := m.groupRows(), now.groupRows()
+	i, j := 0, 0
+	for i < len(m.Shards) || j < len(now.Shards) {
+		switch {
+		case j == len(now.Shards) || i < len(m.Shards) && m.Shards[i].Path < now.Shards[j].Path:
+			out = append(out, "removed "+m.Shards[i].Path)
+			i++
+		case i == len(m.Shards) || m.Shards[i].Path > now.Shards[j].Path:
+			out = append(out, "added "+now.Shards[j].Path)
+			j++
+		default:
+			if s := changed(m.Shards[i], now.Shards[j], a[i], b[j]); s != "" {
+				out = append(out, "changed "+m.Shards[i].Path+": "+s)
+			}
+			i++
+			j++
+		}
+	}
+	if rest := len(out) - most; rest > 0 {
+		out = append(out[:most], fmt.Sprintf("and %d more", rest))
+	}
+	return out
+}
+
+func changed(a, b Shard, was, is []Group) string {
+	sameRows := slices.EqualFunc(was, is, func(x, y Group) bool { return x.Rows == y.Rows })
+	switch {
+	case a.Size != b.Size:
+		return fmt.Sprintf("%d bytes, now %d", a.Size, b.Size)
+	case len(was) != len(is):
+		return fmt.Sprintf("%d row groups, now %d", len(was), len(is))
+	case !sameRows:
+		return "other rows per row group"
+	case a.Version != b.Version:
+		return fmt.Sprintf("version %s, now %s", a.Version, b.Version)
+	}
+	return ""
+}
+
+// groupRows are the groups of each shard.
+func (m *Manifest) groupRows() [][]Group {
+	out := make([][]Group, len(m.Shards))
+	first := 0
+	for i := range m.Groups {
+		if next := i + 1; next == len(m.Groups) || m.Groups[next].Shard != m.Groups[i].Shard {
+			out[m.Groups[i].Shard] = m.Groups[first:next]
+			first = next
+		}
+	}
+	return out
+}
