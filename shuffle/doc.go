@@ -6,5 +6,127 @@
 // which order, and which units are done. A [View] says which rows of which lanes a worker takes in a step, [Steps] how many steps there are. A
 // [State] is where training stands. A [Sequence] is the order without shuffle.
 //
-// The package imports nothing of ours, reads no clock and no file, starts no goroutine and allocates nothing per row.
+// The package imports nothing of ours, reads no clock and no file, starts no goroutine and allocates nothing per row. A plan keeps O(shards), a
+// lane O(its units); there is no table of rows and no state of a generator. [Quality] alone uses floats, and no order depends on it.
+//
+// The rest of this page is the specification of "lane-tick/1". It is frozen: a better order is another name. Integers are exact, "/" is floor,
+// ceil(a/b) rounds up, products may need 128 bits where it says so; all indices count from 0.
+//
+// # Random numbers
+//
+//	key(dom, seed, ids...)  the first 16 bytes of SHA-256("shardfeed/plan/v1/" || dom || seed || ids...), texts as their ASCII bytes,
+//	                        integers as 8 bytes little-endian
+//	state (hi, lo)          hi = key bytes 0..7, lo = key bytes 8..15, little-endian; 128 bits hi*2^64 + lo
+//	next                    state = state * 0x2360ed051fc65da44385df649fccf645 + 0x5851f42d4c957f2d14057b7ef767814f  mod 2^128, then of the
+//	                        new state: h = hi; h ^= h >> 32; h *= 0xda942042e4dd58b5; h ^= h >> 48; h *= lo | 1; the result is h (mod 2^64)
+//	                        (PCG-DXSM with the cheap multiplier, as math/rand/v2)
+//	below(n)                x = next * n in 128 bits; while x mod 2^64 < 2^64 mod n: again; x / 2^64 (Lemire)
+//	shuffle(a)              for i = len(a)-1 down to 1: j = below(i+1), swap a[i] and a[j]
+//	perm(n)                 shuffle(0, 1, .., n-1)
+//
+// The generators and their ids:
+//
+//	"assign"  0 when assign is sticky, else the epoch   one permutation of the shards
+//	"order"   epoch, line lane                          the order of a lane's spans
+//	"rows"    epoch, group, row                         the row order of the span that begins at that row of the group
+//	"tick"    epoch, line lane, tick                    the order of a tick's rows
+//
+// # Data
+//
+// Shards stand in ascending order of their relative paths, byte by byte. Row groups are numbered over all shards in that order. A unit is rows
+// [lo, hi) of a group; the units of a group cover it in ascending order; groups without rows have none. N is the number of rows, n of units.
+//
+// [CutUnits] makes the units of a group of r rows and B uncompressed bytes (all columns):
+//
+//	edges(p)    floor(r*c/p) for c = 1..p-1; with a page index each moved to the nearest first row of a data page of the widest column (the
+//	            lower of two equally near), then those at 0, at r, and those not above the one before are dropped
+//	pinned      unit_rows = u > 0: edges(ceil(r / min(u, 2^24))); if a slice is over 2^24 rows, the edges are not moved to pages
+//	else        p = the first of 8, 4, 2 with B/p >= 2^24 bytes, r >= p, at least one edge left, and 10 * decoded(edges) <= 11 * decoded(none),
+//	            decoded being the bytes to decode when the slices are read one by one; without a page index or such a p there is one slice
+//	            if a slice is over 2^28 bytes (its rows * B > 2^28 * r) or over 2^24 rows: p = min(r, max(ceil(B/2^28), ceil(r/2^24))), then
+//	            edges(p), then edges(p) not moved, then p = min(r, 2p) and again, until no slice is or p = r
+//
+// The content hash is SHA-256 over, in this order, integers as 8 bytes little-endian and texts as their length (an integer) and bytes: the text
+// "shardfeed/manifest/content/1", the number of shards, and for each shard its path, its size in bytes, the number of its row groups and the rows
+// of each. The versions hash has the name "shardfeed/manifest/versions/1", the number of shards, and for each its path, size and version. The
+// units hash is the first 8 bytes of the one with the name "shardfeed/units/1" and for each unit its group and lo. All are lower-case hex.
+//
+// # Parameters
+//
+// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * N / (bytes of all columns)) rows. The default is a hundredth
+// of the bytes, at least 2^28, at most 2^31, then at most floor(world size * memory / 4) where the user gave memory. Without bytes it is N.
+//
+// [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the largest unit:
+//
+//	L     the pinned number; or the odd part of W; while 2L <= 64 and 2L <= n/8 and 2L <= R/(4*Umax): L = 2L; then while L < M: L = 2L
+//	U     min(Umax, ceil(N/L))
+//	mean  min(max(1, N/n), ceil(N/L))
+//	A     max(1, mean/8)                                            quantum, rows per tick
+//	B(D)  ceil(A*D/3) + 2A + U                                      the most rows of a lane, the next tick's arrivals included
+//	D     the largest in [1, Dtop] with B(D) <= R/L, 1 when there is none; Dtop = max(1, min(3*(N/L+1)/A + 3, 65535))
+//	S     max(1, A*D/3)
+//
+// All lanes hold min(N, L * max(B(D), R/L)) rows at most.
+//
+// # Lanes
+//
+// Position p of an epoch comes from the lane at slot (o+p) mod L and is the next row that this lane emits. o is 0, under the tail "carry"
+// (epoch * N) mod L. So the lane at slot i has as many rows as there are p in [0, N) with (o+p) mod L = i.
+//
+//	line(i)   line lane of slot i: i's digits in the mixed radix of L, reversed. Radices: the odd prime factors of L ascending, then its twos;
+//	          the first radix f1 belongs to the lowest digit d1 = i mod f1, d2 = (i/f1) mod f2, ..; line = d1*L/f1 + d2*L/(f1*f2) + ..
+//	line      the shards in the order of perm(shards) of "assign", in each its units, in each its rows; cut into L runs, run l having the rows
+//	          of the slot i with line(i) = l. What a run has of a unit is a span; a cut inside a unit makes two spans of it
+//	order     the spans of a line lane in the order of the line get a key each from "order": spread 0: next. Spread H > 0: first the
+//	          lane's shards, in the order of the line, are shuffled, then key = (place of the span's shard) * 2^32 + below(H * 2^32).
+//	          They arrive by ascending (key, unit, first row), numbered j = 0, 1, ..
+//
+// # Ticks
+//
+// n_j is the rows of span j, cum_j the rows of the spans before it, m the spans of the fill.
+//
+//	start filled  m = the largest with n_0 + .. + n_(m-1) <= R/L, at least 1; S as above
+//	              life_j of j < m: the least d in [1, D] with d^3 * 2S >= D^3 * min(2*cum_j + n_j, 2S), products in 128 bits
+//	start direct  m = 1, life_0 = D; S counts as 0 in the next line
+//	tau_j         0 for j < m, else (max(0, cum_j - S) + mean * line lane / L) / A; life_j = D for j >= m
+//	Ea            tau of the last span
+//	E             Ea + 1 + ceil(D/3), the number of ticks; 0 for a lane without rows
+//
+// C(j, k) is how many rows of span j have left when tick k is over:
+//
+//	k < tau_j                               0
+//	k >= E-1                                n_j
+//	k <= Ea, or tau_j + life_j - 1 <= Ea    n_j when x >= life_j, else n_j - n_j*(life_j-x)^2 / life_j^2, where x = k - tau_j + 1
+//	else                                    c + (n_j - c)*(k - Ea) / (E-1-Ea), where c = C(j, Ea)
+//
+// Span j emits its rows in the order perm(n_j) of "rows". In tick k the lane takes, for ascending j, the rows with numbers C(j, k-1) to
+// C(j, k)-1 in that order, and shuffles them all with "tick".
+//
+// # Steps, ranks and workers
+//
+// A step is G = batch size * W consecutive positions, the last step of an epoch under "pad" and "short" what is left. Which rows a step has does
+// not depend on W, on the number of workers K, or on how many ranks there were before. Let c_i be the rows that the lane at slot i has in
+// the step and c their sum.
+//
+//	by lanes    W divides L: rank r has the rows of the slots i with i mod W = a_r, where line_W(a_r) = r, line_W being line for L = W. When W
+//	            is the product of the first radices of L, these are the line lanes [r*L/W, (r+1)*L/W). Worker k of K, when K divides L/W, has
+//	            of them the slots with (i / W) mod K = b_k, where line_K(b_k) = k
+//	by blocks   W does not divide L: the rows of the step, sorted by (line lane, lane row), are cut into W blocks; rank r has block r. Worker k,
+//	            when the ranks have blocks or K does not divide L/W: the rows of its rank, sorted so, are cut into K blocks; it has block k.
+//	            Block i of n of c rows is those from floor(c*i/n) to floor(c*(i+1)/n) - 1
+//
+// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly.
+//
+// Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a rank fills its batch up with rows marked
+// invalid: it repeats its own valid rows of the step in turn; if it has none, they are null, zero or empty. "carry" begins the next
+// epoch's first step with the v rows, before row 0 of that epoch: lanes run on over epochs, as o makes them.
+//
+// # Order without shuffle
+//
+// "sequential/1": row p is the p-th row of the groups in order. Of a step of c rows rank r has block r of W, in it worker k block k of K.
+//
+// # State
+//
+// [State] is one JSON object; its position counts rows of the epoch that training took, over all ranks. After the last step of an epoch it is
+// the next epoch at position 0, but under "carry", where the rows that no step took yet stay with their epoch.
 package shuffle

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // savedManifest is the JSON of a manifest.
@@ -22,20 +23,19 @@ type savedShard struct {
 	Rows    []int64 `json:"rows"` // of each row group
 }
 
-// JSON of the manifest, so that a run can finish its epoch on the list that it began with.
-func (m *Manifest) JSON() []byte {
+// JSON of the manifest, so that a run can finish its epoch on the list that it began with. Texts that are not UTF-8 cannot be saved.
+func (m *Manifest) JSON() ([]byte, error) {
 	s := savedManifest{Format: 1, Content: m.Content(), Versions: m.Versions(), Base: m.Base, Shards: make([]savedShard, len(m.Shards))}
 	for i, sh := range m.Shards {
+		if !utf8.ValidString(sh.Path) || !utf8.ValidString(sh.Version) {
+			return nil, refuse("manifest", "path %q or version %q is not UTF-8", sh.Path, sh.Version)
+		}
 		s.Shards[i] = savedShard{Path: sh.Path, Size: sh.Size, Version: sh.Version, Rows: []int64{}}
 	}
 	for _, g := range m.Groups {
 		s.Shards[g.Shard].Rows = append(s.Shards[g.Shard].Rows, g.Rows)
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // numbers and texts always marshal
-	}
-	return b
+	return json.Marshal(s)
 }
 
 // ParseManifest reads a saved manifest and checks it against its own hashes.
