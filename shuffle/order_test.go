@@ -7,9 +7,10 @@ import (
 
 // orderCase is one random setting of data and parameters.
 type orderCase struct {
-	plan *Plan
-	e    *Epoch
-	name string
+	options Options
+	plan    *Plan
+	e       *Epoch
+	name    string
 }
 
 func randomCase(t testing.TB, n uint64) orderCase {
@@ -31,7 +32,7 @@ func randomCase(t testing.TB, n uint64) orderCase {
 		o.UnitRows = 1 + int64(r.below(200))
 	}
 	p := newPlan(t, m, o, r.uint64())
-	return orderCase{plan: p, e: p.Epoch(r.below(5)), name: p.params.String()}
+	return orderCase{options: o, plan: p, e: p.Epoch(r.below(5)), name: p.params.String()}
 }
 
 func cases(t *testing.T, most uint64) uint64 {
