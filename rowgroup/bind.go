@@ -5,11 +5,11 @@ import (
 )
 
 // bind finds the projected columns in a file's schema. The nodes are new: their fields are the projected ones.
-func bind(columns []*column, s *fileSchema) ([]*node, error) {
+func bind(columns []*projected, s *fileSchema) ([]*node, error) {
 	return bindMembers(columns, s.columns)
 }
 
-func bindMembers(columns []*column, nodes []*node) ([]*node, error) {
+func bindMembers(columns []*projected, nodes []*node) ([]*node, error) {
 	byKey := make(map[memberKey]*node, len(nodes))
 	for i, k := range memberKeys(nodes) {
 		byKey[k] = nodes[i]
@@ -30,7 +30,7 @@ func bindMembers(columns []*column, nodes []*node) ([]*node, error) {
 	return bound, nil
 }
 
-func bindNode(c *column, n *node) (*node, error) {
+func bindNode(c *projected, n *node) (*node, error) {
 	b := *n
 	b.field, b.children = c.field, nil
 	var err error

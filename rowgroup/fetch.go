@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"fmt"
+	"sort"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -40,21 +41,41 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, columns: bound.columns, chunks: make([]rawChunk, len(bound.leaves))}
+	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, columns: m.columnsOf(u.Shard), chunks: make([]rawChunk, len(bound.leaves))}
 	for i, l := range bound.leaves {
-		raw.chunks[i] = planChunk(&r, l, u.RowGroup, rows)
+		raw.chunks[i] = planChunk(&r, l, u, rows)
 	}
 	return raw, nil
 }
 
-// planChunk is the whole chunk of a leaf.
-func planChunk(r *record, l *leaf, group int, rows int64) rawChunk {
-	k := r.chunk(l.index, group)
-	return rawChunk{
+// planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages that hold rows of the unit where an
+// offset index tells.
+func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
+	k := r.chunk(l.index, u.RowGroup)
+	c := rawChunk{
 		leaf: l, codec: r.codec(k), lastRow: rows,
 		pagesOff: r.start.at(k), pagesLen: r.compressed.at(k),
 		numValues: r.values.at(k), uncompressedBytes: r.uncompressed.at(k),
 	}
+	lo, hi := r.pages(k)
+	if lo == hi || u.Lo == 0 && u.Hi == rows {
+		return c
+	}
+	start := c.pagesOff
+	c.dictOff, c.dictLen = start, r.pageOff.at(lo)
+	a := lo + sort.Search(hi-lo, func(i int) bool { return r.pageRow.at(lo+i) > u.Lo }) - 1
+	b := lo + sort.Search(hi-lo, func(i int) bool { return r.pageRow.at(lo+i) >= u.Hi })
+	a = max(a, lo)
+	c.firstRow = r.pageRow.at(a)
+	c.pagesOff = start + r.pageOff.at(a)
+	if b < hi {
+		c.lastRow = r.pageRow.at(b)
+	}
+	c.pagesLen = 0
+	if b > a {
+		c.pagesLen = start + r.pageOff.at(b-1) + r.pageSize.at(b-1) - c.pagesOff
+	}
+	return c
 }
 
 // read gets the bytes of all chunks: touching ones at once, lent by the shard where it can, else in a buffer of the pool.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -48,11 +49,12 @@ type chunkMeta struct {
 	values       int64  // nulls included
 	dict         int64  // bytes from start to the first data page; 0 when there is no dictionary page, or it is not known apart
 	binary       int64  // bytes of the BYTE_ARRAY values unencoded, 0 when the writer does not say
-	index        int64  // byte of the offset index, 0 when there is none
-	indexBytes   int64  //
+	index        int64  // byte of the offset index
+	indexBytes   int64  // 0 when there is none
 	codec        uint8  // format.CompressionCodec
 	encodings    uint16 // bit i: format.Encoding i is used
 	physical     int8   // must agree with the schema
+	pages        []pageMeta
 }
 
 // readFooter reads and checks a shard's footer: one read of its end, a second when the footer is larger than the guess.
@@ -82,7 +84,11 @@ func readFooterBytes(ctx context.Context, o shard.Object, size int64) (*footer, 
 			return nil, err
 		}
 	}
-	return parseFooter(buf[int64(len(buf))-n-tailBytes:len(buf)-tailBytes], size-n-tailBytes)
+	f, err := parseFooter(buf[int64(len(buf))-n-tailBytes:len(buf)-tailBytes], size-n-tailBytes)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.readPageIndex(ctx, o, buf, size-int64(len(buf)))
 }
 
 // footerLength reads the last bytes of a file of that size.
@@ -195,7 +201,7 @@ func (f *footer) readGroups(r *thriftReader) error {
 			return fmt.Errorf("row group %d: %w", i, err)
 		}
 		for _, c := range f.chunks[first:] {
-			g.bytes += c.uncompressed
+			g.bytes += min(max(0, c.uncompressed), math.MaxInt64-g.bytes)
 		}
 		f.groups = append(f.groups, g)
 	}

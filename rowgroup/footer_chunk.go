@@ -1,9 +1,13 @@
 package rowgroup
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
+
+// maxChunkBytes bounds what a chunk claims to hold, so that sums over chunks do not overflow.
+const maxChunkBytes = 1 << 44
 
 // readChunks reads the list of a row group's column chunks.
 func (f *footer) readChunks(r *thriftReader) error {
@@ -131,7 +135,9 @@ func (c *chunkMeta) check(e element, l elementLeaf, rows, end int64) error {
 	case c.physical != e.physical:
 		return fmt.Errorf("physical type %d in the chunk, %d in the schema", c.physical, e.physical)
 	case c.compressed < 0 || c.uncompressed < 0 || c.values < 0:
-		return fmt.Errorf("negative size")
+		return errors.New("a negative size")
+	case c.uncompressed > maxChunkBytes || c.values > maxChunkBytes || c.binary > maxChunkBytes:
+		return fmt.Errorf("%d bytes uncompressed, %d values", c.uncompressed, c.values)
 	case c.values < rows || (!l.repeated && c.values != rows):
 		return fmt.Errorf("%d values in %d rows", c.values, rows)
 	case c.values > 0 && (c.start < magicBytes || c.start > end || c.compressed > end-c.start || c.dict > c.compressed):

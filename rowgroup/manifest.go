@@ -18,7 +18,8 @@ type Manifest struct {
 	first   []int // position of each shard's first group in groups, and their number at the end
 	files   []file
 	bound   []boundSchema
-	utf8    UTF8
+	parts   []partitionColumn
+	utf8    InvalidUTF8
 	pool    *mem.Pool
 	objects *objects
 }
@@ -59,16 +60,61 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 	if err := m.bindSchemas(all, o); err != nil {
 		return nil, err
 	}
-	return m, m.addGroups(all)
+	if err := m.addGroups(all); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // bindSchemas unites the schemas of all shards and finds the projected columns in each.
 func (m *Manifest) bindSchemas(all []loaded, o Options) error {
-	var (
-		schemas  []*fileSchema
-		owners   []string
-		position = map[*fileSchema]int{}
-	)
+	schemas, owners := m.distinctSchemas(all)
+	partitions, err := shard.InferPartitions(m.shards)
+	if err != nil {
+		return err
+	}
+	root := unite(schemas)
+	root.dropColumns(partitions)
+	wanted, paths := splitPartitions(partitions, o.Columns)
+	columns, err := project(root, paths, o.Missing, owners)
+	if err != nil {
+		return err
+	}
+	for _, c := range columns {
+		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	for _, p := range wanted {
+		c := newPartitionColumn(p)
+		m.parts = append(m.parts, c)
+		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	for i, s := range schemas {
+		nodes, err := bind(columns, s)
+		if err != nil {
+			return &Error{Op: "schema", URI: owners[i], RowGroup: -1, Page: -1, Err: err}
+		}
+		m.bound = append(m.bound, boundSchema{columns: nodes, leaves: leavesOf(nodes)})
+	}
+	return nil
+}
+
+// columnsOf is the projected columns as they are in shard s.
+func (m *Manifest) columnsOf(s int) []*node {
+	columns := m.bound[m.files[s].schema].columns
+	if len(m.parts) == 0 {
+		return columns
+	}
+	all := make([]*node, 0, len(columns)+len(m.parts))
+	all = append(all, columns...)
+	for _, p := range m.parts {
+		all = append(all, p.nodes[s])
+	}
+	return all
+}
+
+// distinctSchemas lists the schemas in the order of the first shards that have them, with the addresses of those.
+func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners []string) {
+	position := map[*fileSchema]int{}
 	m.files = make([]file, len(all))
 	for i, l := range all {
 		k, ok := position[l.schema]
@@ -80,21 +126,7 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 		}
 		m.files[i] = file{record: l.record, schema: k}
 	}
-	columns, err := project(unite(schemas), o.Columns, o.Missing, owners)
-	if err != nil {
-		return err
-	}
-	for _, c := range columns {
-		m.schema.Fields = append(m.schema.Fields, c.field)
-	}
-	for i, s := range schemas {
-		nodes, err := bind(columns, s)
-		if err != nil {
-			return &Error{Op: "schema", URI: owners[i], RowGroup: -1, Page: -1, Err: err}
-		}
-		m.bound = append(m.bound, boundSchema{columns: nodes, leaves: leavesOf(nodes)})
-	}
-	return nil
+	return schemas, owners
 }
 
 // addGroups lists the row groups.

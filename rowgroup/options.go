@@ -7,12 +7,12 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// UTF8 says what becomes of STRING values that are not UTF-8.
-type UTF8 uint8
+// InvalidUTF8 says what becomes of string values that are not UTF-8.
+type InvalidUTF8 uint8
 
 const (
-	RefuseUTF8  UTF8 = iota // decoding fails and names the page
-	ReplaceUTF8             // each wrong byte becomes U+FFFD
+	RefuseUTF8  InvalidUTF8 = iota // decoding fails and names the page
+	ReplaceUTF8                    // U+FFFD in the place of each byte that does not belong to a character
 )
 
 // Options of Open. The zero value reads all columns and keeps no index.
@@ -25,9 +25,9 @@ type Options struct {
 	// IndexDir is where footers are kept for the next start; see IndexDir. "" keeps none.
 	IndexDir string
 
-	Parallel    int       // footers in flight; 0 means 16
-	InvalidUTF8 UTF8      // for decoding
-	Pool        *mem.Pool // buffers of Fetch; nil means a pool of the manifest's own
+	Parallel    int         // footers in flight; 0 means 16
+	InvalidUTF8 InvalidUTF8 // for decoding
+	Pool        *mem.Pool   // buffers of Fetch; nil means a pool of the manifest's own
 	Events      Events
 }
 

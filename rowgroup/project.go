@@ -16,11 +16,11 @@ const (
 	MissingIsNull                        // its values are null there
 )
 
-// A column is one node of the projected schema: where Field has the result, column has the way to find it in each file.
-type column struct {
+// projected is one node of the projected schema: field is the result, the rest is the way to find it in each file.
+type projected struct {
 	field    *Field
 	key      memberKey
-	children []*column
+	children []*projected
 }
 
 // A projector selects columns of the united schema.
@@ -32,7 +32,7 @@ type projector struct {
 }
 
 // project prunes the united schema to what the paths name; nil names all. The order is the schema's.
-func project(root *unionNode, paths []string, missing MissingColumns, shards []string) ([]*column, error) {
+func project(root *unionNode, paths []string, missing MissingColumns, shards []string) ([]*projected, error) {
 	p := projector{missing: missing, shards: shards}
 	if paths != nil {
 		p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
@@ -40,7 +40,7 @@ func project(root *unionNode, paths []string, missing MissingColumns, shards []s
 			return nil, err
 		}
 	}
-	var all []*column
+	var all []*projected
 	for _, u := range root.children {
 		c, err := p.prune(u, "", paths == nil)
 		if err != nil {
@@ -85,14 +85,14 @@ func (p *projector) mark(u *unionNode) {
 }
 
 // prune returns the node with what is chosen of it, nil when that is nothing. whole says that a node above is chosen.
-func (p *projector) prune(u *unionNode, parent string, whole bool) (*column, error) {
+func (p *projector) prune(u *unionNode, parent string, whole bool) (*projected, error) {
 	whole = whole || p.chosen[u]
 	if !whole && !p.touched[u] {
 		return nil, nil
 	}
 	path := joinPath(parent, u.key.name)
 	f := u.field
-	c := &column{field: &f, key: u.key}
+	c := &projected{field: &f, key: u.key}
 	if err := p.check(c, u, path); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (p *projector) prune(u *unionNode, parent string, whole bool) (*column, err
 }
 
 // check refuses what no common type holds, and what some shards lack unless the user takes nulls for it.
-func (p *projector) check(c *column, u *unionNode, path string) error {
+func (p *projector) check(c *projected, u *unionNode, path string) error {
 	if k := u.conflict; k != nil {
 		return &Error{
 			Op: "schema", URI: p.shards[k.second], RowGroup: -1, Column: path, Page: -1,

@@ -49,7 +49,8 @@ type rawChunk struct {
 	leaf  *leaf
 	codec format.CompressionCodec
 
-	// dict is the dictionary page with its header when it was fetched apart from the data pages, else nil: it then comes first in pages.
+	// dict is what lies before the first data page, a dictionary page with its header, when it was fetched apart from the data pages. When
+	// it is empty, a dictionary page may come first in pages.
 	dict    []byte
 	dictOff int64 // byte of the shard where dict begins
 	dictLen int64

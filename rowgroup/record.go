@@ -22,18 +22,23 @@ import (
 //	packed    G*L: values
 //	packed    G*L: bytes of the dictionary page, 0 for none
 //	packed    G*L: bytes of BYTE_ARRAY values unencoded, 0 when not known
-//	packed    G*L: first byte of the offset index, 0 for none
-//	packed    G*L: bytes of the offset index
 //	packed    G*L: codec
 //	packed    G*L: encodings, bit i for encoding i
+//	packed    G*L+1: where the chunk's pages begin in the columns per page; at the end their number P. A chunk without an offset index
+//	          has none
+//	packed    P: bytes from the chunk's start to the page
+//	packed    P: bytes of the page, header included
+//	packed    P: first row of the page in the row group
 type record struct {
 	groups, leaves int
 	footerBytes    int64
 	createdBy      []byte
 
-	rows, bytes                                          packed
-	start, compressed, uncompressed, values              packed
-	dict, binary, index, indexBytes, codecs, encodingSet packed
+	rows, bytes                             packed
+	start, compressed, uncompressed, values packed
+	dict, binary, codecs, encodingSet       packed
+	firstPage                               packed
+	pageOff, pageSize, pageRow              packed
 }
 
 // formatRecord turns a footer, which must have been checked, into a record.
@@ -46,10 +51,20 @@ func formatRecord(f *footer, leaves int) []byte {
 	b = append(b, f.createdBy...)
 	b = appendPacked(b, groups, func(g int) int64 { return f.groups[g].rows })
 	b = appendPacked(b, groups, func(g int) int64 { return f.groups[g].bytes })
-	for _, get := range chunkColumns {
-		b = appendPacked(b, groups*leaves, func(i int) int64 { return get(&f.chunks[i%groups*leaves+i/groups]) })
+	chunk := func(i int) *chunkMeta { return &f.chunks[i%groups*leaves+i/groups] }
+	first := make([]int64, groups*leaves+1)
+	var pages []pageMeta
+	for i := range groups * leaves {
+		pages = append(pages, chunk(i).pages...)
+		first[i+1] = int64(len(pages))
 	}
-	return b
+	for _, get := range chunkColumns {
+		b = appendPacked(b, groups*leaves, func(i int) int64 { return get(chunk(i)) })
+	}
+	b = appendPacked(b, len(first), func(i int) int64 { return first[i] })
+	b = appendPacked(b, len(pages), func(i int) int64 { return pages[i].off })
+	b = appendPacked(b, len(pages), func(i int) int64 { return pages[i].size })
+	return appendPacked(b, len(pages), func(i int) int64 { return pages[i].first })
 }
 
 // chunkColumns are the columns per chunk in the order of the record.
@@ -60,8 +75,6 @@ var chunkColumns = [...]func(c *chunkMeta) int64{
 	func(c *chunkMeta) int64 { return c.values },
 	func(c *chunkMeta) int64 { return c.dict },
 	func(c *chunkMeta) int64 { return c.binary },
-	func(c *chunkMeta) int64 { return c.index },
-	func(c *chunkMeta) int64 { return c.indexBytes },
 	func(c *chunkMeta) int64 { return int64(c.codec) },
 	func(c *chunkMeta) int64 { return int64(c.encodings) },
 }
@@ -83,23 +96,30 @@ func parseRecord(b []byte) (record, error) {
 	}
 	r.groups, r.leaves, r.footerBytes = int(head[0]), int(head[1]), int64(head[2])
 	r.createdBy, b = b[:head[3]], b[head[3]:]
+	chunks := r.groups * r.leaves
 	var err error
-	for _, p := range [...]*packed{&r.rows, &r.bytes} {
-		if *p, b, err = takePacked(b, r.groups); err != nil {
-			return r, err
+	take := func(n int, into ...*packed) {
+		for _, p := range into {
+			if err == nil {
+				*p, b, err = takePacked(b, n)
+			}
 		}
 	}
-	for _, p := range [...]*packed{
-		&r.start, &r.compressed, &r.uncompressed, &r.values, &r.dict, &r.binary, &r.index, &r.indexBytes, &r.codecs, &r.encodingSet,
-	} {
-		if *p, b, err = takePacked(b, r.groups*r.leaves); err != nil {
-			return r, err
-		}
+	take(r.groups, &r.rows, &r.bytes)
+	take(chunks, &r.start, &r.compressed, &r.uncompressed, &r.values, &r.dict, &r.binary, &r.codecs, &r.encodingSet)
+	take(chunks+1, &r.firstPage)
+	if err != nil {
+		return r, err
 	}
-	if len(b) != 0 {
+	pages := r.firstPage.at(chunks)
+	if pages < 0 || pages > int64(chunks+len(b)) { // beyond the first, a chunk's pages differ in offset, which takes bytes
 		return r, errRecord
 	}
-	return r, nil
+	take(int(pages), &r.pageOff, &r.pageSize, &r.pageRow)
+	if err == nil && len(b) != 0 {
+		err = errRecord
+	}
+	return r, err
 }
 
 // chunk is the position of a chunk in the columns per chunk.
@@ -112,4 +132,13 @@ func (r *record) codec(chunk int) format.CompressionCodec {
 // uses says whether a chunk has pages in an encoding.
 func (r *record) uses(chunk int, e format.Encoding) bool {
 	return r.encodingSet.at(chunk)&(1<<e) != 0
+}
+
+// pages is the run of a chunk's pages in the columns per page; empty when the chunk has no offset index.
+func (r *record) pages(chunk int) (lo, hi int) {
+	lo, hi = int(r.firstPage.at(chunk)), int(r.firstPage.at(chunk+1))
+	if lo < 0 || hi < lo || int64(hi) > r.firstPage.at(r.groups*r.leaves) {
+		return 0, 0
+	}
+	return lo, hi
 }

@@ -1,0 +1,93 @@
+package rowgroup
+
+import (
+	"math"
+	"math/bits"
+)
+
+// PageEdges is the first rows of the data pages of the widest column of group g, the first of equally wide ones; all columns of the file
+// count, projected or not. It is nil when the file has no page index for that column.
+func (m *Manifest) PageEdges(g int) []int64 {
+	r, group := m.groupRecord(g)
+	if r.leaves == 0 {
+		return nil
+	}
+	widest := r.chunk(0, group)
+	for l := range r.leaves {
+		if k := r.chunk(l, group); r.uncompressed.at(k) > r.uncompressed.at(widest) {
+			widest = k
+		}
+	}
+	lo, hi := r.pages(widest)
+	if lo == hi {
+		return nil
+	}
+	edges := make([]int64, 0, hi-lo)
+	for i := lo; i < hi; i++ {
+		edges = append(edges, r.pageRow.at(i))
+	}
+	return edges
+}
+
+// SlicedBytes predicts the bytes to decompress when the slices of group g between these edges (ascending, without 0 and the end) are
+// decoded one by one, all columns of the file: pages across an edge and dictionaries count once per slice, and so does the whole chunk of
+// a column without a page index. Without edges it is the size of the row group.
+func (m *Manifest) SlicedBytes(g int, edges []int64) int64 {
+	r, group := m.groupRecord(g)
+	total := int64(0)
+	for l := range r.leaves {
+		k := r.chunk(l, group)
+		total = addCapped(total, r.slicedChunk(k, edges))
+	}
+	return total
+}
+
+// slicedChunk is SlicedBytes of one chunk. An offset index has compressed sizes, so pages are taken to compress alike.
+func (r *record) slicedChunk(chunk int, edges []int64) int64 {
+	size := r.uncompressed.at(chunk)
+	lo, hi := r.pages(chunk)
+	if lo == hi {
+		return mulDiv(size, int64(len(edges))+1, 1)
+	}
+	dict := r.pageOff.at(lo)
+	once := dict
+	for i := lo; i < hi; i++ {
+		once += r.pageSize.at(i)
+	}
+	again, page := dict*int64(len(edges)), lo
+	for _, e := range edges {
+		for page < hi && r.pageRow.at(page) < e {
+			page++
+		}
+		if page < hi && r.pageRow.at(page) == e {
+			continue // a page begins at the edge
+		}
+		again += r.pageSize.at(page - 1)
+	}
+	return mulDiv(size, once+again, once)
+}
+
+// groupRecord finds the record of a group's shard, and the group's number in it. Records were parsed once by Open, so they do parse.
+func (m *Manifest) groupRecord(g int) (record, int) {
+	group := &m.groups[g]
+	r, err := parseRecord(m.files[group.Shard].record)
+	if err != nil {
+		return record{}, 0
+	}
+	return r, int(group.RowGroup)
+}
+
+func addCapped(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
+
+// mulDiv is a*b/c, or the largest integer when that is larger; none is negative.
+func mulDiv(a, b, c int64) int64 {
+	if a < 0 || b < 0 || c <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi >= uint64(c) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(min(q, math.MaxInt64))
+}
