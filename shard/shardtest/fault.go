@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,7 +204,9 @@ func (o *faultyObject) View(off, n int64) ([]byte, func(), error) {
 		return nil, nil, errors.ErrUnsupported
 	}
 	if err == nil && damage != Intact {
-		b = slices.Clip(slices.Clone(b)) // lent bytes are read-only
+		lent := b // lent bytes are read-only
+		b = make([]byte, n)
+		err = shard.Guard(func() error { copy(b, lent); return nil })
 		damage.apply(b)
 	}
 	return b, release, err

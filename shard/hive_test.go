@@ -1,0 +1,132 @@
+package shard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParsePartitions(t *testing.T) {
+	for _, c := range []struct{ path, want string }{
+		{"", ""},
+		{"a", ""},
+		{"k=1", ""},
+		{"k=1/a", "k=1"},
+		{"/k=1/x/l=2/a", "k=1 l=2"},
+		{"=1/a", ""},
+		{"k=/a", "k="},
+		{"k=a=b/a", "k=a=b"},
+		{"k%3D=1%202/a", "k==1 2"},
+		{"k=%zz%4/a", "k=%zz%4"},
+		{"k=%25%2f/a", "k=%/"},
+		{"k=__HIVE_DEFAULT_PARTITION__/a", "k:null"},
+		{"k=__HIVE_DEFAULT_PARTITION__x/a", "k=__HIVE_DEFAULT_PARTITION__x"},
+		{"k=%5F_HIVE_DEFAULT_PARTITION__/a", "k=__HIVE_DEFAULT_PARTITION__"},
+		{"한=글/a", "한=글"},
+	} {
+		var got []string
+		for _, p := range ParsePartitions(c.path) {
+			if p.Null {
+				got = append(got, p.Key+":null"+p.Value)
+			} else {
+				got = append(got, p.Key+"="+p.Value)
+			}
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("%q: %q, want %q", c.path, g, c.want)
+		}
+	}
+}
+
+func FuzzParsePartitions(f *testing.F) {
+	f.Add("k=1/l=%20/a")
+	f.Fuzz(func(t *testing.T, path string) {
+		for _, p := range ParsePartitions(path) {
+			if p.Key == "" && !strings.Contains(path, "%") || p.Null && p.Value != "" {
+				t.Fatalf("%+v", p)
+			}
+		}
+		if !strings.Contains(path, "%") && percentDecode(path) != path {
+			t.Fatal("decoded what was not encoded")
+		}
+	})
+}
+
+// of makes shards of the paths, found below a directory.
+func of(paths ...string) []Shard {
+	shards := make([]Shard, len(paths))
+	for i, p := range paths {
+		shards[i] = Shard{URI: p, Partitions: ParsePartitions(p)}
+	}
+	return shards
+}
+
+func TestInferPartitions(t *testing.T) {
+	for _, c := range []struct {
+		paths string
+		want  string
+	}{
+		{"a b", ""},
+		{"k=1/a k=-2/a k=0/a", "k int64: 1 -2 0"},
+		{"k=9223372036854775807/a k=9223372036854775808/a", "k string: 9223372036854775807 9223372036854775808"},
+		{"k=9223372036854775807/a", "k int64: 9223372036854775807"},
+		{"k=01/a k=2/a", "k string: 01 2"},
+		{"k=+1/a", "k string: +1"},
+		{"k=-0/a", "k string: -0"},
+		{"k=1.5/a", "k string: 1.5"},
+		{"k=true/a", "k string: true"},
+		{"k=/a k=1/a", "k string:  1"},
+		{"k=1970-01-02/a k=1969-12-31/a", "k date: 1 -1"},
+		{"k=2024-02-29/a k=0001-01-01/a k=9999-12-31/a", "k date: 19782 -719162 2932896"},
+		{"k=2023-02-29/a", "k string: 2023-02-29"},
+		{"k=2024-1-01/a", "k string: 2024-1-01"},
+		{"k=2024-01-01/a k=5/a", "k string: 2024-01-01 5"},
+		{"k=5/a k=__HIVE_DEFAULT_PARTITION__/a", "k int64: 5 null"},
+		{"k=__HIVE_DEFAULT_PARTITION__/a", "k string: null"},
+		{"y=1/m=02/a y=2/m=10/a", "y int64: 1 2; m string: 02 10"},
+		{"y=1/m=x/a m=y/y=2/a", "y int64: 1 2; m string: x y"},
+	} {
+		columns, err := InferPartitions(of(strings.Fields(c.paths)...))
+		if err != nil {
+			t.Errorf("%s: %v", c.paths, err)
+		}
+		var got []string
+		for _, col := range columns {
+			text := fmt.Sprintf("%s %s:", col.Key, col.Type)
+			for _, v := range col.Values {
+				switch {
+				case v.Null:
+					text += " null"
+				case col.Type == PartitionString:
+					text += " " + v.Text
+					if v.Int != 0 {
+						t.Errorf("%s: a string has the number %d", c.paths, v.Int)
+					}
+				default:
+					text += fmt.Sprint(" ", v.Int)
+				}
+			}
+			got = append(got, text)
+		}
+		if g := strings.Join(got, "; "); g != c.want {
+			t.Errorf("%s: %q, want %q", c.paths, g, c.want)
+		}
+	}
+	if columns, err := InferPartitions(nil); columns != nil || err != nil {
+		t.Errorf("no shards: %v, %v", columns, err)
+	}
+}
+
+func TestInferPartitionsErrors(t *testing.T) {
+	for _, c := range []struct{ paths, want string }{
+		{"k=1/a b", `b: list: bad address: its path has no partition key "k", which k=1/a has`},
+		{"a k=1/b", `a: list: bad address: its path has no partition key "k", which k=1/b has`},
+		{"k=1/l=2/a k=1/b", `k=1/b: list: bad address: its path has no partition key "l", which k=1/l=2/a has`},
+		{"k=1/k=2/a", `k=1/k=2/a: list: bad address: its path has the partition key "k" twice`},
+	} {
+		columns, err := InferPartitions(of(strings.Fields(c.paths)...))
+		if columns != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", c.paths, columns, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package shard_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/mem"
+)
+
+func TestStoresChoose(t *testing.T) {
+	one, two := &mem.Store{}, &mem.Store{}
+	one.Put("a", []byte("1"))
+	two.Put("a", []byte("22"))
+	// The scheme's store is asked, whatever it serves.
+	s := shard.Stores{"mem": one, "two": shard.NewMeter(two)}
+	found, err := s.List(t.Context(), "MEM://a")
+	if err != nil || len(found) != 1 || found[0].Size != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	o, err := s.Open(t.Context(), found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if _, err := s.List(t.Context(), "two://a"); err == nil {
+		t.Fatal("the other store was not asked")
+	}
+	if s["two"].(*shard.Meter).Stats().Lists != 1 {
+		t.Fatal("the other store was not asked")
+	}
+}
+
+func TestStoresUnknown(t *testing.T) {
+	for _, c := range []struct {
+		stores    shard.Stores
+		uri, want string
+	}{
+		{nil, "s3://b", "s3://b: list: bad address: this program has no store for s3://, only for nothing"},
+		{shard.Stores{"mem": nil}, "a", "a: list: bad address: this program has no store for bare paths, only for mem://"},
+		{all.Stores(), "hdfs://n/a", "hdfs://n/a: list: bad address: this program has no store for hdfs://, only for bare paths, file://, mem://"},
+	} {
+		_, err := c.stores.List(t.Context(), c.uri)
+		if !errors.Is(err, shard.ErrBadURI) || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+		if _, err := c.stores.Open(t.Context(), shard.Shard{URI: c.uri}); !errors.Is(err, shard.ErrBadURI) {
+			t.Errorf("open: %v", err)
+		}
+		if got := c.stores.Identity(c.uri); got != c.uri {
+			t.Errorf("identity %q", got)
+		}
+	}
+}
