@@ -39,7 +39,7 @@ func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	}
 	all, err := shard.Walk(ctx, tree{prefix: prefix}, path)
 	if decoded, ok := decode(prefix, path); ok && errors.Is(err, shard.ErrNotExist) {
-		return shard.Walk(ctx, tree{prefix: prefix, encoded: true}, decoded)
+		return shard.Walk(ctx, tree{prefix: prefix, spelled: path, decoded: decoded}, decoded)
 	}
 	return all, err
 }

@@ -13,19 +13,25 @@ import (
 
 // tree is the local disk as shard.Walk sees it.
 type tree struct {
-	prefix  string // what stands before a path in its address
-	encoded bool   // paths are percent-encoded in addresses
+	prefix string // what stands before a path in its address
+
+	// When a path was percent-decoded to find it: how it was spelled, and as what it was decoded.
+	spelled, decoded string
 }
 
 var _ shard.Tree = tree{}
 
-// URI returns the address of a path, such that Open finds it again. When the user's spelling was decoded to find it, the percent signs
-// of names must be encoded; other characters stay readable, for decoding leaves them alone.
+// URI returns the address of a path: what the user spelled, and behind it names from the disk. Behind a spelling that is decoded, the
+// percent signs of names must be encoded, so that Open finds them; other characters stay readable, for decoding leaves them alone.
 func (t tree) URI(path string) string {
-	if t.encoded {
-		path = strings.ReplaceAll(path, "%", "%25")
+	if t.decoded == "" {
+		return t.prefix + path
 	}
-	return t.prefix + path
+	spelled := ""
+	if rest, ok := strings.CutPrefix(path, t.decoded); ok {
+		spelled, path = t.spelled, rest
+	}
+	return t.prefix + spelled + strings.ReplaceAll(path, "%", "%25")
 }
 
 func (t tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
