@@ -1,0 +1,144 @@
+package rowgroup
+
+import (
+	"fmt"
+	"slices"
+)
+
+var errAgree = fmt.Errorf("%w: leaves of one group do not agree", errLevels)
+
+// ancestor puts the i-th ancestor of a leaf together from the leaf's levels. The first leaf below it makes its vector; the others must
+// tell the same.
+func (a *assembly) ancestor(i int, c *column, s *nestedShape) error {
+	p := &a.path[i]
+	outerRep, outerDef := 0, 0 // of the list around it
+	for _, q := range a.path[:i] {
+		if q.node.field.Kind != Struct {
+			outerRep, outerDef = q.node.rep, q.node.repDef
+		}
+	}
+	v := &vector{field: p.node.field}
+	bits, offsets := bitmap(nil), []uint32(nil)
+	switch {
+	case !s.expanded:
+		v.n = s.entries
+		if v.field.Kind != Struct { // there are no entries
+			offsets = []uint32{0}
+		}
+	case v.field.Kind == Struct:
+		bits = a.structBits(v, p.node, s, outerRep, outerDef)
+	default:
+		var err error
+		if bits, offsets, err = a.listBits(v, p.node, s, outerRep, outerDef); err != nil {
+			return err
+		}
+	}
+	if p.vec == nil {
+		p.vec = v
+		keepShape(v, c, bits, offsets)
+		return checkNestedSize(v)
+	}
+	return p.vec.agree(v, bits, offsets)
+}
+
+// structBits finds which structs are null. An entry begins a value here when it repeats nothing inside of it, and when the list around it
+// has an element.
+func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) bitmap {
+	m := a.bits(len(s.def))
+	if len(s.rep) == 0 {
+		v.n = len(s.def)
+		for i, d := range s.def {
+			if int(d) >= n.def {
+				m.or(i, 1)
+			} else {
+				v.nulls++
+			}
+		}
+		return m
+	}
+	for i, d := range s.def {
+		if int(s.rep[i]) > outerRep || int(d) < outerDef {
+			continue
+		}
+		if int(d) >= n.def {
+			m.or(v.n, 1)
+		} else {
+			v.nulls++
+		}
+		v.n++
+	}
+	return m
+}
+
+// listBits finds which lists are null and where their items begin.
+func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (bitmap, []uint32, error) {
+	m := a.bits(len(s.def))
+	offsets := slices.Grow(a.d.offsets[:0], len(s.def)+1)
+	items, last := uint32(0), -1
+	if len(s.rep) == 0 {
+		return nil, nil, fmt.Errorf("%w: a list without repetition", errLevels)
+	}
+	for i, d := range s.def {
+		rep := int(s.rep[i])
+		if rep <= outerRep && int(d) >= outerDef {
+			offsets = append(offsets, items)
+			if int(d) >= n.def {
+				m.or(v.n, 1)
+			} else {
+				v.nulls++
+			}
+			v.n++
+		}
+		if rep == n.rep && (int(d) < n.repDef || last < n.repDef) {
+			return nil, nil, errGoesOn
+		}
+		if rep <= n.rep && int(d) >= n.repDef {
+			items++
+		}
+		last = int(d)
+	}
+	a.d.offsets = append(offsets, items)
+	return m, a.d.offsets, nil
+}
+
+// bits returns a bitmap of n bits, all 0, that the next call takes again.
+func (a *assembly) bits(n int) bitmap {
+	a.d.bits = sized(a.d.bits, bitmapWords(n))
+	clear(a.d.bits)
+	return a.d.bits
+}
+
+// keepShape copies what was found into memory of the block.
+func keepShape(v *vector, c *column, bits bitmap, offsets []uint32) {
+	if v.nulls > 0 {
+		v.valid = c.newBitmap(v.n)
+		copy(v.valid, bits)
+	}
+	if v.field.Kind != Struct {
+		v.offsets = asU32(c.arena.Alloc(4 * len(offsets)))
+		copy(v.offsets, offsets)
+	}
+}
+
+// agree says whether another leaf tells the same of an ancestor.
+func (v *vector) agree(w *vector, bits bitmap, offsets []uint32) error {
+	if v.n != w.n || v.nulls != w.nulls || !slices.Equal(v.offsets, offsets) {
+		return errAgree
+	}
+	if v.nulls > 0 {
+		for i := range (v.n + 63) / 64 {
+			if v.valid[i] != bits[i] {
+				return errAgree
+			}
+		}
+	}
+	return nil
+}
+
+// checkNestedSize makes sure that lists of a declared length have it; a null has none.
+func checkNestedSize(v *vector) error {
+	if v.field.Kind == Struct {
+		return nil
+	}
+	return checkListSize(v, v.offsets)
+}

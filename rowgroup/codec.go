@@ -1,0 +1,149 @@
+package rowgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// codecSlack is how many bytes behind its result a codec may overwrite. The zstd decoder is faster when it has them.
+const codecSlack = 32
+
+var (
+	errCodec  = errors.New("corrupt compressed data")
+	errLength = fmt.Errorf("%w: it does not have the length that the page header says", errCodec)
+)
+
+// codecs holds the decompressors of one goroutine.
+type codecs struct {
+	zstd   *zstd.Decoder
+	gzip   *gzip.Reader
+	brotli *brotli.Reader
+	src    bytes.Reader
+	end    [1]byte
+}
+
+// checkCodec says whether decompress knows the codec.
+func checkCodec(c format.CompressionCodec) error {
+	switch c {
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Brotli, format.Lz4Raw, format.Lz4:
+		return nil
+	}
+	return fmt.Errorf("codec %v is not supported", c)
+}
+
+// decompress fills dst with what src holds. dst must have codecSlack bytes of capacity behind it. Nothing is allocated beyond what a
+// codec needs for its window, whatever src says.
+func (c *codecs) decompress(codec format.CompressionCodec, dst, src []byte) error {
+	if len(dst) == 0 && len(src) == 0 {
+		return nil
+	}
+	switch codec {
+	case format.Uncompressed:
+		if len(src) != len(dst) {
+			return errLength
+		}
+		copy(dst, src)
+		return nil
+	case format.Snappy:
+		return decompressSnappy(dst, src)
+	case format.Zstd:
+		return c.decompressZstd(dst, src)
+	case format.Gzip:
+		return c.decompressGzip(dst, src)
+	case format.Brotli:
+		return c.decompressBrotli(dst, src)
+	case format.Lz4Raw:
+		return decompressLZ4(dst, src)
+	case format.Lz4:
+		return c.decompressHadoop(dst, src)
+	}
+	return checkCodec(codec)
+}
+
+func decompressSnappy(dst, src []byte) error {
+	n, err := snappy.DecodedLen(src)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	if n != len(dst) {
+		return errLength
+	}
+	if _, err := snappy.Decode(dst, src); err != nil {
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	return nil
+}
+
+func (c *codecs) decompressZstd(dst, src []byte) error {
+	if c.zstd == nil {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(false), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return err
+		}
+		c.zstd = d
+	}
+	out, err := c.zstd.DecodeAll(src, dst[:0:len(dst)+codecSlack])
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	if len(out) != len(dst) {
+		return errLength
+	}
+	return nil
+}
+
+func (c *codecs) decompressGzip(dst, src []byte) error {
+	c.src.Reset(src)
+	var err error
+	if c.gzip == nil {
+		c.gzip, err = gzip.NewReader(&c.src)
+	} else {
+		err = c.gzip.Reset(&c.src)
+	}
+	if err != nil {
+		c.gzip = nil
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	return c.readAll(c.gzip, dst)
+}
+
+func (c *codecs) decompressBrotli(dst, src []byte) error {
+	c.src.Reset(src)
+	if c.brotli == nil {
+		c.brotli = brotli.NewReader(&c.src)
+	} else if err := c.brotli.Reset(&c.src); err != nil {
+		return err
+	}
+	return c.readAll(c.brotli, dst)
+}
+
+// readAll fills dst from a stream that must end with it.
+func (c *codecs) readAll(r io.Reader, dst []byte) error {
+	defer c.src.Reset(nil)
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	switch n, err := r.Read(c.end[:]); {
+	case n != 0:
+		return errLength
+	case err != nil && err != io.EOF:
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	return nil
+}
+
+// close gives back what the decompressors hold.
+func (c *codecs) close() {
+	if c.zstd != nil {
+		c.zstd.Close()
+	}
+	*c = codecs{}
+}

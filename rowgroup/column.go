@@ -1,0 +1,249 @@
+package rowgroup
+
+import (
+	"fmt"
+	"hash/crc32"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// A column decodes one leaf of a unit into slots: the places of its vector, one for each value that is there or null.
+//
+// Each page's values are decoded to the end of the page's slots, one behind the other, and then spread towards the front where nulls stand
+// between them; so pages without nulls need no second step, and pages with nulls no second buffer.
+type column struct {
+	d     *Decoder
+	arena *mem.Arena // memory of the block
+	chunk *rawChunk
+	leaf  *leaf
+	field *Field // of the leaf's values
+	scan  *pageScan
+
+	form   form
+	unit   int // bytes of a slot: of a value, a code or a view
+	stored int // bytes of a Fixed value as stored
+
+	slots int
+	room  int    // slots that buf has room for
+	buf   []byte // head bytes for the levels of the first page, then the slots
+	head  int
+	valid bitmap // nil while no slot is null
+	nulls int
+
+	text     []byte // Binary: what views point into; the dictionary's values come first
+	textLen  int
+	textKept int  // bytes of the dictionary
+	noValues bool // every value is null: only the levels are of interest
+
+	dict   dictionary
+	levels shape
+	first  int64     // row of the row group of the first row that was decoded
+	rows   int       // rows decoded
+	wide   *spreader // nil when the column is not spread over parts
+}
+
+// form is how a column's slots are stored.
+type form uint8
+
+const (
+	plain form = iota // Fixed values
+	codes             // positions in the dictionary
+	views             // Binary: place and length of the bytes
+)
+
+// A shape turns the levels of one page into slots.
+type shape interface {
+	// page takes the levels of the next page. It returns the number of slots and of values that are present, having set their bits in
+	// valid, or drop when no row of the page is needed.
+	page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error)
+	// flushed is told that the page's values are stored.
+	flushed(c *column) error
+}
+
+// openPage is a page whose levels and values are at hand.
+type openPage struct {
+	rep, def levelRun
+	values   []byte
+	inText   bool // values lie in the column's text
+	restore  int  // where bytes of the slots before were overwritten, that Decoder.saved holds
+}
+
+// pages decodes the pages that the scan found.
+func (c *column) pages() error {
+	for i := range c.scan.pages {
+		if !c.scan.known && c.first+int64(c.rows) > c.d.rows.Hi {
+			break // a row behind the last has begun, so the last is whole
+		}
+		p := &c.scan.pages[i]
+		c.d.at = p.off
+		if err := c.page(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *column) page(p *page) error {
+	c.reserve(p.values)
+	o, err := c.open(p)
+	if err != nil {
+		return err
+	}
+	slots, present, drop, err := c.levels.page(c, &o.rep, &o.def)
+	if o.restore >= 0 {
+		copy(c.buf[o.restore:], c.d.saved)
+	}
+	if err != nil || drop {
+		return err
+	}
+	if present > slots || slots > p.values {
+		return fmt.Errorf("%w: %d values in %d places of %d", errLevels, present, slots, p.values)
+	}
+	if err := c.store(p, &o, slots, present); err != nil {
+		return err
+	}
+	c.slots += slots
+	if c.wide != nil && c.form == views {
+		c.wide.flushText(c, c.slots-slots)
+	}
+	return c.levels.flushed(c)
+}
+
+// store decodes the page's values into the next slots.
+func (c *column) store(p *page, o *openPage, slots, present int) error {
+	if c.noValues {
+		return nil
+	}
+	all := c.buf[c.head+c.slots*c.unit:][:slots*c.unit]
+	dense := all[(slots-present)*c.unit:]
+	if present > 0 {
+		var err error
+		switch {
+		case p.isDictionary():
+			err = c.storeCoded(dense, o.values, present)
+		case c.form == views:
+			err = c.storeViews(p, o, asU64(dense))
+		default:
+			err = c.storeFixed(p.encoding, dense, o.values, present)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if present < slots {
+		spread(all, dense, c.unit, c.valid, c.slots, slots)
+	}
+	return nil
+}
+
+// open checks and decompresses a page and finds its parts.
+func (c *column) open(p *page) (o openPage, err error) {
+	o.restore = -1
+	if p.hasCRC && crc32.ChecksumIEEE(p.body) != p.crc {
+		return o, errChecksum
+	}
+	body, size := p.body, p.size
+	o.rep, o.def = levelRun{n: p.values, max: c.leaf.maxRep}, levelRun{n: p.values, max: c.leaf.maxDef}
+	if p.kind == format.DataPageV2 {
+		o.rep.src, o.def.src = body[:p.repBytes], body[p.repBytes:p.repBytes+p.defBytes]
+		body, size = body[p.repBytes+p.defBytes:], size-p.repBytes-p.defBytes
+	}
+	if c.chunk.codec != format.Uncompressed && !p.plainBody {
+		dst := c.place(p, size, &o)
+		if err := c.d.codecs.decompress(c.chunk.codec, dst, body); err != nil {
+			return o, err
+		}
+		body = dst
+	} else if len(body) != size {
+		return o, errLength
+	}
+	if p.kind == format.DataPage {
+		if o.rep, body, err = splitLevels(body, p.values, c.leaf.maxRep, p.repEncoding); err != nil {
+			return o, err
+		}
+		if o.def, body, err = splitLevels(body, p.values, c.leaf.maxDef, p.defEncoding); err != nil {
+			return o, err
+		}
+	}
+	o.values = body
+	return o, nil
+}
+
+// place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's slots at once: what lies before them,
+// the levels, overwrites slots that are already filled, and those are saved.
+func (c *column) place(p *page, size int, o *openPage) []byte {
+	switch {
+	case c.noValues || p.isDictionary():
+	case c.form == views && c.stored == 0 && (p.encoding == format.Plain || p.encoding == format.DeltaLengthByteArray):
+		o.inText = true
+		return c.textRoom(size)
+	case p.encoding == format.Plain && c.inPlace():
+		filled := c.head + c.slots*c.unit
+		begin := filled + p.values*c.unit - size
+		if begin < 0 {
+			break
+		}
+		if begin < filled {
+			c.d.saved = append(c.d.saved[:0], c.buf[begin:filled]...)
+			o.restore = begin
+		}
+		return c.buf[begin : begin+size : begin+size+codecSlack]
+	}
+	return c.d.page.take(size)
+}
+
+// inPlace says whether PLAIN values are stored as the slots want them.
+func (c *column) inPlace() bool {
+	return c.form == plain && c.leaf.convert == convertNone && c.leaf.typ != format.Boolean && c.stored > 0
+}
+
+// reserve makes room for n more slots.
+func (c *column) reserve(n int) {
+	need := c.slots + n
+	if need <= c.room && c.buf != nil {
+		return
+	}
+	if c.buf != nil {
+		need = max(need, c.room+c.room/2)
+	}
+	need = max(need, c.room)
+	old := c.valid
+	if c.buf == nil {
+		c.buf = c.arena.Alloc(c.head + need*c.unit)
+	} else {
+		c.buf = c.arena.Grow(c.buf, c.head+need*c.unit)
+	}
+	c.room = need
+	if old != nil {
+		c.valid = c.newBitmap(need)
+		copy(c.valid, old)
+	}
+}
+
+func (c *column) newBitmap(n int) bitmap {
+	m := bitmap(asU64(c.arena.Alloc(8 * bitmapWords(n))))
+	clear(m)
+	return m
+}
+
+// needValid makes the bitmap of slots, those so far all present.
+func (c *column) needValid() {
+	if c.valid == nil {
+		c.valid = c.newBitmap(c.room)
+		c.valid.set(0, c.slots)
+	}
+}
+
+// textRoom returns n bytes at the end of the column's text.
+func (c *column) textRoom(n int) []byte {
+	if need := c.textLen + n; need > len(c.text) {
+		c.text = c.arena.Grow(c.text, need)
+	}
+	return c.text[c.textLen : c.textLen+n : c.textLen+n+codecSlack]
+}
+
+// sameMemory says whether a and b begin at the same byte.
+func sameMemory(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }

@@ -1,0 +1,143 @@
+package rowgroup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+var errDecimal = errors.New("a decimal that does not fit its precision")
+
+// convert turns n stored values into those of the Field.
+func (c *column) convert(dst, src []byte, n int) error {
+	switch c.leaf.convert {
+	case convertNarrow:
+		if c.field.Width == 1 {
+			convertWords(dst[:n], asU32(src)[:n])
+		} else {
+			convertWords(asU16(dst)[:n], asU32(src)[:n])
+		}
+	case convertWidenInt:
+		for i, v := range asWords[int32](src)[:n] {
+			asWords[int64](dst)[i] = int64(v)
+		}
+	case convertWidenUint:
+		convertWords(asU64(dst)[:n], asU32(src)[:n])
+	case convertWidenFloat:
+		for i, v := range asWords[float32](src)[:n] {
+			asU64(dst)[i] = math.Float64bits(float64(v))
+		}
+	case convertDecimal:
+		return c.convertDecimals(dst, src, n)
+	}
+	return nil
+}
+
+func convertWords[T uint8 | uint16 | uint64](dst []T, src []uint32) {
+	for i, v := range src {
+		dst[i] = T(v)
+	}
+}
+
+// convertDecimals turns decimals of a fixed size into little-endian ones of the Field's width.
+func (c *column) convertDecimals(dst, src []byte, n int) error {
+	w := c.field.Width
+	for i := range n {
+		d := dst[i*w : (i+1)*w]
+		switch c.leaf.typ {
+		case format.Int32:
+			putInt(d, int64(asWords[int32](src)[i]))
+		case format.Int64:
+			putInt(d, asWords[int64](src)[i])
+		default:
+			if !putBigEndian(d, src[i*c.stored:(i+1)*c.stored]) {
+				return errDecimal
+			}
+		}
+	}
+	return nil
+}
+
+// putInt writes v as a little-endian integer of 8 bytes or more.
+func putInt(d []byte, v int64) {
+	binary.LittleEndian.PutUint64(d, uint64(v))
+	for i := 8; i < len(d); i++ {
+		d[i] = byte(v >> 63)
+	}
+}
+
+// putBigEndian writes a big-endian two's complement integer as a little-endian one; ok is false when it does not fit.
+func putBigEndian(d, s []byte) (ok bool) {
+	sign := byte(0)
+	if len(s) > 0 {
+		sign = byte(int8(s[0]) >> 7)
+	}
+	for ; len(s) > len(d); s = s[1:] {
+		if s[0] != sign {
+			return false
+		}
+	}
+	if len(s) == len(d) && len(s) > 0 && (s[0]^sign)&0x80 != 0 {
+		return false
+	}
+	for i := range d {
+		if i < len(s) {
+			d[i] = s[len(s)-1-i]
+		} else {
+			d[i] = sign
+		}
+	}
+	return true
+}
+
+// storeByteDecimals reads n decimals of BYTE_ARRAY into dst, which holds values of the Field's width.
+func (c *column) storeByteDecimals(e format.Encoding, dst, src []byte, n int) error {
+	text, lengths, err := c.byteValues(e, src, n)
+	if err != nil {
+		return err
+	}
+	w := c.field.Width
+	for i, v := range lengths {
+		if !putBigEndian(dst[i*w:(i+1)*w], text[v>>32:][:uint32(v)]) {
+			return errDecimal
+		}
+	}
+	return nil
+}
+
+// byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that it returns.
+func (c *column) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
+	c.d.small = sized(c.d.small, n)
+	switch e {
+	case format.Plain:
+		return src, c.d.small, plainViews(c.d.small, src, 0)
+	case format.DeltaLengthByteArray, format.DeltaByteArray:
+		// A column of its own, whose text is thrown away.
+		c.d.spare.Free()
+		t := column{d: c.d, arena: c.d.spare, leaf: c.leaf, field: &Field{Kind: Binary, Type: TypeBinary}, form: views, unit: 8}
+		if err := t.storeViews(&page{pageHeader: pageHeader{encoding: e, size: len(src)}}, &openPage{values: src}, c.d.small); err != nil {
+			return nil, nil, err
+		}
+		return t.text, c.d.small, nil
+	}
+	return nil, nil, fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.typ)
+}
+
+// storeFixedText makes Binary values of FIXED_LEN_BYTE_ARRAY: decimals too long for any fixed width.
+func (c *column) storeFixedText(e format.Encoding, dst []uint64, src []byte) error {
+	n := len(dst) * c.stored
+	if err := textBudget(int64(c.textLen) + int64(n)); err != nil {
+		return err
+	}
+	if err := c.decodeFixed(e, c.textRoom(n), src, len(dst)); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = uint64(c.textLen+i*c.stored)<<32 | uint64(c.stored)
+	}
+	c.textLen += n
+	return nil
+}

@@ -1,0 +1,290 @@
+package rowgroup
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are decompressed in buffers that it keeps.
+type Decoder struct {
+	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
+	Materialize bool
+
+	pool   *mem.Pool
+	utf8   InvalidUTF8
+	codecs codecs
+
+	// Of the unit that is decoded.
+	arena  *mem.Arena
+	rows   Rows
+	chunks []rawChunk // those not decoded yet
+	at     int64      // byte of the shard of the current page, -1 when there is none
+	path   string     // of the current column
+	layout Layout
+	block  *Block
+
+	col   column
+	scan  pageScan
+	lists listShape
+	nest  nestedShape
+
+	page, values, table scratch // a decompressed page; decoded values or lengths; a dictionary
+	saved               []byte
+	codes               [1024]uint32
+	def, rep            []byte
+	offsets             []uint32
+	bits                bitmap
+	small               []uint64
+	spare               *mem.Arena
+}
+
+// scratch is memory of the pool that is kept from page to page.
+type scratch struct {
+	arena *mem.Arena
+	b     []byte
+}
+
+// take returns n bytes of any content with codecSlack bytes behind them; those taken before are lost.
+func (s *scratch) take(n int) []byte {
+	if n > len(s.b) {
+		s.arena.Free()
+		s.b = s.arena.Alloc(n + n/8)
+	}
+	return s.b[:n]
+}
+
+func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
+	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena()}
+	for _, s := range []*scratch{&d.page, &d.values, &d.table} {
+		s.arena = pool.NewArena()
+	}
+	return d
+}
+
+// Close gives the scratch back.
+func (d *Decoder) Close() {
+	d.codecs.close()
+	d.spare.Free()
+	for _, s := range []*scratch{&d.page, &d.values, &d.table} {
+		s.arena.Free()
+		s.b = nil
+	}
+}
+
+// hintError is an error about what the user can change.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+// Decode decodes a unit. The Raw may be released afterwards: a Block never points into one.
+func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
+	d.at, d.path = -1, ""
+	d.block = &Block{rows: int(r.Rows.Hi - r.Rows.Lo)}
+	err = r.use(func() error { return d.decode(r, l) })
+	b, d.block, d.chunks = d.block, nil, nil
+	if err == nil {
+		b.refs.Store(1)
+		return b, nil
+	}
+	for i := range b.parts {
+		b.ReleasePart(i)
+	}
+	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
+	if h := (*hintError)(nil); errors.As(err, &h) {
+		e.Hint = h.hint
+	}
+	return nil, e
+}
+
+// decode fills d.block. Corrupt bytes are found by checks; the recover stands behind them for the decompressors, which are not ours and
+// see outside bytes first.
+func (d *Decoder) decode(r *Raw, l Layout) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, fault := p.(interface{ Addr() uintptr }); fault {
+				panic(p) // a mapping that is gone: Guard's business
+			}
+			err = fmt.Errorf("%w: %v", errChunk, p)
+		}
+	}()
+	b := d.block
+	d.rows, d.chunks, d.layout = r.Rows, r.chunks, l
+	d.arena = d.pool.NewArena()
+	b.parts = []part{{arena: d.arena}}
+	if d.rows.Hi-d.rows.Lo > math.MaxInt32 {
+		return &hintError{err: fmt.Errorf("%d rows in one unit", d.rows.Hi-d.rows.Lo), hint: "write smaller row groups"}
+	}
+	b.cols = make([]*vector, len(r.columns))
+	for i, n := range r.columns {
+		d.at, d.path = -1, n.field.Name
+		if b.cols[i], err = d.column(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column decodes one column of the projection.
+func (d *Decoder) column(n *node) (*vector, error) {
+	rows := int(d.rows.Hi - d.rows.Lo)
+	switch {
+	case n.partition != nil:
+		return d.constant(n, rows), nil
+	case n.missing:
+		return newNullVector(n.field, rows), nil
+	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == Null):
+		if _, err := d.nextChunk(n); err != nil {
+			return nil, err
+		}
+		return newNullVector(n.field, rows), nil
+	case n.leaf != nil:
+		return d.flat(n)
+	case n.field.Kind == List && n.rep == 1 && isPlainLeaf(n.children[0]):
+		return d.list(n)
+	}
+	return d.nested(n)
+}
+
+// isPlainLeaf says whether a node is a leaf whose values are in the file.
+func isPlainLeaf(n *node) bool {
+	return n.leaf != nil && !n.missing && n.leaf.convert != convertNull && n.field.Kind != Null
+}
+
+// nextChunk returns the chunk of the next leaf in order.
+func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
+	d.path = n.leaf.path
+	if len(d.chunks) == 0 {
+		return nil, fmt.Errorf("%w: it was not fetched", errChunk)
+	}
+	c := &d.chunks[0]
+	d.chunks = d.chunks[1:]
+	if c.leaf != n.leaf {
+		return nil, fmt.Errorf("%w: %q was fetched in its place", errChunk, c.leaf.path)
+	}
+	return c, checkCodec(c.codec)
+}
+
+// newColumn reads the headers of a leaf's chunk and gets the memory that they call for.
+func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
+	chunk, err := d.nextChunk(n)
+	if err != nil {
+		return nil, err
+	}
+	c := &d.col
+	*c = column{
+		d: d, arena: d.arena, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
+		stored: storedWidth(n.leaf),
+	}
+	if d.at, err = d.scan.scan(chunk, d.rows); err != nil {
+		return nil, err
+	}
+	d.at = -1
+	c.first = d.scan.first
+	c.noValues = n.leaf.convert == convertNull || n.field.Kind == Null
+	c.chooseForm()
+	if rows := chunk.lastRow - c.first; c.form == views && n.leaf.maxRep == 0 {
+		c.wide = d.newSpreader(d.scan.size, rows, c.first)
+	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// chooseForm decides how slots are stored. Codes of Fixed values are kept where they and their dictionary are smaller than the values, but
+// not in lists, which are copied whole.
+func (c *column) chooseForm() {
+	s := c.scan
+	n := s.dict.values
+	coded := s.hasDict() && s.coded == len(s.pages) && n > 0
+	switch {
+	case c.noValues:
+		c.unit = 0
+	case c.field.Kind == Binary && coded:
+		c.form, c.unit = codes, codeWidth(n)
+	case c.field.Kind == Binary:
+		c.form, c.unit = views, 8
+	default:
+		c.unit = c.field.Width
+		small := s.values*codeWidth(n)+n*c.unit <= s.values*c.unit
+		if coded && small && c.leaf.maxRep == 0 && !c.d.Materialize {
+			c.form, c.unit = codes, codeWidth(n)
+		}
+	}
+}
+
+// prepare gets room for slots and text, and reads the dictionary.
+func (c *column) prepare() error {
+	s := c.scan
+	share := 1.0
+	if rows := c.chunk.lastRow - c.first; !s.known && rows > 0 {
+		// Which pages the unit needs shows while they are decoded; the buffers grow if this guess is short.
+		share = min(1, 1.1*float64(c.d.rows.Hi-c.d.rows.Lo)/float64(rows))
+	}
+	c.room = int(share * float64(s.values))
+	if len(s.pages) > 0 && c.inPlace() {
+		c.head = (max(0, s.pages[0].size-s.pages[0].values*c.unit) + 63) &^ 63
+	}
+	c.reserve(0)
+	if c.field.Kind == Binary && c.stored == 0 {
+		if err := c.prepareText(int64(share * float64(s.size))); err != nil {
+			return err
+		}
+	}
+	if s.coded > 0 && s.hasDict() {
+		return c.readDictionary()
+	}
+	return nil
+}
+
+// prepareText gets room for the text of n bytes of pages.
+func (c *column) prepareText(n int64) error {
+	switch {
+	case c.form == codes:
+		n = 0
+	case c.wide != nil:
+		n = int64(c.scan.largest)
+	}
+	if c.scan.hasDict() {
+		n += int64(c.scan.dict.size)
+	}
+	if err := textBudget(n); err != nil {
+		return err
+	}
+	c.text = c.arena.Alloc(int(n))
+	return nil
+}
+
+// vector returns the first n slots.
+func (c *column) vector(n int) (*vector, error) {
+	if n > c.slots {
+		return nil, fmt.Errorf("%w: %d values, %d expected", errChunk, c.slots, n)
+	}
+	v := &vector{field: c.field, n: n, nulls: c.nulls}
+	if c.nulls > 0 {
+		v.valid = c.valid
+	}
+	data := c.buf[c.head:][:n*c.unit]
+	switch c.form {
+	case plain:
+		v.data = data
+	case codes:
+		v.codes, v.codeWidth, v.dict = data, c.unit, c.dictVector()
+	case views:
+		if err := textBudget(int64(c.textLen)); err != nil {
+			return nil, err
+		}
+		v.views, v.base = asU64(data), [][]byte{c.text}
+		if c.wide != nil {
+			v.base, v.chunkShift = c.wide.base, chunkShift
+		}
+	}
+	return v, nil
+}

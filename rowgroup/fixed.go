@@ -1,0 +1,105 @@
+package rowgroup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+var (
+	errChecksum = errors.New("checksum mismatch: the page is damaged")
+	errEncoding = errors.New("encoding is not supported here")
+)
+
+// storedWidth is the number of bytes that a leaf's PLAIN value takes, 0 when that varies. Booleans count as the byte they become.
+func storedWidth(l *leaf) int {
+	switch l.typ {
+	case format.Boolean:
+		return 1
+	case format.Int32, format.Float:
+		return 4
+	case format.Int64, format.Double:
+		return 8
+	case format.Int96:
+		return 12
+	case format.FixedLenByteArray:
+		return l.typeLength
+	}
+	return 0
+}
+
+// storeFixed decodes n values, one behind the other, into dst as the Field wants them.
+func (c *column) storeFixed(e format.Encoding, dst, src []byte, n int) error {
+	if c.stored == 0 {
+		return c.storeByteDecimals(e, dst, src, n)
+	}
+	if c.leaf.convert == convertNone {
+		return c.decodeFixed(e, dst, src, n)
+	}
+	if e != format.Plain {
+		raw := c.d.values.take(n * c.stored)
+		if err := c.decodeFixed(e, raw, src, n); err != nil {
+			return err
+		}
+		src = raw
+	}
+	if n*c.stored > len(src) {
+		return errShort
+	}
+	return c.convert(dst, src[:n*c.stored], n)
+}
+
+// decodeFixed decodes n values into dst as they are stored.
+func (c *column) decodeFixed(e format.Encoding, dst, src []byte, n int) error {
+	switch {
+	case e == format.Plain && c.leaf.typ == format.Boolean:
+		if (n+7)/8 > len(src) {
+			return errShort
+		}
+		unpackBools(dst[:n], src)
+		return nil
+	case e == format.Plain:
+		if n*c.stored > len(src) {
+			return errShort
+		}
+		if !sameMemory(dst, src) {
+			copy(dst, src[:n*c.stored])
+		}
+		return nil
+	case e == format.RLE && c.leaf.typ == format.Boolean:
+		return decodeRLEBools(dst[:n], src)
+	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int32:
+		return decodeDelta(asU32(dst)[:n], src)
+	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int64:
+		return decodeDelta(asU64(dst)[:n], src)
+	case e == format.ByteStreamSplit && c.leaf.typ != format.Boolean && c.leaf.typ != format.Int96:
+		return decodeSplit(dst[:n*c.stored], src, c.stored)
+	case e == format.DeltaByteArray && c.leaf.typ == format.FixedLenByteArray:
+		return c.decodeDeltaFixed(dst[:n*c.stored], src, n)
+	}
+	return fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.typ)
+}
+
+// unpackBools makes a byte of each bit, least significant first.
+func unpackBools(dst, src []byte) {
+	i := 0
+	for ; i+8 <= len(dst); i += 8 {
+		// Eight copies of the byte, one bit kept in each, moved to the lowest place.
+		w := uint64(src[i>>3]) * 0x0101010101010101 & 0x8040201008040201
+		w = (w + 0x7f7f7f7f7f7f7f7f) | w
+		asU64(dst[i : i+8])[0] = w >> 7 & 0x0101010101010101
+	}
+	for ; i < len(dst); i++ {
+		dst[i] = src[i>>3] >> (i & 7) & 1
+	}
+}
+
+// decodeRLEBools reads booleans of the RLE encoding, which begin with their length.
+func decodeRLEBools(dst, src []byte) error {
+	l, _, err := splitLevels(src, len(dst), 1, format.RLE)
+	if err != nil {
+		return err
+	}
+	return l.expand(dst)
+}

@@ -1,0 +1,61 @@
+package rowgroup
+
+import "fmt"
+
+// flatShape is the levels of a top-level leaf that does not repeat: one slot a row.
+type flatShape struct{}
+
+func (flatShape) page(c *column, _, def *levelRun) (slots, present int, drop bool, err error) {
+	c.rows += def.n
+	present, err = c.slotBits(def)
+	return def.n, present, false, err
+}
+
+func (flatShape) flushed(*column) error { return nil }
+
+// slotBits sets the validity of one slot a level, where the greatest definition level is at most 1.
+func (c *column) slotBits(def *levelRun) (present int, err error) {
+	all, err := def.allMax()
+	switch {
+	case err != nil:
+		return 0, err
+	case all && c.valid == nil:
+		return def.n, nil
+	case all:
+		c.valid.set(c.slots, def.n)
+		return def.n, nil
+	}
+	c.needValid()
+	present, err = def.appendBits(c.valid, c.slots)
+	c.nulls += def.n - present
+	return present, err
+}
+
+// flat decodes a top-level leaf.
+func (d *Decoder) flat(n *node) (*vector, error) {
+	c, err := d.newColumn(n, flatShape{})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.pages(); err != nil {
+		return nil, err
+	}
+	skip, total, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.vector(total)
+	if err == nil {
+		v.skip = skip
+	}
+	return v, err
+}
+
+// window returns how many decoded rows lie before the unit, and how many there are up to its end.
+func (c *column) window() (skip, total int, err error) {
+	skip, total = int(c.d.rows.Lo-c.first), int(c.d.rows.Hi-c.first)
+	if skip < 0 || total > c.rows {
+		return 0, 0, fmt.Errorf("%w: its pages hold rows %d to %d, wanted are %d to %d", errChunk, c.first, c.first+int64(c.rows), c.d.rows.Lo, c.d.rows.Hi)
+	}
+	return skip, total, nil
+}

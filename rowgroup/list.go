@@ -1,0 +1,351 @@
+package rowgroup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// listShape is the levels of a top-level list of leaves.
+type listShape struct {
+	node   *node
+	starts []uint32 // the slot at which each row begins, and at the end that behind the last
+	limit  int      // rows that the footer allows
+	valid  bitmap   // of rows; nil while none is null
+	nulls  int
+	last   byte // definition level of the entry before the page
+	cut    rowCut
+}
+
+func (s *listShape) page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
+	if drop, err = s.cut.page(c, rep); drop || err != nil {
+		return 0, 0, drop, err
+	}
+	all, err := def.allMax()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if all && !rep.packed && !s.cut.inside {
+		if c.valid != nil {
+			c.valid.set(c.slots, def.n)
+		}
+		return def.n, def.n, false, s.full(c, rep)
+	}
+	return s.mixed(c, rep, def)
+}
+
+func (s *listShape) flushed(c *column) error {
+	if c.wide != nil {
+		return c.wide.flushLists(c, s, false)
+	}
+	return nil
+}
+
+// full takes a page in which every level is an item that is present.
+func (s *listShape) full(c *column, rep *levelRun) error {
+	before := len(s.starts)
+	if err := s.appendStarts(rep, uint32(c.slots)); err != nil {
+		return err
+	}
+	rows := len(s.starts) - before
+	if goesOn := rep.n > 0 && (rows == 0 || s.starts[before] != uint32(c.slots)); goesOn && int(s.last) < s.node.repDef {
+		return errGoesOn
+	}
+	if s.valid != nil {
+		s.valid.set(c.rows, rows)
+	}
+	c.rows += rows
+	s.last = byte(c.leaf.maxDef)
+	return nil
+}
+
+// appendStarts appends the slot of each level that is 0, the first level having slot base.
+func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
+	starts := s.starts
+	r := runs{src: rep.src, width: 1}
+	for left := rep.n; left > 0; left -= r.n {
+		if err := r.next(); err != nil {
+			return fmt.Errorf("%w: %w", errLevels, err)
+		}
+		k := min(r.n, left)
+		if r.packed == nil {
+			if r.value == 0 {
+				if k > s.limit-len(starts) {
+					return errRows
+				}
+				for i := range k {
+					starts = append(starts, base+uint32(i))
+				}
+			}
+			base += uint32(k)
+			continue
+		}
+		for b := r.packed; k > 0; k -= 64 {
+			w := ^uint64(0)
+			if len(b) >= 8 {
+				w = binary.LittleEndian.Uint64(b)
+				b = b[8:]
+			} else {
+				for i, c := range b {
+					w ^= uint64(^c) << (8 * i)
+				}
+			}
+			zeros := ^w & lowBits(k)
+			if bits.OnesCount64(zeros) > s.limit-len(starts) {
+				return errRows
+			}
+			for ; zeros != 0; zeros &= zeros - 1 {
+				starts = append(starts, base+uint32(bits.TrailingZeros64(zeros)))
+			}
+			base += uint32(min(k, 64))
+		}
+	}
+	s.starts = starts
+	return nil
+}
+
+// mixed takes a page with nulls or empty lists, level by level.
+func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
+	d := c.d
+	d.def, d.rep = sized(d.def, def.n), sized(d.rep, rep.n)
+	if err := def.expand(d.def); err != nil {
+		return 0, 0, false, err
+	}
+	if err := rep.expand(d.rep); err != nil {
+		return 0, 0, false, err
+	}
+	if s.cut.inside {
+		d.rep[0], s.cut.inside = 0, false
+	}
+	itemDef, greatest := byte(s.node.repDef), byte(def.max)
+	for i, l := range d.def {
+		if d.rep[i] == 0 {
+			if err := s.startRow(c, uint32(c.slots+slots), int(l) >= s.node.def); err != nil {
+				return 0, 0, false, err
+			}
+		} else if l < itemDef || s.last < itemDef {
+			return 0, 0, false, errGoesOn
+		}
+		s.last = l
+		if l < itemDef {
+			continue
+		}
+		if l == greatest {
+			if c.valid != nil {
+				c.valid.or(c.slots+slots, 1)
+			}
+			present++
+		} else {
+			s.nullItem(c, slots)
+		}
+		slots++
+	}
+	c.nulls += slots - present
+	return slots, present, false, nil
+}
+
+// nullItem makes the bitmap of items when the first null stands at the slot that follows those so far.
+func (s *listShape) nullItem(c *column, slots int) {
+	if c.valid == nil {
+		c.needValid()
+		c.valid.set(c.slots, slots)
+	}
+}
+
+func (s *listShape) startRow(c *column, at uint32, valid bool) error {
+	if len(s.starts) == s.limit {
+		return errRows
+	}
+	s.starts = append(s.starts, at)
+	switch {
+	case !valid:
+		if s.valid == nil {
+			s.valid = c.newBitmap(s.limit)
+			s.valid.set(0, c.rows)
+		}
+		s.nulls++
+	case s.valid != nil:
+		s.valid.or(c.rows, 1)
+	}
+	c.rows++
+	return nil
+}
+
+var (
+	errRows   = fmt.Errorf("%w: more rows than the footer says", errLevels)
+	errGoesOn = fmt.Errorf("%w: an empty list goes on", errLevels)
+)
+
+// A rowCut leaves out pages before the unit's first row where only the levels tell which rows a page holds.
+type rowCut struct {
+	cut    bool // pages were left out
+	inside bool // the next page begins inside of a row that was left out
+}
+
+// page says whether the page can be left out, and counts its rows then.
+func (s *rowCut) page(c *column, rep *levelRun) (drop bool, err error) {
+	if rep.n == 0 || c.rows > 0 {
+		return false, nil
+	}
+	d := c.d
+	d.rep = sized(d.rep, rep.n)
+	if err := rep.expand(d.rep); err != nil {
+		return false, err
+	}
+	if s.inside = d.rep[0] != 0; s.inside && !s.cut {
+		return false, fmt.Errorf("%w: the first page begins inside of a row", errLevels)
+	}
+	if c.scan.known || c.first >= d.rows.Lo {
+		return false, s.enter(c)
+	}
+	rows := int64(0)
+	for _, l := range d.rep {
+		if l == 0 {
+			rows++
+		}
+	}
+	if c.first+rows > d.rows.Lo {
+		return false, s.enter(c)
+	}
+	c.first += rows
+	s.cut = true
+	return true, nil
+}
+
+// enter takes the rest of a row that was left out as a row of its own, which lies before the unit.
+func (s *rowCut) enter(c *column) error {
+	if s.inside {
+		c.first--
+	}
+	return nil
+}
+
+// list decodes a top-level list whose items are leaves.
+func (d *Decoder) list(n *node) (*vector, error) {
+	chunks := d.chunks
+	v, err := d.listOf(n, true)
+	if errors.Is(err, errNotFlat) {
+		d.chunks = chunks
+		v, err = d.listOf(n, false)
+	}
+	return v, err
+}
+
+func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
+	s := &d.lists
+	*s = listShape{node: n, starts: s.starts}
+	c, err := d.newColumn(n.children[0], s)
+	if err != nil {
+		return nil, err
+	}
+	if c.scan.values > math.MaxUint32-1 {
+		return nil, fmt.Errorf("%d items in one unit, %d at most", c.scan.values, uint32(math.MaxUint32-1))
+	}
+	rows := c.chunk.lastRow - c.first
+	if mayBeWide && c.field.Kind == Fixed {
+		c.wide = d.newSpreader(d.scan.size, rows, c.first)
+	}
+	s.limit = int(rows) + 1 // one may be cut
+	s.starts = sized(s.starts, s.limit+1)[:0]
+	if err := c.pages(); err != nil {
+		return nil, err
+	}
+	skip, total, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	v := &vector{field: n.field, n: total, skip: skip, nulls: s.nulls}
+	if s.nulls > 0 {
+		v.valid = s.valid
+	}
+	if c.wide != nil {
+		return v, s.fillWide(c, v)
+	}
+	return v, s.fill(c, v)
+}
+
+// fillWide gives the vector the items that lie in the block's parts.
+func (s *listShape) fillWide(c *column, v *vector) error {
+	if err := c.wide.flushLists(c, s, true); err != nil {
+		return err
+	}
+	v.views, v.base, v.chunkShift = c.wide.views[:v.n], c.wide.base, chunkShift
+	v.children = []*vector{{field: c.field}}
+	if size := v.field.ListSize; size > 0 {
+		for i := v.skip; i < v.n; i++ {
+			if n := int(uint32(v.views[i])) / c.unit; n != size && !(n == 0 && v.nulls > 0 && v.isNull(i)) {
+				return errListSize(i-v.skip, n, size)
+			}
+		}
+	}
+	return nil
+}
+
+func errListSize(row, n, size int) error {
+	return fmt.Errorf("row %d of the unit has a list of %d, where the schema declares lists of %d", row, n, size)
+}
+
+// fill gives the vector its items, flat where they are Fixed and none is null.
+func (s *listShape) fill(c *column, v *vector) error {
+	s.starts = append(s.starts, uint32(c.slots))
+	ends := s.starts[:v.n+1]
+	if err := checkListSize(v, ends); err != nil {
+		return err
+	}
+	items, err := c.vector(c.slots)
+	if err != nil {
+		return err
+	}
+	if items.field.Kind != Fixed || c.nulls > 0 {
+		v.offsets = asU32(c.arena.Alloc(4 * len(ends)))
+		copy(v.offsets, ends)
+		v.children = []*vector{items}
+		return nil
+	}
+	v.children = []*vector{{field: items.field}}
+	if stride, ok := evenStride(ends); ok && s.nulls == 0 {
+		v.data, v.stride = items.data, stride
+		return nil
+	}
+	if err := textBudget(int64(len(items.data))); err != nil {
+		return err
+	}
+	w := uint64(c.unit)
+	v.views = asU64(c.arena.Alloc(8 * v.n))
+	for i := range v.views {
+		lo, hi := uint64(ends[i]), uint64(ends[i+1])
+		v.views[i] = lo*w<<32 | (hi-lo)*w
+	}
+	v.base = [][]byte{items.data}
+	return nil
+}
+
+// checkListSize makes sure that lists of a declared length have it.
+func checkListSize(v *vector, ends []uint32) error {
+	size := v.field.ListSize
+	if size == 0 {
+		return nil
+	}
+	for i := v.skip; i < v.n; i++ {
+		if n := int(ends[i+1] - ends[i]); n != size && !(n == 0 && v.nulls > 0 && v.isNull(i)) {
+			return errListSize(i-v.skip, n, size)
+		}
+	}
+	return nil
+}
+
+// evenStride returns the length of every list when it is one.
+func evenStride(ends []uint32) (stride int, ok bool) {
+	if len(ends) < 2 {
+		return 0, false
+	}
+	n := ends[1] - ends[0]
+	for i := 1; i < len(ends)-1; i++ {
+		if ends[i+1]-ends[i] != n {
+			return 0, false
+		}
+	}
+	return int(n), n > 0
+}

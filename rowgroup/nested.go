@@ -1,0 +1,288 @@
+package rowgroup
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put together from them. Those of a leaf that
+// neither repeats nor has a null are only counted.
+type nestedShape struct {
+	itemDef  int // definition level from which an entry has a slot
+	entries  int
+	expanded bool
+	def, rep []byte
+	cut      rowCut
+}
+
+func (s *nestedShape) flushed(*column) error { return nil }
+
+func (s *nestedShape) page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
+	if rep.max > 0 {
+		if drop, err = s.cut.page(c, rep); drop || err != nil {
+			return 0, 0, drop, err
+		}
+	}
+	all, err := def.allMax()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if all && rep.max == 0 && !s.expanded {
+		s.entries += def.n
+		c.rows += def.n
+		return def.n, def.n, false, nil
+	}
+	if err := s.expand(rep, def); err != nil {
+		return 0, 0, false, err
+	}
+	page := s.def[s.entries:]
+	c.rows += s.countRows()
+	s.entries += def.n
+	if all {
+		if c.valid != nil {
+			c.valid.set(c.slots, def.n)
+		}
+		return def.n, def.n, false, nil
+	}
+	c.needValid()
+	slots, present = len(page), 0
+	if s.itemDef == 0 {
+		present = c.valid.appendEqual(c.slots, page, byte(def.max))
+	} else {
+		slots, present = s.slotBits(c, page, byte(def.max))
+	}
+	c.nulls += slots - present
+	return slots, present, false, nil
+}
+
+// slotBits sets the validity of the entries that have a slot.
+func (s *nestedShape) slotBits(c *column, page []byte, greatest byte) (slots, present int) {
+	at := c.slots
+	for _, l := range page {
+		if l == greatest {
+			c.valid.or(at, 1)
+			present++
+		}
+		if int(l) >= s.itemDef {
+			at++
+		}
+	}
+	return at - c.slots, present
+}
+
+// expand appends the page's levels to those of the leaf.
+func (s *nestedShape) expand(rep, def *levelRun) error {
+	n := s.entries + def.n
+	if !s.expanded {
+		s.expanded = true
+		s.def = slices.Grow(s.def[:0], n)[:s.entries]
+		fill(s.def, byte(def.max))
+		s.rep = s.rep[:0]
+	}
+	s.def = slices.Grow(s.def, def.n)[:n]
+	if err := def.expand(s.def[s.entries:]); err != nil {
+		return err
+	}
+	if rep.max == 0 {
+		return nil
+	}
+	s.rep = slices.Grow(s.rep, rep.n)[:n]
+	if err := rep.expand(s.rep[s.entries:]); err != nil {
+		return err
+	}
+	if s.cut.inside {
+		s.rep[s.entries], s.cut.inside = 0, false
+	}
+	return nil
+}
+
+// countRows counts the rows that begin in the entries that expand appended.
+func (s *nestedShape) countRows() int {
+	if len(s.rep) == 0 {
+		return len(s.def) - s.entries
+	}
+	rows := 0
+	for _, l := range s.rep[s.entries:] {
+		if l == 0 {
+			rows++
+		}
+	}
+	return rows
+}
+
+// trim leaves the entries of the unit's rows and returns how many slots lie before them and how many are left.
+func (s *nestedShape) trim(skip, total int) (before, slots int) {
+	if len(s.rep) == 0 || !s.expanded {
+		if s.expanded {
+			s.def = s.def[skip:total]
+		}
+		s.entries = total - skip
+		return skip, s.entries
+	}
+	begin, end, row := 0, len(s.rep), -1
+	for i, l := range s.rep {
+		if l == 0 {
+			if row++; row == skip {
+				begin = i
+			} else if row == total {
+				end = i
+				break
+			}
+		}
+	}
+	if row < skip {
+		begin = end
+	}
+	for _, l := range s.def[:begin] {
+		if int(l) >= s.itemDef {
+			before++
+		}
+	}
+	s.def, s.rep = s.def[begin:end], s.rep[begin:end]
+	for _, l := range s.def {
+		if int(l) >= s.itemDef {
+			slots++
+		}
+	}
+	s.entries = len(s.def)
+	return before, slots
+}
+
+// An ancestor is a Struct, List or Map on the way from a column to a leaf.
+type ancestor struct {
+	node *node
+	vec  *vector // nil until the first leaf below has been decoded
+}
+
+// An assembly puts a nested column together, leaf by leaf.
+type assembly struct {
+	d    *Decoder
+	path []ancestor
+	rows int
+}
+
+// nested decodes a column of any form.
+func (d *Decoder) nested(n *node) (*vector, error) {
+	a := assembly{d: d, rows: int(d.rows.Hi - d.rows.Lo)}
+	return a.node(n)
+}
+
+// node returns the vector of a node. Members that the file lacks come last, when the others have told how many values there are.
+func (a *assembly) node(n *node) (*vector, error) {
+	if n.leaf != nil {
+		return a.leaf(n)
+	}
+	depth := len(a.path)
+	a.path = append(a.path, ancestor{node: n})
+	kids := make([]*vector, len(n.children))
+	for i, c := range n.children {
+		if c.missing {
+			continue
+		}
+		v, err := a.node(c)
+		if err != nil {
+			return nil, err
+		}
+		kids[i] = v
+	}
+	v := a.path[depth].vec
+	a.path = a.path[:depth]
+	if v == nil {
+		return nil, fmt.Errorf("%w: a node without leaves", errChunk)
+	}
+	for i, c := range n.children {
+		if c.missing {
+			kids[i] = newNullVector(c.field, v.items())
+		}
+	}
+	v.children = kids
+	return v, nil
+}
+
+// items is the number of values that the children of a vector have.
+func (v *vector) items() int {
+	if v.field.Kind == Struct {
+		return v.n
+	}
+	return int(v.offsets[v.n])
+}
+
+// leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves before.
+func (a *assembly) leaf(n *node) (*vector, error) {
+	s := &a.d.nest
+	*s = nestedShape{def: s.def[:0], rep: s.rep[:0]}
+	for _, p := range a.path {
+		if p.node.rep <= n.leaf.maxRep && p.node.field.Kind != Struct {
+			s.itemDef = p.node.repDef
+		}
+	}
+	c, err := a.d.newColumn(n, s)
+	if err != nil {
+		return nil, err
+	}
+	if c.scan.values > math.MaxUint32-1 {
+		return nil, fmt.Errorf("%d items in one unit, %d at most", c.scan.values, uint32(math.MaxUint32-1))
+	}
+	if err := c.pages(); err != nil {
+		return nil, err
+	}
+	skip, total, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	before, slots := s.trim(skip, total)
+	for i := range a.path {
+		if err := a.ancestor(i, c, s); err != nil {
+			return nil, err
+		}
+	}
+	if want := a.slots(); slots != want && n.leaf.convert != convertNull {
+		return nil, fmt.Errorf("%w: %d values where %d belong", errLevels, slots, want)
+	}
+	if n.leaf.convert == convertNull || n.field.Kind == Null {
+		return newNullVector(n.field, a.slots()), nil
+	}
+	v, err := c.vector(before + slots)
+	if err != nil {
+		return nil, err
+	}
+	v.dropFront(before, c)
+	return v, nil
+}
+
+// slots is the number of values of a node below the path.
+func (a *assembly) slots() int {
+	if len(a.path) == 0 {
+		return a.rows
+	}
+	return a.path[len(a.path)-1].vec.items()
+}
+
+// dropFront takes the first k values off a leaf's vector.
+func (v *vector) dropFront(k int, c *column) {
+	if k == 0 {
+		return
+	}
+	v.n -= k
+	switch {
+	case v.data != nil:
+		v.data = v.data[k*c.unit:]
+	case v.codes != nil:
+		v.codes = v.codes[k*c.unit:]
+	case v.views != nil:
+		v.views = v.views[k:]
+	}
+	if v.valid == nil {
+		return
+	}
+	m := bitmap(v.valid)
+	moved := c.newBitmap(v.n)
+	for i := 0; i < v.n; i += 64 {
+		moved[i>>6] = m.at(k + i)
+	}
+	v.valid, v.nulls = moved, v.n-moved.ones(0, v.n)
+	if v.nulls == 0 {
+		v.valid = nil
+	}
+}

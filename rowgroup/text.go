@@ -1,0 +1,67 @@
+package rowgroup
+
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// storeViews finds or builds len(dst) Binary values of a page.
+func (c *column) storeViews(p *page, o *openPage, dst []uint64) error {
+	if c.stored > 0 {
+		return c.storeFixedText(p.encoding, dst, o.values)
+	}
+	b := o.values
+	if p.encoding == format.Plain || p.encoding == format.DeltaLengthByteArray {
+		if o.inText {
+			// The levels stand before the values; they stay as a gap.
+			c.textLen += p.size - len(b) - p.repBytes - p.defBytes
+		} else {
+			t := c.textRoom(len(b))
+			copy(t, b)
+			b = t
+		}
+	}
+	switch p.encoding {
+	case format.Plain:
+		return c.textViews(dst, b)
+	case format.DeltaLengthByteArray:
+		return c.lengthViews(dst, b)
+	case format.DeltaByteArray:
+		return c.prefixViews(dst, b)
+	}
+	return fmt.Errorf("%w: %v for %v", errEncoding, p.encoding, c.leaf.typ)
+}
+
+// lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the column's text.
+func (c *column) lengthViews(dst []uint64, b []byte) error {
+	lengths := asU32(c.d.values.take(4 * len(dst)))
+	used, err := decodeDeltaPrefix(lengths, b)
+	if err != nil {
+		return err
+	}
+	begin := uint64(c.textLen)
+	at := uint64(used)
+	for i, n := range lengths {
+		if uint64(n) > uint64(len(b))-at {
+			return fmt.Errorf("%w: a value of %d bytes where %d are left", errShort, n, uint64(len(b))-at)
+		}
+		dst[i] = (begin+at)<<32 | uint64(n)
+		at += uint64(n)
+	}
+	c.textLen += len(b)
+	return c.checkText(dst, b, begin)
+}
+
+// maxText is the bytes of values that 32-bit places can name.
+const maxText = 1<<32 - 1<<20
+
+func textBudget(n int64) error {
+	if n > maxText {
+		return &hintError{
+			err:  fmt.Errorf("%d bytes of values in one unit, %d at most", n, int64(maxText)),
+			hint: "write smaller row groups",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package rowgroup
+
+import (
+	"errors"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+const (
+	chunkShift   = 18
+	chunkBytes   = 1<<chunkShift - 64 // an arena adds 64 bytes
+	wideDefault  = 512                // bytes a row
+	wideOwnChunk = chunkBytes / 4     // a larger value that does not fit the current chunk gets memory of its own
+)
+
+// errNotFlat says that a list cannot be spread over parts since some of its items are null.
+var errNotFlat = errors.New("items are null")
+
+// A spreader copies the values of a wide column into the parts of the block that hold the values' rows. A part's memory is chunks; a value
+// never crosses the end of its chunk.
+type spreader struct {
+	part   []uint8 // of each row of the unit
+	before int64   // rows decoded that lie before the unit
+	parts  []part
+	open   []openChunk // of each part
+	base   [][]byte
+	views  []uint64 // of lists: of each row decoded
+}
+
+// openChunk is what is left of a part's last chunk.
+type openChunk struct {
+	id   uint64
+	free []byte
+}
+
+// newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is not wide.
+func (d *Decoder) newSpreader(bytes, rows, first int64) *spreader {
+	limit := int64(d.layout.Wide)
+	if limit == 0 {
+		limit = wideDefault
+	}
+	if d.layout.Part == nil || rows <= 0 || bytes < limit*rows {
+		return nil
+	}
+	for len(d.block.parts) <= d.layout.Parts {
+		d.block.parts = append(d.block.parts, part{arena: d.pool.NewArena()})
+	}
+	return &spreader{part: d.layout.Part, before: d.rows.Lo - first, parts: d.block.parts, open: make([]openChunk, d.layout.Parts+1)}
+}
+
+// put copies the value of a decoded row into the row's part and returns its view. Rows outside of the unit are not kept.
+func (s *spreader) put(row int64, value []byte) uint64 {
+	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 {
+		return 0
+	}
+	o := &s.open[s.part[row]]
+	arena := s.parts[s.part[row]].arena
+	if len(value) > len(o.free) {
+		if len(value) > wideOwnChunk {
+			own := s.chunk(arena, len(value))
+			copy(own, value)
+			return uint64(len(s.base)-1)<<(32+chunkShift) | uint64(len(value))
+		}
+		o.free = s.chunk(arena, chunkBytes)
+		o.id = uint64(len(s.base) - 1)
+	}
+	copy(o.free, value)
+	begin := o.id<<chunkShift | uint64(len(s.base[o.id])-len(o.free))
+	o.free = o.free[len(value):]
+	return begin<<32 | uint64(len(value))
+}
+
+func (s *spreader) chunk(a *mem.Arena, n int) []byte {
+	b := a.Alloc(n)
+	s.base = append(s.base, b)
+	return b
+}
+
+// flushText moves the values of the column's last slots out of its text, which is then free for the next page.
+func (s *spreader) flushText(c *column, from int) {
+	vs := asU64(c.buf[c.head:])[:c.slots]
+	for i := from; i < len(vs); i++ {
+		vs[i] = s.put(int64(i), c.text[vs[i]>>32:][:uint32(vs[i])])
+	}
+	c.textLen = c.textKept
+}
+
+// flushLists moves the rows that are whole out of the column's slots; the items of a last row that may go on move to the front.
+func (s *spreader) flushLists(c *column, l *listShape, final bool) error {
+	if c.nulls > 0 {
+		return errNotFlat
+	}
+	if final {
+		l.starts = append(l.starts, uint32(c.slots))
+	}
+	whole := len(l.starts) - 1
+	if whole <= 0 {
+		return nil
+	}
+	row := int64(c.rows - whole)
+	if !final {
+		row--
+	}
+	data := c.buf[c.head:]
+	for i := range whole {
+		value := data[int(l.starts[i])*c.unit : int(l.starts[i+1])*c.unit]
+		s.views = append(s.views, s.put(row+int64(i), value))
+	}
+	rest := int(l.starts[whole])
+	copy(data, data[rest*c.unit:c.slots*c.unit])
+	c.slots -= rest
+	l.starts = append(l.starts[:0], 0)
+	l.limit -= whole
+	return nil
+}
