@@ -43,8 +43,8 @@
 //	pinned      unit_rows = u > 0: edges(ceil(r / min(u, 2^24))); if a slice is over 2^24 rows, the edges are not moved to pages
 //	else        p = the first of 8, 4, 2 with B/p >= 2^24 bytes, r >= p, at least one edge left, and 10 * decoded(edges) <= 11 * decoded(none),
 //	            decoded being the bytes to decode when the slices are read one by one; without a page index or such a p there is one slice
-//	            if a slice is over 2^28 bytes (its rows * B > 2^28 * r) or over 2^24 rows: p = min(r, max(ceil(B/2^28), ceil(r/2^24))), then
-//	            edges(p), then edges(p) not moved, then p = min(r, 2p) and again, until no slice is or p = r
+//	            if a slice is over 2^28 bytes (its rows * B > 2^28 * r) or over 2^24 rows: q = min(2^24, max(1, 2^28*r/B)), edges(ceil(r/q)), and
+//	            if a slice still is, they are not moved to pages
 //
 // The content hash is SHA-256 over, in this order, integers as 8 bytes little-endian and texts as their length (an integer) and bytes: the text
 // "shardfeed/manifest/content/1", the number of shards, and for each shard its path, its size in bytes, the number of its row groups and the rows

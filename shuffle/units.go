@@ -66,36 +66,31 @@ func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) ([]Uni
 	return units, nil
 }
 
-// leastUnits a group is cut into by its size.
+// leastUnits a group is cut into by its size: ceil(rows/q), where q is the rows of the largest unit that is allowed.
 func leastUnits(rows, bytes, unitRows int64) int64 {
-	if unitRows > 0 {
-		return ceilDiv(rows, min(unitRows, maxUnitRows))
+	q := unitRows
+	if q == 0 {
+		q = maxUnitRows
+		if bytes > 0 {
+			q = max(1, mulDiv(maxUnitBytes, rows, bytes))
+		}
 	}
-	return max(ceilDiv(max(0, bytes), maxUnitBytes), ceilDiv(rows, maxUnitRows))
+	return ceilDiv(rows, min(q, maxUnitRows))
 }
 
 // groupEdges are the inner edges of a group's units.
 func groupEdges(rows int64, l Layout, unitRows int64) []int64 {
+	if unitRows == 0 {
+		if edges := mixEdges(rows, l); fits(rows, edges, l.Bytes) {
+			return edges
+		}
+	}
 	pieces := leastUnits(rows, l.Bytes, unitRows)
-	if unitRows > 0 {
-		edges := pageEdges(rows, pieces, l.Pages)
-		if largest(rows, edges) > maxUnitRows {
-			return rowEdges(rows, pieces)
-		}
+	edges := pageEdges(rows, pieces, l.Pages)
+	if unitRows > 0 && largest(rows, edges) <= maxUnitRows || fits(rows, edges, l.Bytes) {
 		return edges
 	}
-	edges := mixEdges(rows, l)
-	if fits(rows, edges, l.Bytes) {
-		return edges
-	}
-	for pieces = min(pieces, rows); ; pieces = min(2*pieces, rows) {
-		if edges = pageEdges(rows, pieces, l.Pages); fits(rows, edges, l.Bytes) {
-			return edges
-		}
-		if edges = rowEdges(rows, pieces); fits(rows, edges, l.Bytes) || pieces == rows {
-			return edges
-		}
-	}
+	return rowEdges(rows, pieces)
 }
 
 // mixEdges cuts a group for the sake of mixing, where that is cheap: a known page index, slices of 16 MiB, a tenth more to decode.
