@@ -56,6 +56,9 @@ func (s *scratch) take(n int) []byte {
 	return s.b[:n]
 }
 
+// NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks are memory of the pool.
+func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool, m.utf8) }
+
 func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena()}
 	for _, s := range []*scratch{&d.page, &d.values, &d.table} {
