@@ -60,10 +60,10 @@ testdata:
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/gen.py
 
 cross: build
-	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed
+	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed --full
 
 cross-quick: build
-	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed --quick
+	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed
 
 corrupt: build
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/corrupt.py bin/shardfeed $(CORRUPTIONS) $(SEED)

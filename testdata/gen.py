@@ -7,6 +7,7 @@ Every value follows from the row's number alone, so the same versions of the wri
 """
 
 import io
+import itertools
 import pathlib
 import sys
 
@@ -22,9 +23,22 @@ SHARDS = [
     ((96, 96, 60), "pyarrow", {"compression": "snappy", "write_page_index": True, "data_page_size": 4096}),
     ((120, 120), "pyarrow", {"compression": "zstd", "data_page_version": "2.0"}),
     ((80, 80, 80, 24), "pyarrow", {"compression": "none", "use_dictionary": ["label"], "write_page_checksum": True}),
-    ((100, 100, 40), "pyarrow", {"compression": "gzip", "use_dictionary": False, "column_encoding": {
-        "unique_id": "DELTA_BYTE_ARRAY", "title": "DELTA_LENGTH_BYTE_ARRAY", "img_jpg": "PLAIN", "label": "PLAIN",
-        "token_ids.list.element": "DELTA_BINARY_PACKED", "price": "BYTE_STREAM_SPLIT"}}),
+    (
+        (100, 100, 40),
+        "pyarrow",
+        {
+            "compression": "gzip",
+            "use_dictionary": False,
+            "column_encoding": {
+                "unique_id": "DELTA_BYTE_ARRAY",
+                "title": "DELTA_LENGTH_BYTE_ARRAY",
+                "img_jpg": "PLAIN",
+                "label": "PLAIN",
+                "token_ids.list.element": "DELTA_BINARY_PACKED",
+                "price": "BYTE_STREAM_SPLIT",
+            },
+        },
+    ),
     ((90, 90, 90), "duckdb", {"compression": "snappy"}),
     ((128, 100), "duckdb", {"compression": "zstd"}),
     ((84, 84, 84), "polars", {"compression": "zstd"}),
@@ -68,14 +82,16 @@ OUTLINES = {
     "lamp": [("ellipse", (11, 6, 37, 26)), ("rectangle", (22, 26, 26, 42))],
 }
 
-SCHEMA = pa.schema([
-    ("unique_id", pa.string()),
-    ("img_jpg", pa.binary()),
-    ("title", pa.string()),
-    ("token_ids", pa.list_(pa.int32())),
-    ("label", pa.string()),
-    ("price", pa.float64()),
-])
+SCHEMA = pa.schema(
+    [
+        ("unique_id", pa.string()),
+        ("img_jpg", pa.binary()),
+        ("title", pa.string()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("label", pa.string()),
+        ("price", pa.float64()),
+    ]
+)
 
 
 def picture(rng, kind, colour):
@@ -124,11 +140,10 @@ def write_pyarrow(table, groups, path, options):
 def write_duckdb(table, groups, path, options):
     # DuckDB closes a row group at the end of an input chunk, so the chunks are cut where the groups shall end.
     starts = np.cumsum((0, *groups))
-    batches = [table.slice(a, b - a).combine_chunks().to_batches()[0] for a, b in zip(starts, starts[1:])]
+    batches = [table.slice(a, b - a).combine_chunks().to_batches()[0] for a, b in itertools.pairwise(starts)]
     con = duckdb.connect(config={"threads": 1})
     con.register("product", pa.RecordBatchReader.from_batches(table.schema, batches))
-    con.execute(f"copy (select * from product) to '{path}' "
-                f"(format parquet, row_group_size {min(groups)}, codec {options['compression']})")
+    con.execute(f"copy (select * from product) to '{path}' (format parquet, row_group_size {min(groups)}, codec {options['compression']})")
 
 
 def write_polars(table, groups, path, options):
@@ -159,7 +174,7 @@ def main():
         path = out / f"part-{shard:05d}.parquet"
         WRITERS[writer](table, groups, path, options)
         check(path, table, groups)
-        print(f"{path.name}  {writer:8}{str(options['compression']):8}{rows:5} rows {path.stat().st_size:8,} bytes")
+        print(f"{path.name}  {writer:8}{options['compression']!s:8}{rows:5} rows {path.stat().st_size:8,} bytes")
 
 
 if __name__ == "__main__":
