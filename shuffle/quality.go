@@ -35,7 +35,8 @@ func (p *Plan) Quality(globalBatch int64) Quality {
 	q.Independent = max(2.25*live/unit, min(float64(lanes), batch))
 	q.Deff = 1 + (batch-1)/q.Independent
 	// Units in a lane at once, the older ones giving fewer rows: density 2(1-x) over the age x.
-	open := max(3*live/unit, float64(lanes))
+	mean := float64(s.laneMean(int(lanes)))
+	open := max(3*live/mean, float64(lanes))
 	a := 2 * batch / open
 	q.Groups = max(1, open*(1-(-math.Expm1(-a))/a))
 	if open == float64(lanes) {

@@ -1,0 +1,79 @@
+package shuffle
+
+import "testing"
+
+func TestSequenceIsFileOrder(t *testing.T) {
+	for n := range uint64(100) {
+		r := newRNG("test", 16, n)
+		m := randomManifest(&r, 5, 4, 0, 50)
+		units := wholeUnits(t, m, int64(r.below(20)))
+		s, err := NewSequence(m, units)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []testRow
+		for g := range m.Groups {
+			for row := range m.Groups[g].Rows {
+				want = append(want, testRow{g, row})
+			}
+		}
+		if s.Rows() != int64(len(want)) {
+			t.Fatalf("%d rows of %d", s.Rows(), len(want))
+		}
+		for range 20 {
+			lo := int64(r.below(uint64(s.Rows() + 1)))
+			hi := lo + int64(r.below(uint64(s.Rows()-lo+1)))
+			p := lo
+			s.Spans(lo, hi, func(span Span) {
+				u := units[span.Unit]
+				if span.Lo >= span.Hi || span.Lo < u.Lo || span.Hi > u.Hi {
+					t.Fatalf("span %+v of unit %+v", span, u)
+				}
+				if first := s.Start(span.Unit) + span.Lo - u.Lo; first != p || s.UnitAt(p) != span.Unit {
+					t.Fatalf("span %+v at position %d, the unit says %d", span, p, first)
+				}
+				for row := span.Lo; row < span.Hi; row++ {
+					if (testRow{u.Group, row}) != want[p] {
+						t.Fatalf("position %d has %v, not %v", p, testRow{u.Group, row}, want[p])
+					}
+					p++
+				}
+			})
+			if p != hi {
+				t.Fatalf("the positions [%d, %d) end at %d", lo, hi, p)
+			}
+		}
+	}
+}
+
+// Blocks of ranks, and of workers in them, follow each other and differ by one row at most.
+func TestBlocksOfAStep(t *testing.T) {
+	for n := range uint64(2000) {
+		r := newRNG("test", 17, n)
+		world, workers := 1+int(r.below(20)), 1+int(r.below(5))
+		pos, rows := int64(r.below(1<<40)), int64(r.below(100))
+		if n%2 == 0 {
+			rows = rows / int64(world) * int64(world)
+		}
+		at := pos
+		for rank := range world {
+			lo, hi := (Worker{Rank: rank, WorldSize: world}).Block(pos, rows)
+			if lo != at || hi-lo < rows/int64(world) || hi-lo > ceilDiv(rows, int64(world)) {
+				t.Fatalf("rank %d of %d has [%d, %d) of the %d rows from %d", rank, world, lo, hi, rows, pos)
+			}
+			for worker := range workers {
+				from, to := (Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}).Block(pos, rows)
+				if from != at || to < from {
+					t.Fatalf("worker %d of rank %d has [%d, %d) where %d comes", worker, rank, from, to, at)
+				}
+				at = to
+			}
+			if at != hi {
+				t.Fatalf("the workers of rank %d end at %d, not %d", rank, at, hi)
+			}
+		}
+		if at != pos+rows {
+			t.Fatalf("the ranks end at %d, not %d", at, pos+rows)
+		}
+	}
+}
