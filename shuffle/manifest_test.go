@@ -31,8 +31,8 @@ func TestManifestRefuses(t *testing.T) {
 
 // Any change of a path, a size, the rows or the number of groups is another content; a version is not.
 func TestManifestHashes(t *testing.T) {
-	make := func() *Manifest { return manifestOf([]int64{10, 20}, []int64{30}, nil) }
-	content, versions := make().Content(), make().Versions()
+	build := func() *Manifest { return manifestOf([]int64{10, 20}, []int64{30}, nil) }
+	content, versions := build().Content(), build().Versions()
 	for _, c := range []struct {
 		name                 string
 		change               func(m *Manifest)
@@ -50,7 +50,7 @@ func TestManifestHashes(t *testing.T) {
 		{"a shard more", func(m *Manifest) { m.Shards = append(m.Shards, Shard{Path: "z"}) }, true, true},
 		{"a shard fewer", func(m *Manifest) { m.Shards = m.Shards[:2] }, true, true},
 	} {
-		m := make()
+		m := build()
 		if c.change(m); (m.Content() != content) != c.content || (m.Versions() != versions) != c.versionsToo {
 			t.Errorf("%s: content changed %t, versions changed %t", c.name, m.Content() != content, m.Versions() != versions)
 		}
@@ -82,8 +82,14 @@ func TestSavedManifestRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]string{
-		{`"v":1`, `"v":2`}, {`3000`, `3001`}, {`"size":1000`, `"size":1001`}, {`"version":"1"`, `"version":"2"`},
-		{`part-000002`, `part-000001`}, {`[10]`, `[-10]`}, {`]}]}`, `]}]`}, {`"content":"`, `"content":"0`},
+		{`"v":1`, `"v":2`},
+		{`3000`, `3001`},
+		{`"size":1000`, `"size":1001`},
+		{`"version":"1"`, `"version":"2"`},
+		{`part-000002`, `part-000001`},
+		{`[10]`, `[-10]`},
+		{`]}]}`, `]}]`},
+		{`"content":"`, `"content":"0`},
 	} {
 		changed := strings.Replace(string(data), c[0], c[1], 1)
 		if changed == string(data) {

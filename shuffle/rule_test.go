@@ -122,8 +122,17 @@ func TestBufferSize(t *testing.T) {
 
 func TestOptionsRefuse(t *testing.T) {
 	for _, o := range []Options{
-		{WorldSize: -1}, {WorldSize: 1 << 20}, {MaxWorldSize: -1}, {MaxWorldSize: 1 << 20}, {Lanes: -1}, {Lanes: 1 << 20}, {Start: "slow"}, {Spread: -1},
-		{Assign: "never"}, {Tail: "wrap"}, {UnitRows: -1},
+		{WorldSize: -1},
+		{WorldSize: 1 << 20},
+		{MaxWorldSize: -1},
+		{MaxWorldSize: 1 << 20},
+		{Lanes: -1},
+		{Lanes: 1 << 20},
+		{Start: "slow"},
+		{Spread: -1},
+		{Assign: "never"},
+		{Tail: "wrap"},
+		{UnitRows: -1},
 	} {
 		if p, err := o.Params(evenUnits(10, 10)); err == nil {
 			t.Errorf("%+v makes %s", o, p)

@@ -79,9 +79,19 @@ func TestNormalize(t *testing.T) {
 		epoch uint64
 		want  int64
 	}{
-		{Drop, 0, 3, 0}, {Drop, 90, 3, 90}, {Drop, 99, 3, 99}, {Drop, 100, 4, 0}, {Drop, 109, 4, 0},
-		{Pad, 100, 3, 100}, {Pad, 109, 4, 0}, {Short, 108, 3, 108}, {Short, 109, 4, 0},
-		{Carry, 100, 3, 100}, {Carry, 109, 4, 0}, {Carry, 111, 4, 2}, {Carry, 330, 6, 3},
+		{Drop, 0, 3, 0},
+		{Drop, 90, 3, 90},
+		{Drop, 99, 3, 99},
+		{Drop, 100, 4, 0},
+		{Drop, 109, 4, 0},
+		{Pad, 100, 3, 100},
+		{Pad, 109, 4, 0},
+		{Short, 108, 3, 108},
+		{Short, 109, 4, 0},
+		{Carry, 100, 3, 100},
+		{Carry, 109, 4, 0},
+		{Carry, 111, 4, 2},
+		{Carry, 330, 6, 3},
 	} {
 		s := Steps{Rows: 109, GlobalBatch: 10, Tail: c.tail}
 		if e, pos := s.Normalize(3, c.pos); e != c.epoch || pos != c.want {
