@@ -17,23 +17,25 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.URI)
+	var where []string
 	if e.RowGroup >= 0 {
-		fmt.Fprintf(&b, ": row group %d", e.RowGroup)
+		where = append(where, fmt.Sprintf("row group %d", e.RowGroup))
 	}
 	if e.Column != "" {
-		fmt.Fprintf(&b, ", column %q", e.Column)
+		where = append(where, fmt.Sprintf("column %q", e.Column))
 	}
 	if e.Page >= 0 {
-		fmt.Fprintf(&b, ", page at byte %d", e.Page)
+		where = append(where, fmt.Sprintf("page at byte %d", e.Page))
 	}
-	b.WriteString(": ")
-	b.WriteString(strings.TrimPrefix(e.Err.Error(), e.URI+": ")) // a store's errors name the shard too
+	text := e.URI + ": "
+	if len(where) > 0 {
+		text += strings.Join(where, ", ") + ": "
+	}
+	text += strings.TrimPrefix(e.Err.Error(), e.URI+": ") // a store's errors name the shard too
 	if e.Hint != "" {
-		fmt.Fprintf(&b, " (%s)", e.Hint)
+		text += " (" + e.Hint + ")"
 	}
-	return b.String()
+	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -9,7 +9,7 @@ import (
 const maxListSize = 1 << 30
 
 // Declared lengths of fixed-size lists travel as bytes, so that they can be hashed and stored beside a schema: for each list, sorted by
-// path, a uvarint length of the dotted path, the path, and a uvarint list length.
+// path, a uvarint length of the path, the path, and a uvarint list length.
 
 func formatListSizes(sizes map[string]int) []byte {
 	paths := make([]string, 0, len(sizes))

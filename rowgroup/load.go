@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,9 +22,38 @@ type footerLoader struct {
 	parallel int
 	events   Events
 
+	index *diskIndex // nil: none
+
 	mu      sync.Mutex
 	schemas map[schemaID]*fileSchema
+	fresh   []indexEntry // what the index lacks
 	done    int
+}
+
+// loadFooters gets the footers of all shards, from the index where it has them, and keeps the others there.
+func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]loaded, error) {
+	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, schemas: map[schemaID]*fileSchema{}}
+	if o.IndexDir != "" {
+		var err error
+		if l.index, err = openIndex(o.IndexDir); err != nil {
+			l.unusable(o.IndexDir, err)
+		} else {
+			defer l.index.close()
+		}
+	}
+	all, err := l.load(ctx, shards)
+	if len(l.fresh) > 0 { // also after an error: the next start has less to read
+		if err := l.index.add(l.fresh); err != nil {
+			l.unusable(o.IndexDir, err)
+		}
+	}
+	return all, err
+}
+
+func (l *footerLoader) unusable(dir string, err error) {
+	if l.events.IndexUnusable != nil {
+		l.events.IndexUnusable(dir, err)
+	}
 }
 
 // load gets all footers, so many at once. The error is that of the first shard, in their order, that has one.
@@ -72,15 +102,48 @@ func (l *footerLoader) report(of int) {
 }
 
 func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, error) {
+	if err := ctx.Err(); err != nil {
+		return loaded{}, err
+	}
+	var key shardKey
+	indexed := l.index != nil && s.Version != "" // without a version a change would go unseen
+	if indexed {
+		key = newShardKey(l.store, s)
+		if one, ok := l.lookup(key, s); ok {
+			return one, nil
+		}
+	}
 	f, err := openFooter(ctx, l.store, s)
 	if err != nil {
 		return loaded{}, err
 	}
-	schema, err := l.schema(f.schema, arrowListSizes(f.arrow))
+	x := indexSchema{raw: f.schema, sizes: arrowListSizes(f.arrow)}
+	x.id = newSchemaID(x.raw, x.sizes)
+	schema, err := l.schema(x)
 	if err != nil {
 		return loaded{}, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
 	}
-	return loaded{record: formatRecord(f, schema.leaves), schema: schema}, nil
+	one := loaded{record: formatRecord(f, schema.leaves), schema: schema}
+	if indexed {
+		l.mu.Lock()
+		l.fresh = append(l.fresh, indexEntry{key: key, record: one.record, schema: indexSchema{schema.id, schema.raw, schema.listSizes}})
+		l.mu.Unlock()
+	}
+	return one, nil
+}
+
+// lookup finds a shard in the index. What does not hold together, although its checksum does, is as good as absent.
+func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool) {
+	var err error
+	found := l.index.find(key, func(e indexEntry) {
+		one.record = slices.Clone(e.record)
+		one.schema, err = l.schema(e.schema)
+	})
+	if !found || err != nil {
+		return one, false
+	}
+	r, err := parseRecord(one.record)
+	return one, err == nil && r.leaves == one.schema.leaves && r.footerBytes <= s.Size
 }
 
 // openFooter opens a shard for its footer alone.
@@ -96,18 +159,20 @@ func openFooter(ctx context.Context, store shard.Store, s shard.Shard) (*footer,
 	return f, err
 }
 
-// schema returns the one fileSchema for these bytes.
-func (l *footerLoader) schema(raw, sizes []byte) (*fileSchema, error) {
-	id := newSchemaID(raw, sizes)
+// schema returns the one fileSchema of this ID, which it makes from a copy of the bytes.
+func (l *footerLoader) schema(x indexSchema) (*fileSchema, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.schemas[id]; s != nil {
+	if s := l.schemas[x.id]; s != nil {
 		return s, nil
 	}
-	s, err := newFileSchema(append([]byte(nil), raw...), sizes)
+	if !x.whole() {
+		return nil, errSegment
+	}
+	s, err := newFileSchema(slices.Clone(x.raw), slices.Clone(x.sizes))
 	if err != nil {
 		return nil, err
 	}
-	l.schemas[id] = s
+	l.schemas[s.id] = s
 	return s, nil
 }

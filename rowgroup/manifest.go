@@ -51,8 +51,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	o = o.withDefaults()
-	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, schemas: map[schemaID]*fileSchema{}}
-	all, err := l.load(ctx, shards)
+	all, err := loadFooters(ctx, store, shards, o)
 	if err != nil {
 		return nil, err
 	}

@@ -36,14 +36,28 @@ func newFileSchema(raw, sizes []byte) (*fileSchema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errFooter, err)
 	}
-	b := schemaBuilder{elements: elements, next: 1, sizes: parseListSizes(sizes)}
+	b := schemaBuilder{elements: elements, next: 1}
 	s := &fileSchema{id: newSchemaID(raw, sizes), raw: raw, listSizes: sizes, leaves: len(leaves)}
 	for range elements[0].children {
 		if n := b.column("", 0, 0); n != nil {
 			s.columns = append(s.columns, n)
 		}
 	}
+	if lengths := parseListSizes(sizes); len(lengths) > 0 {
+		setListSizes(s.columns, "", lengths)
+	}
 	return s, b.err
+}
+
+// setListSizes writes the declared lengths into the lists, which it finds by the names of Fields.
+func setListSizes(nodes []*node, parent string, lengths map[string]int) {
+	for _, n := range nodes {
+		path := joinPath(parent, n.field.Name)
+		if n.field.Kind == List {
+			n.field.ListSize = lengths[path]
+		}
+		setListSizes(n.children, path, lengths)
+	}
 }
 
 // schemaBuilder turns the pre-order list of elements into nodes. A group without any leaf holds no values and is left out: its node is
@@ -52,7 +66,6 @@ type schemaBuilder struct {
 	elements []element
 	next     int
 	leaves   int
-	sizes    map[string]int
 	err      error
 }
 
@@ -127,7 +140,7 @@ func (b *schemaBuilder) list(name, path string, items *node, def, rep int) *node
 	if items == nil {
 		return nil
 	}
-	n := &node{field: &Field{Name: name, Kind: List, ListSize: b.sizes[path]}, path: path, def: def, repDef: def + 1, rep: rep + 1}
+	n := &node{field: &Field{Name: name, Kind: List}, path: path, def: def, repDef: def + 1, rep: rep + 1}
 	items.field.Name = "element"
 	n.add(items)
 	return n

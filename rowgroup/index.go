@@ -1,0 +1,230 @@
+package rowgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// The index on disk is a directory of segments, which any number of processes read and write at once: a segment appears whole, by a
+// rename, and is then never changed, so there are no locks. A start writes one more segment with the shards that it did not find. Small
+// segments are merged into it, so that their number stays logarithmic; of a shard's versions the newest is kept. What cannot be read is as
+// good as absent, and a lost segment costs reading footers again.
+
+const (
+	segmentSuffix = ".sfi"
+	tempPrefix    = "tmp-"
+	tempAge       = time.Hour // after which a temporary file belongs to nobody
+	maxIndexTotal = 1 << 30   // bytes; a larger index is begun anew
+)
+
+// diskIndex is the segments as they were when it was opened, the newest first.
+type diskIndex struct {
+	dir      string
+	segments []*segment
+}
+
+// openIndex maps the segments in dir, which is made when absent.
+func openIndex(dir string) (*diskIndex, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	files, err := segmentFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	x := &diskIndex{dir: dir}
+	for _, f := range files {
+		if s := openSegment(filepath.Join(dir, f.Name())); s != nil {
+			x.segments = append(x.segments, s)
+		}
+	}
+	return x, nil
+}
+
+// segmentFiles lists the segments, the newest first.
+func segmentFiles(dir string) ([]os.FileInfo, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []os.FileInfo
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), segmentSuffix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // else another process has merged it away
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b os.FileInfo) int {
+		if c := b.ModTime().Compare(a.ModTime()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name(), b.Name())
+	})
+	return files, nil
+}
+
+// openSegment returns nil when the file is damaged or gone. A damaged one is removed.
+func openSegment(path string) *segment {
+	b, unmap, err := mapFile(path)
+	if err != nil {
+		return nil
+	}
+	var s *segment
+	err = shard.Guard(func() (err error) {
+		s, err = parseSegment(b)
+		return err
+	})
+	if err != nil {
+		unmap()
+		_ = os.Remove(path)
+		return nil
+	}
+	s.path, s.unmap = path, unmap
+	return s
+}
+
+// find looks a shard up and calls found with its entry, which lives only until found returns.
+func (x *diskIndex) find(key shardKey, found func(e indexEntry)) bool {
+	for _, s := range x.segments {
+		hit := false
+		err := shard.Guard(func() error {
+			e, ok := s.find(key)
+			if ok {
+				found(e)
+			}
+			hit = ok
+			return nil
+		})
+		if err == nil && hit {
+			return true
+		}
+	}
+	return false
+}
+
+// add writes a segment with these entries and takes in the segments that are small beside it. It does not change what find sees.
+func (x *diskIndex) add(entries []indexEntry) error {
+	merged, old := x.merge(entries)
+	b := formatSegment(merged)
+	if err := x.write(b); err != nil {
+		return err
+	}
+	for _, s := range old {
+		_ = os.Remove(s.path) // another process may have been faster
+	}
+	return nil
+}
+
+// merge adds to entries those of the segments, from the smallest on, that are at most twice as large as what there is already. When the
+// whole would be too large, all old segments go and none of their entries stays.
+func (x *diskIndex) merge(entries []indexEntry) (merged []indexEntry, old []*segment) {
+	total, size := 0, 0
+	for _, e := range entries {
+		size += len(e.record) + entryBytes
+	}
+	bySize := slices.Clone(x.segments)
+	slices.SortStableFunc(bySize, func(a, b *segment) int { return len(a.b) - len(b.b) })
+	for _, s := range bySize {
+		total += len(s.b)
+	}
+	if total+size > maxIndexTotal {
+		return entries, x.segments
+	}
+	for _, s := range bySize {
+		if len(s.b) > 2*size {
+			break
+		}
+		size += len(s.b)
+		old = append(old, s)
+	}
+	return x.newest(entries, old), old
+}
+
+// newest puts entries and those of some segments together, the newest of each shard.
+func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
+	seen := make(map[[16]byte]bool, len(entries))
+	for _, e := range entries {
+		seen[e.key.identity] = true
+	}
+	schemas := map[schemaID]indexSchema{}
+	for _, s := range x.segments {
+		if !slices.Contains(old, s) {
+			continue
+		}
+		_ = shard.Guard(func() error { // a fault loses the rest of the segment, no more
+			for i := range s.len() {
+				e, ok := s.entry(i)
+				if !ok || seen[e.key.identity] {
+					continue
+				}
+				e.record = slices.Clone(e.record)
+				if e.schema, ok = copySchema(schemas, e.schema); ok {
+					seen[e.key.identity] = true
+					entries = append(entries, e)
+				}
+			}
+			return nil
+		})
+	}
+	return entries
+}
+
+// copySchema copies a schema out of its mapping, once; ok is false when it is damaged.
+func copySchema(known map[schemaID]indexSchema, s indexSchema) (c indexSchema, ok bool) {
+	if c, ok = known[s.id]; ok {
+		return c, true
+	}
+	if !s.whole() {
+		return s, false
+	}
+	c = indexSchema{id: s.id, raw: slices.Clone(s.raw), sizes: slices.Clone(s.sizes)}
+	known[s.id] = c
+	return c, true
+}
+
+// write makes a segment appear whole or not at all.
+func (x *diskIndex) write(b []byte) (err error) {
+	x.removeTemps()
+	f, err := os.CreateTemp(x.dir, tempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(filepath.Base(f.Name()), tempPrefix)
+	return os.Rename(f.Name(), filepath.Join(x.dir, fmt.Sprintf("%d-%s%s", time.Now().UnixNano(), name, segmentSuffix)))
+}
+
+// removeTemps removes what processes that were killed left behind.
+func (x *diskIndex) removeTemps() {
+	names, _ := filepath.Glob(filepath.Join(x.dir, tempPrefix+"*"))
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > tempAge {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// close unmaps the segments.
+func (x *diskIndex) close() {
+	for _, s := range x.segments {
+		s.unmap()
+	}
+	x.segments = nil
+}

@@ -1,0 +1,271 @@
+package rowgroup
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// projectTexts unites and projects schemas; it dumps the columns as they are bound in each file.
+func projectTexts(t *testing.T, schemas, paths []string, missing MissingColumns) (string, error) {
+	t.Helper()
+	var files []*fileSchema
+	var owners []string
+	for i, text := range schemas {
+		files = append(files, fileSchemaOf(t, text))
+		owners = append(owners, fmt.Sprintf("file%d", i))
+	}
+	columns, err := project(unite(files), paths, missing, owners)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, c := range columns {
+		null := ""
+		if c.field.Nullable {
+			null = "?"
+		}
+		fmt.Fprintf(&b, "%s: %v%s\n", c.field.Name, c.field, null)
+	}
+	for _, f := range files {
+		nodes, err := bind(columns, f)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("--\n" + dumpNodes(nodes))
+	}
+	return b.String(), nil
+}
+
+func TestUnion(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		schemas []string
+		want    string
+	}{
+		{"first shard's order, then new columns", []string{`required int32 b; required int32 a;`, `required int32 c; required int32 a; required int32 b;`}, `
+b: int32
+a: int32
+c: int32?
+--
+b int32 0/0 leaf 0 0/0
+a int32 0/0 leaf 1 0/0
+c int32? missing
+--
+b int32 0/0 leaf 2 0/0
+a int32 0/0 leaf 1 0/0
+c int32? 0/0 leaf 0 0/0
+`},
+		{"widening", []string{
+			`required int32 a; optional float f; required int32 u (UINT_8); required int32 w (UINT_32); required int32 d (DECIMAL(5,2)); required int32 s (INT_8);`,
+			`optional int64 a; required double f; required int32 u (INT_16); required int32 w; required int64 d (DECIMAL(18,2)); required int32 s (INT_16);`,
+		}, `
+a: int64?
+f: double?
+u: int16
+w: int64
+d: decimal(18,2)
+s: int16
+--
+a int64? 0/0 leaf 0 0/0 widen int
+f double? 1/0 leaf 1 1/0 widen float
+u int16 0/0 leaf 2 0/0 narrow
+w int64 0/0 leaf 3 0/0 widen uint
+d decimal(18,2) 0/0 leaf 4 0/0 decimal
+s int16 0/0 leaf 5 0/0 narrow
+--
+a int64? 1/0 leaf 0 1/0
+f double? 0/0 leaf 1 0/0
+u int16 0/0 leaf 2 0/0 narrow
+w int64 0/0 leaf 3 0/0 widen int
+d decimal(18,2) 0/0 leaf 4 0/0
+s int16 0/0 leaf 5 0/0 narrow
+`},
+		{"nested", []string{
+			`optional group s { required int32 x; } optional group l (LIST) { repeated group list { optional int32 element; } }`,
+			`optional group s { optional int64 y; required int64 x; } optional group l (LIST) { repeated int64 array; }`,
+		}, `
+s: struct<x: int64, y: int64>?
+l: list<int64>?
+--
+s struct? 1/0
+  x int64 1/0 leaf 0 1/0 widen int
+  y int64? missing
+l list? 1 2/1
+  element int64? 3/1 leaf 1 3/1 widen int
+--
+s struct? 1/0
+  x int64 1/0 leaf 1 1/0
+  y int64? 2/0 leaf 0 2/0
+l list? 1 2/1
+  element int64? 2/1 leaf 2 2/1
+`},
+		{"unknown takes the other's type", []string{
+			`optional int32 a (:UNKNOWN); optional group l (LIST) { repeated group list { optional int32 element (:UNKNOWN); } }`,
+			`required binary a (UTF8); optional group l (LIST) { repeated group list { required group element { required float x; } } }`,
+			`optional int32 a (:UNKNOWN); optional group l (LIST) { repeated group list { optional int32 element (:UNKNOWN); } }`,
+		}, `
+a: string?
+l: list<struct<x: float>>?
+--
+a string? 1/0 leaf 0 1/0 null
+l list? 1 2/1
+  element struct? 3/1 leaf 1 3/1 null
+--
+a string? 0/0 leaf 0 0/0
+l list? 1 2/1
+  element struct? 2/1
+    x float 2/1 leaf 1 2/1
+--
+a string? 1/0 leaf 0 1/0 null
+l list? 1 2/1
+  element struct? 3/1 leaf 1 3/1 null
+`},
+		{"names that repeat go by occurrence", []string{`required int32 a; required binary a;`, `required binary b; required int32 a; required binary a;`}, `
+a: int32
+a: binary
+b: binary?
+--
+a int32 0/0 leaf 0 0/0
+a binary 0/0 leaf 1 0/0
+b binary? missing
+--
+a int32 0/0 leaf 1 0/0
+a binary 0/0 leaf 2 0/0
+b binary? 0/0 leaf 0 0/0
+`},
+		{"maps", []string{
+			`optional group m (MAP) { repeated group key_value { required int32 key; optional int32 value; } }`,
+			`optional group m (MAP) { repeated group map { required int64 k; required int32 v; } }`,
+		}, `
+m: map<int64, int32>?
+--
+m map? 1 2/1
+  key_value struct 2/1
+    key int64 2/1 leaf 0 2/1 widen int
+    value int32? 3/1 leaf 1 3/1
+--
+m map? 1 2/1
+  key_value struct 2/1
+    key int64 2/1 leaf 0 2/1
+    value int32? 2/1 leaf 1 2/1
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := projectTexts(t, c.schemas, nil, MissingIsNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if "\n"+got != c.want {
+				t.Errorf("got\n%swant%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestUnionErrors(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		schemas []string
+		paths   []string
+		want    string
+	}{
+		{"conflict", []string{`required int32 a;`, `required int32 a;`, `required binary a (UTF8);`}, nil,
+			`file2: column "a": its type is string here and int32 in file0 (no type holds both without loss; leave the column out, or write the shards anew with one type)`},
+		{"conflict in a list", []string{`optional group l (LIST) { repeated group list { optional int32 element; } }`, `optional group l (LIST) { repeated group list { optional float element; } }`}, nil,
+			`file1: column "l.element": its type is float here and int32 in file0`},
+		{"list and leaf", []string{`repeated int32 a;`, `required int32 a;`}, nil, `its type is int32 here and list<int32> in file0`},
+		{"uint64 and int64", []string{`required int64 a (UINT_64);`, `required int64 a;`}, nil, `its type is int64 here and uint64 in file0`},
+		{"units", []string{`required int64 a (TIMESTAMP_MILLIS);`, `required int64 a (TIMESTAMP_MICROS);`}, nil, `timestamp(us, UTC) here and timestamp(ms, UTC) in file0`},
+		{"scales", []string{`required int64 a (DECIMAL(9,2));`, `required int64 a (DECIMAL(9,3));`}, nil, `decimal(9,3) here`},
+		{"missing later", []string{`required int32 a; required int32 b;`, `required int32 a;`}, nil,
+			`file1: column "b": there is no such column here; file0 has it (leave the column out, or have it read as null where it is missing)`},
+		{"missing earlier", []string{`required int32 a;`, `required int32 a;`, `required int32 a; required int32 b;`}, nil,
+			`file0: column "b": there is no such column here; file2 has it`},
+		{"missing member", []string{`required group s { required int32 a; required int32 b; }`, `required group s { required int32 a; }`}, []string{"s"},
+			`file1: column "s.b": there is no such column here; file0 has it`},
+		{"unknown column", []string{`required int32 alpha; required int32 beta; required int32 gamma;`}, []string{"alpah"}, `there is no column "alpah"; there is "alpha"`},
+		{"unknown column, nothing near", []string{`required int32 alpha; required int32 beta;`}, []string{"z"}, `there is no column "z"; there is "alpha", "beta"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := projectTexts(t, c.schemas, c.paths, MissingIsError)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v\nwant  %s", err, c.want)
+			}
+		})
+	}
+}
+
+const nestedSchema = `
+	required int32 id;
+	optional group a (LIST) { repeated group list { optional group element { required int32 b; required int32 c; } } }
+	optional group m (MAP) { repeated group key_value { required binary key (UTF8); optional group value { required int32 x; required int32 y; } } }
+	required group s { required int32 p; required group q { required int32 r; required int32 t; } }
+	required int32 s.p;`
+
+func TestProject(t *testing.T) {
+	for _, c := range []struct {
+		paths string
+		want  string
+	}{
+		{"id", "id: int32"},
+		{"s,id", "id: int32; s: struct<p: int32, q: struct<r: int32, t: int32>>"},
+		{"id,id", "id: int32"},
+		{"s.q.t", "s: struct<q: struct<t: int32>>"},
+		{"s.q.t,s.q", "s: struct<q: struct<r: int32, t: int32>>"},
+		{"s.p", "s.p: int32"}, // the exact name of a column wins over the path
+		{"a.list.element.b", "a: list<struct<b: int32>>?"},
+		{"a.b", "a: list<struct<b: int32>>?"},
+		{"a.c,a.b", "a: list<struct<b: int32, c: int32>>?"},
+		{"a.list.element", "a: list<struct<b: int32, c: int32>>?"},
+		{"a", "a: list<struct<b: int32, c: int32>>?"},
+		{"m.value.x", "m: map<string, struct<x: int32>>?"},
+		{"m.key_value.value.y", "m: map<string, struct<y: int32>>?"},
+		{"m.key", "m: map<string, struct<x: int32, y: int32>>?"},
+		{"m.key_value", "m: map<string, struct<x: int32, y: int32>>?"},
+	} {
+		got, err := projectTexts(t, []string{nestedSchema}, strings.Split(c.paths, ","), MissingIsError)
+		if err != nil {
+			t.Errorf("%s: %v", c.paths, err)
+			continue
+		}
+		fields, _, _ := strings.Cut(got, "--\n")
+		if fields = strings.ReplaceAll(strings.TrimSpace(fields), "\n", "; "); fields != c.want {
+			t.Errorf("%s is\n%s, want\n%s", c.paths, fields, c.want)
+		}
+	}
+}
+
+// A conflict or a hole in a column that nobody asks for is none.
+func TestProjectIgnoresTheRest(t *testing.T) {
+	schemas := []string{`required int32 a; required int32 b; required int32 c;`, `required int32 a; required binary b;`}
+	if _, err := projectTexts(t, schemas, []string{"a"}, MissingIsError); err != nil {
+		t.Error(err)
+	}
+}
+
+// A struct of which no wanted member is in a file still knows where it is null, by the levels of another member.
+func TestBindLevels(t *testing.T) {
+	got, err := projectTexts(t, []string{
+		`optional group s { required int32 a; required int32 b; }`,
+		`optional group s { repeated int32 l; optional int32 c; }`,
+	}, []string{"s.b"}, MissingIsNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `s: struct<b: int32>?
+--
+s struct? 1/0
+  b int32? 1/0 leaf 1 1/0
+--
+s struct? 1/0
+  b int32? 2/0 leaf 1 2/0 null
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	_, err = projectTexts(t, []string{`optional group s { required int32 a; }`, `optional group s { repeated int32 l; }`}, []string{"s.a"}, MissingIsNull)
+	if err == nil || !strings.Contains(err.Error(), `"s": no wanted member`) {
+		t.Errorf("error is %v", err)
+	}
+}
