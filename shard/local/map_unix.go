@@ -37,7 +37,7 @@ func (o *object) mapRange(off, n int64) ([]byte, func(), error) {
 		}
 		return nil, nil, err
 	}
-	return mapped[inPage:size:size], release, nil
+	return mapped[inPage:], release, nil
 }
 
 // mmap maps pages of the file. A file system or a process that cannot have a mapping is no error: the caller reads instead.

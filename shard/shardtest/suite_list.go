@@ -61,6 +61,7 @@ var listCases = []listCase{
 	{"literal star", []string{"a*", "ab"}, "a*", []string{"a*"}},
 	{"literal set", []string{"a[1]", "a1"}, "a[1]", []string{"a[1]"}},
 	{"literal directory below which a glob", []string{"d[1]/x", "d1/x"}, "d[1]/*", []string{"d[1]/x"}},
+	{"no literal behind a glob", []string{"x/a[1]", "x/a1"}, "*/a[1]", []string{"x/a1"}},
 	{"literal braces", []string{"{a,b}", "a", "b"}, "{a,b}", []string{"{a,b}"}},
 	{"escaped", []string{"a*", "ab"}, `\a\*`, []string{"a*"}},
 	{"partitions of a directory", table, "table", []string{
