@@ -21,53 +21,70 @@ func (c *column) readDictionary() error {
 	if p.hasCRC && crc32.ChecksumIEEE(p.body) != p.crc {
 		return errChecksum
 	}
-	if p.encoding != format.Plain && p.encoding != format.PlainDictionary {
-		return fmt.Errorf("%w: %v for a dictionary", errEncoding, p.encoding)
+	if p.encoding != format.Plain && p.encoding != format.PlainDictionary || c.leaf.typ == format.Boolean {
+		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.encoding, c.leaf.typ)
+	}
+	least := c.stored // bytes of a value
+	if least == 0 {
+		least = 4
+	}
+	if p.values > p.size/least {
+		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", errShort, p.values, p.size)
 	}
 	c.dict.n = p.values
-	unit := c.field.Width
+	if c.inPlace() || c.form == codes && c.field.Kind == Fixed && c.leaf.convert == convertNone && c.stored > 0 {
+		c.dict.table = c.tableRoom(p.size)
+		err := c.d.codecs.decompress(c.chunk.codec, c.dict.table, p.body)
+		c.dict.table = c.dict.table[:p.values*c.stored]
+		return err
+	}
 	if c.field.Kind == Binary {
-		unit = 8
-	} else if c.leaf.typ == format.Boolean {
-		return fmt.Errorf("%w: a dictionary of booleans", errEncoding)
+		return c.readTextDictionary(p)
 	}
 	raw, err := c.openDictionary(p)
 	if err != nil {
 		return err
 	}
-	if least := max(c.stored, 1); c.stored > 0 && p.values*least > len(raw) || c.stored == 0 && p.values > len(raw)/4 {
-		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", errShort, p.values, len(raw))
-	}
-	if c.form == codes {
-		c.dict.table = c.arena.Alloc(p.values * unit)
-	} else {
-		c.dict.table = c.d.table.take(p.values * unit)
-	}
-	switch {
-	case c.field.Kind == Binary && c.stored > 0:
-		err = c.storeFixedText(format.Plain, asU64(c.dict.table), raw)
-		c.textKept = c.textLen
-		return err
-	case c.field.Kind == Binary:
-		err = c.textViews(asU64(c.dict.table), raw)
-		c.textKept = c.textLen
-		return err
-	}
+	c.dict.table = c.tableRoom(p.values * c.field.Width)
 	return c.storeFixed(format.Plain, c.dict.table, raw, p.values)
 }
 
-// openDictionary returns the dictionary page's body: of Binary values at the beginning of the column's text.
+// tableRoom returns memory for the dictionary.
+func (c *column) tableRoom(n int) []byte {
+	if c.form == codes {
+		return c.arena.Alloc(n)
+	}
+	return c.d.table.take(n)
+}
+
+// openDictionary decompresses the dictionary page to scratch.
 func (c *column) openDictionary(p *page) ([]byte, error) {
-	inText := c.field.Kind == Binary && c.stored == 0
-	if c.chunk.codec == format.Uncompressed && !inText {
+	if c.chunk.codec == format.Uncompressed {
 		return p.body, nil
 	}
 	dst := c.d.page.take(p.size)
-	if inText {
-		dst = c.textRoom(p.size)
+	return dst, c.d.codecs.decompress(c.chunk.codec, dst, p.body)
+}
+
+// readTextDictionary reads the dictionary of a Binary column: its values stand at the beginning of the column's text.
+func (c *column) readTextDictionary(p *page) (err error) {
+	c.dict.table = c.tableRoom(8 * p.values)
+	if c.stored > 0 {
+		raw, err := c.openDictionary(p)
+		if err != nil {
+			return err
+		}
+		err = c.storeFixedText(format.Plain, asU64(c.dict.table), raw)
+		c.textKept = c.textLen
+		return err
 	}
-	err := c.d.codecs.decompress(c.chunk.codec, dst, p.body)
-	return dst, err
+	raw := c.textRoom(p.size)
+	if err := c.d.codecs.decompress(c.chunk.codec, raw, p.body); err != nil {
+		return err
+	}
+	err = c.textViews(asU64(c.dict.table), raw)
+	c.textKept = c.textLen
+	return err
 }
 
 // codeWidth is the number of bytes of a code into n values.
@@ -104,18 +121,73 @@ func (c *column) storeCoded(dst, src []byte, n int) error {
 	if width > 32 {
 		return fmt.Errorf("%w: codes of %d bits", errChunk, width)
 	}
-	r := newCodeReader(src[1:], width)
-	block := c.d.codes[:]
-	for at := 0; at < n; at += len(block) {
-		block = block[:min(len(block), n-at)]
-		if err := r.read(block); err != nil {
+	r := runs{src: src[1:], width: width}
+	for at := 0; at < n; at += r.n {
+		if err := r.next(); err != nil {
 			return err
 		}
-		if !c.storeBlock(dst[at*c.unit:], block) {
+		r.n = min(r.n, n-at)
+		if !c.storeRun(dst[at*c.unit:], &r) {
 			return fmt.Errorf("%w: a code beyond its dictionary of %d values", errChunk, c.dict.n)
 		}
 	}
 	return nil
+}
+
+// storeRun stores a run of codes, or what they stand for; ok is false when one is out of range.
+func (c *column) storeRun(dst []byte, r *runs) (ok bool) {
+	if r.packed == nil {
+		if int64(r.value) >= int64(c.dict.n) {
+			return false
+		}
+		c.storeRepeated(dst, r.value, r.n)
+		return true
+	}
+	if c.form == codes && c.unit < 4 && r.width <= uint(8*c.unit) {
+		return c.storePacked(dst, r)
+	}
+	packed, n := r.packed, r.n
+	for n > 0 {
+		block := c.d.codes[:min(len(c.d.codes), n)]
+		unpack(block, packed, r.width)
+		if !c.storeBlock(dst, block) {
+			return false
+		}
+		if n -= len(block); n > 0 {
+			packed, dst = packed[len(block)*int(r.width)/8:], dst[len(block)*c.unit:]
+		}
+	}
+	return true
+}
+
+// storePacked unpacks codes of one or two bytes to where they are kept.
+func (c *column) storePacked(dst []byte, r *runs) (ok bool) {
+	if c.unit == 1 {
+		unpackNarrow(dst[:r.n], r.packed, r.width)
+		return bytesBelow(dst[:r.n], c.dict.n)
+	}
+	unpackShort(asU16(dst)[:r.n], r.packed, r.width)
+	return shortsBelow(asU16(dst)[:r.n], c.dict.n)
+}
+
+// storeRepeated stores n times the same code, or what it stands for.
+func (c *column) storeRepeated(dst []byte, code uint32, n int) {
+	unit := c.unit
+	switch {
+	case n == 0:
+		return
+	case c.form == codes && unit == 1:
+		dst[0] = byte(code)
+	case c.form == codes && unit == 2:
+		asU16(dst)[0] = uint16(code)
+	case c.form == codes:
+		asU32(dst)[0] = code
+	default:
+		copy(dst[:unit], c.dict.table[int(code)*unit:])
+	}
+	for done := unit; done < n*unit; done *= 2 {
+		copy(dst[done:n*unit], dst[:done])
+	}
 }
 
 // storeBlock stores a few codes; ok is false when one is out of range.

@@ -61,49 +61,71 @@ func (s *listShape) full(c *column, rep *levelRun) error {
 	return nil
 }
 
-// appendStarts appends the slot of each level that is 0, the first level having slot base.
+// appendStarts appends the slot of each level that is 0, the first level having slot base. It parses runs itself: writers make two short
+// ones for each row.
 func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
-	starts := s.starts
-	r := runs{src: rep.src, width: 1}
-	for left := rep.n; left > 0; left -= r.n {
-		if err := r.next(); err != nil {
-			return fmt.Errorf("%w: %w", errLevels, err)
+	starts, count := s.starts[:s.limit], len(s.starts)
+	src, pos := rep.src, 0
+	for left := rep.n; left > 0; {
+		h, k := uint64(0), 0
+		if pos < len(src) && src[pos] < 0x80 {
+			h, k = uint64(src[pos]), 1
+		} else if h, k = binary.Uvarint(src[pos:]); k <= 0 {
+			return fmt.Errorf("%w: %w", errLevels, errShort)
 		}
-		k := min(r.n, left)
-		if r.packed == nil {
-			if r.value == 0 {
-				if k > s.limit-len(starts) {
+		pos += k
+		if pos >= len(src) {
+			return fmt.Errorf("%w: %w", errLevels, errShort)
+		}
+		n := int(min(h>>1, uint64(left)))
+		if h&1 == 0 {
+			v := src[pos]
+			pos++
+			if v == 0 {
+				if n > len(starts)-count {
 					return errRows
 				}
-				for i := range k {
-					starts = append(starts, base+uint32(i))
+				for i := range n {
+					starts[count+i] = base + uint32(i)
 				}
+				count += n
+			} else if v != 1 {
+				return fmt.Errorf("%w: level %d, the greatest is 1", errLevels, v)
 			}
-			base += uint32(k)
-			continue
-		}
-		for b := r.packed; k > 0; k -= 64 {
-			w := ^uint64(0)
-			if len(b) >= 8 {
-				w = binary.LittleEndian.Uint64(b)
-				b = b[8:]
-			} else {
-				for i, c := range b {
-					w ^= uint64(^c) << (8 * i)
-				}
-			}
-			zeros := ^w & lowBits(k)
-			if bits.OnesCount64(zeros) > s.limit-len(starts) {
+		} else {
+			b := src[pos : pos+int(min(h>>1, uint64(len(src)-pos)))]
+			pos += len(b)
+			n = min(8*len(b), left)
+			var ok bool
+			if count, ok = zeroBits(starts, count, b, n, base); !ok {
 				return errRows
 			}
-			for ; zeros != 0; zeros &= zeros - 1 {
-				starts = append(starts, base+uint32(bits.TrailingZeros64(zeros)))
-			}
-			base += uint32(min(k, 64))
 		}
+		base += uint32(n)
+		left -= n
 	}
-	s.starts = starts
+	s.starts = s.starts[:count]
 	return nil
+}
+
+// zeroBits appends base plus the position of each of the first n bits of b that is 0.
+func zeroBits(starts []uint32, count int, b []byte, n int, base uint32) (int, bool) {
+	for n > 0 {
+		zeros, k := uint64(^b[0]), 8
+		if len(b) >= 8 {
+			zeros, k = ^binary.LittleEndian.Uint64(b), 64
+		}
+		zeros &= lowBits(n)
+		if bits.OnesCount64(zeros) > len(starts)-count {
+			return count, false
+		}
+		for ; zeros != 0; zeros &= zeros - 1 {
+			starts[count] = base + uint32(bits.TrailingZeros64(zeros))
+			count++
+		}
+		b, n, base = b[k/8:], n-k, base+uint32(k)
+	}
+	return count, true
 }
 
 // mixed takes a page with nulls or empty lists, level by level.
@@ -189,16 +211,22 @@ func (s *rowCut) page(c *column, rep *levelRun) (drop bool, err error) {
 	if rep.n == 0 || c.rows > 0 {
 		return false, nil
 	}
+	first := *rep
+	first.n = 1
+	var level [1]byte
+	if err := first.expand(level[:]); err != nil {
+		return false, err
+	}
+	if s.inside = level[0] != 0; s.inside && !s.cut {
+		return false, fmt.Errorf("%w: the first page begins inside of a row", errLevels)
+	}
+	if c.scan.known || c.first >= c.d.rows.Lo {
+		return false, s.enter(c)
+	}
 	d := c.d
 	d.rep = sized(d.rep, rep.n)
 	if err := rep.expand(d.rep); err != nil {
 		return false, err
-	}
-	if s.inside = d.rep[0] != 0; s.inside && !s.cut {
-		return false, fmt.Errorf("%w: the first page begins inside of a row", errLevels)
-	}
-	if c.scan.known || c.first >= d.rows.Lo {
-		return false, s.enter(c)
 	}
 	rows := int64(0)
 	for _, l := range d.rep {

@@ -87,62 +87,6 @@ func unpack(dst []uint32, src []byte, width uint) {
 	}
 }
 
-// A codeReader hands out the values of a hybrid in any portions.
-type codeReader struct {
-	runs
-	used  int       // values of the current run that were handed out or lie in rest
-	rest  [8]uint32 // unpacked values not handed out yet: the last restN
-	restN int
-}
-
-func newCodeReader(src []byte, width uint) codeReader {
-	return codeReader{runs: runs{src: src, width: width}}
-}
-
-// read fills dst.
-func (c *codeReader) read(dst []uint32) error {
-	if k := min(c.restN, len(dst)); k > 0 {
-		copy(dst, c.rest[8-c.restN:][:k])
-		c.restN -= k
-		dst = dst[k:]
-	}
-	for len(dst) > 0 {
-		if c.used == c.n {
-			if err := c.next(); err != nil {
-				return err
-			}
-			c.used = 0
-		}
-		left := c.n - c.used
-		if c.packed == nil {
-			k := min(left, len(dst))
-			fill(dst[:k], c.value)
-			c.used += k
-			dst = dst[k:]
-			continue
-		}
-		src := c.packed[c.used*int(c.width)/8:] // used is a multiple of 8 here
-		k := min(left, len(dst))
-		if k < left {
-			k &^= 7
-		}
-		if k > 0 {
-			unpack(dst[:k], src, c.width)
-			c.used += k
-			dst = dst[k:]
-			continue
-		}
-		k = min(left, 8)
-		unpack(c.rest[8-k:], src, c.width)
-		c.used += k
-		c.restN = k
-		k = copy(dst, c.rest[8-k:])
-		c.restN -= k
-		dst = dst[k:]
-	}
-	return nil
-}
-
 func fill[T any](dst []T, v T) {
 	for i := range dst {
 		dst[i] = v

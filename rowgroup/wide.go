@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	chunkShift   = 18
-	chunkBytes   = 1<<chunkShift - 64 // an arena adds 64 bytes
-	wideDefault  = 512                // bytes a row
-	wideOwnChunk = chunkBytes / 4     // a larger value that does not fit the current chunk gets memory of its own
+	chunkShift     = 18
+	wideChunkBytes = 1<<chunkShift - 64 // an arena adds 64 bytes
+	wideDefault    = 512                // bytes a row
+	wideOwnChunk   = wideChunkBytes / 4 // a larger value that does not fit the current chunk gets memory of its own
 )
 
 // errNotFlat says that a list cannot be spread over parts since some of its items are null.
@@ -61,7 +61,7 @@ func (s *spreader) put(row int64, value []byte) uint64 {
 			copy(own, value)
 			return uint64(len(s.base)-1)<<(32+chunkShift) | uint64(len(value))
 		}
-		o.free = s.chunk(arena, chunkBytes)
+		o.free = s.chunk(arena, wideChunkBytes)
 		o.id = uint64(len(s.base) - 1)
 	}
 	copy(o.free, value)
