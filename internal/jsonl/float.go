@@ -69,17 +69,27 @@ func appendFloat16(dst []byte, bits uint16) []byte {
 	if f == 0 {
 		return appendFloat(dst, f, 64)
 	}
-	// A tie between two decimals goes away from zero: below a power of two, the interval that rounds to the half is the narrower one.
+	// Of two decimals that are equally near, the one away from zero can be right alone: below a power of two, the interval that rounds to
+	// the half is narrower than above.
 	away := math.Nextafter(f, math.Copysign(math.Inf(1), f))
-	var text [32]byte
 	for precision := range 5 {
-		digits := strconv.AppendFloat(text[:0], away, 'e', precision, 64)
-		near, err := strconv.ParseFloat(string(digits), 64)
-		if err == nil && float16Bits(near) == bits {
-			return appendFloat(dst, near, 64)
+		for _, candidate := range [...]float64{f, away} {
+			if near := roundDecimal(candidate, precision); float16Bits(near) == bits {
+				return appendFloat(dst, near, 64)
+			}
 		}
 	}
 	return appendFloat(dst, f, 64)
+}
+
+// roundDecimal is the float64 nearest to f's decimal of so many digits behind the first.
+func roundDecimal(f float64, precision int) float64 {
+	var text [32]byte
+	near, err := strconv.ParseFloat(string(strconv.AppendFloat(text[:0], f, 'e', precision, 64)), 64)
+	if err != nil {
+		return f
+	}
+	return near
 }
 
 // float16Value widens a half; every half is exact in a float64.

@@ -112,6 +112,8 @@ func TestFloat16Values(t *testing.T) {
 		{0x0000, "0.0"},
 		{0x8000, "-0.0"},
 		{0x3c00, "1.0"},
+		{0x4ce4, "19.56"},   // 19.5625: of two equally near decimals the even one
+		{0x2400, "0.01563"}, // 0.015625: the even one, 0.01562, is another half
 		{0x2e66, "0.1"},
 		{0x7bff, "65500.0"},
 		{0x0001, "6e-8"},
