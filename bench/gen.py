@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""gen.py [--out DIR] [--scale 1.0] [SET...]: makes the data sets of the benchmarks, written by pyarrow without page index.
+
+    shop        20 files x 5,000 rows, 2 row groups, snappy: unique_id, img_jpg (JPEG 224 x 224, about 15 kB), title, tokens (text),
+                token_ids list<int32> of 16 to 64, label (of 1,000), price; dictionary for the label alone
+    shop_plain  the same values without compression, half the files
+    tokens      16 files x 12,500 documents, 5 row groups, zstd: doc_id, token_ids list<int32> of 512 to 2,048 (small ids more often)
+    tabular     8 files x 250,000 rows, 5 row groups, snappy, sorted by label: 40 numbers (id and 13 int64, 16 float, 10 double, every
+                fourth with 5 % nulls) and 3 dictionary strings
+    mixed       8 files x 163,840 rows, 5 row groups, pyarrow's defaults (snappy, dictionaries where they fit): id, title, category,
+                token_ids list<int32> of 16 to 64, embedding list<float> of 128, and numbers with nulls; about 1 GB in memory
+    many        2,000 files x 40 rows: id, label (for the time to the first batch)
+    large       20 files of row groups of 8 to 64 MB, 5 GB in all: id, blob, token_ids (for the memory limit)
+
+Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.
+"""
+
+import argparse
+import concurrent.futures
+import io
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+LABELS = [f"분류{i // 100}>중분류{i // 10 % 10}>소분류{i % 10}" for i in range(1000)]
+VOCABULARY = 50_257
+PICTURES = 1000  # distinct ones; each is used many times
+
+# set -> files, rows of a file, row groups of a file, options of the writer
+SETS = {
+    "shop": (20, 5_000, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
+    "shop_plain": (10, 5_000, 2, {"compression": "none", "use_dictionary": ["label"]}),
+    "tokens": (16, 12_500, 5, {"compression": "zstd"}),
+    "tabular": (8, 250_000, 5, {"compression": "snappy"}),
+    "mixed": (8, 163_840, 5, {"compression": "snappy"}),
+    "many": (2_000, 40, 1, {"compression": "snappy"}),
+    "large": (20, 0, 0, {"compression": "snappy"}),
+}
+
+
+def words():
+    """Words of the texts: Korean syllables and English."""
+    r = np.random.default_rng(7)
+    syllables = [chr(0xAC00 + int(x)) for x in r.integers(0, 11_172, 400)]
+    korean = ["".join(r.choice(syllables, 2 + i % 3)) for i in range(300)]
+    english = [f"{a}{b}" for a in ("cotton", "linen", "denim", "wool", "slim", "light", "mini", "new") for b in range(25)]
+    return np.array(korean + english, dtype=object)
+
+
+WORDS = words()
+
+
+def picture(number):
+    """A JPEG of smooth noise, 224 x 224: as large as a small photograph, and as hard to compress again."""
+    r = np.random.default_rng([224, number])
+    smooth = Image.fromarray(r.integers(0, 256, (28, 28, 3), dtype=np.uint8)).resize((224, 224), Image.Resampling.BICUBIC)
+    grain = np.asarray(smooth, dtype=np.int16) + r.integers(-6, 7, (224, 224, 1), dtype=np.int16)
+    out = io.BytesIO()
+    Image.fromarray(grain.clip(0, 255).astype(np.uint8)).save(out, "JPEG", quality=int(r.integers(80, 88)))
+    return out.getvalue()
+
+
+def token_lists(r, lengths, vocabulary):
+    """Lists of ids, small ones more often, as the frequencies of words are."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array((vocabulary ** r.random(offsets[-1]) - 1).astype(np.int32)))
+
+
+def texts(r, rows, low, high):
+    """Texts of low to high words."""
+    counts = r.integers(low, high, rows)
+    picked = WORDS[(len(WORDS) ** r.random(int(counts.sum()))).astype(np.int64) - 1]
+    ends = np.cumsum(counts)
+    return [" ".join(picked[e - n : e]) for n, e in zip(counts, ends)]
+
+
+def some_null(r, values, share=0.05):
+    return pa.array(values, mask=r.random(len(values)) < share)
+
+
+def shop(file, rows, files, pictures):
+    r = np.random.default_rng([1, file])
+    return {
+        "unique_id": pa.array([f"N{file * rows + i:011d}" for i in range(rows)]),
+        "img_jpg": pa.array([pictures[j] for j in r.integers(0, len(pictures), rows)], pa.binary()),
+        "title": texts(r, rows, 3, 9),
+        "tokens": texts(r, rows, 16, 65),
+        "token_ids": token_lists(r, r.integers(16, 65, rows), 32_000),
+        "label": pa.array([LABELS[j] for j in r.integers(0, 1000, rows)]),
+        "price": np.round(np.exp(r.normal(10, 1, rows))),
+    }
+
+
+def tokens(file, rows, files, pictures):
+    r = np.random.default_rng([2, file])
+    return {
+        "doc_id": np.arange(file * rows, (file + 1) * rows),
+        "token_ids": token_lists(r, r.integers(512, 2049, rows), VOCABULARY),
+    }
+
+
+def tabular(file, rows, files, pictures):
+    r = np.random.default_rng([3, file])
+    ids = file * rows + np.arange(rows)
+    columns = {"id": pa.array(ids)}
+    for k in range(39):
+        if k < 13:
+            values = r.integers(0, 10 ** (k % 7 + 2), rows)
+        elif k < 29:
+            values = r.normal(k, 3, rows).astype(np.float32)
+        else:
+            values = np.round(r.exponential(50, rows), 2)
+        columns[f"c{k:02d}"] = some_null(r, values) if k % 4 == 3 else pa.array(values)
+    columns["label"] = categories(ids * 1000 // (rows * files), LABELS)
+    columns["city"] = categories(r.integers(0, 200, rows), [f"city-{i:03d}" for i in range(200)])
+    columns["device"] = categories(r.integers(0, 20, rows), [f"device {i}" for i in range(20)])
+    return columns
+
+
+def categories(codes, names):
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(names))
+
+
+def mixed(file, rows, files, pictures):
+    r = np.random.default_rng([4, file])
+    embedding = pa.array((r.standard_normal(rows * 128) * 0.1).astype(np.float32))
+    return {
+        "id": np.arange(file * rows, (file + 1) * rows),
+        "title": texts(r, rows, 3, 9),
+        "category": pa.array([LABELS[j] for j in (1000 * r.random(rows) * r.random(rows)).astype(int)]),
+        "label": some_null(r, r.integers(0, 100, rows).astype(np.int32)),
+        "price": some_null(r, np.round(np.exp(r.normal(3, 1.5, rows)), 2), 0.1),
+        "clicks": some_null(r, r.integers(0, 1_000_000, rows)),
+        "token_ids": token_lists(r, r.integers(16, 65, rows), VOCABULARY),
+        "embedding": pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * 128), embedding),
+    }
+
+
+def many(file, rows, files, pictures):
+    return {"id": np.arange(file * rows, (file + 1) * rows), "label": pa.array([LABELS[(file * 7 + i) % 1000] for i in range(rows)])}
+
+
+def write_large(path, file):
+    """Row groups of 8, 16, 32 and 64 MB in turn, 256 MB in a file."""
+    r = np.random.default_rng([5, file])
+    width = 2048
+    with pq.ParquetWriter(
+        path, pa.schema([("id", pa.int64()), ("blob", pa.binary()), ("token_ids", pa.list_(pa.int32()))]), compression="snappy"
+    ) as out:
+        number = 0
+        for megabytes in (8, 16, 32, 64, 64, 32, 16, 8, 16):
+            rows = megabytes * 1_000_000 // (width + 400)
+            blobs = pa.Array.from_buffers(
+                pa.binary(), rows, [None, pa.py_buffer(np.arange(rows + 1, dtype=np.int32) * width), pa.py_buffer(r.bytes(rows * width))]
+            )
+            ids = pa.array(file * 1_000_000 + number + np.arange(rows))
+            out.write_table(pa.table([ids, blobs, token_lists(r, np.full(rows, 100), VOCABULARY)], schema=out.schema), row_group_size=rows)
+            number += rows
+
+
+MAKERS = {"shop": shop, "shop_plain": shop, "tokens": tokens, "tabular": tabular, "mixed": mixed, "many": many}
+
+
+def write(name, file, files, directory, pictures):
+    _, rows, groups, options = SETS[name]
+    path = directory / f"part-{file:05d}.parquet"
+    if name == "large":
+        write_large(path, file)
+        return
+    table = pa.table(MAKERS[name](file, rows, files, pictures))
+    pq.write_table(table, path, row_group_size=rows // groups, store_schema=False, **options)
+
+
+def make(name, out, scale, processes):
+    """Makes one set unless it is there: it is written beside its place and renamed when complete."""
+    target, files = out / name, max(2, round(SETS[name][0] * scale))
+    stamp = target / "_complete.json"
+    if stamp.exists() and json.loads(stamp.read_text()) == {"files": files}:
+        return target
+    print(f"bench: making {name}, {files} files", file=sys.stderr)
+    shutil.rmtree(target, ignore_errors=True)
+    unfinished = out / f"{name}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    with concurrent.futures.ProcessPoolExecutor(processes) as pool:
+        pictures = list(pool.map(picture, range(PICTURES), chunksize=50)) if name.startswith("shop") else []
+        jobs = [pool.submit(write, name, file, files, unfinished, pictures) for file in range(files)]
+        for job in jobs:
+            job.result()
+    (unfinished / stamp.name).write_text(json.dumps({"files": files}))
+    unfinished.rename(target)
+    return target
+
+
+def default_directory():
+    return pathlib.Path(os.environ.get("SHARDFEED_BENCH_DATA") or pathlib.Path(__file__).parent / "data")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", default=[], metavar="SET", help=f"of {', '.join(SETS)}; all when none is named")
+    parser.add_argument("--out", type=pathlib.Path, default=default_directory())
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    for name in args.sets or SETS:
+        make(name, args.out, args.scale, args.processes)
+
+
+if __name__ == "__main__":
+    main()

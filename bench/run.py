@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""run.py [--rounds 9] [--only TEXT] [--smoke]: the table of speeds, in Markdown.
+
+Contenders are run in turn, A B C A B C, each in a process of its own pinned to its cores, with the files in the page cache. A ratio is
+taken in each round; the table has the median and the quartiles. Rows per CPU-second count user and system time; the ratio by user time
+alone stands beside it, because kernel time depends on the machine's memory.
+--smoke runs every row once on very small sets, to see that all of it works; its figures mean nothing.
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import statistics
+import sys
+import tempfile
+
+import gen
+import limits
+import process
+import table
+
+
+def main():
+    args = arguments()
+    directory = gen.default_directory() / ("smoke" if args.smoke else "")
+    scale = 0.02 if args.smoke else 1.0
+    rows = [r for r in table.rows_per_cpu_second(directory) if args.only in r.name]
+    checks = [c for c in limits.checks(directory) if args.only in c.name]
+    for name in dict.fromkeys([r.data for r in rows] + [c.data for c in checks]):
+        warm(gen.make(name, directory, scale, os.cpu_count()))
+    lines = [*heading(args.rounds), *SPEED_HEAD]
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+        os.environ["SHARDFEED_CACHE_DIR"] = cache
+        for line in lines:
+            print(line)
+        for row in rows:
+            lines += show(compare(row, args.rounds))
+        lines += show("", *limits.HEAD)
+        for check in checks:
+            lines += show(check.line(args.rounds))
+    if not args.smoke:
+        save(lines)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", default="", help="rows whose name holds this text")
+    parser.add_argument("--smoke", action="store_true", help="each row once, on very small sets")
+    args = parser.parse_args()
+    args.rounds = 1 if args.smoke else args.rounds
+    return args
+
+
+def warm(directory):
+    """Brings the files into the page cache."""
+    for path in directory.glob("*.parquet"):
+        with path.open("rb") as f:
+            while f.read(1 << 24):
+                pass
+
+
+def show(*lines):
+    for line in lines:
+        print(line, flush=True)
+    return list(lines)
+
+
+COLUMNS = [
+    "what",
+    "written by",
+    "shuffle buffer",
+    "ours, rows per CPU-s",
+    "rivals, rows per CPU-s",
+    "ratio (quartiles)",
+    "by user time",
+    "must",
+    "aim",
+]
+SPEED_HEAD = ["", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+
+
+def compare(row, rounds):
+    """One line of the table: every contender in turn, rounds times."""
+    contenders = (row.ours, *row.rivals)
+    cores = set(sorted(os.sched_getaffinity(0))[: row.cores])
+    runs = {c.name: [] for c in contenders}
+    for _ in range(rounds):
+        for contender in contenders:
+            result = process.run(contender, cores)
+            if result["rows"] == 0:
+                raise process.Failed(f"{contender.name}: no rows of {row.data}")
+            runs[contender.name].append(result)
+    ours, rivals = runs.pop(row.ours.name), runs
+    best = max(rivals, key=lambda name: statistics.median(speeds(rivals[name])))
+    ratio = ratios(speeds(ours), speeds(rivals[best]))
+    by_user = ratios(speeds(ours, "user_seconds"), speeds(rivals[best], "user_seconds"))
+    others = "; ".join(f"{name} {described(results)}" for name, results in rivals.items())
+    verdict = "aim met" if ratio[1] >= row.aim else "must met" if ratio[1] >= row.must else "MISSED"
+    return (
+        f"| {row.name} | {table.WRITERS[row.data]} | {row.buffer} | {described(ours)} | {others} | "
+        f"{ratio[1]:.2f}x ({ratio[0]:.2f}-{ratio[2]:.2f}) of {best}, {verdict} | {by_user[1]:.2f}x | {row.must:g}x | {row.aim:g}x |"
+    )
+
+
+def speeds(results, time="cpu_seconds"):
+    return [r["rows"] / max(r[time], 1e-9) for r in results]
+
+
+def ratios(ours, theirs):
+    """Quartiles of the rounds' ratios."""
+    each = [a / b for a, b in zip(ours, theirs)]
+    return statistics.quantiles(each, n=4, method="inclusive") if len(each) > 1 else each * 3
+
+
+def described(results):
+    median = {key: statistics.median(r[key] for r in results) for key in ("user_seconds", "system_seconds")}
+    return f"{statistics.median(speeds(results)):,.0f} ({median['user_seconds']:.2f} s user, {median['system_seconds']:.2f} s system)"
+
+
+def heading(rounds):
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    return [
+        f"# Speeds, {datetime.date.today().isoformat()}",
+        "",
+        f"{processor()}, {len(os.sched_getaffinity(0))} cores, {memory} GiB, {platform.system()} {platform.release()}; "
+        f"{rounds} rounds in turn, one core each where nothing else is said, files in the page cache.",
+    ]
+
+
+def processor():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def save(lines):
+    results = pathlib.Path(__file__).parent / "results"
+    results.mkdir(exist_ok=True)
+    path = results / f"{datetime.datetime.now():%Y-%m-%d-%H%M}.md"
+    path.write_text("\n".join(lines) + "\n")
+    print(f"\nwritten to {path}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except process.Failed as e:
+        sys.exit(f"bench: {e}")

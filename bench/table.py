@@ -1,0 +1,98 @@
+"""The rows of the table: what is run against what, and what it must reach."""
+
+import dataclasses
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).parent
+BIN = HERE.parent / "bin"
+PYARROW, POLARS, DUCKDB, ARROW_RS = "decode_pyarrow", "decode_polars", "decode_duckdb", "decode_arrow_rs"
+TAKE = "shuffle_take"
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """A command that prints one JSON object. whole: its processor time is that of the whole process, start-up too."""
+
+    name: str
+    command: tuple
+    whole: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One comparison: rows per CPU-second of ours against the best of the rivals. cores is how many it may run on."""
+
+    name: str
+    data: str
+    ours: Contender
+    rivals: tuple
+    must: float
+    aim: float
+    buffer: str = "-"
+    cores: int = 1
+
+
+def rival(script, data, *arguments):
+    name = " ".join((script.partition("_")[2], *arguments))
+    return Contender(name, (sys.executable, str(HERE / "rivals" / f"{script}.py"), str(data), *arguments))
+
+
+def decode(data, mode="ours"):
+    return Contender("decode" if mode == "ours" else mode, (str(BIN / "decode"), "--set", str(data), "--mode", mode))
+
+
+def stream(data, *arguments, whole=False):
+    return Contender("bench", (str(BIN / "shardfeed"), "bench", str(data), "--json", *arguments), whole)
+
+
+def shuffled(data, batch, buffer, **options):
+    return stream(data, "--batch-size", str(batch), "--shuffle", "--shuffle-buffer", str(buffer), "--seed", "1", **options)
+
+
+def rows_per_cpu_second(directory):
+    """The rows that are ratios of rows per CPU-second; directory holds the sets."""
+
+    def data(name):
+        return directory / name
+
+    def decoded(title, name, rivals, must, aim):
+        return Row(title, name, decode(data(name)), tuple(rival(r, data(name)) for r in rivals), must, aim)
+
+    def streamed(name, batch, buffer, must, aim):
+        ours, take = shuffled(data(name), batch, buffer), rival(TAKE, data(name), str(batch))
+        return Row(f"shuffled stream, {name}", name, ours, (take,), must, aim, f"{buffer:,} rows")
+
+    mixed = data("mixed")
+    return [
+        decoded("decode, mixed", "mixed", (PYARROW,), 2.3, 3),
+        Row("decode, mixed, of read + decompress", "mixed", decode(mixed), (decode(mixed, "ceiling"),), 0.6, 0.8),
+        decoded("decode, tabular", "tabular", (POLARS, PYARROW), 0.85, 1.2),
+        decoded("decode, tokens", "tokens", (PYARROW, ARROW_RS), 1.25, 1.5),
+        decoded("decode, shop", "shop", (PYARROW, POLARS, DUCKDB), 1, 1.5),
+        decoded("decode, shop uncompressed", "shop_plain", (PYARROW, POLARS, DUCKDB), 1, 1.5),
+        streamed("shop", 100, 10_000, 1.8, 3),
+        streamed("tokens", 32, 20_000, 1.4, 2),
+        streamed("tabular", 1024, 200_000, 1.1, 1.8),
+        Row("whole process, in order", "mixed", stream(mixed, "--batch-size", "1024", whole=True), (rival(PYARROW, mixed),), 1.5, 2),
+        Row(
+            "whole process, shuffled",
+            "mixed",
+            shuffled(mixed, 1024, 131_072, whole=True),
+            (rival(PYARROW, mixed),),
+            1.2,
+            1.5,
+            "131,072 rows",
+        ),
+    ]
+
+
+WRITERS = {
+    "shop": "pyarrow, snappy, no page index, row groups of 2,500",
+    "shop_plain": "pyarrow, uncompressed, no page index, row groups of 2,500",
+    "tokens": "pyarrow, zstd, no page index, row groups of 2,500",
+    "tabular": "pyarrow, snappy, no page index, row groups of 50,000",
+    "mixed": "pyarrow, snappy, no page index, row groups of 32,768",
+    "many": "pyarrow, snappy, no page index, 2,000 shards of 40 rows",
+    "large": "pyarrow, snappy, no page index, row groups of 8 to 64 MB",
+}
