@@ -1,0 +1,89 @@
+package rowgroup
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A recordingStore notes what is opened and which ranges are read or lent, and can fail.
+type recordingStore struct {
+	shard.Store
+	noViews bool
+
+	mu    sync.Mutex
+	fail  error
+	opens int
+	open  int
+	reads []span
+}
+
+func (s *recordingStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, sh)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opens++
+	s.open++
+	return &recordedObject{Object: o, store: s}, nil
+}
+
+// take returns the ranges since the last call.
+func (s *recordingStore) take() []span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reads := s.reads
+	s.reads = nil
+	return reads
+}
+
+func (s *recordingStore) setFail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+func (s *recordingStore) note(off, n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads = append(s.reads, span{off, n})
+	return s.fail
+}
+
+type recordedObject struct {
+	shard.Object
+	store  *recordingStore
+	closed bool
+}
+
+func (o *recordedObject) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if err := o.store.note(off, int64(len(p))); err != nil {
+		return err
+	}
+	return o.Object.ReadAt(ctx, p, off)
+}
+
+func (o *recordedObject) View(off, n int64) ([]byte, func(), error) {
+	v, ok := o.Object.(shard.Viewer)
+	if o.store.noViews || !ok {
+		return nil, nil, errors.ErrUnsupported
+	}
+	if err := o.store.note(off, n); err != nil {
+		return nil, nil, err
+	}
+	return v.View(off, n)
+}
+
+func (o *recordedObject) Close() error {
+	o.store.mu.Lock()
+	if !o.closed {
+		o.closed = true
+		o.store.open--
+	}
+	o.store.mu.Unlock()
+	return o.Object.Close()
+}
