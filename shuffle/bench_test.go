@@ -3,6 +3,7 @@ package shuffle
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 // studyManifest is the data of the study of the order: shards of 1 to 8 groups of 5,000 to 50,000 rows.
@@ -41,6 +42,39 @@ func BenchmarkPlanMillionGroups(b *testing.B) {
 		b.ReportMetric(float64(len(units)), "units")
 		runtime.KeepAlive(lanes)
 	}
+}
+
+// TestPlanMillionGroups keeps to the time and memory that a plan of a million groups may take, with room for a busy machine.
+func TestPlanMillionGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million groups")
+	}
+	before := heap()
+	m := studyManifest(222_222)
+	units := wholeUnits(t, m, 0)
+	start := time.Now()
+	params, err := Options{Buffer: m.Rows() / 100, WorldSize: 8}.Params(units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(m, units, params, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, lanes := p.Epoch(0), make([]*Lane, params.Lanes)
+	for slot := range lanes {
+		lanes[slot] = e.Lane(slot)
+	}
+	took := time.Since(start)
+	bytes := heap() - before
+	t.Logf("%d units: %v, %d MB with the manifest", len(units), took, bytes/1e6)
+	if took > 3*time.Second || bytes > 200e6 {
+		t.Errorf("%v and %d bytes for %d units", took, bytes, len(units))
+	}
+	if size := len(p.State(1, 2, 3).JSON()); size >= 1024 {
+		t.Errorf("a state of %d bytes", size)
+	}
+	runtime.KeepAlive(lanes)
 }
 
 func heap() int64 {

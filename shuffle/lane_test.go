@@ -271,6 +271,7 @@ func TestSmallData(t *testing.T) {
 	}{
 		"1 group of 10 rows on 8 ranks":            {manifestOf([]int64{10}), Options{Buffer: 1000, WorldSize: 8}},
 		"4 shards of one row group on 8 ranks":     {manifestOf([]int64{100}, []int64{50}, []int64{70}, []int64{10}), Options{Buffer: 30, WorldSize: 8}},
+		"3 rows on 8 ranks":                        {manifestOf([]int64{3}), Options{Buffer: 5, WorldSize: 8}},
 		"1 row on 8 ranks":                         {manifestOf([]int64{1}), Options{Buffer: 1, WorldSize: 8}},
 		"no row":                                   {manifestOf([]int64{0}), Options{Buffer: 1, WorldSize: 8}},
 		"no shard":                                 {manifestOf(), Options{Buffer: 1}},

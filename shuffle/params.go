@@ -28,15 +28,15 @@ const (
 // Params are the numbers that, with a manifest, its units and a seed, fix the order of all epochs. They come from [Options.Params] or from a
 // state, never from the machine. All are rows but where it is said.
 type Params struct {
-	Lanes   int    `json:"lanes"`     // L, their number
-	Quantum int64  `json:"quantum"`   // A, by which a lane admits units and emits rows in one tick
-	Life    int64  `json:"life"`      // D, ticks over which a unit leaves
-	Buffer  int64  `json:"buffer"`    // R, the shuffle buffer over all lanes
-	Start   Start  `json:"start"`     //
-	Spread  int    `json:"spread"`    // H, shards of a lane that are open at once; 0 is all
-	Assign  Assign `json:"assign"`    //
-	Tail    Tail   `json:"tail"`      // what becomes of rows that fill no global batch
-	UnitCut int64  `json:"unit_rows"` // the pinned unit_rows that cut the units; 0 when the rule cut them
+	Lanes    int    `json:"lanes"`     // L, their number
+	Quantum  int64  `json:"quantum"`   // A, by which a lane admits units and emits rows in one tick
+	Life     int64  `json:"life"`      // D, ticks over which a unit leaves
+	Buffer   int64  `json:"buffer"`    // R, the shuffle buffer over all lanes
+	Start    Start  `json:"start"`     //
+	Spread   int    `json:"spread"`    // H, shards of a lane that are open at once; 0 is all
+	Assign   Assign `json:"assign"`    //
+	Tail     Tail   `json:"tail"`      // what becomes of rows that fill no global batch
+	UnitRows int64  `json:"unit_rows"` // the pinned unit_rows that cut the units; 0 when the rule cut them
 }
 
 // maxLanes bounds the work of a view's step.
@@ -58,7 +58,7 @@ func (p Params) Validate() error {
 	check(p.Start == Filled || p.Start == Direct, "start", "%q is neither %q nor %q", p.Start, Filled, Direct)
 	check(p.Spread >= 0 && p.Spread <= 1<<30, "spread", "%d is not in 0..%d shards", p.Spread, 1<<30)
 	check(p.Assign == Sticky || p.Assign == PerEpoch, "assign", "%q is neither %q nor %q", p.Assign, Sticky, PerEpoch)
-	check(p.UnitCut >= 0, "unit_rows", "%d is not a number of rows", p.UnitCut)
+	check(p.UnitRows >= 0, "unit_rows", "%d is not a number of rows", p.UnitRows)
 	if err := p.Tail.Validate(); err != nil {
 		errs = append(errs, err)
 	}
@@ -83,5 +83,5 @@ func laneBound(quantum, life, unit int64) int64 { return ceilDiv(quantum*life, 3
 
 func (p Params) String() string {
 	return fmt.Sprintf("%s: %d lanes, quantum %d rows, life %d ticks, buffer %d rows, start %s, spread %d, assign %s, tail %s, unit_rows %d",
-		Version, p.Lanes, p.Quantum, p.Life, p.Buffer, p.Start, p.Spread, p.Assign, p.Tail, p.UnitCut)
+		Version, p.Lanes, p.Quantum, p.Life, p.Buffer, p.Start, p.Spread, p.Assign, p.Tail, p.UnitRows)
 }

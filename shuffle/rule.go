@@ -61,7 +61,7 @@ func (o Options) Params(units []Unit) (Params, error) {
 	}
 	o = o.withDefaults()
 	s := measure(units)
-	p := Params{Lanes: o.Lanes, Buffer: o.Buffer, Start: o.Start, Spread: o.Spread, Assign: o.Assign, Tail: o.Tail, UnitCut: o.UnitRows}
+	p := Params{Lanes: o.Lanes, Buffer: o.Buffer, Start: o.Start, Spread: o.Spread, Assign: o.Assign, Tail: o.Tail, UnitRows: o.UnitRows}
 	if p.Lanes == 0 {
 		p.Lanes = chooseLanes(s, o)
 	}

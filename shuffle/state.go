@@ -138,7 +138,7 @@ func (s State) Fits(p *Plan) error {
 	differ("spread", num(int64(a.Spread)), num(int64(b.Spread)))
 	differ("assign", string(a.Assign), string(b.Assign))
 	differ("tail", string(a.Tail), string(b.Tail))
-	differ("unit_rows", num(a.UnitCut), num(b.UnitCut))
+	differ("unit_rows", num(a.UnitRows), num(b.UnitRows))
 	return errors.Join(errs...)
 }
 

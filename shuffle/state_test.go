@@ -37,7 +37,7 @@ func TestStateJSON(t *testing.T) {
 	}
 	large := p.State(1<<63, 1<<62, 1<<62)
 	large.Rows = 1<<63 - 1
-	*large.Params = Params{Lanes: maxLanes, Quantum: 1 << 44, Life: maxLife, Buffer: 1<<63 - 1, Start: Filled, Spread: 1 << 30, Assign: Sticky, Tail: Carry, UnitCut: 1<<63 - 1}
+	*large.Params = Params{Lanes: maxLanes, Quantum: 1 << 44, Life: maxLife, Buffer: 1<<63 - 1, Start: Filled, Spread: 1 << 30, Assign: Sticky, Tail: Carry, UnitRows: 1<<63 - 1}
 	if n := len(large.JSON()); n >= 1024 {
 		t.Errorf("a state of %d bytes", n)
 	}
@@ -74,7 +74,7 @@ func TestStateFits(t *testing.T) {
 		"spread":    func(s *State) { s.Params.Spread++ },
 		"assign":    func(s *State) { s.Params.Assign = PerEpoch },
 		"tail":      func(s *State) { s.Params.Tail = Carry },
-		"unit_rows": func(s *State) { s.Params.UnitCut++ },
+		"unit_rows": func(s *State) { s.Params.UnitRows++ },
 	} {
 		s := p.State(0, 0, 8)
 		if err := s.Fits(p); err != nil {
