@@ -1,0 +1,308 @@
+package rowgroup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/mem"
+)
+
+// manyFiles are n small files of two schemas.
+func manyFiles(t testing.TB, n int) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for i := range n {
+		f := fakeFile{schema: `required int32 a; optional group l (LIST) { repeated group list { optional int64 element; } }`, rows: []int{10 + i, 3}}
+		if i%3 == 2 {
+			f.schema = `required int64 a; optional group l (LIST) { repeated group list { optional int64 element; } }`
+		}
+		files[fmt.Sprintf("%04d.parquet", i)] = f.bytes(t)
+	}
+	return files
+}
+
+// openRecorded opens the shards and says how many ranges were read of them.
+func openRecorded(t testing.TB, store shard.Store, shards []shard.Shard, o Options) (*Manifest, int) {
+	t.Helper()
+	recorder := &recordingStore{Store: store}
+	m, err := Open(context.Background(), recorder, shards, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m, len(recorder.take())
+}
+
+// sameManifest compares what two manifests say of a data set.
+func sameManifest(t testing.TB, got, want *Manifest) {
+	t.Helper()
+	if !reflect.DeepEqual(got.Schema(), want.Schema()) || !reflect.DeepEqual(got.Groups(), want.Groups()) || got.NumRows() != want.NumRows() {
+		t.Error("the manifests differ")
+	}
+	for i := range want.files {
+		if !bytes.Equal(got.files[i].record, want.files[i].record) {
+			t.Errorf("the records of shard %d differ", i)
+		}
+	}
+	for i := range want.bound {
+		if g, w := dumpNodes(got.bound[i].columns), dumpNodes(want.bound[i].columns); g != w {
+			t.Errorf("schema %d is\n%swant\n%s", i, g, w)
+		}
+	}
+}
+
+func TestIndexSecondStart(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 30))
+	o := Options{IndexDir: filepath.Join(t.TempDir(), "made", "index")}
+	cold, reads := openRecorded(t, store, shards, o)
+	if reads != 30 {
+		t.Errorf("%d reads at the first start", reads)
+	}
+	warm, reads := openRecorded(t, store, shards, o)
+	if reads != 0 {
+		t.Errorf("%d reads at the second start", reads)
+	}
+	sameManifest(t, warm, cold)
+}
+
+// Another size or version is another file, and takes the old one's place.
+func TestIndexChangedShard(t *testing.T) {
+	store := &mem.Store{}
+	put := func(rows int) []shard.Shard {
+		store.Put("t/a.parquet", fakeFile{schema: `required int32 a;`, rows: []int{rows}}.bytes(t))
+		shards, err := store.List(context.Background(), "mem://t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shards
+	}
+	o := Options{IndexDir: t.TempDir()}
+	for rows := range 5 {
+		m, reads := openRecorded(t, store, put(rows+1), o)
+		if reads != 1 || m.NumRows() != int64(rows+1) {
+			t.Errorf("%d reads, %d rows, want %d", reads, m.NumRows(), rows+1)
+		}
+	}
+	x, err := openIndex(o.IndexDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if len(x.segments) != 1 || x.segments[0].len() != 1 {
+		t.Errorf("%d segments, %d entries in the first", len(x.segments), x.segments[0].len())
+	}
+}
+
+func TestIndexWithoutVersion(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 2))
+	for i := range shards {
+		shards[i].Version = ""
+	}
+	anyVersion := versionless{store}
+	o := Options{IndexDir: t.TempDir()}
+	for range 2 {
+		if _, reads := openRecorded(t, anyVersion, shards, o); reads != 2 {
+			t.Errorf("%d reads", reads)
+		}
+	}
+}
+
+// versionless opens whatever version there is.
+type versionless struct{ shard.Store }
+
+func (v versionless) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
+	all, err := v.List(ctx, s.URI)
+	if err != nil {
+		return nil, err
+	}
+	return v.Store.Open(ctx, all[0])
+}
+
+// A growing data set leaves a number of segments that grows with the logarithm, and each shard is in one of them.
+func TestIndexGrowth(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 120))
+	o := Options{IndexDir: t.TempDir()}
+	for n := 1; n <= len(shards); n++ {
+		if _, reads := openRecorded(t, store, shards[:n], o); reads != 1 {
+			t.Fatalf("%d reads for the one new shard of %d", reads, n)
+		}
+	}
+	x, err := openIndex(o.IndexDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	entries := 0
+	for _, s := range x.segments {
+		entries += s.len()
+	}
+	if len(x.segments) > 8 || entries != len(shards) {
+		t.Errorf("%d segments of %d entries for %d shards", len(x.segments), entries, len(shards))
+	}
+}
+
+// Whatever bytes of a segment are damaged, the next start gives the same manifest, and the start after it reads nothing.
+func TestIndexDamage(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 4))
+	dir := t.TempDir()
+	want, _ := openRecorded(t, store, shards, Options{IndexDir: dir})
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	if len(names) != 1 {
+		t.Fatalf("segments are %v", names)
+	}
+	good, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damages := map[string][]byte{"empty": {}, "header": good[:64], "half": good[:len(good)/2], "long": append(bytes.Clone(good), 0)}
+	for i := 0; i < len(good); i += 7 {
+		b := bytes.Clone(good)
+		b[i] ^= 0x10
+		damages[fmt.Sprintf("byte %d", i)] = b
+	}
+	reread := 0
+	for name, b := range damages {
+		o := Options{IndexDir: filepath.Join(dir, name)}
+		if err := os.MkdirAll(o.IndexDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(o.IndexDir, "x"+segmentSuffix), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, reads := openRecorded(t, store, shards, o)
+		sameManifest(t, m, want)
+		reread += reads
+		if _, reads := openRecorded(t, store, shards, o); reads != 0 {
+			t.Errorf("%s: %d reads at the start after the damage was met", name, reads)
+		}
+	}
+	if reread < len(damages) {
+		t.Errorf("%d footers were read again for %d damages", reread, len(damages))
+	}
+}
+
+func TestIndexConcurrency(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 40))
+	dir := t.TempDir()
+	want, _ := openRecorded(t, store, shards, Options{})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := 1 + i; n <= len(shards); n += 7 {
+				m, err := Open(context.Background(), store, shards[:n], Options{IndexDir: dir, Parallel: 3})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				m.Close()
+			}
+		})
+	}
+	all.Wait()
+	openRecorded(t, store, shards, Options{IndexDir: dir})
+	m, reads := openRecorded(t, store, shards, Options{IndexDir: dir})
+	if reads != 0 {
+		t.Errorf("%d reads in the end", reads)
+	}
+	sameManifest(t, m, want)
+	if temps, _ := filepath.Glob(filepath.Join(dir, tempPrefix+"*")); len(temps) > 0 {
+		t.Errorf("temporary files are left: %v", temps)
+	}
+}
+
+// An index that cannot be kept is said once, and everything works without.
+func TestIndexUnusable(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 3))
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	o := Options{IndexDir: filepath.Join(file, "index"), Events: Events{IndexUnusable: func(dir string, err error) {
+		said = append(said, fmt.Sprint(dir, ": ", err))
+	}}}
+	if m, _ := openRecorded(t, store, shards, o); m.NumRows() != 42 {
+		t.Errorf("%d rows", m.NumRows())
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], o.IndexDir) {
+		t.Errorf("said %q", said)
+	}
+}
+
+// After an error in one shard the others' footers are kept.
+func TestIndexAfterError(t *testing.T) {
+	files := manyFiles(t, 9)
+	files["0004.parquet"] = []byte("no parquet file at all")
+	store, shards := putFiles(t, files)
+	o := Options{IndexDir: t.TempDir(), Parallel: 1}
+	recorder := &recordingStore{Store: store}
+	for _, want := range []int{5, 1} {
+		_, err := Open(context.Background(), recorder, shards, o)
+		if err == nil || !strings.HasPrefix(err.Error(), "mem://t/0004.parquet: not a parquet file") {
+			t.Errorf("error is %v", err)
+		}
+		if reads := recorder.take(); len(reads) != want {
+			t.Errorf("%d reads, want %d", len(reads), want)
+		}
+	}
+}
+
+func TestIndexLimit(t *testing.T) {
+	x := &diskIndex{segments: []*segment{{b: make([]byte, 10)}, {b: make([]byte, 1000)}, {b: make([]byte, 100)}}}
+	entries := []indexEntry{{record: make([]byte, 10)}}
+	if _, old := x.merge(entries); len(old) != 2 || len(old[0].b) != 10 || len(old[1].b) != 100 {
+		t.Errorf("%d segments are merged", len(old))
+	}
+	entries[0].record = make([]byte, maxIndexTotal)
+	if merged, old := x.merge(entries); len(merged) != 1 || len(old) != 3 {
+		t.Errorf("over the limit %d entries stay and %d segments go", len(merged), len(old))
+	}
+}
+
+func TestIndexRemovesOldTemps(t *testing.T) {
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{"tmp-old": 2 * tempAge, "tmp-new": 0, "other": 2 * tempAge} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Now(), time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, shards := putFiles(t, manyFiles(t, 1))
+	openRecorded(t, store, shards, Options{IndexDir: dir})
+	for name, want := range map[string]bool{"tmp-old": false, "tmp-new": true, "other": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestIndexDir(t *testing.T) {
+	for _, c := range []struct{ env, want string }{
+		{"", ""},
+		{"HOME=/home/u", "/home/u/.cache/shardfeed/index"},
+		{"HOME=/home/u XDG_CACHE_HOME=/c", "/c/shardfeed/index"},
+		{"HOME=/home/u XDG_CACHE_HOME=/c SLURM_TMPDIR=/job", "/job/shardfeed/index"},
+		{"HOME=/home/u XDG_CACHE_HOME=/c SLURM_TMPDIR=/job SHARDFEED_CACHE_DIR=/d", "/d/index"},
+	} {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(c.env) {
+			k, v, _ := strings.Cut(kv, "=")
+			env[k] = v
+		}
+		if got := IndexDir(func(k string) string { return env[k] }); got != filepath.FromSlash(c.want) {
+			t.Errorf("%q gives %q, want %q", c.env, got, c.want)
+		}
+	}
+}
