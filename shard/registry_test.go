@@ -6,7 +6,9 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 func TestStoresChoose(t *testing.T) {
@@ -29,6 +31,25 @@ func TestStoresChoose(t *testing.T) {
 	}
 	if s["two"].(*shard.Meter).Stats().Lists != 1 {
 		t.Fatal("the other store was not asked")
+	}
+}
+
+// TestIdentityPassesOn: what stands between a reader and a driver lets its opinion through.
+func TestIdentityPassesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	want := shard.Identity(local.Store{}, "a")
+	for name, store := range map[string]shard.Store{
+		"stores": all.Stores(),
+		"meter":  shard.NewMeter(local.Store{}),
+		"faults": shardtest.NewFaults(local.Store{}),
+		"both":   shard.NewMeter(shardtest.NewFaults(all.Stores())),
+	} {
+		if got := shard.Identity(store, "./x/../a"); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := shard.Identity(&mem.Store{}, "MEM://a/./b"); got != "mem://a/./b" {
+		t.Errorf("without an opinion: %s", got)
 	}
 }
 
