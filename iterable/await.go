@@ -1,0 +1,197 @@
+package iterable
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// await waits for a span and moves its block into the shuffle buffer.
+func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
+	if r := s.residents[k]; r != nil {
+		delete(s.residents, k)
+		return r, nil
+	}
+	began := time.Now()
+	for s.pending[k] == nil {
+		if err := s.receive(ctx); err != nil {
+			s.waited(Stats{WaitBuffer: time.Since(began)})
+			return nil, err
+		}
+	}
+	l := s.pending[k]
+	select {
+	case <-l.ready:
+	default:
+		if err := s.block(ctx, l); err != nil {
+			return nil, err
+		}
+		s.attribute(began, l)
+	}
+	for _, w := range l.wanted {
+		delete(s.pending, w.key)
+	}
+	if l.err != nil {
+		return nil, s.because(l.err)
+	}
+	var mine *resident
+	for i, r := range s.buffer.admit(l) {
+		if w := l.wanted[i].key; w == k {
+			mine = r
+		} else {
+			s.residents[w] = r
+		}
+	}
+	return mine, nil
+}
+
+// because prefers that the stream was closed to what came of it.
+func (s *Stream) because(err error) error {
+	select {
+	case <-s.closing:
+		return errClosed
+	default:
+		return err
+	}
+}
+
+// block waits until a load is ready.
+func (s *Stream) block(ctx context.Context, l *load) error {
+	select {
+	case <-l.ready:
+		return nil
+	case <-s.closing:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attribute divides the time from began to now by what the load was waiting for.
+func (s *Stream) attribute(began time.Time, l *load) {
+	var w Stats
+	between := func(from, to time.Time) time.Duration {
+		if from.Before(began) {
+			from = began
+		}
+		return max(0, to.Sub(from))
+	}
+	w.WaitBuffer = between(began, l.begun)
+	if l.fetched.IsZero() { // it failed before
+		l.fetched = l.done
+	}
+	w.WaitFetch = between(l.begun, l.fetched)
+	w.WaitDecode = between(l.fetched, time.Now())
+	s.waited(w)
+}
+
+// receive takes the next load of the schedule, and says that it is needed when it is not there.
+func (s *Stream) receive(ctx context.Context) error {
+	var l *load
+	var ok bool
+	select {
+	case l, ok = <-s.ahead.loads:
+	default:
+		s.ahead.want(s.received + 1)
+		select {
+		case l, ok = <-s.ahead.loads:
+		case <-s.closing:
+			return errClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if !ok {
+		return s.because(errOrder)
+	}
+	s.received++
+	if l.wanted[0].epoch < s.floor {
+		s.unwanted = append(s.unwanted, l)
+		return nil
+	}
+	for _, w := range l.wanted {
+		s.pending[w.key] = l
+	}
+	return nil
+}
+
+// free gives back what a load that is ready holds.
+func (s *Stream) free(l *load) {
+	if l.block == nil {
+		return
+	}
+	for _, o := range l.orders {
+		s.ahead.giveOrder(o)
+	}
+	l.block.Release()
+	l.block = nil
+	s.ahead.discharge(l)
+}
+
+// forget drops what was read for epochs before one and not used.
+func (s *Stream) forget(epoch uint64) {
+	s.floor = epoch
+	for k, l := range s.pending {
+		if k.epoch < epoch {
+			delete(s.pending, k)
+			s.unwanted = append(s.unwanted, l)
+		}
+	}
+	for k, r := range s.residents {
+		if k.epoch < epoch {
+			delete(s.residents, k)
+			s.buffer.drop(r, s.drawn)
+		}
+	}
+}
+
+// freeUnwanted frees the loads that nobody waits for, as far as they are ready.
+func (s *Stream) freeUnwanted() {
+	kept := s.unwanted[:0]
+	for _, l := range s.unwanted {
+		select {
+		case <-l.ready:
+			s.free(l)
+		default:
+			kept = append(kept, l)
+		}
+	}
+	clear(s.unwanted[len(kept):])
+	s.unwanted = kept
+}
+
+// drain frees everything that was read. The read-ahead is closed, so all its loads are ready.
+func (s *Stream) drain() {
+	for l := range s.ahead.loads {
+		s.unwanted = append(s.unwanted, l)
+	}
+	s.forget(^uint64(0))
+	s.freeUnwanted()
+	s.walk.close()
+	if s.padding != nil {
+		s.buffer.drop(s.padding, s.drawn)
+		s.padding = nil
+	}
+}
+
+// padWithNothing fills a draw that has no row of its own: with the first row of the data, none of them valid.
+func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
+	if s.padding == nil {
+		units, err := s.dataset.cut(s.dataset.options.UnitRows)
+		if err != nil {
+			return err
+		}
+		l := (&sizes{manifest: s.dataset.manifest}).newLoad(units[0].Group, 0, 1, false)
+		l.wanted = []wanted{{rows: 1}}
+		if err := s.ahead.loadNow(ctx, l); err != nil {
+			return err
+		}
+		s.padding = s.buffer.admit(l)[0]
+	}
+	s.place(d, s.padding)
+	for len(d.Picks) < s.full {
+		d.Picks = append(d.Picks, rowgroup.MakePick(s.padding.index, 0))
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A bound is the memory that a stream needs, known before it reads anything.
+type bound struct {
+	shuffle int64 // what is in the buffer at its worst
+	draws   int64 // rows that have left in draws that are not released
+	load    cost  // the largest single load, by each of its costs
+	batch   int64 // batches of the layer above
+}
+
+// least is what the stream cannot do without: one load on its way.
+func (b bound) least() mem.Amounts {
+	return mem.Amounts{
+		mem.Fetch: b.load.fetch, mem.Decode: b.load.narrow + b.load.wide, mem.Shuffle: b.shuffle + b.draws, mem.Batch: b.batch,
+	}
+}
+
+// ahead is least and as many loads more on their way as the limit has room for, up to so many.
+func (b bound) ahead(limit int64, loads int) mem.Amounts {
+	need := b.least()
+	if one := b.load.fetch + b.load.narrow + b.load.wide; one > 0 && limit > need.Total() {
+		n := min(int64(loads), (limit-need.Total())/one)
+		need[mem.Fetch] += n * b.load.fetch
+		need[mem.Decode] += n * (b.load.narrow + b.load.wide)
+	}
+	return need
+}
+
+// MemoryError says that a stream's memory is too small for its plan.
+type MemoryError struct {
+	Need   mem.Amounts
+	Limit  int64
+	Buffer int64 // shuffle_buffer in rows that would fit; 0 when none does
+	Err    error // *mem.OverLimit
+}
+
+func (e *MemoryError) Error() string {
+	s := "memory: the stream " + e.Err.Error()
+	if e.Buffer > 0 {
+		return s + fmt.Sprintf("; a shuffle_buffer of %d rows would fit", e.Buffer)
+	}
+	return s + "; raise memory, read fewer columns, or set a smaller unit_rows or batch size"
+}
+
+func (e *MemoryError) Unwrap() error { return e.Err }
+
+// largest takes the larger of each cost.
+func (c cost) largest(d cost) cost {
+	if d.narrow+d.wide > c.narrow+c.wide {
+		c.narrow, c.wide, c.parts = d.narrow, d.wide, d.parts
+	}
+	c.fetch = max(c.fetch, d.fetch)
+	return c
+}
+
+// lanes is the bound of the lanes that a stream reads of an epoch: each at its worst. Draws may hold rows of the lanes when they have left.
+func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
+	var b bound
+	var row int64
+	units := e.plan.Units()
+	for _, slot := range e.slots {
+		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units}
+		b.shuffle += p.bytes()
+		b.load = b.load.largest(p.largest)
+		row = max(row, p.row)
+	}
+	b.draws = row * rowsDrawn
+	return b
+}
+
+// lanePeak computes how many bytes a lane holds at most. Memory is taken in the tick in which a span arrives and freed after the tick in which
+// its last row leaves, or the last row of a part.
+type lanePeak struct {
+	sizes *sizes
+	lane  *shuffle.Lane
+	plan  *shuffle.Plan
+	units []shuffle.Unit
+
+	change  []int64 // of the bytes held, by tick; memory freed after a tick counts for the next
+	largest cost
+	row     int64 // bytes of the largest mean row of a span
+}
+
+func (p *lanePeak) bytes() int64 {
+	p.change = make([]int64, p.lane.Ticks()+1)
+	for j := range p.lane.Spans() {
+		p.span(j)
+	}
+	var held, peak int64
+	for _, c := range p.change {
+		held += c
+		peak = max(peak, held)
+	}
+	return peak
+}
+
+func (p *lanePeak) span(j int) {
+	sp := p.lane.Span(j)
+	c := p.sizes.cost(p.units[sp.Unit].Group, sp.Lo, sp.Hi, true)
+	p.largest = p.largest.largest(c)
+	p.row = max(p.row, (c.narrow+c.wide)/max(1, sp.Rows()))
+	p.change[p.lane.Arrival(j)] += c.narrow + c.wide
+	p.change[p.emptied(j, sp.Rows())+1] -= c.narrow
+	for i := range c.parts {
+		part := c.wide / int64(c.parts)
+		if i == c.parts-1 {
+			part = c.wide - part*int64(c.parts-1)
+		}
+		p.change[p.emptied(j, int64(partEnd(int(sp.Rows()), c.parts, i)))+1] -= part
+	}
+}
+
+// emptied is the first tick after which so many rows of a span have left.
+func (p *lanePeak) emptied(j int, rows int64) int64 {
+	from, to := p.lane.Arrival(j), p.lane.Ticks()-1
+	if life := p.plan.Params().Life; from+life < p.lane.Arrival(p.lane.Spans()-1) {
+		to = from + life
+	}
+	return from + int64(sort.Search(int(to-from), func(k int) bool { return p.lane.Emitted(j, from+int64(k)) >= rows }))
+}
+
+// files is the bound of the order without shuffle: two units, and the rows of the draws.
+func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
+	var b bound
+	var row int64
+	for _, u := range units {
+		c := s.cost(u.Group, u.Lo, u.Hi, true)
+		b.load = b.load.largest(c)
+		row = max(row, (c.narrow+c.wide)/max(1, u.Rows()))
+	}
+	b.shuffle = 2 * (b.load.narrow + b.load.wide)
+	b.draws = row * rowsDrawn
+	return b
+}
+
+// reserve admits a stream's bound, with as many loads ahead as there is room for, or refuses.
+func (d *Dataset) reserve(b bound, loads int, fits func() int64) (*mem.Account, error) {
+	a, err := d.options.Budget.Reserve(d.memory, b.ahead(d.memory, loads))
+	var over *mem.OverLimit
+	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
+		a, err = d.options.Budget.Reserve(d.memory, b.least())
+	}
+	if err == nil {
+		return a, nil
+	}
+	e := &MemoryError{Need: b.least(), Limit: d.memory, Err: err}
+	if fits != nil {
+		e.Buffer = fits()
+	}
+	return nil, e
+}

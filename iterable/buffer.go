@@ -1,0 +1,168 @@
+package iterable
+
+import (
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// buffer is the shuffle buffer: the blocks whose rows are still to leave, or have left in draws that were not released yet. Draws are numbered
+// from 1 in the order in which they are made. What becomes free is queued with the last draw that may hold rows of it, and freed when that
+// draw and all before it are released.
+type buffer struct {
+	ahead *readahead
+
+	mu     sync.Mutex
+	oldest int64       // the first draw that is not released; one after the last when all are
+	open   []bool      // by draw from oldest on: not released
+	queue  []leftovers // by ascending draw
+	head   int         // of queue
+}
+
+// A hold is a block in the buffer and what the account counts for it.
+type hold struct {
+	block   *rowgroup.Block
+	group   int
+	users   int // spans that still have rows to leave
+	charged int64
+}
+
+// A resident is a span in the buffer. Only the consumer's goroutine touches it.
+type resident struct {
+	hold   *hold
+	offset uint32   // row of the block at which the span begins
+	order  []uint32 // nil when rows leave as they lie
+	rows   int
+	parts  int
+	freed  int // parts that have left
+
+	draw  int64 // the draw whose table the block was put into last
+	index int   // in that table
+}
+
+// row of the block that leaves as the s-th of the span.
+func (r *resident) row(s uint32) uint32 {
+	if r.order == nil {
+		return r.offset + s
+	}
+	return r.offset + r.order[s]
+}
+
+// leftovers are memory that is free once a draw is released.
+type leftovers struct {
+	draw  int64
+	hold  *hold
+	part  int      // of the block; 0 for a user of the hold
+	order []uint32 // of the user
+}
+
+// admit makes the residents of a load that is ready, in the order of its wanted.
+func (b *buffer) admit(l *load) []*resident {
+	h := &hold{block: l.block, group: l.group, users: len(l.wanted), charged: l.charged.decode}
+	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
+	l.block, l.charged = nil, estimate{}
+	out := make([]*resident, len(l.wanted))
+	for i, w := range l.wanted {
+		out[i] = &resident{hold: h, offset: uint32(w.offset), order: l.orders[i], rows: w.rows, parts: l.parts}
+	}
+	return out
+}
+
+// begin opens a draw.
+func (b *buffer) begin(draw int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.open) == 0 {
+		b.oldest = draw
+	}
+	b.open = append(b.open, true)
+}
+
+// left says that emitted rows of a span have left, the last of them in a draw, so that parts of its block, or its use of it, are over.
+func (b *buffer) left(r *resident, emitted int, draw int64) {
+	if r.parts > 0 {
+		for r.freed < r.parts && partEnd(r.rows, r.parts, r.freed) <= emitted {
+			r.freed++
+			if r.freed < r.parts || emitted < r.rows { // the end of the span frees the rest
+				b.free(leftovers{draw: draw, hold: r.hold, part: r.freed})
+			}
+		}
+	}
+	if emitted >= r.rows {
+		b.drop(r, draw)
+	}
+}
+
+// drop ends a span's use of its block.
+func (b *buffer) drop(r *resident, draw int64) {
+	b.free(leftovers{draw: draw, hold: r.hold, order: r.order})
+	r.hold = nil
+}
+
+// free queues leftovers, or frees them when no draw can hold rows of them.
+func (b *buffer) free(l leftovers) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(b.queue, l)
+	b.sweepLocked()
+}
+
+// release closes a draw. Draws may be released in any order.
+func (b *buffer) release(draw int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open[draw-b.oldest] = false
+	n := 0
+	for n < len(b.open) && !b.open[n] {
+		n++
+	}
+	b.oldest += int64(n)
+	b.open = b.open[:copy(b.open, b.open[n:])]
+	b.sweepLocked()
+}
+
+// idle says that all draws are released.
+func (b *buffer) idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.open) == 0
+}
+
+// sweepLocked frees what no open draw holds.
+func (b *buffer) sweepLocked() {
+	freed := false
+	for ; b.head < len(b.queue) && (len(b.open) == 0 || b.queue[b.head].draw < b.oldest); b.head++ {
+		b.freeLocked(b.queue[b.head])
+		b.queue[b.head] = leftovers{}
+		freed = true
+	}
+	if b.head == len(b.queue) {
+		b.queue, b.head = b.queue[:0], 0
+	} else if b.head > 1024 && b.head > len(b.queue)/2 {
+		b.queue, b.head = b.queue[:copy(b.queue, b.queue[b.head:])], 0
+	}
+	if freed {
+		b.ahead.roomMade()
+	}
+}
+
+func (b *buffer) freeLocked(l leftovers) {
+	h := l.hold
+	if l.part > 0 {
+		before := h.block.Bytes()
+		h.block.ReleasePart(l.part)
+		b.unchargeLocked(h, before-h.block.Bytes())
+		return
+	}
+	b.ahead.giveOrder(l.order)
+	if h.users--; h.users == 0 {
+		h.block.Release()
+		b.unchargeLocked(h, h.charged)
+	}
+}
+
+func (b *buffer) unchargeLocked(h *hold, n int64) {
+	h.charged -= n
+	b.ahead.account.Release(mem.Shuffle, n)
+}

@@ -1,0 +1,232 @@
+package iterable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Dataset is shards that were found, their footers read, and what the user wants of them. It is safe for concurrent use; streams of one
+// data set share its memory pool and budget.
+type Dataset struct {
+	options  Options
+	manifest *rowgroup.Manifest
+	data     *shuffle.Manifest // the same, as the plan sees it
+	bytes    int64             // uncompressed, of all columns
+	memory   int64             // limit of a rank's stream
+
+	mu      sync.Mutex
+	units   map[int64][]shuffle.Unit // by unit_rows
+	streams int                      // open ones
+	closed  bool
+}
+
+// Open finds the shards that the addresses name, reads their footers, or finds them in the index, and projects their schemas.
+func Open(ctx context.Context, stores shard.Stores, addresses []string, o Options) (*Dataset, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	o = o.withDefaults()
+	shards, err := shard.Discover(ctx, stores, addresses)
+	if err != nil {
+		return nil, err
+	}
+	if o.Manifest != nil {
+		if shards, err = onlySaved(shards, o.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	m, err := rowgroup.Open(ctx, stores, shards, o.rowgroupOptions())
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{options: o, manifest: m, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
+	if d.memory == 0 {
+		d.memory = mem.DefaultLimit()
+	}
+	d.data = planManifest(m)
+	for _, g := range m.Groups() {
+		d.bytes += g.Bytes
+	}
+	if err := d.check(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return d, nil
+}
+
+// check refuses data that no plan can be made of, and a saved manifest that the files do not match.
+func (d *Dataset) check() error {
+	if err := d.data.Validate(); err != nil {
+		return err
+	}
+	if saved := d.options.Manifest; saved != nil && saved.Content() != d.data.Content() {
+		return &ManifestError{Differences: saved.Differences(d.data, maxDifferences)}
+	}
+	return nil
+}
+
+// planManifest is the manifest as package shuffle wants it.
+func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
+	shards, groups := m.Shards(), m.Groups()
+	p := &shuffle.Manifest{Shards: make([]shuffle.Shard, len(shards)), Groups: make([]shuffle.Group, len(groups))}
+	for i, path := range shard.RelativePaths(shards) {
+		p.Shards[i] = shuffle.Shard{Path: path, Size: shards[i].Size, Version: shards[i].Version}
+	}
+	if len(shards) > 0 {
+		p.Base = strings.TrimSuffix(addresses(shards[:1])[0], p.Shards[0].Path)
+	}
+	for i, g := range groups {
+		p.Groups[i] = shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows}
+	}
+	return p
+}
+
+// Schema is the columns of a draw's blocks.
+func (d *Dataset) Schema() *rowgroup.Schema { return d.manifest.Schema() }
+
+// NumRows of all shards.
+func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
+
+// Pool is where the data set's blocks live.
+func (d *Dataset) Pool() *mem.Pool { return d.options.Pool }
+
+// Manifest of the shards.
+func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
+
+// Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.
+func (d *Dataset) Len(batchSize, worldSize int) (int64, error) {
+	return d.LenTail(batchSize, worldSize, d.options.Tail)
+}
+
+// LenTail is Len under another tail.
+func (d *Dataset) LenTail(batchSize, worldSize int, tail shuffle.Tail) (int64, error) {
+	s, err := d.steps(batchSize, worldSize, tail)
+	if err != nil {
+		return 0, err
+	}
+	return s.Count(0), nil
+}
+
+func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {
+	if batchSize < 1 {
+		return shuffle.Steps{}, fmt.Errorf("batch_size: %d is under 1", batchSize)
+	}
+	if worldSize < 1 {
+		return shuffle.Steps{}, fmt.Errorf("world_size: %d is under 1", worldSize)
+	}
+	s := shuffle.Steps{Rows: d.NumRows(), GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
+	return s, s.Validate()
+}
+
+// cut returns the units of the manifest; unitRows pins their size.
+func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if u, ok := d.units[unitRows]; ok {
+		return u, nil
+	}
+	groups := d.manifest.Groups()
+	u, err := shuffle.CutUnits(d.data, func(g int) shuffle.Layout {
+		return shuffle.Layout{
+			Bytes: groups[g].Bytes, Pages: d.manifest.PageEdges(g),
+			Decoded: func(edges []int64) int64 { return d.manifest.SlicedBytes(g, edges) },
+		}
+	}, unitRows)
+	if err == nil {
+		d.units[unitRows] = u
+	}
+	return u, err
+}
+
+// plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the shuffle buffer in rows; 0 leaves it to the
+// options.
+func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer int64) (*shuffle.Plan, error) {
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	o := d.options.planOptions(worldSize)
+	o.Tail, o.Buffer = tail, buffer
+	if buffer == 0 {
+		o.Buffer = shuffle.BufferSize{
+			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: d.options.Memory, WorldSize: worldSize,
+		}.Resolve(d.NumRows(), d.bytes)
+	}
+	params, err := o.Params(units)
+	if err != nil {
+		return nil, err
+	}
+	return shuffle.New(d.data, units, params, d.options.Seed)
+}
+
+// resume makes the shuffled order of a state, with another tail when that does not move rows.
+func (d *Dataset) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, error) {
+	units, err := d.cut(state.Params.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	params := *state.Params
+	p, err := shuffle.New(d.data, units, params, state.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if params.Tail != tail && params.Tail != shuffle.Carry && tail != shuffle.Carry {
+		params.Tail = tail
+		q, err := shuffle.New(d.data, units, params, state.Seed)
+		return q, errors.Join(err, d.explain(state, state.Fits(p)))
+	}
+	return p, d.explain(state, state.Fits(p))
+}
+
+// sequence makes the order without shuffle.
+func (d *Dataset) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	q, err := shuffle.NewSequence(d.data, units)
+	if err != nil || state == nil {
+		return q, err
+	}
+	return q, d.explain(*state, state.FitsSequence(q))
+}
+
+// Close closes the shards. It fails, and closes nothing, while streams are open; it may be called twice.
+func (d *Dataset) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	if d.streams > 0 {
+		return fmt.Errorf("%d streams of the data set are still open", d.streams)
+	}
+	d.closed = true
+	err := d.manifest.Close()
+	d.options.Pool.Trim(0)
+	return err
+}
+
+// enter counts an open stream.
+func (d *Dataset) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errors.New("the data set is closed")
+	}
+	d.streams++
+	return nil
+}
+
+func (d *Dataset) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams--
+}

@@ -1,0 +1,28 @@
+// Package iterable reads a data set in training order: shards that addresses name become the rows of each step, shuffled or in file order, for
+// one worker of any number of ranks.
+//
+// [Open] makes a [Dataset], [Dataset.Stream] a [Stream] for one worker, [Stream.Next] a [Draw]: the worker's rows of the next step, as picks of
+// decoded blocks. The order is that of package shuffle and a pure function of the data, the seed, the epoch and the position; the state after a
+// draw ([Stream.State]) lets a run go on at any world size.
+//
+// The way of the data through the package:
+//
+//	schedule   lists the loads of a stream (spans of units) in the order in which they are needed   schedule.go, files.go; pure
+//	readahead  admits them to the account, fetches and decodes them                                 readahead.go; the only goroutines
+//	await      takes them into the shuffle buffer when the order needs them                         await.go, buffer.go
+//	walk       goes through the order and picks rows                                                walk.go, files.go
+//	draw       holds the picked rows until it is released; then what is no longer needed is freed   draw.go, buffer.go
+//
+// # Memory
+//
+// A stream computes its bound before it reads (bound.go) and reserves it whole, or is refused with the numbers. The bound counts each lane at its
+// worst: a span's narrow columns from the tick in which it arrives to the tick in which its last row leaves, its wide columns in up to eight parts,
+// by the order in which the rows leave, each freed when its last row has left. On top come the rows of the draws that may be out, the loads that
+// are on their way, and the batches that the layer above asks room for. Loads are read ahead while the account has room; one that the order waits
+// for is always admitted, and then the bound holds it. A consumer that stops taking draws stops the reading.
+//
+// # Time
+//
+// Nothing that takes part in the order looks at a clock or at what is ready first. Epochs follow each other in one schedule, so the first units of
+// the next epoch are read while the last of this one drain.
+package iterable

@@ -1,0 +1,147 @@
+package iterable
+
+import (
+	"context"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// fileOrder is the order without shuffle as a stream reads it.
+type fileOrder struct {
+	sequence *shuffle.Sequence
+	worker   WorkerInfo
+	start    stepper
+}
+
+// fileSchedule lists the units that hold rows of the stream, in file order.
+type fileSchedule struct {
+	order *fileOrder
+	sizes *sizes
+
+	ahead stepper // of the step whose rows are listed next
+	spans []fileSpan
+}
+
+// A fileSpan is the rows of a unit that a stream has from, in one epoch.
+type fileSpan struct {
+	epoch uint64
+	shuffle.Span
+}
+
+func newFileSchedule(o *fileOrder, s *sizes) *fileSchedule {
+	return &fileSchedule{order: o, sizes: s, ahead: o.start}
+}
+
+// next collects all rows that the stream has of a unit, as one run, before it returns the load.
+func (s *fileSchedule) next() (*load, bool) {
+	for {
+		if len(s.spans) > 1 {
+			first := s.spans[0]
+			s.spans = s.spans[1:]
+			return s.load(first), true
+		}
+		st, ok := s.ahead.next()
+		if !ok {
+			break
+		}
+		s.order.parts(st, func(sp fileSpan) {
+			if n := len(s.spans); n > 0 && s.spans[n-1].epoch == sp.epoch && s.spans[n-1].Unit == sp.Unit {
+				s.spans[n-1].Hi = sp.Hi
+				return
+			}
+			s.spans = append(s.spans, sp)
+		})
+	}
+	if len(s.spans) == 0 {
+		return nil, false
+	}
+	first := s.spans[0]
+	s.spans = s.spans[1:]
+	return s.load(first), true
+}
+
+func (s *fileSchedule) load(f fileSpan) *load {
+	u := s.order.sequence.Units()[f.Unit]
+	l := s.sizes.newLoad(u.Group, f.Lo, f.Hi, true)
+	l.wanted = []wanted{{key: f.key(), rows: int(f.Rows())}}
+	return l
+}
+
+func (f fileSpan) key() key { return key{epoch: f.epoch, span: int32(f.Unit)} }
+
+// parts calls yield with the stream's runs of rows in a step.
+func (o *fileOrder) parts(st step, yield func(fileSpan)) {
+	lo, hi := o.worker.Block(st.pos, st.rows)
+	n := o.sequence.Rows()
+	o.sequence.Spans(lo, min(hi, n), func(sp shuffle.Span) { yield(fileSpan{epoch: st.epoch, Span: sp}) })
+	for e := uint64(1); hi > int64(e)*n; e++ { // under Carry: the epochs after
+		from, to := max(lo-int64(e)*n, 0), min(hi-int64(e)*n, n)
+		o.sequence.Spans(from, to, func(sp shuffle.Span) { yield(fileSpan{epoch: st.epoch + e, Span: sp}) })
+	}
+}
+
+// fileWalk takes rows in file order.
+type fileWalk struct {
+	stream *Stream
+	order  *fileOrder
+
+	step []fileSpan // the stream's runs of the step
+	at   int        // in step
+	row  int64      // rows of step[at] that were taken
+
+	now   *resident // of the last run
+	key   key       // its
+	first int64     // its first row, of the row group
+}
+
+func (w *fileWalk) begin(st step) (rows, full int) {
+	w.step, w.at, w.row = w.step[:0], 0, 0
+	w.order.parts(st, func(sp fileSpan) {
+		w.step = append(w.step, sp)
+		rows += int(sp.Rows())
+	})
+	lo, hi := w.order.worker.Block(st.pos, w.order.start.GlobalBatch)
+	return rows, int(hi - lo)
+}
+
+func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
+	for ; w.at < len(w.step); w.at++ {
+		run := w.step[w.at]
+		if err := w.reach(ctx, run); err != nil {
+			return err
+		}
+		r := w.now
+		if r.draw != d.number {
+			w.stream.place(d, r)
+		}
+		for row := run.Lo; row < run.Hi; row++ {
+			d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(row-w.first)))
+		}
+		emitted := int(run.Hi - w.first)
+		w.stream.buffer.left(r, emitted, d.number)
+		if emitted == r.rows {
+			w.now = nil
+		}
+	}
+	return nil
+}
+
+// reach makes the block of a run the current one.
+func (w *fileWalk) reach(ctx context.Context, run fileSpan) error {
+	if k := run.key(); w.now == nil || w.key != k {
+		r, err := w.stream.await(ctx, k)
+		if err != nil {
+			return err
+		}
+		w.now, w.key, w.first = r, k, run.Lo
+	}
+	return nil
+}
+
+func (w *fileWalk) close() {
+	if w.now != nil {
+		w.stream.buffer.drop(w.now, w.stream.drawn)
+		w.now = nil
+	}
+}

@@ -1,0 +1,85 @@
+package iterable
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// laneEpochs makes the lanes that a stream reads of each epoch, once for the schedule and the walk. It is safe for concurrent use.
+type laneEpochs struct {
+	plan  *shuffle.Plan
+	view  *shuffle.View
+	start stepper
+
+	mu   sync.Mutex
+	made map[uint64]*laneEpoch
+}
+
+// A laneEpoch is one epoch as a stream reads it. It is immutable.
+type laneEpoch struct {
+	*shuffle.Epoch
+	plan  *shuffle.Plan
+	span  span
+	lanes []*shuffle.Lane // by slot; nil for those that others read
+	slots []int           // of lanes that are not nil
+}
+
+func (l *laneEpochs) at(epoch uint64) *laneEpoch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.made[epoch]; e != nil {
+		return e
+	}
+	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, span: l.start.epochSpan(epoch)}
+	e.lanes = make([]*shuffle.Lane, l.plan.Params().Lanes)
+	e.slots = l.slots(e)
+	for _, s := range e.slots {
+		e.lanes[s] = e.Lane(s)
+	}
+	l.made[epoch] = e
+	return e
+}
+
+// slots of the lanes that the stream reads in an epoch. Under Carry a step may reach from one epoch into the next.
+func (l *laneEpochs) slots(e *laneEpoch) []int {
+	g, to := l.start.GlobalBatch, e.span.to
+	if l.start.Tail == shuffle.Carry {
+		to += g
+	}
+	slots := l.view.Slots(e.Epoch, e.span.first, max(to, e.span.first), g)
+	if e.span.from == e.span.first {
+		return slots
+	}
+	// How a step is divided repeats with its position modulo the lanes, so the step that began in an epoch before is moved to a position that
+	// is not negative.
+	pos, lanes := e.span.first-g, int64(len(e.lanes))
+	for pos < 0 {
+		pos += lanes * max(1, -pos/lanes)
+	}
+	for _, s := range l.view.Slots(e.Epoch, pos, pos+g, g) {
+		if !slices.Contains(slots, s) {
+			slots = append(slots, s)
+		}
+	}
+	return slots
+}
+
+// forget drops the epochs before one.
+func (l *laneEpochs) forget(before uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := range l.made {
+		if n < before {
+			delete(l.made, n)
+		}
+	}
+}
+
+// position of a row of the lane at a slot: the inverse of Epoch.RowsBefore.
+func (e *laneEpoch) position(slot int, row int64) int64 {
+	lanes := int64(e.plan.Params().Lanes)
+	first := (int64(slot) - e.Offset()%lanes + lanes) % lanes
+	return first + row*lanes
+}

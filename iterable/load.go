@@ -1,0 +1,78 @@
+package iterable
+
+import (
+	"time"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A key names what a stream must have before it can go on: a span of a lane of an epoch, or, without shuffle, a unit (slot 0).
+type key struct {
+	epoch      uint64
+	slot, span int32
+}
+
+// A wanted is one key of a load.
+type wanted struct {
+	key
+	lane   *shuffle.Lane // nil without shuffle
+	offset int           // row of the load at which the span begins
+	rows   int
+}
+
+// A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that schedules it, one that fetches, one that
+// decodes, and, once ready is closed, the consumer.
+type load struct {
+	rows   rowgroup.Rows
+	group  int
+	wanted []wanted
+	parts  int // that the wide columns are spread over, in the order in which rows leave; 0 for none
+	est    estimate
+
+	ready chan struct{} // closed when block and orders, or err, are set
+	block *rowgroup.Block
+	err   error
+
+	// orders are, for each wanted span, the row of it that leaves as its s-th; nil when rows leave as they lie.
+	orders [][]uint32
+
+	begun, fetched, done time.Time
+
+	raw     *rowgroup.Raw
+	charged estimate // what the account counts for it now
+	read    int64    // encoded bytes
+}
+
+// An estimate is the bytes of a load.
+type estimate struct {
+	fetch, decode int64
+}
+
+// partEnd is how many of n rows have left when the rows of the first p+1 parts have: the s-th row is in part s*parts/n.
+func partEnd(n, parts, p int) int {
+	return (n*(p+1) + parts - 1) / parts
+}
+
+// layout spreads the load's wide columns over its parts by the order in which the rows leave. part is scratch.
+func (l *load) layout(part []uint8) (rowgroup.Layout, []uint8) {
+	if l.parts < 2 || len(l.wanted) != 1 {
+		return rowgroup.Layout{}, part
+	}
+	w, order := l.wanted[0], l.orders[0]
+	if cap(part) < w.rows {
+		part = make([]uint8, w.rows)
+	}
+	part = part[:w.rows]
+	s := 0
+	for p := range l.parts {
+		for end := partEnd(w.rows, l.parts, p); s < end; s++ {
+			row := s
+			if order != nil {
+				row = int(order[s])
+			}
+			part[row] = uint8(p + 1)
+		}
+	}
+	return rowgroup.Layout{Part: part, Parts: l.parts}, part
+}

@@ -1,0 +1,174 @@
+package iterable
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// A record is a row of the tests' files.
+type record struct {
+	ID    int64  `parquet:"id"`
+	Label string `parquet:"label,dict"`
+	Image []byte `parquet:"image"`
+}
+
+// files writes shards whose row groups have so many rows each into a store of memory; ids count from 0 over all of them. A row's image has
+// imageBytes(id) bytes.
+func files(t testing.TB, groups [][]int, imageBytes func(id int64) int) *memstore.Store {
+	t.Helper()
+	store := &memstore.Store{}
+	id := int64(0)
+	for s, rows := range groups {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[record](&b, parquet.PageBufferSize(1<<12))
+		for _, n := range rows {
+			for range n {
+				r := record{ID: id, Label: fmt.Sprintf("label %d", id%7), Image: make([]byte, imageBytes(id))}
+				for i := range r.Image {
+					r.Image[i] = byte(id + int64(i))
+				}
+				if _, err := w.Write([]record{r}); err != nil {
+					t.Fatal(err)
+				}
+				id++
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store.Put(fmt.Sprintf("data/part-%03d.parquet", s), b.Bytes())
+	}
+	return store
+}
+
+func noImage(int64) int { return 0 }
+
+// uneven are row groups of many sizes: 40 over 6 shards.
+func uneven() (groups [][]int, rows int64) {
+	groups = [][]int{{10, 30, 20}, {1}, {25, 25, 25, 25, 25, 25, 25, 25}, {7, 60, 3, 0, 12, 19}, {40, 40, 40, 40, 40, 40, 40, 40, 40, 40}, {
+		5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 33,
+	}}
+	for _, g := range groups {
+		for _, n := range g {
+			rows += int64(n)
+		}
+	}
+	return groups, rows
+}
+
+func open(t testing.TB, store shard.Store, o Options) *Dataset {
+	t.Helper()
+	d, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := d.options.Pool.Stats().InUse; n != 0 {
+			t.Errorf("%d bytes of blocks were never freed", n)
+		}
+		if n := d.options.Budget.Admitted(); n != 0 {
+			t.Errorf("%d bytes are still reserved", n)
+		}
+	})
+	return d
+}
+
+func stream(t testing.TB, d *Dataset, w WorkerInfo, o StreamOptions) *Stream {
+	t.Helper()
+	s, err := d.Stream(t.Context(), w, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if used := s.Account().Used(); used != (mem.Amounts{}) {
+			t.Errorf("still taken after Close: %v", used)
+		}
+	})
+	return s
+}
+
+// ids reads the ids of a draw's rows, and checks the other columns against them.
+func ids(t testing.TB, schema *rowgroup.Schema, d *Draw) []int64 {
+	t.Helper()
+	var g rowgroup.Gatherer
+	alloc := func(n int) ([]byte, error) { return make([]byte, n), nil }
+	cols := make([]*rowgroup.Array, len(schema.Fields))
+	for i, f := range schema.Fields {
+		a, err := g.Gather(i, f, d.Blocks, d.Picks, alloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cols[i] = a
+	}
+	out := make([]int64, d.Rows)
+	for i := range out {
+		out[i] = int64(binary.LittleEndian.Uint64(cols[0].Data[8*i:]))
+		if len(cols) < 3 {
+			continue
+		}
+		text := func(a *rowgroup.Array) string { return string(a.Data[a.Offsets[i]:a.Offsets[i+1]]) }
+		if want := fmt.Sprintf("label %d", out[i]%7); text(cols[1]) != want {
+			t.Fatalf("row %d has label %q", out[i], text(cols[1]))
+		}
+		for k, b := range []byte(text(cols[2])) {
+			if b != byte(out[i]+int64(k)) {
+				t.Fatalf("row %d: byte %d of its image is %d", out[i], k, b)
+			}
+		}
+	}
+	return out
+}
+
+// drawn is what the tests keep of a draw.
+type drawn struct {
+	ids              []int64
+	valid            int
+	epoch, step, pos int64
+}
+
+// rest reads a stream to its end.
+func rest(t testing.TB, s *Stream) []drawn {
+	t.Helper()
+	var out []drawn
+	for {
+		d, err := s.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, take(t, s, d))
+	}
+}
+
+func take(t testing.TB, s *Stream, d *Draw) drawn {
+	t.Helper()
+	x := drawn{ids: ids(t, s.dataset.Schema(), d), valid: d.Valid, epoch: d.Epoch, step: d.Step, pos: d.Position}
+	d.Release()
+	return x
+}

@@ -1,0 +1,193 @@
+package iterable
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// fetchers is how many loads are fetched at a time.
+const fetchers = 4
+
+// Stream starts to read. It reserves the stream's whole memory bound, or fails with a [MemoryError] before anything is read. ctx bounds the
+// call alone; the stream runs until Close.
+func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*Stream, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("stream options: %w", err)
+	}
+	if err := w.Validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w, o = whole(w), o.withDefaults(d)
+	steps, err := d.steps(o.BatchSize, w.WorldSize, o.Tail)
+	if err != nil {
+		return nil, err
+	}
+	start := stepper{Steps: steps, epoch: uint64(o.Epoch)}
+	if o.State != nil {
+		start.epoch, start.pos = o.State.Epoch, o.State.Position
+	}
+	start.epoch, start.pos = start.Normalize(start.epoch, start.pos)
+	if o.Epochs > 0 {
+		start.end = start.epoch + uint64(o.Epochs)
+	}
+	s := &Stream{
+		dataset: d, options: o, steps: start, closing: make(chan struct{}), outside: make(chan struct{}, o.Draws),
+		pending: map[key]*load{}, residents: map[key]*resident{}, stamps: make([]uint32, len(d.manifest.Groups())),
+	}
+	s.ahead = &readahead{manifest: d.manifest, pool: d.options.Pool, overEstimate: d.options.Events.OverEstimate}
+	s.buffer = &buffer{ahead: s.ahead}
+	if err := d.order(s, w, start); err != nil {
+		return nil, err
+	}
+	if err := d.enter(); err != nil {
+		s.account.Close()
+		return nil, err
+	}
+	if o.State != nil && o.State.GlobalBatch != steps.GlobalBatch && d.options.Events.BatchChanged != nil {
+		d.options.Events.BatchChanged(o.State.GlobalBatch, steps.GlobalBatch)
+	}
+	s.state = s.base
+	s.state.Epoch, s.state.Position = start.epoch, start.pos
+	s.ahead.start(context.WithoutCancel(ctx), fetchers, o.Parallel)
+	return s, nil
+}
+
+// order gives a stream its schedule and walk, shuffled or not, and its account.
+func (d *Dataset) order(s *Stream, w WorkerInfo, start stepper) error {
+	shuffled := d.options.Shuffle
+	if s.options.State != nil {
+		shuffled = s.options.State.Shuffle
+	}
+	var err error
+	if shuffled {
+		err = d.lanesOf(s, w, start)
+	} else {
+		err = d.filesOf(s, w, start)
+	}
+	s.ahead.account = s.account
+	return err
+}
+
+func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
+	var p *shuffle.Plan
+	var err error
+	if s.options.State != nil {
+		p, err = d.resume(*s.options.State, s.options.Tail)
+	} else {
+		p, err = d.plan(w.WorldSize, s.options.Tail, 0)
+	}
+	if err != nil {
+		return err
+	}
+	epochs, err := newLaneEpochs(p, w, start)
+	if err != nil {
+		return err
+	}
+	sizes := &sizes{manifest: d.manifest}
+	b := sizes.lanes(epochs.at(start.epoch), s.rowsDrawn())
+	b.batch = d.batchBytes(s.options)
+	s.account, err = d.reserve(b, s.loadsAhead(), func() int64 {
+		if s.options.State != nil {
+			return 0 // the state has fixed the buffer
+		}
+		return d.bufferThatFits(w, start, s.options, p.Params().Buffer)
+	})
+	if err != nil {
+		return err
+	}
+	s.base = p.State(0, 0, start.GlobalBatch)
+	s.ahead.schedule = newLaneSchedule(epochs, sizes)
+	s.walk = newLaneWalk(s, epochs)
+	return nil
+}
+
+func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
+	q, err := d.sequence(s.options.State)
+	if err != nil {
+		return err
+	}
+	seed := d.options.Seed
+	if s.options.State != nil {
+		seed = s.options.State.Seed
+	}
+	sizes := &sizes{manifest: d.manifest}
+	b := sizes.files(q.Units(), s.rowsDrawn())
+	b.batch = d.batchBytes(s.options)
+	if s.account, err = d.reserve(b, s.loadsAhead(), nil); err != nil {
+		return err
+	}
+	order := &fileOrder{sequence: q, worker: w, start: start}
+	s.base = q.State(seed, 0, 0, start.GlobalBatch)
+	s.ahead.schedule = newFileSchedule(order, sizes)
+	s.walk = &fileWalk{stream: s, order: order}
+	return nil
+}
+
+func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, error) {
+	v, err := p.View(w)
+	if err != nil {
+		return nil, err
+	}
+	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}, nil
+}
+
+// rowsDrawn is how many rows can be in draws that are out.
+func (s *Stream) rowsDrawn() int64 { return int64(s.options.Draws) * int64(s.options.BatchSize) }
+
+// loadsAhead is how many loads more than one on its way keep all goroutines busy.
+func (s *Stream) loadsAhead() int { return 2 * s.options.Parallel }
+
+// batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an eighth for rounding.
+func (d *Dataset) batchBytes(o StreamOptions) int64 {
+	if o.Batches == 0 || d.NumRows() == 0 {
+		return 0
+	}
+	var bytes int64
+	for g := range d.manifest.Groups() {
+		narrow, wide := d.manifest.DecodedBytes(g)
+		bytes += narrow + wide
+	}
+	rows := int64(o.Batches) * int64(o.BatchSize)
+	one := mulDiv(bytes, rows, d.NumRows())
+	return one + one/roundingPart + int64(o.Batches)*blockBytes
+}
+
+// bufferThatFits looks for a shuffle buffer, in rows, with which the stream would be admitted: 0 when there is none.
+func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, buffer int64) int64 {
+	for range 6 {
+		buffer /= 2
+		if buffer == 0 {
+			return 0
+		}
+		p, err := d.plan(w.WorldSize, o.Tail, buffer)
+		if err != nil {
+			return 0
+		}
+		epochs, err := newLaneEpochs(p, w, start)
+		if err != nil {
+			return 0
+		}
+		b := (&sizes{manifest: d.manifest}).lanes(epochs.at(start.epoch), int64(o.Draws)*int64(o.BatchSize))
+		b.batch = d.batchBytes(o)
+		if need := b.least().Total(); need <= d.memory && d.room(need) {
+			return buffer
+		}
+	}
+	return 0
+}
+
+// room says whether the budget of all streams would admit so much now.
+func (d *Dataset) room(need int64) bool {
+	a, err := d.options.Budget.Reserve(0, mem.Amounts{mem.Shuffle: need})
+	if err != nil {
+		return false
+	}
+	a.Close()
+	return true
+}

@@ -1,0 +1,122 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Size is a number of rows or of bytes. The zero value leaves the choice to the default.
+type Size struct {
+	Rows  int64 // wins over Bytes
+	Bytes int64 // uncompressed, of all columns
+}
+
+// Options of Open. The zero value reads all columns in file order and drops the rows that fill no global batch.
+type Options struct {
+	Columns     []string // dotted paths; nil means all. The schema's order is kept
+	Missing     rowgroup.MissingColumns
+	InvalidUTF8 rowgroup.InvalidUTF8
+
+	Shuffle       bool
+	ShuffleBuffer Size // rows held for mixing, over all ranks together
+	Seed          uint64
+	Tail          shuffle.Tail // "" is Drop
+
+	// Pins of the plan; zero leaves them to the rule of package shuffle.
+	Lanes        int
+	UnitRows     int64
+	Start        shuffle.Start
+	Spread       int
+	Assign       shuffle.Assign
+	MaxWorldSize int // the largest world size that is to own whole lanes
+
+	// Memory is the limit in bytes of one rank's stream. 0 takes mem.DefaultLimit; only a limit that is given here bounds the default
+	// shuffle buffer, so that the machine never changes the order.
+	Memory int64
+	Budget *mem.Budget // what all streams of the process share; nil is one of the data set's own over the machine's memory
+	Pool   *mem.Pool   // where blocks live; nil is one of the data set's own
+
+	IndexDir   string // where footers are kept for the next start; "" keeps none
+	Parallel   int    // footers in flight; 0 is the default of package rowgroup
+
+	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came since are left out, and each shard of the
+	// list must be what it was. nil takes what the addresses name now.
+	Manifest *shuffle.Manifest
+	// ManifestDir is where manifests of earlier runs are kept by hash; see SaveManifest. It is read only to say how the data differs
+	// when a state does not fit. "" does not say.
+	ManifestDir string
+
+	Events Events
+}
+
+// Events are called when something happens that a user may want to read, if set. They may be called by several goroutines at once.
+type Events struct {
+	IndexUnusable func(dir string, err error) // footers cannot be kept; said once
+	FootersRead   func(n, of int)
+
+	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata foretold. Said once per stream.
+	OverEstimate func(measured, estimated int64)
+
+	// BatchChanged says that a state goes on with another global batch: the rows stay the same, the batches differ.
+	BatchChanged func(from, to int64)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Tail == "" {
+		o.Tail = shuffle.Drop
+	}
+	if o.Budget == nil {
+		o.Budget = mem.NewBudget(mem.ThisMachine().SharedLimit())
+	}
+	if o.Pool == nil {
+		o.Pool = &mem.Pool{}
+	}
+	return o
+}
+
+// Validate lists everything that is wrong.
+func (o Options) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.ShuffleBuffer.Rows >= 0, "shuffle_buffer: %d is not a number of rows", o.ShuffleBuffer.Rows)
+	check(o.ShuffleBuffer.Bytes >= 0, "shuffle_buffer: %d is not a number of bytes", o.ShuffleBuffer.Bytes)
+	check(o.Memory >= 0, "memory: %d is not a number of bytes", o.Memory)
+	check(o.UnitRows >= 0, "unit_rows: %d is not a number of rows", o.UnitRows)
+	check(o.Start == "" || o.Start == shuffle.Filled || o.Start == shuffle.Direct, "start: %q is neither %q nor %q", o.Start,
+		shuffle.Filled, shuffle.Direct)
+	if o.Tail != "" {
+		if err := o.Tail.Validate(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := o.planOptions(1).Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.rowgroupOptions().Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// planOptions are what the user gave of the plan, without the buffer's size.
+func (o Options) planOptions(worldSize int) shuffle.Options {
+	return shuffle.Options{
+		WorldSize: worldSize, MaxWorldSize: o.MaxWorldSize, Lanes: o.Lanes, Start: o.Start, Spread: o.Spread, Assign: o.Assign,
+		Tail: o.Tail, UnitRows: o.UnitRows,
+	}
+}
+
+func (o Options) rowgroupOptions() rowgroup.Options {
+	return rowgroup.Options{
+		Columns: o.Columns, Missing: o.Missing, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Pool: o.Pool,
+		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
+	}
+}

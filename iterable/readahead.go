@@ -1,0 +1,335 @@
+package iterable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// scheduled is how many loads can wait for the consumer, whatever their bytes.
+const scheduled = 1024
+
+// keptOrders is how many orders are kept for reuse.
+const keptOrders = 16
+
+// readahead fetches and decodes the loads of a schedule ahead of the consumer, as far as the account goes. It is the only part of a stream
+// that starts goroutines: one that admits loads in the order of the schedule, some that fetch, some that decode. The order in which loads get
+// ready is left to chance; the consumer asks for each by its key.
+//
+// A load that the consumer waits for is always admitted: the plan has bounded what is live at that moment.
+type readahead struct {
+	manifest *rowgroup.Manifest
+	pool     *mem.Pool
+	account  *mem.Account
+	schedule schedule
+
+	loads  chan *load    // admitted, in the order of the schedule
+	fetch  chan *load    // to be fetched
+	decode chan *load    // to be decoded
+	wake   chan struct{} // room was made, or the consumer needs a load
+	needed atomic.Int64  // the consumer waits for so many loads, and each of them is admitted
+
+	stop   context.CancelFunc
+	owners sync.WaitGroup
+
+	mu       sync.Mutex
+	orders   [][]uint32 // for reuse
+	stats    Stats
+	foretold int64 // estimates of what stats.Decoded counts
+	said     bool
+
+	overEstimate func(measured, estimated int64) // may be nil
+}
+
+// start runs the goroutines, until ctx ends or stop is called.
+func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
+	ctx, r.stop = context.WithCancel(ctx)
+	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load), make(chan *load)
+	r.wake = make(chan struct{}, 1)
+	r.owners.Go(func() {
+		defer close(r.loads)
+		defer close(r.fetch)
+		r.admit(ctx)
+	})
+	var fetching sync.WaitGroup
+	for range fetchers {
+		fetching.Go(func() {
+			for l := range r.fetch {
+				r.fetchOne(ctx, l)
+			}
+		})
+	}
+	r.owners.Go(func() {
+		fetching.Wait()
+		close(r.decode)
+	})
+	for range decoders {
+		r.owners.Go(func() { r.decodeAll(ctx) })
+	}
+}
+
+// close stops the goroutines and waits for them. Loads that nobody took are left in r.loads.
+func (r *readahead) close() {
+	r.stop()
+	r.owners.Wait()
+}
+
+// admit takes memory for the loads and passes them on, in the order of the schedule.
+func (r *readahead) admit(ctx context.Context) {
+	for n := int64(1); ; n++ {
+		l, ok := r.schedule.next()
+		if !ok || !r.charge(ctx, l, n) {
+			return
+		}
+		l.begun = time.Now()
+		select {
+		case r.loads <- l:
+		case <-ctx.Done():
+			r.discharge(l)
+			return
+		}
+		select {
+		case r.fetch <- l:
+		case <-ctx.Done():
+			r.fail(l, ctx.Err())
+			return
+		}
+	}
+}
+
+// charge waits for room, or for the consumer to need the load, which is the n-th; false when ctx ends.
+func (r *readahead) charge(ctx context.Context, l *load, n int64) bool {
+	for !r.tryCharge(l) {
+		if n <= r.needed.Load() {
+			r.account.Charge(mem.Fetch, l.est.fetch)
+			r.account.Charge(mem.Decode, l.est.decode)
+			break
+		}
+		select {
+		case <-r.wake:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	l.charged = l.est
+	return true
+}
+
+func (r *readahead) tryCharge(l *load) bool {
+	if !r.account.TryAcquire(mem.Fetch, l.est.fetch) {
+		return false
+	}
+	if !r.account.TryAcquire(mem.Decode, l.est.decode) {
+		r.account.Release(mem.Fetch, l.est.fetch)
+		return false
+	}
+	return true
+}
+
+// discharge gives back what the account counts for a load that is on its way.
+func (r *readahead) discharge(l *load) {
+	r.account.Release(mem.Fetch, l.charged.fetch)
+	r.account.Release(mem.Decode, l.charged.decode)
+	l.charged = estimate{}
+	r.roomMade()
+}
+
+// roomMade tells the goroutine that admits loads to look again.
+func (r *readahead) roomMade() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// want tells it that the consumer waits for the n-th load.
+func (r *readahead) want(n int64) {
+	r.needed.Store(n)
+	r.roomMade()
+}
+
+// fail makes a load ready with an error.
+func (r *readahead) fail(l *load, err error) {
+	if l.raw != nil {
+		l.raw.Release()
+		l.raw = nil
+	}
+	l.err = err
+	r.discharge(l)
+	l.done = time.Now()
+	close(l.ready)
+}
+
+func (r *readahead) fetchOne(ctx context.Context, l *load) {
+	raw, err := r.fetchRows(ctx, l.rows)
+	l.fetched = time.Now()
+	if err != nil {
+		r.fail(l, err)
+		return
+	}
+	l.raw, l.read = raw, raw.Bytes()
+	select {
+	case r.decode <- l:
+	case <-ctx.Done():
+		r.fail(l, ctx.Err())
+	}
+}
+
+// fetchRows is Fetch with a panic made an error.
+func (r *readahead) fetchRows(ctx context.Context, rows rowgroup.Rows) (raw *rowgroup.Raw, err error) {
+	defer r.caught("fetch", rows, &err)
+	return r.manifest.Fetch(ctx, rows)
+}
+
+// loadNow fetches and decodes a load in the caller's goroutine. It is for what no schedule lists, which is small.
+func (r *readahead) loadNow(ctx context.Context, l *load) error {
+	r.account.Charge(mem.Fetch, l.est.fetch)
+	r.account.Charge(mem.Decode, l.est.decode)
+	l.charged = l.est
+	raw, err := r.fetchRows(ctx, l.rows)
+	if err != nil {
+		r.fail(l, err)
+		return err
+	}
+	l.raw = raw
+	d := r.manifest.NewDecoder(r.pool)
+	defer d.Close()
+	r.decodeOne(d, l, nil)
+	return l.err
+}
+
+// decodeAll decodes loads until there are no more.
+func (r *readahead) decodeAll(ctx context.Context) {
+	d := r.manifest.NewDecoder(r.pool)
+	defer func() { d.Close() }()
+	var part []uint8
+	for l := range r.decode {
+		if err := ctx.Err(); err != nil {
+			r.fail(l, err)
+			continue
+		}
+		var panicked bool
+		if part, panicked = r.decodeOne(d, l, part); panicked {
+			d.Close()
+			d = r.manifest.NewDecoder(r.pool) // the old one may be in any state
+		}
+	}
+}
+
+// decodeOne makes the block and the orders of a load. part is scratch.
+func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
+	var extra int64
+	l.orders = make([][]uint32, len(l.wanted))
+	for i, w := range l.wanted {
+		if w.lane != nil {
+			l.orders[i] = w.lane.RowOrder(int(w.span), r.takeOrder(w.rows))
+			extra += int64(w.rows) * orderBytes
+		}
+	}
+	layout, part := l.layout(part)
+	block, err := r.decodeRows(d, l, layout)
+	if err != nil {
+		r.fail(l, err)
+		var p *PanicError
+		return part, errors.As(err, &p)
+	}
+	l.raw.Release()
+	l.raw = nil
+	l.block = block
+	r.account.Release(mem.Fetch, l.charged.fetch)
+	l.charged.fetch = 0
+	r.count(l)
+	r.settle(l, block.Bytes()+extra)
+	l.done = time.Now()
+	close(l.ready)
+	return part, false
+}
+
+// decodeRows is Decode with a panic made an error.
+func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (b *rowgroup.Block, err error) {
+	defer r.caught("decode", l.rows, &err)
+	return d.Decode(l.raw, layout)
+}
+
+// settle corrects the account from the estimate to what was measured.
+func (r *readahead) settle(l *load, measured int64) {
+	if d := measured - l.charged.decode; d > 0 {
+		r.account.Charge(mem.Decode, d)
+	} else {
+		r.account.Release(mem.Decode, -d)
+	}
+	l.charged.decode = measured
+	r.roomMade()
+}
+
+// count adds a decoded load to the statistics, and says once when the metadata foretold much less.
+func (r *readahead) count(l *load) {
+	g := r.manifest.Groups()[l.group]
+	r.mu.Lock()
+	r.stats.Units++
+	r.stats.Fetched += l.read
+	if g.Rows > 0 {
+		r.stats.Needed += mulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
+	}
+	r.stats.Decoded += l.block.Bytes()
+	r.foretold += l.est.decode
+	measured, foretold := r.stats.Decoded, r.foretold
+	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
+	r.said = r.said || say
+	r.mu.Unlock()
+	if say {
+		r.overEstimate(measured, foretold)
+	}
+}
+
+// takeOrder returns memory for the order of so many rows; giveOrder takes it back.
+func (r *readahead) takeOrder(rows int) []uint32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.orders) - 1; i >= 0; i-- {
+		if o := r.orders[i]; cap(o) >= rows {
+			r.orders = append(r.orders[:i], r.orders[i+1:]...)
+			return o[:0]
+		}
+	}
+	if len(r.orders) > 0 { // all are too small: one that will not be asked for again
+		r.orders = r.orders[1:]
+	}
+	return make([]uint32, 0, rows)
+}
+
+func (r *readahead) giveOrder(o []uint32) {
+	if o == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.orders) < keptOrders {
+		r.orders = append(r.orders, o)
+	}
+}
+
+// PanicError is a panic in a goroutine of the stream.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// caught makes a panic an error that says where it happened. It is deferred.
+func (r *readahead) caught(op string, rows rowgroup.Rows, err *error) {
+	if v := recover(); v != nil {
+		*err = &rowgroup.Error{
+			Op: op, URI: r.manifest.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
+			Err: &PanicError{Value: v, Stack: debug.Stack()},
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package iterable
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A schedule lists the loads of a stream in the order in which it needs them. One goroutine calls it.
+type schedule interface {
+	next() (*load, bool)
+}
+
+// laneSchedule merges the spans of the stream's lanes by the position at which each must be there.
+type laneSchedule struct {
+	epochs *laneEpochs
+	sizes  *sizes
+
+	epoch uint64 // the next to begin
+	now   *laneEpoch
+	feeds feeds
+	cut   map[int][]sibling // units that lanes of this stream cut, by ascending row
+}
+
+// A feed is one lane of the schedule.
+type feed struct {
+	lane  *shuffle.Lane
+	slot  int
+	first []uint32 // spans that must be there at the row where the stream begins
+	start int64    // that row
+	span  int      // the next, unless first has some left
+	need  int64    // position at which the next must be there
+
+	taken map[int]bool // spans that went along with a sibling
+}
+
+// A sibling is a span that holds part of a unit.
+type sibling struct {
+	feed *feed
+	span int
+	shuffle.Span
+	need int64
+}
+
+func newLaneSchedule(e *laneEpochs, s *sizes) *laneSchedule {
+	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch}
+}
+
+func (s *laneSchedule) next() (*load, bool) {
+	for {
+		for len(s.feeds) > 0 {
+			f := s.feeds[0]
+			j := f.pop()
+			taken := f.taken[j]
+			var l *load
+			if !taken {
+				l = s.load(f, j)
+			}
+			if f.settle(s.now) {
+				heap.Fix(&s.feeds, 0)
+			} else {
+				heap.Pop(&s.feeds)
+			}
+			if !taken {
+				return l, true
+			}
+		}
+		if end := s.epochs.start.end; end > 0 && s.epoch >= end || s.epochs.start.Rows == 0 {
+			return nil, false
+		}
+		s.begin()
+	}
+}
+
+// begin sets up the feeds of the next epoch.
+func (s *laneSchedule) begin() {
+	s.now = s.epochs.at(s.epoch)
+	s.epoch++
+	s.feeds = s.feeds[:0]
+	for _, slot := range s.now.slots {
+		f := newFeed(s.now, slot)
+		if f.settle(s.now) {
+			s.feeds = append(s.feeds, f)
+		}
+	}
+	s.cut = s.siblings()
+	heap.Init(&s.feeds)
+}
+
+func newFeed(e *laneEpoch, slot int) *feed {
+	f := &feed{lane: e.lanes[slot], slot: slot, start: e.RowsBefore(e.span.from, slot)}
+	it := f.lane.Iter()
+	it.SeekRow(f.start)
+	var t shuffle.Tick
+	if !it.Next(&t) {
+		f.span = f.lane.Spans()
+		return f
+	}
+	f.first = t.Load
+	for f.span < f.lane.Spans() && f.lane.Arrival(f.span) <= t.Index {
+		f.span++
+	}
+	return f
+}
+
+// pop takes the next span.
+func (f *feed) pop() int {
+	if len(f.first) > 0 {
+		j := f.first[0]
+		f.first = f.first[1:]
+		return int(j)
+	}
+	f.span++
+	return f.span - 1
+}
+
+// settle finds where the next span is needed; false when there is none that a step waits for.
+func (f *feed) settle(e *laneEpoch) bool {
+	if len(f.first) > 0 {
+		f.need = e.position(f.slot, f.start)
+	} else if f.span < f.lane.Spans() {
+		f.need = e.position(f.slot, f.lane.Need(f.span))
+	} else {
+		return false
+	}
+	return f.need < e.span.to
+}
+
+// siblings finds the units of which several lanes of this stream have a part.
+func (s *laneSchedule) siblings() map[int][]sibling {
+	units := s.epochs.plan.Units()
+	cut := map[int][]sibling{}
+	for _, f := range s.feeds {
+		add := func(j int, need int64) {
+			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
+				cut[sp.Unit] = append(cut[sp.Unit], sibling{feed: f, span: j, Span: sp, need: s.now.position(f.slot, need)})
+			}
+		}
+		for _, j := range f.first {
+			add(int(j), f.start)
+		}
+		for j := f.span; j < f.lane.Spans(); j++ {
+			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
+				add(j, f.lane.Need(j))
+			}
+		}
+	}
+	for unit, list := range cut {
+		if len(list) < 2 {
+			delete(cut, unit)
+			continue
+		}
+		slices.SortFunc(list, func(a, b sibling) int { return cmp.Compare(a.Lo, b.Lo) })
+	}
+	return cut
+}
+
+// load makes the load of a span and of the siblings that are due within a tick of it.
+func (s *laneSchedule) load(f *feed, j int) *load {
+	list := []sibling{{feed: f, span: j, Span: f.lane.Span(j), need: f.need}}
+	if family := s.cut[list[0].Unit]; family != nil {
+		list = s.together(family, list[0])
+	}
+	u := s.epochs.plan.Units()[list[0].Unit]
+	l := s.sizes.newLoad(u.Group, list[0].Lo, list[len(list)-1].Hi, len(list) == 1)
+	for _, b := range list {
+		l.wanted = append(l.wanted, wanted{
+			key:  key{epoch: s.now.Number(), slot: int32(b.feed.slot), span: int32(b.span)},
+			lane: b.feed.lane, offset: int(b.Lo - list[0].Lo), rows: int(b.Rows()),
+		})
+	}
+	return l
+}
+
+// together is the run of siblings around one that touch each other and are due soon, so that their unit is decoded once.
+func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
+	p := s.epochs.plan.Params()
+	soon := first.need + int64(p.Lanes)*p.Quantum
+	at := slices.IndexFunc(family, func(b sibling) bool { return b.feed == first.feed && b.span == first.span })
+	joins := func(i, next int) bool {
+		if i < 0 || i >= len(family) || family[i].need > soon || family[i].need >= s.now.span.to || family[i].feed.taken[family[i].span] {
+			return false
+		}
+		b := family[i]
+		left, right := family[min(i, next)], family[max(i, next)]
+		return left.Hi == right.Lo && (b.span >= b.feed.span || slices.Contains(b.feed.first, uint32(b.span)))
+	}
+	lo, hi := at, at
+	for joins(lo-1, lo) {
+		lo--
+	}
+	for joins(hi+1, hi) {
+		hi++
+	}
+	for i := lo; i <= hi; i++ {
+		if b := family[i]; i != at {
+			if b.feed.taken == nil {
+				b.feed.taken = map[int]bool{}
+			}
+			b.feed.taken[b.span] = true
+		}
+	}
+	return family[lo : hi+1]
+}
+
+// feeds is a heap by the position at which the next span is needed.
+type feeds []*feed
+
+func (f feeds) Len() int { return len(f) }
+func (f feeds) Less(i, j int) bool {
+	return f[i].need < f[j].need || f[i].need == f[j].need && f[i].slot < f[j].slot
+}
+func (f feeds) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+func (f *feeds) Push(x any)   { *f = append(*f, x.(*feed)) }
+func (f *feeds) Pop() any {
+	old := *f
+	x := old[len(old)-1]
+	*f = old[:len(old)-1]
+	return x
+}
+
+// rowsOf is a run of a group's rows as package rowgroup names it.
+func rowsOf(m *rowgroup.Manifest, group int, lo, hi int64) rowgroup.Rows {
+	g := m.Groups()[group]
+	return rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}
+}

@@ -1,0 +1,69 @@
+package iterable
+
+import (
+	"math/bits"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+const (
+	wideParts    = 8         // parts that a load's wide columns are spread over, when they are large enough
+	widePart     = 1 << 20   // bytes that a part holds at least
+	blockBytes   = 160 << 10 // that the smallest block takes
+	orderBytes   = 4         // of a row's place in the order in which its span leaves
+	roundingPart = 8         // rounding to the pool's sizes adds up to 1/roundingPart of a block in the mean
+	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
+)
+
+// sizes predicts what loads take, from the files' metadata.
+type sizes struct {
+	manifest *rowgroup.Manifest
+}
+
+// newLoad is the load of some rows of a group. spread says that its wide columns may lie in parts.
+func (s *sizes) newLoad(group int, lo, hi int64, spread bool) *load {
+	c := s.cost(group, lo, hi, spread)
+	return &load{
+		rows: rowsOf(s.manifest, group, lo, hi), group: group, parts: c.parts,
+		est: estimate{fetch: c.fetch, decode: c.narrow + c.wide}, ready: make(chan struct{}),
+	}
+}
+
+// A cost is what a load takes, in bytes.
+type cost struct {
+	fetch  int64
+	narrow int64 // until the last row has left
+	wide   int64 // of the wide columns, when they are spread over parts; else they count as narrow
+	parts  int
+}
+
+func (s *sizes) cost(group int, lo, hi int64, spread bool) cost {
+	g := s.manifest.Groups()[group]
+	rows := hi - lo
+	narrow, wide := s.manifest.DecodedBytes(group)
+	c := cost{fetch: g.Compressed}
+	if rows < g.Rows {
+		narrow, wide = slice(narrow, rows, g.Rows), slice(wide, rows, g.Rows)
+		if len(s.manifest.PageEdges(group)) > 0 {
+			c.fetch = slice(c.fetch, rows, g.Rows)
+		}
+	}
+	c.narrow = narrow + narrow/roundingPart + rows*orderBytes + blockBytes
+	c.wide = wide + wide/roundingPart
+	if c.parts = int(min(wideParts, c.wide/widePart, rows)); !spread || c.parts < 2 {
+		c.narrow, c.wide, c.parts = c.narrow+c.wide, 0, 0
+	}
+	return c
+}
+
+// slice is what rows of all rows take, with the pages across their edges.
+func slice(bytes, rows, all int64) int64 {
+	return min(bytes, mulDiv(bytes, rows, all)+bytes/edgePart)
+}
+
+// mulDiv is floor(a*b/c) for numbers that are not negative and a result below 2^63.
+func mulDiv(a, b, c int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(q)
+}

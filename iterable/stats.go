@@ -1,0 +1,54 @@
+package iterable
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// Stats counts what a stream did. It is a value: the difference of two is what happened in between.
+type Stats struct {
+	Draws  int64
+	Rows   int64 // handed out
+	Groups int64 // row groups in a draw, summed over the draws
+
+	Units   int64 // decoded
+	Fetched int64 // encoded bytes read or mapped
+	Needed  int64 // encoded bytes of the projected columns, each row once
+	Decoded int64 // bytes of blocks
+
+	// How long Next waited, by what for.
+	WaitFetch  time.Duration // bytes
+	WaitDecode time.Duration // blocks
+	WaitBuffer time.Duration // room: memory, or draws that were not released
+}
+
+// Sub is what happened since an earlier Stats of the stream.
+func (s Stats) Sub(earlier Stats) Stats {
+	s.Draws -= earlier.Draws
+	s.Rows -= earlier.Rows
+	s.Groups -= earlier.Groups
+	s.Units -= earlier.Units
+	s.Fetched -= earlier.Fetched
+	s.Needed -= earlier.Needed
+	s.Decoded -= earlier.Decoded
+	s.WaitFetch -= earlier.WaitFetch
+	s.WaitDecode -= earlier.WaitDecode
+	s.WaitBuffer -= earlier.WaitBuffer
+	return s
+}
+
+// GroupsPerDraw is the mean number of row groups in a draw.
+func (s Stats) GroupsPerDraw() float64 {
+	if s.Draws == 0 {
+		return 0
+	}
+	return float64(s.Groups) / float64(s.Draws)
+}
+
+func (s Stats) String() string {
+	return fmt.Sprintf("%d rows in %d draws of %.1f row groups; %d units, %s fetched for %s needed, %s decoded; waited %v for bytes, %v for blocks, %v for room",
+		s.Rows, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), mem.Bytes(s.Needed), mem.Bytes(s.Decoded),
+		s.WaitFetch.Round(time.Millisecond), s.WaitDecode.Round(time.Millisecond), s.WaitBuffer.Round(time.Millisecond))
+}

@@ -1,0 +1,72 @@
+package iterable
+
+import "github.com/shardfeed/shardfeed/shuffle"
+
+// A step is rows [pos, pos+rows) of an epoch, over all ranks; under Carry its last rows may be the next epoch's first.
+type step struct {
+	epoch     uint64
+	pos, rows int64
+}
+
+// stepper lists the steps of some epochs. It is a value: a copy goes on by itself.
+type stepper struct {
+	shuffle.Steps
+	epoch uint64 // of the next step
+	pos   int64
+	end   uint64 // the epoch after the last; 0 for no end
+}
+
+// next returns the next step; false after the last epoch's last.
+func (t *stepper) next() (step, bool) {
+	if t.Rows == 0 {
+		return step{}, false
+	}
+	t.epoch, t.pos = t.Normalize(t.epoch, t.pos)
+	rows := min(t.GlobalBatch, t.Rows-t.pos)
+	if t.Tail == shuffle.Carry {
+		rows = t.GlobalBatch
+	}
+	if t.over(rows) {
+		return step{}, false
+	}
+	s := step{epoch: t.epoch, pos: t.pos, rows: rows}
+	t.pos += rows
+	t.epoch, t.pos = t.Normalize(t.epoch, t.pos)
+	return s, true
+}
+
+// over says that a step of so many rows is not within the epochs.
+func (t *stepper) over(rows int64) bool {
+	return t.end > 0 && (t.epoch >= t.end || t.epoch == t.end-1 && t.pos+rows > t.Rows)
+}
+
+// A span is what the steps of a stream take of an epoch: positions [from, to), the first step that begins in the epoch doing so at first.
+type span struct {
+	from, first, to int64
+}
+
+// epochSpan is what the steps from the stepper's place on take of an epoch at or after its own.
+func (t stepper) epochSpan(epoch uint64) span {
+	t.epoch, t.pos = t.Normalize(t.epoch, t.pos)
+	first := t.pos
+	for e := t.epoch; e < epoch; e++ {
+		first = t.firstStep(first)
+	}
+	s := span{from: first, first: first, to: t.Rows}
+	if epoch > t.epoch {
+		s.from = 0 // under Carry a step of the epoch before may take rows from 0 on
+	}
+	if last := t.end > 0 && epoch == t.end-1; t.Tail == shuffle.Drop || t.Tail == shuffle.Carry && last {
+		s.to = first + t.Count(first)*t.GlobalBatch
+	}
+	return s
+}
+
+// firstStep is where the first step that begins in the next epoch does, when the first of this one begins at first.
+func (t stepper) firstStep(first int64) int64 {
+	next := t.Next(first)
+	if next < 0 {
+		next += t.GlobalBatch
+	}
+	return next
+}

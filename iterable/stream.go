@@ -1,0 +1,306 @@
+package iterable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// defaultDraws is how many draws may be out at a time unless the options say otherwise.
+const defaultDraws = 4
+
+var (
+	errClosed = errors.New("the stream is closed")
+	errOrder  = errors.New("the stream's schedule and its walk disagree; this is a bug")
+)
+
+// StreamOptions say what a stream reads. The zero value reads epoch 0 in steps of one row per rank.
+type StreamOptions struct {
+	BatchSize int          // rows of a step per rank; 0 is 1
+	Epoch     int          // the first
+	Epochs    int          // how many, the first counting even when a state begins in its midst; 0 is 1, below 0 goes on for ever
+	Tail      shuffle.Tail // "" is that of the state when it has one, else that of the data set
+
+	// State goes on where an earlier stream stood. It brings shuffle, seed, epoch, position and plan. Another Tail is taken, unless one of
+	// the two is Carry.
+	State *shuffle.State
+
+	Parallel int // goroutines that decode; 0 is GOMAXPROCS
+	Draws    int // draws that may be out at a time; Next waits while so many are not released. 0 is 4
+	Batches  int // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
+}
+
+func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
+	o.BatchSize = max(o.BatchSize, 1)
+	if o.Epochs == 0 {
+		o.Epochs = 1
+	}
+	if o.Tail == "" && o.State != nil && o.State.Params != nil {
+		o.Tail = o.State.Params.Tail
+	}
+	if o.Tail == "" {
+		o.Tail = d.options.Tail
+	}
+	if o.Parallel == 0 {
+		o.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if o.Draws == 0 {
+		o.Draws = defaultDraws
+	}
+	return o
+}
+
+// Validate lists everything that is wrong.
+func (o StreamOptions) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Epoch >= 0, "epoch: %d is under 0", o.Epoch)
+	check(o.BatchSize >= 0, "batch_size: %d is under 1", o.BatchSize)
+	check(o.Parallel >= 0, "parallel: %d is under 1", o.Parallel)
+	check(o.Draws >= 0, "draws: %d is under 1", o.Draws)
+	check(o.Batches >= 0, "batches: %d is not a number of batches", o.Batches)
+	if o.Tail != "" {
+		errs = append(errs, o.Tail.Validate())
+	}
+	if o.State != nil {
+		errs = append(errs, o.State.Validate())
+	}
+	return errors.Join(errs...)
+}
+
+// A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for concurrent use; there is one order, so one
+// goroutine calls Next.
+type Stream struct {
+	dataset *Dataset
+	options StreamOptions
+	account *mem.Account
+	ahead   *readahead
+	buffer  *buffer
+	base    shuffle.State // what all states of the stream have in common
+
+	outside chan struct{} // one for each draw that is out
+	closing chan struct{}
+	once    sync.Once
+
+	mu        sync.Mutex // held by Next and by Close's second half
+	walk      walk
+	steps     stepper
+	now       *Draw // begun and not finished
+	full      int   // rows of now if its step were full
+	drawn     int64 // number of the last draw
+	received  int64 // loads
+	floor     uint64
+	pending   map[key]*load     // received
+	residents map[key]*resident // that came along with another
+	stamps    []uint32          // by group: the draw that counted it last
+	unwanted  []*load
+	padding   *resident
+	err       error
+
+	statsMu sync.Mutex
+	stats   Stats
+	state   shuffle.State
+	spare   []*Draw
+	settled bool
+}
+
+// Next returns the next step's rows; io.EOF after the last. After another error it returns the same one again, but for that of ctx: then the
+// next call goes on where this one stopped.
+func (s *Stream) Next(ctx context.Context) (*Draw, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.now == nil {
+		if err := s.begin(ctx); err != nil {
+			return nil, s.keep(ctx, err)
+		}
+	}
+	d := s.now
+	if err := s.fill(ctx, d); err != nil {
+		return nil, s.keep(ctx, err)
+	}
+	s.now = nil
+	d.Rows = len(d.Picks)
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	s.stats.Draws++
+	s.stats.Rows += int64(d.Valid)
+	s.state = d.State
+	return d, nil
+}
+
+// keep remembers an error for good, unless it is that of the caller's ctx.
+func (s *Stream) keep(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	s.err = err
+	return err
+}
+
+// begin takes room for a draw and sets it up.
+func (s *Stream) begin(ctx context.Context) error {
+	s.freeUnwanted()
+	ahead := s.steps
+	st, ok := ahead.next()
+	if !ok {
+		return io.EOF
+	}
+	began := time.Now()
+	select {
+	case s.outside <- struct{}{}:
+	default:
+		select {
+		case s.outside <- struct{}{}:
+		case <-s.closing:
+			return errClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		s.waited(Stats{WaitBuffer: time.Since(began)})
+	}
+	s.steps = ahead
+	s.drawn++
+	d := s.newDraw()
+	d.number = s.drawn
+	d.Epoch, d.Position, d.Step = int64(st.epoch), st.pos, st.pos/s.steps.GlobalBatch
+	d.State = s.base
+	d.State.Epoch, d.State.Position = ahead.epoch, ahead.pos
+	d.Valid, s.full = s.walk.begin(st)
+	s.buffer.begin(d.number)
+	s.now = d
+	return nil
+}
+
+// fill picks the draw's rows and pads them.
+func (s *Stream) fill(ctx context.Context, d *Draw) error {
+	if len(d.Picks) < d.Valid {
+		if err := s.walk.fill(ctx, d); err != nil {
+			return err
+		}
+	}
+	if s.steps.Tail != shuffle.Pad || s.full == d.Valid {
+		return nil
+	}
+	if d.Valid == 0 {
+		return s.padWithNothing(ctx, d)
+	}
+	for i := 0; len(d.Picks) < s.full; i++ {
+		d.Picks = append(d.Picks, d.Picks[i])
+	}
+	return nil
+}
+
+// State is where training stands after the last draw that was handed out.
+func (s *Stream) State() shuffle.State {
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	return s.state
+}
+
+// Stats counts what the stream did so far.
+func (s *Stream) Stats() Stats {
+	s.ahead.mu.Lock()
+	read := s.ahead.stats
+	s.ahead.mu.Unlock()
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	all := s.stats
+	all.Units, all.Fetched, all.Needed, all.Decoded = read.Units, read.Fetched, read.Needed, read.Decoded
+	return all
+}
+
+// Account is the stream's memory.
+func (s *Stream) Account() *mem.Account { return s.account }
+
+// waited adds waiting times to the statistics.
+func (s *Stream) waited(w Stats) {
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	s.stats.WaitFetch += w.WaitFetch
+	s.stats.WaitDecode += w.WaitDecode
+	s.stats.WaitBuffer += w.WaitBuffer
+}
+
+// newDraw takes a draw that was released, or makes one.
+func (s *Stream) newDraw() *Draw {
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	if n := len(s.spare); n > 0 {
+		d := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], stream: s}
+		return d
+	}
+	return &Draw{stream: s}
+}
+
+// place puts a span's block into a draw's table.
+func (s *Stream) place(d *Draw, r *resident) {
+	r.draw, r.index = d.number, len(d.Blocks)
+	d.Blocks = append(d.Blocks, r.hold.block)
+	if stamp := uint32(d.number); s.stamps[r.hold.group] != stamp {
+		s.stamps[r.hold.group] = stamp
+		s.statsMu.Lock()
+		s.stats.Groups++
+		s.statsMu.Unlock()
+	}
+}
+
+// release takes a draw back.
+func (s *Stream) release(d *Draw) {
+	s.buffer.release(d.number)
+	s.statsMu.Lock()
+	clear(d.Blocks)
+	s.spare = append(s.spare, d)
+	s.statsMu.Unlock()
+	<-s.outside
+	s.settle()
+}
+
+// Close stops the stream, waits for its goroutines and frees its memory, but for what draws still hold: that is freed when they are
+// released. It may be called twice, and while another goroutine is in Next, which then fails.
+func (s *Stream) Close() error {
+	s.once.Do(func() {
+		close(s.closing)
+		s.ahead.close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drain()
+		if s.err == nil {
+			s.err = errClosed
+		}
+		if s.now != nil { // nobody has it
+			s.now.Release()
+			s.now = nil
+		}
+		s.statsMu.Lock()
+		s.settled = true
+		s.statsMu.Unlock()
+		s.dataset.leave()
+		s.settle()
+	})
+	return nil
+}
+
+// settle gives the reservation back once the stream is closed and no draw is out.
+func (s *Stream) settle() {
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	if s.settled && s.buffer.idle() {
+		s.account.Close()
+	}
+}

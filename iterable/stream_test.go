@@ -1,0 +1,114 @@
+package iterable
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Each row comes once an epoch, and all ranks have the same number of steps, over world sizes, workers, lanes, units and tails.
+func TestEachRowOnce(t *testing.T) {
+	groups, rows := uneven()
+	store := files(t, groups, noImage)
+	for _, c := range []struct {
+		world, workers, lanes int
+		unitRows              int64
+		batch                 int
+		shuffle               bool
+	}{
+		{1, 1, 0, 0, 1, true},
+		{1, 1, 0, 0, 7, false},
+		{1, 3, 0, 0, 16, true},
+		{2, 1, 0, 0, 8, true},
+		{2, 2, 8, 0, 8, true},
+		{3, 1, 0, 10, 5, true},
+		{3, 2, 4, 0, 5, true},
+		{8, 1, 0, 0, 4, true},
+		{5, 3, 16, 3, 4, true},
+		{5, 3, 0, 0, 4, false},
+		{4, 1, 0, 0, 2, false},
+	} {
+		for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
+			t.Run(fmt.Sprintf("%+v %s", c, tail), func(t *testing.T) {
+				d := open(t, store, Options{Shuffle: c.shuffle, Seed: 5, Tail: tail, Lanes: c.lanes, UnitRows: c.unitRows, ShuffleBuffer: Size{Rows: 100}})
+				g := int64(c.world * c.batch)
+				const epochs = 3
+				want := map[shuffle.Tail]int64{shuffle.Drop: epochs * (rows / g), shuffle.Pad: epochs * ((rows + g - 1) / g), shuffle.Short: epochs * ((rows + g - 1) / g), shuffle.Carry: epochs * rows / g}[tail]
+				seen := make([]map[int64]int, epochs)
+				for e := range seen {
+					seen[e] = map[int64]int{}
+				}
+				total := map[int64]int{}
+				for rank := range c.world {
+					for worker := range c.workers {
+						s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: c.world, Worker: worker, Workers: c.workers}, StreamOptions{BatchSize: c.batch, Epochs: epochs})
+						all := rest(t, s)
+						if int64(len(all)) != want {
+							t.Fatalf("rank %d worker %d: %d steps, want %d", rank, worker, len(all), want)
+						}
+						for _, x := range all {
+							if c.workers == 1 && tail != shuffle.Short && len(x.ids) != c.batch {
+								t.Fatalf("step %d of rank %d has %d rows", x.step, rank, len(x.ids))
+							}
+							for _, id := range x.ids[:x.valid] {
+								seen[x.epoch][id]++
+								total[id]++
+							}
+						}
+						s.Close()
+					}
+				}
+				if tail == shuffle.Carry {
+					n := 0
+					for id, k := range total {
+						if n += k; k > epochs || id >= rows {
+							t.Errorf("row %d came %d times", id, k)
+						}
+					}
+					if int64(n) != want*g {
+						t.Errorf("%d rows came, want %d", n, want*g)
+					}
+					return
+				}
+				for e := range seen {
+					n := rows
+					if tail == shuffle.Drop {
+						n -= rows % g
+					}
+					if int64(len(seen[e])) != n {
+						t.Errorf("epoch %d: %d rows, want %d", e, len(seen[e]), n)
+					}
+					for id, k := range seen[e] {
+						if k != 1 {
+							t.Errorf("epoch %d: row %d came %d times", e, id, k)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Without shuffle step t is rows [tG, (t+1)G) and rank r has its r-th block.
+func TestFileOrder(t *testing.T) {
+	groups, rows := uneven()
+	d := open(t, files(t, groups, noImage), Options{})
+	for _, world := range []int{1, 2, 3} {
+		for rank := range world {
+			var want, got []int64
+			for at := int64(0); at+int64(world*8) <= rows; at += int64(world * 8) {
+				for i := range int64(8) {
+					want = append(want, at+int64(rank*8)+i)
+				}
+			}
+			for _, x := range rest(t, stream(t, d, WorkerInfo{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 8})) {
+				got = append(got, x.ids...)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("world size %d, rank %d: %v, want %v", world, rank, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package iterable
+
+import (
+	"context"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A walk goes through the order of a stream, step by step, and picks rows. One goroutine calls it.
+type walk interface {
+	// begin goes to the stream's part of the next step and returns its rows, and how many they were if the step were full.
+	begin(st step) (rows, full int)
+	// fill appends the picks of the part to d. When it fails because ctx ended, it can be called again and goes on.
+	fill(ctx context.Context, d *Draw) error
+	// close drops what is in the buffer.
+	close()
+}
+
+// laneWalk takes rows from lanes.
+type laneWalk struct {
+	stream *Stream
+	epochs *laneEpochs
+	view   *shuffle.View
+
+	epoch   uint64
+	walks   map[uint64]*epochWalk
+	share   shuffle.Share
+	lanes   []*laneCursor // by take
+	at      int           // in share.Order
+	scratch shuffle.Share
+}
+
+// An epochWalk is the places in the lanes of one epoch.
+type epochWalk struct {
+	*laneEpoch
+	cursors []*laneCursor // by slot; nil before its first row
+}
+
+func newLaneWalk(s *Stream, e *laneEpochs) *laneWalk {
+	return &laneWalk{stream: s, epochs: e, view: e.view, epoch: e.start.epoch, walks: map[uint64]*epochWalk{}}
+}
+
+func (w *laneWalk) begin(st step) (rows, full int) {
+	if st.epoch != w.epoch {
+		w.leave(st.epoch)
+	}
+	e := w.walkOf(st.epoch)
+	w.view.Step(e.Epoch, st.pos, st.rows, &w.share)
+	w.lanes, w.at = w.lanes[:0], 0
+	for _, t := range w.share.Takes {
+		w.lanes = append(w.lanes, w.cursor(e, t.Slot, t.From))
+	}
+	rows, full = len(w.share.Order), len(w.share.Order)
+	if g := w.epochs.start.GlobalBatch; st.rows < g {
+		w.view.Step(e.Epoch, st.pos, g, &w.scratch)
+		full = len(w.scratch.Order)
+	}
+	return rows, full
+}
+
+func (w *laneWalk) walkOf(epoch uint64) *epochWalk {
+	e := w.walks[epoch]
+	if e == nil {
+		e = &epochWalk{laneEpoch: w.epochs.at(epoch)}
+		e.cursors = make([]*laneCursor, len(e.lanes))
+		w.walks[epoch] = e
+	}
+	return e
+}
+
+// leave drops the epochs before one.
+func (w *laneWalk) leave(epoch uint64) {
+	for n, e := range w.walks {
+		if n < epoch {
+			e.close(w.stream)
+			delete(w.walks, n)
+		}
+	}
+	w.epoch = epoch
+	w.epochs.forget(epoch)
+	w.stream.forget(epoch)
+}
+
+func (w *laneWalk) close() {
+	for _, e := range w.walks {
+		e.close(w.stream)
+	}
+	w.walks = map[uint64]*epochWalk{}
+}
+
+func (e *epochWalk) close(s *Stream) {
+	for _, c := range e.cursors {
+		if c != nil {
+			c.close(s)
+		}
+	}
+}
+
+// cursor of a lane, from a row on. Under Carry rows past the lane's end are those of the next epoch's lane at the slot.
+func (w *laneWalk) cursor(e *epochWalk, slot int, row int64) *laneCursor {
+	for n := e.LaneRows(slot); row >= n; n = e.LaneRows(slot) {
+		e, row = w.walkOf(e.Number()+1), row-n
+	}
+	c := e.cursors[slot]
+	if c == nil {
+		lane := e.lanes[slot]
+		c = &laneCursor{epoch: e.Number(), slot: slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans())}
+		c.it.SeekRow(e.RowsBefore(e.span.from, slot)) // as the schedule does, so that both want the same spans
+		e.cursors[slot] = c
+	}
+	c.want = row
+	return c
+}
+
+func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
+	for ; w.at < len(w.share.Order); w.at++ {
+		take := w.share.Order[w.at]
+		c := w.lanes[take]
+		if c.want == c.lane.Rows() {
+			c = w.cursor(w.walkOf(c.epoch), c.slot, c.want)
+			w.lanes[take] = c
+		}
+		for c.at == len(c.tick.Picks) || c.row() < c.want {
+			if err := c.advance(ctx, w.stream, d); err != nil {
+				return err
+			}
+		}
+		p := c.tick.Picks[c.at]
+		r := c.residents[p.Span]
+		if r.draw != d.number {
+			w.stream.place(d, r)
+		}
+		d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(r.row(p.Seq))))
+		c.at++
+		c.want++
+		if c.at == len(c.tick.Picks) {
+			c.finish(w.stream, d.number)
+		}
+	}
+	return nil
+}
+
+// A laneCursor is the place in one lane of one epoch.
+type laneCursor struct {
+	epoch     uint64
+	slot      int
+	lane      *shuffle.Lane
+	it        *shuffle.Iter
+	residents []*resident // by span; nil when not there
+	active    []uint32    // spans that are there and lie in parts
+
+	tick   shuffle.Tick
+	at     int   // next pick of the tick
+	loaded int   // spans of tick.Load that are there
+	want   int64 // lane row of the next pick; those before it are another worker's
+}
+
+// row of the next pick.
+func (c *laneCursor) row() int64 { return c.tick.Row + int64(c.at) }
+
+// advance skips picks of the tick that are not wanted, or goes to the next tick and waits for what it needs. It can be called again when ctx
+// ended.
+func (c *laneCursor) advance(ctx context.Context, s *Stream, d *Draw) error {
+	if c.at < len(c.tick.Picks) {
+		c.at = int(min(c.want-c.tick.Row, int64(len(c.tick.Picks))))
+		if c.at == len(c.tick.Picks) {
+			c.finish(s, d.number)
+		}
+		return nil
+	}
+	if c.loaded == len(c.tick.Load) {
+		if !c.it.Next(&c.tick) {
+			return errOrder
+		}
+		c.at, c.loaded = 0, 0
+	}
+	for ; c.loaded < len(c.tick.Load); c.loaded++ {
+		j := c.tick.Load[c.loaded]
+		r, err := s.await(ctx, key{epoch: c.epoch, slot: int32(c.slot), span: int32(j)})
+		if err != nil {
+			// The tick's picks must not be taken yet: they are, once the loads are there.
+			c.at = len(c.tick.Picks)
+			return err
+		}
+		c.residents[j] = r
+		if r.parts > 0 {
+			c.active = append(c.active, j)
+			if c.tick.Index > 0 {
+				s.buffer.left(r, int(c.lane.Emitted(int(j), c.tick.Index-1)), d.number)
+			}
+		}
+	}
+	c.at = 0
+	return nil
+}
+
+// finish frees what has left for good with the tick.
+func (c *laneCursor) finish(s *Stream, draw int64) {
+	kept := c.active[:0]
+	for _, j := range c.active {
+		emitted := int(c.lane.Emitted(int(j), c.tick.Index))
+		if r := c.residents[j]; emitted < r.rows {
+			s.buffer.left(r, emitted, draw)
+			kept = append(kept, j)
+		}
+	}
+	c.active = kept
+	for _, j := range c.tick.Finished {
+		s.buffer.left(c.residents[j], c.residents[j].rows, draw)
+		c.residents[j] = nil
+	}
+}
+
+// close drops what the lane still has in the buffer.
+func (c *laneCursor) close(s *Stream) {
+	for j, r := range c.residents {
+		if r != nil {
+			s.buffer.drop(r, s.drawn)
+			c.residents[j] = nil
+		}
+	}
+}
