@@ -1,0 +1,91 @@
+package rowgroup
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Ten thousand columns in a hundred shards: the first start, the second, and the memory that a manifest holds.
+func TestWide(t *testing.T) {
+	const columns, files = 10_000, 100
+	if testing.Short() {
+		t.Skip("reads a hundred footers of a megabyte")
+	}
+	var schema strings.Builder
+	for i := range columns {
+		fmt.Fprintf(&schema, "optional double feature_%05d;", i)
+	}
+	b := fakeFile{schema: schema.String(), rows: []int{1000, 1000}}.bytes(t)
+	all := map[string][]byte{}
+	for i := range files {
+		all[fmt.Sprintf("%03d.parquet", i)] = b
+	}
+	store, shards := putFiles(t, all)
+	o := Options{IndexDir: t.TempDir()}
+
+	before := heapInUse()
+	start := time.Now()
+	cold, reads := openRecorded(t, store, shards, o)
+	first := time.Since(start)
+	if reads != 2*files || len(cold.Schema().Fields) != columns || cold.NumRows() != 2000*files {
+		t.Errorf("%d reads, %d columns, %d rows", reads, len(cold.Schema().Fields), cold.NumRows())
+	}
+	held := heapInUse() - before
+	start = time.Now()
+	warm, reads := openRecorded(t, store, shards, o)
+	second := time.Since(start)
+	if reads != 0 {
+		t.Errorf("%d reads at the second start", reads)
+	}
+	t.Logf("footer of %d bytes; first start %v, second %v; %d MiB held", len(b), first, second, held>>20)
+	if first > 20*time.Second || second > 4*time.Second {
+		t.Errorf("the first start took %v, the second %v", first, second)
+	}
+	const perChunk = 32
+	if limit := int64(files*2*columns*perChunk + columns*2000); held > limit {
+		t.Errorf("a manifest holds %d bytes, over %d", held, limit)
+	}
+	m, err := Open(context.Background(), store, shards, Options{IndexDir: o.IndexDir, Columns: []string{"feature_00007", "feature_09999"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if r := fetch(t, m, Rows{Shard: 99, RowGroup: 1, Hi: 1000}); r.Bytes() != 200 {
+		t.Errorf("two columns are %d bytes", r.Bytes())
+	}
+	runtime.KeepAlive(warm)
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
+
+// Ten thousand shards found in the index.
+func TestManyShards(t *testing.T) {
+	const files = 10_000
+	if testing.Short() {
+		t.Skip("opens ten thousand shards")
+	}
+	b := fakeFile{schema: strings.Repeat(`optional binary a (UTF8);`, 10), rows: []int{100, 100, 100}}.bytes(t)
+	all := map[string][]byte{}
+	for i := range files {
+		all[fmt.Sprintf("%05d.parquet", i)] = b
+	}
+	store, shards := putFiles(t, all)
+	o := Options{IndexDir: t.TempDir()}
+	openRecorded(t, store, shards, o)
+	start := time.Now()
+	m, reads := openRecorded(t, store, shards, o)
+	took := time.Since(start)
+	t.Logf("second start %v", took)
+	if reads != 0 || m.NumRows() != files*300 || took > 3*time.Second {
+		t.Errorf("%d reads, %d rows, %v", reads, m.NumRows(), took)
+	}
+}
