@@ -60,7 +60,9 @@ func (p *projector) choose(root *unionNode, paths []string) error {
 	for _, path := range paths {
 		nodes := names.find(path)
 		if nodes == nil {
-			return fmt.Errorf("there is no column %q%s", path, names.near(path))
+			return &Error{
+				Op: "schema", URI: p.shards[0], RowGroup: -1, Page: -1, Err: fmt.Errorf("there is no column %q%s", path, names.near(path)),
+			}
 		}
 		for _, u := range nodes {
 			p.mark(u)
