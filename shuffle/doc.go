@@ -127,6 +127,21 @@
 //
 // # State
 //
-// [State] is one JSON object; its position counts rows of the epoch that training took, over all ranks. After the last step of an epoch it is
-// the next epoch at position 0, but under "carry", where the rows that no step took yet stay with their epoch.
+// One JSON object, under 1 KiB, the same on every rank and worker; all fields but the last two are always there, others are refused:
+//
+//	v             1
+//	plan          "lane-tick/1", or "sequential/1" when shuffle is false
+//	shuffle       true or false
+//	seed          0 to 2^64-1
+//	epoch         from 0
+//	position      rows of the epoch that training took, over all ranks
+//	rows          N
+//	global_batch  G when the state was taken; another G goes on at the same position
+//	manifest      the content hash
+//	units         the units hash; with shuffle
+//	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
+//	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle
+//
+// After the last step of an epoch it is the next epoch at position 0, but under "carry", where the rows that no step took yet stay with their
+// epoch. A resume seeks each of its lanes to the row at which position p stands: the number of q < p with (o+q) mod L = slot.
 package shuffle

@@ -6,7 +6,7 @@ import "math"
 type Quality struct {
 	Independent float64 // K: units that behave as if drawn independently
 	Deff        float64 // 1 + (G-1)/K: by how much the variance of a batch's mean exceeds that of a perfect shuffle
-	Groups      float64 // different units in the mean batch
+	Units       float64 // different units in the mean batch
 
 	FewUnits   bool  // a lane's share of the buffer holds fewer than four units
 	UnitRows   int64 // unit_rows to propose then, else 0
@@ -26,7 +26,7 @@ func (p *Plan) Quality(globalBatch int64) Quality {
 	batch := float64(globalBatch)
 	if p.params.Buffer >= s.rows {
 		q.Independent = float64(s.rows)
-		q.Groups = distinct(float64(s.units), batch)
+		q.Units = distinct(float64(s.units), batch)
 		return q
 	}
 	// The mean unit that a row lies in is larger than the mean unit; lanes cut what is larger than they are.
@@ -38,9 +38,9 @@ func (p *Plan) Quality(globalBatch int64) Quality {
 	mean := float64(s.laneMean(int(lanes)))
 	open := max(3*live/mean, float64(lanes))
 	a := 2 * batch / open
-	q.Groups = max(1, open*(1-(-math.Expm1(-a))/a))
+	q.Units = max(1, open*(1-(-math.Expm1(-a))/a))
 	if open == float64(lanes) {
-		q.Groups = distinct(open, batch)
+		q.Units = distinct(open, batch)
 	}
 	return q
 }

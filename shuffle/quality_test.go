@@ -44,7 +44,7 @@ func TestQualityIsSane(t *testing.T) {
 	for n := range uint64(500) {
 		c := randomCase(t, 7000+n)
 		q := c.plan.Quality(64)
-		if !(q.Deff >= 1) || c.plan.Rows() > 0 && !(q.Groups >= 0.5 && q.Groups <= 64.5 && q.Independent > 0) {
+		if !(q.Deff >= 1) || c.plan.Rows() > 0 && !(q.Units >= 0.5 && q.Units <= 64.5 && q.Independent > 0) {
 			t.Errorf("%s with %d units: %+v", c.name, len(c.plan.units), q)
 		}
 	}
