@@ -75,7 +75,7 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 	m := a.bits(len(s.def))
 	offsets := slices.Grow(a.d.offsets[:0], len(s.def)+1)
 	items, last := uint32(0), -1
-	if len(s.rep) == 0 {
+	if len(s.rep) != len(s.def) {
 		return nil, nil, fmt.Errorf("%w: a list without repetition", errLevels)
 	}
 	for i, d := range s.def {

@@ -40,8 +40,9 @@ type column struct {
 
 	dict   dictionary
 	levels shape
-	first  int64     // row of the row group of the first row that was decoded
-	rows   int       // rows decoded
+	first  int64 // row of the row group of the first row that was decoded
+	rows   int   // rows decoded
+	now    openPage
 	wide   *spreader // nil when the column is not spread over parts
 }
 
@@ -88,8 +89,8 @@ func (c *column) pages() error {
 
 func (c *column) page(p *page) error {
 	c.reserve(p.values)
-	o, err := c.open(p)
-	if err != nil {
+	o := &c.now // not a variable: it would be allocated anew for each page, since it is handed to an interface
+	if err := c.open(p, o); err != nil {
 		return err
 	}
 	slots, present, drop, err := c.levels.page(c, &o.rep, &o.def)
@@ -102,11 +103,12 @@ func (c *column) page(p *page) error {
 	if present > slots || slots > p.values {
 		return fmt.Errorf("%w: %d values in %d places of %d", errLevels, present, slots, p.values)
 	}
-	if err := c.store(p, &o, slots, present); err != nil {
+	if err := c.store(p, o, slots, present); err != nil {
 		return err
 	}
 	c.slots += slots
 	if c.wide != nil && c.form == views {
+		c.wide.before = c.d.rows.Lo - c.first
 		c.wide.flushText(c, c.slots-slots)
 	}
 	return c.levels.flushed(c)
@@ -140,10 +142,10 @@ func (c *column) store(p *page, o *openPage, slots, present int) error {
 }
 
 // open checks and decompresses a page and finds its parts.
-func (c *column) open(p *page) (o openPage, err error) {
-	o.restore = -1
+func (c *column) open(p *page, o *openPage) (err error) {
+	*o = openPage{restore: -1}
 	if p.hasCRC && crc32.ChecksumIEEE(p.body) != p.crc {
-		return o, errChecksum
+		return errChecksum
 	}
 	body, size := p.body, p.size
 	o.rep, o.def = levelRun{n: p.values, max: c.leaf.maxRep}, levelRun{n: p.values, max: c.leaf.maxDef}
@@ -152,24 +154,24 @@ func (c *column) open(p *page) (o openPage, err error) {
 		body, size = body[p.repBytes+p.defBytes:], size-p.repBytes-p.defBytes
 	}
 	if c.chunk.codec != format.Uncompressed && !p.plainBody {
-		dst := c.place(p, size, &o)
+		dst := c.place(p, size, o)
 		if err := c.d.codecs.decompress(c.chunk.codec, dst, body); err != nil {
-			return o, err
+			return err
 		}
 		body = dst
 	} else if len(body) != size {
-		return o, errLength
+		return errLength
 	}
 	if p.kind == format.DataPage {
 		if o.rep, body, err = splitLevels(body, p.values, c.leaf.maxRep, p.repEncoding); err != nil {
-			return o, err
+			return err
 		}
 		if o.def, body, err = splitLevels(body, p.values, c.leaf.maxDef, p.defEncoding); err != nil {
-			return o, err
+			return err
 		}
 	}
 	o.values = body
-	return o, nil
+	return nil
 }
 
 // place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's slots at once: what lies before them,

@@ -193,7 +193,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
 	c.noValues = n.leaf.convert == convertNull || n.field.Kind == Null
 	c.chooseForm()
 	if rows := chunk.lastRow - c.first; c.form == views && n.leaf.maxRep == 0 {
-		c.wide = d.newSpreader(d.scan.size, rows, c.first)
+		c.wide = d.newSpreader(d.scan.size, rows)
 	}
 	if err := c.prepare(); err != nil {
 		return nil, err

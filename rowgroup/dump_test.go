@@ -1,37 +1,18 @@
 package rowgroup
 
 import (
-	"context"
+	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
-
-func TestDecodeShop(t *testing.T) {
-	store, shards := shopShards(t)
-	m, err := Open(context.Background(), store, shards, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := &mem.Pool{}
-	d := newDecoder(pool, RefuseUTF8)
-	for _, g := range m.Groups() {
-		r, err := m.Fetch(context.Background(), Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Hi: g.Rows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := d.Decode(r, Layout{})
-		r.Release()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Release()
-	}
-	d.Close()
-	m.Close()
-}
 
 // dump writes value i of a vector in a form that can be compared.
 func dump(v *vector, i int) string {
@@ -41,9 +22,7 @@ func dump(v *vector, i int) string {
 	switch v.field.Kind {
 	case Fixed:
 		s, _ := v.source()
-		k := int(s.at(uintptr(i)))
-		w := v.field.Width
-		data := v.data
+		k, w, data := int(s.at(uintptr(i))), v.field.Width, v.data
 		if v.codes != nil {
 			data = v.dict.data
 		}
@@ -51,25 +30,29 @@ func dump(v *vector, i int) string {
 	case Binary:
 		return fmt.Sprintf("%q", v.bytes(i))
 	case Struct:
-		s := "{"
+		var parts []string
 		for _, c := range v.children {
-			s += dump(c, i) + " "
+			parts = append(parts, dump(c, i))
 		}
-		return s + "}"
+		return "{" + strings.Join(parts, " ") + "}"
 	}
-	s := "["
+	return "[" + strings.Join(v.dumpItems(i), " ") + "]"
+}
+
+func (v *vector) dumpItems(i int) (parts []string) {
 	c := v.children[0]
 	if v.views != nil || v.data != nil {
 		b := v.flatItems(i)
 		for w := c.field.Width; len(b) > 0; b = b[w:] {
-			s += hex.EncodeToString(b[:w]) + " "
+			parts = append(parts, hex.EncodeToString(b[:w]))
 		}
-		return s + "]"
+		return parts
 	}
-	for k := v.offsets[i]; k < v.offsets[i+1]; k++ {
-		s += dump(c, int(k)) + " "
+	lo, hi := v.listRange(i)
+	for k := lo; k < hi; k++ {
+		parts = append(parts, dump(c, int(k)))
 	}
-	return s + "]"
+	return parts
 }
 
 // bytes returns value i of a Binary vector.
@@ -82,6 +65,9 @@ func (v *vector) bytes(i int) []byte {
 
 func (v *vector) viewed(i int) []byte {
 	begin, n := v.views[i]>>32, int(uint32(v.views[i]))
+	if n == 0 {
+		return nil
+	}
 	if v.chunkShift == 0 {
 		return v.base[0][begin:][:n]
 	}
@@ -94,4 +80,134 @@ func (v *vector) flatItems(i int) []byte {
 	}
 	w := v.stride * v.children[0].field.Width
 	return v.data[i*w : (i+1)*w]
+}
+
+// dumpGo writes a Go value as dump writes the vector of field f that it was written to.
+func dumpGo(v reflect.Value, f *Field) string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return "null"
+		}
+		v = v.Elem()
+	}
+	if f.Nullable && (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
+		return "null"
+	}
+	switch f.Kind {
+	case Fixed:
+		if v.Kind() == reflect.Array {
+			b := make([]byte, v.Len())
+			reflect.Copy(reflect.ValueOf(b), v)
+			return hex.EncodeToString(b)
+		}
+		var b bytes.Buffer
+		if err := binary.Write(&b, binary.LittleEndian, v.Interface()); err != nil {
+			panic(err)
+		}
+		return hex.EncodeToString(b.Bytes())
+	case Binary:
+		return fmt.Sprintf("%q", v.Convert(reflect.TypeFor[[]byte]()).Bytes())
+	case Struct:
+		var parts []string
+		for _, c := range f.Children {
+			parts = append(parts, dumpGo(memberOf(v, c.Name), c))
+		}
+		return "{" + strings.Join(parts, " ") + "}"
+	case Map:
+		return dumpMap(v, f.Children[0])
+	}
+	var parts []string
+	for i := range v.Len() {
+		parts = append(parts, dumpGo(v.Index(i), f.Children[0]))
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+func dumpMap(v reflect.Value, pair *Field) string {
+	var parts []string
+	for it := v.MapRange(); it.Next(); {
+		parts = append(parts, "{"+dumpGo(it.Key(), pair.Children[0])+" "+dumpGo(it.Value(), pair.Children[1])+"}")
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// memberOf is the member of a struct with that name in its tag.
+func memberOf(v reflect.Value, name string) reflect.Value {
+	for i := range v.NumField() {
+		tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("parquet"), ",")
+		if tag == name {
+			return v.Field(i)
+		}
+	}
+	panic("no member " + name)
+}
+
+// writeRows writes a file with parquet-go, a row group for each part of rows.
+func writeRows[T any](t testing.TB, parts [][]T, o ...parquet.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, o...)
+	for _, rows := range parts {
+		for len(rows) > 0 { // small portions make small pages
+			n := min(len(rows), 37)
+			if _, err := w.Write(rows[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rows = rows[n:]
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// openDecoder opens one file for decoding.
+func openDecoder(t testing.TB, file []byte, o Options) (*Manifest, *Decoder) {
+	t.Helper()
+	m := openBytes(t, o, map[string][]byte{"a.parquet": file})
+	pool := &mem.Pool{}
+	d := m.NewDecoder(pool)
+	t.Cleanup(func() {
+		d.Close()
+		if n := pool.Stats().InUse; n != 0 {
+			t.Errorf("%d bytes of the pool are still in use", n)
+		}
+	})
+	return m, d
+}
+
+// decodeUnit decodes a unit and hands the block to check.
+func decodeUnit(t testing.TB, m *Manifest, d *Decoder, u Rows, l Layout, check func(*Block)) {
+	t.Helper()
+	r := fetch(t, m, u)
+	b, err := d.Decode(r, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Release()
+	check(b)
+	b.Release()
+}
+
+// checkBlock holds the rows of a block against those that were written.
+func checkBlock[T any](t testing.TB, b *Block, want []T) {
+	t.Helper()
+	if b.Rows() != len(want) {
+		t.Fatalf("%d rows, want %d", b.Rows(), len(want))
+	}
+	for _, v := range b.cols {
+		if v.n != v.skip+len(want) {
+			t.Fatalf("column %s: %d values behind %d, want %d", v.field.Name, v.n, v.skip, len(want))
+		}
+		for i := range want {
+			got, want := dump(v, v.skip+i), dumpGo(memberOf(reflect.ValueOf(want[i]), v.field.Name), v.field)
+			if got != want {
+				t.Fatalf("column %s, row %d: got %.200s, want %.200s", v.field.Name, i, got, want)
+			}
+		}
+	}
 }

@@ -273,7 +273,7 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	}
 	rows := c.chunk.lastRow - c.first
 	if mayBeWide && c.field.Kind == Fixed {
-		c.wide = d.newSpreader(d.scan.size, rows, c.first)
+		c.wide = d.newSpreader(d.scan.size, rows)
 	}
 	s.limit = int(rows) + 1 // one may be cut
 	s.starts = sized(s.starts, s.limit+1)[:0]

@@ -122,13 +122,15 @@ func (s *nestedShape) trim(skip, total int) (before, slots int) {
 	}
 	begin, end, row := 0, len(s.rep), -1
 	for i, l := range s.rep {
-		if l == 0 {
-			if row++; row == skip {
-				begin = i
-			} else if row == total {
-				end = i
-				break
-			}
+		if l != 0 {
+			continue
+		}
+		if row++; row == skip {
+			begin = i
+		}
+		if row == total {
+			end = i
+			break
 		}
 	}
 	if row < skip {

@@ -20,7 +20,7 @@ var errNotFlat = errors.New("items are null")
 // never crosses the end of its chunk.
 type spreader struct {
 	part   []uint8 // of each row of the unit
-	before int64   // rows decoded that lie before the unit
+	before int64   // rows decoded that lie before the unit; known when the first page is stored
 	parts  []part
 	open   []openChunk // of each part
 	base   [][]byte
@@ -34,7 +34,7 @@ type openChunk struct {
 }
 
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is not wide.
-func (d *Decoder) newSpreader(bytes, rows, first int64) *spreader {
+func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	limit := int64(d.layout.Wide)
 	if limit == 0 {
 		limit = wideDefault
@@ -45,7 +45,7 @@ func (d *Decoder) newSpreader(bytes, rows, first int64) *spreader {
 	for len(d.block.parts) <= d.layout.Parts {
 		d.block.parts = append(d.block.parts, part{arena: d.pool.NewArena()})
 	}
-	return &spreader{part: d.layout.Part, before: d.rows.Lo - first, parts: d.block.parts, open: make([]openChunk, d.layout.Parts+1)}
+	return &spreader{part: d.layout.Part, parts: d.block.parts, open: make([]openChunk, d.layout.Parts+1)}
 }
 
 // put copies the value of a decoded row into the row's part and returns its view. Rows outside of the unit are not kept.
@@ -102,6 +102,7 @@ func (s *spreader) flushLists(c *column, l *listShape, final bool) error {
 		row--
 	}
 	data := c.buf[c.head:]
+	s.before = c.d.rows.Lo - c.first
 	for i := range whole {
 		value := data[int(l.starts[i])*c.unit : int(l.starts[i+1])*c.unit]
 		s.views = append(s.views, s.put(row+int64(i), value))
