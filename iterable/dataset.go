@@ -100,13 +100,11 @@ func (d *Dataset) Pool() *mem.Pool { return d.options.Pool }
 // Manifest of the shards.
 func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
 
-// Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.
-func (d *Dataset) Len(batchSize, worldSize int) (int64, error) {
-	return d.LenTail(batchSize, worldSize, d.options.Tail)
-}
-
-// LenTail is Len under another tail.
-func (d *Dataset) LenTail(batchSize, worldSize int, tail shuffle.Tail) (int64, error) {
+// Len is the number of steps of an epoch, the same for every rank, when it begins at position 0. Tail "" is that of the options.
+func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error) {
+	if tail == "" {
+		tail = d.options.Tail
+	}
 	s, err := d.steps(batchSize, worldSize, tail)
 	if err != nil {
 		return 0, err

@@ -64,6 +64,7 @@ func (s *fileSchedule) next() (*load, bool) {
 func (s *fileSchedule) load(f fileSpan) *load {
 	u := s.order.sequence.Units()[f.Unit]
 	l := s.sizes.newLoad(u.Group, f.Lo, f.Hi, true)
+	l.need = s.order.sequence.Start(f.Unit) + f.Lo - u.Lo
 	l.wanted = []wanted{{key: f.key(), rows: int(f.Rows())}}
 	return l
 }

@@ -29,6 +29,7 @@ type load struct {
 	wanted []wanted
 	parts  int // that the wide columns are spread over, in the order in which rows leave; 0 for none
 	est    estimate
+	need   int64 // position of its epoch at which the first of wanted must be there
 
 	ready chan struct{} // closed when block and orders, or err, are set
 	block *rowgroup.Block

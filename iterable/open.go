@@ -90,7 +90,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	sizes := &sizes{manifest: d.manifest}
-	b := sizes.lanes(epochs.at(start.epoch), s.rowsDrawn())
+	b := sizes.lanes(epochs.at(start.epoch), drawnRows(s.options))
 	b.batch = d.batchBytes(s.options)
 	s.account, err = d.reserve(b, s.loadsAhead(), func() int64 {
 		if s.options.State != nil {
@@ -117,7 +117,7 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 		seed = s.options.State.Seed
 	}
 	sizes := &sizes{manifest: d.manifest}
-	b := sizes.files(q.Units(), s.rowsDrawn())
+	b := sizes.files(q.Units(), drawnRows(s.options))
 	b.batch = d.batchBytes(s.options)
 	if s.account, err = d.reserve(b, s.loadsAhead(), nil); err != nil {
 		return err
@@ -137,8 +137,8 @@ func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, e
 	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}, nil
 }
 
-// rowsDrawn is how many rows can be in draws that are out.
-func (s *Stream) rowsDrawn() int64 { return int64(s.options.Draws) * int64(s.options.BatchSize) }
+// drawnRows is how many rows can be in draws that are out.
+func drawnRows(o StreamOptions) int64 { return int64(o.Draws) * int64(o.BatchSize) }
 
 // loadsAhead is how many loads more than one on its way keep all goroutines busy.
 func (s *Stream) loadsAhead() int { return 2 * s.options.Parallel }
@@ -173,7 +173,7 @@ func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, b
 		if err != nil {
 			return 0
 		}
-		b := (&sizes{manifest: d.manifest}).lanes(epochs.at(start.epoch), int64(o.Draws)*int64(o.BatchSize))
+		b := (&sizes{manifest: d.manifest}).lanes(epochs.at(start.epoch), drawnRows(o))
 		b.batch = d.batchBytes(o)
 		if need := b.least().Total(); need <= d.memory && d.room(need) {
 			return buffer

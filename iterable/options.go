@@ -40,8 +40,8 @@ type Options struct {
 	Budget *mem.Budget // what all streams of the process share; nil is one of the data set's own over the machine's memory
 	Pool   *mem.Pool   // where blocks live; nil is one of the data set's own
 
-	IndexDir   string // where footers are kept for the next start; "" keeps none
-	Parallel   int    // footers in flight; 0 is the default of package rowgroup
+	IndexDir string // where footers are kept for the next start; "" keeps none
+	Parallel int    // footers in flight; 0 is the default of package rowgroup
 
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came since are left out, and each shard of the
 	// list must be what it was. nil takes what the addresses name now.

@@ -166,6 +166,7 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	}
 	u := s.epochs.plan.Units()[list[0].Unit]
 	l := s.sizes.newLoad(u.Group, list[0].Lo, list[len(list)-1].Hi, len(list) == 1)
+	l.need = f.need
 	for _, b := range list {
 		l.wanted = append(l.wanted, wanted{
 			key:  key{epoch: s.now.Number(), slot: int32(b.feed.slot), span: int32(b.span)},

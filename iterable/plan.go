@@ -1,0 +1,182 @@
+package iterable
+
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Plan is what is known of a run before anything but footers was read.
+type Plan struct {
+	Shards, Groups, Units int
+	Rows                  int64
+	Bytes                 int64 // uncompressed, of all columns
+	Encoded               int64 // of the projected columns
+	Decoded               int64 // foretold, of the projected columns
+
+	Shuffle     bool
+	Seed        uint64
+	Params      *shuffle.Params // nil without shuffle
+	BatchSize   int
+	WorldSize   int
+	GlobalBatch int64
+	Tail        shuffle.Tail
+	Steps       int64 // of an epoch, on each rank
+	LeftOut     int64 // rows of an epoch, by Drop alone
+
+	LanesPerRank int  // of the rank that reads the most
+	SharedLanes  bool // some lanes are read by two ranks, because the world size does not divide their number
+
+	Bound  mem.Amounts // memory of the rank that needs the most
+	Memory int64       // its limit
+	Fits   bool
+	Buffer int64 // shuffle_buffer in rows that would fit when the bound does not; 0 when none does
+
+	FirstBatch    int64   // encoded bytes that a rank fetches before its first batch
+	Amplification float64 // bytes to decompress over those that the row groups hold: pages across the edges of units count twice
+	Quality       shuffle.Quality
+	Proposals     []string // what would make the run better, in words
+}
+
+// boundRanks is how many ranks' bounds are computed at most: beyond, ranks hardly differ.
+const boundRanks = 64
+
+// Plan foretells a run from epoch 0 on.
+func (d *Dataset) Plan(batchSize, worldSize int) (*Plan, error) {
+	steps, err := d.steps(batchSize, worldSize, d.options.Tail)
+	if err != nil {
+		return nil, err
+	}
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Shards: len(d.data.Shards), Groups: len(d.data.Groups), Units: len(units), Rows: d.NumRows(), Bytes: d.bytes,
+		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: batchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
+		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
+	}
+	if steps.Tail == shuffle.Drop {
+		p.LeftOut = steps.Rows % steps.GlobalBatch
+	}
+	d.weigh(p, units)
+	o := StreamOptions{BatchSize: batchSize}.withDefaults(d)
+	start := stepper{Steps: steps, end: 1}
+	if !p.Shuffle {
+		return p, d.planFiles(p, units, start, o)
+	}
+	return p, d.planLanes(p, start, o)
+}
+
+// weigh adds up the bytes of the data.
+func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
+	var sliced int64
+	var edges []int64
+	for i, u := range units {
+		if u.Lo > 0 {
+			edges = append(edges, u.Lo)
+		}
+		if last := i+1 == len(units) || units[i+1].Group != u.Group; last {
+			if len(edges) > 0 {
+				sliced += d.manifest.SlicedBytes(u.Group, edges)
+			} else {
+				sliced += d.manifest.Groups()[u.Group].Bytes
+			}
+			edges = edges[:0]
+		}
+	}
+	p.Amplification = 1
+	if d.bytes > 0 {
+		p.Amplification = max(1, float64(sliced)/float64(d.bytes))
+	}
+	for g, group := range d.manifest.Groups() {
+		narrow, wide := d.manifest.DecodedBytes(g)
+		p.Decoded += narrow + wide
+		p.Encoded += group.Compressed
+	}
+}
+
+func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o StreamOptions) error {
+	q, err := d.sequence(nil)
+	if err != nil {
+		return err
+	}
+	s := &sizes{manifest: d.manifest}
+	p.admit(s.files(units, drawnRows(o)), d.memory)
+	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(WorkerInfo{WorldSize: p.WorldSize}), start: start}, s), p.GlobalBatch)
+	return nil
+}
+
+func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
+	plan, err := d.plan(p.WorldSize, start.Tail, 0)
+	if err != nil {
+		return err
+	}
+	params := plan.Params()
+	p.Params, p.Quality = &params, plan.Quality(p.GlobalBatch)
+	p.SharedLanes = params.Lanes%p.WorldSize != 0
+	s := &sizes{manifest: d.manifest}
+	var worst WorkerInfo
+	for rank := range min(p.WorldSize, boundRanks) {
+		w := WorkerInfo{Rank: rank, WorldSize: p.WorldSize, Workers: 1}
+		epochs, err := newLaneEpochs(plan, w, start)
+		if err != nil {
+			return err
+		}
+		e := epochs.at(0)
+		p.LanesPerRank = max(p.LanesPerRank, len(e.slots))
+		if b := s.lanes(e, drawnRows(o)); rank == 0 || b.least().Total() > p.Bound.Total() {
+			worst = w
+			p.admit(b, d.memory)
+		}
+		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, s), p.GlobalBatch))
+	}
+	if !p.Fits {
+		p.Buffer = d.bufferThatFits(worst, start, o, params.Buffer)
+	}
+	p.propose()
+	return nil
+}
+
+// admit takes over a bound.
+func (p *Plan) admit(b bound, memory int64) {
+	p.Bound = b.least()
+	p.Fits = p.Bound.Total() <= memory
+}
+
+// firstBatch is the encoded bytes of the loads that are needed within the first step.
+func firstBatch(s schedule, globalBatch int64) int64 {
+	var bytes int64
+	for {
+		l, ok := s.next()
+		if !ok || l.need >= globalBatch || l.wanted[0].epoch > 0 {
+			return bytes
+		}
+		bytes += l.est.fetch
+	}
+}
+
+// propose says in words what would make the run better.
+func (p *Plan) propose() {
+	add := func(format string, args ...any) { p.Proposals = append(p.Proposals, fmt.Sprintf(format, args...)) }
+	q := p.Quality
+	switch {
+	case p.Fits:
+	case p.Buffer > 0:
+		add("the bound of %s is over the limit of %s: raise memory, or set shuffle_buffer to %d rows", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.Buffer)
+	default:
+		add("the bound of %s is over the limit of %s, and no smaller shuffle_buffer fits: raise memory, read fewer columns, or set a smaller unit_rows",
+			mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory))
+	}
+	if q.FewUnits {
+		add("a lane's share of the shuffle buffer holds fewer than four units: a shuffle_buffer of %d rows, or unit_rows of %d, would mix better",
+			q.BufferRows, q.UnitRows)
+	} else if q.Independent < float64(p.GlobalBatch) {
+		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger shuffle_buffer, or smaller units, would mix better",
+			q.Independent, p.GlobalBatch)
+	}
+	if p.SharedLanes {
+		add("the world size does not divide the %d lanes, so some are read by two ranks: set max_world_size or lanes to a multiple of it", p.Params.Lanes)
+	}
+}
