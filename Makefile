@@ -9,7 +9,7 @@
 # make cross       the value matrix: shardfeed cat against what other writers' files hold
 
 FUZZTIME ?= 30s
-CORRUPTIONS ?= 3000
+CORRUPTIONS ?= 5000
 SEED ?= 1
 BENCH ?=
 
@@ -43,7 +43,7 @@ test-python: cross-quick corrupt
 test-full: test
 	SHARDFEED_TEST_FULL=1 go test -count=1 -timeout 60m ./...
 	$(MAKE) cross
-	$(MAKE) corrupt CORRUPTIONS=30000
+	$(MAKE) corrupt CORRUPTIONS=100000
 	$(MAKE) bench-smoke
 	$(MAKE) fuzz FUZZTIME=20s
 

@@ -65,6 +65,8 @@ def compare(binary, path):
     except subprocess.TimeoutExpired:
         return f"no end within {LIMIT} s"
     errors = done.stderr.decode(errors="replace").strip()
+    if path.parent.name == "refused":
+        return refusal(done.returncode, errors, path)
     if done.returncode != 0:
         return f"exit {done.returncode}: {errors[:300]}"
     if errors:
@@ -73,6 +75,13 @@ def compare(binary, path):
     if lines.pop() != "":
         return "the last line has no end"
     return differ(lines, judge.rows(path))
+
+
+def refusal(code, errors, path):
+    """What is wrong with how a file was refused."""
+    if code == 1 and errors.startswith(f"shardfeed: {path}: ") and "\n" not in errors:
+        return None
+    return f"exit {code}, want 1 and one line on stderr: {errors[:300]}"
 
 
 def differ(lines, want):

@@ -25,7 +25,7 @@ def files(out, rows):
         {"c": flat["label"].cast(pl.Categorical), "e": flat["label"].cast(pl.Enum(flat["label"].drop_nulls().unique()))},
     )
     write("types", "null", {"nothing": pl.Series([None] * rows), "id": pl.Series(range(rows))})
-    write("types", "int128", {"duration": pl.Series(range(rows)).cast(pl.Duration("us"))})
+    write("types", "duration", {"duration": pl.Series(range(rows)).cast(pl.Duration("us"))})
     for codec in CODECS:
         for size in (256, 1 << 20):
             name = "tiny" if size == 256 else "large"

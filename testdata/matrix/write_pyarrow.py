@@ -1,9 +1,11 @@
 """Files by pyarrow: the widest choice of encodings, page versions and codecs."""
 
+import base64
 import itertools
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 
 import values as v
 
@@ -41,6 +43,7 @@ def files(out, rows):
     nullability(out, rows)
     shapes(out, rows, flat, nested)
     schemas(out, rows)
+    refused(out, rows)
 
 
 def types(out, rows):
@@ -164,3 +167,24 @@ def schemas(out, rows):
     write(out, "schemas", "many-columns", pa.table({f"c{i:04d}": ids for i in range(1500)}).slice(0, 3))
     # Legacy two-level naming of a three-level list ("item" instead of "element").
     write(out, "schemas", "list-item", v.nested_table(["list_int", "list_struct"], rows), use_compliant_nested_type=False)
+
+
+class Keys(pe.KmsClient):
+    """Keys that protect nothing."""
+
+    def wrap_key(self, key_bytes, master_key_identifier):
+        return base64.b64encode(key_bytes)
+
+
+def refused(out, rows):
+    """Encrypted files, which have to be refused: with an open footer and a secret column, and with a secret footer."""
+    for name, plaintext in (("secret-column", True), ("secret-footer", False)):
+        path = out / "pyarrow" / "refused" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        config = pe.EncryptionConfiguration(
+            footer_key="footer", column_keys={"column": ["label"]}, plaintext_footer=plaintext, double_wrapping=False
+        )
+        keys = pe.CryptoFactory(lambda _: Keys()).file_encryption_properties(pe.KmsConnectionConfig(), config)
+        table = v.flat_table(["int32", "label"], rows)
+        with pq.ParquetWriter(path, table.schema, encryption_properties=keys) as w:
+            w.write_table(table)

@@ -125,7 +125,7 @@ def only_sql(spark, write, rows):
                make_ym_interval(cast(id % 9 as int), 1) as ym, make_dt_interval(cast(id % 5 as int), 2, 3, 4.5) as dt,
                if(id % 2 = 0, null, named_struct('p', if(id % 3 = 0, null, array(null, array(id, null))))) as nulls,
                map_from_arrays(array(concat('k', id)), array(cast(null as int))) as m,
-               binary(concat('b', id)) as bin
+               binary(concat('b', id)) as bin, parse_json(concat('{{"i": ', id, '}}')) as variant, cast('c' as char(4)) as fixed_text
         from range({rows})"""
     sql = spark.sql(query).coalesce(1)
     write("types", "sql", sql)
