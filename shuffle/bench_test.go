@@ -46,7 +46,7 @@ func BenchmarkPlanMillionGroups(b *testing.B) {
 
 // TestPlanMillionGroups keeps to the time and memory that a plan of a million groups may take, with room for a busy machine.
 func TestPlanMillionGroups(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || underRace {
 		t.Skip("a million groups")
 	}
 	before := heap()

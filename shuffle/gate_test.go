@@ -175,7 +175,7 @@ func mixBlocks(m *Manifest, batch int, rows int64) *mixing {
 // The gates of quality, on sorted data, the worst case, with a buffer of a hundredth of it.
 func TestMixesSortedData(t *testing.T) {
 	shards, batch := 2000, 1024
-	if testing.Short() {
+	if testing.Short() || underRace {
 		shards, batch = 400, 256
 	}
 	m := studyManifest(shards)

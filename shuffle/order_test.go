@@ -36,7 +36,7 @@ func randomCase(t testing.TB, n uint64) orderCase {
 }
 
 func cases(t *testing.T, most uint64) uint64 {
-	if testing.Short() {
+	if testing.Short() || underRace {
 		return most / 10
 	}
 	return most
