@@ -140,8 +140,8 @@ func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, e
 // drawnRows is how many rows can be in draws that are out.
 func drawnRows(o StreamOptions) int64 { return int64(o.Draws) * int64(o.BatchSize) }
 
-// loadsAhead is how many loads more than one on its way keep all goroutines busy.
-func (s *Stream) loadsAhead() int { return 2 * s.options.Parallel }
+// loadsAhead is how many loads more than the one that is needed next are on their way: one for each goroutine that decodes.
+func (s *Stream) loadsAhead() int { return s.options.Parallel }
 
 // batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an eighth for rounding.
 func (d *Dataset) batchBytes(o StreamOptions) int64 {
@@ -158,28 +158,30 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	return one + one/roundingPart + int64(o.Batches)*blockBytes
 }
 
-// bufferThatFits looks for a shuffle buffer, in rows, with which the stream would be admitted: 0 when there is none.
-func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, buffer int64) int64 {
-	for range 6 {
-		buffer /= 2
-		if buffer == 0 {
-			return 0
-		}
+// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused, with which the stream would be admitted: 0 when
+// there is none.
+func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, refused int64) int64 {
+	fits := func(buffer int64) bool {
 		p, err := d.plan(w.WorldSize, o.Tail, buffer)
 		if err != nil {
-			return 0
+			return false
 		}
 		epochs, err := newLaneEpochs(p, w, start)
 		if err != nil {
-			return 0
+			return false
 		}
 		b := (&sizes{manifest: d.manifest}).lanes(epochs.at(start.epoch), drawnRows(o))
 		b.batch = d.batchBytes(o)
-		if need := b.least().Total(); need <= d.memory && d.room(need) {
-			return buffer
+		need := b.least().Total()
+		return need <= d.memory && d.room(need)
+	}
+	best := int64(0)
+	for step, tries := refused/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {
+		if fits(best + step) {
+			best += step
 		}
 	}
-	return 0
+	return best
 }
 
 // room says whether the budget of all streams would admit so much now.

@@ -1,0 +1,123 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// pictures are 24 row groups of 200 rows with images of 4 to 40 KiB: 100 MiB.
+func pictures(t testing.TB) (groups [][]int, imageBytes func(int64) int) {
+	for range 6 {
+		groups = append(groups, []int{200, 200, 200, 200})
+	}
+	return groups, func(id int64) int { return int(4<<10 + id*7919%(36<<10)) }
+}
+
+// What a stream holds stays within what it reserved, for fast and slow consumers, and the parts of wide columns are freed as they leave.
+func TestPeakWithinTheReservation(t *testing.T) {
+	groups, size := pictures(t)
+	store := files(t, groups, size)
+	for _, c := range []struct {
+		shuffle  bool
+		buffer   int64
+		draws    int
+		parallel int
+		slow     bool
+		memory   int64
+	}{
+		{shuffle: true, buffer: 1000, draws: 2, parallel: 1},
+		{shuffle: true, buffer: 1000, draws: 6, parallel: 3, slow: true},
+		{shuffle: true, buffer: 2500, draws: 2, parallel: 2, memory: 190 << 20},
+		{shuffle: true, buffer: 100, draws: 2, parallel: 2},
+		{shuffle: false, draws: 3, parallel: 3, slow: true},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			over := false
+			d := open(t, store, Options{
+				Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Memory: c.memory,
+				Events: Events{OverEstimate: func(m, e int64) { over = true; t.Errorf("%d bytes measured, %d foretold", m, e) }},
+			})
+			s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2})
+			var out []*Draw
+			r := rand.New(rand.NewPCG(4, 4))
+			for {
+				dr, err := s.Next(t.Context())
+				if err != nil {
+					break
+				}
+				out = append(out, dr)
+				if c.slow && dr.Step%16 == 0 {
+					time.Sleep(3 * time.Millisecond)
+				}
+				for len(out) == c.draws { // in any order
+					k := r.IntN(len(out))
+					ids(t, d.Schema(), out[k])
+					out[k].Release()
+					out = append(out[:k], out[k+1:]...)
+				}
+			}
+			for _, dr := range out {
+				dr.Release()
+			}
+			reserved := s.Account().Reserved()
+			peak, most := s.Account().Peak()
+			live := reserved[mem.Decode] + reserved[mem.Shuffle]
+			if most > reserved.Total() || peak[mem.Fetch] > reserved[mem.Fetch] || peak[mem.Shuffle] > live {
+				t.Errorf("over the reservation:\n%s", s.Account())
+			}
+			if pool := d.options.Pool.Stats().Peak; pool > reserved.Total() {
+				t.Errorf("the pool held %s, reserved are %s", mem.Bytes(pool), mem.Bytes(reserved.Total()))
+			}
+			if c.memory > 0 && reserved.Total() > c.memory {
+				t.Errorf("%s reserved of %s", mem.Bytes(reserved.Total()), mem.Bytes(c.memory))
+			}
+			if most < reserved.Total()/3 {
+				t.Errorf("far under the reservation:\n%s", s.Account())
+			}
+			t.Logf("pool %s, foretold %s, measured %s, over %t\n%s", mem.Bytes(d.options.Pool.Stats().Peak), mem.Bytes(s.ahead.foretold), mem.Bytes(s.Stats().Decoded), over, s.Account())
+		})
+	}
+}
+
+// A memory that is too small is refused with the numbers, and with a shuffle buffer that then fits.
+func TestTooLittleMemory(t *testing.T) {
+	groups, size := pictures(t)
+	store := files(t, groups, size)
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 4000}, Memory: 60 << 20})
+	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
+	var e *MemoryError
+	if !errors.As(err, &e) || e.Buffer == 0 || e.Need.Total() <= 60<<20 {
+		t.Fatalf("error %v", err)
+	}
+	t.Log(err)
+	d = open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: e.Buffer}, Memory: 60 << 20})
+	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
+
+	d = open(t, store, Options{Shuffle: true, Memory: 1 << 20})
+	if _, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8}); !errors.As(err, &e) || e.Buffer != 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Streams share a budget; the second is refused while the first is open, and does not wait.
+func TestSharedBudget(t *testing.T) {
+	groups, size := pictures(t)
+	store := files(t, groups, size)
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}, Budget: mem.NewBudget(200 << 20)})
+	first := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
+	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
+	var e *mem.OverLimit
+	if !errors.As(err, &e) || !e.Shared {
+		t.Fatalf("error %v", err)
+	}
+	if err := d.Close(); err == nil || !contains(err.Error(), "still open") {
+		t.Errorf("closing the data set under a stream: %v", err)
+	}
+	first.Close()
+	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
+}
