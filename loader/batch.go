@@ -1,0 +1,241 @@
+package loader
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Batch is the rows of one step of one rank, column by column, in memory of its own.
+//
+// One goroutine uses a batch at a time. Its columns, and all slices that the functions of this package return for them, are valid until
+// Release.
+type Batch struct {
+	Columns []*rowgroup.Array // of Rows values each, in the order of the schema; columns that were added come last
+	Data    any               // what a custom collate made; the loader does not look at it
+
+	Rows  int // rows of every column
+	Valid int // the first Valid rows count; fewer than Rows only where an epoch's last step is filled up
+
+	Epoch    int64
+	Step     int64         // of the epoch, from 0
+	Position int64         // rows of the epoch before this step, over all ranks
+	State    shuffle.State // resumes after this batch
+
+	memory   Memory
+	bytes    int64
+	released atomic.Bool
+	owner    *owner
+	cleanup  runtime.Cleanup
+}
+
+// Column returns the column of that name, or the struct member that a dotted path leads to. An exact name wins over a path.
+func (b *Batch) Column(name string) (*rowgroup.Array, error) {
+	if b.released.Load() {
+		return nil, ErrReleased
+	}
+	a, err := find(b.Columns, name, name)
+	if err == nil && a == nil {
+		err = fmt.Errorf("loader: the batch has no column %q", name)
+	}
+	return a, err
+}
+
+// find looks for rest among arrays; path is for messages. It returns nil when there is none.
+func find(arrays []*rowgroup.Array, path, rest string) (*rowgroup.Array, error) {
+	i, err := findExact(arrays, path, rest)
+	if err != nil || i >= 0 {
+		return at(arrays, i), err
+	}
+	for dot := range len(rest) {
+		if rest[dot] != '.' {
+			continue
+		}
+		i, err := findExact(arrays, path, rest[:dot])
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 || arrays[i].Field.Kind != rowgroup.Struct {
+			continue
+		}
+		if a, err := find(arrays[i].Children, path, rest[dot+1:]); a != nil || err != nil {
+			return a, err
+		}
+	}
+	return nil, nil
+}
+
+func at(arrays []*rowgroup.Array, i int) *rowgroup.Array {
+	if i < 0 {
+		return nil
+	}
+	return arrays[i]
+}
+
+// findExact is the place of the one array of that name, or -1.
+func findExact(arrays []*rowgroup.Array, path, name string) (int, error) {
+	found := -1
+	for i, a := range arrays {
+		if a.Field.Name != name {
+			continue
+		}
+		if found >= 0 {
+			return -1, fmt.Errorf("loader: column %q: the batch has more than one %q; take it by its place", path, name)
+		}
+		found = i
+	}
+	return found, nil
+}
+
+// Alloc returns n bytes of the batch's memory, 64-byte aligned, not zeroed: for what a collate or a transform adds.
+func (b *Batch) Alloc(n int) ([]byte, error) {
+	if b.released.Load() {
+		return nil, ErrReleased
+	}
+	if n < 0 {
+		return nil, fmt.Errorf("loader: %d is not a number of bytes", n)
+	}
+	b.bytes += int64(n)
+	return b.memory.Alloc(n)
+}
+
+// Bytes is what was allocated for the batch.
+func (b *Batch) Bytes() int64 { return b.bytes }
+
+// Memory is what the allocator's Begin returned for the batch: how the owner of shared or pinned memory finds its own part of it again.
+func (b *Batch) Memory() Memory { return b.memory }
+
+// Add adds a column. Its name must be new, its length Rows, and its bytes must live as long as the batch (see Alloc).
+func (b *Batch) Add(a *rowgroup.Array) error {
+	if b.released.Load() {
+		return ErrReleased
+	}
+	if a.Len != b.Rows {
+		return fmt.Errorf("loader: column %q has %d rows, the batch has %d", a.Field.Name, a.Len, b.Rows)
+	}
+	for _, c := range b.Columns {
+		if c.Field.Name == a.Field.Name {
+			return fmt.Errorf("loader: the batch has a column %q already", a.Field.Name)
+		}
+	}
+	b.Columns = append(b.Columns, a)
+	return nil
+}
+
+// Remove takes the columns of these names out of the batch. Their memory stays the batch's.
+func (b *Batch) Remove(names ...string) error {
+	if b.released.Load() {
+		return ErrReleased
+	}
+	for _, name := range names {
+		i, err := findExact(b.Columns, name, name)
+		if err != nil {
+			return err
+		}
+		if i < 0 {
+			return fmt.Errorf("loader: the batch has no column %q", name)
+		}
+		b.Columns = append(b.Columns[:i], b.Columns[i+1:]...)
+	}
+	return nil
+}
+
+// AddTensor adds a column of shape [Rows, dims...] without nulls and returns its values, row by row, all zero. Without dims the column is
+// a vector.
+func AddTensor[T Value](b *Batch, name string, dims ...int) ([]T, error) {
+	f, n := fieldOf[T](name), b.Rows
+	for i := len(dims) - 1; i >= 0; i-- {
+		if dims[i] <= 0 {
+			return nil, fmt.Errorf("loader: column %q: a dimension of %d", name, dims[i])
+		}
+		f = &rowgroup.Field{Name: name, Kind: rowgroup.List, ListSize: dims[i], Children: []*rowgroup.Field{f}}
+	}
+	for _, d := range dims {
+		n *= d
+	}
+	var zero T
+	data, err := b.Alloc(n * int(unsafe.Sizeof(zero)))
+	if err != nil {
+		return nil, err
+	}
+	clear(data)
+	if err := b.Add(tensor(f, b.Rows, data)); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n), nil
+}
+
+// tensor is n values of f, which is Fixed within any number of fixed-size lists, over data.
+func tensor(f *rowgroup.Field, n int, data []byte) *rowgroup.Array {
+	a := &rowgroup.Array{Field: f, Len: n}
+	if f.Kind == rowgroup.List {
+		a.Children = []*rowgroup.Array{tensor(f.Children[0], n*f.ListSize, data)}
+		return a
+	}
+	a.Data = data
+	return a
+}
+
+// Release gives the memory back. The batch, its columns and all views of them must not be used afterwards; what can be noticed of such a
+// use is an ErrReleased. Release may be called more than once.
+func (b *Batch) Release() {
+	if b.released.Swap(true) {
+		return
+	}
+	for _, a := range b.Columns {
+		empty(a)
+	}
+	b.Columns, b.Data = nil, nil
+	b.memory.Free()
+	if b.owner != nil {
+		b.cleanup.Stop()
+		b.owner.held.Add(-1)
+	}
+}
+
+// empty takes the memory away from an array, so that a later use is an error and not another batch's values.
+func empty(a *rowgroup.Array) {
+	a.Valid, a.Offsets, a.Data = nil, nil, nil
+	for _, c := range a.Children {
+		empty(c)
+	}
+}
+
+// An owner counts the batches that the consumer has and that nobody has released. It knows nothing of the batches themselves, so that a
+// batch that the consumer forgot becomes garbage.
+type owner struct {
+	held    atomic.Int64
+	dropped atomic.Int64 // of those held, the ones that became garbage
+}
+
+// give counts the batch as the consumer's.
+func (o *owner) give(b *Batch) {
+	b.owner = o
+	o.held.Add(1)
+	b.cleanup = runtime.AddCleanup(b, func(o *owner) { o.dropped.Add(1) }, o)
+}
+
+// String is one line: step, rows and columns with their types and shapes.
+func (b *Batch) String() string {
+	if b.released.Load() {
+		return fmt.Sprintf("epoch %d, step %d: released", b.Epoch, b.Step)
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "epoch %d, step %d: %d rows", b.Epoch, b.Step, b.Rows)
+	if b.Valid != b.Rows {
+		fmt.Fprintf(&s, " (%d count)", b.Valid)
+	}
+	for i, a := range b.Columns {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&s, "%s%s %v", sep, a.Field.Name, a.Field)
+	}
+	return s.String()
+}

@@ -1,0 +1,168 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A Collate changes a batch that the default collate has made: each column of the schema gathered into one array. Fixed-width values
+// are stacked; fixed-size lists are tensors, without offsets; strings, other lists and maps are offsets and values; each node has its
+// validity. It is called by several goroutines at once, on a batch each, and has to return when ctx ends.
+type Collate func(ctx context.Context, b *Batch) error
+
+// A recipe is how batches are made of draws; all collators of an iteration share it.
+type recipe struct {
+	schema     *rowgroup.Schema
+	padders    []*padder
+	padded     []bool // by column: gathered into scratch, because a padder copies it
+	collate    Collate
+	transforms []Transform
+	rank       int
+	times      [stages]atomic.Int64 // nanoseconds by stage
+	largest    atomic.Int64         // bytes of the largest batch so far
+}
+
+func newRecipe(schema *rowgroup.Schema, o Options) (*recipe, error) {
+	padders, err := bindPads(o.Pad, schema)
+	if err != nil {
+		return nil, err
+	}
+	r := &recipe{
+		schema: schema, padders: padders, padded: make([]bool, len(schema.Fields)), collate: o.Collate, transforms: o.Transforms,
+		rank: o.Rank,
+	}
+	for _, p := range padders {
+		r.padded[p.at] = true
+	}
+	return r, nil
+}
+
+// A collator makes batches. It holds the scratch of one goroutine.
+type collator struct {
+	*recipe
+	gatherer rowgroup.Gatherer
+	scratch  *mem.Arena
+	pcg      rand.PCG
+	random   *rand.Rand
+}
+
+func (r *recipe) newCollator(pool *mem.Pool) *collator {
+	c := &collator{recipe: r, scratch: pool.NewArena()}
+	c.random = rand.New(&c.pcg)
+	return c
+}
+
+// do makes a batch of a draw in memory that becomes the batch's, and releases the draw as soon as its rows are copied. Nothing is left to
+// release after an error, and a panic of what it calls is an error.
+func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place) (b *Batch, err error) {
+	b = &Batch{
+		Rows: d.Rows, Valid: d.Valid, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
+		Columns: make([]*rowgroup.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
+	}
+	drawn := true
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Error{Err: &PanicError{v}, Stack: debug.Stack()}
+		}
+		c.scratch.Free()
+		if drawn {
+			d.Release()
+		}
+		if err != nil {
+			b.Release()
+			b, err = nil, c.locate(err, b, at)
+		}
+	}()
+	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, d, at) }); err != nil {
+		return b, err
+	}
+	drawn = false
+	d.Release()
+	if err := c.finish(ctx, b, at); err != nil {
+		return b, err
+	}
+	for n, most := b.bytes, c.largest.Load(); n > most && !c.largest.CompareAndSwap(most, n); most = c.largest.Load() {
+	}
+	return b, nil
+}
+
+// gather is the default collate.
+func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
+	own := rowgroup.Alloc(b.Alloc)
+	scratch := func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
+	for i, f := range c.schema.Fields {
+		at.set(stageGather, i)
+		alloc := own
+		if c.padded[i] {
+			alloc = scratch
+		}
+		a, err := c.gatherer.Gather(i, f, d.Blocks, d.Picks, alloc)
+		if err != nil {
+			return err
+		}
+		b.Columns = append(b.Columns, a)
+	}
+	return nil
+}
+
+// finish is what comes after the default collate.
+func (c *collator) finish(ctx context.Context, b *Batch, at *place) error {
+	for i, p := range c.padders {
+		if err := c.timed(at, stagePad, i, func() error { return p.pad(b, c.scratch) }); err != nil {
+			return err
+		}
+	}
+	if c.collate != nil {
+		if err := c.timed(at, stageCollate, 0, func() error { return c.collate(ctx, b) }); err != nil {
+			return err
+		}
+	}
+	for i, t := range c.transforms {
+		c.pcg.Seed(Key{Seed: b.State.Seed, Epoch: b.Epoch, Step: b.Step, Rank: c.rank, Transform: i}.PCG())
+		if err := c.timed(at, stageTransform, i, func() error { return t.Apply(ctx, b, c.random) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timed does one stage of a batch, and measures it.
+func (c *collator) timed(at *place, s stage, i int, do func() error) error {
+	at.set(s, i)
+	begin := time.Now()
+	defer func() { c.times[s].Add(int64(time.Since(begin))) }()
+	return do()
+}
+
+// locate says where an error happened.
+func (r *recipe) locate(err error, b *Batch, at *place) error {
+	e, ok := err.(*Error)
+	if !ok {
+		e = &Error{Err: err}
+	}
+	s, i := at.get()
+	e.Op, e.Rank, e.Epoch, e.Step = r.op(s, i), r.rank, b.Epoch, b.Step
+	switch s {
+	case stageGather:
+		e.Column = r.schema.Fields[i].Name
+	case stagePad:
+		e.Column = r.padders[i].Column
+	}
+	return e
+}
+
+// op is a stage in words.
+func (r *recipe) op(s stage, i int) string {
+	if s == stageTransform {
+		return fmt.Sprintf("transform %s", r.transforms[i].place(i))
+	}
+	return stageNames[s]
+}

@@ -1,0 +1,147 @@
+package loader
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+func TestPad(t *testing.T) {
+	ids := listed("ids", 0, int32s("item"))
+	rows := `[[1,2,3],null,[],[4],[5,6]]`
+	floats := listed("ids", 0, fixed("item", rowgroup.TypeFloat32, 4))
+	boxes := listed("ids", 0, listed("item", 2, int32s("item")))
+	for _, c := range []struct {
+		name    string
+		field   *rowgroup.Field
+		rows    string
+		p       Padding
+		dense   string
+		lengths string
+		mask    string
+	}{
+		{
+			name: "longest", field: ids, rows: rows, dense: `[[1,2,3],null,[0,0,0],[4,0,0],[5,6,0]]`, lengths: `[3,0,0,1,2]`,
+			mask: `[[true,true,true],[false,false,false],[false,false,false],[true,false,false],[true,true,false]]`,
+		},
+		{name: "value", field: ids, rows: rows, p: Padding{Value: -100}, dense: `[[1,2,3],null,[-100,-100,-100],[4,-100,-100],[5,6,-100]]`, lengths: `[3,0,0,1,2]`},
+		{
+			name: "left", field: ids, rows: rows, p: Padding{Value: 9, Side: Left}, dense: `[[1,2,3],null,[9,9,9],[9,9,4],[9,5,6]]`, lengths: `[3,0,0,1,2]`,
+			mask: `[[true,true,true],[false,false,false],[false,false,false],[false,false,true],[false,true,true]]`,
+		},
+		{name: "multiple", field: ids, rows: rows, p: Padding{Multiple: 4}, dense: `[[1,2,3,0],null,[0,0,0,0],[4,0,0,0],[5,6,0,0]]`, lengths: `[3,0,0,1,2]`},
+		{name: "multiple that fits", field: ids, rows: rows, p: Padding{Multiple: 3}, dense: `[[1,2,3],null,[0,0,0],[4,0,0],[5,6,0]]`, lengths: `[3,0,0,1,2]`},
+		{name: "max", field: ids, rows: rows, p: Padding{Max: 2}, dense: `[[1,2],null,[0,0],[4,0],[5,6]]`, lengths: `[2,0,0,1,2]`},
+		{name: "max, cut left", field: ids, rows: rows, p: Padding{Max: 2, Cut: Left}, dense: `[[2,3],null,[0,0],[4,0],[5,6]]`, lengths: `[2,0,0,1,2]`},
+		{name: "max above the longest", field: ids, rows: rows, p: Padding{Max: 8}, dense: `[[1,2,3],null,[0,0,0],[4,0,0],[5,6,0]]`, lengths: `[3,0,0,1,2]`},
+		{name: "to max", field: ids, rows: rows, p: Padding{Max: 4, ToMax: true}, dense: `[[1,2,3,0],null,[0,0,0,0],[4,0,0,0],[5,6,0,0]]`, lengths: `[3,0,0,1,2]`},
+		{
+			name: "all empty", field: ids, rows: `[[],null,[]]`, p: Padding{Value: 7}, dense: `[[7],null,[7]]`, lengths: `[0,0,0]`,
+			mask: `[[false],[false],[false]]`,
+		},
+		{name: "all empty, multiple", field: ids, rows: `[[]]`, p: Padding{Multiple: 2}, dense: `[[0,0]]`, lengths: `[0]`},
+		{name: "no rows", field: ids, rows: `[]`, dense: `[]`, lengths: `[]`, mask: `[]`},
+		{name: "null items", field: ids, rows: `[[1,null,3],[null],[]]`, p: Padding{Value: 5, Side: Left}, dense: `[[1,null,3],[5,5,null],[5,5,5]]`, lengths: `[3,1,0]`},
+		{name: "null items cut away", field: ids, rows: `[[1,null],[2]]`, p: Padding{Max: 1}, dense: `[[1],[2]]`, lengths: `[1,1]`},
+		{name: "floats", field: floats, rows: `[[1.5],[2,3]]`, p: Padding{Value: -0.5}, dense: `[[1.5,-0.5],[2,3]]`, lengths: `[1,2]`},
+		{
+			name: "fixed-size lists", field: boxes, rows: `[[[1,2],[3,4]],[],[[5,6]]]`, p: Padding{Value: 8}, dense: `[[[1,2],[3,4]],[[8,8],[8,8]],[[5,6],[8,8]]]`, lengths: `[2,0,1]`,
+			mask: `[[true,true],[false,false],[true,false]]`,
+		},
+		{name: "fixed-size lists with nulls", field: boxes, rows: `[[[1,null],null],[[5,6]]]`, p: Padding{Side: Left}, dense: `[[[1,null],null],[[0,0],[5,6]]]`, lengths: `[2,1]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.p.Column = "ids"
+			if c.mask != "" {
+				c.p.Mask = "mask"
+			}
+			checkPad(t, c.p, build(t, c.field, c.rows), c.dense, c.lengths, c.mask)
+		})
+	}
+}
+
+func TestPadSliced(t *testing.T) {
+	whole := build(t, listed("ids", 0, int32s("item")), `[[1,2,3],[4,null],[],[5,6]]`)
+	sliced := *whole
+	sliced.Len, sliced.Offsets = 3, whole.Offsets[1:]
+	checkPad(t, Padding{Column: "ids"}, &sliced, `[[4,null],[0,0],[5,6]]`, `[2,0,2]`, "")
+}
+
+// checkPad pads a batch of the one column, whose memory then goes, and compares.
+func checkPad(t *testing.T, p Padding, a *rowgroup.Array, dense, lengths, mask string) {
+	t.Helper()
+	bound, err := bindPads([]Padding{p}, &rowgroup.Schema{Fields: []*rowgroup.Field{a.Field}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := batchOf(a)
+	scratch := new(mem.Pool).NewArena()
+	if err := bound[0].pad(b, scratch); err != nil {
+		t.Fatal(err)
+	}
+	scratch.Free()
+	empty(a)
+	for _, want := range []struct{ column, values string }{{"ids", dense}, {"ids_lengths", lengths}, {p.Mask, mask}} {
+		if want.column == "" {
+			continue
+		}
+		got, err := b.Column(want.column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := show(got); s != want.values {
+			t.Errorf("%s:\n got %s\nwant %s", want.column, s, want.values)
+		}
+		if got.Len != b.Rows {
+			t.Errorf("%s has %d rows, the batch %d", want.column, got.Len, b.Rows)
+		}
+	}
+	if a := b.Columns[0]; a.Field.ListSize == 0 || a.Offsets != nil {
+		t.Errorf("the column is not dense: %v", a.Field)
+	}
+}
+
+func TestPadRefuses(t *testing.T) {
+	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
+		listed("ids", 0, int32s("item")), listed("vector", 4, int32s("item")), listed("names", 0, texts("item")),
+		listed("nested", 0, listed("item", 0, int32s("item"))), int32s("label"), int32s("twice"), int32s("twice"),
+		listed("bytes", 0, fixed("item", rowgroup.TypeUUID, 16)),
+	}}
+	for _, c := range []struct {
+		pads []Padding
+		want string
+	}{
+		{[]Padding{{Column: "id"}}, `loader: pad "id": no such column is read`},
+		{[]Padding{{Column: "vector"}}, `loader: pad "vector": it is list<int32>[4]; only ragged lists are padded`},
+		{[]Padding{{Column: "label"}}, `loader: pad "label": it is int32; only ragged lists are padded`},
+		{[]Padding{{Column: "names"}}, `loader: pad "names": it is list<string>; only lists of fixed-width values, or of fixed-size lists of them, are padded`},
+		{[]Padding{{Column: "nested"}}, `loader: pad "nested": it is list<list<int32>>; only lists of fixed-width values, or of fixed-size lists of them, are padded`},
+		{[]Padding{{Column: "twice"}}, `loader: pad "twice": the schema has more than one column of that name`},
+		{[]Padding{{Column: "ids"}, {Column: "ids"}}, `loader: pad "ids": it is padded twice`},
+		{[]Padding{{Column: "ids", Lengths: "label"}}, `loader: pad "ids": there is a column "label" already; name lengths and mask otherwise`},
+		{[]Padding{{Column: "ids", Lengths: "m", Mask: "m"}}, `loader: pad "ids": there is a column "m" already; name lengths and mask otherwise`},
+		{[]Padding{{Column: "ids", Value: 0.5}}, `loader: pad "ids": items are int32, which does not hold 0.5 exactly (float64)`},
+		{[]Padding{{Column: "bytes", Value: 1}}, `loader: pad "bytes": a value for items of uuid has to be their 16 bytes, as a []byte`},
+		{[]Padding{{Column: "id"}, {Column: "label"}}, "loader: pad \"id\": no such column is read\nloader: pad \"label\": it is int32; only ragged lists are padded"},
+	} {
+		_, err := bindPads(c.pads, schema)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%+v:\n got %v\nwant %s", c.pads, err, c.want)
+		}
+	}
+}
+
+func TestPadTooLarge(t *testing.T) {
+	b := batchOf(build(t, listed("ids", 0, int32s("item")), `[[1],[2]]`))
+	p := Padding{Column: "ids", Max: 1 << 40, ToMax: true}
+	bound, err := bindPads([]Padding{p}, &rowgroup.Schema{Fields: []*rowgroup.Field{b.Columns[0].Field}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = bound[0].pad(b, new(mem.Pool).NewArena())
+	if err == nil || !strings.Contains(err.Error(), "give a smaller max") {
+		t.Errorf("got %v", err)
+	}
+}

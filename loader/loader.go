@@ -1,0 +1,209 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Loader makes batches of a data set. Its methods are safe for concurrent use.
+type Loader struct {
+	o      Options
+	recipe *recipe
+	length int64
+	pool   *mem.Pool
+	places chan struct{} // of the default allocator, one for each batch that exists
+	owner  *owner
+	meters *meters
+
+	// open begins a stream after a state, or at an epoch when that is nil.
+	open func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error)
+
+	mu     sync.Mutex
+	pass   *pass // the iteration that has not ended
+	state  *shuffle.State
+	last   iterable.Stats // of the stream of the last iteration
+	closed bool
+}
+
+// New checks the options against the data set. It reads nothing; the data set must stay open until Close.
+func New(ds *iterable.Dataset, o Options) (*Loader, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	r, err := newRecipe(ds.Schema(), o)
+	if err != nil {
+		return nil, err
+	}
+	length, err := ds.Len(o.BatchSize, o.WorldSize, o.Tail)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loader{
+		o: o, recipe: r, length: length, pool: ds.Pool(), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{},
+		state: o.State,
+	}
+	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error) {
+		s, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: o.Rank, WorldSize: o.WorldSize}, iterable.StreamOptions{
+			BatchSize: o.BatchSize, Tail: o.Tail, Epoch: epoch, Epochs: o.Epochs, State: state, Draws: o.Workers + 1, Batches: o.MaxBatches,
+		})
+		if err != nil {
+			return nil, nil, err // not a stream that is not nil
+		}
+		return s, s.Account(), nil
+	}
+	return l, nil
+}
+
+// Len is the number of batches of a whole epoch, the same on every rank.
+func (l *Loader) Len() int64 { return l.length }
+
+// Batches goes through Options.Epochs epochs. It begins after the last batch that was handed out before: at Options.Epoch or State the
+// first time, in the middle of an epoch after an iteration that was left early, else with the next epoch.
+//
+// Each batch is the consumer's until its Release, which may come after the iteration and in any order. An error is the last element; it
+// says where it happened. Leaving the loop, in whatever way, ends all goroutines and frees all memory but that of batches not released.
+func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		p, err := l.begin(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = l.end(p) }() // its error comes below when there is still someone to tell
+		var f frontier
+		for {
+			j, err := p.next()
+			if errors.Is(err, io.EOF) {
+				err = l.end(p)
+				if err == nil {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(l.give(&f, j), nil) {
+				return
+			}
+		}
+	}
+}
+
+// begin opens a stream and starts a pass over it.
+func (l *Loader) begin(ctx context.Context) (*pass, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if l.pass != nil {
+		return nil, ErrBusy
+	}
+	s, account, err := l.open(ctx, l.o.Epoch, l.state)
+	if err != nil {
+		return nil, err
+	}
+	p := &pass{
+		recipe: l.recipe, meters: l.meters, owner: l.owner, stream: s, allocator: l.o.Allocator, timeout: l.o.Timeout,
+		unordered: l.o.Unordered,
+	}
+	if p.allocator == nil {
+		p.allocator = &pooled{pool: l.pool, places: l.places, account: account}
+	}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	p.start(l.o.Workers, l.o.PrefetchFactor, l.pool)
+	l.pass = p
+	return p, nil
+}
+
+// end closes a pass. It is called by the goroutine that iterates, any number of times.
+func (l *Loader) end(p *pass) error {
+	err := p.leave()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pass == p {
+		l.pass, l.last = nil, p.stream.Stats()
+	}
+	return err
+}
+
+// give makes the batch of a job the consumer's.
+func (l *Loader) give(f *frontier, j *job) *Batch {
+	b := j.batch
+	j.batch = nil
+	l.owner.give(b)
+	l.meters.batches.Add(1)
+	l.meters.rows.Add(int64(b.Rows))
+	if state, moved := f.take(j.seq, b.State); moved {
+		l.mu.Lock()
+		l.state = &state
+		l.mu.Unlock()
+	}
+	return b
+}
+
+// State resumes after the last batch that was handed out; nil before the first, unless the options gave one. When batches come out of
+// order it is the state after the longest run of steps that were all handed out, so that a resumed run may repeat batches and misses none.
+func (l *Loader) State() *shuffle.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == nil {
+		return nil
+	}
+	s := *l.state
+	return &s
+}
+
+// Stats is what the loader has done since New; Stream is that of the current iteration, or else of the last.
+func (l *Loader) Stats() Stats {
+	l.mu.Lock()
+	p, stream := l.pass, l.last
+	l.mu.Unlock()
+	m, t := l.meters, &l.recipe.times
+	s := Stats{
+		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(l.owner.held.Load()),
+		Draws: m.draws.queue(0, 0), Memory: m.memory.queue(len(l.places), 0), Work: m.work.queue(0, 0),
+		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
+		Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),
+		Collate: time.Duration(t[stageCollate].Load()), Transform: time.Duration(t[stageTransform].Load()),
+		Stream: stream,
+	}
+	if l.o.Allocator == nil {
+		s.Memory.Cap = l.o.MaxBatches
+	}
+	if p != nil {
+		s.Stream = p.stream.Stats()
+	}
+	return s
+}
+
+// Close ends an iteration that is still going on, whose consumer gets ErrClosed, and waits for its goroutines. Batches that were handed
+// out stay valid until their Release; the error says how many there are. Close may be called more than once.
+func (l *Loader) Close() error {
+	l.mu.Lock()
+	p, again := l.pass, l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if again {
+		return nil
+	}
+	var err error
+	if p != nil {
+		err = p.close()
+	}
+	if n := l.owner.held.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("loader: closed with %d batches not released", n))
+	}
+	return err
+}

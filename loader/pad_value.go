@@ -1,0 +1,111 @@
+package loader
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// encode is the bytes of v as a value of f, which is Fixed. A value that f does not hold exactly is an error.
+func encode(f *rowgroup.Field, v any) ([]byte, error) {
+	b := make([]byte, f.Width)
+	if v == nil {
+		return b, nil
+	}
+	if raw, ok := v.([]byte); ok {
+		if len(raw) != f.Width {
+			return nil, fmt.Errorf("a value of %d bytes for items of %d (%v)", len(raw), f.Width, f)
+		}
+		copy(b, raw)
+		return b, nil
+	}
+	switch f.Type {
+	case rowgroup.TypeBool:
+		if r := reflect.ValueOf(v); r.Kind() == reflect.Bool {
+			if r.Bool() {
+				b[0] = 1
+			}
+			return b, nil
+		}
+	case rowgroup.TypeFloat32, rowgroup.TypeFloat64:
+		if x, ok := floatOf(v); ok && putFloat(b, x) {
+			return b, nil
+		}
+	case rowgroup.TypeUint8, rowgroup.TypeUint16, rowgroup.TypeUint32, rowgroup.TypeUint64:
+		if x, negative, ok := intOf(v); ok && !negative && (f.Width == 8 || x>>(8*f.Width) == 0) {
+			putInt(b, x)
+			return b, nil
+		}
+	case rowgroup.TypeInt8, rowgroup.TypeInt16, rowgroup.TypeInt32, rowgroup.TypeInt64, rowgroup.TypeDate, rowgroup.TypeTime,
+		rowgroup.TypeTimestamp, rowgroup.TypeDecimal:
+		x, negative, ok := intOf(v)
+		if ok && f.Width <= 8 && fitsSigned(x, negative, f.Width) {
+			putInt(b, x)
+			return b, nil
+		}
+	default:
+		return nil, fmt.Errorf("a value for items of %v has to be their %d bytes, as a []byte", f, f.Width)
+	}
+	return nil, fmt.Errorf("items are %v, which does not hold %v exactly (%T)", f, v, v)
+}
+
+// intOf is v as a 64-bit two's complement integer; negative says how to read its highest bit.
+func intOf(v any) (x uint64, negative, ok bool) {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanInt():
+		return uint64(r.Int()), r.Int() < 0, true
+	case r.CanUint():
+		return r.Uint(), false, true
+	case r.CanFloat():
+		x := r.Float()
+		if x == math.Trunc(x) && math.Abs(x) < 1<<63 {
+			return uint64(int64(x)), x < 0, true
+		}
+	}
+	return 0, false, false
+}
+
+func fitsSigned(x uint64, negative bool, width int) bool {
+	high := int64(x) >> (8*width - 1) // all sign bits when it fits
+	if negative {
+		return high == -1
+	}
+	return high == 0
+}
+
+// floatOf is v as a float64, when nothing is lost.
+func floatOf(v any) (float64, bool) {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanFloat():
+		return r.Float(), true
+	case r.CanInt():
+		x := float64(r.Int())
+		return x, math.Abs(x) < 1<<63 && int64(x) == r.Int()
+	case r.CanUint():
+		x := float64(r.Uint())
+		return x, x < 1<<64 && uint64(x) == r.Uint()
+	}
+	return 0, false
+}
+
+// putFloat rounds to float32 as any conversion does, but a finite value does not become infinite.
+func putFloat(b []byte, x float64) bool {
+	if len(b) == 8 {
+		binary.LittleEndian.PutUint64(b, math.Float64bits(x))
+		return true
+	}
+	y := float32(x)
+	binary.LittleEndian.PutUint32(b, math.Float32bits(y))
+	return math.IsInf(float64(y), 0) == math.IsInf(x, 0)
+}
+
+func putInt(b []byte, x uint64) {
+	for i := range b {
+		b[i] = byte(x >> (8 * i))
+	}
+}

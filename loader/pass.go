@@ -1,0 +1,326 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+)
+
+// A stream is what a pass reads: [iterable.Stream].
+type stream interface {
+	Next(context.Context) (*iterable.Draw, error)
+	Stats() iterable.Stats
+	Close() error
+}
+
+// A pass is one iteration. It owns the stream and, when there are workers, their goroutines and the one that feeds them:
+//
+//	feed    rows from the stream, memory from the allocator -> work, out
+//	labour  work -> batch
+//	next    out -> the consumer
+//
+// In order, feed puts each job into out when a worker has taken it, and the consumer waits for the job at the head. Unordered, labour
+// puts a job into out when it is done. Either way at most Workers*PrefetchFactor jobs are being made or ready, and what is in out is all
+// that has to be freed once the goroutines are gone.
+type pass struct {
+	*recipe
+	*meters
+	allocator Allocator
+	owner     *owner
+	stream    stream
+	timeout   time.Duration
+	unordered bool
+
+	ctx    context.Context // ends with the consumer's, and when the pass is closed
+	cancel context.CancelCauseFunc
+	group  sync.WaitGroup
+	maker  *collator // of the consumer's goroutine, when there are no workers
+	work   chan *job
+	out    chan *job
+	busy   []atomic.Pointer[job] // by worker: what it makes
+	seq    int64                 // jobs drawn
+	head   *job                  // of the consumer's goroutine, from when it has the job until the job is done
+	doing  place                 // what draw waits for
+	closer sync.Once
+	closed error
+}
+
+// A job is one batch in the making.
+type job struct {
+	seq    int64
+	draw   *iterable.Draw
+	memory Memory
+	at     place
+	done   chan struct{} // closed when batch or err is set
+	batch  *Batch
+	err    error
+}
+
+// start begins the goroutines.
+func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
+	if workers == 0 {
+		p.maker = p.newCollator(pool)
+		return
+	}
+	room := workers*prefetch - 1
+	if p.unordered {
+		room = workers * (prefetch - 1)
+	}
+	p.work, p.out = make(chan *job), make(chan *job, room)
+	p.busy = make([]atomic.Pointer[job], workers)
+	var labourers sync.WaitGroup
+	for i := range workers {
+		labourers.Add(1)
+		p.group.Go(func() {
+			defer labourers.Done()
+			p.labour(p.newCollator(pool), &p.busy[i])
+		})
+	}
+	p.group.Go(func() {
+		last := p.feed()
+		close(p.work)
+		labourers.Wait() // unordered, they send to out, and the end comes after all batches
+		if last != nil && !p.put(last) {
+			p.discard(last)
+		}
+		close(p.out)
+	})
+}
+
+// feed draws until the stream ends or fails, and returns the job that says so; or nil when the pass is closed.
+func (p *pass) feed() *job {
+	for {
+		j := p.draw(p.ctx)
+		if j.err != nil {
+			return j
+		}
+		if !p.hand(j) || !p.unordered && !p.put(j) {
+			p.discard(j)
+			return nil
+		}
+	}
+}
+
+// draw gets the rows of the next batch, and then its memory, so that the end needs none.
+func (p *pass) draw(ctx context.Context) (j *job) {
+	j = &job{seq: p.seq, done: make(chan struct{})}
+	p.seq++
+	defer func() {
+		if v := recover(); v != nil {
+			j.err = &Error{Err: &PanicError{v}, Stack: debug.Stack()}
+		}
+		if j.err == nil {
+			return
+		}
+		if j.draw != nil {
+			j.draw.Release()
+			j.draw = nil
+		}
+		j.err = p.cause(ctx, j.err)
+		close(j.done)
+	}()
+	p.doing.set(stageRead, 0)
+	begin := time.Now()
+	j.draw, j.err = p.stream.Next(ctx)
+	blocked(&p.draws.get, begin)
+	if j.err != nil {
+		return j
+	}
+	p.draws.items.Add(1)
+	p.doing.set(stageMemory, 0)
+	begin = time.Now()
+	j.memory, j.err = p.begin(ctx)
+	blocked(&p.meters.memory.get, begin)
+	if j.err == nil {
+		p.meters.memory.items.Add(1)
+		p.doing.set(stageQueue, 0)
+	}
+	return j
+}
+
+// cause is what an error of draw means to the consumer.
+func (p *pass) cause(ctx context.Context, err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e, ok := err.(*Error)
+	if !ok {
+		e = &Error{Err: err}
+	}
+	s, _ := p.doing.get()
+	e.Op, e.Rank, e.Epoch, e.Step = stageNames[s], p.rank, -1, -1
+	return e
+}
+
+// hand gives a job to a worker.
+func (p *pass) hand(j *job) bool {
+	defer blocked(&p.meters.work.put, time.Now())
+	select {
+	case p.work <- j:
+		p.meters.work.items.Add(1)
+		return true
+	case <-p.ctx.Done():
+		j.fail(context.Cause(p.ctx))
+		return false
+	}
+}
+
+// put gives a job to the consumer.
+func (p *pass) put(j *job) bool {
+	defer blocked(&p.ready.put, time.Now())
+	select {
+	case p.out <- j:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// labour makes batches of jobs until there are no more.
+func (p *pass) labour(c *collator, busy *atomic.Pointer[job]) {
+	for {
+		begin := time.Now()
+		j, ok := <-p.work
+		blocked(&p.meters.work.get, begin)
+		if !ok {
+			return
+		}
+		busy.Store(j)
+		p.make(p.ctx, c, j)
+		busy.Store(nil)
+		if p.unordered && !p.put(j) {
+			p.discard(j)
+		}
+	}
+}
+
+// make turns a job's draw into its batch.
+func (p *pass) make(ctx context.Context, c *collator, j *job) {
+	j.batch, j.err = c.do(ctx, j.draw, j.memory, &j.at)
+	j.draw, j.memory = nil, nil
+	if j.err == nil {
+		p.depth.Add(1)
+	}
+	close(j.done)
+}
+
+// fail ends a job that no worker has.
+func (j *job) fail(err error) {
+	j.draw.Release()
+	j.memory.Free()
+	j.draw, j.memory, j.err = nil, nil, err
+	close(j.done)
+}
+
+// discard waits for a job and frees its batch.
+func (p *pass) discard(j *job) {
+	<-j.done
+	if j.batch != nil {
+		p.depth.Add(-1)
+		j.batch.Release()
+		j.batch = nil
+	}
+}
+
+// next returns the job of the next batch, done. Its error is io.EOF after the last.
+func (p *pass) next() (*job, error) {
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
+	ctx := p.ctx
+	if p.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, errTimeout)
+		defer stop()
+	}
+	defer blocked(&p.ready.get, time.Now())
+	j, err := p.wait(ctx)
+	if err == nil {
+		err = j.err
+	}
+	if err != nil {
+		return nil, p.ended(ctx, err)
+	}
+	p.depth.Add(-1)
+	p.ready.items.Add(1)
+	return j, nil
+}
+
+// ended is what an error means to the consumer when it may have come from the end of ctx.
+func (p *pass) ended(ctx context.Context, err error) error {
+	of := ctx.Err()
+	if of == nil || !errors.Is(err, of) && !errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	if context.Cause(ctx) == errTimeout {
+		return &TimeoutError{After: p.timeout, Waiting: p.waiting()}
+	}
+	return context.Cause(ctx)
+}
+
+// wait makes the next job when there are no workers, else it takes the head of out and waits until it is done.
+func (p *pass) wait(ctx context.Context) (*job, error) {
+	if p.maker != nil {
+		j := p.draw(ctx)
+		if j.err == nil {
+			p.head = j
+			p.make(ctx, p.maker, j)
+		}
+		if j.err == nil {
+			p.head = nil
+		}
+		return j, nil
+	}
+	select {
+	case j, ok := <-p.out:
+		if !ok {
+			return nil, context.Cause(p.ctx) // only a closed pass has no last job
+		}
+		p.head = j
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	j := p.head
+	select {
+	case <-j.done:
+		p.head = nil
+		return j, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// close ends the goroutines, frees what they made and closes the stream. Any goroutine may call it.
+func (p *pass) close() error {
+	p.closer.Do(func() {
+		p.cancel(ErrClosed)
+		p.group.Wait()
+		if p.out != nil {
+			for j := range p.out {
+				p.discard(j)
+			}
+		}
+		p.closed = p.stream.Close()
+	})
+	return p.closed
+}
+
+// leave is close for the consumer's goroutine, which may have taken a job out of out.
+func (p *pass) leave() error {
+	err := p.close()
+	if p.head != nil {
+		p.discard(p.head)
+		p.head = nil
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package loader
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/iterable"
+)
+
+// A Queue is a measuring point between two parts of the loader. Long waits in get mean that the side that puts is the slow one; long
+// waits in put, the side that gets.
+type Queue struct {
+	Depth int   // items in it now
+	Cap   int   // the most that it holds; 0 when there is no such number
+	Items int64 // that went through
+
+	// Put and Get are the times that goroutines were blocked, all of them together.
+	Put, Get time.Duration
+}
+
+// sub keeps depth and cap.
+func (q Queue) sub(r Queue) Queue {
+	q.Items, q.Put, q.Get = q.Items-r.Items, q.Put-r.Put, q.Get-r.Get
+	return q
+}
+
+// Stats is what a loader has done and where it waited. Counters run from New on; depths are those of now.
+type Stats struct {
+	Batches int64 // handed out
+	Rows    int64 // of them
+	Held    int   // handed out and not yet released
+
+	Draws  Queue // from the stream to the loader: waits in get are for storage, decode and the shuffle buffer
+	Memory Queue // from the allocator to the loader: waits in get are for batches that the consumer has not released
+	Work   Queue // from the loader to its workers: waits in put are for collate and transforms
+	Ready  Queue // from the workers to the consumer: waits in get are the consumer's, in put the loader's
+
+	// What the workers did, all of them together.
+	Gather, Pad, Collate, Transform time.Duration
+
+	Stream iterable.Stats
+}
+
+// Sub is what happened since t was taken.
+func (s Stats) Sub(t Stats) Stats {
+	s.Batches -= t.Batches
+	s.Rows -= t.Rows
+	s.Draws, s.Memory = s.Draws.sub(t.Draws), s.Memory.sub(t.Memory)
+	s.Work, s.Ready = s.Work.sub(t.Work), s.Ready.sub(t.Ready)
+	s.Gather -= t.Gather
+	s.Pad -= t.Pad
+	s.Collate -= t.Collate
+	s.Transform -= t.Transform
+	s.Stream = s.Stream.Sub(t.Stream)
+	return s
+}
+
+// String is two tables, of the loader's queues and of its workers' time, and the stream's.
+func (s Stats) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d batches, %d rows, %d batches with the consumer\n", s.Batches, s.Rows, s.Held)
+	fmt.Fprintf(&b, "%-8s %7s %7s %9s %16s %16s\n", "queue", "depth", "cap", "items", "blocked in put", "blocked in get")
+	for _, q := range []struct {
+		name string
+		Queue
+	}{{"draws", s.Draws}, {"memory", s.Memory}, {"work", s.Work}, {"ready", s.Ready}} {
+		most := "-"
+		if q.Cap > 0 {
+			most = fmt.Sprint(q.Cap)
+		}
+		fmt.Fprintf(&b, "%-8s %7d %7s %9d %16s %16s\n", q.name, q.Depth, most, q.Items, seconds(q.Put), seconds(q.Get))
+	}
+	fmt.Fprintf(&b, "%-8s %12s %12s %12s %12s\n", "stage", "gather", "pad", "collate", "transform")
+	fmt.Fprintf(&b, "%-8s %12s %12s %12s %12s\n", "time", seconds(s.Gather), seconds(s.Pad), seconds(s.Collate), seconds(s.Transform))
+	b.WriteString(s.Stream.String())
+	return b.String()
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }
+
+// A meter counts for a Queue.
+type meter struct {
+	items, put, get atomic.Int64
+}
+
+// blocked adds the time since begin.
+func blocked(n *atomic.Int64, begin time.Time) { n.Add(int64(time.Since(begin))) }
+
+func (m *meter) queue(depth, most int) Queue {
+	return Queue{Depth: depth, Cap: most, Items: m.items.Load(), Put: time.Duration(m.put.Load()), Get: time.Duration(m.get.Load())}
+}
+
+// meters are the counters of a loader.
+type meters struct {
+	batches, rows              atomic.Int64
+	draws, memory, work, ready meter
+	depth                      atomic.Int64 // finished batches that wait for the consumer
+}

@@ -1,0 +1,202 @@
+package loader
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// Value is the Go types of fixed-width values. Dates are int32 and times and timestamps int64, in the unit of the column's Field;
+// float16 is its bits in a uint16; decimals are int64, or little-endian [16]byte and [32]byte; UUIDs are [16]byte, INT96 and intervals
+// [12]byte.
+type Value interface {
+	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | [12]byte | [16]byte | [32]byte
+}
+
+// fieldOf is a column of T.
+func fieldOf[T Value](name string) *rowgroup.Field {
+	var zero T
+	f := &rowgroup.Field{Name: name, Kind: rowgroup.Fixed, Width: int(unsafe.Sizeof(zero))}
+	switch any(zero).(type) {
+	case bool:
+		f.Type = rowgroup.TypeBool
+	case int8:
+		f.Type = rowgroup.TypeInt8
+	case int16:
+		f.Type = rowgroup.TypeInt16
+	case int32:
+		f.Type = rowgroup.TypeInt32
+	case int64:
+		f.Type = rowgroup.TypeInt64
+	case uint8:
+		f.Type = rowgroup.TypeUint8
+	case uint16:
+		f.Type = rowgroup.TypeUint16
+	case uint32:
+		f.Type = rowgroup.TypeUint32
+	case uint64:
+		f.Type = rowgroup.TypeUint64
+	case float32:
+		f.Type = rowgroup.TypeFloat32
+	case float64:
+		f.Type = rowgroup.TypeFloat64
+	default:
+		f.Type = rowgroup.TypeFixedBinary
+	}
+	return f
+}
+
+// fits reports whether a column of f can be seen as values of T.
+func fits[T Value](f *rowgroup.Field) bool {
+	want := fieldOf[T]("")
+	if f.Kind != rowgroup.Fixed || f.Width != want.Width {
+		return false
+	}
+	switch f.Type {
+	case rowgroup.TypeDate:
+		return want.Type == rowgroup.TypeInt32
+	case rowgroup.TypeTime, rowgroup.TypeTimestamp:
+		return want.Type == rowgroup.TypeInt64
+	case rowgroup.TypeDecimal:
+		return want.Type == rowgroup.TypeInt64 || want.Type == rowgroup.TypeFixedBinary
+	case rowgroup.TypeFloat16:
+		return want.Type == rowgroup.TypeUint16
+	case rowgroup.TypeInt96, rowgroup.TypeInterval, rowgroup.TypeUUID, rowgroup.TypeFixedBinary:
+		return want.Type == rowgroup.TypeFixedBinary
+	}
+	return f.Type == want.Type
+}
+
+// Values returns the values of a fixed-width column without a copy. For a list column, of any depth, it returns the items of all rows one
+// after the other; [Shape] says how they lie. A null is zero in it; see [IsNull].
+func Values[T Value](a *rowgroup.Array) ([]T, error) {
+	leaf := a
+	for leaf.Field.Kind == rowgroup.List {
+		leaf = leaf.Children[0]
+	}
+	if !fits[T](leaf.Field) {
+		var zero T
+		return nil, fmt.Errorf("loader: column %q is %v, which is not %T", a.Field.Name, a.Field, zero)
+	}
+	if len(leaf.Data) < leaf.Len*leaf.Field.Width {
+		return nil, ErrReleased
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(leaf.Data))), leaf.Len), nil
+}
+
+// Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a ragged one.
+func Shape(a *rowgroup.Array) []int {
+	dims := []int{a.Len}
+	for f := a.Field; f.Kind == rowgroup.List; f = f.Children[0] {
+		size := f.ListSize
+		if size == 0 {
+			size = -1
+		}
+		dims = append(dims, size)
+	}
+	return dims
+}
+
+// IsNull reports whether value i of the array is null.
+func IsNull(a *rowgroup.Array, i int) bool {
+	if a.Field.Kind == rowgroup.Null {
+		return true
+	}
+	return a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0
+}
+
+// A ListView is a column of lists of fixed-width items, row by row.
+type ListView[T Value] struct {
+	offsets []int32
+	rows    int
+	size    int // items of a row when offsets is nil
+	items   []T
+}
+
+// Lists returns the rows of a column of lists without a copy. Fixed-size lists of fixed-size lists are taken as one list per row.
+func Lists[T Value](a *rowgroup.Array) (ListView[T], error) {
+	if a.Field.Kind != rowgroup.List {
+		return ListView[T]{}, fmt.Errorf("loader: column %q is %v, which is not a list", a.Field.Name, a.Field)
+	}
+	size := a.Field.ListSize
+	for f := a.Field.Children[0]; f.Kind == rowgroup.List; f = f.Children[0] {
+		if size == 0 || f.ListSize == 0 {
+			return ListView[T]{}, fmt.Errorf("loader: column %q is %v; take the inner lists by their own array", a.Field.Name, a.Field)
+		}
+		size *= f.ListSize
+	}
+	items, err := Values[T](a)
+	if err != nil {
+		return ListView[T]{}, err
+	}
+	if size == 0 && len(a.Offsets) != a.Len+1 {
+		return ListView[T]{}, ErrReleased
+	}
+	return ListView[T]{offsets: a.Offsets, rows: a.Len, size: size, items: items}, nil
+}
+
+// Len is the number of rows.
+func (v ListView[T]) Len() int { return v.rows }
+
+// At is the items of row i; empty when the row is null.
+func (v ListView[T]) At(i int) []T {
+	if v.offsets != nil {
+		return v.items[v.offsets[i]:v.offsets[i+1]]
+	}
+	return v.items[i*v.size : (i+1)*v.size]
+}
+
+// A BytesView is a column of byte strings, row by row.
+type BytesView struct {
+	offsets []int32
+	rows    int
+	width   int // bytes of a value when offsets is nil
+	data    []byte
+}
+
+// Bytes returns the values of a string or binary column, of any type and fixed-width ones too, without a copy.
+func Bytes(a *rowgroup.Array) (BytesView, error) {
+	switch a.Field.Kind {
+	case rowgroup.Binary:
+		if len(a.Offsets) != a.Len+1 {
+			return BytesView{}, ErrReleased
+		}
+	case rowgroup.Fixed:
+		if len(a.Data) < a.Len*a.Field.Width {
+			return BytesView{}, ErrReleased
+		}
+	default:
+		return BytesView{}, fmt.Errorf("loader: column %q is %v, which is not a byte string", a.Field.Name, a.Field)
+	}
+	return BytesView{offsets: a.Offsets, rows: a.Len, width: a.Field.Width, data: a.Data}, nil
+}
+
+// Len is the number of rows.
+func (v BytesView) Len() int { return v.rows }
+
+// At is the bytes of row i; empty when the row is null.
+func (v BytesView) At(i int) []byte {
+	if v.offsets != nil {
+		return v.data[v.offsets[i]:v.offsets[i+1]]
+	}
+	return v.data[i*v.width : (i+1)*v.width]
+}
+
+// Strings returns a copy of a string or binary column, which stays valid after the batch is released. It takes two allocations, however
+// many rows there are.
+func Strings(a *rowgroup.Array) ([]string, error) {
+	if a.Field.Kind != rowgroup.Binary {
+		return nil, fmt.Errorf("loader: column %q is %v, which is not a string", a.Field.Name, a.Field)
+	}
+	v, err := Bytes(a)
+	if err != nil {
+		return nil, err
+	}
+	all := string(v.data[:v.offsets[v.rows]])
+	s := make([]string, v.rows)
+	for i := range s {
+		s[i] = all[v.offsets[i]:v.offsets[i+1]]
+	}
+	return s, nil
+}

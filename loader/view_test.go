@@ -1,0 +1,205 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+func TestValues(t *testing.T) {
+	prices := build(t, fixed("price", rowgroup.TypeFloat64, 8), `[1.5,null,-2]`)
+	v, err := Values[float64](prices)
+	if err != nil || !reflect.DeepEqual(v, []float64{1.5, 0, -2}) {
+		t.Fatalf("got %v, %v", v, err)
+	}
+	v[0] = 3
+	if got := show(prices); got != `[3,null,-2]` {
+		t.Errorf("the values are a copy: %s", got)
+	}
+	if got := fmt.Sprint(IsNull(prices, 0), IsNull(prices, 1)); got != "false true" {
+		t.Errorf("nulls: %s", got)
+	}
+	tensor := build(t, listed("box", 2, int32s("item")), `[[1,2],null,[3,4]]`)
+	boxes, err := Values[int32](tensor)
+	if err != nil || !reflect.DeepEqual(boxes, []int32{1, 2, 0, 0, 3, 4}) {
+		t.Errorf("got %v, %v", boxes, err)
+	}
+}
+
+func TestValuesOfTypes(t *testing.T) {
+	try := func(f *rowgroup.Field) (fit []string) {
+		a := &rowgroup.Array{Field: f, Len: 2, Data: make([]byte, 64)}
+		add := func(name string, n int, err error) {
+			if err == nil && n == 2 {
+				fit = append(fit, name)
+			}
+		}
+		b, err := Values[bool](a)
+		add("bool", len(b), err)
+		i8, err := Values[int8](a)
+		add("int8", len(i8), err)
+		i16, err := Values[int16](a)
+		add("int16", len(i16), err)
+		i32, err := Values[int32](a)
+		add("int32", len(i32), err)
+		i64, err := Values[int64](a)
+		add("int64", len(i64), err)
+		u8, err := Values[uint8](a)
+		add("uint8", len(u8), err)
+		u16, err := Values[uint16](a)
+		add("uint16", len(u16), err)
+		u32, err := Values[uint32](a)
+		add("uint32", len(u32), err)
+		u64, err := Values[uint64](a)
+		add("uint64", len(u64), err)
+		f32, err := Values[float32](a)
+		add("float32", len(f32), err)
+		f64, err := Values[float64](a)
+		add("float64", len(f64), err)
+		b12, err := Values[[12]byte](a)
+		add("12", len(b12), err)
+		b16, err := Values[[16]byte](a)
+		add("16", len(b16), err)
+		b32, err := Values[[32]byte](a)
+		add("32", len(b32), err)
+		return fit
+	}
+	for _, c := range []struct {
+		t     rowgroup.Type
+		width int
+		want  string
+	}{
+		{rowgroup.TypeBool, 1, "[bool]"},
+		{rowgroup.TypeInt8, 1, "[int8]"},
+		{rowgroup.TypeInt16, 2, "[int16]"},
+		{rowgroup.TypeInt32, 4, "[int32]"},
+		{rowgroup.TypeInt64, 8, "[int64]"},
+		{rowgroup.TypeUint8, 1, "[uint8]"},
+		{rowgroup.TypeUint16, 2, "[uint16]"},
+		{rowgroup.TypeUint32, 4, "[uint32]"},
+		{rowgroup.TypeUint64, 8, "[uint64]"},
+		{rowgroup.TypeFloat16, 2, "[uint16]"},
+		{rowgroup.TypeFloat32, 4, "[float32]"},
+		{rowgroup.TypeFloat64, 8, "[float64]"},
+		{rowgroup.TypeDate, 4, "[int32]"},
+		{rowgroup.TypeTime, 8, "[int64]"},
+		{rowgroup.TypeTimestamp, 8, "[int64]"},
+		{rowgroup.TypeDecimal, 8, "[int64]"},
+		{rowgroup.TypeDecimal, 16, "[16]"},
+		{rowgroup.TypeDecimal, 32, "[32]"},
+		{rowgroup.TypeInt96, 12, "[12]"},
+		{rowgroup.TypeInterval, 12, "[12]"},
+		{rowgroup.TypeUUID, 16, "[16]"},
+		{rowgroup.TypeFixedBinary, 16, "[16]"},
+		{rowgroup.TypeFixedBinary, 5, "[]"},
+	} {
+		if got := fmt.Sprint(try(fixed("x", c.t, c.width))); got != c.want {
+			t.Errorf("%v of %d bytes: got %s, want %s", c.t, c.width, got, c.want)
+		}
+	}
+	_, err := Values[int64](build(t, listed("names", 0, texts("item")), `[["a"]]`))
+	if err == nil || err.Error() != `loader: column "names" is list<string>, which is not int64` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestShape(t *testing.T) {
+	for _, c := range []struct {
+		f    *rowgroup.Field
+		rows string
+		want string
+	}{
+		{int32s("x"), `[1,2]`, "[2]"},
+		{texts("x"), `["a"]`, "[1]"},
+		{listed("x", 0, int32s("item")), `[[1],[]]`, "[2 -1]"},
+		{listed("x", 2, int32s("item")), `[[1,2]]`, "[1 2]"},
+		{listed("x", 0, listed("item", 2, int32s("item"))), `[[[1,2]],[],[]]`, "[3 -1 2]"},
+	} {
+		if got := fmt.Sprint(Shape(build(t, c.f, c.rows))); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.f, got, c.want)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	for _, c := range []struct {
+		f    *rowgroup.Field
+		rows string
+		want string
+	}{
+		{listed("x", 0, int32s("item")), `[[1,2],null,[],[3]]`, "[1 2][][][3]"},
+		{listed("x", 2, int32s("item")), `[[1,2],null,[3,4]]`, "[1 2][0 0][3 4]"},
+		{listed("x", 2, listed("item", 2, int32s("item"))), `[[[1,2],[3,4]],[[5,6],[7,8]]]`, "[1 2 3 4][5 6 7 8]"},
+	} {
+		v, err := Lists[int32](build(t, c.f, c.rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for i := range v.Len() {
+			got += fmt.Sprint(v.At(i))
+		}
+		if got != c.want {
+			t.Errorf("%v: got %s, want %s", c.f, got, c.want)
+		}
+	}
+	for _, c := range []struct{ f *rowgroup.Field }{
+		{int32s("x")},
+		{texts("x")},
+		{listed("x", 0, texts("item"))},
+		{listed("x", 0, listed("item", 2, int32s("item")))},
+		{listed("x", 0, fixed("item", rowgroup.TypeFloat32, 4))},
+	} {
+		if _, err := Lists[int32](build(t, c.f, `[]`)); err == nil {
+			t.Errorf("%v was taken for lists of int32", c.f)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	names := build(t, texts("name"), `["pear",null,"","배"]`)
+	v, err := Bytes(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%d %q %q %q %q", v.Len(), v.At(0), v.At(1), v.At(2), v.At(3)); got != `4 "pear" "" "" "배"` {
+		t.Errorf("got %s", got)
+	}
+	s, err := Strings(names)
+	if err != nil || !reflect.DeepEqual(s, []string{"pear", "", "", "배"}) {
+		t.Errorf("got %q, %v", s, err)
+	}
+	copy(names.Data, "xxxx")
+	if s[0] != "pear" {
+		t.Error("the strings share the batch's memory")
+	}
+	codes := &rowgroup.Array{Field: fixed("code", rowgroup.TypeFixedBinary, 3), Len: 2, Data: []byte("abcdef")}
+	if v, err = Bytes(codes); err != nil || string(v.At(1)) != "def" {
+		t.Errorf("got %q, %v", v.At(1), err)
+	}
+	if _, err := Bytes(build(t, listed("x", 0, int32s("item")), `[]`)); err == nil {
+		t.Error("a list was taken for a byte string")
+	}
+	if _, err := Strings(codes); err == nil {
+		t.Error("a fixed-width column was taken for strings")
+	}
+}
+
+func TestViewsAfterRelease(t *testing.T) {
+	b := batchOf(build(t, int32s("n"), `[1]`), build(t, texts("s"), `["a"]`), build(t, listed("l", 0, int32s("item")), `[[1]]`),
+		build(t, fixed("f", rowgroup.TypeFixedBinary, 3), `[null]`))
+	columns := append([]*rowgroup.Array(nil), b.Columns...)
+	b.Release()
+	_, e1 := Values[int32](columns[0])
+	_, e2 := Strings(columns[1])
+	_, e3 := Lists[int32](columns[2])
+	_, e4 := Bytes(columns[3])
+	for i, err := range []error{e1, e2, e3, e4} {
+		if !errors.Is(err, ErrReleased) {
+			t.Errorf("view %d: got %v", i, err)
+		}
+	}
+}
