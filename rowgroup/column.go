@@ -94,16 +94,17 @@ func (c *column) page(p *page) error {
 		return err
 	}
 	slots, present, drop, err := c.levels.page(c, &o.rep, &o.def)
+	if err == nil && (present > slots || slots > p.values) {
+		err = fmt.Errorf("%w: %d values in %d places of %d", errLevels, present, slots, p.values)
+	}
+	if err == nil && !drop {
+		err = c.store(p, o, slots, present)
+	}
 	if o.restore >= 0 {
+		// Not before the values are stored: where a writer pads pages, they begin in front of the slots.
 		copy(c.buf[o.restore:], c.d.saved)
 	}
 	if err != nil || drop {
-		return err
-	}
-	if present > slots || slots > p.values {
-		return fmt.Errorf("%w: %d values in %d places of %d", errLevels, present, slots, p.values)
-	}
-	if err := c.store(p, o, slots, present); err != nil {
 		return err
 	}
 	c.slots += slots

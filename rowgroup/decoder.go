@@ -31,7 +31,8 @@ type Decoder struct {
 	lists listShape
 	nest  nestedShape
 
-	page, values, table scratch // a decompressed page; decoded values or lengths; a dictionary
+	page, values, table scratch // a decompressed page; decoded values before they are converted; a dictionary
+	lengths             scratch // of byte arrays
 	saved               []byte
 	codes               [1024]uint32
 	def, rep            []byte
@@ -61,7 +62,7 @@ func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool,
 
 func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena()}
-	for _, s := range []*scratch{&d.page, &d.values, &d.table} {
+	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths} {
 		s.arena = pool.NewArena()
 	}
 	return d
@@ -71,7 +72,7 @@ func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 func (d *Decoder) Close() {
 	d.codecs.close()
 	d.spare.Free()
-	for _, s := range []*scratch{&d.page, &d.values, &d.table} {
+	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths} {
 		s.arena.Free()
 		s.b = nil
 	}

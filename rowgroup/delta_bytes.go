@@ -9,7 +9,7 @@ type deltaBytes struct {
 }
 
 func (c *column) readDeltaBytes(src []byte, n int) (d deltaBytes, err error) {
-	lengths := asU32(c.d.values.take(8 * n))
+	lengths := asU32(c.d.lengths.take(8 * n))
 	d.prefixes, d.suffixes = lengths[:n], lengths[n:2*n]
 	used, err := decodeDeltaPrefix(d.prefixes, src)
 	if err != nil {

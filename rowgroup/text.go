@@ -35,7 +35,7 @@ func (c *column) storeViews(p *page, o *openPage, dst []uint64) error {
 
 // lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the column's text.
 func (c *column) lengthViews(dst []uint64, b []byte) error {
-	lengths := asU32(c.d.values.take(4 * len(dst)))
+	lengths := asU32(c.d.lengths.take(4 * len(dst)))
 	used, err := decodeDeltaPrefix(lengths, b)
 	if err != nil {
 		return err
