@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+func (a *app) bench() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "bench [flags] ADDRESS...",
+		Short: "Stream as training would and measure it",
+		Long: `bench streams batches as training gets them, touches every byte of each, and reports rows per second, processor time, memory, the
+time to the first batch and what was waited for. All times and bytes are those of this process, from opening the shards on.`,
+		Example: `  shardfeed bench data/
+  shardfeed bench data/ --shuffle --batch-size 1024 --memory 1GiB
+  shardfeed bench data/ --columns token_ids --limit 1000000 --json`,
+	}
+	fs := c.Flags()
+	f.data(fs)
+	f.rows(fs)
+	f.steps(fs)
+	f.order(fs)
+	f.manyEpochs(fs)
+	f.split(fs)
+	f.object(fs)
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		m, err := a.measure(ctx, addresses, f)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return writeJSON(a.stdout, m)
+		}
+		return m.report().writeTo(a.stdout)
+	})
+}
+
+// A measurement is what bench found.
+type measurement struct {
+	Rows              int64              `json:"rows"`
+	Batches           int64              `json:"batches"`
+	Seconds           float64            `json:"seconds"`
+	UserSeconds       float64            `json:"user_seconds"`
+	SystemSeconds     float64            `json:"system_seconds"`
+	CPUSeconds        float64            `json:"cpu_seconds"`
+	FirstBatchSeconds float64            `json:"first_batch_seconds"`
+	DecodedBytes      int64              `json:"decoded_bytes"` // of the batches' columns
+	ReadBytes         int64              `json:"read_bytes"`
+	PeakRSS           int64              `json:"peak_rss_bytes"`
+	BudgetBytes       int64              `json:"budget_bytes"` // reserved before the first read
+	GroupsPerBatch    float64            `json:"row_groups_per_batch"`
+	Waits             map[string]float64 `json:"waits"` // seconds by stage
+
+	needed int64 // encoded bytes of the projected columns, each row once
+	memory int64 // limit of a rank
+}
+
+// measure streams the data set once.
+func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *measurement, err error) {
+	begin := time.Now()
+	user, system := cpuTime()
+	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
+	o := a.options(f)
+	o.Budget = budget
+	ds, err := iterable.Open(ctx, stores(), addresses, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ds.Close()) }()
+	l, err := loader.New(ds, loader.Options{
+		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0), Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	bar := newProgress(a.stderr, "bench", f.limit.left(0, l.Len()*int64(f.batchSize*f.epochs)))
+	defer bar.close()
+
+	m = &measurement{memory: int64(f.memory)}
+	var t toucher
+	for batch, err := range l.Batches(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if m.Batches == 0 {
+			m.FirstBatchSeconds = time.Since(begin).Seconds()
+			m.BudgetBytes = budget.Admitted()
+		}
+		t.touch(batch.Columns)
+		m.Batches++
+		m.Rows += int64(batch.Valid)
+		bar.add(batch.Valid)
+		batch.Release()
+		if f.limit.left(m.Rows, 1) == 0 {
+			break
+		}
+	}
+	m.Seconds = time.Since(begin).Seconds()
+	m.DecodedBytes, m.PeakRSS = t.bytes, peakRSS()
+	userEnd, systemEnd := cpuTime()
+	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
+	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
+	m.addStats(l.Stats())
+	return m, nil
+}
+
+// addStats takes over what the loader and its stream counted.
+func (m *measurement) addStats(s loader.Stats) {
+	m.ReadBytes, m.needed = s.Stream.Fetched, s.Stream.Needed
+	m.GroupsPerBatch = s.Stream.GroupsPerDraw()
+	m.Waits = waits(s)
+}
+
+func (m *measurement) report() *report {
+	r := &report{}
+	per := func(n, d float64) float64 {
+		if d == 0 {
+			return 0
+		}
+		return n / d
+	}
+	second := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
+	r.section("bench")
+	r.fact("rows", "%s in %s batches of %.1f row groups in the mean", count(m.Rows), count(m.Batches), m.GroupsPerBatch)
+	r.fact("time", "%s, the first batch after %s", second(m.Seconds), second(m.FirstBatchSeconds))
+	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
+	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
+	r.fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))
+	limit := "no --memory given"
+	if m.memory > 0 {
+		limit = "limit " + mem.Bytes(m.memory).String()
+	}
+	r.fact("memory", "peak %v resident, %v reserved, %s", mem.Bytes(m.PeakRSS), mem.Bytes(m.BudgetBytes), limit)
+	r.section("waits")
+	for _, w := range waitMeaning {
+		r.fact(w[0], "%-9s %s", second(m.Waits[w[0]]), w[1])
+	}
+	return r
+}

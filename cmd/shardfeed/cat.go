@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A catCommand is one run of cat.
+type catCommand struct {
+	*app
+	flags
+
+	format          string
+	worker, workers int
+	stateFile       string
+	saveState       string
+
+	state *shuffle.State // of stateFile, or nil
+}
+
+func (a *app) cat() *cobra.Command {
+	cat := &catCommand{app: a}
+	c := &cobra.Command{
+		Use:   "cat [flags] ADDRESS...",
+		Short: "Print rows as JSON lines, in file order or in training order",
+		Long: `cat prints each row as a JSON object on a line of its own: in file order, or with --shuffle in the order in which training gets them.
+Over all ranks (and workers) each row is printed once; nothing is dropped. A rank prints the rows of its steps at batch size 1.
+
+--save-state writes where the order stands after the last row that was printed, --state goes on from there to the end of the epoch. A
+state brings its order with it: flags that say the same are allowed, others are an error. Columns, rank, world size and memory may change.`,
+		Example: `  shardfeed cat data/part-00000.parquet
+  shardfeed cat data/ --columns id,label.name --limit 10
+  shardfeed cat data/ --shuffle --seed 7 --epoch 1 --rank 0 --world-size 8
+  shardfeed cat data/ --shuffle --limit 1000 --save-state state.json
+  shardfeed cat data/ --state state.json`,
+	}
+	fs := c.Flags()
+	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows; jsonl is the only one so far")
+	cat.data(fs)
+	cat.rows(fs)
+	cat.order(fs)
+	cat.manyEpochs(fs)
+	cat.split(fs)
+	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
+	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
+	fs.StringVar(&cat.stateFile, "state", "", "go on from the state in this `file`")
+	fs.StringVar(&cat.saveState, "save-state", "", "write the state after the last row to this `file`")
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := cat.prepare(fs); err != nil {
+			return err
+		}
+		return cat.run(ctx, fs, addresses)
+	})
+}
+
+// prepare checks the flags and reads the state.
+func (c *catCommand) prepare(fs *pflag.FlagSet) error {
+	if c.stateFile != "" {
+		state, err := readState(c.stateFile)
+		if err != nil {
+			return err
+		}
+		if err := c.adopt(fs, state); err != nil {
+			return err
+		}
+	}
+	if err := c.check(fs); err != nil {
+		return err
+	}
+	switch {
+	case c.format != "jsonl":
+		return usagef("--format %s: jsonl is the only one so far", c.format)
+	case c.workers < 1:
+		return usagef("--workers %d: must be at least 1", c.workers)
+	case c.worker < 0 || c.worker >= c.workers:
+		return usagef("--worker %d is not below --workers %d: workers count from 0", c.worker, c.workers)
+	case c.saveState != "" && c.workers > 1:
+		return usagef("--save-state is for whole ranks: leave out --workers")
+	}
+	return nil
+}
+
+func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []string) (err error) {
+	ds, err := c.open(ctx, addresses, &c.flags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ds.Close()) }()
+	if err := c.contradicts(fs, ds); err != nil {
+		return err
+	}
+	stream, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
+		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: maxGather})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	state, err := c.print(ctx, ds, stream)
+	if err != nil {
+		return err
+	}
+	if c.saveState != "" {
+		return writeState(c.saveState, state)
+	}
+	return nil
+}
+
+// print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
+// before it is returned.
+func (c *catCommand) print(ctx context.Context, ds *iterable.Dataset, stream *iterable.Stream) (shuffle.State, error) {
+	p := newRowPrinter(ds, c.stdout)
+	defer p.close()
+	state := stream.State()
+	var printed int64
+	for c.limit.left(printed, 1) > 0 {
+		draw, err := stream.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			state = stream.State()
+			break
+		}
+		if err == nil {
+			printed += int64(draw.Rows)
+			state = draw.State
+			err = p.add(draw)
+		}
+		if err != nil {
+			return state, errors.Join(p.flush(), err)
+		}
+	}
+	return state, p.flush()
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+const (
+	demoRanks  = 2
+	demoEpochs = 2
+	demoBatch  = 32
+)
+
+// A demoCommand is one run of demo.
+type demoCommand struct {
+	*app
+	flags
+	size byteSize
+}
+
+func (a *app) demo() *cobra.Command {
+	d := &demoCommand{app: a}
+	c := &cobra.Command{
+		Use:   "demo [flags]",
+		Short: "Stream two shuffled epochs to two ranks, and prove what was promised",
+		Long: `demo trains nothing, but streams as training would: two shuffled epochs to two ranks at once, from a small shop that lies in this
+program, or from a larger one of the same kind that --size generates in a temporary directory. It reports the speed, the memory, that each
+row came exactly once, and how well the batches were mixed.`,
+		Example: `  shardfeed demo
+  shardfeed demo --size 256MiB --memory 128MiB`,
+		Args: cobra.NoArgs,
+	}
+	fs := c.Flags()
+	fs.Var(&d.size, "size", "generate a shop of about this size, as in 256MiB, instead of the embedded one")
+	fs.IntVar(&d.batchSize, "batch-size", demoBatch, "rows of a batch, per rank")
+	fs.Uint64Var(&d.seed, "seed", 0, "seed of the order")
+	fs.Var(&d.memory, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+	fs.Var(&d.shuffleBuffer, "shuffle-buffer", "rows that are mixed at once, over both ranks: a number of rows or bytes")
+	d.object(fs)
+	return a.runs(c, func(ctx context.Context, _ []string) error {
+		d.shuffle, d.start, d.worldSize, d.epochs = true, string(shuffle.Filled), demoRanks, demoEpochs
+		if err := d.check(fs); err != nil {
+			return err
+		}
+		result, err := d.stream(ctx)
+		if err != nil {
+			return err
+		}
+		if d.json {
+			err = writeJSON(a.stdout, result)
+		} else {
+			err = result.report().writeTo(a.stdout)
+		}
+		return errors.Join(err, result.verify())
+	})
+}
+
+// stream makes the data, streams it and removes it.
+func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error) {
+	var (
+		from      shard.Stores
+		addresses []string
+	)
+	if d.size == 0 {
+		if from, addresses, err = embeddedShop(); err != nil {
+			return nil, err
+		}
+	} else {
+		dir, err := os.MkdirTemp("", "shardfeed-demo-")
+		if err != nil {
+			return nil, fileError(err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if err := d.generate(ctx, dir); err != nil {
+			return nil, err
+		}
+		from, addresses = stores(), []string{dir}
+	}
+	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
+	o := d.options(&d.flags)
+	o.Budget, o.IndexDir = budget, ""
+	ds, err := iterable.Open(ctx, from, addresses, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ds.Close()) }()
+	return d.train(ctx, ds, budget)
+}
+
+// generate writes the shop with a bar of its own.
+func (d *demoCommand) generate(ctx context.Context, dir string) error {
+	bar := newProgress(d.stderr, "generate", int64(d.size))
+	defer bar.close()
+	return generateShop(ctx, dir, int64(d.size), func(bytes int64) { bar.add(int(bytes)) })
+}

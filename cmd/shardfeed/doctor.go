@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+func (a *app) doctor() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "doctor [flags] ADDRESS...",
+		Short: "Show what is found at addresses, how fast it is read, and what this machine allows",
+		Long: `doctor lists the addresses as a run would, says with which credentials, times the list, the footers and reads in the middle of the
+shards, and shows where the index of footers is kept and what memory this process may use. It changes nothing.`,
+		Example: `  shardfeed doctor data/
+  shardfeed doctor 'data/dt=2026-*/*.parquet' --json`,
+	}
+	f.object(c.Flags())
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		d, err := diagnose(ctx, addresses)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			err = writeJSON(a.stdout, d)
+		} else {
+			err = d.report().writeTo(a.stdout)
+		}
+		if err != nil {
+			return err
+		}
+		return d.problem
+	})
+}
+
+// A diagnosis is what doctor finds.
+type diagnosis struct {
+	Places  []place   `json:"places"`
+	Index   directory `json:"index"`
+	Machine machine   `json:"machine"`
+
+	problem error // the first shard that could not be read
+}
+
+// A machine is what this process may use, in bytes where it is not said.
+type machine struct {
+	CPUs          int   `json:"cpus"`
+	Installed     int64 `json:"memory_bytes"`
+	Cgroup        int64 `json:"cgroup_bytes"` // 0: no limit
+	LocalRanks    int   `json:"local_ranks"`
+	DefaultMemory int64 `json:"default_memory_bytes"`
+	SharedMemory  int64 `json:"shared_memory_bytes"`
+	LockLimit     int64 `json:"lock_limit_bytes"` // -1: no limit
+	OpenFiles     int64 `json:"open_files"`
+}
+
+func diagnose(ctx context.Context, addresses []string) (*diagnosis, error) {
+	d := &diagnosis{Index: indexDirectory(), Machine: thisMachine()}
+	for _, address := range addresses {
+		p, err := examine(ctx, stores(), address)
+		if err != nil {
+			return nil, err
+		}
+		if d.problem == nil {
+			d.problem = p.problem
+		}
+		d.Places = append(d.Places, *p)
+	}
+	return d, nil
+}
+
+func thisMachine() machine {
+	m, ranks := mem.ThisMachine(), mem.LocalWorldSize()
+	lock, err := lockLimit()
+	if err != nil {
+		lock = 0
+	}
+	files, err := fileLimit()
+	if err != nil {
+		files = 0
+	}
+	return machine{
+		CPUs: runtime.GOMAXPROCS(0), Installed: m.Installed, Cgroup: m.Cgroup, LocalRanks: ranks,
+		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: lock, OpenFiles: files,
+	}
+}
+
+func (d *diagnosis) report() *report {
+	r := &report{}
+	for i := range d.Places {
+		d.Places[i].report(r)
+	}
+	r.section("index of footers")
+	r.fact("directory", "%s", d.Index.Path)
+	r.fact("state", "%s", d.Index.State)
+	if d.Index.Free > 0 {
+		r.fact("free", "%v", mem.Bytes(d.Index.Free))
+	}
+	d.Machine.report(r)
+	return r
+}
+
+func (m machine) report(r *report) {
+	limit := func(n int64, none string) string {
+		if n <= 0 {
+			return none
+		}
+		return mem.Bytes(n).String()
+	}
+	r.section("this machine")
+	r.fact("processors", "%d", m.CPUs)
+	r.fact("memory", "%s", limit(m.Installed, "unknown"))
+	r.fact("cgroup limit", "%s", limit(m.Cgroup, "none"))
+	r.fact("ranks here", "%d (LOCAL_WORLD_SIZE)", m.LocalRanks)
+	r.fact("memory of a rank", "%v by default (--memory), %v for all ranks", mem.Bytes(m.DefaultMemory), mem.Bytes(m.SharedMemory))
+	r.fact("lock limit", "%s (what ulimit -l lets a process pin)", limit(m.LockLimit, "none"))
+	r.fact("open files", "%s", count(m.OpenFiles))
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	sampleShards = 9       // whose footers and ranges are timed, spread over the list
+	rangeBytes   = 1 << 20 // of a timed read
+	tailBytes    = 8       // length of the footer and magic, at the end of a shard
+)
+
+// A place is what one address holds and how fast it answers.
+type place struct {
+	Address     string   `json:"address"`
+	Credentials string   `json:"credentials"`
+	Shards      int      `json:"shards"`
+	Bytes       int64    `json:"bytes"`
+	Partitions  []string `json:"partitions"` // keys of directories
+	List        float64  `json:"list_seconds"`
+	Footer      float64  `json:"footer_seconds"` // median of opening a shard and reading its footer
+	Range       float64  `json:"range_seconds"`  // median of reading range_bytes
+	RangeBytes  int64    `json:"range_bytes"`
+	Problem     string   `json:"problem"` // of the first shard that could not be read, or ""
+
+	problem error
+}
+
+// examine lists an address and reads a little of what it names.
+func examine(ctx context.Context, store shard.Store, address string) (*place, error) {
+	begin := time.Now()
+	shards, err := shard.Discover(ctx, store, []string{address})
+	if err != nil {
+		return nil, err
+	}
+	p := &place{
+		Address: shard.Redact(address), Credentials: credentials(address), Shards: len(shards), List: time.Since(begin).Seconds(), Partitions: []string{},
+	}
+	for _, s := range shards {
+		p.Bytes += s.Size
+	}
+	for _, part := range shards[0].Partitions {
+		p.Partitions = append(p.Partitions, part.Key)
+	}
+	var footers, ranges []float64
+	for i := range min(sampleShards, len(shards)) {
+		s := shards[i*len(shards)/min(sampleShards, len(shards))]
+		t, err := timeShard(ctx, store, s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			p.problem, p.Problem = err, err.Error()
+			break
+		}
+		footers, ranges = append(footers, t.footer.Seconds()), append(ranges, t.read.Seconds())
+		p.RangeBytes = max(p.RangeBytes, t.bytes)
+	}
+	p.Footer, p.Range = median(footers), median(ranges)
+	return p, nil
+}
+
+// credentials says as whom an address is read.
+func credentials(address string) string {
+	switch shard.Scheme(address) {
+	case "", "file":
+		return "none needed: files of this machine, read as the user who runs this"
+	}
+	return "none needed"
+}
+
+// timing is how long the parts of reading a shard took.
+type timing struct {
+	footer, read time.Duration
+	bytes        int64 // of the read
+}
+
+// timeShard opens a shard, reads its footer as a run would, and a range in its middle.
+func timeShard(ctx context.Context, store shard.Store, s shard.Shard) (t timing, err error) {
+	begin := time.Now()
+	o, err := store.Open(ctx, s)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, o.Close()) }()
+	if err := readFooter(ctx, o, s); err != nil {
+		return t, err
+	}
+	t.footer = time.Since(begin)
+	t.bytes = min(rangeBytes, s.Size)
+	begin = time.Now()
+	err = o.ReadAt(ctx, make([]byte, t.bytes), (s.Size-t.bytes)/2)
+	t.read = time.Since(begin)
+	return t, err
+}
+
+func readFooter(ctx context.Context, o shard.Object, s shard.Shard) error {
+	refuse := func(format string, args ...any) error {
+		return &shard.Error{URI: s.URI, Err: fmt.Errorf("%w: "+format, append([]any{shard.ErrCorrupt}, args...)...)}
+	}
+	if s.Size < tailBytes {
+		return refuse("%d bytes are too few for a parquet file", s.Size)
+	}
+	tail := make([]byte, tailBytes)
+	if err := o.ReadAt(ctx, tail, s.Size-tailBytes); err != nil {
+		return err
+	}
+	if magic := string(tail[4:]); magic != "PAR1" && magic != "PARE" {
+		return refuse("it ends with %q, so it is no parquet file or only part of one", magic)
+	}
+	n := int64(binary.LittleEndian.Uint32(tail))
+	if n > s.Size-tailBytes {
+		return refuse("its footer of %d bytes is larger than the file", n)
+	}
+	return o.ReadAt(ctx, make([]byte, n), s.Size-tailBytes-n)
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func (p *place) report(r *report) {
+	seconds := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
+	r.section(p.Address)
+	r.fact("found", "%s of %v", plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
+	if len(p.Partitions) > 0 {
+		r.fact("partitions", "%q, from the names of directories", p.Partitions)
+	}
+	r.fact("credentials", "%s", p.Credentials)
+	r.fact("list", "%s", seconds(p.List))
+	if p.RangeBytes > 0 {
+		r.fact("footer", "%s (median; open and read)", seconds(p.Footer))
+		r.fact("read of "+mem.Bytes(p.RangeBytes).String(), "%s (median)", seconds(p.Range))
+	}
+	if p.Problem != "" {
+		r.fact("problem", "%s", p.Problem)
+	}
+}

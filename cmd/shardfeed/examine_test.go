@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/mem"
+)
+
+func TestExamine(t *testing.T) {
+	footer := "meta" + "\x04\x00\x00\x00" + "PAR1"
+	cases := []struct {
+		name, content, problem string
+	}{
+		{"good", "PAR1....." + footer, ""},
+		{"encrypted footer", "PARE....." + "meta\x04\x00\x00\x00PARE", ""},
+		{"short", "PAR1", "4 bytes are too few for a parquet file"},
+		{"cut off", "PAR1.....metameta", `it ends with "meta", so it is no parquet file or only part of one`},
+		{"large footer", "PAR1" + "\xff\xff\xff\x7f" + "PAR1", "its footer of 2147483647 bytes is larger than the file"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			store := &mem.Store{}
+			store.Put("t/a.parquet", []byte(c.content))
+			p, err := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Shards != 1 || p.Bytes != int64(len(c.content)) {
+				t.Errorf("got %d shards of %d bytes", p.Shards, p.Bytes)
+			}
+			want := ""
+			if c.problem != "" {
+				want = "mem://t/a.parquet: corrupt: " + c.problem
+			}
+			if p.Problem != want || (p.problem == nil) != (want == "") {
+				t.Errorf("got problem %q, want %q", p.Problem, want)
+			}
+			if want == "" && (p.Footer <= 0 || p.Range <= 0 || p.RangeBytes != int64(len(c.content))) {
+				t.Errorf("not timed: %+v", p)
+			}
+		})
+	}
+}
+
+func TestExaminePartitions(t *testing.T) {
+	store := &mem.Store{}
+	store.Put("t/dt=2026-01-01/site=a/x.parquet", []byte("PAR1meta\x04\x00\x00\x00PAR1"))
+	p, err := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
+	if err != nil || strings.Join(p.Partitions, ",") != "dt,site" {
+		t.Errorf("got %v, %v", p, err)
+	}
+}
+
+func TestExamineNothing(t *testing.T) {
+	if _, err := examine(context.Background(), shard.Stores{"mem": &mem.Store{}}, "mem://t"); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if got := median([]float64{9, 1, 3}); got != 3 {
+		t.Errorf("got %v", got)
+	}
+	if got := median(nil); got != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestProcessUsage(t *testing.T) {
+	user, system := cpuTime()
+	for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
+		_ = strings.Repeat("x", 1000)
+	}
+	userEnd, systemEnd := cpuTime()
+	if userEnd+systemEnd <= user+system {
+		t.Error("the processor time stands still")
+	}
+	if peak := peakRSS(); peak < 1<<20 || peak > 1<<40 {
+		t.Errorf("peak of %d bytes", peak)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+const defaultBatch = 256
+
+// flags are all flags that more than one verb may take. Each verb registers the groups that mean something to it.
+type flags struct {
+	columns     []string
+	missing     string
+	invalidUTF8 string
+
+	shuffle       bool
+	shuffleBuffer bufferSize
+	seed          uint64
+	epoch         int
+	lanes         int
+	unitRows      int64
+	start         string
+	maxWorldSize  int
+
+	batchSize int
+	tail      string
+	epochs    int
+
+	rank, worldSize int
+	memory          byteSize
+	limit           rowLimit
+	json            bool
+}
+
+// data is what to read.
+func (f *flags) data(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
+	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
+	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
+}
+
+// order is in which order to read it.
+func (f *flags) order(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.shuffle, "shuffle", false, "training order instead of file order")
+	fs.Var(&f.shuffleBuffer, "shuffle-buffer", "rows that are mixed at once, over all ranks: a number of rows or bytes (default: 1% of the data within 256MiB and 2GiB)")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed of the order")
+	fs.IntVar(&f.epoch, "epoch", 0, "the first epoch, from 0; each has an order of its own")
+	fs.IntVar(&f.lanes, "lanes", 0, "pin the plan's number of lanes (default: by the rule)")
+	fs.Int64Var(&f.unitRows, "unit-rows", 0, "pin the rows of the units that are loaded and mixed as one (default: by the rule)")
+	fs.StringVar(&f.start, "start", string(shuffle.Filled), "filled: mixed from the first batch on; direct: the first batch sooner")
+	fs.IntVar(&f.maxWorldSize, "max-world-size", 0, "the largest world size that the run will ever have (default: the world size)")
+}
+
+// steps is how rows become batches.
+func (f *flags) steps(fs *pflag.FlagSet) {
+	fs.IntVar(&f.batchSize, "batch-size", defaultBatch, "rows of a batch, per rank")
+	fs.StringVar(&f.tail, "tail", "", "rows that fill no batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)")
+}
+
+// tailOrDefault is what becomes of the rows that fill no global batch; by default none is lost.
+func (f *flags) tailOrDefault() shuffle.Tail {
+	switch {
+	case f.tail != "":
+		return shuffle.Tail(f.tail)
+	case f.worldSize <= 1:
+		return shuffle.Short
+	}
+	return shuffle.Pad
+}
+
+func (f *flags) manyEpochs(fs *pflag.FlagSet) {
+	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
+}
+
+// world is the size of the whole run.
+func (f *flags) world(fs *pflag.FlagSet) {
+	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
+	fs.Var(&f.memory, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+}
+
+// split is which part of the run this one is.
+func (f *flags) split(fs *pflag.FlagSet) {
+	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
+	f.world(fs)
+}
+
+func (f *flags) rows(fs *pflag.FlagSet) {
+	fs.Var(&f.limit, "limit", "stop after so many rows")
+}
+
+func (f *flags) object(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.json, "json", false, "print one JSON object and nothing else")
+}
+
+// needShuffle are the flags that say how to shuffle, and mean nothing in file order.
+var needShuffle = [...]string{"shuffle-buffer", "lanes", "unit-rows", "start", "max-world-size"}
+
+// check finds what cannot be meant. Verbs that registered fewer flags have zeros in the others.
+func (f *flags) check(fs *pflag.FlagSet) error {
+	for _, name := range needShuffle {
+		if fs.Changed(name) && !f.shuffle {
+			return usagef("--%s says how to shuffle: add --shuffle", name)
+		}
+	}
+	for _, n := range []struct {
+		name         string
+		value, least int64
+	}{
+		{"batch-size", int64(f.batchSize), 1},
+		{"epoch", int64(f.epoch), 0},
+		{"epochs", int64(f.epochs), 1},
+		{"world-size", int64(f.worldSize), 1},
+		{"max-world-size", int64(f.maxWorldSize), 1},
+		{"rank", int64(f.rank), 0},
+		{"lanes", int64(f.lanes), 1},
+		{"unit-rows", f.unitRows, 1},
+	} {
+		if fs.Changed(n.name) && n.value < n.least {
+			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
+		}
+	}
+	switch {
+	case f.rank > 0 && f.rank >= f.worldSize:
+		return usagef("--rank %d is not below --world-size %d: ranks count from 0", f.rank, f.worldSize)
+	case fs.Changed("max-world-size") && f.maxWorldSize < f.worldSize:
+		return usagef("--max-world-size %d is below --world-size %d", f.maxWorldSize, f.worldSize)
+	case fs.Changed("columns") && len(f.columns) == 0:
+		return usagef("--columns names no column")
+	case fs.Changed("start") && f.start != string(shuffle.Filled) && f.start != string(shuffle.Direct):
+		return usagef("--start %s: must be %s or %s", f.start, shuffle.Filled, shuffle.Direct)
+	case fs.Changed("tail") && shuffle.Tail(f.tail).Validate() != nil:
+		return usagef("--tail %s: must be drop, pad, short or carry", f.tail)
+	case fs.Changed("missing") && f.missing != "error" && f.missing != "null":
+		return usagef("--missing %s: must be error or null", f.missing)
+	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
+		return usagef("--invalid-utf8 %s: must be refuse or replace", f.invalidUTF8)
+	}
+	return nil
+}
+
+func (f *flags) missingColumns() rowgroup.MissingColumns {
+	if f.missing == "null" {
+		return rowgroup.MissingIsNull
+	}
+	return rowgroup.MissingIsError
+}
+
+func (f *flags) utf8() rowgroup.InvalidUTF8 {
+	if f.invalidUTF8 == "replace" {
+		return rowgroup.ReplaceUTF8
+	}
+	return rowgroup.RefuseUTF8
+}
+
+// A rowLimit is a flag that is a number of rows, or not given.
+type rowLimit struct {
+	given bool
+	rows  int64
+}
+
+func (l *rowLimit) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no number of rows", s)
+	}
+	if n < 0 {
+		return errors.New("must not be below 0")
+	}
+	*l = rowLimit{given: true, rows: n}
+	return nil
+}
+
+func (l *rowLimit) String() string {
+	if !l.given {
+		return ""
+	}
+	return strconv.FormatInt(l.rows, 10)
+}
+
+func (l *rowLimit) Type() string { return "rows" }
+
+// left is how many of n rows may still come after done rows.
+func (l *rowLimit) left(done, n int64) int64 {
+	if !l.given {
+		return n
+	}
+	return max(0, min(n, l.rows-done))
+}

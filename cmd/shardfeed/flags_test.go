@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each command line is refused before anything is read, with one line that names the flag.
+func TestUsageErrors(t *testing.T) {
+	cases := []struct{ args, want string }{
+		{"nonsense", `unknown command "nonsense"`},
+		{"--nonsense", "unknown flag: --nonsense"},
+		{"cat", "cat needs an address"},
+		{"inspect", "inspect needs an address"},
+		{"demo data/", "unknown command"},
+		{"cat x --rank 2 --world-size 2", "--rank 2 is not below --world-size 2"},
+		{"cat x --rank 1", "--rank 1 is not below --world-size 1"},
+		{"cat x --rank -1 --world-size 2", "--rank -1: must be at least 0"},
+		{"cat x --world-size 0", "--world-size 0: must be at least 1"},
+		{"cat x --epoch -1", "--epoch -1: must be at least 0"},
+		{"cat x --epochs 0", "--epochs 0: must be at least 1"},
+		{"cat x --seed -1", `invalid argument "-1" for "--seed"`},
+		{"cat x --limit -1", "must not be below 0"},
+		{"cat x --limit ten", "is no number of rows"},
+		{"cat x --memory much", "is no size"},
+		{"cat x --memory 0", "must be more than 0"},
+		{"cat x --shuffle-buffer 100", "--shuffle-buffer says how to shuffle: add --shuffle"},
+		{"cat x --lanes 8", "--lanes says how to shuffle: add --shuffle"},
+		{"cat x --shuffle --lanes 0", "--lanes 0: must be at least 1"},
+		{"cat x --shuffle --start slow", "--start slow: must be filled or direct"},
+		{"cat x --shuffle --world-size 4 --max-world-size 2", "--max-world-size 2 is below --world-size 4"},
+		{"cat x --columns=", "--columns names no column"},
+		{"cat x --missing maybe", "--missing maybe: must be error or null"},
+		{"cat x --invalid-utf8 keep", "--invalid-utf8 keep: must be refuse or replace"},
+		{"cat x --format csv", "--format csv: jsonl is the only one so far"},
+		{"cat x --worker 2 --workers 2", "--worker 2 is not below --workers 2"},
+		{"cat x --workers 0", "--workers 0: must be at least 1"},
+		{"cat x --workers 2 --save-state s", "--save-state is for whole ranks"},
+		{"cat x --batch-size 2", "unknown flag: --batch-size"},
+		{"bench x --batch-size 0", "--batch-size 0: must be at least 1"},
+		{"bench x --tail keep", "--tail keep: must be drop, pad, short or carry"},
+		{"plan x --world-size -3", "--world-size -3: must be at least 1"},
+		{"demo --size none", "is no size"},
+	}
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			code, stdout, stderr := command(t, strings.Fields(c.args)...)
+			if code != exitUsage || stdout != "" {
+				t.Errorf("exit %d, stdout %q", code, stdout)
+			}
+			if !strings.HasPrefix(stderr, "shardfeed: ") || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("stderr %q, want %q", stderr, c.want)
+			}
+			if !strings.Contains(stderr, "--help'") {
+				t.Errorf("stderr %q gives no hint", stderr)
+			}
+		})
+	}
+}

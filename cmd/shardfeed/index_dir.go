@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// indexDir is where footers are kept for the next start, or "" when the machine has no place for it.
+func indexDir() string { return rowgroup.IndexDir(os.Getenv) }
+
+// A directory is a place for files, and whether it can be used.
+type directory struct {
+	Path  string `json:"path"`
+	State string `json:"state"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+	Free  int64  `json:"free_bytes"`
+}
+
+// indexDirectory looks at the index without changing it.
+func indexDirectory() directory {
+	d := directory{Path: indexDir()}
+	if d.Path == "" {
+		d.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
+		return d
+	}
+	if err := d.count(); err != nil {
+		d.State = "cannot be read: " + fileError(err).Error()
+		return d
+	}
+	exists := nearestDir(d.Path)
+	d.Free = freeBytes(exists)
+	switch {
+	case !writable(exists):
+		d.State = "cannot be written: runs go on without it"
+	case exists != d.Path:
+		d.State = "will be made when it is needed"
+	default:
+		d.State = fmt.Sprintf("in use, %s", plural(int64(d.Files), "file"))
+	}
+	return d
+}
+
+// count adds up the files in the directory; one that does not exist has none.
+func (d *directory) count() error {
+	entries, err := os.ReadDir(d.Path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() { // a file that is gone by now does not count
+			d.Files++
+			d.Bytes += info.Size()
+		}
+	}
+	return nil
+}
+
+// nearestDir is the path, or the closest directory above it that exists.
+func nearestDir(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+)
+
+// A ledger proves that each of n rows came exactly once: it has a bit for each. It is used by one goroutine.
+type ledger struct {
+	seen     []uint64
+	n        int64
+	came     int64
+	repeated int64 // rows that came again
+	unknown  int64 // rows that are none of the n
+}
+
+func newLedger(n int64) *ledger {
+	return &ledger{seen: make([]uint64, (n+63)/64), n: n}
+}
+
+// add notes that a row came.
+func (l *ledger) add(row int64) {
+	l.came++
+	if row < 0 || row >= l.n {
+		l.unknown++
+		return
+	}
+	word, bit := &l.seen[row/64], uint64(1)<<(row%64)
+	if *word&bit != 0 {
+		l.repeated++
+	}
+	*word |= bit
+}
+
+// missing is how many rows did not come.
+func (l *ledger) missing() int64 {
+	n := l.n
+	for _, w := range l.seen {
+		n -= int64(bits.OnesCount64(w))
+	}
+	return n
+}
+
+// verify returns an error that says what is wrong, or nil when each row came exactly once.
+func (l *ledger) verify() error {
+	if missing := l.missing(); missing > 0 || l.repeated > 0 || l.unknown > 0 {
+		return fmt.Errorf("of %s rows, %s did not come, %s came more than once, %s are not in the data",
+			count(l.n), count(missing), count(l.repeated), count(l.unknown))
+	}
+	return nil
+}
+
+// productNumber is the number in a product's id, N and eleven digits, or -1: its place among all rows in file order.
+func productNumber(id []byte) int64 {
+	if len(id) != 12 || id[0] != 'N' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(id[1:]), 10, 63)
+	if err != nil {
+		return -1
+	}
+	return int64(n)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+func (a *app) plan() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "plan [flags] ADDRESS...",
+		Short: "Show a run's order, memory and mixing before anything but footers is read",
+		Long: `plan shows what a run with the same flags would do: the parameters of its order, units and lanes, steps of each rank, the memory that a
+rank reserves, what is read before the first batch, and how well batches would be mixed.`,
+		Example: `  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
+  shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json`,
+	}
+	fs := c.Flags()
+	f.data(fs)
+	f.steps(fs)
+	f.order(fs)
+	f.world(fs)
+	f.object(fs)
+	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		ds, err := a.open(ctx, addresses, f)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, ds.Close()) }()
+		p, err := ds.Plan(f.batchSize, f.worldSize)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return writeJSON(a.stdout, planObject(p))
+		}
+		return planReport(p).writeTo(a.stdout)
+	})
+}
+
+// A plan is what plan prints with --json.
+type plan struct {
+	Shards    int   `json:"shards"`
+	RowGroups int   `json:"row_groups"`
+	Units     int   `json:"units"`
+	Rows      int64 `json:"rows"`
+	Bytes     int64 `json:"uncompressed_bytes"` // of all columns
+	Encoded   int64 `json:"encoded_bytes"`      // of the columns that are read
+	Decoded   int64 `json:"decoded_bytes"`
+
+	Shuffle bool            `json:"shuffle"`
+	Order   string          `json:"plan"`
+	Seed    uint64          `json:"seed"`
+	Params  *shuffle.Params `json:"params"` // null without shuffle
+
+	BatchSize   int          `json:"batch_size"`
+	WorldSize   int          `json:"world_size"`
+	GlobalBatch int64        `json:"global_batch"`
+	Tail        shuffle.Tail `json:"tail"`
+	Steps       int64        `json:"steps"` // of an epoch on each rank
+	LeftOut     int64        `json:"rows_left_out"`
+
+	LanesPerRank int  `json:"lanes_per_rank"`
+	SharedLanes  bool `json:"shared_lanes"`
+
+	Bound         map[string]int64 `json:"bound_bytes"` // by purpose
+	BoundTotal    int64            `json:"bound_total_bytes"`
+	Memory        int64            `json:"memory_bytes"`
+	Fits          bool             `json:"fits"`
+	BufferFits    int64            `json:"shuffle_buffer_that_fits_rows"` // 0 when the bound fits, or nothing does
+	FirstBatch    int64            `json:"first_batch_bytes"`
+	Amplification float64          `json:"decode_amplification"`
+	Quality       *quality         `json:"quality"` // null without shuffle
+	Proposals     []string         `json:"proposals"`
+}
+
+// A quality is how well an order mixes sorted data, the worst case.
+type quality struct {
+	Independent float64 `json:"independent_units"`
+	Deff        float64 `json:"deff"`
+	Units       float64 `json:"units_per_batch"`
+	Meaning     string  `json:"meaning"`
+}
+
+func planObject(p *iterable.Plan) *plan {
+	o := &plan{
+		Shards: p.Shards, RowGroups: p.Groups, Units: p.Units, Rows: p.Rows, Bytes: p.Bytes, Encoded: p.Encoded, Decoded: p.Decoded,
+		Shuffle: p.Shuffle, Order: orderName(p), Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
+		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
+		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,
+		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.Proposals...),
+	}
+	for purpose, bytes := range p.Bound {
+		o.Bound[mem.Purpose(purpose).String()] = bytes
+	}
+	if p.Shuffle {
+		o.Quality = &quality{p.Quality.Independent, p.Quality.Deff, p.Quality.Units, mixingMeaning(p)}
+	}
+	return o
+}
+
+func orderName(p *iterable.Plan) string {
+	if p.Shuffle {
+		return shuffle.Version
+	}
+	return shuffle.Sequential
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+func planReport(p *iterable.Plan) *report {
+	r := &report{}
+	r.section("data")
+	r.fact("rows", "%s in %s, %s", count(p.Rows), plural(int64(p.Shards), "shard"), plural(int64(p.Groups), "row group"))
+	r.fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",
+		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
+	planOrder(r, p)
+	r.section("steps")
+	r.fact("each rank", "%s of %s rows", count(p.Steps), count(int64(p.BatchSize)))
+	r.fact("all ranks", "%d x %d = %s rows a step", p.WorldSize, p.BatchSize, count(p.GlobalBatch))
+	switch rest := p.Rows % max(1, p.GlobalBatch); {
+	case p.LeftOut > 0:
+		r.fact("tail", "%s: %s of each epoch are left out", p.Tail, plural(p.LeftOut, "row"))
+	case rest > 0:
+		r.fact("tail", "%s: the last %s fill no step", p.Tail, plural(rest, "row"))
+	}
+	planMemory(r, p)
+	if p.Shuffle {
+		planQuality(r, p)
+	}
+	if len(p.Proposals) > 0 {
+		r.section("proposals")
+		for _, s := range p.Proposals {
+			r.note("%s", s)
+		}
+	}
+	return r
+}
+
+func planOrder(r *report, p *iterable.Plan) {
+	r.section("order")
+	if !p.Shuffle {
+		r.fact("order", "%s: file order (--shuffle mixes)", shuffle.Sequential)
+		r.fact("units", "%s, read one after the other", count(int64(p.Units)))
+		return
+	}
+	r.fact("order", "%s with seed %d", shuffle.Version, p.Seed)
+	r.fact("shuffle buffer", "%s rows over all ranks", count(p.Params.Buffer))
+	r.fact("units", "%s of %s rows in the mean", count(int64(p.Units)), count(p.Rows/int64(max(1, p.Units))))
+	shared := ""
+	if p.SharedLanes {
+		shared = ", some shared by two ranks"
+	}
+	r.fact("lanes", "%d, %d for a rank%s", p.Params.Lanes, p.LanesPerRank, shared)
+	r.fact("quantum, life", "%s rows a tick, %s ticks to empty a unit", count(p.Params.Quantum), count(p.Params.Life))
+	r.fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
+}
+
+func planMemory(r *report, p *iterable.Plan) {
+	r.section("memory of a rank")
+	for purpose, bytes := range p.Bound {
+		if bytes > 0 {
+			r.fact(mem.Purpose(purpose).String(), "%10v", mem.Bytes(bytes))
+		}
+	}
+	verdict := "within the limit of"
+	if !p.Fits {
+		verdict = "over the limit of"
+	}
+	r.fact("sum", "%10v, %s %v", mem.Bytes(p.Bound.Total()), verdict, mem.Bytes(p.Memory))
+	r.fact("first batch", "after reading %v", mem.Bytes(p.FirstBatch))
+	r.fact("amplification", "%.3fx decoded: %s", p.Amplification, amplificationMeaning(p.Amplification))
+}
+
+func amplificationMeaning(a float64) string {
+	if a <= 1 {
+		return "no page lies across the edge of two units"
+	}
+	return "pages across the edges of units are decoded twice"
+}
+
+func planQuality(r *report, p *iterable.Plan) {
+	q := p.Quality
+	r.section("mixing, should the data be sorted")
+	r.fact("units", "%.1f in the mean global batch", q.Units)
+	r.fact("independent units", "%.0f behind a global batch of %s rows (K)", q.Independent, count(p.GlobalBatch))
+	r.fact("variance", "%.2fx that of a perfect shuffle (deff)", q.Deff)
+	r.note("%s", mixingMeaning(p))
+}
+
+// mixingMeaning says what the quality means for training; the borders are those that were found by simulating training on sorted labels.
+func mixingMeaning(p *iterable.Plan) string {
+	switch k, batch := p.Quality.Independent, float64(p.GlobalBatch); {
+	case k >= float64(p.Rows):
+		return "The shuffle buffer holds all rows: batches are as good as those of a perfect shuffle."
+	case k >= batch:
+		return "At least as many independent units as rows in a batch: training hardly differs from a perfect shuffle, even on sorted data."
+	case k >= batch/4:
+		return "Enough for data that is mixed in part when it is written; on data that is fully sorted by label, training loses a little."
+	}
+	return "Few independent units: fine for data that was mixed when it was written, but on sorted data batches are lopsided and training suffers."
+}

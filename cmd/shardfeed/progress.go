@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// A progress is a bar on a terminal, or nothing at all elsewhere. It is safe for concurrent use.
+type progress struct{ bar *progressbar.ProgressBar }
+
+// newProgress starts a bar of total steps when w is a terminal.
+func newProgress(w io.Writer, what string, total int64) *progress {
+	if !isTerminal(w) {
+		return &progress{}
+	}
+	return &progress{progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionSetItsString("rows"),
+		progressbar.OptionShowIts(),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionFullWidth(),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetRenderBlankState(true),
+	)}
+}
+
+// add counts n rows more.
+func (p *progress) add(n int) {
+	if p.bar != nil {
+		_ = p.bar.Add(n) // a terminal that is gone is no reason to stop
+	}
+}
+
+// close clears the bar's line, so that what follows begins on a fresh one. It may be called twice.
+func (p *progress) close() {
+	if p.bar != nil {
+		_ = p.bar.Exit()
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

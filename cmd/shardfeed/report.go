@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+)
+
+// A report is text for people, in sections of facts and tables. It is written as a whole, so that an error on the way leaves no half of it.
+type report struct{ b bytes.Buffer }
+
+// section begins a part of the report.
+func (r *report) section(title string) {
+	if r.b.Len() > 0 {
+		r.b.WriteByte('\n')
+	}
+	fmt.Fprintf(&r.b, "%s\n", printable(title))
+}
+
+const factWidth = 20 // columns of a fact's name
+
+// fact is one line: a name and what is so.
+func (r *report) fact(name, format string, args ...any) {
+	value := printable(fmt.Sprintf(format, args...))
+	fmt.Fprintf(&r.b, "  %s %s\n", pad(name, factWidth), value)
+}
+
+// note is a sentence of its own, broken into lines.
+func (r *report) note(format string, args ...any) {
+	const width = 96
+	line := " "
+	for _, word := range strings.Fields(printable(fmt.Sprintf(format, args...))) {
+		if uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > width {
+			fmt.Fprintln(&r.b, line)
+			line = " "
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(&r.b, line)
+}
+
+// table writes rows under a header. The first column is left-aligned, the others, which are numbers, right-aligned; a column whose name
+// begins with a minus is text and left-aligned too.
+func (r *report) table(header []string, rows [][]string) {
+	widths := make([]int, len(header))
+	left := make([]bool, len(header))
+	for c, name := range header {
+		left[c] = c == 0 || strings.HasPrefix(name, "-")
+		header[c] = strings.TrimPrefix(name, "-")
+	}
+	all := append([][]string{header}, rows...)
+	for _, row := range all {
+		for c := range row {
+			row[c] = printable(row[c])
+			widths[c] = max(widths[c], uniseg.StringWidth(row[c]))
+		}
+	}
+	for _, row := range all {
+		line := " "
+		for c, cell := range row {
+			gap := strings.Repeat(" ", widths[c]-uniseg.StringWidth(cell))
+			if left[c] {
+				line += " " + cell + gap + " "
+			} else {
+				line += " " + gap + cell + " "
+			}
+		}
+		fmt.Fprintln(&r.b, strings.TrimRight(line, " "))
+	}
+}
+
+func (r *report) writeTo(w io.Writer) error {
+	_, err := w.Write(r.b.Bytes())
+	return err
+}
+
+// writeJSON prints v as one object on one line.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// printable escapes control characters, which names in files may hold, so that they do not reach the terminal.
+func printable(s string) string {
+	if strings.IndexFunc(s, isControl) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if isControl(c) {
+			fmt.Fprintf(&b, `\x%02x`, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
+}
+
+// count prints a number with commas.
+func count(n int64) string {
+	s := fmt.Sprintf("%d", n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural is "1 shard" or "2 shards".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// took prints a time with three digits.
+func took(d time.Duration) string {
+	switch {
+	case d >= 100*time.Second:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
+	}
+	return fmt.Sprintf("%.3g us", d.Seconds()*1e6)
+}
+
+// bar draws value as a part of full, width characters wide.
+func bar(value, full float64, width int) string {
+	filled := 0
+	if full > 0 {
+		filled = int(value/full*float64(width) + 0.5)
+	}
+	filled = min(max(filled, 0), width)
+	return strings.Repeat("█", filled) + strings.Repeat("░", width-filled)
+}

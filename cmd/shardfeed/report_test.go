@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReport(t *testing.T) {
+	r := &report{}
+	r.section("first")
+	r.fact("name", "value %d", 1)
+	r.section("second\x1b[2J")
+	r.table([]string{"column", "rows", "-codec"}, [][]string{{"가", "1", "zstd"}, {"long name", "1,000", "snappy, gzip"}})
+	r.note("%s", strings.Repeat("word ", 25))
+	want := `first
+  name                 value 1
+
+second\x1b[2J
+  column      rows  codec
+  가             1  zstd
+  long name  1,000  snappy, gzip
+` + "  " + strings.TrimSpace(strings.Repeat("word ", 19)) + "\n  " + strings.TrimSpace(strings.Repeat("word ", 6)) + "\n"
+	if got := r.b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := count(n); got != want {
+			t.Errorf("count(%d) is %s", n, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		0: "0 us", 1500: "1.5 us", 12345 * time.Microsecond: "12.3 ms", 1234 * time.Millisecond: "1.23 s", 125 * time.Second: "2m5s",
+	} {
+		if got := took(d); got != want {
+			t.Errorf("took(%d) is %s, want %s", d, got, want)
+		}
+	}
+	if got := plural(1, "shard") + plural(0, "shard"); got != "1 shard0 shards" {
+		t.Error(got)
+	}
+}
+
+func TestBar(t *testing.T) {
+	for value, want := range map[float64]string{0: "░░░░", 1: "█░░░", 4: "████", 5: "████", -1: "░░░░"} {
+		if got := bar(value, 4, 4); got != want {
+			t.Errorf("bar(%v) is %s", value, got)
+		}
+	}
+	if got := bar(1, 0, 2); got != "░░" {
+		t.Error(got)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"a b":                  "a b",
+		"a\nb\r\n\tc ":         "a b c",
+		"part\x1b[31m.parquet": `part\x1b[31m.parquet`,
+		"가":                    "가",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("oneLine(%q) is %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// An app is one run of the command.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	started        bool // a verb began: errors before that are wrong usage
+}
+
+// run executes the command line and returns the exit code. An error is one line on stderr.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	verb, err := root.ExecuteContextC(ctx)
+	return a.finish(ctx, verb, err)
+}
+
+// finish says what went wrong and turns it into an exit code.
+func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
+	var wrong *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, syscall.EPIPE): // whoever read stdout has enough
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(a.stderr, "shardfeed: interrupted")
+		return exitInterrupted
+	case errors.As(err, &wrong) || !a.started:
+		fmt.Fprintf(a.stderr, "shardfeed: %s (see '%s --help')\n", oneLine(err.Error()), verb.CommandPath())
+		return exitUsage
+	}
+	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(err.Error()))
+	return exitFailed
+}
+
+// A usageError is a command line that contradicts itself, found by a verb.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// oneLine joins the lines of a message and writes control characters as Go escapes them, so that nothing that a file's name or content
+// holds breaks the line or moves the terminal's cursor.
+func oneLine(s string) string {
+	var b strings.Builder
+	for _, r := range strings.Join(strings.Fields(s), " ") {
+		if r < 0x20 || r == 0x7f {
+			fmt.Fprintf(&b, `\x%02x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "shardfeed",
+		Short: "Feed training from parquet: shuffled, resumable, inside a memory limit",
+		Long: `shardfeed streams the rows of parquet shards to training: every row once an epoch, in an order that depends on the seed alone,
+split over any number of ranks, resumable at any step, inside a limit of memory.
+
+Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999}.parquet) and list files (@list.txt).`,
+		Example: `  shardfeed demo
+  shardfeed inspect data/
+  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
+  shardfeed cat data/ --columns id,label --shuffle --seed 7 --limit 10
+  shardfeed bench data/ --shuffle --batch-size 1024`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+	}
+	root.SetVersionTemplate("shardfeed {{.Version}}\n")
+	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench())
+	return root
+}
+
+// verb completes a subcommand that takes addresses.
+func (a *app) verb(c *cobra.Command, do func(ctx context.Context, addresses []string) error) *cobra.Command {
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s needs an address: a file, a directory or a pattern", c.Name())
+		}
+		return nil
+	}
+	return a.runs(c, do)
+}
+
+// runs completes a subcommand with what it does.
+func (a *app) runs(c *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
+	c.DisableFlagsInUseLine = true
+	c.Flags().SortFlags = false
+	c.RunE = func(c *cobra.Command, args []string) error {
+		a.started = true
+		return do(c.Context(), args)
+	}
+	return c
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// peakRSS is the most memory that the process had resident, in bytes; 0 when the system does not tell. (Getrusage would count what the
+// parent had before it started this program.)
+func peakRSS() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	return parseHighWater(status)
+}
+
+func parseHighWater(status []byte) int64 {
+	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+	line, _, _ := bytes.Cut(rest, []byte(" kB"))
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}

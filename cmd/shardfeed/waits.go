@@ -1,0 +1,27 @@
+package main
+
+import "github.com/shardfeed/shardfeed/loader"
+
+// waitMeaning says what a stage's wait means, in the order in which data moves.
+var waitMeaning = [...][2]string{
+	{"fetch", "the stream waited for bytes from storage"},
+	{"decode", "the stream waited for row groups to be decoded"},
+	{"room", "the stream waited for room in the shuffle buffer"},
+	{"memory", "the loader waited for batches to be released"},
+	{"collate", "the loader waited for workers to collate"},
+	{"consumer", "the consumer waited for a batch"},
+}
+
+// waits are the seconds that ranks waited, by stage, all of them together.
+func waits(ranks ...loader.Stats) map[string]float64 {
+	w := map[string]float64{}
+	for _, s := range ranks {
+		w["fetch"] += s.Stream.WaitFetch.Seconds()
+		w["decode"] += s.Stream.WaitDecode.Seconds()
+		w["room"] += s.Stream.WaitBuffer.Seconds()
+		w["memory"] += s.Memory.Get.Seconds()
+		w["collate"] += s.Work.Put.Seconds()
+		w["consumer"] += s.Ready.Get.Seconds()
+	}
+	return w
+}
