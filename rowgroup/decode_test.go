@@ -133,14 +133,14 @@ func randomRows(seed uint64, n int) []everyRow {
 }
 
 func TestDecodeEveryForm(t *testing.T) {
-	rows := randomRows(1, 900)
+	rows := randomRows(1, 320)
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli, &parquet.Lz4Raw} {
 		for version := 1; version <= 2; version++ {
 			t.Run(fmt.Sprint(codec, " v", version), func(t *testing.T) {
-				file := writeRows(t, [][]everyRow{rows[:700], rows[700:701], rows[701:]},
-					parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(2000))
+				file := writeRows(t, [][]everyRow{rows[:200], rows[200:201], rows[201:]},
+					parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(900))
 				m, d := openDecoder(t, file, Options{})
-				for g, want := range [][]everyRow{rows[:700], rows[700:701], rows[701:]} {
+				for g, want := range [][]everyRow{rows[:200], rows[200:201], rows[201:]} {
 					decodeUnit(t, m, d, Rows{RowGroup: g, Hi: int64(len(want))}, Layout{}, func(b *Block) { checkBlock(t, b, want) })
 				}
 			})
@@ -150,12 +150,12 @@ func TestDecodeEveryForm(t *testing.T) {
 
 // Parts of a row group, with and without a page index, and rows spread over parts of a block.
 func TestDecodeSlices(t *testing.T) {
-	rows := randomRows(2, 500)
+	rows := randomRows(2, 220)
 	r := rand.New(rand.NewPCG(3, 4))
 	for version := 1; version <= 2; version++ {
-		file := writeRows(t, [][]everyRow{rows}, parquet.DataPageVersion(version), parquet.PageBufferSize(700), parquet.Compression(&parquet.Snappy))
+		file := writeRows(t, [][]everyRow{rows}, parquet.DataPageVersion(version), parquet.PageBufferSize(400), parquet.Compression(&parquet.Snappy))
 		m, d := openDecoder(t, file, Options{})
-		for range 60 {
+		for range 25 {
 			lo := r.IntN(len(rows))
 			hi := lo + r.IntN(len(rows)-lo+1)
 			u := Rows{Lo: int64(lo), Hi: int64(hi)}

@@ -1,0 +1,274 @@
+package rowgroup
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+func fixedNode(typ Physical, length int, conv convert, f Field) *node {
+	n := craftLeaf(typ, 0, 0, f)
+	n.leaf.typeLength, n.leaf.convert = length, conv
+	return n
+}
+
+func le64(vs ...int64) (b []byte) {
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	}
+	return b
+}
+
+func unhex(s string) []byte {
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// What stored values become, plain and by a dictionary.
+func TestConvert(t *testing.T) {
+	fixed := func(typ Type, width int) Field { return Field{Kind: Fixed, Type: typ, Width: width} }
+	dec8, dec16, dec32 := fixed(TypeDecimal, 8), fixed(TypeDecimal, 16), fixed(TypeDecimal, 32)
+	minus2 := strings.Repeat("ff", 7)
+	for _, c := range []struct {
+		name string
+		n    *node
+		body []byte
+		want string // of two values; "!" and an error
+	}{
+		{"int8", fixedNode(format.Int32, 0, convertNarrow, fixed(TypeInt8, 1)), le32(-2, 127), "fe 7f"},
+		{"uint16", fixedNode(format.Int32, 0, convertNarrow, fixed(TypeUint16, 2)), le32(65535, 1), "ffff 0100"},
+		{"int32 to int64", fixedNode(format.Int32, 0, convertWidenInt, fixed(TypeInt64, 8)), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
+		{"uint32 to int64", fixedNode(format.Int32, 0, convertWidenUint, fixed(TypeInt64, 8)), le32(-2, 3), "feffffff00000000 0300000000000000"},
+		{"float to double", fixedNode(format.Float, 0, convertWidenFloat, fixed(TypeFloat64, 8)), le32(int32(math.Float32bits(1.5)), 0), "000000000000f83f 0000000000000000"},
+		{"decimal of int32", fixedNode(format.Int32, 0, convertDecimal, dec8), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
+		{"decimal of int64", fixedNode(format.Int64, 0, convertDecimal, dec16), le64(-2, 3), "fe" + minus2 + strings.Repeat("ff", 8) + " 03" + strings.Repeat("00", 15)},
+		{"decimal of 3 bytes", fixedNode(format.FixedLenByteArray, 3, convertDecimal, dec8), unhex("fffffe 010203"), "fe" + minus2 + " 0302010000000000"},
+		{
+			"decimal of 20 bytes", fixedNode(format.FixedLenByteArray, 20, convertDecimal, dec16), unhex("ffffffff ffffffffffffffff fffffffffffffffe 00000000 0102030405060708 090a0b0c0d0e0f10"),
+			"fe" + strings.Repeat("ff", 15) + " 100f0e0d0c0b0a090807060504030201",
+		},
+		{"decimal that does not fit", fixedNode(format.FixedLenByteArray, 9, convertDecimal, dec8), unhex("000000000000000001 008000000000000000"), "!a decimal"},
+		{"decimal of bytes", fixedNode(format.ByteArray, 0, convertDecimal, dec32), plainText("\xfe", "\x01\x00"), "fe" + strings.Repeat("ff", 31) + " 0001" + strings.Repeat("00", 30)},
+		{"decimal of no bytes", fixedNode(format.ByteArray, 0, convertDecimal, dec8), plainText("", "\x01"), "0000000000000000 0100000000000000"},
+		{
+			"decimal beyond any width", fixedNode(format.FixedLenByteArray, 40, convertDecimal, Field{Kind: Binary, Type: TypeDecimal}), bytes.Repeat([]byte("0123456789"), 8),
+			`"` + strings.Repeat("0123456789", 4) + `" "` + strings.Repeat("0123456789", 4) + `"`,
+		},
+		{"int96", fixedNode(format.Int96, 0, convertNone, fixed(TypeInt96, 12)), bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 4), "010203040506010203040506 010203040506010203040506"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plainPage := new(craft).v1(2, format.Plain, format.RLE, c.body)
+			coded := new(craft).dict(2, c.body).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...))
+			snappy := (&craft{codec: format.Snappy}).v1(2, format.Plain, format.RLE, c.body)
+			for form, k := range map[string]*craft{"plain": plainPage, "coded": coded, "snappy": snappy} {
+				got, err := decodeCrafted(c.n, 2, Layout{}, RefuseUTF8, k.chunk(c.n.leaf, 2))
+				if fail, is := strings.CutPrefix(c.want, "!"); is {
+					if err == nil || !strings.Contains(err.Error(), fail) {
+						t.Errorf("%s: got %s, %v, want the error %q", form, got, err, fail)
+					}
+				} else if err != nil || got != c.want {
+					t.Errorf("%s: got %s, %v, want %s", form, got, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestUTF8(t *testing.T) {
+	text := craftLeaf(format.ByteArray, 0, 0, textField)
+	raw := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary})
+	values := plainText("가\xffb\xc3", "ok")
+	lengths := append(deltaBytesOf(6, 2), "가\xffb\xc3ok"...)
+	for name, c := range map[string]*craft{
+		"plain":   new(craft).v1(2, format.Plain, format.RLE, values),
+		"dict":    new(craft).dict(2, values).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...)),
+		"mixed":   new(craft).dict(2, values).v1(1, format.RLEDictionary, format.RLE, codes8(1, packed1(0)...)).v1(1, format.Plain, format.RLE, plainText("ok")),
+		"lengths": new(craft).v1(2, format.DeltaLengthByteArray, format.RLE, lengths),
+	} {
+		if _, err := decodeCrafted(text, 2, Layout{}, RefuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			t.Errorf("%s: refused with %v", name, err)
+		}
+		if got, err := decodeCrafted(text, 2, Layout{}, ReplaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {
+			t.Errorf("%s: replaced: %s, %v", name, got, err)
+		}
+		if got, err := decodeCrafted(raw, 2, Layout{}, RefuseUTF8, withLeaf(c.chunk(raw.leaf, 2), raw.leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
+			t.Errorf("%s: as bytes: %s, %v", name, got, err)
+		}
+	}
+}
+
+func withLeaf(c rawChunk, l *leaf) rawChunk {
+	c.leaf = l
+	return c
+}
+
+// deltaBytesOf is two values in the DELTA_BINARY_PACKED encoding.
+func deltaBytesOf(a, b int64) []byte {
+	out := binary.AppendUvarint(nil, 128)
+	out = append(out, 4)
+	out = binary.AppendUvarint(out, 2)
+	out = binary.AppendVarint(out, a)
+	out = binary.AppendVarint(out, b-a)
+	return append(out, 0, 0, 0, 0)
+}
+
+func TestValidUTF8(t *testing.T) {
+	for _, s := range []string{
+		"", "a", "plain text that is longer than a word", "가나다라마바사아자차카타파하 mixed 가", "é", "日本語テキスト", "🙂🙂🙂🙂 four bytes", "�",
+		"\xff", "a\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "가\xea", "가\xea\xb0", "가나다라\xea\xb0x", "\xf0\x9f\x99", "aaaaaaaa\xc3", "\xef\xbf\xbf\xed\x9f\xbf",
+	} {
+		for pad := range 9 {
+			b := []byte(strings.Repeat("x", pad) + s + strings.Repeat("가", pad))
+			if got, want := validUTF8(b), strings.ToValidUTF8(string(b), "") == string(b); got != want {
+				t.Errorf("%q: %v", b, got)
+			}
+		}
+	}
+}
+
+func TestChecksum(t *testing.T) {
+	n := craftLeaf(format.Int32, 0, 0, i32Field)
+	c := (&craft{crc: true}).dict(1, le32(7)).v1(1, format.RLEDictionary, format.RLE, codes8(1, repeated(1, 0)...)).v2(1, 1, format.Plain, nil, nil, le32(9))
+	if got, err := decodeCrafted(n, 2, Layout{}, RefuseUTF8, c.chunk(n.leaf, 2)); err != nil || got != "07000000 09000000" {
+		t.Fatalf("got %s, %v", got, err)
+	}
+	for _, part := range [][]byte{le32(7), codes8(1, repeated(1, 0)...), le32(9)} {
+		k := *c
+		k.pages = bytes.Clone(c.pages)
+		at := bytes.LastIndex(k.pages, part)
+		k.pages[at] ^= 1
+		if _, err := decodeCrafted(n, 2, Layout{}, RefuseUTF8, k.chunk(n.leaf, 2)); err == nil || !strings.Contains(err.Error(), "checksum") {
+			t.Errorf("damage at byte %d: %v", at, err)
+		}
+	}
+}
+
+// A Layout of parts spreads values of all sizes, and rows that go over pages.
+func TestSpreadOverParts(t *testing.T) {
+	text := craftLeaf(format.ByteArray, 1, 0, Field{Kind: Binary, Type: TypeBinary})
+	list := craftList(craftLeaf(format.Int32, 2, 1, i32Field))
+	big, small := strings.Repeat("b", 1<<19), strings.Repeat("s", 100_000)
+	texts := new(craft).v1(4, format.Plain, format.RLE, sized32(packed1(0b1011)...), plainText("one", big, small)).
+		v1(3, format.Plain, format.RLE, sized32(repeated(3, 1)...), plainText(small, "", "two"))
+	lists := new(craft).v1(4, format.Plain, format.RLE, sized32(packed1(0b1010)...), sized32(repeated(4, 2)...), le32(1, 2, 3, 4)).
+		v1(3, format.Plain, format.RLE, sized32(packed1(0b001)...), sized32(packed2(2, 2, 1)...), le32(5, 6))
+	for _, c := range []struct {
+		n    *node
+		c    *craft
+		l    *leaf
+		rows int
+	}{{text, texts, text.leaf, 7}, {list, lists, list.children[0].leaf, 4}} {
+		want, err := decodeCrafted(c.n, c.rows, Layout{}, RefuseUTF8, c.c.chunk(c.l, c.rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := Layout{Part: []uint8{1, 2, 1, 3, 2, 2, 1}[:c.rows], Parts: 3, Wide: 1}
+		got, err := decodeCrafted(c.n, c.rows, l, RefuseUTF8, c.c.chunk(c.l, c.rows))
+		if err != nil || got != want {
+			t.Errorf("got %.300s, %v, want %.300s", got, err, want)
+		}
+	}
+	nulls := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
+	c := new(craft).v1(2, format.Plain, format.RLE, sized32(packed1(0)...), sized32(packed2(3, 2)...), le32(1))
+	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 1}, Parts: 1, Wide: 1}, RefuseUTF8, c.chunk(nulls.children[0].leaf, 2))
+	if err != nil || got != "[01000000] [null]" {
+		t.Errorf("null items: %s, %v", got, err)
+	}
+}
+
+// ReleasePart frees the memory of the rows of one part alone.
+func TestReleasePart(t *testing.T) {
+	n := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary})
+	value := strings.Repeat("v", 300_000)
+	c := new(craft).v1(2, format.Plain, format.RLE, plainText(value, value))
+	pool := &mem.Pool{}
+	d := newDecoder(pool, RefuseUTF8)
+	b, err := d.Decode(&Raw{Rows: Rows{Hi: 2}, columns: []*node{n}, chunks: []rawChunk{c.chunk(n.leaf, 2)}}, Layout{Part: []uint8{1, 2}, Parts: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := b.Bytes()
+	b.ReleasePart(1)
+	if left := b.Bytes(); all-left < 300_000 || left < 300_000 {
+		t.Errorf("%d bytes, %d after one of two parts", all, left)
+	}
+	if got := string(b.cols[0].bytes(1)); got != value {
+		t.Error("the value of the other part is gone")
+	}
+	b.Release()
+	d.Close()
+	if n := pool.Stats().InUse; n != 0 {
+		t.Errorf("%d bytes in use", n)
+	}
+}
+
+// Columns that need no pages.
+func TestConstantColumns(t *testing.T) {
+	date := &node{field: &Field{Name: "dt", Kind: Binary, Type: TypeString}, partition: &partitionValue{data: []byte("2026")}}
+	number := &node{field: &Field{Name: "n", Kind: Fixed, Type: TypeInt64, Width: 8}, partition: &partitionValue{data: le64(5)}}
+	null := &node{field: &Field{Name: "x", Kind: Binary, Type: TypeString}, partition: &partitionValue{null: true}}
+	gone := &node{field: &Field{Name: "gone", Kind: Struct, Children: []*Field{{Kind: List, Children: []*Field{{Kind: Fixed, Width: 4}}}}}, missing: true}
+	unknown := craftLeaf(format.Int32, 1, 0, Field{Kind: Null, Type: TypeUnknown})
+	for _, c := range []struct {
+		n      *node
+		want   string
+		chunks []rawChunk
+	}{
+		{date, `"2026" "2026" "2026"`, nil},
+		{number, "0500000000000000 0500000000000000 0500000000000000", nil},
+		{null, "null null null", nil},
+		{gone, "null null null", nil},
+		{unknown, "null null null", []rawChunk{new(craft).chunk(unknown.leaf, 3)}},
+	} {
+		if got, err := decodeCrafted(c.n, 3, Layout{}, RefuseUTF8, c.chunks...); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v", c.n.field.Name, got, err)
+		}
+	}
+}
+
+// Leaves of one struct must agree about which are null, and members that the file lacks are null.
+func TestNestedByHand(t *testing.T) {
+	a, b := craftLeaf(format.Int32, 1, 0, i32Field), craftLeaf(format.Int32, 2, 0, i32Field)
+	lacking := &node{field: &Field{Name: "l", Kind: Fixed, Width: 4, Nullable: true}, missing: true}
+	pair := &node{field: &Field{Name: "pair", Kind: Struct}, def: 1, children: []*node{a, lacking, b}}
+	good := new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b101)...), le32(1, 2)).chunk(a.leaf, 3)
+	other := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 0, 2)...), le32(9)).chunk(b.leaf, 3)
+	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null 09000000}" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	bad := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 2, 0)...), le32(9)).chunk(b.leaf, 3)
+	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, bad); err == nil || !strings.Contains(err.Error(), "do not agree") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	b.leaf.convert = convertNull
+	defer func() { b.leaf.convert = convertNone }()
+	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null null}" {
+		t.Errorf("a member that is null throughout: %s, %v", got, err)
+	}
+}
+
+func TestDeclaredListSize(t *testing.T) {
+	list := craftList(craftLeaf(format.Int32, 2, 1, i32Field))
+	list.field.ListSize = 2
+	l := list.children[0].leaf
+	c := new(craft).v1(5, format.Plain, format.RLE, sized32(packed1(0b10010)...), sized32(packed2(2, 2, 0, 2, 2)...), le32(1, 2, 3, 4))
+	if got, err := decodeCrafted(list, 3, Layout{}, RefuseUTF8, c.chunk(l, 3)); err != nil || got != "[01000000 02000000] null [03000000 04000000]" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	c = new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b010)...), sized32(repeated(3, 2)...), le32(1, 2, 3))
+	for _, layout := range []Layout{{}, {Part: []uint8{1, 1}, Parts: 1, Wide: 1}} {
+		if _, err := decodeCrafted(list, 2, layout, RefuseUTF8, c.chunk(l, 2)); err == nil || !strings.Contains(err.Error(), "row 1 of the unit has a list of 1") {
+			t.Errorf("a list of 1: %v", err)
+		}
+	}
+}
