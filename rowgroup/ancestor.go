@@ -89,7 +89,8 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 			}
 			v.n++
 		}
-		if rep == n.rep && (int(d) < n.repDef || last < n.repDef) {
+		repeated := int(d) < n.repDef && int(d) == last // DuckDB writes the entry of a null array as often as an array has items
+		if rep == n.rep && (int(d) < n.repDef || last < n.repDef) && !repeated {
 			return nil, nil, errGoesOn
 		}
 		if rep <= n.rep && int(d) >= n.repDef {

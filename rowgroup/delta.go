@@ -91,10 +91,14 @@ func decodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 			}
 			n := min(h.perMini, len(dst))
 			size := h.perMini * int(w) / 8
-			if uintptr(w) > 8*unsafe.Sizeof(last) || (n*int(w)+7)/8 > len(src)-at {
+			if w > 64 || (n*int(w)+7)/8 > len(src)-at {
 				return 0, fmt.Errorf("%w: a miniblock of %d bits a value: %w", errDelta, w, errShort)
 			}
-			unpackWords(dst[:n], src[at:], uint(w))
+			if uintptr(w) > 8*unsafe.Sizeof(last) {
+				unpackLow(dst[:n], src[at:], uint(w))
+			} else {
+				unpackWords(dst[:n], src[at:], uint(w))
+			}
 			for i, v := range dst[:n] {
 				last += least + v
 				dst[i] = last
@@ -125,6 +129,22 @@ func unpackWords[T uint32 | uint64](dst []T, src []byte, width uint) {
 		bitpack.Unpack(dst[:n], tail[:b+padding], width)
 		if dst = dst[n:]; len(dst) > 0 {
 			src = src[b:] // 32 values are whole bytes
+		}
+	}
+}
+
+// unpackLow is unpackWords where values have more bits than T: it keeps the low ones. DuckDB takes the differences of 32-bit integers in 64
+// bits and so writes 33 of them; sums wrap around, so the values come out right.
+func unpackLow[T uint32 | uint64](dst []T, src []byte, width uint) {
+	var wide [32]uint64
+	for len(dst) > 0 {
+		n := min(len(dst), len(wide))
+		unpackWords(wide[:n], src, width)
+		for i, v := range wide[:n] {
+			dst[i] = T(v)
+		}
+		if dst = dst[n:]; len(dst) > 0 {
+			src = src[4*width:] // 32 values are whole bytes
 		}
 	}
 }
