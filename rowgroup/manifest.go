@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -144,21 +146,37 @@ func (m *Manifest) addGroups(all []loaded) error {
 	for i := range records {
 		m.first = append(m.first, len(m.groups))
 		for g := range records[i].groups {
-			m.groups = append(m.groups, m.newGroup(&records[i], i, g))
+			group, err := m.newGroup(&records[i], i, g)
+			if err != nil {
+				return err
+			}
+			m.groups = append(m.groups, group)
 		}
 	}
 	m.first = append(m.first, len(m.groups))
 	return nil
 }
 
-func (m *Manifest) newGroup(r *record, s, g int) Group {
+// newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
+func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), Bytes: r.bytes.at(g)}
 	for _, l := range m.bound[m.files[s].schema].leaves {
-		group.Compressed += r.compressed.at(r.chunk(l.index, g))
+		k := r.chunk(l.index, g)
+		group.Compressed += r.compressed.at(k)
+		if codec := r.codec(k); unreadable(codec) && r.values.at(k) > 0 {
+			return group, &Error{
+				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: l.path, Page: -1,
+				Err:  fmt.Errorf("it is compressed with %v (codec %d), which cannot be read", codec, int(codec)),
+				Hint: "leave the column out, or write it with another codec",
+			}
+		}
 	}
 	m.rows += group.Rows
-	return group
+	return group, nil
 }
+
+// unreadable codecs are LZO, of which no open specification says how parquet frames it, and those of the future.
+func unreadable(c format.CompressionCodec) bool { return c == format.LZO || c > format.Lz4Raw }
 
 // Schema is the projected schema.
 func (m *Manifest) Schema() *Schema { return m.schema }

@@ -59,7 +59,7 @@ func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 		for page < hi && r.pageRow.at(page) < e {
 			page++
 		}
-		if page < hi && r.pageRow.at(page) == e {
+		if page == lo || page < hi && r.pageRow.at(page) == e {
 			continue // a page begins at the edge
 		}
 		again += r.pageSize.at(page - 1)

@@ -1,0 +1,264 @@
+package rowgroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Report is what the footers of a data set say, and what should be written differently.
+type Report struct {
+	Total    Content       `json:"total"`
+	Shards   []ShardReport `json:"shards"`
+	Schemas  int           `json:"schemas"` // distinct ones
+	Warnings []Warning     `json:"warnings"`
+}
+
+// A ShardReport is the content of one shard.
+type ShardReport struct {
+	URI       string `json:"uri"`
+	CreatedBy string `json:"created_by"`
+	Content
+}
+
+// Content is what is in a shard, or in all.
+type Content struct {
+	FileBytes       int64    `json:"file_bytes"`
+	FooterBytes     int64    `json:"footer_bytes"`
+	Rows            int64    `json:"rows"`
+	RowGroups       int      `json:"row_groups"`
+	LargestRowGroup int64    `json:"largest_row_group_rows"`
+	LargestBytes    int64    `json:"largest_row_group_bytes"`            // uncompressed
+	LargestEncoded  int64    `json:"largest_row_group_compressed_bytes"` // as stored
+	Compressed      int64    `json:"compressed_bytes"`
+	Uncompressed    int64    `json:"uncompressed_bytes"`
+	PageIndex       Share    `json:"page_index"`
+	Columns         []Column `json:"columns"`
+}
+
+// Share says how many have something.
+type Share string
+
+const (
+	ShareNone Share = "none"
+	ShareSome Share = "some"
+	ShareAll  Share = "all"
+)
+
+// A Column is one primitive column, of a shard or of all.
+type Column struct {
+	Path         string   `json:"path"`
+	Type         string   `json:"type"`
+	Values       int64    `json:"values"`
+	Compressed   int64    `json:"compressed_bytes"`
+	Uncompressed int64    `json:"uncompressed_bytes"`
+	Codecs       []string `json:"codecs"`
+	Encodings    []string `json:"encodings"`
+	Pages        int64    `json:"pages"`              // 0 when there is no page index
+	PageBytes    int64    `json:"page_bytes"`         // mean of the pages, as stored; of a first page when there is no page index
+	LargestPage  int64    `json:"largest_page_bytes"` // as stored; 0 when there is no page index
+
+	chunks     int64 // with values
+	indexed    int64 // of them with an offset index
+	pageBytes  int64 // in Pages
+	physical   Physical
+	repeated   bool
+	unreadable string // a codec
+}
+
+// Inspect reads the footers of the shards, or finds them in the index, and of shards without a page index a few page headers. It uses
+// IndexDir, Parallel and Events of the options.
+func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	all, err := loadFooters(ctx, store, shards, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	schemas := map[*fileSchema]bool{}
+	total := newTally()
+	for i, l := range all {
+		rec, err := parseRecord(l.record)
+		if err != nil {
+			return nil, &Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+		}
+		one := newTally()
+		one.add(&rec, l.schema, shards[i].Size)
+		if err := one.samplePages(ctx, store, shards[i], &rec, l.schema); err != nil {
+			return nil, err
+		}
+		schemas[l.schema] = true
+		total.merge(one)
+		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: string(rec.createdBy), Content: one.finish()})
+	}
+	r.Schemas = len(schemas)
+	r.Total = total.finish()
+	r.Warnings = r.warnings()
+	return r, nil
+}
+
+// A tally adds contents up.
+type tally struct {
+	Content
+	byPath map[string]int // position in Columns
+}
+
+func newTally() *tally { return &tally{byPath: map[string]int{}} }
+
+// add counts a shard of that size.
+func (t *tally) add(r *record, s *fileSchema, size int64) {
+	t.FileBytes += size
+	t.FooterBytes += r.footerBytes
+	leaves := schemaLeaves(s.columns)
+	stored := make([]int64, r.groups)
+	for _, n := range leaves {
+		c := t.column(Column{Path: n.leaf.path, Type: n.field.String(), physical: n.leaf.typ, repeated: n.leaf.maxRep > 0})
+		for g := range r.groups {
+			c.addChunk(r, r.chunk(n.leaf.index, g))
+			stored[g] += r.compressed.at(r.chunk(n.leaf.index, g))
+		}
+	}
+	for g := range r.groups {
+		t.addGroup(r.rows.at(g), r.bytes.at(g), stored[g])
+	}
+}
+
+func (t *tally) addGroup(rows, uncompressed, compressed int64) {
+	t.RowGroups++
+	t.Rows += rows
+	t.Uncompressed += uncompressed
+	t.Compressed += compressed
+	t.LargestRowGroup = max(t.LargestRowGroup, rows)
+	t.LargestBytes = max(t.LargestBytes, uncompressed)
+	t.LargestEncoded = max(t.LargestEncoded, compressed)
+}
+
+// column finds the column of a path; one of two types in two shards has both.
+func (t *tally) column(c Column) *Column {
+	i, ok := t.byPath[c.Path]
+	if !ok {
+		i = len(t.Columns)
+		t.byPath[c.Path] = i
+		t.Columns = append(t.Columns, c)
+	}
+	if old := &t.Columns[i]; old.Type != c.Type {
+		old.Type += " or " + c.Type
+	}
+	return &t.Columns[i]
+}
+
+func (c *Column) addChunk(r *record, k int) {
+	c.Values += r.values.at(k)
+	c.Compressed += r.compressed.at(k)
+	c.Uncompressed += r.uncompressed.at(k)
+	if r.values.at(k) == 0 {
+		return
+	}
+	c.chunks++
+	codec := r.codec(k)
+	c.Codecs = addName(c.Codecs, codec.String())
+	if unreadable(codec) {
+		c.unreadable = codec.String()
+	}
+	for e := format.Encoding(0); e < 16; e++ {
+		if r.uses(k, e) {
+			c.Encodings = addName(c.Encodings, e.String())
+		}
+	}
+	lo, hi := r.pages(k)
+	if lo < hi {
+		c.indexed++
+	}
+	for i := lo; i < hi; i++ {
+		c.Pages++
+		c.pageBytes += r.pageSize.at(i)
+		c.LargestPage = max(c.LargestPage, r.pageSize.at(i))
+	}
+}
+
+func addName(all []string, name string) []string {
+	if slices.Contains(all, name) {
+		return all
+	}
+	return append(all, name)
+}
+
+// merge adds another tally.
+func (t *tally) merge(o *tally) {
+	t.FileBytes += o.FileBytes
+	t.FooterBytes += o.FooterBytes
+	t.RowGroups += o.RowGroups
+	t.Rows += o.Rows
+	t.Uncompressed += o.Uncompressed
+	t.Compressed += o.Compressed
+	t.LargestRowGroup = max(t.LargestRowGroup, o.LargestRowGroup)
+	t.LargestBytes = max(t.LargestBytes, o.LargestBytes)
+	t.LargestEncoded = max(t.LargestEncoded, o.LargestEncoded)
+	for i := range o.Columns {
+		t.mergeColumn(&o.Columns[i])
+	}
+}
+
+func (t *tally) mergeColumn(o *Column) {
+	c := t.column(Column{Path: o.Path, Type: o.Type, physical: o.physical, repeated: o.repeated})
+	c.Values += o.Values
+	c.Compressed += o.Compressed
+	c.Uncompressed += o.Uncompressed
+	c.Pages += o.Pages
+	c.LargestPage = max(c.LargestPage, o.LargestPage)
+	c.chunks += o.chunks
+	c.indexed += o.indexed
+	c.pageBytes += o.pageBytes
+	if c.PageBytes == 0 {
+		c.PageBytes = o.PageBytes
+	}
+	if c.unreadable == "" {
+		c.unreadable = o.unreadable
+	}
+	for _, name := range o.Codecs {
+		c.Codecs = addName(c.Codecs, name)
+	}
+	for _, name := range o.Encodings {
+		c.Encodings = addName(c.Encodings, name)
+	}
+}
+
+// finish computes what follows from the sums.
+func (t *tally) finish() Content {
+	chunks, indexed := int64(0), int64(0)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		chunks += c.chunks
+		indexed += c.indexed
+		if c.Pages > 0 {
+			c.PageBytes = c.pageBytes / c.Pages
+		}
+	}
+	switch {
+	case indexed == 0:
+		t.PageIndex = ShareNone
+	case indexed < chunks:
+		t.PageIndex = ShareSome
+	default:
+		t.PageIndex = ShareAll
+	}
+	return t.Content
+}
+
+// schemaLeaves lists the nodes that have a leaf.
+func schemaLeaves(nodes []*node) []*node {
+	var all []*node
+	for _, n := range nodes {
+		if n.leaf != nil {
+			all = append(all, n)
+		}
+		all = append(all, schemaLeaves(n.children)...)
+	}
+	return all
+}
