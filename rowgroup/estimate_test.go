@@ -1,0 +1,70 @@
+package rowgroup
+
+import (
+	"testing"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+func TestDecodedBytes(t *testing.T) {
+	size := func(uncompressed int64, more func(c *format.ColumnMetaData)) func(m *format.FileMetaData) {
+		return func(m *format.FileMetaData) {
+			for i := range m.RowGroups[0].Columns {
+				c := &m.RowGroups[0].Columns[i].MetaData
+				c.TotalUncompressedSize = uncompressed
+				if more != nil {
+					more(c)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name               string
+		file               fakeFile
+		narrow, wide, over int64 // bounds: at least these, and at most over times
+	}{
+		{"int64", fakeFile{schema: `required int64 a;`, meta: size(8000, nil)}, 8000, 0, 2},
+		{"nullable int8", fakeFile{schema: `optional int32 a (INT_8);`, meta: size(4000, nil)}, 1000 + 125, 0, 2},
+		{"strings", fakeFile{schema: `optional binary a (UTF8);`, meta: size(30_000, nil)}, 38_000, 0, 2},
+		{"images", fakeFile{schema: `required binary a; required int64 b;`, meta: size(10_000_000, nil)}, 8000, 10_008_000, 2},
+		{"prefixes", fakeFile{schema: `required binary a;`, meta: size(30_000, func(c *format.ColumnMetaData) {
+			c.Encoding = []format.Encoding{format.DeltaByteArray}
+		})}, 38_000, 0, 5},
+		{"prefixes, size known", fakeFile{schema: `required binary a;`, meta: size(30_000, func(c *format.ColumnMetaData) {
+			c.Encoding = []format.Encoding{format.DeltaByteArray}
+			c.SizeStatistics.UnencodedByteArrayDataBytes = 200_000
+		})}, 208_000, 0, 2},
+		{"list", fakeFile{schema: `optional group a (LIST) { repeated group list { optional int32 element; } }`, meta: size(20_000, func(c *format.ColumnMetaData) {
+			c.NumValues = 20_000
+		})}, 88_000, 0, 2},
+		{"embedding", fakeFile{schema: `optional group a (LIST) { repeated group list { optional float element; } }`, meta: size(1<<20, func(c *format.ColumnMetaData) {
+			c.NumValues = 256_000
+		})}, 0, 1_024_000, 2},
+		{"list of structs", fakeFile{schema: `repeated group a { required int64 x; required int64 y; }`, meta: size(20_000, func(c *format.ColumnMetaData) {
+			c.NumValues = 5000
+		})}, 88_000, 0, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.file.rows = []int{1000}
+			m := openBytes(t, Options{}, map[string][]byte{"f.parquet": c.file.bytes(t)})
+			narrow, wide := m.DecodedBytes(0)
+			if narrow < c.narrow || wide < c.wide || narrow > c.over*max(c.narrow, 500) || wide > c.over*c.wide {
+				t.Errorf("%d narrow and %d wide bytes, want at least %d and %d", narrow, wide, c.narrow, c.wide)
+			}
+		})
+	}
+}
+
+func TestDecodedBytesProjected(t *testing.T) {
+	f := fakeFile{schema: `required int64 a; required fixed(600) b; optional int32 c (:UNKNOWN);`, rows: []int{1000}}
+	g := fakeFile{schema: `required int64 a; required fixed(600) b; optional double c;`, rows: []int{1000}}
+	files := map[string][]byte{"f.parquet": f.bytes(t), "g.parquet": g.bytes(t)}
+	whole := openBytes(t, Options{}, files)
+	if narrow, wide := whole.DecodedBytes(0); wide < 600_000 || narrow < 16_000 {
+		t.Errorf("%d narrow, %d wide", narrow, wide)
+	}
+	one := openBytes(t, Options{Columns: []string{"a"}}, files)
+	if narrow, wide := one.DecodedBytes(1); wide != 0 || narrow < 8000 || narrow > 9000 {
+		t.Errorf("%d narrow, %d wide", narrow, wide)
+	}
+}

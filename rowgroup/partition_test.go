@@ -1,0 +1,105 @@
+package rowgroup
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// partitionedShards are three files under dt= and lang= directories; the file's own column lang gives way.
+func partitionedShards(t *testing.T) (shard.Store, []shard.Shard) {
+	b := fakeFile{schema: `required int32 lang; required int32 a;`, rows: []int{4}}.bytes(t)
+	return putFiles(t, map[string][]byte{
+		"dt=2026-01-01/lang=ko/a.parquet":                         b,
+		"dt=2026-01-02/lang=en/b.parquet":                         b,
+		"dt=__HIVE_DEFAULT_PARTITION__/lang=a%2Fb/c%3D1.parquet":  b,
+		"dt=2026-01-02/lang=__HIVE_DEFAULT_PARTITION__/d.parquet": b,
+	})
+}
+
+func TestPartitions(t *testing.T) {
+	store, shards := partitionedShards(t)
+	for _, c := range []struct {
+		columns []string
+		want    string
+	}{
+		{nil, "a int32 false; dt date true; lang string true"},
+		{[]string{"lang", "a"}, "a int32 false; lang string true"},
+		{[]string{"dt"}, "dt date true"},
+		{[]string{"a"}, "a int32 false"},
+	} {
+		m, err := Open(context.Background(), store, shards, Options{Columns: c.columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range m.Schema().Fields {
+			names = append(names, fmt.Sprint(f.Name, " ", f, " ", f.Nullable))
+			if f.Partition != (f.Name != "a") {
+				t.Errorf("column %s: partition is %v", f.Name, f.Partition)
+			}
+		}
+		if got := strings.Join(names, "; "); got != c.want {
+			t.Errorf("columns are %s, want %s", got, c.want)
+		}
+		m.Close()
+	}
+}
+
+func TestPartitionValues(t *testing.T) {
+	store, shards := partitionedShards(t)
+	m, err := Open(context.Background(), store, shards, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for i, s := range shards {
+		raw := fetch(t, m, Rows{Shard: i, Hi: 4})
+		if len(raw.columns) != 3 || len(raw.chunks) != 1 || raw.columns[1].field != m.Schema().Fields[1] {
+			t.Fatalf("%d columns, %d chunks", len(raw.columns), len(raw.chunks))
+		}
+		dt, lang := raw.columns[1].partition, raw.columns[2].partition
+		switch {
+		case strings.Contains(s.URI, "dt=__HIVE"):
+			if !dt.null || string(lang.data) != "a/b" {
+				t.Errorf("%s: %v, %v", s.URI, dt, lang)
+			}
+		case strings.Contains(s.URI, "lang=__HIVE"):
+			if !lang.null || len(lang.data) != 0 {
+				t.Errorf("%s: %v", s.URI, lang)
+			}
+		case strings.Contains(s.URI, "2026-01-01"):
+			if days := binary.LittleEndian.Uint32(dt.data); dt.null || days != 20454 || string(lang.data) != "ko" {
+				t.Errorf("%s: %d days, %s", s.URI, days, lang.data)
+			}
+		}
+	}
+}
+
+func TestPartitionOnly(t *testing.T) {
+	store, shards := putFiles(t, map[string][]byte{
+		"n=7/a.parquet": fakeFile{schema: `required int32 a;`, rows: []int{4}}.bytes(t), "n=-8/a.parquet": fakeFile{schema: `required binary a;`, rows: []int{2}}.bytes(t),
+	})
+	m, err := Open(context.Background(), store, shards, Options{Columns: []string{"n"}})
+	if err != nil {
+		t.Fatal(err) // column a's types differ, but it is not asked for
+	}
+	defer m.Close()
+	raw := fetch(t, m, Rows{Shard: 0, Hi: 2})
+	if v := int64(binary.LittleEndian.Uint64(raw.columns[0].partition.data)); v != -8 || raw.Bytes() != 0 || m.NumRows() != 6 {
+		t.Errorf("value %d, %d bytes, %d rows", v, raw.Bytes(), m.NumRows())
+	}
+}
+
+func TestPartitionsOfSomeShards(t *testing.T) {
+	b := fakeFile{schema: `required int32 a;`, rows: []int{4}}.bytes(t)
+	store, shards := putFiles(t, map[string][]byte{"n=7/a.parquet": b, "b.parquet": b})
+	_, err := Open(context.Background(), store, shards, Options{})
+	if err == nil || !strings.Contains(err.Error(), "mem://t/b.parquet") {
+		t.Errorf("error is %v", err)
+	}
+}
