@@ -5,6 +5,7 @@ import importlib.metadata
 import sys
 
 import arro3.io
+
 import measure
 
 

@@ -4,8 +4,9 @@
 import sys
 
 import duckdb
-import measure
 import pyarrow  # noqa: F401  imported here so that its import is not counted
+
+import measure
 
 
 def batches(directory):

@@ -6,8 +6,9 @@ import sys
 
 os.environ["POLARS_MAX_THREADS"] = "1"
 
-import measure
 import polars as pl
+
+import measure
 
 
 def frames(directory):

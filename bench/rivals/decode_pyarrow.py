@@ -3,9 +3,10 @@
 
 import sys
 
-import measure
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+import measure
 
 pa.set_cpu_count(1)
 pa.set_io_thread_count(1)

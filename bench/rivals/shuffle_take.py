@@ -9,10 +9,11 @@ and nothing that runs beside it.
 import random
 import sys
 
-import measure
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+import measure
 
 pa.set_cpu_count(1)
 pa.set_io_thread_count(1)

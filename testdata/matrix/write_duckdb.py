@@ -1,5 +1,7 @@
 """Files by DuckDB: its own types (intervals, enums, hugeints, bits) and its encodings of parquet version 2."""
 
+import re
+
 import duckdb
 
 import values as v
@@ -47,6 +49,10 @@ COLUMNS = {
     "list_varchar": "[x::varchar for x in range(i % 4)]",
     "list_list": "[range(x) for x in range(i % 4)]",
     "array": "[i, i + 1, i + 2]::integer[3]",
+    "array_text": "['a' || i, null]::varchar[2]",
+    "array_array": "[[i, 1], case when i % 5 = 0 then null else [2, i] end]::integer[2][2]",
+    "struct_array": "{'a': case when i % 3 = 0 then null else [i, null]::integer[2] end, 'b': i}",
+    "list_array": "[case when x % 2 = 0 then null else [x, i]::integer[2] end for x in range(i % 5)]",
     "array_filled": "[i, i + 1, i + 2]::integer[3]",
     "struct": "{'a': i, 'b': 'b' || i, 'c': {'d': [i]}}",
     "map": "map {'k' || i: i, 'l': null}",
@@ -56,7 +62,15 @@ COLUMNS = {
 # Columns that DuckDB writes in ways that pyarrow refuses. They get a twin: the same values in a form that it reads.
 #   array     a null array has as many entries as an array (a list's null has one)
 #   uinteger  first values and deltas of 33 bits in DELTA_BINARY_PACKED (version 2)
-TWINS = {"array": "case when i % 7 = 0 then null else [i, i + 1, i + 2]::integer[] end as array", "uinteger": None}
+#             and version 1 is their twin
+ARRAYS = ["array", "array_text", "array_array", "struct_array", "list_array"]
+TWINS = [*ARRAYS, "uinteger"]
+
+
+def twin_of(name):
+    """The column with lists in place of arrays."""
+    sql = expression(name, 0, True)
+    return re.sub(r"(integer|varchar)((\[2\]|\[3\])+)", lambda m: m[1] + "[]" * m[2].count("["), sql)
 
 
 def expression(name, position, nullable):
@@ -83,8 +97,7 @@ def files(out, rows):
         for version in ("v1", "v2"):
             path = copy("types", f"{name}-{version}", select([name]), parquet_version=version)
             if name in TWINS:
-                columns = TWINS[name] or expression(name, 0, True)
-                twin = copy("types", f"{name}-{version}-twin", f"select {columns} from range({rows}) t(i)", parquet_version="v1")
+                twin = copy("types", f"{name}-{version}-twin", f"select {twin_of(name)} from range({rows}) t(i)", parquet_version="v1")
                 twin.rename(path.with_suffix(".twin"))
     usual = [name for name in COLUMNS if name not in TWINS]
     for codec in CODECS:
