@@ -12,6 +12,8 @@ import (
 type Decoder struct {
 	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
 	Materialize bool
+	// SkipChecksums leaves the checksums of pages alone, for bytes that were verified before.
+	SkipChecksums bool
 
 	pool   *mem.Pool
 	utf8   InvalidUTF8

@@ -3,7 +3,6 @@ package rowgroup
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -18,8 +17,8 @@ type dictionary struct {
 func (c *column) readDictionary() error {
 	p := &c.scan.dict
 	c.d.at = p.off
-	if p.hasCRC && crc32.ChecksumIEEE(p.body) != p.crc {
-		return errChecksum
+	if err := c.verify(p); err != nil {
+		return err
 	}
 	if p.encoding != format.Plain && p.encoding != format.PlainDictionary || c.leaf.typ == format.Boolean {
 		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.encoding, c.leaf.typ)
