@@ -1,0 +1,404 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+const shopRows = 2026
+
+// openShop opens the small shop of the test data, shuffled. Its budget is checked to be free again at the end of the test.
+func openShop(t testing.TB, o iterable.Options) *iterable.Dataset {
+	t.Helper()
+	o.Budget, o.Seed, o.Shuffle = mem.NewBudget(0), 7, true
+	if o.ShuffleBuffer.Rows == 0 {
+		o.ShuffleBuffer.Rows = 600
+	}
+	ds, err := iterable.Open(context.Background(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ds.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := o.Budget.Admitted(); n != 0 {
+			t.Errorf("%d bytes are still reserved", n)
+		}
+		if n := ds.Pool().Stats().InUse; n != 0 {
+			t.Errorf("%d bytes of the pool are in use", n)
+		}
+	})
+	return ds
+}
+
+func newShop(t testing.TB, ds *iterable.Dataset, o Options) *Loader {
+	t.Helper()
+	l, err := New(ds, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// product is the number of a row of the shop.
+func product(t testing.TB, b *Batch) []int {
+	t.Helper()
+	column, err := b.Column("unique_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := Strings(column)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := make([]int, len(ids))
+	for i, id := range ids {
+		if numbers[i], err = strconv.Atoi(strings.TrimPrefix(id, "N")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return numbers
+}
+
+// digest is a hash of all that a batch shows.
+func digest(b *Batch) string {
+	h := fnv.New64a()
+	fmt.Fprint(h, b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, string(b.State.JSON()))
+	var add func(a *rowgroup.Array)
+	add = func(a *rowgroup.Array) {
+		fmt.Fprint(h, a.Field.Name, Shape(a), a.Nulls, a.Offsets)
+		h.Write(a.Data)
+		for i := range a.Len {
+			h.Write([]byte(strconv.FormatBool(IsNull(a, i))))
+		}
+		for _, c := range a.Children {
+			add(c)
+		}
+	}
+	for _, a := range b.Columns {
+		add(a)
+	}
+	return fmt.Sprintf("epoch %d, step %d: %x", b.Epoch, b.Step, h.Sum64())
+}
+
+// Every row once an epoch over two ranks, which make equally many steps and fill up the last.
+func TestShopOnce(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	for _, o := range []Options{{BatchSize: 32}, {BatchSize: 50, Workers: 3}, {BatchSize: 64, Workers: 2, Unordered: true}} {
+		o.WorldSize, o.Epochs = 2, 2
+		seen := map[[2]int]int{}
+		for o.Rank = range 2 {
+			l := newShop(t, ds, o)
+			if want := int64(shopRows+2*o.BatchSize-1) / int64(2*o.BatchSize); l.Len() != want {
+				t.Errorf("%d batches an epoch, want %d", l.Len(), want)
+			}
+			batches := int64(0)
+			for b, err := range l.Batches(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Rows != o.BatchSize || len(b.Columns) != 6 {
+					t.Errorf("got %v", b)
+				}
+				for _, id := range product(t, b)[:b.Valid] {
+					seen[[2]int{int(b.Epoch), id}]++
+				}
+				batches++
+				b.Release()
+			}
+			if batches != 2*l.Len() {
+				t.Errorf("rank %d made %d batches", o.Rank, batches)
+			}
+		}
+		if len(seen) != 2*shopRows {
+			t.Errorf("%d of %d rows came", len(seen), 2*shopRows)
+		}
+		for at, n := range seen {
+			if n != 1 {
+				t.Fatalf("epoch %d: product %d came %d times", at[0], at[1], n)
+			}
+		}
+	}
+}
+
+// randomly is what a resumed run has to repeat.
+func randomly(_ context.Context, b *Batch, r *rand.Rand) error {
+	noise, err := AddTensor[float64](b, "noise", 2)
+	for i := range noise {
+		noise[i] = r.NormFloat64()
+	}
+	return err
+}
+
+// A run that is resumed after any batch goes on with the same batches, random numbers and states included, whoever makes them.
+func TestShopResume(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	o := Options{
+		BatchSize: 96, Epochs: 2, Transforms: []Transform{{Apply: randomly}},
+		Pad: []Padding{{Column: "token_ids", Multiple: 8, Mask: "token_mask"}},
+	}
+	var want []string
+	var states []shuffle.State
+	for b, err := range newShop(t, ds, o).Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, states = append(want, digest(b)), append(states, b.State)
+		b.Release()
+	}
+	if len(want) != 44 {
+		t.Fatalf("%d batches", len(want))
+	}
+	for i, state := range states[:len(states)-1] {
+		if testing.Short() && i%7 != 0 {
+			continue
+		}
+		o := o
+		o.State, o.Workers, o.Epochs = &state, i%4, 2-int(state.Epoch)
+		next := i + 1
+		for b, err := range newShop(t, ds, o).Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := digest(b); got != want[next] {
+				t.Fatalf("resumed after batch %d:\n got %s\nwant %s", i, got, want[next])
+			}
+			b.Release()
+			next++
+			if next == i+4 && i%5 != 0 {
+				break
+			}
+		}
+		if i%5 == 0 && next != len(want) {
+			t.Errorf("resumed after batch %d, it ended after batch %d", i, next-1)
+		}
+	}
+}
+
+// The padded column holds what the ragged one does.
+func TestShopPad(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	ragged := newShop(t, ds, Options{BatchSize: 100})
+	padded := newShop(t, ds, Options{BatchSize: 100, Workers: 2, Pad: []Padding{{Column: "token_ids", Value: -1, Max: 24, Multiple: 8, Side: Left}}})
+	want := map[int][]int32{}
+	for b, err := range ragged.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := Lists[int32](b.Columns[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range product(t, b) {
+			want[id] = slices.Clone(tokens.At(i)[:min(24, len(tokens.At(i)))])
+		}
+		b.Release()
+	}
+	for b, err := range padded.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		column, err := b.Column("token_ids")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := Shape(column); s[1] != 24 {
+			t.Errorf("shape %v", s)
+		}
+		tokens, err := Lists[int32](column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range product(t, b) {
+			full := slices.Repeat([]int32{-1}, 24)
+			copy(full[24-len(want[id]):], want[id])
+			if !slices.Equal(tokens.At(i), full) {
+				t.Fatalf("product %d: got %v, want %v", id, tokens.At(i), full)
+			}
+		}
+		b.Release()
+	}
+}
+
+// A region is an allocator as a ring of shared memory is one: each batch lies in one run of bytes.
+type region struct{ slots chan []byte }
+
+type part struct {
+	from  *region
+	bytes []byte
+	used  int
+}
+
+func newRegion(slots, size int) *region {
+	r := &region{slots: make(chan []byte, slots)}
+	for range slots {
+		r.slots <- make([]byte, size)
+	}
+	return r
+}
+
+func (r *region) Begin(ctx context.Context, _ int) (Memory, error) {
+	select {
+	case b := <-r.slots:
+		return &part{from: r, bytes: b}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *part) Alloc(n int) ([]byte, error) {
+	at := (p.used + 63) &^ 63
+	if at+n > len(p.bytes) {
+		return nil, fmt.Errorf("a batch of more than %d bytes does not fit a slot", len(p.bytes))
+	}
+	p.used = at + n
+	return p.bytes[at:p.used:p.used], nil
+}
+
+func (p *part) Free() { p.from.slots <- p.bytes }
+
+func TestShopInRegion(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	l := newShop(t, ds, Options{BatchSize: 64, Workers: 2, Allocator: newRegion(3, 1<<20), Pad: []Padding{{Column: "token_ids"}}})
+	for b, err := range l.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot := b.Memory().(*part)
+		lo := uintptr(unsafe.Pointer(&slot.bytes[0]))
+		within := func(buffer []byte) bool {
+			at := uintptr(unsafe.Pointer(unsafe.SliceData(buffer)))
+			return len(buffer) == 0 || at >= lo && at+uintptr(len(buffer)) <= lo+uintptr(slot.used)
+		}
+		var check func(a *rowgroup.Array)
+		check = func(a *rowgroup.Array) {
+			offsets := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a.Offsets))), 4*len(a.Offsets))
+			if !within(a.Data) || !within(a.Valid) || !within(offsets) {
+				t.Errorf("column %q is not in the slot", a.Field.Name)
+			}
+			for _, c := range a.Children {
+				check(c)
+			}
+		}
+		for _, a := range b.Columns {
+			check(a)
+		}
+		if b.Bytes() > int64(slot.used) {
+			t.Errorf("%d bytes were allocated, %d were used", b.Bytes(), slot.used)
+		}
+		b.Release()
+	}
+}
+
+// An error of the gather says at which column it happened.
+func TestShopSlotTooSmall(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	for _, workers := range []int{0, 2} {
+		l := newShop(t, ds, Options{BatchSize: 64, Workers: workers, Allocator: newRegion(3, 8<<10)})
+		_, err := steps(t.Context(), l)
+		var e *Error
+		if !errors.As(err, &e) || e.Op != "gather" || e.Column != "img_jpg" || e.Step != 0 {
+			t.Errorf("got %v", err)
+		}
+		want := `loader: gather: rank 0, epoch 0, step 0, column "img_jpg": a batch of more than 8192 bytes does not fit a slot`
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// What it takes to make a batch does not depend on its number of rows.
+func TestShopAllocations(t *testing.T) {
+	ds := openShop(t, iterable.Options{ShuffleBuffer: iterable.Size{Rows: 4000}})
+	allocations := func(batchSize int) float64 {
+		const runs = 6
+		s, err := ds.Stream(t.Context(), iterable.WorkerInfo{}, iterable.StreamOptions{BatchSize: batchSize, Draws: runs + 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r, err := newRecipe(ds.Schema(), Options{
+			Pad: []Padding{{Column: "token_ids", Mask: "mask"}}, Transforms: []Transform{{Apply: randomly}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var draws []*iterable.Draw
+		for range runs + 2 {
+			d, err := s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			draws = append(draws, d)
+		}
+		c := r.newCollator(ds.Pool())
+		memory := &pooled{pool: ds.Pool(), places: make(chan struct{}, 1), account: s.Account()}
+		make1 := func() {
+			d := draws[0]
+			draws = draws[1:]
+			m, err := memory.Begin(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := c.do(t.Context(), d, m, &place{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+		}
+		make1() // scratch grows
+		return testing.AllocsPerRun(runs, make1)
+	}
+	small, large := allocations(20), allocations(200)
+	if large > small+4 || small > 90 {
+		t.Errorf("%v allocations for a batch of 20 rows, %v for one of 200", small, large)
+	}
+	t.Logf("%v allocations for a batch of 20 rows, %v for one of 200", small, large)
+}
+
+func TestNewRefuses(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{BatchSize: -1}, "batch_size should be a positive integer value"},
+		{Options{Pad: []Padding{{Column: "title"}}}, `pad "title": it is string; only ragged lists are padded`},
+		{Options{BatchSize: 5000, DropLast: true}, "fewer than one global batch of 5000 rows"},
+	} {
+		if _, err := New(ds, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
+// A stream that does not fit in memory is the first element's error, and says the numbers.
+func TestShopMemoryTooSmall(t *testing.T) {
+	l := newShop(t, openShop(t, iterable.Options{Memory: 100 << 10}), Options{BatchSize: 64})
+	_, err := steps(t.Context(), l)
+	var over *iterable.MemoryError
+	if !errors.As(err, &over) {
+		t.Errorf("got %v", err)
+	}
+}
