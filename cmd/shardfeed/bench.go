@@ -72,7 +72,10 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	begin := time.Now()
 	user, system := cpuTime()
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
-	o := a.options(f)
+	o, err := a.options(f)
+	if err != nil {
+		return nil, err
+	}
 	o.Budget = budget
 	ds, err := iterable.Open(ctx, stores(), addresses, o)
 	if err != nil {

@@ -96,27 +96,25 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err := c.contradicts(fs, ds); err != nil {
 		return err
 	}
+	printer := newRowPrinter(ds, interruptible{ctx, c.stdout})
+	defer printer.close()
 	stream, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
-		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: maxGather})
+		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	state, err := c.print(ctx, ds, stream)
-	if err != nil {
+	state, err := c.print(ctx, printer, stream)
+	if err != nil || c.saveState == "" {
 		return err
 	}
-	if c.saveState != "" {
-		return writeState(c.saveState, state)
-	}
-	return nil
+	c.keepManifest(ds)
+	return writeState(c.saveState, state)
 }
 
 // print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
 // before it is returned.
-func (c *catCommand) print(ctx context.Context, ds *iterable.Dataset, stream *iterable.Stream) (shuffle.State, error) {
-	p := newRowPrinter(ds, c.stdout)
-	defer p.close()
+func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream) (shuffle.State, error) {
 	state := stream.State()
 	var printed int64
 	for c.limit.left(printed, 1) > 0 {
@@ -135,4 +133,13 @@ func (c *catCommand) print(ctx context.Context, ds *iterable.Dataset, stream *it
 		}
 	}
 	return state, p.flush()
+}
+
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+func (c *catCommand) keepManifest(ds *iterable.Dataset) {
+	if dir := manifestDir(); dir != "" {
+		if _, err := ds.SaveManifest(dir); err != nil {
+			c.note("the list of shards is not kept: %v", fileError(err))
+		}
+	}
 }

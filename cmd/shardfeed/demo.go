@@ -85,7 +85,10 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 		from, addresses = stores(), []string{dir}
 	}
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
-	o := d.options(&d.flags)
+	o, err := d.options(&d.flags)
+	if err != nil {
+		return nil, err
+	}
 	o.Budget, o.IndexDir = budget, ""
 	ds, err := iterable.Open(ctx, from, addresses, o)
 	if err != nil {

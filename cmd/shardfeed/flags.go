@@ -16,6 +16,7 @@ const defaultBatch = 256
 // flags are all flags that more than one verb may take. Each verb registers the groups that mean something to it.
 type flags struct {
 	columns     []string
+	manifest    string
 	missing     string
 	invalidUTF8 string
 
@@ -41,6 +42,7 @@ type flags struct {
 // data is what to read.
 func (f *flags) data(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
+	fs.StringVar(&f.manifest, "manifest", "", "go on with the list of shards in this `file`, kept by an earlier run, whatever was added since")
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
 }

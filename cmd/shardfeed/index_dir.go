@@ -4,12 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
-
-// indexDir is where footers are kept for the next start, or "" when the machine has no place for it.
-func indexDir() string { return rowgroup.IndexDir(os.Getenv) }
 
 // A directory is a place for files, and whether it can be used.
 type directory struct {

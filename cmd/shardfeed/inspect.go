@@ -28,7 +28,9 @@ total. It warns of what makes reading or shuffling worse than it need be, and sa
 		if err != nil {
 			return err
 		}
-		r, err := rowgroup.Inspect(ctx, from, shards, rowgroup.Options{IndexDir: indexDir()})
+		r, err := rowgroup.Inspect(ctx, from, shards, rowgroup.Options{
+			IndexDir: indexDir(), Events: rowgroup.Events{IndexUnusable: a.indexUnusable},
+		})
 		if err != nil {
 			return err
 		}

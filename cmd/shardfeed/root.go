@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	started        bool // a verb began: errors before that are wrong usage
+
+	mu    sync.Mutex
+	notes []string // said at the end, when all went well otherwise
 }
 
 // run executes the command line and returns the exit code. An error is one line on stderr.
@@ -42,6 +46,9 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 	var wrong *usageError
 	switch {
 	case err == nil:
+		for _, note := range a.notes {
+			fmt.Fprintf(a.stderr, "shardfeed: note: %s\n", note)
+		}
 		return 0
 	case errors.Is(err, syscall.EPIPE): // whoever read stdout has enough
 		return 0
@@ -54,6 +61,13 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 	}
 	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(err.Error()))
 	return exitFailed
+}
+
+// note keeps something that went otherwise than meant and that the user may want to know.
+func (a *app) note(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notes = append(a.notes, oneLine(fmt.Sprintf(format, args...)))
 }
 
 // A usageError is a command line that contradicts itself, found by a verb.

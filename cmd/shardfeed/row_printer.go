@@ -19,7 +19,7 @@ type rowPrinter struct {
 	out    io.Writer
 	schema *rowgroup.Schema
 	writer *jsonl.Writer
-	most   int // rows to gather at once
+	most   int // draws, of a row each, to gather at once: more are never held
 
 	draws  []*iterable.Draw
 	blocks []*rowgroup.Block
@@ -49,6 +49,10 @@ func newRowPrinter(ds *iterable.Dataset, out io.Writer) *rowPrinter {
 
 // add takes the draw and prints what was gathered when it is enough.
 func (p *rowPrinter) add(d *iterable.Draw) error {
+	if d.Rows == 0 { // a step that has no row for this worker
+		d.Release()
+		return nil
+	}
 	for _, pick := range d.Picks {
 		block := d.Blocks[pick.Block()]
 		place, known := p.places[block]
@@ -60,7 +64,7 @@ func (p *rowPrinter) add(d *iterable.Draw) error {
 		p.picks = append(p.picks, rowgroup.MakePick(place, pick.Row()))
 	}
 	p.draws = append(p.draws, d)
-	if len(p.picks) >= p.most {
+	if len(p.draws) >= p.most {
 		return p.flush()
 	}
 	return nil

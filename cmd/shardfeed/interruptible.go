@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// grace is how long a write that has begun may go on after an interrupt, so that it can end with a whole line.
+const grace = 500 * time.Millisecond
+
+// An interruptible is a writer whose writes end when ctx does, also when nobody reads the pipe at the other end. It must not be used
+// after that: the write may still go on.
+type interruptible struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (i interruptible) Write(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := i.w.Write(p)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-i.ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-time.After(grace):
+		return 0, i.ctx.Err()
+	}
+}
