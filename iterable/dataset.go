@@ -21,6 +21,7 @@ type Dataset struct {
 	data     *shuffle.Manifest // the same, as the plan sees it
 	bytes    int64             // uncompressed, of all columns
 	memory   int64             // limit of a rank's stream
+	sizes    *sizes
 
 	mu      sync.Mutex
 	units   map[int64][]shuffle.Unit // by unit_rows
@@ -47,7 +48,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{options: o, manifest: m, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
+	d := &Dataset{options: o, manifest: m, memory: o.Memory, sizes: newSizes(m), units: map[int64][]shuffle.Unit{}}
 	if d.memory == 0 {
 		d.memory = mem.DefaultLimit()
 	}
@@ -123,6 +124,9 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	return s, s.Validate()
 }
 
+// neverCut is the bytes and the rows under which CutUnits leaves a group whole, unless unit_rows is pinned.
+const neverCut = 16 << 20
+
 // cut returns the units of the manifest; unitRows pins their size.
 func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 	d.mu.Lock()
@@ -132,6 +136,9 @@ func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 	}
 	groups := d.manifest.Groups()
 	u, err := shuffle.CutUnits(d.data, func(g int) shuffle.Layout {
+		if unitRows == 0 && groups[g].Bytes < neverCut && groups[g].Rows < neverCut {
+			return shuffle.Layout{Bytes: groups[g].Bytes} // its pages would not be asked for
+		}
 		return shuffle.Layout{
 			Bytes: groups[g].Bytes, Pages: d.manifest.PageEdges(g),
 			Decoded: func(edges []int64) int64 { return d.manifest.SlicedBytes(g, edges) },

@@ -35,7 +35,8 @@ type load struct {
 	block *rowgroup.Block
 	err   error
 
-	// orders are, for each wanted span, the row of it that leaves as its s-th; nil when rows leave as they lie.
+	// orders are, for each wanted span, the row of it that leaves as its s-th; nil when rows leave as they lie, as
+	// those of a block do that one span has for itself.
 	orders [][]uint32
 
 	begun, fetched, done time.Time
@@ -55,12 +56,16 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
-// layout spreads the load's wide columns over its parts by the order in which the rows leave. part is scratch.
+// layout lays the load's rows in the order in which they leave, and spreads its wide columns over parts by it. part is scratch. Spans that
+// share a load keep the file's order, since each has an order of its own.
 func (l *load) layout(part []uint8) (rowgroup.Layout, []uint8) {
-	if l.parts < 2 || len(l.wanted) != 1 {
+	if len(l.wanted) != 1 {
 		return rowgroup.Layout{}, part
 	}
 	w, order := l.wanted[0], l.orders[0]
+	if l.parts < 2 {
+		return rowgroup.Layout{Order: order}, part
+	}
 	if cap(part) < w.rows {
 		part = make([]uint8, w.rows)
 	}
@@ -75,5 +80,5 @@ func (l *load) layout(part []uint8) (rowgroup.Layout, []uint8) {
 			part[row] = uint8(p + 1)
 		}
 	}
-	return rowgroup.Layout{Part: part, Parts: l.parts}, part
+	return rowgroup.Layout{Part: part, Parts: l.parts, Order: order}, part
 }

@@ -89,8 +89,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
-	sizes := &sizes{manifest: d.manifest}
-	b := sizes.lanes(epochs.at(start.epoch), drawnRows(s.options))
+	b := d.sizes.lanes(epochs.at(start.epoch), drawnRows(s.options))
 	b.batch = d.batchBytes(s.options)
 	s.account, err = d.reserve(b, s.loadsAhead(), func() int64 {
 		if s.options.State != nil {
@@ -102,7 +101,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	s.base = p.State(0, 0, start.GlobalBatch)
-	s.ahead.schedule = newLaneSchedule(epochs, sizes)
+	s.ahead.schedule = newLaneSchedule(epochs, d.sizes)
 	s.walk = newLaneWalk(s, epochs)
 	return nil
 }
@@ -116,15 +115,14 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if s.options.State != nil {
 		seed = s.options.State.Seed
 	}
-	sizes := &sizes{manifest: d.manifest}
-	b := sizes.files(q.Units(), drawnRows(s.options))
+	b := d.sizes.files(q.Units(), drawnRows(s.options))
 	b.batch = d.batchBytes(s.options)
 	if s.account, err = d.reserve(b, s.loadsAhead(), nil); err != nil {
 		return err
 	}
 	order := &fileOrder{sequence: q, worker: w, start: start}
 	s.base = q.State(seed, 0, 0, start.GlobalBatch)
-	s.ahead.schedule = newFileSchedule(order, sizes)
+	s.ahead.schedule = newFileSchedule(order, d.sizes)
 	s.walk = &fileWalk{stream: s, order: order}
 	return nil
 }
@@ -149,9 +147,8 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		return 0
 	}
 	var bytes int64
-	for g := range d.manifest.Groups() {
-		narrow, wide := d.manifest.DecodedBytes(g)
-		bytes += narrow + wide
+	for _, g := range d.sizes.decoded() {
+		bytes += g.narrow + g.wide
 	}
 	rows := int64(o.Batches) * int64(o.BatchSize)
 	one := mulDiv(bytes, rows, d.NumRows())
@@ -170,7 +167,7 @@ func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, r
 		if err != nil {
 			return false
 		}
-		b := (&sizes{manifest: d.manifest}).lanes(epochs.at(start.epoch), drawnRows(o))
+		b := d.sizes.lanes(epochs.at(start.epoch), drawnRows(o))
 		b.batch = d.batchBytes(o)
 		need := b.least().Total()
 		return need <= d.memory && d.room(need)

@@ -90,9 +90,9 @@ func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
 	if d.bytes > 0 {
 		p.Amplification = max(1, float64(sliced)/float64(d.bytes))
 	}
+	sizes := d.sizes.decoded()
 	for g, group := range d.manifest.Groups() {
-		narrow, wide := d.manifest.DecodedBytes(g)
-		p.Decoded += narrow + wide
+		p.Decoded += sizes[g].narrow + sizes[g].wide
 		p.Encoded += group.Compressed
 	}
 }
@@ -102,9 +102,8 @@ func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o Stre
 	if err != nil {
 		return err
 	}
-	s := &sizes{manifest: d.manifest}
-	p.admit(s.files(units, drawnRows(o)), d.memory)
-	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(WorkerInfo{WorldSize: p.WorldSize}), start: start}, s), p.GlobalBatch)
+	p.admit(d.sizes.files(units, drawnRows(o)), d.memory)
+	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(WorkerInfo{WorldSize: p.WorldSize}), start: start}, d.sizes), p.GlobalBatch)
 	return nil
 }
 
@@ -116,7 +115,6 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 	params := plan.Params()
 	p.Params, p.Quality = &params, plan.Quality(p.GlobalBatch)
 	p.SharedLanes = params.Lanes%p.WorldSize != 0
-	s := &sizes{manifest: d.manifest}
 	var worst WorkerInfo
 	for rank := range min(p.WorldSize, boundRanks) {
 		w := WorkerInfo{Rank: rank, WorldSize: p.WorldSize, Workers: 1}
@@ -126,11 +124,11 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 		}
 		e := epochs.at(0)
 		p.LanesPerRank = max(p.LanesPerRank, len(e.slots))
-		if b := s.lanes(e, drawnRows(o)); rank == 0 || b.least().Total() > p.Bound.Total() {
+		if b := d.sizes.lanes(e, drawnRows(o)); rank == 0 || b.least().Total() > p.Bound.Total() {
 			worst = w
 			p.admit(b, d.memory)
 		}
-		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, s), p.GlobalBatch))
+		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, d.sizes), p.GlobalBatch))
 	}
 	if !p.Fits {
 		p.Buffer = d.bufferThatFits(worst, start, o, params.Buffer)

@@ -243,6 +243,10 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 	l.raw.Release()
 	l.raw = nil
 	l.block = block
+	if layout.Order != nil {
+		r.giveOrder(layout.Order)
+		l.orders[0], extra = nil, 0
+	}
 	r.account.Release(mem.Fetch, l.charged.fetch)
 	l.charged.fetch = 0
 	r.count(l)

@@ -2,22 +2,39 @@ package iterable
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 const (
-	wideParts    = 8         // parts that a load's wide columns are spread over, when they are large enough
-	widePart     = 1 << 20   // bytes that a part holds at least
-	blockBytes   = 160 << 10 // that the smallest block takes
-	orderBytes   = 4         // of a row's place in the order in which its span leaves
-	roundingPart = 8         // rounding to the pool's sizes adds up to 1/roundingPart of a block in the mean
-	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
+	wideParts    = 8        // parts that a load's wide columns are spread over, when they are large enough
+	widePart     = 1 << 20  // bytes that a part holds at least
+	blockBytes   = 48 << 10 // that the smallest block takes
+	orderBytes   = 4        // of a row's place in the order in which its span leaves
+	roundingPart = 8        // rounding to the pool's sizes adds up to 1/roundingPart of a block in the mean
+	edgePart     = 16       // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
 
-// sizes predicts what loads take, from the files' metadata.
+// sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
 type sizes struct {
 	manifest *rowgroup.Manifest
+	decoded  func() []decoded // by group
+}
+
+// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones.
+type decoded struct {
+	narrow, wide int64
+}
+
+func newSizes(m *rowgroup.Manifest) *sizes {
+	return &sizes{manifest: m, decoded: sync.OnceValue(func() []decoded {
+		all := make([]decoded, len(m.Groups()))
+		for g := range all {
+			all[g].narrow, all[g].wide = m.DecodedBytes(g)
+		}
+		return all
+	})}
 }
 
 // newLoad is the load of some rows of a group. spread says that its wide columns may lie in parts.
@@ -40,7 +57,7 @@ type cost struct {
 func (s *sizes) cost(group int, lo, hi int64, spread bool) cost {
 	g := s.manifest.Groups()[group]
 	rows := hi - lo
-	narrow, wide := s.manifest.DecodedBytes(group)
+	narrow, wide := s.decoded()[group].narrow, s.decoded()[group].wide
 	c := cost{fetch: g.Compressed}
 	if rows < g.Rows {
 		narrow, wide = slice(narrow, rows, g.Rows), slice(wide, rows, g.Rows)

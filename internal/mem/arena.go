@@ -23,7 +23,7 @@ func (a *Arena) Alloc(n int) []byte {
 		return b[:n]
 	}
 	if len(a.small) < need {
-		a.small = a.pool.Get(4 * smallBytes)
+		a.small = a.pool.Get(int(min(4*smallBytes, max(smallBytes, 2*a.bytes)))) // an arena of little is little
 		a.keep(a.small)
 	}
 	b := a.small[:n:need]
