@@ -89,7 +89,7 @@ func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 					starts[count+i] = base + uint32(i)
 				}
 				count += n
-			} else if v != 1 {
+			} else if v != 1 && n > 0 {
 				return fmt.Errorf("%w: level %d, the greatest is 1", errLevels, v)
 			}
 		} else {
