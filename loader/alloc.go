@@ -13,7 +13,8 @@ type Allocator interface {
 
 // Memory is the memory of one batch. One goroutine uses it at a time.
 type Memory interface {
-	// Alloc returns n bytes, 64-byte aligned, zeroed or not. It does not wait. An error ends the iteration; it should say what to change.
+	// Alloc returns n bytes (0 too), 64-byte aligned, zeroed or not. It does not wait. An error ends the iteration; it should say what to
+	// change.
 	Alloc(n int) ([]byte, error)
 
 	// Free gives back all that was allocated. It is called once.

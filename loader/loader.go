@@ -195,12 +195,12 @@ func (l *Loader) Close() error {
 	p, again := l.pass, l.closed
 	l.closed = true
 	l.mu.Unlock()
-	if again {
-		return nil
-	}
 	var err error
 	if p != nil {
 		err = p.close()
+	}
+	if again {
+		return nil
 	}
 	if n := l.owner.held.Load(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("loader: closed with %d batches not released", n))

@@ -41,7 +41,8 @@ type Options struct {
 	// Rank and WorldSize are those of torch.distributed. WorldSize 0 means 1.
 	Rank, WorldSize int
 
-	// Epoch is the first epoch. Epochs is how many one call of Batches goes through; 0 means 1.
+	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a stall between them; 0 means 1, and below 0
+	// there is no last one.
 	Epoch, Epochs int
 
 	// State resumes after the batch that it came with; nil begins at Epoch.
@@ -110,7 +111,6 @@ func (o Options) Validate() error {
 	check(o.WorldSize >= 0 && (o.Rank < 0 || o.Rank >= max(1, o.WorldSize)),
 		"invalid rank %d, rank should be in the interval [0, %d]", o.Rank, max(1, o.WorldSize)-1)
 	check(o.Epoch < 0, "epoch should be non-negative, but got epoch=%d", o.Epoch)
-	check(o.Epochs < 0, "epochs should be a positive integer value, but got epochs=%d", o.Epochs)
 	check(o.carries() && o.tail() != shuffle.Carry, "the state has the tail %q, and tail %q contradicts it", shuffle.Carry, o.tail())
 	check(o.State != nil && o.Epoch != 0, "state option is mutually exclusive with epoch")
 	check(o.MaxBatches < 0, "max_batches should be a positive integer value, but got max_batches=%d", o.MaxBatches)

@@ -29,8 +29,8 @@ func TestOptionsRefuses(t *testing.T) {
 		{"state and drop last", Options{State: &shuffle.State{Params: &shuffle.Params{Tail: shuffle.Carry}}, DropLast: true}, []string{
 			`loader: the state has the tail "carry", and tail "drop" contradicts it`,
 		}},
-		{"epochs", Options{Epoch: -1, Epochs: -1}, []string{
-			"loader: epoch should be non-negative, but got epoch=-1", "loader: epochs should be a positive integer value, but got epochs=-1",
+		{"epoch and prefetch", Options{Epoch: -1, Workers: 1, PrefetchFactor: -1}, []string{
+			"loader: prefetch_factor option should be non-negative, but got prefetch_factor=-1", "loader: epoch should be non-negative, but got epoch=-1",
 		}},
 		{"max batches", Options{MaxBatches: -1}, []string{"loader: max_batches should be a positive integer value, but got max_batches=-1"}},
 		{"max batches for the workers alone", Options{MaxBatches: 2, Workers: 2}, []string{"loader: max_batches=2 leaves none for the consumer when num_workers=2 are at work; let it be greater"}},

@@ -142,6 +142,73 @@ func TestShopOnce(t *testing.T) {
 	}
 }
 
+// One iteration after the other goes through one epoch after the other, and a first one that was left early goes on.
+func TestShopEpochs(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	l := newShop(t, ds, Options{BatchSize: 1000, Workers: 1, Epoch: 3})
+	got := ""
+	for range 4 {
+		n := 0
+		for b, err := range l.Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += fmt.Sprintf("%d/%d+%d ", b.Epoch, b.Step, b.Rows)
+			b.Release()
+			if n++; n == 2 {
+				break
+			}
+		}
+	}
+	if want := "3/0+1000 3/1+1000 3/2+26 4/0+1000 4/1+1000 4/2+26 "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	l = newShop(t, ds, Options{BatchSize: 1000, Epochs: -1})
+	n := 0
+	for b, err := range l.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+		if n++; n == 10 {
+			if b.Epoch != 3 {
+				t.Errorf("batch 9 is of epoch %d", b.Epoch)
+			}
+			break
+		}
+	}
+}
+
+// What a rank gets of a last step of one row, by tail.
+func TestShopTails(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	for _, c := range []struct {
+		o    Options
+		want [3]string // of each rank: rows and those that count, by step
+	}{
+		{Options{}, [3]string{"675/675 675/1 ", "675/675 675/0 ", "675/675 675/0 "}},
+		{Options{DropLast: true}, [3]string{"675/675 ", "675/675 ", "675/675 "}},
+		{Options{Tail: shuffle.Short}, [3]string{"675/675 1/1 ", "675/675 0/0 ", "675/675 0/0 "}},
+		{Options{Tail: shuffle.Carry, Epochs: 2}, [3]string{"675/675 675/675 ", "675/675 675/675 ", "675/675 675/675 "}},
+	} {
+		for rank := range 3 {
+			c.o.BatchSize, c.o.WorldSize, c.o.Rank, c.o.Workers = 675, 3, rank, rank
+			c.o.Pad = []Padding{{Column: "token_ids"}}
+			got := ""
+			for b, err := range newShop(t, ds, c.o).Batches(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += fmt.Sprintf("%d/%d ", b.Rows, b.Valid)
+				b.Release()
+			}
+			if got != c.want[rank] {
+				t.Errorf("drop last %t, tail %q, rank %d: got %s, want %s", c.o.DropLast, c.o.Tail, rank, got, c.want[rank])
+			}
+		}
+	}
+}
+
 // randomly is what a resumed run has to repeat.
 func randomly(_ context.Context, b *Batch, r *rand.Rand) error {
 	noise, err := AddTensor[float64](b, "noise", 2)

@@ -34,7 +34,7 @@ func (p *pass) waiting() string {
 		}
 		return fmt.Sprintf("memory for a batch: %d batches were handed out and not released; call Release when done with a batch", held)
 	case stageRead:
-		return "rows from the stream"
+		return fmt.Sprintf("rows from the stream (%v)", p.stream.Stats())
 	}
 	return "a worker"
 }
