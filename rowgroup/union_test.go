@@ -170,20 +170,40 @@ func TestUnionErrors(t *testing.T) {
 		paths   []string
 		want    string
 	}{
-		{"conflict", []string{`required int32 a;`, `required int32 a;`, `required binary a (UTF8);`}, nil,
-			`file2: column "a": its type is string here and int32 in file0 (no type holds both without loss; leave the column out, or write the shards anew with one type)`},
-		{"conflict in a list", []string{`optional group l (LIST) { repeated group list { optional int32 element; } }`, `optional group l (LIST) { repeated group list { optional float element; } }`}, nil,
-			`file1: column "l.element": its type is float here and int32 in file0`},
+		{
+			"conflict",
+			[]string{`required int32 a;`, `required int32 a;`, `required binary a (UTF8);`},
+			nil,
+			`file2: column "a": its type is string here and int32 in file0 (no type holds both without loss; leave the column out, or write the shards anew with one type)`,
+		},
+		{
+			"conflict in a list",
+			[]string{`optional group l (LIST) { repeated group list { optional int32 element; } }`, `optional group l (LIST) { repeated group list { optional float element; } }`},
+			nil,
+			`file1: column "l.element": its type is float here and int32 in file0`,
+		},
 		{"list and leaf", []string{`repeated int32 a;`, `required int32 a;`}, nil, `its type is int32 here and list<int32> in file0`},
 		{"uint64 and int64", []string{`required int64 a (UINT_64);`, `required int64 a;`}, nil, `its type is int64 here and uint64 in file0`},
 		{"units", []string{`required int64 a (TIMESTAMP_MILLIS);`, `required int64 a (TIMESTAMP_MICROS);`}, nil, `timestamp(us, UTC) here and timestamp(ms, UTC) in file0`},
 		{"scales", []string{`required int64 a (DECIMAL(9,2));`, `required int64 a (DECIMAL(9,3));`}, nil, `decimal(9,3) here`},
-		{"missing later", []string{`required int32 a; required int32 b;`, `required int32 a;`}, nil,
-			`file1: column "b": there is no such column here; file0 has it (leave the column out, or have it read as null where it is missing)`},
-		{"missing earlier", []string{`required int32 a;`, `required int32 a;`, `required int32 a; required int32 b;`}, nil,
-			`file0: column "b": there is no such column here; file2 has it`},
-		{"missing member", []string{`required group s { required int32 a; required int32 b; }`, `required group s { required int32 a; }`}, []string{"s"},
-			`file1: column "s.b": there is no such column here; file0 has it`},
+		{
+			"missing later",
+			[]string{`required int32 a; required int32 b;`, `required int32 a;`},
+			nil,
+			`file1: column "b": there is no such column here; file0 has it (leave the column out, or have it read as null where it is missing)`,
+		},
+		{
+			"missing earlier",
+			[]string{`required int32 a;`, `required int32 a;`, `required int32 a; required int32 b;`},
+			nil,
+			`file0: column "b": there is no such column here; file2 has it`,
+		},
+		{
+			"missing member",
+			[]string{`required group s { required int32 a; required int32 b; }`, `required group s { required int32 a; }`},
+			[]string{"s"},
+			`file1: column "s.b": there is no such column here; file0 has it`,
+		},
 		{"unknown column", []string{`required int32 alpha; required int32 beta; required int32 gamma;`}, []string{"alpah"}, `there is no column "alpah"; there is "alpha"`},
 		{"unknown column, nothing near", []string{`required int32 alpha; required int32 beta;`}, []string{"z"}, `there is no column "z"; there is "alpha", "beta"`},
 	} {
