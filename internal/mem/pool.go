@@ -114,6 +114,9 @@ func (p *Pool) trimLocked(keep int64) {
 	}
 }
 
+// ClassBytes is the capacity of a new buffer of n bytes, for those who plan ahead.
+func ClassBytes(n int64) int64 { return int64(classOf(int(n))) }
+
 // classOf rounds n up to a multiple of a quarter of the power of two below it.
 func classOf(n int) int {
 	if n <= minClass {
