@@ -1,12 +1,18 @@
 package rowgroup
 
-import "github.com/parquet-go/parquet-go/format"
+import (
+	"math"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
 
 // wideBytes is the size of a row from which a column is wide; see Layout.
 const wideBytes = 512
 
-// DecodedBytes predicts the memory that group g takes when it is decoded with the projection, rather too high than too low: apart for
-// columns of under 512 bytes a row, and for the wide ones, which a Layout can spread over parts. Rounding by the pool comes on top.
+// DecodedBytes predicts the memory of the block that group g becomes with the projection, rather too high than too low: apart for columns
+// of under 512 bytes a row, and for the wide ones, which a Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
@@ -19,26 +25,50 @@ func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 			narrow = addCapped(narrow, size)
 		}
 	}
-	return narrow, wide
+	return addCapped(narrow, e.smallBytes(addCapped(narrow, wide))), wide
 }
 
 type estimator struct {
 	r     *record
 	group int
+	small int64 // bytes of allocations that share buffers
+}
+
+// alloc is what an arena takes for n bytes, but for small allocations, which are counted apart.
+func (e *estimator) alloc(n int64) int64 {
+	const slack = 128 // behind each allocation
+	if n+slack <= mem.ClassBytes(0) {
+		e.small += n + slack
+		return 0
+	}
+	return mem.ClassBytes(min(n, math.MaxInt64/2) + slack)
+}
+
+// smallBytes is what an arena takes for the small allocations: buffers that grow with it, up to four of the smallest, each a quarter of
+// which may stay empty, and the last nearly all.
+func (e *estimator) smallBytes(large int64) int64 {
+	if e.small == 0 {
+		return 0
+	}
+	least := mem.ClassBytes(0)
+	return e.small + e.small/3 + min(max(least, addCapped(large, 2*e.small)), 4*least)
 }
 
 // node is the bytes of a node with so many values: validity, what its kind needs, and its children.
 func (e *estimator) node(n *node, values int64) int64 {
-	size := values/8 + 8
+	size := int64(0)
+	if n.field.Nullable {
+		size = e.alloc(values / 8)
+	}
 	if n.leaf != nil && n.leaf.convert != convertNull {
 		return addCapped(size, e.leaf(n, values))
 	}
 	if n.leaf != nil || n.missing || n.partition != nil {
-		return addCapped(size, nullBytes(n.field, values))
+		return addCapped(size, e.alloc(values)) // codes of one value, or nothing
 	}
 	switch n.field.Kind {
 	case List, Map:
-		size = addCapped(size, mulDiv(values+1, 8, 1))
+		size = addCapped(size, e.alloc(mulDiv(values+1, 8, 1)))
 		values = e.items(n)
 	}
 	for _, c := range n.children {
@@ -67,15 +97,41 @@ func firstPresent(nodes []*node) *node {
 	return nodes[0]
 }
 
+// leaf is the bytes of a leaf's values, as codes and a dictionary where the decoder keeps those.
 func (e *estimator) leaf(n *node, values int64) int64 {
 	k := e.r.chunk(n.leaf.index, e.group)
 	switch n.field.Kind {
 	case Fixed:
-		return addCapped(mulDiv(values, int64(n.field.Width), 1), mulDiv(e.r.dict.at(k), 4, 1))
+		plain := e.alloc(mulDiv(values, int64(n.field.Width), 1))
+		if n.leaf.maxRep > 0 || !e.r.coded(k) {
+			return plain
+		}
+		return min(plain, e.codes(k, values, int64(n.field.Width)))
 	case Binary:
-		return addCapped(mulDiv(values, 8, 1), e.r.binaryBytes(k))
+		if e.r.coded(k) {
+			return e.codes(k, values, 8)
+		}
+		return addCapped(e.alloc(mulDiv(values, 8, 1)), e.alloc(e.r.binaryBytes(k)))
 	}
 	return 0
+}
+
+// codes is the bytes of codes and their dictionary. A dictionary's values and its codes share the chunk's bytes, which bounds both.
+func (e *estimator) codes(k int, values, entryBytes int64) int64 {
+	size := e.r.uncompressed.at(k)
+	entries := min(values, size/4)
+	if entryBytes != 8 {
+		entries = min(values, size/entryBytes)
+	}
+	width := int64(codeWidth(int(min(entries, math.MaxInt32))))
+	return addCapped(e.alloc(mulDiv(values, width, 1)), addCapped(e.alloc(size), e.alloc(mulDiv(entries, entryBytes, 1))))
+}
+
+// coded says whether every data page of a chunk is dictionary-encoded, as far as the footer tells.
+func (r *record) coded(chunk int) bool {
+	set := r.encodingSet.at(chunk)
+	const levels = 1<<format.RLE | 1<<format.BitPacked
+	return set&(1<<allCoded) != 0 || set&^levels == 1<<format.PlainDictionary
 }
 
 // prefixGrowth is how much longer than their pages values in DELTA_BYTE_ARRAY are taken to be where the file does not say.
@@ -91,15 +147,4 @@ func (r *record) binaryBytes(chunk int) int64 {
 		return max(size, r.binary.at(chunk))
 	}
 	return mulDiv(size, prefixGrowth, 1)
-}
-
-// nullBytes is the storage of so many nulls, or of one value repeated.
-func nullBytes(f *Field, values int64) int64 {
-	switch f.Kind {
-	case Fixed:
-		return mulDiv(values, int64(f.Width), 1)
-	case Null, Struct:
-		return 0
-	}
-	return mulDiv(values, 8, 1)
 }

@@ -1,9 +1,12 @@
 package rowgroup
 
 import (
+	"context"
 	"testing"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 func TestDecodedBytes(t *testing.T) {
@@ -37,7 +40,7 @@ func TestDecodedBytes(t *testing.T) {
 		{"list", fakeFile{schema: `optional group a (LIST) { repeated group list { optional int32 element; } }`, meta: size(20_000, func(c *format.ColumnMetaData) {
 			c.NumValues = 20_000
 		})}, 88_000, 0, 2},
-		{"embedding", fakeFile{schema: `optional group a (LIST) { repeated group list { optional float element; } }`, meta: size(1<<20, func(c *format.ColumnMetaData) {
+		{"embedding", fakeFile{schema: `optional group a (LIST) { repeated group list { optional float element; } }`, meta: size(1_024_000, func(c *format.ColumnMetaData) {
 			c.NumValues = 256_000
 		})}, 0, 1_024_000, 2},
 		{"list of structs", fakeFile{schema: `repeated group a { required int64 x; required int64 y; }`, meta: size(20_000, func(c *format.ColumnMetaData) {
@@ -48,7 +51,7 @@ func TestDecodedBytes(t *testing.T) {
 			c.file.rows = []int{1000}
 			m := openBytes(t, Options{}, map[string][]byte{"f.parquet": c.file.bytes(t)})
 			narrow, wide := m.DecodedBytes(0)
-			if narrow < c.narrow || wide < c.wide || narrow > c.over*max(c.narrow, 500) || wide > c.over*c.wide {
+			if narrow < c.narrow || wide < c.wide || narrow > c.over*c.narrow+256<<10 || wide > c.over*c.wide {
 				t.Errorf("%d narrow and %d wide bytes, want at least %d and %d", narrow, wide, c.narrow, c.wide)
 			}
 		})
@@ -64,7 +67,37 @@ func TestDecodedBytesProjected(t *testing.T) {
 		t.Errorf("%d narrow, %d wide", narrow, wide)
 	}
 	one := openBytes(t, Options{Columns: []string{"a"}}, files)
-	if narrow, wide := one.DecodedBytes(1); wide != 0 || narrow < 8000 || narrow > 9000 {
+	if narrow, wide := one.DecodedBytes(1); wide != 0 || narrow < 8000 || narrow > 50_000 {
 		t.Errorf("%d narrow, %d wide", narrow, wide)
 	}
+}
+
+// The estimate holds for what the decoder makes of real files, and is not far above it.
+func TestDecodedBytesBound(t *testing.T) {
+	check := func(name string, m *Manifest) {
+		pool := &mem.Pool{}
+		d := m.NewDecoder(pool)
+		defer d.Close()
+		for g, group := range m.Groups() {
+			raw := fetch(t, m, Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows})
+			b, err := d.Decode(raw, Layout{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			narrow, wide := m.DecodedBytes(g)
+			if sum := narrow + wide; sum < b.Bytes() || sum > 3*b.Bytes()/2+128<<10 {
+				t.Errorf("%s, group %d: %d bytes are predicted, %d taken", name, g, sum, b.Bytes())
+			}
+			b.Release()
+		}
+	}
+	store, shards := shopShards(t)
+	shop, err := Open(context.Background(), store, shards, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	check("shop", shop)
+	check("paged", openBytes(t, Options{}, map[string][]byte{"a.parquet": pagedFile(t, 100, 20_000)}))
+	check("projected", openBytes(t, Options{Columns: []string{"label", "id"}}, map[string][]byte{"a.parquet": pagedFile(t, 100, 20_000)}))
 }

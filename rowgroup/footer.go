@@ -52,7 +52,7 @@ type chunkMeta struct {
 	index        int64  // byte of the offset index
 	indexBytes   int64  // 0 when there is none
 	codec        uint8  // format.CompressionCodec
-	encodings    uint16 // bit i: format.Encoding i is used
+	encodings    uint16 // bit i: format.Encoding i is used; see also allCoded
 	physical     int8   // must agree with the schema
 	pages        []pageMeta
 }

@@ -4,10 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // maxChunkBytes bounds what a chunk claims to hold, so that sums over chunks do not overflow.
 const maxChunkBytes = 1 << 44
+
+// Bits of chunkMeta.encodings that are no encodings.
+const (
+	unknownEncoding = 14
+	allCoded        = 15 // every data page is dictionary-encoded
+)
 
 // readChunks reads the list of a row group's column chunks.
 func (f *footer) readChunks(r *thriftReader) error {
@@ -73,6 +81,8 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 		c.data = r.int()
 	case id == 11 && typ == thriftI64:
 		c.dict = r.int()
+	case id == 13 && typ == thriftList:
+		c.readEncodingStats()
 	case id == 16 && typ == thriftStruct:
 		readStruct(r, func(id int16, typ byte) {
 			if id == 1 && typ == thriftI64 {
@@ -89,7 +99,39 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 func (c *chunkReader) readEncodings() {
 	typ, n := c.r.list()
 	for i := 0; i < n && c.r.expect(typ, thriftI32); i++ {
-		c.m.encodings |= 1 << min(uint64(c.r.int()), 15)
+		c.m.encodings |= 1 << min(uint64(c.r.int()), unknownEncoding)
+	}
+}
+
+// readEncodingStats looks for data pages that are not dictionary-encoded.
+func (c *chunkReader) readEncodingStats() {
+	coded, other := false, false
+	typ, n := c.r.list()
+	for i := 0; i < n && c.r.expect(typ, thriftStruct); i++ {
+		page, encoding, pages := int64(-1), int64(-1), int64(0)
+		readStruct(c.r, func(id int16, typ byte) {
+			switch {
+			case id == 1 && typ == thriftI32:
+				page = c.r.int()
+			case id == 2 && typ == thriftI32:
+				encoding = c.r.int()
+			case id == 3 && typ == thriftI32:
+				pages = c.r.int()
+			default:
+				c.r.skip(typ)
+			}
+		})
+		if pages == 0 || page != int64(format.DataPage) && page != int64(format.DataPageV2) {
+			continue
+		}
+		if encoding == int64(format.RLEDictionary) || encoding == int64(format.PlainDictionary) {
+			coded = true
+		} else {
+			other = true
+		}
+	}
+	if coded && !other {
+		c.m.encodings |= 1 << allCoded
 	}
 }
 

@@ -166,7 +166,7 @@ func (c *Column) addChunk(r *record, k int) {
 	if unreadable(codec) {
 		c.unreadable = codec.String()
 	}
-	for e := format.Encoding(0); e < 16; e++ {
+	for e := format.Encoding(0); e <= unknownEncoding; e++ {
 		if r.uses(k, e) {
 			c.Encodings = addName(c.Encodings, e.String())
 		}

@@ -23,7 +23,8 @@ import (
 //	packed    G*L: bytes of the dictionary page, 0 for none
 //	packed    G*L: bytes of BYTE_ARRAY values unencoded, 0 when not known
 //	packed    G*L: codec
-//	packed    G*L: encodings, bit i for encoding i
+//	packed    G*L: encodings, bit i for encoding i, bit 14 for unknown ones, bit 15 when every data page is
+//	          dictionary-encoded
 //	packed    G*L+1: where the chunk's pages begin in the columns per page; at the end their number P. A chunk without an offset index
 //	          has none
 //	packed    P: bytes from the chunk's start to the page
