@@ -72,6 +72,10 @@ type Layout struct {
 	Part  []uint8
 	Parts int
 	Wide  int // bytes a row from which a column is spread over parts; 0 means 512
+
+	// Order lays the rows of the block in another order than the file's: row i of the block is row Order[i] of the unit. It holds each row of
+	// the unit once and may be reused after Decode. nil keeps the file's order. Part still goes by rows of the unit.
+	Order []uint32
 }
 
 // A vector is one node of a block: n values in one of a few physical forms.
@@ -87,6 +91,9 @@ type vector struct {
 
 	// skip is set on top-level vectors only: leading values that lie before the unit's first row, decoded because their page was.
 	skip int
+
+	// order is set on top-level vectors only, whose values could not be laid in Layout.Order: row i of the block is value skip+order[i].
+	order []uint32
 
 	// Fixed: data holds n*width bytes; or codes index dict.
 	data []byte

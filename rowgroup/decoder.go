@@ -33,8 +33,10 @@ type Decoder struct {
 	lists listShape
 	nest  nestedShape
 
-	page, values, table scratch // a decompressed page; decoded values before they are converted; a dictionary
-	lengths             scratch // of byte arrays
+	page, values, table scratch  // a decompressed page; decoded values before they are converted; a dictionary
+	lengths             scratch  // of byte arrays
+	moved               scratch  // values that change places
+	kept                []uint32 // Layout.Order in the block's memory
 	saved               []byte
 	codes               [1024]uint32
 	def, rep            []byte
@@ -64,7 +66,7 @@ func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool,
 
 func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena()}
-	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths} {
+	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved} {
 		s.arena = pool.NewArena()
 	}
 	return d
@@ -74,7 +76,7 @@ func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 func (d *Decoder) Close() {
 	d.codecs.close()
 	d.spare.Free()
-	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths} {
+	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved} {
 		s.arena.Free()
 		s.b = nil
 	}
@@ -127,12 +129,17 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if d.rows.Hi-d.rows.Lo > math.MaxInt32 {
 		return &hintError{err: fmt.Errorf("%d rows in one unit", d.rows.Hi-d.rows.Lo), hint: "write smaller row groups"}
 	}
-	b.cols = make([]*vector, len(r.columns))
+	if err := checkOrder(l.Order, b.rows); err != nil {
+		return err
+	}
+	b.cols, d.kept = make([]*vector, len(r.columns)), nil
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
-		if b.cols[i], err = d.column(n); err != nil {
+		v, err := d.column(n)
+		if err != nil {
 			return err
 		}
+		b.cols[i] = d.layOut(v)
 	}
 	return nil
 }
@@ -220,6 +227,9 @@ func (c *column) chooseForm() {
 	default:
 		c.unit = c.field.Width
 		small := s.values*codeWidth(n)+n*c.unit <= s.values*c.unit
+		if c.d.layout.Order != nil {
+			small = small && codeWidth(n) == 1 // looking up in a large dictionary costs a gather more than values side by side
+		}
 		if coded && small && c.leaf.maxRep == 0 && !c.d.Materialize {
 			c.form, c.unit = codes, codeWidth(n)
 		}

@@ -54,18 +54,22 @@ func (l *levels[T]) pop() { l.depth-- }
 func (g *Gatherer) Gather(col int, f *Field, blocks []*Block, picks []Pick, alloc Alloc) (*Array, error) {
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()
-	skips := false
+	moved := false
 	for i, b := range blocks {
 		vecs[i] = b.cols[col]
-		skips = skips || vecs[i].skip != 0
+		moved = moved || vecs[i].skip != 0 || vecs[i].order != nil
 	}
-	if skips {
-		moved := g.picks.push(len(picks))
+	if moved {
+		values := g.picks.push(len(picks))
 		defer g.picks.pop()
 		for i, p := range picks {
-			moved[i] = p + Pick(vecs[p>>32].skip)
+			v := vecs[p>>32]
+			if v.order != nil {
+				p = p&^0xffffffff | Pick(v.order[uint32(p)])
+			}
+			values[i] = p + Pick(v.skip)
 		}
-		picks = moved
+		picks = values
 	}
 	return g.node(f, vecs, picks, alloc)
 }

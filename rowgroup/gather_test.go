@@ -84,6 +84,9 @@ func show(a *Array, i int) string {
 	var parts []string
 	switch a.Field.Kind {
 	case Fixed:
+		if w := a.Field.Width; w != 4 {
+			return fmt.Sprintf("%x", a.Data[i*w:(i+1)*w])
+		}
 		return fmt.Sprint(binary.LittleEndian.Uint32(a.Data[4*i:]))
 	case Binary:
 		return string(a.Data[a.Offsets[i]:a.Offsets[i+1]])
