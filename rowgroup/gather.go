@@ -27,6 +27,7 @@ type Gatherer struct {
 	srcs  []source
 	ptrs  []unsafe.Pointer
 	lens  []uint32
+	bits  []byte
 }
 
 // levels is scratch for a recursion: one slice for each depth.
@@ -81,7 +82,7 @@ func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*A
 		a.Nulls = a.Len
 		return a, nil
 	}
-	if err := gatherValid(a, vecs, picks, alloc); err != nil {
+	if err := g.valid(a, vecs, picks, alloc); err != nil {
 		return nil, err
 	}
 	switch f.Kind {
@@ -100,8 +101,8 @@ func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*A
 	return nil, fmt.Errorf("column %q: no such kind of column: %d", f.Name, f.Kind)
 }
 
-// gatherValid sets a.Valid and a.Nulls; Valid stays nil when no picked value is null.
-func gatherValid(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+// valid sets a.Valid and a.Nulls; Valid stays nil when no picked value is null.
+func (g *Gatherer) valid(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
 	some := false
 	for _, v := range vecs {
 		some = some || v.nulls > 0
@@ -109,25 +110,30 @@ func gatherValid(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
 	if !some || len(picks) == 0 {
 		return nil
 	}
-	nulls := 0
-	for _, p := range picks {
-		if v := vecs[p>>32]; v.nulls > 0 && v.isNull(int(uint32(p))) {
+	g.bits = sized(g.bits, (len(picks)+7)/8)
+	nulls, octet := 0, byte(0)
+	for i, p := range picks {
+		v, bit := vecs[p>>32], byte(1)
+		if v.nulls > 0 && v.isNull(int(uint32(p))) {
 			nulls++
+			bit = 0
 		}
+		octet |= bit << (i & 7)
+		if i&7 == 7 {
+			g.bits[i>>3], octet = octet, 0
+		}
+	}
+	if len(picks)&7 != 0 {
+		g.bits[len(picks)>>3] = octet
 	}
 	if nulls == 0 {
 		return nil
 	}
-	b, err := alloc((len(picks) + 7) / 8)
+	b, err := alloc(len(g.bits))
 	if err != nil {
 		return err
 	}
-	clear(b)
-	for i, p := range picks {
-		if v := vecs[p>>32]; v.nulls == 0 || !v.isNull(int(uint32(p))) {
-			b[i>>3] |= 1 << (i & 7)
-		}
-	}
+	copy(b, g.bits)
 	a.Valid, a.Nulls = b, nulls
 	return nil
 }
