@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -147,10 +148,13 @@ func (t *tally) column(c Column) *Column {
 		t.byPath[c.Path] = i
 		t.Columns = append(t.Columns, c)
 	}
-	if old := &t.Columns[i]; old.Type != c.Type {
-		old.Type += " or " + c.Type
+	old := &t.Columns[i]
+	for typ := range strings.SplitSeq(c.Type, " or ") {
+		if !slices.Contains(strings.Split(old.Type, " or "), typ) {
+			old.Type += " or " + typ
+		}
 	}
-	return &t.Columns[i]
+	return old
 }
 
 func (c *Column) addChunk(r *record, k int) {
