@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 
 	"github.com/klauspost/compress/snappy"
@@ -13,10 +12,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// ceiling maps files and decompresses their pages.
+// ceiling reads shards as rowgroup does, one lent range for each row group, and decompresses their pages.
 type ceiling struct {
 	set     string
 	columns []string
@@ -32,58 +33,79 @@ func newCeiling(set string, columns []string) *ceiling {
 	return &ceiling{set: set, columns: columns, zstd: d}
 }
 
-func (c *ceiling) pass(context.Context) (rows, decoded int64, err error) {
-	names, err := filepath.Glob(filepath.Join(c.set, "*.parquet"))
+func (c *ceiling) pass(ctx context.Context) (rows, decoded int64, err error) {
+	store := &local.Store{}
+	shards, err := store.List(ctx, c.set)
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, name := range names {
-		r, d, err := c.file(name)
+	for _, s := range shards {
+		r, d, err := c.shard(ctx, store, s)
 		if err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", name, err)
+			return 0, 0, fmt.Errorf("%s: %w", s.URI, err)
 		}
 		rows, decoded = rows+r, decoded+d
 	}
 	return rows, decoded, nil
 }
 
-func (c *ceiling) file(name string) (rows, decoded int64, err error) {
-	f, err := os.Open(name)
+func (c *ceiling) shard(ctx context.Context, store shard.Store, s shard.Shard) (rows, decoded int64, err error) {
+	o, err := store.Open(ctx, s)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer o.Close()
+	f, err := parquet.OpenFile(readerAt{ctx, o}, s.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return 0, 0, err
 	}
-	b, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = unix.Munmap(b) }()
-	p, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, g := range p.Metadata().RowGroups {
+	for _, g := range f.Metadata().RowGroups {
 		rows += g.NumRows
+		n, err := c.group(o, &g)
+		if err != nil {
+			return 0, 0, err
+		}
+		decoded += n
+	}
+	return rows, decoded, nil
+}
+
+// group decompresses the chunks of a row group, which lie one behind the other.
+func (c *ceiling) group(o shard.Object, g *format.RowGroup) (decoded int64, err error) {
+	first, end := int64(1<<62), int64(0)
+	for i := range g.Columns {
+		off, n := extent(&g.Columns[i].MetaData)
+		first, end = min(first, off), max(end, off+n)
+	}
+	b, release, ok, err := shard.View(o, first, end-first)
+	if err != nil || !ok {
+		return 0, fmt.Errorf("the file cannot be mapped: %w", err)
+	}
+	defer release()
+	err = shard.Use(o, func() error {
 		for i := range g.Columns {
 			m := &g.Columns[i].MetaData
 			if c.columns != nil && !slices.Contains(c.columns, m.PathInSchema[0]) {
 				continue
 			}
 			decoded += m.TotalUncompressedSize
-			off := m.DataPageOffset
-			if m.DictionaryPageOffset > 0 && m.DictionaryPageOffset < off {
-				off = m.DictionaryPageOffset
-			}
-			if err := c.chunk(b[off:off+m.TotalCompressedSize], m.Codec); err != nil {
-				return 0, 0, err
+			off, n := extent(m)
+			if err := c.chunk(b[off-first:off-first+n], m.Codec); err != nil {
+				return err
 			}
 		}
+		return nil
+	})
+	return decoded, err
+}
+
+// extent is where a column chunk lies.
+func extent(m *format.ColumnMetaData) (off, n int64) {
+	off = m.DataPageOffset
+	if m.DictionaryPageOffset > 0 && m.DictionaryPageOffset < off {
+		off = m.DictionaryPageOffset
 	}
-	return rows, decoded, nil
+	return off, m.TotalCompressedSize
 }
 
 // chunk decompresses the pages of a column chunk, one behind the other.
@@ -120,4 +142,17 @@ func (c *ceiling) page(b []byte, size int, codec format.CompressionCodec) (err e
 		err = fmt.Errorf("codec %v is not measured", codec)
 	}
 	return err
+}
+
+// readerAt reads a shard's footer.
+type readerAt struct {
+	ctx context.Context
+	o   shard.Object
+}
+
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.o.ReadAt(r.ctx, p, off); err != nil {
+		return 0, err
+	}
+	return len(p), io.EOF
 }

@@ -17,7 +17,7 @@ type ours struct {
 }
 
 func newOurs(set string, columns []string, materialize bool) *ours {
-	return &ours{set: set, columns: columns, materialize: materialize}
+	return &ours{set: set, columns: columns, materialize: materialize, pool: mem.Pool{Keep: 256 << 20}}
 }
 
 func (o *ours) pass(ctx context.Context) (rows, bytes int64, err error) {

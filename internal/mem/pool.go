@@ -9,12 +9,15 @@ const (
 	minClass  = 32 << 10 // smallest buffer
 	hugePage  = 2 << 20
 	slabBytes = 2 * hugePage // what buffers smaller than a huge page are cut from
-	idleFloor = 32 << 20     // idle bytes that are always kept
+	idleFloor = 32 << 20     // idle bytes that are always kept where Pool.Keep does not say
 	idleShare = 8            // beyond the floor, idle bytes are kept up to 1/idleShare of those in use
 )
 
 // A Pool keeps buffers for reuse, in classes of four sizes to a doubling. It is safe for concurrent use. The zero value works.
 type Pool struct {
+	// Keep is the idle bytes that are always kept for reuse; 0 means 32 MiB. It is set before the first use.
+	Keep int64
+
 	mu     sync.Mutex
 	free   map[int][][]byte // by class size
 	mapped map[*byte][]byte // whole mapping of each buffer of hugePage or more, to unmap it
@@ -59,7 +62,11 @@ func (p *Pool) Put(b []byte) {
 	p.free[len(b)] = append(p.free[len(b)], b)
 	if len(b) >= hugePage {
 		p.idle += int64(len(b))
-		p.trimLocked(max(idleFloor, p.inUse/idleShare))
+		keep := p.Keep
+		if keep == 0 {
+			keep = idleFloor
+		}
+		p.trimLocked(max(keep, p.inUse/idleShare))
 	}
 }
 
