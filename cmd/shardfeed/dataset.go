@@ -11,6 +11,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
+// smallExcess is how many bytes over the estimate nobody needs to know of.
+const smallExcess = 16 << 20
+
 // options are the data set's options as the flags give them.
 func (a *app) options(f *flags) (iterable.Options, error) {
 	o := iterable.Options{
@@ -21,7 +24,9 @@ func (a *app) options(f *flags) (iterable.Options, error) {
 		Events: iterable.Events{
 			IndexUnusable: a.indexUnusable,
 			OverEstimate: func(measured, estimated int64) {
-				a.note("blocks took %v of memory where the files' metadata foretold %v", mem.Bytes(measured), mem.Bytes(estimated))
+				if measured-estimated > smallExcess {
+					a.note("blocks took %v of memory where the files' metadata foretold %v", mem.Bytes(measured), mem.Bytes(estimated))
+				}
 			},
 		},
 	}

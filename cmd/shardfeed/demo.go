@@ -100,7 +100,7 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 
 // generate writes the shop with a bar of its own.
 func (d *demoCommand) generate(ctx context.Context, dir string) error {
-	bar := newProgress(d.stderr, "generate", int64(d.size))
+	bar := newByteProgress(d.stderr, "generate", int64(d.size))
 	defer bar.close()
 	return generateShop(ctx, dir, int64(d.size), func(bytes int64) { bar.add(int(bytes)) })
 }

@@ -9,25 +9,31 @@ import (
 	"golang.org/x/term"
 )
 
-// A progress is a bar on a terminal, or nothing at all elsewhere. It is safe for concurrent use.
+// A progress is a bar on a terminal, or nothing at all elsewhere. add is safe for concurrent use.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress starts a bar of total steps when w is a terminal.
-func newProgress(w io.Writer, what string, total int64) *progress {
+// newProgress starts a bar of so many rows when w is a terminal.
+func newProgress(w io.Writer, what string, rows int64) *progress {
+	return newBar(w, what, rows, progressbar.OptionSetItsString("rows"), progressbar.OptionShowIts(), progressbar.OptionShowCount())
+}
+
+// newByteProgress starts a bar of so many bytes when w is a terminal.
+func newByteProgress(w io.Writer, what string, bytes int64) *progress {
+	return newBar(w, what, bytes, progressbar.OptionShowBytes(true))
+}
+
+func newBar(w io.Writer, what string, total int64, more ...progressbar.Option) *progress {
 	if !isTerminal(w) {
 		return &progress{}
 	}
-	return &progress{progressbar.NewOptions64(total,
+	return &progress{progressbar.NewOptions64(total, append(more,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetItsString("rows"),
-		progressbar.OptionShowIts(),
-		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionFullWidth(),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetRenderBlankState(true),
-	)}
+	)...)}
 }
 
 // add counts n rows more.
