@@ -4,24 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
 
-// pictures are 24 row groups of 200 rows with images of 4 to 40 KiB: 100 MiB.
-func pictures(t testing.TB) (groups [][]int, imageBytes func(int64) int) {
-	for range 6 {
-		groups = append(groups, []int{200, 200, 200, 200})
-	}
-	return groups, func(id int64) int { return int(4<<10 + id*7919%(36<<10)) }
+// pictures are 24 row groups of 160 rows with images of 4 to 28 KiB: 60 MiB, written once. Nobody changes the store.
+func pictures(t testing.TB) *memstore.Store {
+	picturesOnce.Do(func() {
+		groups := slices.Repeat([][]int{{160, 160, 160, 160}}, 6)
+		picturesStore = files(t, groups, func(id int64) int { return int(4<<10 + id*7919%(24<<10)) })
+	})
+	return picturesStore
 }
+
+var (
+	picturesOnce  sync.Once
+	picturesStore *memstore.Store
+)
 
 // What a stream holds stays within what it reserved, for fast and slow consumers, and the parts of wide columns are freed as they leave.
 func TestPeakWithinTheReservation(t *testing.T) {
-	groups, size := pictures(t)
-	store := files(t, groups, size)
+	store := pictures(t)
 	for _, c := range []struct {
 		shuffle  bool
 		buffer   int64
@@ -32,15 +40,14 @@ func TestPeakWithinTheReservation(t *testing.T) {
 	}{
 		{shuffle: true, buffer: 1000, draws: 2, parallel: 1},
 		{shuffle: true, buffer: 1000, draws: 6, parallel: 3, slow: true},
-		{shuffle: true, buffer: 2500, draws: 2, parallel: 2, memory: 190 << 20},
+		{shuffle: true, buffer: 2000, draws: 2, parallel: 2, memory: 100 << 20},
 		{shuffle: true, buffer: 100, draws: 2, parallel: 2},
 		{shuffle: false, draws: 3, parallel: 3, slow: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			over := false
 			d := open(t, store, Options{
 				Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Memory: c.memory,
-				Events: Events{OverEstimate: func(m, e int64) { over = true; t.Errorf("%d bytes measured, %d foretold", m, e) }},
+				Events: Events{OverEstimate: func(m, e int64) { t.Errorf("%d bytes measured, %d foretold", m, e) }},
 			})
 			s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2})
 			var out []*Draw
@@ -79,23 +86,20 @@ func TestPeakWithinTheReservation(t *testing.T) {
 			if most < reserved.Total()/3 {
 				t.Errorf("far under the reservation:\n%s", s.Account())
 			}
-			t.Logf("pool %s, foretold %s, measured %s, over %t\n%s", mem.Bytes(d.options.Pool.Stats().Peak), mem.Bytes(s.ahead.foretold), mem.Bytes(s.Stats().Decoded), over, s.Account())
 		})
 	}
 }
 
 // A memory that is too small is refused with the numbers, and with a shuffle buffer that then fits.
 func TestTooLittleMemory(t *testing.T) {
-	groups, size := pictures(t)
-	store := files(t, groups, size)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 4000}, Memory: 60 << 20})
+	store := pictures(t)
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 4000}, Memory: 40 << 20})
 	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
 	var e *MemoryError
 	if !errors.As(err, &e) || e.Buffer == 0 || e.Need.Total() <= 60<<20 {
 		t.Fatalf("error %v", err)
 	}
-	t.Log(err)
-	d = open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: e.Buffer}, Memory: 60 << 20})
+	d = open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: e.Buffer}, Memory: 40 << 20})
 	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 
 	d = open(t, store, Options{Shuffle: true, Memory: 1 << 20})
@@ -106,9 +110,8 @@ func TestTooLittleMemory(t *testing.T) {
 
 // Streams share a budget; the second is refused while the first is open, and does not wait.
 func TestSharedBudget(t *testing.T) {
-	groups, size := pictures(t)
-	store := files(t, groups, size)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}, Budget: mem.NewBudget(200 << 20)})
+	store := pictures(t)
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1600}, Budget: mem.NewBudget(100 << 20)})
 	first := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
 	var e *mem.OverLimit

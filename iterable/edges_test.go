@@ -1,0 +1,129 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Ten rows in one row group, and four files of one row group, on eight ranks.
+func TestFewRowsOnManyRanks(t *testing.T) {
+	for _, groups := range [][][]int{{{10}}, {{7}, {1}, {9}, {15}}, {{3}}} {
+		rows := int64(0)
+		for _, g := range groups {
+			rows += int64(g[0])
+		}
+		for _, shuffled := range []bool{true, false} {
+			for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
+				t.Run(fmt.Sprintf("%v shuffle %t %s", groups, shuffled, tail), func(t *testing.T) {
+					d := open(t, files(t, groups, noImage), Options{Shuffle: shuffled, Tail: tail})
+					if tail == shuffle.Drop && rows < 8 {
+						var few *shuffle.TooFewRowsError
+						if _, err := d.Stream(t.Context(), WorkerInfo{WorldSize: 8}, StreamOptions{}); !errors.As(err, &few) || few.Rows != rows || few.GlobalBatch != 8 {
+							t.Errorf("error %v", err)
+						}
+						return
+					}
+					n, err := d.Len(1, 8, "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					seen := map[int64]int{}
+					for rank := range 8 {
+						all := rest(t, stream(t, d, WorkerInfo{Rank: rank, WorldSize: 8}, StreamOptions{}))
+						if int64(len(all)) != n {
+							t.Errorf("rank %d has %d steps of %d", rank, len(all), n)
+						}
+						for _, x := range all {
+							for _, id := range x.ids[:x.valid] {
+								seen[id]++
+							}
+							if tail == shuffle.Pad && len(x.ids) != 1 {
+								t.Errorf("rank %d has %d rows", rank, len(x.ids))
+							}
+						}
+					}
+					want := rows
+					if tail == shuffle.Drop || tail == shuffle.Carry {
+						want -= rows % 8
+					}
+					for id, k := range seen {
+						if k != 1 {
+							t.Errorf("row %d came %d times", id, k)
+						}
+					}
+					if int64(len(seen)) != want {
+						t.Errorf("%d rows came, want %d", len(seen), want)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestNoRows(t *testing.T) {
+	store := files(t, [][]int{{0}, {}}, noImage)
+	for _, shuffled := range []bool{true, false} {
+		d := open(t, store, Options{Shuffle: shuffled, Tail: shuffle.Short})
+		if _, err := stream(t, d, WorkerInfo{}, StreamOptions{Epochs: -1}).Next(t.Context()); !errors.Is(err, io.EOF) {
+			t.Errorf("shuffle %t: %v", shuffled, err)
+		}
+	}
+}
+
+// A row group that the lanes of one stream cut is decoded once.
+func TestCutUnitIsDecodedOnce(t *testing.T) {
+	d := open(t, files(t, [][]int{{100}}, noImage), Options{Shuffle: true, Lanes: 8})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4})
+	if rows := len(rest(t, s)); rows != 25 {
+		t.Errorf("%d steps", rows)
+	}
+	if n := s.Stats().Units; n != 1 {
+		t.Errorf("%d units were decoded", n)
+	}
+}
+
+// The first units of the next epoch are read while the last of this one drain.
+func TestEpochsFollowWithoutAStall(t *testing.T) {
+	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 800}})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Epochs: -1, Draws: 1})
+	steps, err := d.Len(16, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * steps {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dr.Epoch != i/steps || dr.Step != i%steps {
+			t.Fatalf("draw %d is step %d of epoch %d", i, dr.Step, dr.Epoch)
+		}
+		if i%steps == steps-1 {
+			waitFor(t, func() bool { return s.Stats().Units > 24*(i/steps+1) })
+		}
+		dr.Release()
+	}
+}
+
+func TestOptionsListAllProblems(t *testing.T) {
+	o := Options{Memory: -1, UnitRows: -2, Lanes: -3, Start: "soon", Tail: "none", Parallel: -4, ShuffleBuffer: Size{Rows: -5, Bytes: -6}}
+	err := o.Validate()
+	for _, part := range []string{"memory: -1", "unit_rows: -2", "lanes: -3", `start: "soon"`, `tail: "none"`, "-4", "-5", "-6"} {
+		if err == nil || !contains(err.Error(), part) {
+			t.Errorf("%q is not in %v", part, err)
+		}
+	}
+	if err := (Options{}).Validate(); err != nil {
+		t.Errorf("the zero value: %v", err)
+	}
+	so := StreamOptions{BatchSize: -1, Epoch: -1, Parallel: -1, Draws: -1, Batches: -1, Tail: "none"}
+	for _, part := range []string{"batch_size", "epoch", "parallel", "draws", "batches", "tail"} {
+		if err := so.Validate(); err == nil || !contains(err.Error(), part) {
+			t.Errorf("%q is not in %v", part, err)
+		}
+	}
+}

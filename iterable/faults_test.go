@@ -1,0 +1,276 @@
+package iterable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
+)
+
+// plain hides that the objects of a store lend their bytes, so that every range is a ReadAt.
+type plain struct{ shard.Store }
+
+type plainObject struct{ shard.Object }
+
+func (s plain) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return plainObject{o}, nil
+}
+
+// Delays of any kind, and any number of goroutines, leave the order alone.
+func TestOrderKnowsNoTiming(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	for _, shuffled := range []bool{true, false} {
+		o := Options{Shuffle: shuffled, Seed: 11, ShuffleBuffer: Size{Rows: 120}, Lanes: 4}
+		so := StreamOptions{BatchSize: 9, Epochs: 2}
+		want := fmt.Sprint(rest(t, stream(t, open(t, store, o), WorkerInfo{}, so)))
+		for i := range 4 {
+			faults := shardtest.NewFaults(plain{store},
+				shardtest.Rule{Op: shardtest.OpRead, Path: "**/part-002.parquet", Delay: 3 * time.Millisecond, From: 2 + i, Count: 5},
+				shardtest.Rule{Op: shardtest.OpRead, Path: "**/part-004.parquet", Delay: time.Millisecond, From: 3, Count: 9},
+				shardtest.Rule{Op: shardtest.OpOpen, Path: "**/part-000.parquet", Delay: 5 * time.Millisecond},
+			)
+			so.Parallel = 1 + 3*i
+			so.Draws = 1 + i
+			d := open(t, faults, o)
+			if got := fmt.Sprint(rest(t, stream(t, d, WorkerInfo{}, so))); got != want {
+				t.Errorf("shuffle %t, %d goroutines: other order", shuffled, so.Parallel)
+			}
+		}
+	}
+}
+
+// A shard that cannot be read ends the stream with one error that names it, after the rows that came before.
+func TestFaultIsOneError(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	broken := errors.New("the cable is out")
+	for _, shuffled := range []bool{true, false} {
+		want := rest(t, stream(t, open(t, store, Options{Shuffle: shuffled}), WorkerInfo{}, StreamOptions{BatchSize: 4}))
+		faults := shardtest.NewFaults(plain{store}, shardtest.Rule{Op: shardtest.OpRead, Path: "**/part-004.parquet", From: 5, Err: broken})
+		d := open(t, faults, Options{Shuffle: shuffled})
+		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4})
+		var err error
+		n := 0
+		for ; ; n++ {
+			var dr *Draw
+			if dr, err = s.Next(t.Context()); err != nil {
+				break
+			}
+			if got := take(t, s, dr); fmt.Sprint(got) != fmt.Sprint(want[n]) {
+				t.Fatalf("step %d is %v, want %v", n, got, want[n])
+			}
+		}
+		if !errors.Is(err, broken) || !contains(err.Error(), "part-004.parquet") || contains(err.Error(), "\n") {
+			t.Errorf("shuffle %t: error %v", shuffled, err)
+		}
+		if before := 362 / 4; !shuffled && n < before { // the steps of the shards before it
+			t.Errorf("%d steps before the error, want %d", n, before)
+		}
+		if _, again := s.Next(t.Context()); again != err {
+			t.Errorf("then %v", again)
+		}
+	}
+}
+
+// A shard that is replaced under a running stream is one clear error, never a mixture.
+func TestShardChangesUnderTheStream(t *testing.T) {
+	store := files(t, [][]int{slices.Repeat([]int{50}, 20), {50}}, func(int64) int { return 3000 }) // more than is read ahead
+	d := open(t, store, Options{})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5, Parallel: 1})
+	dr, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, s, dr)
+	store.Put("data/part-001.parquet", content(t, files(t, [][]int{{50}}, noImage), "data/part-000.parquet"))
+	for {
+		if dr, err = s.Next(t.Context()); err != nil {
+			break
+		}
+		take(t, s, dr)
+	}
+	if !errors.Is(err, shard.ErrChanged) || !contains(err.Error(), "part-001.parquet") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A panic below becomes an error that says where.
+func TestPanicIsAnError(t *testing.T) {
+	store := files(t, [][]int{{20, 20}, {20, 20}}, noImage)
+	below := &panics{Store: plain{store}}
+	d, err := Open(t.Context(), shard.Stores{"mem": below}, []string{"mem://data/"}, Options{}) // what panics may keep what it has
+	if err != nil {
+		t.Fatal(err)
+	}
+	below.armed.Store(true)
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5})
+	for err == nil {
+		var dr *Draw
+		if dr, err = s.Next(t.Context()); err == nil {
+			take(t, s, dr)
+		}
+	}
+	var p *PanicError
+	if !errors.As(err, &p) || p.Value != "out of paper" || !contains(err.Error(), "part-001.parquet: row group 0") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// panics is a store of which one shard panics when it is read, once that is armed.
+type panics struct {
+	shard.Store
+	armed atomic.Bool
+}
+
+type panicObject struct {
+	shard.Object
+	armed *atomic.Bool
+}
+
+func (s *panics) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	if strings.HasSuffix(x.URI, "part-001.parquet") {
+		return panicObject{o, &s.armed}, err
+	}
+	return o, err
+}
+
+func (o panicObject) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if o.armed.Load() {
+		panic("out of paper")
+	}
+	return o.Object.ReadAt(ctx, p, off)
+}
+
+// A call that was cut short by its ctx takes nothing from the order.
+func TestNextGoesOnAfterItsContextEnds(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	for _, shuffled := range []bool{true, false} {
+		o := Options{Shuffle: shuffled, ShuffleBuffer: Size{Rows: 100}, Lanes: 4}
+		want := rest(t, stream(t, open(t, store, o), WorkerInfo{}, StreamOptions{BatchSize: 30}))
+		faults := shardtest.NewFaults(plain{store}, shardtest.Rule{Op: shardtest.OpRead, Delay: 2 * time.Millisecond})
+		s := stream(t, open(t, faults, o), WorkerInfo{}, StreamOptions{BatchSize: 30})
+		var got []drawn
+		cut := 0
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			dr, err := s.Next(ctx)
+			cancel()
+			if errors.Is(err, context.DeadlineExceeded) {
+				cut++
+				continue
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, take(t, s, dr))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("shuffle %t: got\n%v, want\n%v", shuffled, got, want)
+		}
+		if cut == 0 {
+			t.Error("no call was cut short")
+		}
+	}
+}
+
+// Draws stay readable after Close; their memory is freed with them.
+func TestCloseWithDrawsOut(t *testing.T) {
+	groups, _ := uneven()
+	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5, Draws: 3})
+	var out []*Draw
+	for range 3 {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, dr)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	if _, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a fourth draw of three: %v", err)
+	}
+	cancel()
+	failed := make(chan error)
+	go func() {
+		_, err := s.Next(context.Background())
+		failed <- err
+	}()
+	time.Sleep(2 * time.Millisecond)
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-failed; !errors.Is(err, errClosed) {
+		t.Errorf("Next during Close: %v", err)
+	}
+	if _, err := s.Next(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("Next after Close: %v", err)
+	}
+	if d.options.Budget.Admitted() == 0 {
+		t.Error("the reservation was given back while draws are out")
+	}
+	for i, dr := range out {
+		if got := ids(t, d.Schema(), dr); len(got) != 5 {
+			t.Errorf("draw %d has %d rows", i, len(got))
+		}
+		dr.Release()
+		dr.Release()
+	}
+	if n := d.options.Budget.Admitted(); n != 0 {
+		t.Errorf("%d bytes stay reserved", n)
+	}
+}
+
+// A consumer that takes nothing stops the reading; what comes later is complete.
+func TestSlowConsumerStopsTheEngine(t *testing.T) {
+	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 500}})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8, Draws: 1})
+	dr, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last int64 = -1
+	for end := time.Now().Add(5 * time.Second); last != s.Stats().Units; time.Sleep(30 * time.Millisecond) {
+		if last = s.Stats().Units; time.Now().After(end) {
+			t.Fatal("it never stops")
+		}
+	}
+	if last > 16 {
+		t.Errorf("%d of 24 units were read ahead", last)
+	}
+	used, reserved := s.Account().Used(), s.Account().Reserved()
+	if used.Total() > reserved.Total() {
+		t.Errorf("used %v of %v", used, reserved)
+	}
+	rows := len(take(t, s, dr).ids)
+	for _, x := range rest(t, s) {
+		rows += len(x.ids)
+	}
+	if rows != 3840 {
+		t.Errorf("%d rows", rows)
+	}
+	if used := s.Account().Used(); used[mem.Shuffle] != 0 || used[mem.Decode] != 0 {
+		t.Errorf("after the last draw: %v", used)
+	}
+}
