@@ -170,7 +170,7 @@ func (p *Plan) propose() {
 	if q.FewUnits {
 		add("a lane's share of the shuffle buffer holds fewer than four units: a shuffle_buffer of %d rows, or unit_rows of %d, would mix better",
 			q.BufferRows, q.UnitRows)
-	} else if q.Independent < float64(p.GlobalBatch) {
+	} else if p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
 		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger shuffle_buffer, or smaller units, would mix better",
 			q.Independent, p.GlobalBatch)
 	}
