@@ -12,6 +12,7 @@ func TestUsageErrors(t *testing.T) {
 		{"--nonsense", "unknown flag: --nonsense"},
 		{"cat", "cat needs an address"},
 		{"inspect", "inspect needs an address"},
+		{"cat x ''", "an address is empty"},
 		{"demo data/", "unknown command"},
 		{"cat x --rank 2 --world-size 2", "--rank 2 is not below --world-size 2"},
 		{"cat x --rank 1", "--rank 1 is not below --world-size 1"},
@@ -44,7 +45,11 @@ func TestUsageErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
-			code, stdout, stderr := command(t, strings.Fields(c.args)...)
+			args := strings.Fields(c.args)
+			for i := range args {
+				args[i] = strings.Trim(args[i], "'")
+			}
+			code, stdout, stderr := command(t, args...)
 			if code != exitUsage || stdout != "" {
 				t.Errorf("exit %d, stdout %q", code, stdout)
 			}

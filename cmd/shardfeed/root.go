@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -121,6 +122,9 @@ func (a *app) verb(c *cobra.Command, do func(ctx context.Context, addresses []st
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usagef("%s needs an address: a file, a directory or a pattern", c.Name())
+		}
+		if slices.Contains(args, "") {
+			return usagef("an address is empty")
 		}
 		return nil
 	}
