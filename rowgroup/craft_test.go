@@ -161,7 +161,7 @@ func TestDecodeCrafted(t *testing.T) {
 			"[01000000 02000000] [] [03000000 04000000]",
 		},
 		{
-			"dictionary, then plain", required, 5, new(craft).dict(2, le32(7, 8)).v1(3, format.PlainDictionary, format.RLE, codes8(1, packed1(0b101)...)).v1(2, format.Plain, format.RLE, le32(1, 2)),
+			"dictionary, then plain", required, 5, new(craft).dict(2, le32(7, 8)).v1(3, plainDictionary, format.RLE, codes8(1, packed1(0b101)...)).v1(2, format.Plain, format.RLE, le32(1, 2)),
 			"08000000 07000000 08000000 01000000 02000000",
 		},
 		{

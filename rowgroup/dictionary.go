@@ -20,7 +20,7 @@ func (c *column) readDictionary() error {
 	if err := c.verify(p); err != nil {
 		return err
 	}
-	if p.encoding != format.Plain && p.encoding != format.PlainDictionary || c.leaf.typ == format.Boolean {
+	if p.encoding != format.Plain && p.encoding != plainDictionary || c.leaf.typ == format.Boolean {
 		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.encoding, c.leaf.typ)
 	}
 	least := c.stored // bytes of a value

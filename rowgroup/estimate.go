@@ -131,7 +131,7 @@ func (e *estimator) codes(k int, values, entryBytes int64) int64 {
 func (r *record) coded(chunk int) bool {
 	set := r.encodingSet.at(chunk)
 	const levels = 1<<format.RLE | 1<<format.BitPacked
-	return set&(1<<allCoded) != 0 || set&^levels == 1<<format.PlainDictionary
+	return set&(1<<allCoded) != 0 || set&^levels == 1<<plainDictionary
 }
 
 // prefixGrowth is how much longer than their pages values in DELTA_BYTE_ARRAY are taken to be where the file does not say.

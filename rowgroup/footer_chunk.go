@@ -124,7 +124,7 @@ func (c *chunkReader) readEncodingStats() {
 		if pages == 0 || page != int64(format.DataPage) && page != int64(format.DataPageV2) {
 			continue
 		}
-		if encoding == int64(format.RLEDictionary) || encoding == int64(format.PlainDictionary) {
+		if encoding == int64(format.RLEDictionary) || encoding == int64(plainDictionary) {
 			coded = true
 		} else {
 			other = true

@@ -129,5 +129,5 @@ func (h *pageHeader) check() error {
 
 // isDictionary says whether the page's values are positions in the dictionary.
 func (h *pageHeader) isDictionary() bool {
-	return h.encoding == format.PlainDictionary || h.encoding == format.RLEDictionary
+	return h.encoding == plainDictionary || h.encoding == format.RLEDictionary
 }

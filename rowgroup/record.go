@@ -130,6 +130,9 @@ func (r *record) codec(chunk int) format.CompressionCodec {
 	return format.CompressionCodec(r.codecs.at(chunk))
 }
 
+// plainDictionary is what old writers call a dictionary's pages, and the pages of codes too.
+const plainDictionary format.Encoding = 2
+
 // uses says whether a chunk has pages in an encoding.
 func (r *record) uses(chunk int, e format.Encoding) bool {
 	return r.encodingSet.at(chunk)&(1<<e) != 0

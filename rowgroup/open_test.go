@@ -1,0 +1,114 @@
+package rowgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// However many footers are read at once, the error is that of the first bad shard in order.
+func TestOpenFirstError(t *testing.T) {
+	files := manyFiles(t, 60)
+	for _, i := range []int{17, 18, 40, 59} {
+		files[fmt.Sprintf("%04d.parquet", i)] = []byte("no parquet file at all")
+	}
+	store, shards := putFiles(t, files)
+	slow := slowStore{store, shards[17].URI}
+	for _, parallel := range []int{1, 4, 64} {
+		_, err := Open(context.Background(), slow, shards, Options{Parallel: parallel})
+		if err == nil || !strings.HasPrefix(err.Error(), "mem://t/0017.parquet: not a parquet file: ") || !errors.Is(err, ErrNotParquet) {
+			t.Errorf("%d at once: error is %v", parallel, err)
+		}
+	}
+}
+
+// slowStore opens one shard later than the others.
+type slowStore struct {
+	shard.Store
+	uri string
+}
+
+func (s slowStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	if sh.URI == s.uri {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return s.Store.Open(ctx, sh)
+}
+
+func TestOpenCancelled(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 20))
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := Open(ctx, store, shards, Options{Parallel: 2, Events: Events{FootersRead: func(n, of int) {
+		if of != 20 {
+			t.Errorf("%d of %d footers", n, of)
+		}
+		if n == 5 {
+			cancel()
+		}
+	}}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Files that were written together and then changed are named when they are opened, not read wrongly.
+func TestOpenChanged(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 3))
+	shards[1].Version += "x"
+	_, err := Open(context.Background(), store, shards, Options{})
+	if !errors.Is(err, shard.ErrChanged) || !strings.HasPrefix(err.Error(), shards[1].URI+": ") || strings.Count(err.Error(), shards[1].URI) != 1 {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestOpenNothing(t *testing.T) {
+	m, err := Open(context.Background(), nil, nil, Options{})
+	if err != nil || m.NumRows() != 0 || len(m.Groups()) != 0 || len(m.Schema().Fields) != 0 {
+		t.Errorf("error %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	o := Options{Parallel: -1, Columns: []string{}, Missing: 9, InvalidUTF8: 9}
+	_, err := Open(context.Background(), nil, nil, o)
+	for _, want := range []string{"parallel is -1", "no columns", "missing is 9", "UTF-8 is 9"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v lacks %q", err, want)
+		}
+	}
+	if err := (Options{}).withDefaults().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The manifest of a data set that is missing a column here and there.
+func TestOpenMissing(t *testing.T) {
+	store, shards := putFiles(t, map[string][]byte{
+		"a.parquet": fakeFile{schema: `required int32 x; required int32 y;`, rows: []int{3}}.bytes(t),
+		"b.parquet": fakeFile{schema: `required int32 x;`, rows: []int{4}}.bytes(t),
+	})
+	_, err := Open(context.Background(), store, shards, Options{})
+	const want = `mem://t/b.parquet: column "y": there is no such column here; mem://t/a.parquet has it`
+	if !errors.Is(err, ErrMissingColumn) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error is %v", err)
+	}
+	m, err := Open(context.Background(), store, shards, Options{Missing: MissingIsNull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if f := m.Schema().Fields[1]; !f.Nullable || m.NumRows() != 7 {
+		t.Errorf("column y is %v, nullable %v; %d rows", f, f.Nullable, m.NumRows())
+	}
+	if r := fetch(t, m, Rows{Shard: 1, Hi: 4}); len(r.chunks) != 1 || !r.columns[1].missing {
+		t.Errorf("%d chunks", len(r.chunks))
+	}
+}
