@@ -22,6 +22,7 @@ type Dataset struct {
 	bytes    int64             // uncompressed, of all columns
 	memory   int64             // limit of a rank's stream
 	sizes    *sizes
+	recodes  recodes
 
 	mu      sync.Mutex
 	units   map[int64][]shuffle.Unit // by unit_rows
@@ -56,7 +57,11 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	for _, g := range m.Groups() {
 		d.bytes += g.Bytes
 	}
-	if err := d.check(); err != nil {
+	d.recodes, err = bindTransforms(m.Schema(), o.Transforms)
+	if err == nil {
+		err = d.check()
+	}
+	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return d, nil
@@ -89,8 +94,8 @@ func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
 	return p
 }
 
-// Schema is the columns of a draw's blocks.
-func (d *Dataset) Schema() *rowgroup.Schema { return d.manifest.Schema() }
+// Schema is the columns of a draw's blocks: the projection, as the transforms change it.
+func (d *Dataset) Schema() *rowgroup.Schema { return d.recodes.schema }
 
 // NumRows of all shards.
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }

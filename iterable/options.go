@@ -43,6 +43,8 @@ type Options struct {
 	IndexDir string // where footers are kept for the next start; "" keeps none
 	Parallel int    // footers in flight; 0 is the default of package rowgroup
 
+	Transforms []Transform // of values, applied in this order; they change the schema
+
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came since are left out, and each shard of the
 	// list must be what it was. nil takes what the addresses name now.
 	Manifest *shuffle.Manifest

@@ -42,9 +42,13 @@ type Plan struct {
 // boundRanks is how many ranks' bounds are computed at most: beyond, ranks hardly differ.
 const boundRanks = 64
 
-// Plan foretells a run from epoch 0 on.
-func (d *Dataset) Plan(batchSize, worldSize int) (*Plan, error) {
-	steps, err := d.steps(batchSize, worldSize, d.options.Tail)
+// Plan foretells a run of streams with these options on so many ranks, from the beginning of epoch 0 on.
+func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("stream options: %w", err)
+	}
+	o = o.withDefaults(d)
+	steps, err := d.steps(o.BatchSize, worldSize, o.Tail)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +58,13 @@ func (d *Dataset) Plan(batchSize, worldSize int) (*Plan, error) {
 	}
 	p := &Plan{
 		Shards: len(d.data.Shards), Groups: len(d.data.Groups), Units: len(units), Rows: d.NumRows(), Bytes: d.bytes,
-		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: batchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
+		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
 		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
 	}
 	if steps.Tail == shuffle.Drop {
 		p.LeftOut = steps.Rows % steps.GlobalBatch
 	}
 	d.weigh(p, units)
-	o := StreamOptions{BatchSize: batchSize}.withDefaults(d)
 	start := stepper{Steps: steps, end: 1}
 	if !p.Shuffle {
 		return p, d.planFiles(p, units, start, o)
@@ -102,7 +105,9 @@ func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o Stre
 	if err != nil {
 		return err
 	}
-	p.admit(d.sizes.files(units, drawnRows(o)), d.memory)
+	b := d.sizes.files(units, drawnRows(o))
+	b.batch = d.batchBytes(o)
+	p.admit(b, d.memory)
 	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(WorkerInfo{WorldSize: p.WorldSize}), start: start}, d.sizes), p.GlobalBatch)
 	return nil
 }
@@ -124,7 +129,9 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 		}
 		e := epochs.at(0)
 		p.LanesPerRank = max(p.LanesPerRank, len(e.slots))
-		if b := d.sizes.lanes(e, drawnRows(o)); rank == 0 || b.least().Total() > p.Bound.Total() {
+		b := d.sizes.lanes(e, drawnRows(o))
+		b.batch = d.batchBytes(o)
+		if rank == 0 || b.least().Total() > p.Bound.Total() {
 			worst = w
 			p.admit(b, d.memory)
 		}

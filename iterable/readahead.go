@@ -29,6 +29,7 @@ type readahead struct {
 	pool     *mem.Pool
 	account  *mem.Account
 	schedule schedule
+	recodes  recodes
 
 	loads  chan *load    // admitted, in the order of the schedule
 	fetch  chan *load    // to be fetched
@@ -256,10 +257,28 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 	return part, false
 }
 
-// decodeRows is Decode with a panic made an error.
+// decodeRows is Decode and the transforms, with panics made errors.
 func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (b *rowgroup.Block, err error) {
 	defer r.caught("decode", l.rows, &err)
-	return d.Decode(l.raw, layout)
+	if b, err = d.Decode(l.raw, layout); err != nil {
+		return nil, err
+	}
+	if err = r.transform(b, l.rows); err != nil {
+		b.Release()
+		return nil, err
+	}
+	return b, nil
+}
+
+// transform applies the transforms to a block.
+func (r *readahead) transform(b *rowgroup.Block, rows rowgroup.Rows) (err error) {
+	defer r.caught("transform", rows, &err)
+	err = r.recodes.apply(b)
+	var e *rowgroup.Error
+	if errors.As(err, &e) {
+		e.URI, e.RowGroup = r.manifest.Shards()[rows.Shard].URI, rows.RowGroup
+	}
+	return err
 }
 
 // settle corrects the account from the estimate to what was measured.

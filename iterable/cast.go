@@ -1,0 +1,159 @@
+package iterable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// Cast maps the numbers of a column, or its booleans, to another numeric type. A number that an integer type cannot hold, because it is out of
+// its range or has a fraction, is an error; floats round to nearest.
+func Cast(column string, to rowgroup.Type) Transform { return cast{column: column, to: to} }
+
+type cast struct {
+	column string
+	to     rowgroup.Type
+}
+
+func (c cast) Column() string { return c.column }
+
+func (c cast) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error) {
+	load, put := loads[f.Type], stores[c.to]
+	if load == nil {
+		return nil, nil, errors.New("it holds no numbers that can be cast")
+	}
+	if put.store == nil {
+		return nil, nil, errors.New("it cannot be cast to this type")
+	}
+	mapping := func(dst, value []byte) error {
+		n := load(value)
+		if !put.store(dst, n) {
+			return fmt.Errorf("%v does not fit the type that it is cast to", n)
+		}
+		return nil
+	}
+	return &rowgroup.Field{Name: f.Name, Kind: rowgroup.Fixed, Type: c.to, Width: put.width, Nullable: f.Nullable}, mapping, nil
+}
+
+// A number is an integer below 0, one from 0 on, or a float.
+type number struct {
+	negative int64
+	natural  uint64
+	float    float64
+	isFloat  bool
+}
+
+func (n number) String() string {
+	switch {
+	case n.isFloat:
+		return fmt.Sprint(n.float)
+	case n.negative < 0:
+		return fmt.Sprint(n.negative)
+	}
+	return fmt.Sprint(n.natural)
+}
+
+func integer(v int64) number {
+	if v < 0 {
+		return number{negative: v}
+	}
+	return number{natural: uint64(v)}
+}
+
+func natural(v uint64) number { return number{natural: v} }
+func float(v float64) number  { return number{float: v, isFloat: true} }
+
+// loads read a value of a type.
+var loads = map[rowgroup.Type]func(b []byte) number{
+	rowgroup.TypeBool:    func(b []byte) number { return natural(uint64(b[0])) },
+	rowgroup.TypeInt8:    func(b []byte) number { return integer(int64(int8(b[0]))) },
+	rowgroup.TypeInt16:   func(b []byte) number { return integer(int64(int16(binary.LittleEndian.Uint16(b)))) },
+	rowgroup.TypeInt32:   func(b []byte) number { return integer(int64(int32(binary.LittleEndian.Uint32(b)))) },
+	rowgroup.TypeInt64:   func(b []byte) number { return integer(int64(binary.LittleEndian.Uint64(b))) },
+	rowgroup.TypeUint8:   func(b []byte) number { return natural(uint64(b[0])) },
+	rowgroup.TypeUint16:  func(b []byte) number { return natural(uint64(binary.LittleEndian.Uint16(b))) },
+	rowgroup.TypeUint32:  func(b []byte) number { return natural(uint64(binary.LittleEndian.Uint32(b))) },
+	rowgroup.TypeUint64:  func(b []byte) number { return natural(binary.LittleEndian.Uint64(b)) },
+	rowgroup.TypeFloat32: func(b []byte) number { return float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))) },
+	rowgroup.TypeFloat64: func(b []byte) number { return float(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
+}
+
+// A store writes a number as a type; false when it does not fit.
+type store struct {
+	width int
+	store func(dst []byte, n number) bool
+}
+
+var stores = map[rowgroup.Type]store{
+	rowgroup.TypeInt8:   signed(1, math.MinInt8, math.MaxInt8),
+	rowgroup.TypeInt16:  signed(2, math.MinInt16, math.MaxInt16),
+	rowgroup.TypeInt32:  signed(4, math.MinInt32, math.MaxInt32),
+	rowgroup.TypeInt64:  signed(8, math.MinInt64, math.MaxInt64),
+	rowgroup.TypeUint8:  unsigned(1, math.MaxUint8),
+	rowgroup.TypeUint16: unsigned(2, math.MaxUint16),
+	rowgroup.TypeUint32: unsigned(4, math.MaxUint32),
+	rowgroup.TypeUint64: unsigned(8, math.MaxUint64),
+	rowgroup.TypeFloat32: {4, func(dst []byte, n number) bool {
+		binary.LittleEndian.PutUint32(dst, math.Float32bits(float32(n.asFloat())))
+		return true
+	}},
+	rowgroup.TypeFloat64: {8, func(dst []byte, n number) bool {
+		binary.LittleEndian.PutUint64(dst, math.Float64bits(n.asFloat()))
+		return true
+	}},
+}
+
+func (n number) asFloat() float64 {
+	switch {
+	case n.isFloat:
+		return n.float
+	case n.negative < 0:
+		return float64(n.negative)
+	}
+	return float64(n.natural)
+}
+
+// whole is the integer that a float is, if it is one of 64 bits.
+func (n number) whole() (number, bool) {
+	switch {
+	case !n.isFloat:
+		return n, true
+	case n.float != math.Trunc(n.float) || n.float < -0x1p63 || n.float >= 0x1p64: // also NaN
+		return n, false
+	case n.float < 0:
+		return integer(int64(n.float)), true
+	}
+	return natural(uint64(n.float)), true
+}
+
+func signed(width int, low, high int64) store {
+	return store{width, func(dst []byte, n number) bool {
+		n, ok := n.whole()
+		if !ok || n.negative < low || n.natural > uint64(high) {
+			return false
+		}
+		putInt(dst, n.negative+int64(n.natural))
+		return true
+	}}
+}
+
+func unsigned(width int, high uint64) store {
+	return store{width, func(dst []byte, n number) bool {
+		n, ok := n.whole()
+		if !ok || n.negative < 0 || n.natural > high {
+			return false
+		}
+		putInt(dst, int64(n.natural))
+		return true
+	}}
+}
+
+// putInt writes the low bytes of v, as many as dst has.
+func putInt(dst []byte, v int64) {
+	for i := range dst {
+		dst[i] = byte(v >> (8 * i))
+	}
+}

@@ -1,0 +1,134 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A Transform maps the values of one column when its blocks are decoded, before rows are shuffled: once per value, or where a column is coded by
+// a dictionary once per entry. It depends on nothing but the value; what differs from batch to batch belongs to package loader.
+type Transform interface {
+	// Column is the name of a top-level column of the projection.
+	Column() string
+	// Bind is told the column's field and returns the Fixed one that it becomes, and the mapping. Several goroutines call the mapping at once.
+	Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error)
+}
+
+// recodes are what a data set's transforms come to for its schema.
+type recodes struct {
+	schema *rowgroup.Schema
+	list   []recode
+}
+
+type recode struct {
+	column  int
+	field   *rowgroup.Field
+	mapping rowgroup.Mapping
+}
+
+// bindTransforms applies the transforms to a schema, one after the other.
+func bindTransforms(schema *rowgroup.Schema, transforms []Transform) (recodes, error) {
+	r := recodes{schema: &rowgroup.Schema{Fields: slices.Clone(schema.Fields)}}
+	for _, t := range transforms {
+		col, err := r.find(t.Column())
+		if err != nil {
+			return recodes{}, err
+		}
+		old := r.schema.Fields[col]
+		if old.Kind != rowgroup.Fixed && old.Kind != rowgroup.Binary {
+			return recodes{}, fmt.Errorf("transform of column %q: it is nested", t.Column())
+		}
+		field, mapping, err := t.Bind(old)
+		if err != nil {
+			return recodes{}, fmt.Errorf("transform of column %q: %w", t.Column(), err)
+		}
+		if field.Kind != rowgroup.Fixed || field.Width < 1 {
+			return recodes{}, fmt.Errorf("transform of column %q: it does not become a column of fixed width", t.Column())
+		}
+		r.schema.Fields[col] = field
+		r.list = append(r.list, recode{column: col, field: field, mapping: mapping})
+	}
+	return r, nil
+}
+
+func (r recodes) find(name string) (int, error) {
+	col := -1
+	for i, f := range r.schema.Fields {
+		if f.Name == name && col >= 0 {
+			return 0, fmt.Errorf("transform of column %q: two columns have that name", name)
+		}
+		if f.Name == name {
+			col = i
+		}
+	}
+	if col < 0 {
+		return 0, fmt.Errorf("transform of column %q: there is no such column", name)
+	}
+	return col, nil
+}
+
+// apply recodes a block that was just decoded.
+func (r recodes) apply(b *rowgroup.Block) error {
+	for _, c := range r.list {
+		if err := b.Recode(c.column, c.field, c.mapping); err != nil {
+			return &rowgroup.Error{Op: "transform", Column: c.field.Name, Page: -1, Err: err}
+		}
+	}
+	return nil
+}
+
+// Vocabulary maps each word of a text column to its place in words, as an int64. A value that is not among them is an error.
+func Vocabulary(column string, words []string) Transform {
+	return vocabulary{column: column, words: words, strict: true}
+}
+
+// VocabularyOr is Vocabulary with an index for values that are not among the words.
+func VocabularyOr(column string, words []string, unknown int64) Transform {
+	return vocabulary{column: column, words: words, unknown: unknown}
+}
+
+type vocabulary struct {
+	column  string
+	words   []string
+	unknown int64
+	strict  bool
+}
+
+func (v vocabulary) Column() string { return v.column }
+
+func (v vocabulary) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error) {
+	if f.Kind != rowgroup.Binary {
+		return nil, nil, errors.New("a vocabulary is for texts")
+	}
+	index := make(map[string]int64, len(v.words))
+	for i, w := range v.words {
+		if at, ok := index[w]; ok {
+			return nil, nil, fmt.Errorf("the vocabulary has %q at %d and at %d", w, at, i)
+		}
+		index[w] = int64(i)
+	}
+	mapping := func(dst, value []byte) error {
+		i, ok := index[string(value)]
+		if !ok && v.strict {
+			return fmt.Errorf("%q is not in the vocabulary of %d words", clip(value), len(v.words))
+		}
+		if !ok {
+			i = v.unknown
+		}
+		putInt(dst, i)
+		return nil
+	}
+	return &rowgroup.Field{Name: f.Name, Kind: rowgroup.Fixed, Type: rowgroup.TypeInt64, Width: 8, Nullable: f.Nullable}, mapping, nil
+}
+
+// clip shortens a value for a message.
+func clip(value []byte) []byte {
+	const most = 60
+	if len(value) > most {
+		return append(value[:most:most], "..."...)
+	}
+	return value
+}
