@@ -53,15 +53,31 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 		state: o.State,
 	}
 	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error) {
-		s, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: o.Rank, WorldSize: o.WorldSize}, iterable.StreamOptions{
-			BatchSize: o.BatchSize, Tail: o.Tail, Epoch: epoch, Epochs: o.Epochs, State: state, Draws: o.Workers + 1, Batches: o.MaxBatches,
-		})
+		so := o.stream()
+		so.Epoch, so.State = epoch, state
+		s, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: o.Rank, WorldSize: o.WorldSize}, so)
 		if err != nil {
 			return nil, nil, err // not a stream that is not nil
 		}
 		return s, s.Account(), nil
 	}
 	return l, nil
+}
+
+// Plan foretells what a loader with these options would read, hold and mix.
+func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	return ds.Plan(o.WorldSize, o.stream())
+}
+
+// stream are the options of the loader's stream; o has its defaults.
+func (o Options) stream() iterable.StreamOptions {
+	return iterable.StreamOptions{
+		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, State: o.State, Draws: o.Workers + 1, Batches: o.MaxBatches,
+	}
 }
 
 // Len is the number of batches of a whole epoch, the same on every rank.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,9 +81,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close()) }()
-	l, err := loader.New(ds, loader.Options{
-		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0), Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs,
-	})
+	l, err := loader.New(ds, f.loader())
 	if err != nil {
 		return nil, err
 	}

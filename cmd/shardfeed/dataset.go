@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -40,6 +42,14 @@ func (a *app) options(f *flags) (iterable.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// loader are the loader's options as the flags give them: one worker for each processor.
+func (f *flags) loader() loader.Options {
+	return loader.Options{
+		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
+		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs,
+	}
 }
 
 // open opens the data set at the addresses. The caller closes it.

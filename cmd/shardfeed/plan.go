@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -36,7 +37,7 @@ rank reserves, what is read before the first batch, and how well batches would b
 			return err
 		}
 		defer func() { err = errors.Join(err, ds.Close()) }()
-		p, err := ds.Plan(f.batchSize, f.worldSize)
+		p, err := loader.Plan(ds, f.loader())
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// What plan foretells is what a run needs: bench is admitted with exactly that memory, and refused with a byte less.
+func TestPlanForetellsMemory(t *testing.T) {
+	for _, order := range [][]string{nil, {"--shuffle", "--shuffle-buffer", "300"}} {
+		flags := append([]string{shop, "--batch-size", "32", "--world-size", "2", "--json"}, order...)
+		code, stdout, stderr := command(t, append([]string{"plan"}, flags...)...)
+		if code != 0 {
+			t.Fatalf("exit %d, %s", code, stderr)
+		}
+		var p plan
+		if err := json.Unmarshal([]byte(stdout), &p); err != nil {
+			t.Fatal(err)
+		}
+		var sum int64
+		for _, bytes := range p.Bound {
+			sum += bytes
+		}
+		if sum != p.BoundTotal || p.Bound["batch"] == 0 {
+			t.Errorf("purposes sum up to %d, want %d; %v", sum, p.BoundTotal, p.Bound)
+		}
+		bench := func(memory int64) (int, string) {
+			code, _, stderr := command(t, append([]string{"bench", "--memory", fmt.Sprint(memory)}, flags...)...)
+			return code, stderr
+		}
+		if code, stderr := bench(p.BoundTotal); code != 0 {
+			t.Errorf("%v: refused with the memory that the plan says: %s", order, stderr)
+		}
+		if code, stderr := bench(p.BoundTotal - 1); code != exitFailed || !strings.Contains(stderr, "memory: ") {
+			t.Errorf("%v: exit %d with less memory: %s", order, code, stderr)
+		}
+	}
+}
+
+func TestMixingMeaning(t *testing.T) {
+	cases := []struct {
+		k    float64
+		want string
+	}{
+		{1e6, "The shuffle buffer holds all rows"},
+		{1000, "At least as many"},
+		{999, "Enough for data that is mixed"},
+		{250, "Enough for data that is mixed"},
+		{249, "Few independent units"},
+		{0, "Few independent units"},
+	}
+	for _, c := range cases {
+		p := &iterable.Plan{Rows: 1e6, GlobalBatch: 1000, Quality: shuffle.Quality{Independent: c.k}}
+		if got := mixingMeaning(p); !strings.HasPrefix(got, c.want) {
+			t.Errorf("K = %v: %s", c.k, got)
+		}
+	}
+}
