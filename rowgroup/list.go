@@ -93,6 +93,14 @@ func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 				return fmt.Errorf("%w: level %d, the greatest is 1", errLevels, v)
 			}
 		} else {
+			if h == 3 && left >= 8 && len(starts)-count >= 8 { // eight levels, as before each run of a longer list
+				for zeros := ^src[pos]; zeros != 0; zeros &= zeros - 1 {
+					starts[count] = base + uint32(bits.TrailingZeros8(zeros))
+					count++
+				}
+				pos, base, left = pos+1, base+8, left-8
+				continue
+			}
 			b := src[pos : pos+int(min(h>>1, uint64(len(src)-pos)))]
 			pos += len(b)
 			n = min(8*len(b), left)
