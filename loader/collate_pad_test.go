@@ -50,6 +50,7 @@ func TestPad(t *testing.T) {
 			name: "fixed-size lists", field: boxes, rows: `[[[1,2],[3,4]],[],[[5,6]]]`, p: Padding{Value: 8}, dense: `[[[1,2],[3,4]],[[8,8],[8,8]],[[5,6],[8,8]]]`, lengths: `[2,0,1]`,
 			mask: `[[true,true],[false,false],[true,false]]`,
 		},
+		{name: "null items of fixed-size lists", field: boxes, rows: `[[],[[1,2],[3,null]],[[null,6]]]`, dense: `[[[0,0],[0,0]],[[1,2],[3,null]],[[null,6],[0,0]]]`, lengths: `[0,2,1]`},
 		{name: "fixed-size lists with nulls", field: boxes, rows: `[[[1,null],null],[[5,6]]]`, p: Padding{Side: Left}, dense: `[[[1,null],null],[[0,0],[5,6]]]`, lengths: `[2,1]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func checkPad(t *testing.T, p Padding, a *rowgroup.Array, dense, lengths, mask s
 		t.Fatal(err)
 	}
 	scratch.Free()
-	empty(a)
+	spoil(a)
 	for _, want := range []struct{ column, values string }{{"ids", dense}, {"ids_lengths", lengths}, {p.Mask, mask}} {
 		if want.column == "" {
 			continue
@@ -98,8 +99,41 @@ func checkPad(t *testing.T, p Padding, a *rowgroup.Array, dense, lengths, mask s
 			t.Errorf("%s has %d rows, the batch %d", want.column, got.Len, b.Rows)
 		}
 	}
+	checkNulls(t, b.Columns[0])
 	if a := b.Columns[0]; a.Field.ListSize == 0 || a.Offsets != nil {
 		t.Errorf("the column is not dense: %v", a.Field)
+	}
+}
+
+// spoil overwrites an array's memory, as the next batch does.
+func spoil(a *rowgroup.Array) {
+	for i := range a.Offsets {
+		a.Offsets[i] = -1
+	}
+	for _, b := range [][]byte{a.Valid, a.Data} {
+		for i := range b {
+			b[i] = 0x55
+		}
+	}
+	for _, c := range a.Children {
+		spoil(c)
+	}
+}
+
+// checkNulls compares an array's count of nulls with its bits.
+func checkNulls(t *testing.T, a *rowgroup.Array) {
+	t.Helper()
+	nulls := 0
+	for i := range a.Len {
+		if IsNull(a, i) {
+			nulls++
+		}
+	}
+	if nulls != a.Nulls || (a.Valid == nil) != (nulls == 0) {
+		t.Errorf("%v: %d nulls, %d are counted, validity %v", a.Field, nulls, a.Nulls, a.Valid)
+	}
+	for _, c := range a.Children {
+		checkNulls(t, c)
 	}
 }
 

@@ -28,7 +28,8 @@ type Options struct {
 	// PrefetchFactor is how many batches per worker are being made or ready ahead of the consumer. 0 means 2.
 	PrefetchFactor int
 
-	// Timeout ends the iteration with a [TimeoutError] when a batch takes longer. 0 waits for ever.
+	// Timeout ends the iteration with a [TimeoutError] when the consumer waits longer for a batch. 0 waits for ever. Without workers a
+	// collate or transform that does not look at its ctx is not interrupted.
 	Timeout time.Duration
 
 	// Unordered hands batches out as they get ready (in_order=False), not by their steps.

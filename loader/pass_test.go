@@ -207,6 +207,12 @@ func TestTimeout(t *testing.T) {
 	}{
 		{name: "rows", hang: 3, want: "rows from the stream (4 rows in 0 draws "},
 		{name: "collate", hang: -1, o: Options{Collate: stuck}, want: "collate (batch 3 of this iteration)"},
+		{name: "collate that goes on", hang: -1, o: Options{Collate: func(_ context.Context, b *Batch) error {
+			if b.Step == 3 {
+				time.Sleep(80 * time.Millisecond)
+			}
+			return nil
+		}}, want: "collate (batch 3 of this iteration)"},
 		{name: "transform", hang: -1, o: Options{Transforms: []Transform{{Apply: jitter}, {
 			Name: "mask", Apply: func(ctx context.Context, b *Batch, _ *rand.Rand) error { return stuck(ctx, b) },
 		}}}, want: "transform 1 (mask) (batch 3 of this iteration)"},
@@ -214,6 +220,9 @@ func TestTimeout(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachShape(t, func(t *testing.T, o Options) {
+				if c.name == "collate that goes on" && o.Workers == 0 {
+					t.Skip("nobody is there to interrupt it")
+				}
 				o.Timeout, o.Transforms, o.Collate = 50*time.Millisecond, c.o.Transforms, c.o.Collate
 				if o.Allocator == nil {
 					o.MaxBatches = 5

@@ -460,6 +460,28 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// The plan counts what the loader's stream will reserve.
+func TestShopPlan(t *testing.T) {
+	ds := openShop(t, iterable.Options{})
+	small, err := Plan(ds, Options{BatchSize: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := Plan(ds, Options{BatchSize: 64, Workers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if small.Steps != newShop(t, ds, Options{BatchSize: 64}).Len() {
+		t.Errorf("%d steps", small.Steps)
+	}
+	if s, l := small.Bound[mem.Batch], large.Bound[mem.Batch]; s == 0 || l <= s {
+		t.Errorf("%d bytes for batches without workers, %d with four", s, l)
+	}
+	if _, err := Plan(ds, Options{Workers: -1}); err == nil {
+		t.Error("a plan was made of bad options")
+	}
+}
+
 // A stream that does not fit in memory is the first element's error, and says the numbers.
 func TestShopMemoryTooSmall(t *testing.T) {
 	l := newShop(t, openShop(t, iterable.Options{Memory: 100 << 10}), Options{BatchSize: 64})
