@@ -8,6 +8,13 @@
 //	Decode    Raw -> Block: immutable, reference-counted columns in pooled memory
 //	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout
 //
+// Shards may differ in their schemas: columns are united by name, in the order of the first shard that has them; numbers widen where no
+// value is lost; a struct's members are united like columns. The columns that directory names give (see [shard.Partition]) follow, in
+// path order, and a file's column of such a name is left out. Only what is projected must agree.
+//
+// The index keeps footers on disk for the next start; its bytes are described in index_segment.go and record.go, its rules in index.go.
+// A record of it takes some 25 bytes of memory per column chunk, and as much per 3 pages of a page index.
+//
 // Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group, column and page; it does not panic
 // and it does not allocate more than the file's own sizes allow. It starts goroutines only inside Open, and waits for them there.
 package rowgroup

@@ -38,6 +38,7 @@ type chunkReader struct {
 	r          *thriftReader
 	m          chunkMeta
 	data, dict int64
+	encrypted  bool
 	err        error
 }
 
@@ -54,8 +55,8 @@ func (c *chunkReader) field(id int16, typ byte) {
 		c.m.index = r.int()
 	case id == 5 && typ == thriftI32:
 		c.m.indexBytes = r.int()
-	case id == 8 || id == 9:
-		c.err = ErrEncrypted
+	case id == 8 || id == 9: // how the column is encrypted, and its metadata when they are too
+		c.encrypted = true
 		r.skip(typ)
 	default:
 		r.skip(typ)
@@ -70,7 +71,7 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 	case id == 2 && typ == thriftList:
 		c.readEncodings()
 	case id == 4 && typ == thriftI32:
-		c.m.codec = uint8(min(uint64(r.int()), math.MaxUint8))
+		c.m.codec = uint8(min(uint64(r.int()), unknownCodec))
 	case id == 5 && typ == thriftI64:
 		c.m.values = r.int()
 	case id == 6 && typ == thriftI64:
@@ -135,8 +136,17 @@ func (c *chunkReader) readEncodingStats() {
 	}
 }
 
+// encryptedCodec stands in the place of a codec when a key is needed to read the chunk. Nothing else is known of it then.
+const (
+	encryptedCodec = 254
+	unknownCodec   = 255
+)
+
 // meta puts the page offsets together. Some writers set the dictionary's offset to zero, or to the first data page, where there is none.
 func (c *chunkReader) meta() chunkMeta {
+	if c.encrypted {
+		return chunkMeta{codec: encryptedCodec}
+	}
 	c.m.start = c.data
 	if c.dict > 0 && c.dict < c.data {
 		c.m.start = c.dict
@@ -174,6 +184,8 @@ func (f *footer) check(end int64) error {
 
 func (c *chunkMeta) check(e element, l elementLeaf, rows, end int64) error {
 	switch {
+	case c.codec == encryptedCodec:
+		return nil
 	case c.physical != e.physical:
 		return fmt.Errorf("physical type %d in the chunk, %d in the schema", c.physical, e.physical)
 	case c.compressed < 0 || c.uncompressed < 0 || c.values < 0:

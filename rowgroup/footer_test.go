@@ -120,9 +120,6 @@ func TestFooterErrors(t *testing.T) {
 		{"offset index outside", chunk(func(c *format.ColumnChunk) { c.OffsetIndexOffset, c.OffsetIndexLength = 1<<40, 10 }), "offset index at byte", errFooter},
 		{"no metadata", chunk(func(c *format.ColumnChunk) { c.MetaData = format.ColumnMetaData{} }), "physical type -1 in the chunk, 6", errFooter},
 		{"another file", chunk(func(c *format.ColumnChunk) { c.FilePath = "part-1.parquet" }), `column chunk 1: its data lies in another file, "part-1.parquet"`, nil},
-		{"encrypted column", chunk(func(c *format.ColumnChunk) {
-			c.CryptoMetadata.Value = &format.EncryptionWithFooterKey{}
-		}), "row group 1: column chunk 1: encrypted parquet is not supported", ErrEncrypted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := footerOf(t, c.file)

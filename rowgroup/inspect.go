@@ -68,7 +68,7 @@ type Column struct {
 	pageBytes  int64 // in Pages
 	physical   Physical
 	repeated   bool
-	unreadable string // a codec
+	unreadable string // why, or ""
 }
 
 // Inspect reads the footers of the shards, or finds them in the index, and of shards without a page index a few page headers. It uses
@@ -158,6 +158,9 @@ func (t *tally) column(c Column) *Column {
 }
 
 func (c *Column) addChunk(r *record, k int) {
+	if err := r.readable(k); err != nil && c.unreadable == "" {
+		c.unreadable = err.Error()
+	}
 	c.Values += r.values.at(k)
 	c.Compressed += r.compressed.at(k)
 	c.Uncompressed += r.uncompressed.at(k)
@@ -165,11 +168,7 @@ func (c *Column) addChunk(r *record, k int) {
 		return
 	}
 	c.chunks++
-	codec := r.codec(k)
-	c.Codecs = addName(c.Codecs, codec.String())
-	if unreadable(codec) {
-		c.unreadable = codec.String()
-	}
+	c.Codecs = addName(c.Codecs, r.codec(k).String())
 	for e := format.Encoding(0); e <= unknownEncoding; e++ {
 		if r.uses(k, e) {
 			c.Encodings = addName(c.Encodings, e.String())

@@ -115,7 +115,7 @@ func TestInspectWarnings(t *testing.T) {
 		}, nil},
 		{"tiny groups", func(r *Report) { r.Total.RowGroups = 10_000_000 }, []string{"tiny_row_groups: 10000000 row groups hold 10.5 KiB each", "write row groups of 7800 rows or more"}},
 		{"footer", func(r *Report) { r.Shards[0].FooterBytes = 6 * gib }, []string{"large_footer: the footer of a is 6.0 GiB of its 100 GiB", "no statistics"}},
-		{"codec", func(r *Report) { r.Total.Columns[0].unreadable = "LZO" }, []string{`unreadable: column "tokens.list.element" is compressed with LZO`, "leave the column out"}},
+		{"codec", func(r *Report) { r.Total.Columns[0].unreadable = "it is compressed with LZO" }, []string{`unreadable: column "tokens.list.element" cannot be read: it is compressed with LZO`, "leave the column out"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := good()
@@ -137,21 +137,34 @@ func TestInspectWarnings(t *testing.T) {
 	}
 }
 
-func TestUnreadableCodec(t *testing.T) {
-	f := fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{5}, meta: func(m *format.FileMetaData) {
-		m.RowGroups[0].Columns[1].MetaData.Codec = format.LZO
-	}}
-	store, shards := putFiles(t, map[string][]byte{"a.parquet": f.bytes(t)})
-	_, err := Open(context.Background(), store, shards, Options{})
-	const want = `mem://t/a.parquet: row group 0, column "b": it is compressed with LZO (codec 3), which cannot be read (leave the column out, or write it with another codec)`
-	if err == nil || err.Error() != want {
-		t.Errorf("error is %v\nwant     %s", err, want)
+// What cannot be read is refused when it is asked for, and only then.
+func TestUnreadableColumn(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(c *format.ColumnChunk)
+	}{
+		{"LZO", "it is compressed with LZO (codec 3), which cannot be read", func(c *format.ColumnChunk) { c.MetaData.Codec = format.LZO }},
+		{"a codec of the future", "it is compressed with CompressionCodec(?) (codec 99), which cannot be read", func(c *format.ColumnChunk) { c.MetaData.Codec = 99 }},
+		{"encrypted", "encrypted parquet is not supported", func(c *format.ColumnChunk) {
+			c.CryptoMetadata.Value = &format.EncryptionWithColumnKey{PathInSchema: []string{"b"}}
+			c.MetaData = format.ColumnMetaData{}
+		}},
+	} {
+		f := fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{5}, meta: func(m *format.FileMetaData) {
+			c.change(&m.RowGroups[0].Columns[1])
+		}}
+		store, shards := putFiles(t, map[string][]byte{"a.parquet": f.bytes(t)})
+		_, err := Open(context.Background(), store, shards, Options{})
+		want := `mem://t/a.parquet: row group 0, column "b": ` + c.want + ` (leave the column out, or write it in another way)`
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error is %v\nwant     %s", c.name, err, want)
+		}
+		m, err := Open(context.Background(), store, shards, Options{Columns: []string{"a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Close()
 	}
-	m, err := Open(context.Background(), store, shards, Options{Columns: []string{"a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Close()
 }
 
 func TestFormatBytes(t *testing.T) {

@@ -57,8 +57,8 @@ func (r *Report) warnUnreadable() *Warning {
 		if c.unreadable != "" {
 			return &Warning{
 				Kind: "unreadable",
-				Text: fmt.Sprintf("column %q is compressed with %s, which cannot be read", c.Path, c.unreadable),
-				Do:   "leave the column out, or write it with snappy or zstd",
+				Text: fmt.Sprintf("column %q cannot be read: %s", c.Path, c.unreadable),
+				Do:   "leave the column out, or write it in another way",
 			}
 		}
 	}

@@ -163,11 +163,10 @@ func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	for _, l := range m.bound[m.files[s].schema].leaves {
 		k := r.chunk(l.index, g)
 		group.Compressed += r.compressed.at(k)
-		if codec := r.codec(k); unreadable(codec) && r.values.at(k) > 0 {
+		if err := r.readable(k); err != nil {
 			return group, &Error{
 				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: l.path, Page: -1,
-				Err:  fmt.Errorf("it is compressed with %v (codec %d), which cannot be read", codec, int(codec)),
-				Hint: "leave the column out, or write it with another codec",
+				Err: err, Hint: "leave the column out, or write it in another way",
 			}
 		}
 	}
@@ -175,8 +174,16 @@ func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	return group, nil
 }
 
-// unreadable codecs are LZO, of which no open specification says how parquet frames it, and those of the future.
-func unreadable(c format.CompressionCodec) bool { return c == format.LZO || c > format.Lz4Raw }
+// readable says why the values of a chunk cannot be read. No open specification says how parquet frames LZO.
+func (r *record) readable(chunk int) error {
+	switch c := r.codec(chunk); {
+	case c == encryptedCodec:
+		return ErrEncrypted
+	case (c == format.LZO || c > format.Lz4Raw) && r.values.at(chunk) > 0:
+		return fmt.Errorf("it is compressed with %v (codec %d), which cannot be read", c, int(c))
+	}
+	return nil
+}
 
 // Schema is the projected schema.
 func (m *Manifest) Schema() *Schema { return m.schema }
