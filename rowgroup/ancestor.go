@@ -56,17 +56,20 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 		}
 		return m
 	}
+	count, nulls := 0, 0
+	reps, from, least, there := s.rep[:len(s.def)], byte(outerRep), byte(outerDef), byte(n.def)
 	for i, d := range s.def {
-		if int(s.rep[i]) > outerRep || int(d) < outerDef {
+		if reps[i] > from || d < least {
 			continue
 		}
-		if int(d) >= n.def {
-			m.or(v.n, 1)
+		if d >= there {
+			m.or(count, 1)
 		} else {
-			v.nulls++
+			nulls++
 		}
-		v.n++
+		count++
 	}
+	v.n, v.nulls = count, nulls
 	return m
 }
 
@@ -74,30 +77,36 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
 	offsets := slices.Grow(a.d.offsets[:0], len(s.def)+1)
-	items, last := uint32(0), -1
+	items, last := uint32(0), byte(0)
 	if len(s.rep) != len(s.def) {
 		return nil, nil, fmt.Errorf("%w: a list without repetition", errLevels)
 	}
+	count, nulls := 0, 0
+	outer, least, there, item, own := byte(outerRep), byte(outerDef), byte(n.def), byte(n.repDef), byte(n.rep)
+	reps, offsets := s.rep[:len(s.def)], offsets[:len(s.def)]
 	for i, d := range s.def {
-		rep := int(s.rep[i])
-		if rep <= outerRep && int(d) >= outerDef {
-			offsets = append(offsets, items)
-			if int(d) >= n.def {
-				m.or(v.n, 1)
+		rep := reps[i]
+		switch {
+		case rep > own:
+		case rep <= outer && d >= least:
+			offsets[count] = items
+			if d >= there {
+				m.or(count, 1)
 			} else {
-				v.nulls++
+				nulls++
 			}
-			v.n++
+			count++
+		case rep == own && (d < item || last < item):
+			if d >= item || d != last { // DuckDB writes the entry of a null array as often as an array has items
+				return nil, nil, errGoesOn
+			}
 		}
-		repeated := int(d) < n.repDef && int(d) == last // DuckDB writes the entry of a null array as often as an array has items
-		if rep == n.rep && (int(d) < n.repDef || last < n.repDef) && !repeated {
-			return nil, nil, errGoesOn
-		}
-		if rep <= n.rep && int(d) >= n.repDef {
+		if rep <= own && d >= item {
 			items++
 		}
-		last = int(d)
+		last = d
 	}
+	v.n, v.nulls, offsets = count, nulls, offsets[:count]
 	a.d.offsets = append(offsets, items)
 	return m, a.d.offsets, nil
 }

@@ -78,9 +78,13 @@ func (m bitmap) appendEqual(pos int, levels []byte, want byte) (ones int) {
 
 // equalBytes returns a bit for each of the eight bytes of w, which are below 128: 1 where the byte is want.
 func equalBytes(w uint64, want byte) uint64 {
-	const low, high = 0x0101010101010101, 0x8080808080808080
-	zero := (high - (w ^ low*uint64(want))) & high // high bit stays where the byte is 0; no borrow crosses since bytes are below 128
+	zero := (highBits - (w ^ low1*uint64(want))) & highBits // high bit stays where the byte is 0; no borrow crosses since bytes are below 128
 	return zero >> 7 * 0x0102040810204080 >> 56
+}
+
+// allAtLeast says whether each of the eight bytes of w, which are below 128, is least or more.
+func allAtLeast(w uint64, least byte) bool {
+	return ((w|highBits)-uint64(least)*low1)&highBits == highBits
 }
 
 // ones counts the bits set among n from pos on.

@@ -140,8 +140,8 @@ func (l *levelRun) expand(dst []byte) error {
 			if r.value > uint32(l.max) {
 				return fmt.Errorf("%w: level %d, the greatest is %d", errLevels, r.value, l.max)
 			}
-			fill(dst[:k], byte(r.value))
-		} else if unpackBytes(dst[:k], r.packed, r.width) > byte(l.max) {
+			fillBytes(dst[:k], byte(r.value))
+		} else if unpackNarrow(dst[:k], r.packed, r.width); !bytesBelow(dst[:k], l.max+1) {
 			return fmt.Errorf("%w: above the greatest, %d", errLevels, l.max)
 		}
 		dst = dst[k:]
@@ -165,32 +165,4 @@ func (l *levelRun) expandPacked(dst []byte) error {
 		}
 	}
 	return nil
-}
-
-// unpackBytes reads len(dst) values of at most 7 bits and returns a bound of them: the greatest when it is below 128.
-func unpackBytes(dst, src []byte, width uint) (greatest byte) {
-	mask := uint64(1)<<width - 1
-	for len(dst) >= 8 {
-		w := uint64(0)
-		for i, c := range src[:width] {
-			w |= uint64(c) << (8 * i)
-		}
-		for i := range dst[:8] {
-			v := byte(w & mask)
-			dst[i] = v
-			greatest = max(greatest, v)
-			w >>= width
-		}
-		src, dst = src[width:], dst[8:]
-	}
-	w := uint64(0)
-	for i := range (len(dst)*int(width) + 7) / 8 {
-		w |= uint64(src[i]) << (8 * i)
-	}
-	for i := range dst {
-		dst[i] = byte(w & mask)
-		greatest = max(greatest, dst[i])
-		w >>= width
-	}
-	return greatest
 }

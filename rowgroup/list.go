@@ -17,6 +17,8 @@ type listShape struct {
 	nulls  int
 	last   byte // definition level of the entry before the page
 	cut    rowCut
+
+	mayBeWide bool // the rows can be spread over parts, as long as no item is null
 }
 
 func (s *listShape) page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
@@ -136,7 +138,7 @@ func zeroBits(starts []uint32, count int, b []byte, n int, base uint32) (int, bo
 	return count, true
 }
 
-// mixed takes a page with nulls or empty lists, level by level.
+// mixed takes a page with nulls or empty lists. Eight entries that only add items to the list before them are taken at once.
 func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
 	d := c.d
 	d.def, d.rep = sized(d.def, def.n), sized(d.rep, rep.n)
@@ -150,32 +152,76 @@ func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, dr
 		d.rep[0], s.cut.inside = 0, false
 	}
 	itemDef, greatest := byte(s.node.repDef), byte(def.max)
-	for i, l := range d.def {
-		if d.rep[i] == 0 {
-			if err := s.startRow(c, uint32(c.slots+slots), int(l) >= s.node.def); err != nil {
+	for i := 0; i < len(d.def); {
+		if i+8 <= len(d.def) && s.last >= itemDef && binary.LittleEndian.Uint64(d.rep[i:]) == low1 {
+			defs := binary.LittleEndian.Uint64(d.def[i:])
+			switch {
+			case defs == uint64(greatest)*low1 && c.valid == nil:
+				present += 8
+			case allAtLeast(defs, itemDef):
+				present += s.items(c, slots, equalBytes(defs, greatest))
+			default:
+				defs = 0
+			}
+			if defs != 0 {
+				s.last = d.def[i+7]
+				slots, i = slots+8, i+8
+				continue
+			}
+		}
+		for end := min(i+8, len(d.def)); i < end; i++ {
+			item, err := s.entry(c, d.rep[i], d.def[i], slots)
+			if err != nil {
 				return 0, 0, false, err
 			}
-		} else if l < itemDef && l == s.last {
-			continue // DuckDB writes the entry of a null array as often as an array has items
-		} else if l < itemDef || s.last < itemDef {
-			return 0, 0, false, errGoesOn
-		}
-		s.last = l
-		if l < itemDef {
-			continue
-		}
-		if l == greatest {
-			if c.valid != nil {
-				c.valid.or(c.slots+slots, 1)
+			if item {
+				present += s.item(c, slots, d.def[i] == greatest)
+				slots++
 			}
-			present++
-		} else {
-			s.nullItem(c, slots)
 		}
-		slots++
 	}
 	c.nulls += slots - present
 	return slots, present, false, nil
+}
+
+// entry takes one entry of a page that already has so many slots, and says whether it is an item.
+func (s *listShape) entry(c *column, rep, def byte, slots int) (item bool, err error) {
+	itemDef := byte(s.node.repDef)
+	switch {
+	case rep == 0:
+		if err := s.startRow(c, uint32(c.slots+slots), int(def) >= s.node.def); err != nil {
+			return false, err
+		}
+	case def < itemDef && def == s.last:
+		return false, nil // DuckDB writes the entry of a null array as often as an array has items
+	case def < itemDef || s.last < itemDef:
+		return false, errGoesOn
+	}
+	s.last = def
+	return def >= itemDef, nil
+}
+
+// item sets the bit of an item, and returns how many are there.
+func (s *listShape) item(c *column, slots int, there bool) int {
+	if !there {
+		s.nullItem(c, slots)
+		return 0
+	}
+	if c.valid != nil {
+		c.valid.or(c.slots+slots, 1)
+	}
+	return 1
+}
+
+// items is item for eight, of which those are there whose bit is set.
+func (s *listShape) items(c *column, slots int, there uint64) int {
+	if there != 0xff {
+		s.nullItem(c, slots)
+	}
+	if c.valid != nil {
+		c.valid.or(c.slots+slots, there)
+	}
+	return bits.OnesCount64(there)
 }
 
 // nullItem makes the bitmap of items when the first null stands at the slot that follows those so far.
@@ -273,7 +319,7 @@ func (d *Decoder) list(n *node) (*vector, error) {
 
 func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	s := &d.lists
-	*s = listShape{node: n, starts: s.starts}
+	*s = listShape{node: n, starts: s.starts, mayBeWide: mayBeWide}
 	c, err := d.newColumn(n.children[0], s)
 	if err != nil {
 		return nil, err
@@ -282,9 +328,6 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 		return nil, fmt.Errorf("%d items in one unit, %d at most", c.scan.values, uint32(math.MaxUint32-1))
 	}
 	rows := c.chunk.lastRow - c.first
-	if mayBeWide && c.field.Kind == Fixed {
-		c.wide = d.newSpreader(d.scan.size, rows)
-	}
 	s.limit = int(rows) + 1 // one may be cut
 	s.starts = sized(s.starts, s.limit+1)[:0]
 	if err := c.pages(); err != nil {

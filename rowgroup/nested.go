@@ -77,7 +77,7 @@ func (s *nestedShape) expand(rep, def *levelRun) error {
 	if !s.expanded {
 		s.expanded = true
 		s.def = slices.Grow(s.def[:0], n)[:s.entries]
-		fill(s.def, byte(def.max))
+		fillBytes(s.def, byte(def.max))
 		s.rep = s.rep[:0]
 	}
 	s.def = slices.Grow(s.def, def.n)[:n]

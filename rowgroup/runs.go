@@ -87,7 +87,12 @@ func unpack(dst []uint32, src []byte, width uint) {
 	}
 }
 
-func fill[T any](dst []T, v T) {
+// fillBytes sets all bytes, eight at a time.
+func fillBytes(dst []byte, v byte) {
+	w := uint64(v) * low1
+	for ; len(dst) >= 8; dst = dst[8:] {
+		binary.LittleEndian.PutUint64(dst, w)
+	}
 	for i := range dst {
 		dst[i] = v
 	}

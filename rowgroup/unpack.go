@@ -67,7 +67,7 @@ func bytesBelow(vs []byte, n int) bool {
 		return true
 	}
 	if n <= 1<<7 {
-		all, add := uint64(0), uint64(1<<7-n)*0x0101010101010101
+		all, add := uint64(0), uint64(1<<7-n)*low1
 		for ; len(vs) >= 8; vs = vs[8:] {
 			w := binary.LittleEndian.Uint64(vs)
 			all |= w | (w&^highBits + add) // the high bit shows a value of 128 or more, or one that the sum brings there

@@ -2,6 +2,12 @@ package rowgroup
 
 import "unsafe"
 
+// Words of eight bytes: 1 in each, and the high bit of each.
+const (
+	low1     = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
 // The memory of a block is bytes from an arena; these see it as words. Every target is little-endian, see internal/mem.
 
 func asU16(b []byte) []uint16 { return asWords[uint16](b) }
