@@ -62,6 +62,24 @@ func (c cost) largest(d cost) cost {
 	return c
 }
 
+const (
+	boundEpochs = 4       // whose bounds are computed
+	boundUnits  = 1 << 15 // units of a plan over which one epoch stands for all: they even out
+)
+
+// epochs is the bound of the first epochs that a stream reads, which differ in the order of their units.
+func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
+	b := s.lanes(l.at(l.start.epoch), rowsDrawn)
+	if len(l.plan.Units()) > boundUnits {
+		return b
+	}
+	for e := l.start.epoch + 1; e < l.start.epoch+boundEpochs && (l.start.end == 0 || e < l.start.end); e++ {
+		n := s.lanes(l.at(e), rowsDrawn)
+		b.shuffle, b.draws, b.load = max(b.shuffle, n.shuffle), max(b.draws, n.draws), b.load.largest(n.load)
+	}
+	return b
+}
+
 // lanes is the bound of the lanes that a stream reads of an epoch: each at its worst. Draws may hold rows of the lanes when they have left.
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound

@@ -89,7 +89,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
-	b := d.sizes.lanes(epochs.at(start.epoch), drawnRows(s.options))
+	b := d.sizes.epochs(epochs, drawnRows(s.options))
 	b.batch = d.batchBytes(s.options)
 	s.account, err = d.reserve(b, s.loadsAhead(), func() int64 {
 		if s.options.State != nil {
@@ -167,7 +167,7 @@ func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, r
 		if err != nil {
 			return false
 		}
-		b := d.sizes.lanes(epochs.at(start.epoch), drawnRows(o))
+		b := d.sizes.epochs(epochs, drawnRows(o))
 		b.batch = d.batchBytes(o)
 		need := b.least().Total()
 		return need <= d.memory && d.room(need)

@@ -65,7 +65,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		p.LeftOut = steps.Rows % steps.GlobalBatch
 	}
 	d.weigh(p, units)
-	start := stepper{Steps: steps, end: 1}
+	start := stepper{Steps: steps, end: uint64(max(0, o.Epochs))}
 	if !p.Shuffle {
 		return p, d.planFiles(p, units, start, o)
 	}
@@ -127,9 +127,8 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 		if err != nil {
 			return err
 		}
-		e := epochs.at(0)
-		p.LanesPerRank = max(p.LanesPerRank, len(e.slots))
-		b := d.sizes.lanes(e, drawnRows(o))
+		p.LanesPerRank = max(p.LanesPerRank, len(epochs.at(0).slots))
+		b := d.sizes.epochs(epochs, drawnRows(o))
 		b.batch = d.batchBytes(o)
 		if rank == 0 || b.least().Total() > p.Bound.Total() {
 			worst = w

@@ -57,7 +57,7 @@ func (t stepper) epochSpan(epoch uint64) span {
 		s.from = 0 // under Carry a step of the epoch before may take rows from 0 on
 	}
 	if last := t.end > 0 && epoch == t.end-1; t.Tail == shuffle.Drop || t.Tail == shuffle.Carry && last {
-		s.to = first + t.Count(first)*t.GlobalBatch
+		s.to = min(first+t.Count(first)*t.GlobalBatch, t.Rows)
 	}
 	return s
 }

@@ -1,0 +1,86 @@
+package iterable
+
+import (
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// The peak that arithmetic finds for a lane is the one that walking it tick by tick shows.
+func TestLanePeakIsExact(t *testing.T) {
+	for _, o := range []Options{
+		{ShuffleBuffer: Size{Rows: 400}},
+		{ShuffleBuffer: Size{Rows: 1500}, Lanes: 3},
+		{ShuffleBuffer: Size{Rows: 3000}, Lanes: 2, Start: shuffle.Direct},
+		{ShuffleBuffer: Size{Rows: 10}, Lanes: 5},
+	} {
+		o.Shuffle = true
+		d := open(t, pictures(t), o)
+		p, err := d.plan(1, shuffle.Drop, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := p.Epoch(0)
+		for slot := range p.Params().Lanes {
+			lane := e.Lane(slot)
+			peak := lanePeak{sizes: d.sizes, lane: lane, plan: p, units: p.Units()}
+			if got, want := peak.bytes(), walkedPeak(d, p, lane); got != want {
+				t.Errorf("%+v, slot %d: %s, want %s", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(want))
+			}
+		}
+	}
+}
+
+// walkedPeak takes spans and frees parts and spans as a stream does.
+func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
+	var held int64
+	costs := make([]cost, lane.Spans())
+	freed := make([]int, lane.Spans())
+	it, tick := lane.Iter(), shuffle.Tick{}
+	for it.Next(&tick) {
+		for _, j := range tick.Load {
+			sp := lane.Span(int(j))
+			costs[j] = d.sizes.cost(p.Units()[sp.Unit].Group, sp.Lo, sp.Hi, true)
+			held += costs[j].narrow + costs[j].wide
+		}
+		peak = max(peak, held)
+		for j := range costs {
+			c := &costs[j]
+			n := int(lane.Span(j).Rows())
+			emitted := int(lane.Emitted(j, tick.Index))
+			for c.parts > 0 && freed[j] < c.parts && partEnd(n, c.parts, freed[j]) <= emitted {
+				part := c.wide / int64(c.parts)
+				if freed[j]++; freed[j] == c.parts {
+					part = c.wide - part*int64(c.parts-1)
+				}
+				held -= part
+			}
+			if emitted == n && c.narrow > 0 {
+				held -= c.narrow
+				c.narrow = 0
+			}
+		}
+	}
+	return peak
+}
+
+// Loads ahead take what the limit has room for, never more than asked, and nothing from what is needed.
+func TestBoundAhead(t *testing.T) {
+	b := bound{shuffle: 1000, draws: 50, batch: 10, load: cost{fetch: 30, narrow: 20, wide: 50}}
+	if got, want := b.least(), (mem.Amounts{mem.Fetch: 30, mem.Decode: 70, mem.Shuffle: 1050, mem.Batch: 10}); got != want {
+		t.Fatalf("least %v", got)
+	}
+	for _, c := range []struct{ limit, loads, want int64 }{{0, 5, 0}, {1160, 5, 0}, {1259, 5, 0}, {1260, 5, 1}, {1 << 40, 5, 5}, {1 << 40, 0, 0}} {
+		got := b.ahead(c.limit, int(c.loads))
+		want := b.least()
+		want[mem.Fetch] += c.want * 30
+		want[mem.Decode] += c.want * 70
+		if got != want {
+			t.Errorf("limit %d, %d loads: %v", c.limit, c.loads, got)
+		}
+	}
+	if got := (cost{fetch: 9, narrow: 1, wide: 2, parts: 2}).largest(cost{fetch: 4, narrow: 5}); got != (cost{fetch: 9, narrow: 5}) {
+		t.Errorf("largest %+v", got)
+	}
+}

@@ -1,0 +1,133 @@
+package iterable
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+func TestPlanReport(t *testing.T) {
+	groups, rows := uneven()
+	store := files(t, groups, noImage)
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 200}, Lanes: 6})
+	p, err := d.Plan(4, StreamOptions{BatchSize: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Shards != 6 || p.Units != 39 || p.Groups != 39 || p.Rows != rows || p.Params.Lanes != 6 || p.GlobalBatch != 32 {
+		t.Errorf("%+v", p)
+	}
+	if p.Steps != rows/32 || p.LeftOut != rows%32 || !p.SharedLanes || p.LanesPerRank < 2 {
+		t.Errorf("%d steps, %d left out, lanes per rank %d, shared %t", p.Steps, p.LeftOut, p.LanesPerRank, p.SharedLanes)
+	}
+	if !p.Fits || p.Bound.Total() <= 0 || p.Bound.Total() > p.Memory || p.Amplification != 1 {
+		t.Errorf("bound %v of %d, amplification %v", p.Bound, p.Memory, p.Amplification)
+	}
+	if p.FirstBatch <= 0 || p.FirstBatch > p.Encoded || p.Decoded <= 0 {
+		t.Errorf("first batch %d of %d bytes, %d decoded", p.FirstBatch, p.Encoded, p.Decoded)
+	}
+	for _, part := range []string{"the world size does not divide the 6 lanes", "shuffle_buffer"} {
+		if !strings.Contains(strings.Join(p.Proposals, "\n"), part) {
+			t.Errorf("%q is not in %q", part, p.Proposals)
+		}
+	}
+}
+
+// The bytes that the plan foretells for the first batch are those that a stream fetches for it, and its bound is what the stream reserves.
+func TestPlanIsTrue(t *testing.T) {
+	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 900}})
+	p, err := d.Plan(1, StreamOptions{BatchSize: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16})
+	reserved := s.Account().Reserved()
+	if reserved[mem.Shuffle] != p.Bound[mem.Shuffle] || reserved.Total() < p.Bound.Total() {
+		t.Errorf("the plan says %v, reserved are %v", p.Bound, reserved)
+	}
+	if n, err := d.Len(16, 1, ""); err != nil || n != p.Steps {
+		t.Errorf("%d steps, the plan says %d (%v)", n, p.Steps, err)
+	}
+	dr, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fetched := s.Stats().Fetched; fetched < p.FirstBatch {
+		t.Errorf("%d bytes were fetched, the plan says at least %d", fetched, p.FirstBatch)
+	}
+	dr.Release()
+}
+
+func TestPlanOfFiles(t *testing.T) {
+	groups, rows := uneven()
+	d := open(t, files(t, groups, noImage), Options{Tail: shuffle.Short})
+	p, err := d.Plan(2, StreamOptions{BatchSize: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Params != nil || p.Steps != (rows+15)/16 || p.LeftOut != 0 || !p.Fits || p.Units != p.Groups || p.FirstBatch <= 0 {
+		t.Errorf("%+v", p)
+	}
+	if _, err := d.Plan(0, StreamOptions{}); err == nil {
+		t.Error("a world size of 0 was planned")
+	}
+	if _, err := d.Plan(1, StreamOptions{BatchSize: -1}); err == nil {
+		t.Error("a batch size of -1 was planned")
+	}
+}
+
+// A plan that does not fit says which shuffle buffer would.
+func TestPlanThatDoesNotFit(t *testing.T) {
+	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 3800}, Memory: 40 << 20})
+	p, err := d.Plan(1, StreamOptions{BatchSize: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Fits || p.Buffer <= 0 || p.Buffer >= 3800 || !strings.Contains(p.Proposals[0], fmt.Sprintf("set shuffle_buffer to %d rows", p.Buffer)) {
+		t.Errorf("fits %t, buffer %d, proposals %q", p.Fits, p.Buffer, p.Proposals)
+	}
+	d = open(t, pictures(t), Options{Shuffle: true, Memory: 1 << 20})
+	if p, err = d.Plan(1, StreamOptions{BatchSize: 8}); err != nil {
+		t.Fatal(err)
+	}
+	if p.Fits || p.Buffer != 0 || !strings.Contains(p.Proposals[0], "no smaller shuffle_buffer fits") {
+		t.Errorf("fits %t, buffer %d, proposals %q", p.Fits, p.Buffer, p.Proposals)
+	}
+}
+
+func TestStats(t *testing.T) {
+	a := Stats{
+		Draws: 10, Rows: 100, Groups: 35, Units: 4, Fetched: 3 << 20, Needed: 2 << 20, Decoded: 5 << 20,
+		WaitFetch: time.Second, WaitDecode: 2 * time.Second, WaitBuffer: 3 * time.Second,
+	}
+	want := "100 rows in 10 draws of 3.5 row groups; 4 units, 3.0 MiB fetched for 2.0 MiB needed, 5.0 MiB decoded; " +
+		"waited 1s for bytes, 2s for blocks, 3s for room"
+	if got := a.String(); got != want {
+		t.Errorf("got %s", got)
+	}
+	if a.Sub(a) != (Stats{}) || a.Sub(Stats{}) != a || (Stats{}).GroupsPerDraw() != 0 {
+		t.Error("Sub or GroupsPerDraw is wrong")
+	}
+}
+
+func TestStreamCounts(t *testing.T) {
+	groups, rows := uneven()
+	d := open(t, files(t, groups, noImage), Options{Tail: "pad"})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 30, Epochs: 2})
+	all := rest(t, s)
+	st := s.Stats()
+	var encoded int64
+	for _, g := range d.Manifest().Groups() {
+		encoded += g.Compressed
+	}
+	if st.Draws != int64(len(all)) || st.Rows != 2*rows || st.Units != 2*39 || st.Needed != 2*encoded || st.Fetched < st.Needed {
+		t.Errorf("%+v", st)
+	}
+	if st.Groups < 2*39 || st.GroupsPerDraw() > 12 {
+		t.Errorf("%v groups in a draw", st.GroupsPerDraw())
+	}
+}
