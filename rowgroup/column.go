@@ -222,7 +222,9 @@ func (c *column) reserve(n int) {
 	}
 	need = max(need, c.room)
 	old := c.valid
-	if c.buf == nil {
+	if c.wide != nil && c.form != views {
+		c.buf = c.d.wide.extend(len(c.buf), c.head+need*c.unit)
+	} else if c.buf == nil {
 		c.buf = c.arena.Alloc(c.head + need*c.unit)
 	} else {
 		c.buf = c.arena.Grow(c.buf, c.head+need*c.unit)
@@ -251,9 +253,17 @@ func (c *column) needValid() {
 // textRoom returns n bytes at the end of the column's text.
 func (c *column) textRoom(n int) []byte {
 	if need := c.textLen + n; need > len(c.text) {
-		c.text = c.arena.Grow(c.text, need)
+		c.growText(need)
 	}
 	return c.text[c.textLen : c.textLen+n : c.textLen+n+codecSlack]
+}
+
+func (c *column) growText(n int) {
+	if c.wide != nil {
+		c.text = c.d.wide.extend(c.textLen, n)
+	} else {
+		c.text = c.arena.Grow(c.text, n)
+	}
 }
 
 // sameMemory says whether a and b begin at the same byte.

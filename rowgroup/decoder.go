@@ -35,6 +35,7 @@ type Decoder struct {
 
 	page, values, table scratch  // a decompressed page; decoded values before they are converted; a dictionary
 	lengths             scratch  // of byte arrays
+	wide                scratch  // of a column that is spread over parts: its text, or the items of its lists
 	moved               scratch  // values that change places
 	kept                []uint32 // Layout.Order in the block's memory
 	saved               []byte
@@ -61,12 +62,21 @@ func (s *scratch) take(n int) []byte {
 	return s.b[:n]
 }
 
+// extend is take, but the first kept bytes of those taken before stay.
+func (s *scratch) extend(kept, n int) []byte {
+	if n > len(s.b) {
+		b := s.arena.Grow(s.b[:kept], n+n/8)
+		s.b = b
+	}
+	return s.b[:n]
+}
+
 // NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks are memory of the pool.
 func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool, m.utf8) }
 
 func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena()}
-	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved} {
+	for _, s := range d.scratches() {
 		s.arena = pool.NewArena()
 	}
 	return d
@@ -76,10 +86,14 @@ func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 func (d *Decoder) Close() {
 	d.codecs.close()
 	d.spare.Free()
-	for _, s := range []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved} {
+	for _, s := range d.scratches() {
 		s.arena.Free()
 		s.b = nil
 	}
+}
+
+func (d *Decoder) scratches() []*scratch {
+	return []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved, &d.wide}
 }
 
 // hintError is an error about what the user can change.
@@ -202,8 +216,9 @@ func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
 	c.first = d.scan.first
 	c.noValues = n.leaf.convert == convertNull || n.field.Kind == Null
 	c.chooseForm()
-	if rows := chunk.lastRow - c.first; c.form == views && n.leaf.maxRep == 0 {
-		c.wide = d.newSpreader(d.scan.size, rows)
+	lists, _ := s.(*listShape)
+	if c.form == views && n.leaf.maxRep == 0 || lists != nil && lists.mayBeWide && c.field.Kind == Fixed {
+		c.wide = d.newSpreader(d.scan.size, chunk.lastRow-c.first)
 	}
 	if err := c.prepare(); err != nil {
 		return nil, err
@@ -245,6 +260,9 @@ func (c *column) prepare() error {
 		share = min(1, 1.1*float64(c.d.rows.Hi-c.d.rows.Lo)/float64(rows))
 	}
 	c.room = int(share * float64(s.values))
+	if c.wide != nil && c.form != views {
+		c.room = 0 // of items: page by page
+	}
 	if len(s.pages) > 0 && c.inPlace() {
 		c.head = (max(0, s.pages[0].size-s.pages[0].values*c.unit) + 63) &^ 63
 	}
@@ -274,7 +292,11 @@ func (c *column) prepareText(n int64) error {
 	if err := textBudget(n); err != nil {
 		return err
 	}
-	c.text = c.arena.Alloc(int(n))
+	if c.wide != nil {
+		c.text = c.d.wide.take(int(n)) // page by page
+	} else {
+		c.text = c.arena.Alloc(int(n))
+	}
 	return nil
 }
 

@@ -1,0 +1,61 @@
+package rowgroup
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// A block whose wide column lies in parts holds the values once: what pages are decompressed to is the decoder's.
+func TestWideColumnsAreHeldOnce(t *testing.T) {
+	const rows, perPage, items = 400, 200, 2500
+	images, lists := &craft{codec: format.Snappy}, &craft{codec: format.Snappy}
+	for range rows / perPage {
+		var text, rep []byte
+		for range perPage {
+			text = append(text, plainText(string(bytes.Repeat([]byte{7}, 4*items)))...)
+			rep = append(append(rep, repeated(1, 0)...), repeated(items-1, 1)...)
+		}
+		images.v1(perPage, format.Plain, format.RLE, text)
+		n := perPage * items
+		lists.v1(n, format.Plain, format.RLE, sized32(rep...), sized32(repeated(n, 2)...), le32(make([]int32, n)...))
+	}
+	text, list := craftLeaf(format.ByteArray, 0, 0, textField), craftList(craftLeaf(format.Int32, 2, 1, i32Field))
+	layout := Layout{Part: make([]uint8, rows), Parts: 2}
+	for i := range layout.Part {
+		layout.Part[i] = uint8(1 + i%2)
+	}
+	for _, c := range []struct {
+		name  string
+		n     *node
+		chunk rawChunk
+	}{
+		{"text", text, images.chunk(text.leaf, rows)},
+		{"lists", list, lists.chunk(list.children[0].leaf, rows)},
+	} {
+		pool := &mem.Pool{}
+		d := newDecoder(pool, RefuseUTF8)
+		b, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, columns: []*node{c.n}, chunks: []rawChunk{c.chunk}}, layout)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		const values = rows * items * 4
+		if got, most := b.Bytes(), int64(values+values/10+2*1<<chunkShift); got > most {
+			t.Errorf("%s: %d bytes of values take %d, want at most %d", c.name, values, got, most)
+		}
+		for p := range layout.Parts {
+			b.ReleasePart(p + 1)
+		}
+		if got := b.Bytes(); got > values/10 {
+			t.Errorf("%s: %d bytes are left when all parts have gone", c.name, got)
+		}
+		b.Release()
+		d.Close()
+		if s := pool.Stats(); s.InUse != 0 {
+			t.Errorf("%s: %d bytes are not given back", c.name, s.InUse)
+		}
+	}
+}
