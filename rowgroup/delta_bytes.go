@@ -64,7 +64,7 @@ func (c *column) prefixViews(dst []uint64, src []byte) error {
 		at, last = at+n+k, at
 	}
 	c.textLen += int(total)
-	return c.checkText(dst, text, uint64(begin))
+	return c.checkText(dst, text, false)
 }
 
 // decodeDeltaFixed builds DELTA_BYTE_ARRAY values of one width.

@@ -264,7 +264,7 @@ func (c *column) textViews(dst []uint64, b []byte) error {
 	if err := plainViews(dst, b, begin); err != nil {
 		return err
 	}
-	return c.checkText(dst, b, begin)
+	return c.checkText(dst, b, true)
 }
 
 // plainViews finds len(dst) values in b: each is a length of four bytes and as many bytes. Places are counted from begin.

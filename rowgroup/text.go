@@ -50,7 +50,7 @@ func (c *column) lengthViews(dst []uint64, b []byte) error {
 		at += uint64(n)
 	}
 	c.textLen += len(b)
-	return c.checkText(dst, b, begin)
+	return c.checkText(dst, b[used:at], false)
 }
 
 // maxText is the bytes of values that 32-bit places can name.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 	"unicode/utf8"
 )
 
@@ -13,9 +12,10 @@ var errUTF8 = errors.New("a string that is not UTF-8")
 // isText says whether the values of a type must be UTF-8.
 func (t Type) isText() bool { return t == TypeString || t == TypeEnum || t == TypeJSON }
 
-// checkText makes sure that string values are UTF-8. The views lie within b, which begins at begin of the column's text.
-func (c *column) checkText(vs []uint64, b []byte, begin uint64) error {
-	if !c.field.Type.isText() || isASCII(b) {
+// checkText makes sure that string values are UTF-8. b holds the values that the views name; where separated, each has its length of four
+// bytes before it, else they stand side by side.
+func (c *column) checkText(vs []uint64, b []byte, separated bool) error {
+	if !c.field.Type.isText() || c.allText(vs, b, separated) {
 		return nil
 	}
 	for i, v := range vs {
@@ -29,6 +29,20 @@ func (c *column) checkText(vs []uint64, b []byte, begin uint64) error {
 		vs[i] = c.replaceText(s)
 	}
 	return nil
+}
+
+// allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot tell. Lengths whose bytes are ASCII
+// part values as letters would. Values side by side must also not begin inside of a character.
+func (c *column) allText(vs []uint64, b []byte, separated bool) bool {
+	lengths, inside := uint64(0), false
+	for _, v := range vs {
+		lengths |= v
+		inside = inside || !separated && uint32(v) > 0 && !utf8.RuneStart(c.text[v>>32])
+	}
+	if separated && lengths&(highBits>>32) != 0 {
+		return isASCII(b)
+	}
+	return !inside && validUTF8(b)
 }
 
 // replaceText appends a value made good to the column's text.
@@ -61,46 +75,24 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// validUTF8 is utf8.Valid, faster for text of characters of two and three bytes.
+// validUTF8 is utf8.Valid, by blocks where the processor can.
 func validUTF8(s []byte) bool {
-	i := 0
-	for len(s)-i >= 8 {
-		w := binary.LittleEndian.Uint64(s[i:])
-		if w&highBits == 0 {
-			i += 8
-			continue
+	whole := len(s) &^ 31
+	if whole == 0 || !canValidateBlocks() {
+		return utf8.Valid(s)
+	}
+	if !validBlocks(&s[0], whole) {
+		return false
+	}
+	// A character that the blocks cut begins at most three bytes before their end.
+	rest := whole
+	for i := whole - 1; i >= whole-3; i-- {
+		if s[i] >= 0xc0 {
+			rest = i
 		}
-		i += bits.TrailingZeros64(w&highBits) / 8
-		if len(s)-i < 4 {
+		if s[i] < 0x80 || s[i] >= 0xc0 {
 			break
 		}
-		for len(s)-i >= 4 && s[i] >= 0x80 {
-			n := charBytes(binary.LittleEndian.Uint32(s[i:]))
-			if n == 0 {
-				return false
-			}
-			i += n
-		}
 	}
-	return utf8.Valid(s[i:])
-}
-
-// charBytes is the length of the character at the beginning of w that is not ASCII, 0 when it is not valid.
-func charBytes(w uint32) int {
-	const (
-		follow3, is3 = 0x00c0c000, 0x00808000
-		follow4, is4 = 0xc0c0c000, 0x80808000
-	)
-	lead, second := byte(w), byte(w>>8)
-	switch {
-	case lead >= 0xe1 && lead <= 0xef && w&follow3 == is3 && (lead != 0xed || second < 0xa0):
-		return 3
-	case lead >= 0xc2 && lead <= 0xdf && second&0xc0 == 0x80:
-		return 2
-	case lead == 0xe0 && w&follow3 == is3 && second >= 0xa0:
-		return 3
-	case lead >= 0xf0 && lead <= 0xf4 && w&follow4 == is4 && (lead != 0xf0 || second >= 0x90) && (lead != 0xf4 || second < 0x90):
-		return 4
-	}
-	return 0
+	return utf8.Valid(s[rest:])
 }

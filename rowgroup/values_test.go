@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -124,15 +126,48 @@ func deltaBytesOf(a, b int64) []byte {
 
 func TestValidUTF8(t *testing.T) {
 	for _, s := range []string{
-		"", "a", "plain text that is longer than a word", "가나다라마바사아자차카타파하 mixed 가", "é", "日本語テキスト", "🙂🙂🙂🙂 four bytes", "�",
-		"\xff", "a\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "가\xea", "가\xea\xb0", "가나다라\xea\xb0x", "\xf0\x9f\x99", "aaaaaaaa\xc3", "\xef\xbf\xbf\xed\x9f\xbf",
+		"", "a", "plain text that is longer than a word", "가나다라마바사아자차카타파하 mixed 가", "é", "日本語テキスト", "🙂🙂🙂🙂 four bytes", "\ufffd",
+		"\xff", "a\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xe0\xa0\x80", "\xed\xa0\x80", "\xed\x9f\xbf", "\xf0\x80\x80\x80", "\xf0\x90\x80\x80",
+		"\xf4\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "가\xea", "가\xea\xb0", "가나다라\xea\xb0x", "\xf0\x9f\x99", "aaaaaaaa\xc3", "\xef\xbf\xbf", "\x80\x80\x80", "가\x80", "🙂\x80",
 	} {
-		for pad := range 9 {
-			b := []byte(strings.Repeat("x", pad) + s + strings.Repeat("가", pad))
-			if got, want := validUTF8(b), strings.ToValidUTF8(string(b), "") == string(b); got != want {
-				t.Errorf("%q: %v", b, got)
+		for pad := range 40 {
+			for _, after := range []string{"", "x", "가나", strings.Repeat("y", 40), strings.Repeat("나", 12)} {
+				b := []byte(strings.Repeat("x", pad) + s + after)
+				if got, want := validUTF8(b), utf8.Valid(b); got != want {
+					t.Errorf("%q: %v", b, got)
+				}
 			}
 		}
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20_000 { // valid text with one byte changed, or none
+		b := []byte(strings.Repeat("글자 🙂 é x", 1+r.IntN(8)))
+		b = b[r.IntN(3)*2 : len(b)-r.IntN(5)]
+		if r.IntN(3) > 0 {
+			b[r.IntN(len(b))] = byte(r.Uint32())
+		}
+		if got, want := validUTF8(b), utf8.Valid(b); got != want {
+			t.Fatalf("%q: %v", b, got)
+		}
+	}
+}
+
+// Values that only together are UTF-8 are refused.
+func TestUTF8AcrossValues(t *testing.T) {
+	text := craftLeaf(format.ByteArray, 0, 0, textField)
+	for name, c := range map[string]*craft{
+		"lengths":  new(craft).v1(2, format.DeltaLengthByteArray, format.RLE, append(deltaBytesOf(4, 2), "가\xeb\x82\x98"...)),
+		"prefixes": new(craft).v1(2, format.DeltaByteArray, format.RLE, append(append(deltaBytesOf(0, 0), deltaBytesOf(4, 2)...), "가\xeb\x82\x98"...)),
+		"plain":    new(craft).v1(2, format.Plain, format.RLE, plainText("가\xeb", "\x82\x98")),
+		"long":     new(craft).v1(2, format.Plain, format.RLE, plainText(strings.Repeat("가", 50)+"\xeb", "\x82\x98")),
+	} {
+		if got, err := decodeCrafted(text, 2, Layout{}, RefuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	c := new(craft).v1(3, format.Plain, format.RLE, plainText(strings.Repeat("가", 50), "나", ""))
+	if got, err := decodeCrafted(text, 3, Layout{}, RefuseUTF8, c.chunk(text.leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 
