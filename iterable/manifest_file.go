@@ -18,6 +18,7 @@ const maxDifferences = 10
 // ManifestError says that the shards are not those that a saved manifest or a state was made of.
 type ManifestError struct {
 	Differences []string // "added x", "removed y", "changed z: 10 bytes, now 20"; nil when the earlier list is not known
+	Saved       string   // the file with the earlier list, when it is kept; a run finishes its epoch with it
 	Err         error    // what did not fit
 }
 
@@ -26,10 +27,13 @@ func (e *ManifestError) Error() string {
 	if e.Err != nil {
 		s = e.Err.Error()
 	}
-	if len(e.Differences) == 0 {
-		return s
+	if len(e.Differences) > 0 {
+		s += "; " + strings.Join(e.Differences, ", ")
 	}
-	return s + "; " + strings.Join(e.Differences, ", ")
+	if e.Saved != "" {
+		s += fmt.Sprintf(" (the epoch can be finished on the list of then, with the manifest %s)", e.Saved)
+	}
+	return s
 }
 
 func (e *ManifestError) Unwrap() error { return e.Err }
@@ -112,16 +116,30 @@ func addresses(shards []shard.Shard) []string {
 	return shard.RelativePaths(append(slices.Clip(shards), shard.Shard{URI: "none://"}))[:len(shards)]
 }
 
-// explain adds to the error of a state that does not fit what became of the shards since, when their list of then is kept.
+// explain says of a state that was taken over other shards what became of them since, when their list of then is kept. Any other error stays.
 func (d *Dataset) explain(state shuffle.State, err error) error {
 	if err == nil || state.Manifest == d.data.Content() {
 		return err
 	}
-	e := &ManifestError{Err: err}
+	e := &ManifestError{Err: &otherShards{saved: state.Rows, here: d.NumRows(), cause: err}}
 	if d.options.ManifestDir != "" {
-		if old, err := ReadManifest(manifestPath(d.options.ManifestDir, state.Manifest)); err == nil {
+		path := manifestPath(d.options.ManifestDir, state.Manifest)
+		if old, err := ReadManifest(path); err == nil {
 			e.Differences = old.Differences(d.data, maxDifferences)
+			e.Saved = path
 		}
 	}
 	return e
 }
+
+// otherShards says in few words that a state is of other shards; the fields that differ, hashes among them, are in its cause.
+type otherShards struct {
+	saved, here int64 // rows
+	cause       error
+}
+
+func (e *otherShards) Error() string {
+	return fmt.Sprintf("these are not the shards that the state was taken over: %d rows then, %d rows now", e.saved, e.here)
+}
+
+func (e *otherShards) Unwrap() error { return e.cause }

@@ -83,6 +83,9 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 		return usagef("--worker %d is not below --workers %d: workers count from 0", c.worker, c.workers)
 	case c.saveState != "" && c.workers > 1:
 		return usagef("--save-state is for whole ranks: leave out --workers")
+	case c.saveState != "":
+		_, err := stateTarget(c.saveState)
+		return err
 	}
 	return nil
 }

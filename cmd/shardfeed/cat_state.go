@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -26,9 +27,35 @@ func readState(name string) (*shuffle.State, error) {
 	return &state, nil
 }
 
-// writeState writes a state's file as a whole: whoever reads it sees the old one or the new one.
+// stateTarget is where a state that is to be saved under the name is written: behind links, and in a directory that exists. It is asked before
+// the first row, so that a long run does not find out at its end.
+func stateTarget(name string) (string, error) {
+	target, err := filepath.EvalSymlinks(name)
+	switch info, statErr := os.Stat(name); {
+	case statErr == nil && info.IsDir():
+		return "", fmt.Errorf("%s: %w", name, syscall.EISDIR)
+	case statErr == nil && !info.Mode().IsRegular(): // a pipe or a device: EvalSymlinks may not know the way
+		return name, nil
+	case err == nil:
+		return target, nil
+	}
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
+		return "", fmt.Errorf("%s: %w", name, errors.Unwrap(err))
+	}
+	return name, nil
+}
+
+// writeState writes a state's file as a whole: whoever reads it sees the old one or the new one. A pipe or a device is written to.
 func writeState(name string, state shuffle.State) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	target, err := stateTarget(name)
+	if err != nil {
+		return err
+	}
+	content := append(state.JSON(), '\n')
+	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+		return fileError(os.WriteFile(target, content, 0))
+	}
+	file, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
 	if err != nil {
 		return fileError(&fs.PathError{Path: name, Err: errors.Unwrap(err)})
 	}
@@ -38,7 +65,7 @@ func writeState(name string, state shuffle.State) (err error) {
 			err = fileError(err)
 		}
 	}()
-	_, err = file.Write(append(state.JSON(), '\n'))
+	_, err = file.Write(content)
 	if err == nil {
 		err = file.Chmod(0o644)
 	}
@@ -48,7 +75,7 @@ func writeState(name string, state shuffle.State) (err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), name)
+	return os.Rename(file.Name(), target)
 }
 
 // fileError says which file could not be used, and why, as the errors of shards do.
