@@ -79,5 +79,5 @@ type DroppedError struct {
 }
 
 func (e *DroppedError) Error() string {
-	return fmt.Sprintf("loader: %d batches were dropped without Release and no memory is left for another; call Release when done with a batch", e.Batches)
+	return fmt.Sprintf("%d batches were dropped without Release and no memory is left for another; call Release when done with a batch", e.Batches)
 }

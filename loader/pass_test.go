@@ -207,12 +207,7 @@ func TestTimeout(t *testing.T) {
 	}{
 		{name: "rows", hang: 3, want: "rows from the stream (4 rows in 0 draws "},
 		{name: "collate", hang: -1, o: Options{Collate: stuck}, want: "collate (batch 3 of this iteration)"},
-		{name: "collate that goes on", hang: -1, o: Options{Collate: func(_ context.Context, b *Batch) error {
-			if b.Step == 3 {
-				time.Sleep(80 * time.Millisecond)
-			}
-			return nil
-		}}, want: "collate (batch 3 of this iteration)"},
+		{name: "collate that goes on", hang: -1, want: "collate (batch 3 of this iteration)"},
 		{name: "transform", hang: -1, o: Options{Transforms: []Transform{{Apply: jitter}, {
 			Name: "mask", Apply: func(ctx context.Context, b *Batch, _ *rand.Rand) error { return stuck(ctx, b) },
 		}}}, want: "transform 1 (mask) (batch 3 of this iteration)"},
@@ -223,15 +218,26 @@ func TestTimeout(t *testing.T) {
 				if c.name == "collate that goes on" && o.Workers == 0 {
 					t.Skip("nobody is there to interrupt it")
 				}
-				o.Timeout, o.Transforms, o.Collate = 50*time.Millisecond, c.o.Transforms, c.o.Collate
+				t.Parallel()
+				o.Timeout, o.Transforms, o.Collate = 300*time.Millisecond, c.o.Transforms, c.o.Collate
 				if o.Allocator == nil {
 					o.MaxBatches = 5
+				}
+				told := make(chan struct{})
+				if c.name == "collate that goes on" {
+					o.Collate = func(_ context.Context, b *Batch) error {
+						if b.Step == 3 {
+							<-told
+						}
+						return nil
+					}
 				}
 				l, opened := fakeLoader(t, o, 20, func(s *fakeStream) { s.hangAt = c.hang })
 				var held []*Batch
 				var err error
 				for b, e := range l.Batches(t.Context()) {
 					if err = e; e != nil {
+						close(told)
 						break
 					}
 					held = append(held, b)
@@ -243,7 +249,7 @@ func TestTimeout(t *testing.T) {
 				if !errors.As(err, &timeout) || !timeout.Timeout() {
 					t.Fatalf("got %v", err)
 				}
-				if want := "loader: no batch within 50ms: waiting for " + c.want; !strings.HasPrefix(err.Error(), want) {
+				if want := "loader: no batch within 300ms: waiting for " + c.want; !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got  %v\nwant %s", err, want)
 				}
 				for _, b := range held {
@@ -446,7 +452,7 @@ func TestCloseNamesBatches(t *testing.T) {
 
 // A consumer that forgets Release is told so, and not left to wait for ever.
 func TestDropped(t *testing.T) {
-	for _, o := range []Options{{}, {Workers: 2}, {Workers: 2, Allocator: newSlots(4)}} {
+	for _, o := range []Options{{}, {Workers: 2}, {Workers: 2, Unordered: true, Allocator: newSlots(4)}} {
 		l, _ := fakeLoader(t, o, 1000, nil)
 		n := 0
 		var last error
@@ -454,8 +460,37 @@ func TestDropped(t *testing.T) {
 			n, last = n+1, err
 		}
 		var dropped *DroppedError
-		if !errors.As(last, &dropped) || dropped.Batches < 1 {
+		if !errors.As(last, &dropped) || dropped.Batches != int64(n-1) {
 			t.Errorf("after %d batches: %v", n, last)
+		}
+		want := fmt.Sprintf("loader: memory: %d batches were dropped without Release and no memory is left for another; call Release when done with a batch", n-1)
+		if last == nil || last.Error() != want {
+			t.Errorf("got  %v\nwant %s", last, want)
+		}
+	}
+}
+
+// A consumer that is slow and has once lost a batch is left in peace.
+func TestDroppedOnce(t *testing.T) {
+	for _, o := range []Options{{MaxBatches: 2}, {Workers: 1, MaxBatches: 3}} {
+		l, _ := fakeLoader(t, o, 6, nil)
+		var lost, released []int64
+		for b, err := range l.Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Step == 0 {
+				lost = append(lost, b.Step)
+				continue
+			}
+			if b.Step == 2 {
+				time.Sleep(firstLook * 5 / 4)
+			}
+			released = append(released, b.Step)
+			b.Release()
+		}
+		if len(lost) != 1 || len(released) != 5 {
+			t.Errorf("lost %v, released %v", lost, released)
 		}
 	}
 }

@@ -54,24 +54,28 @@ func (p *pass) describe(j *job) string {
 	return fmt.Sprintf("%s (batch %d of this iteration)", what, j.seq)
 }
 
-// stall is how long memory is waited for before the loader looks for batches that were dropped without Release.
-const stall = time.Second
+// The loader looks for batches that were dropped without Release when it has waited firstLook for memory, then after twice as long each
+// time, up to lastLook.
+const (
+	firstLook = time.Second
+	lastLook  = 10 * time.Second
+)
 
-// begin gets a batch's memory. A wait that can never end, because the consumer has lost batches that fill the memory, is an error.
+// begin gets a batch's memory. A wait that can never end, because the consumer has lost the batches that fill the memory, is an error.
 func (p *pass) begin(ctx context.Context) (Memory, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	looked := make(chan struct{})
-	look := time.AfterFunc(stall, func() {
+	look := time.AfterFunc(firstLook, func() {
 		defer close(looked)
-		for p.owner.lost() == 0 {
+		for pause := 2 * firstLook; !p.stuck(); pause = min(2*pause, lastLook) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(10 * stall):
+			case <-time.After(pause):
 			}
 		}
-		cancel(&DroppedError{Batches: p.owner.lost()})
+		cancel(&DroppedError{Batches: p.owner.dropped.Load()})
 	})
 	m, err := p.allocator.Begin(ctx, int(p.largest.Load()))
 	if !look.Stop() {
@@ -85,17 +89,17 @@ func (p *pass) begin(ctx context.Context) (Memory, error) {
 	return m, err
 }
 
-// lost is the number of batches that the consumer dropped without Release.
-func (o *owner) lost() int64 {
-	if o.held.Load() == 0 {
-		return 0
-	}
+// stuck reports whether nobody is left who could release a batch: all that were handed out are garbage, and none is ready.
+func (p *pass) stuck() bool {
 	for range 3 {
+		if p.owner.held.Load() == 0 || p.depth.Load() > 0 {
+			return false
+		}
 		runtime.GC()
 		time.Sleep(time.Millisecond) // cleanups run after the collection, in a goroutine of their own
-		if n := o.dropped.Load(); n > 0 {
-			return n
+		if p.owner.dropped.Load() == p.owner.held.Load() {
+			return true
 		}
 	}
-	return 0
+	return false
 }
