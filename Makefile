@@ -33,7 +33,7 @@ test-go: lint cross-build
 
 # Linux on amd64 is what the tests run on; these two are built and vetted, tests included.
 cross-build:
-	for platform in linux/arm64 darwin/arm64; do \
+	@for platform in linux/arm64 darwin/arm64; do \
 	  export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
 	  echo "== $$platform"; go build ./...; go vet ./...; \
 	done
