@@ -34,6 +34,9 @@ func TestCatOfDamagedShard(t *testing.T) {
 	if code != exitFailed || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "shardfeed: "+damaged+": row group ") {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
+	if code, stdout, again := command(t, "bench", damaged, "--json"); code != exitFailed || stdout != "" || again != stderr {
+		t.Errorf("bench: exit %d, stdout %q, stderr %q", code, stdout, again)
+	}
 	if !strings.HasPrefix(want, stdout) || strings.Count(stdout, "\n") != 160 {
 		t.Errorf("%d rows were printed before the damage; right: %t", strings.Count(stdout, "\n"), strings.HasPrefix(want, stdout))
 	}

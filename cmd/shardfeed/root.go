@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/loader"
 )
 
 // Exit codes.
@@ -60,8 +62,17 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "shardfeed: %s (see '%s --help')\n", oneLine(err.Error()), verb.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(reason(err).Error()))
 	return exitFailed
+}
+
+// reason is the error that names the shard, when a loader failed to read one.
+func reason(err error) error {
+	var l *loader.Error
+	if errors.As(err, &l) && l.Op == "read" {
+		return l.Err
+	}
+	return err
 }
 
 // note keeps something that went otherwise than meant and that the user may want to know.
