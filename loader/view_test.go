@@ -29,44 +29,46 @@ func TestValues(t *testing.T) {
 	}
 }
 
-func TestValuesOfTypes(t *testing.T) {
-	try := func(f *rowgroup.Field) (fit []string) {
-		a := &rowgroup.Array{Field: f, Len: 2, Data: make([]byte, 64)}
-		add := func(name string, n int, err error) {
-			if err == nil && n == 2 {
-				fit = append(fit, name)
-			}
+// typesOf lists the Go types that a column of f can be seen as.
+func typesOf(f *rowgroup.Field) (fit []string) {
+	a := &rowgroup.Array{Field: f, Len: 2, Data: make([]byte, 64)}
+	add := func(name string, n int, err error) {
+		if err == nil && n == 2 {
+			fit = append(fit, name)
 		}
-		b, err := Values[bool](a)
-		add("bool", len(b), err)
-		i8, err := Values[int8](a)
-		add("int8", len(i8), err)
-		i16, err := Values[int16](a)
-		add("int16", len(i16), err)
-		i32, err := Values[int32](a)
-		add("int32", len(i32), err)
-		i64, err := Values[int64](a)
-		add("int64", len(i64), err)
-		u8, err := Values[uint8](a)
-		add("uint8", len(u8), err)
-		u16, err := Values[uint16](a)
-		add("uint16", len(u16), err)
-		u32, err := Values[uint32](a)
-		add("uint32", len(u32), err)
-		u64, err := Values[uint64](a)
-		add("uint64", len(u64), err)
-		f32, err := Values[float32](a)
-		add("float32", len(f32), err)
-		f64, err := Values[float64](a)
-		add("float64", len(f64), err)
-		b12, err := Values[[12]byte](a)
-		add("12", len(b12), err)
-		b16, err := Values[[16]byte](a)
-		add("16", len(b16), err)
-		b32, err := Values[[32]byte](a)
-		add("32", len(b32), err)
-		return fit
 	}
+	b, err := Values[bool](a)
+	add("bool", len(b), err)
+	i8, err := Values[int8](a)
+	add("int8", len(i8), err)
+	i16, err := Values[int16](a)
+	add("int16", len(i16), err)
+	i32, err := Values[int32](a)
+	add("int32", len(i32), err)
+	i64, err := Values[int64](a)
+	add("int64", len(i64), err)
+	u8, err := Values[uint8](a)
+	add("uint8", len(u8), err)
+	u16, err := Values[uint16](a)
+	add("uint16", len(u16), err)
+	u32, err := Values[uint32](a)
+	add("uint32", len(u32), err)
+	u64, err := Values[uint64](a)
+	add("uint64", len(u64), err)
+	f32, err := Values[float32](a)
+	add("float32", len(f32), err)
+	f64, err := Values[float64](a)
+	add("float64", len(f64), err)
+	b12, err := Values[[12]byte](a)
+	add("12", len(b12), err)
+	b16, err := Values[[16]byte](a)
+	add("16", len(b16), err)
+	b32, err := Values[[32]byte](a)
+	add("32", len(b32), err)
+	return fit
+}
+
+func TestValuesOfTypes(t *testing.T) {
 	for _, c := range []struct {
 		t     rowgroup.Type
 		width int
@@ -96,7 +98,7 @@ func TestValuesOfTypes(t *testing.T) {
 		{rowgroup.TypeFixedBinary, 16, "[16]"},
 		{rowgroup.TypeFixedBinary, 5, "[]"},
 	} {
-		if got := fmt.Sprint(try(fixed("x", c.t, c.width))); got != c.want {
+		if got := fmt.Sprint(typesOf(fixed("x", c.t, c.width))); got != c.want {
 			t.Errorf("%v of %d bytes: got %s, want %s", c.t, c.width, got, c.want)
 		}
 	}
