@@ -21,16 +21,16 @@ type cast struct {
 func (c cast) Column() string { return c.column }
 
 func (c cast) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error) {
-	load, put := loads[f.Type], stores[c.to]
-	if load == nil {
+	read, put := readers[f.Type], writers[c.to]
+	if read == nil {
 		return nil, nil, errors.New("it holds no numbers that can be cast")
 	}
-	if put.store == nil {
+	if put.write == nil {
 		return nil, nil, errors.New("it cannot be cast to this type")
 	}
 	mapping := func(dst, value []byte) error {
-		n := load(value)
-		if !put.store(dst, n) {
+		n := read(value)
+		if !put.write(dst, n) {
 			return fmt.Errorf("%v does not fit the type that it is cast to", n)
 		}
 		return nil
@@ -66,8 +66,8 @@ func integer(v int64) number {
 func natural(v uint64) number { return number{natural: v} }
 func float(v float64) number  { return number{float: v, isFloat: true} }
 
-// loads read a value of a type.
-var loads = map[rowgroup.Type]func(b []byte) number{
+// readers read a value of a type.
+var readers = map[rowgroup.Type]func(b []byte) number{
 	rowgroup.TypeBool:    func(b []byte) number { return natural(uint64(b[0])) },
 	rowgroup.TypeInt8:    func(b []byte) number { return integer(int64(int8(b[0]))) },
 	rowgroup.TypeInt16:   func(b []byte) number { return integer(int64(int16(binary.LittleEndian.Uint16(b)))) },
@@ -81,13 +81,13 @@ var loads = map[rowgroup.Type]func(b []byte) number{
 	rowgroup.TypeFloat64: func(b []byte) number { return float(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
 }
 
-// A store writes a number as a type; false when it does not fit.
-type store struct {
+// A writer writes a number as a type; false when it does not fit.
+type writer struct {
 	width int
-	store func(dst []byte, n number) bool
+	write func(dst []byte, n number) bool
 }
 
-var stores = map[rowgroup.Type]store{
+var writers = map[rowgroup.Type]writer{
 	rowgroup.TypeInt8:   signed(1, math.MinInt8, math.MaxInt8),
 	rowgroup.TypeInt16:  signed(2, math.MinInt16, math.MaxInt16),
 	rowgroup.TypeInt32:  signed(4, math.MinInt32, math.MaxInt32),
@@ -129,8 +129,8 @@ func (n number) whole() (number, bool) {
 	return natural(uint64(n.float)), true
 }
 
-func signed(width int, low, high int64) store {
-	return store{width, func(dst []byte, n number) bool {
+func signed(width int, low, high int64) writer {
+	return writer{width, func(dst []byte, n number) bool {
 		n, ok := n.whole()
 		if !ok || n.negative < low || n.natural > uint64(high) {
 			return false
@@ -140,8 +140,8 @@ func signed(width int, low, high int64) store {
 	}}
 }
 
-func unsigned(width int, high uint64) store {
-	return store{width, func(dst []byte, n number) bool {
+func unsigned(width int, high uint64) writer {
+	return writer{width, func(dst []byte, n number) bool {
 		n, ok := n.whole()
 		if !ok || n.negative < 0 || n.natural > high {
 			return false

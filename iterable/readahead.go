@@ -175,12 +175,24 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 		r.fail(l, err)
 		return
 	}
-	l.raw, l.read = raw, raw.Bytes()
+	l.raw = raw
+	r.fetchedBytes(l)
 	select {
 	case r.decode <- l:
 	case <-ctx.Done():
 		r.fail(l, ctx.Err())
 	}
+}
+
+// fetchedBytes corrects the account from the estimate to what was read or mapped.
+func (r *readahead) fetchedBytes(l *load) {
+	l.read = l.raw.Bytes()
+	if d := l.read - l.charged.fetch; d > 0 {
+		r.account.Charge(mem.Fetch, d)
+	} else {
+		r.account.Release(mem.Fetch, -d)
+	}
+	l.charged.fetch = l.read
 }
 
 // fetchRows is Fetch with a panic made an error.
@@ -200,6 +212,7 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 		return err
 	}
 	l.raw = raw
+	r.fetchedBytes(l)
 	d := r.manifest.NewDecoder(r.pool)
 	defer d.Close()
 	r.decodeOne(d, l, nil)

@@ -139,7 +139,7 @@ func TestStateOfOtherData(t *testing.T) {
 	state := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4}).State()
 	other := open(t, files(t, [][]int{{12, 5}, {20}, {1}}, noImage), Options{Shuffle: true, ManifestDir: d.options.ManifestDir})
 	_, err := other.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 4, State: &state})
-	if err == nil || !contains(err.Error(), "added part-002.parquet") || !contains(err.Error(), "rows is 37 in the state and 38 here") {
+	if err == nil || !contains(err.Error(), "added part-002.parquet") || !contains(err.Error(), "37 rows then, 38 rows now") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,0 +1,191 @@
+package iterable
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// listed is a schedule of given loads.
+type listed struct{ loads []*load }
+
+func (l *listed) next() (*load, bool) {
+	if len(l.loads) == 0 {
+		return nil, false
+	}
+	x := l.loads[0]
+	l.loads = l.loads[1:]
+	return x, true
+}
+
+// ahead starts a read-ahead over the row groups of a data set, in order, with room for so many of them.
+func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
+	t.Helper()
+	var all []*load
+	for g := range d.manifest.Groups() {
+		l := d.sizes.newLoad(g, 0, d.manifest.Groups()[g].Rows, true)
+		l.wanted = []wanted{{key: key{span: int32(g)}, rows: int(d.manifest.Groups()[g].Rows)}}
+		all = append(all, l)
+	}
+	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Fetch: 1 << 30, mem.Decode: room * all[0].est.decode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &readahead{manifest: d.manifest, pool: d.options.Pool, account: a, schedule: &listed{loads: all}}
+	r.start(t.Context(), 2, 2)
+	t.Cleanup(func() {
+		r.close()
+		for l := range r.loads {
+			<-l.ready
+			if l.block != nil {
+				l.block.Release()
+				r.discharge(l)
+			}
+		}
+		if used := a.Used(); used != (mem.Amounts{}) {
+			t.Errorf("still taken: %v", used)
+		}
+	})
+	return r, all
+}
+
+func sameGroups(t *testing.T) *Dataset {
+	return open(t, files(t, [][]int{{20, 20, 20, 20}, {20, 20, 20, 20}}, noImage), Options{})
+}
+
+// Loads are admitted while there is room; one that is needed is admitted without, and no further one.
+func TestReadAheadStopsWithoutRoom(t *testing.T) {
+	r, all := ahead(t, sameGroups(t), 3)
+	taken := func() int { return int(r.account.Used()[mem.Decode] / all[0].est.decode) }
+	var got []*load
+	receive := func() *load {
+		t.Helper()
+		select {
+		case l := <-r.loads:
+			<-l.ready
+			// What a block takes is measured when it is decoded; here it shall count as foretold.
+			if l.err != nil {
+				t.Fatal(l.err)
+			}
+			got = append(got, l)
+			return l
+		case <-time.After(5 * time.Second):
+			t.Fatal("no load")
+			return nil
+		}
+	}
+	for range 3 {
+		if l := receive(); l != all[len(got)-1] {
+			t.Fatal("loads come in another order than that of the schedule")
+		}
+	}
+	// Estimates are high, so a few more may have come in; then it stops.
+	last := -1
+	waitFor(t, func() bool {
+		n := len(r.loads)
+		same := n == last
+		last = n
+		time.Sleep(20 * time.Millisecond)
+		return same
+	})
+	for range last {
+		receive()
+	}
+	before := len(got)
+	if before == len(all) {
+		t.Fatal("all loads were admitted at once")
+	}
+	r.want(int64(before + 1))
+	receive()
+	time.Sleep(10 * time.Millisecond)
+	if n := len(r.loads); n > 0 && taken() >= 3 {
+		t.Errorf("%d loads more than were needed", n)
+	}
+	for _, l := range got {
+		l.block.Release()
+		l.block = nil
+		r.discharge(l)
+	}
+	for len(got) < len(all) { // room was made
+		l := receive()
+		l.block.Release()
+		r.discharge(l)
+	}
+}
+
+// Closing at any moment leaves nothing behind.
+func TestReadAheadCloses(t *testing.T) {
+	d := sameGroups(t)
+	for i := range 20 {
+		r, _ := ahead(t, d, int64(1+i%4))
+		time.Sleep(time.Duration(i*50) * time.Microsecond)
+		r.close()
+	}
+}
+
+// A stream that is closed at a random moment, with draws out, leaves no goroutine, no memory and no reservation.
+func TestCloseAtRandomMoments(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range 40 {
+		d := open(t, store, Options{Shuffle: i%2 == 0, ShuffleBuffer: Size{Rows: 200}, Lanes: r.IntN(5), Tail: "carry"})
+		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: -1, Draws: 5})
+		var out []*Draw
+		for range r.IntN(120) {
+			if len(out) == 5 || len(out) > 0 && r.IntN(2) == 0 {
+				k := r.IntN(len(out))
+				ids(t, d.Schema(), out[k])
+				out[k].Release()
+				out = append(out[:k], out[k+1:]...)
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(300))*time.Microsecond)
+			dr, err := s.Next(ctx)
+			cancel()
+			if err == nil {
+				out = append(out, dr)
+			} else if ctx.Err() == nil {
+				t.Fatal(err)
+			}
+		}
+		first := r.IntN(len(out) + 1)
+		for _, dr := range out[:first] {
+			dr.Release()
+		}
+		s.Close()
+		for _, dr := range out[first:] {
+			ids(t, d.Schema(), dr)
+			dr.Release()
+		}
+		if n := d.options.Budget.Admitted(); n != 0 {
+			t.Fatalf("%d bytes are still reserved", n)
+		}
+	}
+}
+
+func TestOrdersAreReused(t *testing.T) {
+	r := &readahead{}
+	a := r.takeOrder(100)
+	if len(a) != 0 || cap(a) < 100 {
+		t.Fatalf("len %d, cap %d", len(a), cap(a))
+	}
+	r.giveOrder(a)
+	if b := r.takeOrder(90); cap(b) != cap(a) {
+		t.Error("a kept order was not taken")
+	}
+	r.giveOrder(nil)
+	for range 2 * keptOrders {
+		r.giveOrder(make([]uint32, 0, 10))
+	}
+	if len(r.orders) > keptOrders {
+		t.Errorf("%d orders are kept", len(r.orders))
+	}
+	n := len(r.orders)
+	if b := r.takeOrder(1000); cap(b) < 1000 || len(r.orders) != n-1 {
+		t.Error("orders that are too small are never dropped")
+	}
+}

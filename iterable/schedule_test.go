@@ -1,0 +1,166 @@
+package iterable
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// allLoads lists a schedule.
+func allLoads(s schedule) []*load {
+	var out []*load
+	for {
+		l, ok := s.next()
+		if !ok {
+			return out
+		}
+		out = append(out, l)
+	}
+}
+
+func laneEpochsOf(t *testing.T, d *Dataset, w WorkerInfo, start stepper) *laneEpochs {
+	t.Helper()
+	p, err := d.plan(whole(w).WorldSize, start.Tail, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newLaneEpochs(p, whole(w), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// Each span that a stream needs is wanted once, in the order in which it is needed, and a load covers exactly what it is wanted for.
+func TestLaneSchedule(t *testing.T) {
+	groups, rows := uneven()
+	store := files(t, groups, noImage)
+	for _, c := range []struct {
+		lanes, world int
+		pos          int64
+		tail         shuffle.Tail
+	}{{4, 1, 0, "drop"}, {8, 2, 0, "short"}, {1, 1, 300, "drop"}, {6, 3, 411, "pad"}, {5, 2, 77, "carry"}, {16, 1, 800, "short"}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			d := open(t, store, Options{Shuffle: true, Lanes: c.lanes, ShuffleBuffer: Size{Rows: 150}})
+			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: 24, Tail: c.tail}, pos: c.pos, end: 2}
+			e := laneEpochsOf(t, d, WorkerInfo{WorldSize: c.world}, start)
+			seen := map[key]bool{}
+			var last *load
+			for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
+				if last != nil && l.wanted[0].epoch == last.wanted[0].epoch && l.need < last.need {
+					t.Errorf("%d is needed after %d", l.need, last.need)
+				}
+				last = l
+				low, high := l.rows.Hi, l.rows.Lo
+				for _, w := range l.wanted {
+					if seen[w.key] {
+						t.Errorf("%v is wanted twice", w.key)
+					}
+					seen[w.key] = true
+					sp := w.lane.Span(int(w.span))
+					if sp.Lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
+						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, sp.Lo, sp.Hi, w.offset, l.rows.Lo, l.rows.Hi)
+					}
+					low, high = min(low, sp.Lo), max(high, sp.Hi)
+				}
+				if low != l.rows.Lo || high != l.rows.Hi {
+					t.Errorf("rows %d..%d are loaded for %d..%d", l.rows.Lo, l.rows.Hi, low, high)
+				}
+			}
+			for epoch := range uint64(2) {
+				checkWanted(t, e.at(epoch), seen)
+			}
+		})
+	}
+}
+
+// checkWanted compares with what walking the lanes asks for.
+func checkWanted(t *testing.T, e *laneEpoch, seen map[key]bool) {
+	t.Helper()
+	for _, slot := range e.slots {
+		it, tick := e.lanes[slot].Iter(), shuffle.Tick{}
+		it.SeekRow(e.RowsBefore(e.span.from, slot))
+		for it.Next(&tick) && e.position(slot, tick.Row) < e.span.to {
+			for _, j := range tick.Load {
+				k := key{epoch: e.Number(), slot: int32(slot), span: int32(j)}
+				if !seen[k] {
+					t.Errorf("%v is never loaded", k)
+				}
+				delete(seen, k)
+			}
+		}
+	}
+	for k := range seen {
+		if k.epoch == e.Number() {
+			t.Errorf("%v is loaded for nothing", k)
+		}
+	}
+}
+
+// The position of a lane row is the one whose row it is.
+func TestPositionOfALaneRow(t *testing.T) {
+	groups, rows := uneven()
+	d := open(t, files(t, groups, noImage), Options{Shuffle: true, Lanes: 6, Tail: shuffle.Carry})
+	start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: 7, Tail: shuffle.Carry}, end: 4}
+	l := laneEpochsOf(t, d, WorkerInfo{}, start)
+	for epoch := range uint64(4) {
+		e := l.at(epoch)
+		next := make([]int64, 6)
+		for p := range rows {
+			slot := e.Slot(p)
+			if got := e.position(slot, next[slot]); got != p {
+				t.Fatalf("epoch %d: row %d of slot %d is position %d, want %d", epoch, next[slot], slot, got, p)
+			}
+			next[slot]++
+		}
+	}
+	l.forget(3)
+	if len(l.made) != 1 {
+		t.Errorf("%d epochs are kept", len(l.made))
+	}
+}
+
+// In file order each unit is loaded once an epoch, from the stream's first row of it to its last.
+func TestFileSchedule(t *testing.T) {
+	groups, rows := uneven()
+	d := open(t, files(t, groups, noImage), Options{})
+	q, err := d.sequence(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []WorkerInfo{{}, {Rank: 1, WorldSize: 3}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
+		w = whole(w)
+		start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: int64(8 * w.WorldSize), Tail: shuffle.Drop}, end: 2}
+		o := &fileOrder{sequence: q, worker: w, start: start}
+		want := map[key][2]int64{}
+		var keys []key
+		for steps := start; ; {
+			st, ok := steps.next()
+			if !ok {
+				break
+			}
+			o.parts(st, func(f fileSpan) {
+				k := f.key()
+				x, seen := want[k]
+				if !seen {
+					keys = append(keys, k)
+					x = [2]int64{f.Lo, f.Hi}
+				}
+				want[k] = [2]int64{min(x[0], f.Lo), max(x[1], f.Hi)}
+			})
+		}
+		var got []key
+		for _, l := range allLoads(newFileSchedule(o, d.sizes)) {
+			k := l.wanted[0].key
+			got = append(got, k)
+			if x := want[k]; l.rows.Lo != x[0] || l.rows.Hi != x[1] || len(l.wanted) != 1 || l.wanted[0].rows != int(x[1]-x[0]) {
+				t.Errorf("%+v: %v is loaded as %d..%d, want %v", w, k, l.rows.Lo, l.rows.Hi, x)
+			}
+		}
+		if !slices.Equal(got, keys) {
+			t.Errorf("%+v: loads %v, want %v", w, got, keys)
+		}
+	}
+}
