@@ -43,6 +43,20 @@ func TestArrowListSizes(t *testing.T) {
 	}
 }
 
+// Lists of one name that differ declare nothing.
+func TestArrowSameName(t *testing.T) {
+	w := arrowWalk{sizes: map[string]int{}}
+	for _, size := range []int{4, 4, 5, 5} {
+		w.list("a", size)
+	}
+	w.list("b", 4)
+	w.list("b", 4)
+	w.list("c", maxListSize+1)
+	if !maps.Equal(w.sizes, map[string]int{"a": 0, "b": 4, "c": 0}) {
+		t.Errorf("sizes are %v", w.sizes)
+	}
+}
+
 // Whatever is wrong with the value, it declares nothing, or less.
 func TestArrowMalformed(t *testing.T) {
 	text := string(arrowSchema(t))

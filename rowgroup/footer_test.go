@@ -187,9 +187,11 @@ func TestThriftSkips(t *testing.T) {
 }
 
 func TestThriftDepth(t *testing.T) {
-	r := &thriftReader{b: bytes.Repeat([]byte{0x1c}, 1000)} // field 1, struct, again and again
-	readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
-	if r.err == nil {
-		t.Error("structs nested without end are no error")
+	for depth, ok := range map[int]bool{thriftMaxDepth - 1: true, 100: false, 1 << 20: false} {
+		r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
+		readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
+		if (r.err == nil) != ok {
+			t.Errorf("structs nested %d deep: error %v", depth, r.err)
+		}
 	}
 }

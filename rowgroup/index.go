@@ -167,10 +167,9 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 					continue
 				}
 				e.record = slices.Clone(e.record)
-				if e.schema, ok = copySchema(schemas, e.schema); ok {
-					seen[e.key.identity] = true
-					entries = append(entries, e)
-				}
+				e.schema = copySchema(schemas, e.schema)
+				seen[e.key.identity] = true
+				entries = append(entries, e)
 			}
 			return nil
 		})
@@ -178,17 +177,14 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 	return entries
 }
 
-// copySchema copies a schema out of its mapping, once; ok is false when it is damaged.
-func copySchema(known map[schemaID]indexSchema, s indexSchema) (c indexSchema, ok bool) {
-	if c, ok = known[s.id]; ok {
-		return c, true
+// copySchema copies a schema out of its mapping, once.
+func copySchema(known map[schemaID]indexSchema, s indexSchema) indexSchema {
+	c, ok := known[s.id]
+	if !ok {
+		c = indexSchema{id: s.id, raw: slices.Clone(s.raw), sizes: slices.Clone(s.sizes)}
+		known[s.id] = c
 	}
-	if !s.whole() {
-		return s, false
-	}
-	c = indexSchema{id: s.id, raw: slices.Clone(s.raw), sizes: slices.Clone(s.sizes)}
-	known[s.id] = c
-	return c, true
+	return c
 }
 
 // write makes a segment appear whole or not at all.

@@ -129,7 +129,7 @@ func appendSchema(b, table []byte, s indexSchema) ([]byte, []byte) {
 	return b, binary.LittleEndian.AppendUint32(table, uint32(len(s.sizes)))
 }
 
-// parseSegment checks the header and the tables; records and schemas are checked when they are looked up.
+// parseSegment checks the header, the tables and the schemas; records are checked when they are looked up.
 func parseSegment(b []byte) (*segment, error) {
 	if len(b) < segmentHeader || string(b[:8]) != segmentMagic || binary.LittleEndian.Uint32(b[36:]) != crc32.Checksum(b[:36], crcTable) {
 		return nil, errSegment
@@ -143,7 +143,13 @@ func parseSegment(b []byte) (*segment, error) {
 		return nil, errSegment
 	}
 	cut := tables + n*entryBytes
-	return &segment{b: b, entries: b[tables:cut], schemas: b[cut:]}, nil
+	x := &segment{b: b, entries: b[tables:cut], schemas: b[cut:]}
+	for i := range uint32(s) {
+		if schema, ok := x.schema(i); !ok || newSchemaID(schema.raw, schema.sizes) != schema.id {
+			return nil, errSegment
+		}
+	}
+	return x, nil
 }
 
 func (s *segment) len() int { return len(s.entries) / entryBytes }
@@ -187,9 +193,6 @@ func (s *segment) schema(n uint32) (x indexSchema, ok bool) {
 	x.raw, x.sizes = both[:raw], both[raw:]
 	return x, true
 }
-
-// whole says whether a schema's bytes are what its ID says. It is asked once per schema, not per shard.
-func (x *indexSchema) whole() bool { return newSchemaID(x.raw, x.sizes) == x.id }
 
 func (s *segment) slice(off, n uint64) ([]byte, bool) {
 	if off > uint64(len(s.b)) || n > uint64(len(s.b))-off {

@@ -164,9 +164,9 @@ func TestIndexDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	damages := map[string][]byte{"empty": {}, "header": good[:64], "half": good[:len(good)/2], "long": append(bytes.Clone(good), 0)}
-	for i := 0; i < len(good); i += 7 {
+	for i := 0; i < len(good); i += 5 {
 		b := bytes.Clone(good)
-		b[i] ^= 0x10
+		b[i] ^= 1 << (i % 4)
 		damages[fmt.Sprintf("byte %d", i)] = b
 	}
 	reread := 0

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -71,6 +72,36 @@ func TestInspectShop(t *testing.T) {
 			if c.PageBytes <= 0 || c.PageBytes > c.Compressed {
 				t.Errorf("%s: a page of %s has %d bytes of %d", s.URI, c.Path, c.PageBytes, c.Compressed)
 			}
+		}
+	}
+}
+
+// Without a page index the page size is that of the first data page, behind the dictionary.
+func TestInspectFirstPage(t *testing.T) {
+	b := pagedFile(t, 500)
+	indexed, err := footerOf(t, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(b) - tailBytes
+	var m format.FileMetaData
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[end-footerSize(b):end], &m); err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.RowGroups[0].Columns {
+		m.RowGroups[0].Columns[i].OffsetIndexOffset, m.RowGroups[0].Columns[i].OffsetIndexLength = 0, 0
+	}
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": appendFooter(t, b[:end-footerSize(b)], &m)})
+	r, err := Inspect(context.Background(), store, shards, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range r.Shards[0].Columns {
+		page := indexed.chunks[i].pages[0]
+		header := &thriftReader{b: b[indexed.chunks[i].start+page.off:]}
+		readStruct(header, func(_ int16, typ byte) { header.skip(typ) })
+		if want := page.size - int64(header.pos); c.PageBytes != want || c.Pages != 0 {
+			t.Errorf("column %s: the first page has %d bytes, want %d", c.Path, c.PageBytes, want)
 		}
 	}
 }

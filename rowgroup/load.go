@@ -166,9 +166,6 @@ func (l *footerLoader) schema(x indexSchema) (*fileSchema, error) {
 	if s := l.schemas[x.id]; s != nil {
 		return s, nil
 	}
-	if !x.whole() {
-		return nil, errSegment
-	}
 	s, err := newFileSchema(slices.Clone(x.raw), slices.Clone(x.sizes))
 	if err != nil {
 		return nil, err

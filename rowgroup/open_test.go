@@ -18,11 +18,13 @@ func TestOpenFirstError(t *testing.T) {
 		files[fmt.Sprintf("%04d.parquet", i)] = []byte("no parquet file at all")
 	}
 	store, shards := putFiles(t, files)
-	slow := slowStore{store, shards[17].URI}
-	for _, parallel := range []int{1, 4, 64} {
-		_, err := Open(context.Background(), slow, shards, Options{Parallel: parallel})
-		if err == nil || !strings.HasPrefix(err.Error(), "mem://t/0017.parquet: not a parquet file: ") || !errors.Is(err, ErrNotParquet) {
-			t.Errorf("%d at once: error is %v", parallel, err)
+	for _, late := range []int{17, 18} {
+		slow := slowStore{store, shards[late].URI}
+		for _, parallel := range []int{1, 4, 64} {
+			_, err := Open(context.Background(), slow, shards, Options{Parallel: parallel})
+			if err == nil || !strings.HasPrefix(err.Error(), "mem://t/0017.parquet: not a parquet file: ") || !errors.Is(err, ErrNotParquet) {
+				t.Errorf("%d at once, %d late: error is %v", parallel, late, err)
+			}
 		}
 	}
 }
