@@ -216,10 +216,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
 	c.first = d.scan.first
 	c.noValues = n.leaf.convert == convertNull || n.field.Kind == Null
 	c.chooseForm()
-	lists, _ := s.(*listShape)
-	if c.form == views && n.leaf.maxRep == 0 || lists != nil && lists.mayBeWide && c.field.Kind == Fixed {
-		c.wide = d.newSpreader(d.scan.size, chunk.lastRow-c.first)
-	}
+	c.chooseParts()
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
@@ -247,6 +244,22 @@ func (c *column) chooseForm() {
 		}
 		if coded && small && c.leaf.maxRep == 0 && !c.d.Materialize {
 			c.form, c.unit = codes, codeWidth(n)
+		}
+	}
+}
+
+// chooseParts decides whether the column is spread over parts. Values of a dictionary are copied to the rows that have them, so it must be
+// one in which hardly any value repeats, as that of the first rows of images.
+func (c *column) chooseParts() {
+	s := c.scan
+	rows := c.chunk.lastRow - c.first
+	switch lists, _ := c.levels.(*listShape); {
+	case lists != nil && lists.mayBeWide && c.field.Kind == Fixed:
+		c.wide = c.d.newSpreader(s.size, rows)
+	case c.field.Kind == Binary && c.leaf.maxRep == 0 && !c.noValues && s.fewRepeats():
+		c.wide = c.d.newSpreader(s.size+int64(s.dict.size), rows)
+		if c.wide != nil {
+			c.form, c.unit = views, 8
 		}
 	}
 }

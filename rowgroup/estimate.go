@@ -18,12 +18,8 @@ func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 	e := estimator{r: &r, group: group}
 	rows := m.groups[g].Rows
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
-		size := e.node(n, rows)
-		if size >= mulDiv(rows, wideBytes, 1) && rows > 0 {
-			wide = addCapped(wide, size)
-		} else {
-			narrow = addCapped(narrow, size)
-		}
+		a, b := e.column(n, rows)
+		narrow, wide = addCapped(narrow, a), addCapped(wide, b)
 	}
 	return addCapped(narrow, e.smallBytes(addCapped(narrow, wide))), wide
 }
@@ -52,6 +48,42 @@ func (e *estimator) smallBytes(large int64) int64 {
 	}
 	least := mem.ClassBytes(0)
 	return e.small + e.small/3 + min(max(least, addCapped(large, 2*e.small)), 4*least)
+}
+
+// column is the bytes of a column, apart for what a Layout can spread over parts: byte strings and lists of fixed width that stand in
+// every row at most once and are large.
+func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
+	if n.field.Kind == Struct && n.leaf == nil && !n.missing && n.partition == nil {
+		if n.field.Nullable {
+			narrow = e.alloc(rows / 8)
+		}
+		for _, c := range n.children {
+			if c.field.Kind == List {
+				narrow = addCapped(narrow, e.node(c, rows))
+				continue
+			}
+			a, b := e.column(c, rows)
+			narrow, wide = addCapped(narrow, a), addCapped(wide, b)
+		}
+		return narrow, wide
+	}
+	size := e.node(n, rows)
+	if rows > 0 && size >= mulDiv(rows, wideBytes, 1) && size <= wideMost && e.spreads(n) {
+		return 0, size
+	}
+	return size, 0
+}
+
+// spreads says whether the decoder spreads a wide column, as far as the footer tells; see column.chooseParts.
+func (e *estimator) spreads(n *node) bool {
+	switch {
+	case n.field.Kind == List:
+		return n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0]) && n.children[0].field.Kind == Fixed
+	case n.field.Kind != Binary || !isPlainLeaf(n):
+		return false
+	}
+	k := e.r.chunk(n.leaf.index, e.group)
+	return !e.r.coded(k) || e.r.binary.at(k) > 0 && e.r.binary.at(k) <= mulDiv(e.r.uncompressed.at(k), 5, 4)
 }
 
 // node is the bytes of a node with so many values: validity, what its kind needs, and its children.

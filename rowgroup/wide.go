@@ -11,6 +11,7 @@ const (
 	wideChunkBytes = 1<<chunkShift - 64 // an arena adds 64 bytes
 	wideDefault    = 512                // bytes a row
 	wideOwnChunk   = wideChunkBytes / 4 // a larger value that does not fit the current chunk gets memory of its own
+	wideMost       = 3 << 28            // bytes of a column whose chunks, each of wideOwnChunk at least, 32-bit places can tell apart
 )
 
 // errNotFlat says that a list cannot be spread over parts since some of its items are null.
@@ -33,13 +34,24 @@ type openChunk struct {
 	free []byte
 }
 
+// fewRepeats says that all values of the dictionary together are not much larger copied to their rows than they are.
+func (s *pageScan) fewRepeats() bool {
+	values := 0
+	for i := range s.pages {
+		if s.pages[i].isDictionary() {
+			values += s.pages[i].values
+		}
+	}
+	return values <= s.dict.values+s.dict.values/4
+}
+
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is not wide.
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	limit := int64(d.layout.Wide)
 	if limit == 0 {
 		limit = wideDefault
 	}
-	if d.layout.Part == nil || rows <= 0 || bytes < limit*rows {
+	if d.layout.Part == nil || rows <= 0 || bytes < limit*rows || bytes > wideMost {
 		return nil
 	}
 	for len(d.block.parts) <= d.layout.Parts {

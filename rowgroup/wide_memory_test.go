@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -12,6 +13,7 @@ import (
 // A block whose wide column lies in parts holds the values once: what pages are decompressed to is the decoder's.
 func TestWideColumnsAreHeldOnce(t *testing.T) {
 	const rows, perPage, items = 400, 200, 2500
+	const values = rows * items * 4
 	images, lists := &craft{codec: format.Snappy}, &craft{codec: format.Snappy}
 	for range rows / perPage {
 		var text, rep []byte
@@ -23,7 +25,16 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 		n := perPage * items
 		lists.v1(n, format.Plain, format.RLE, sized32(rep...), sized32(repeated(n, 2)...), le32(make([]int32, n)...))
 	}
-	text, list := craftLeaf(format.ByteArray, 0, 0, textField), craftList(craftLeaf(format.Int32, 2, 1, i32Field))
+	coded, repeats := &craft{codec: format.Snappy}, &craft{codec: format.Snappy}
+	var distinct, codes []byte
+	for i := range rows {
+		distinct = append(distinct, plainText(string(binary.LittleEndian.AppendUint16(bytes.Repeat([]byte{7}, 4*items-2), uint16(i))))...)
+		codes = binary.LittleEndian.AppendUint16(codes, uint16(i))
+	}
+	coded.dict(rows, distinct).v1(rows, format.RLEDictionary, format.RLE, codes16(codes))
+	repeats.dict(1, plainText(string(make([]byte, rows*items*2)))).v1(rows-1, format.RLEDictionary, format.RLE, codes8(1, repeated(rows-1, 0)...)).
+		v1(1, format.Plain, format.RLE, plainText(string(make([]byte, rows*items*2))))
+	text, list := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary}), craftList(craftLeaf(format.Int32, 2, 1, i32Field))
 	layout := Layout{Part: make([]uint8, rows), Parts: 2}
 	for i := range layout.Part {
 		layout.Part[i] = uint8(1 + i%2)
@@ -32,9 +43,12 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 		name  string
 		n     *node
 		chunk rawChunk
+		left  int64 // that may be left when all parts have gone
 	}{
-		{"text", text, images.chunk(text.leaf, rows)},
-		{"lists", list, lists.chunk(list.children[0].leaf, rows)},
+		{"text", text, images.chunk(text.leaf, rows), values / 10},
+		{"lists", list, lists.chunk(list.children[0].leaf, rows), values / 10},
+		{"dictionary", text, coded.chunk(text.leaf, rows), values / 10},
+		{"a dictionary whose value repeats", text, repeats.chunk(text.leaf, rows), values + values/10},
 	} {
 		pool := &mem.Pool{}
 		d := newDecoder(pool, RefuseUTF8)
@@ -42,14 +56,13 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		const values = rows * items * 4
 		if got, most := b.Bytes(), int64(values+values/10+2*1<<chunkShift); got > most {
 			t.Errorf("%s: %d bytes of values take %d, want at most %d", c.name, values, got, most)
 		}
 		for p := range layout.Parts {
 			b.ReleasePart(p + 1)
 		}
-		if got := b.Bytes(); got > values/10 {
+		if got := b.Bytes(); got > c.left {
 			t.Errorf("%s: %d bytes are left when all parts have gone", c.name, got)
 		}
 		b.Release()
@@ -58,4 +71,9 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 			t.Errorf("%s: %d bytes are not given back", c.name, s.InUse)
 		}
 	}
+}
+
+// codes16 is one packed run of codes of 16 bits.
+func codes16(b []byte) []byte {
+	return append(binary.AppendUvarint([]byte{16}, uint64(len(b)/16)<<1|1), b...)
 }
