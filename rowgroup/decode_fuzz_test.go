@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -31,6 +32,7 @@ func FuzzPageHeader(f *testing.F) {
 func FuzzLevels(f *testing.F) {
 	f.Add(packed1(0b101), uint16(8), byte(1), false)
 	f.Add(append(repeated(100, 1), packed1(0xff, 0x0f)...), uint16(110), byte(1), false)
+	f.Add(hybridBits([]byte("\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"), false), uint16(32), byte(0), false)
 	f.Add(packed2(1, 2, 3), uint16(3), byte(3), false)
 	f.Add([]byte{0b10110011, 0b10000000}, uint16(9), byte(1), true)
 	f.Fuzz(func(t *testing.T, src []byte, n uint16, greatest byte, packed bool) {
@@ -62,8 +64,14 @@ func FuzzLevels(f *testing.F) {
 		if packed {
 			return
 		}
-		if err := starts.appendStarts(&l, 7); err != nil || len(starts.starts) != l.n-count {
-			t.Errorf("%d starts, %v; want %d", len(starts.starts), err, l.n-count)
+		var want []uint32
+		for i, v := range dst {
+			if v == 0 {
+				want = append(want, uint32(7+i))
+			}
+		}
+		if err := starts.appendStarts(&l, 7); err != nil || !slices.Equal(starts.starts, want) {
+			t.Errorf("starts %v, %v; want %v", starts.starts, err, want)
 		}
 	})
 }

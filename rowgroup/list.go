@@ -66,76 +66,14 @@ func (s *listShape) full(c *column, rep *levelRun) error {
 // appendStarts appends the slot of each level that is 0, the first level having slot base. It parses runs itself: writers make two short
 // ones for each row.
 func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
-	starts, count := s.starts[:s.limit], len(s.starts)
-	src, pos := rep.src, 0
-	for left := rep.n; left > 0; {
-		h, k := uint64(0), 0
-		if pos < len(src) && src[pos] < 0x80 {
-			h, k = uint64(src[pos]), 1
-		} else if h, k = binary.Uvarint(src[pos:]); k <= 0 {
-			return fmt.Errorf("%w: %w", errLevels, errShort)
+	p := startParser{src: rep.src, base: base, left: rep.n, starts: s.starts[:s.limit], count: len(s.starts)}
+	for p.left > 0 {
+		if err := p.run(); err != nil {
+			return err
 		}
-		pos += k
-		if pos >= len(src) {
-			return fmt.Errorf("%w: %w", errLevels, errShort)
-		}
-		n := int(min(h>>1, uint64(left)))
-		if h&1 == 0 {
-			v := src[pos]
-			pos++
-			if v == 0 {
-				if n > len(starts)-count {
-					return errRows
-				}
-				for i := range n {
-					starts[count+i] = base + uint32(i)
-				}
-				count += n
-			} else if v != 1 && n > 0 {
-				return fmt.Errorf("%w: level %d, the greatest is 1", errLevels, v)
-			}
-		} else {
-			if h == 3 && left >= 8 && len(starts)-count >= 8 { // eight levels, as before each run of a longer list
-				for zeros := ^src[pos]; zeros != 0; zeros &= zeros - 1 {
-					starts[count] = base + uint32(bits.TrailingZeros8(zeros))
-					count++
-				}
-				pos, base, left = pos+1, base+8, left-8
-				continue
-			}
-			b := src[pos : pos+int(min(h>>1, uint64(len(src)-pos)))]
-			pos += len(b)
-			n = min(8*len(b), left)
-			var ok bool
-			if count, ok = zeroBits(starts, count, b, n, base); !ok {
-				return errRows
-			}
-		}
-		base += uint32(n)
-		left -= n
 	}
-	s.starts = s.starts[:count]
+	s.starts = s.starts[:p.count]
 	return nil
-}
-
-// zeroBits appends base plus the position of each of the first n bits of b that is 0.
-func zeroBits(starts []uint32, count int, b []byte, n int, base uint32) (int, bool) {
-	for n > 0 {
-		zeros, k := uint64(^b[0]), 8
-		if len(b) >= 8 {
-			zeros, k = ^binary.LittleEndian.Uint64(b), 64
-		}
-		zeros &= lowBits(n)
-		if bits.OnesCount64(zeros) > len(starts)-count {
-			return count, false
-		}
-		for ; zeros != 0; zeros &= zeros - 1 {
-			starts[count] = base + uint32(bits.TrailingZeros64(zeros))
-			count++
-		}
-		b, n, base = b[k/8:], n-k, base+uint32(k)
-	}
-	return count, true
 }
 
 // mixed takes a page with nulls or empty lists. Eight entries that only add items to the list before them are taken at once.
