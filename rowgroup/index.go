@@ -22,6 +22,7 @@ const (
 	tempPrefix    = "tmp-"
 	tempAge       = time.Hour // after which a temporary file belongs to nobody
 	maxIndexTotal = 1 << 30   // bytes; a larger index is begun anew
+	maxSegments   = 16
 )
 
 // diskIndex is the segments as they were when it was opened, the newest first.
@@ -111,11 +112,19 @@ func (x *diskIndex) find(key shardKey, found func(e indexEntry)) bool {
 	return false
 }
 
-// add writes a segment with these entries and takes in the segments that are small beside it. It does not change what find sees.
-func (x *diskIndex) add(entries []indexEntry) error {
+// addToIndex writes a segment with these entries, unless another process has by now, and takes in the segments that are small beside it.
+func addToIndex(dir string, entries []indexEntry) error {
+	x, err := openIndex(dir)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return x.find(e.key, func(indexEntry) {}) })
 	merged, old := x.merge(entries)
-	b := formatSegment(merged)
-	if err := x.write(b); err != nil {
+	if len(entries) == 0 && len(old) == 0 {
+		return nil
+	}
+	if err := x.write(formatSegment(merged)); err != nil {
 		return err
 	}
 	for _, s := range old {
@@ -124,8 +133,8 @@ func (x *diskIndex) add(entries []indexEntry) error {
 	return nil
 }
 
-// merge adds to entries those of the segments, from the smallest on, that are at most twice as large as what there is already. When the
-// whole would be too large, all old segments go and none of their entries stays.
+// merge adds to entries those of segments, from the smallest on: as long as one is at most twice as large as what there is already, and
+// while there are too many. When the whole would be too large, all old segments go and none of their entries stays.
 func (x *diskIndex) merge(entries []indexEntry) (merged []indexEntry, old []*segment) {
 	total, size := 0, 0
 	for _, e := range entries {
@@ -139,8 +148,8 @@ func (x *diskIndex) merge(entries []indexEntry) (merged []indexEntry, old []*seg
 	if total+size > maxIndexTotal {
 		return entries, x.segments
 	}
-	for _, s := range bySize {
-		if len(s.b) > 2*size {
+	for i, s := range bySize {
+		if len(s.b) > 2*size && len(bySize)-i <= maxSegments {
 			break
 		}
 		size += len(s.b)

@@ -214,6 +214,9 @@ func TestIndexConcurrency(t *testing.T) {
 		t.Errorf("%d reads in the end", reads)
 	}
 	sameManifest(t, m, want)
+	if names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(names) > maxSegments {
+		t.Errorf("%d segments are left", len(names))
+	}
 	if temps, _ := filepath.Glob(filepath.Join(dir, tempPrefix+"*")); len(temps) > 0 {
 		t.Errorf("temporary files are left: %v", temps)
 	}
@@ -253,6 +256,52 @@ func TestIndexAfterError(t *testing.T) {
 		if reads := recorder.take(); len(reads) != want {
 			t.Errorf("%d reads, want %d", len(reads), want)
 		}
+	}
+}
+
+// Starts at the same time on an empty index leave one segment each at most, and many segments become one.
+func TestIndexManySegments(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 5))
+	parts := t.TempDir()
+	want, _ := openRecorded(t, store, shards, Options{IndexDir: parts})
+	names, _ := filepath.Glob(filepath.Join(parts, "*"+segmentSuffix))
+	b, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range 40 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, segmentSuffix)), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, reads := openRecorded(t, store, shards, Options{IndexDir: dir})
+	if reads != 0 {
+		t.Errorf("%d reads", reads)
+	}
+	sameManifest(t, m, want)
+	x, err := openIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if len(x.segments) > maxSegments+1 {
+		t.Errorf("%d segments are left", len(x.segments))
+	}
+}
+
+// What another process wrote meanwhile is not written again.
+func TestIndexWrittenMeanwhile(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 5))
+	dir := t.TempDir()
+	var once sync.Once
+	o := Options{IndexDir: dir}
+	o.Events.FootersRead = func(int, int) {
+		once.Do(func() { openRecorded(t, store, shards, Options{IndexDir: dir}) })
+	}
+	openRecorded(t, store, shards, o)
+	if names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(names) != 1 {
+		t.Errorf("segments are %v", names)
 	}
 }
 

@@ -42,8 +42,9 @@ func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, o
 		}
 	}
 	all, err := l.load(ctx, shards)
-	if len(l.fresh) > 0 { // also after an error: the next start has less to read
-		if err := l.index.add(l.fresh); err != nil {
+	// Also after an error: the next start has less to read then.
+	if l.index != nil && (len(l.fresh) > 0 || len(l.index.segments) > maxSegments) {
+		if err := addToIndex(o.IndexDir, l.fresh); err != nil {
 			l.unusable(o.IndexDir, err)
 		}
 	}
