@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	wideParts    = 8        // parts that a load's wide columns are spread over, when they are large enough
-	widePart     = 1 << 20  // bytes that a part holds at least
-	blockBytes   = 48 << 10 // that the smallest block takes
-	orderBytes   = 4        // of a row's place in the order in which its span leaves
-	roundingPart = 8        // rounding to the pool's sizes adds up to 1/roundingPart of a block in the mean
-	edgePart     = 16       // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
+	wideParts    = 8         // parts that a load's wide columns are spread over, when they are large enough
+	widePart     = 1 << 20   // bytes that a part holds at least
+	partEndBytes = 128 << 10 // of a part's last chunk stay empty
+	blockBytes   = 48 << 10  // that the smallest slice takes
+	orderBytes   = 4         // of a row's place in the order in which its span leaves
+	roundingPart = 8         // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
+	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
 
 // sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
@@ -58,18 +59,19 @@ func (s *sizes) cost(group int, lo, hi int64, spread bool) cost {
 	g := s.manifest.Groups()[group]
 	rows := hi - lo
 	narrow, wide := s.decoded()[group].narrow, s.decoded()[group].wide
-	c := cost{fetch: g.Compressed}
+	c := cost{fetch: g.Compressed, narrow: narrow, wide: wide}
 	if rows < g.Rows {
-		narrow, wide = slice(narrow, rows, g.Rows), slice(wide, rows, g.Rows)
+		c.narrow = slice(narrow, rows, g.Rows) + narrow/roundingPart*rows/g.Rows + blockBytes
+		c.wide = slice(wide, rows, g.Rows)
 		if len(s.manifest.PageEdges(group)) > 0 {
 			c.fetch = slice(c.fetch, rows, g.Rows)
 		}
 	}
-	c.narrow = narrow + narrow/roundingPart + rows*orderBytes + blockBytes
-	c.wide = wide + wide/roundingPart
+	c.narrow += rows * orderBytes
 	if c.parts = int(min(wideParts, c.wide/widePart, rows)); !spread || c.parts < 2 {
 		c.narrow, c.wide, c.parts = c.narrow+c.wide, 0, 0
 	}
+	c.wide += int64(c.parts) * partEndBytes
 	return c
 }
 
