@@ -29,7 +29,7 @@ def main():
     keep = pathlib.Path(tempfile.mkdtemp(prefix="shardfeed-corrupt-"))
     workers = os.cpu_count()
     shares = [range(w, count, workers) for w in range(workers)]
-    with concurrent.futures.ProcessPoolExecutor(workers) as pool:
+    with gen.own_cache(), concurrent.futures.ProcessPoolExecutor(workers) as pool:
         parts = list(
             pool.map(damage_some, itertools.repeat(binary), itertools.repeat(files), shares, itertools.repeat(seed), itertools.repeat(keep))
         )

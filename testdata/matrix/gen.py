@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 WRITERS = ["pyarrow", "duckdb", "polars", "fastparquet", "spark"]
@@ -62,6 +63,14 @@ def directory(rows=ROWS):
             write_all(unfinished, rows)
             unfinished.rename(target)
     return target
+
+
+@contextlib.contextmanager
+def own_cache():
+    """Lets the programs that are started keep their index of these files apart from the user's."""
+    with tempfile.TemporaryDirectory(prefix="shardfeed-matrix-") as directory:
+        os.environ["SHARDFEED_CACHE_DIR"] = directory
+        yield
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ def main():
     start = time.monotonic()
     directories = [args.dir] if args.dir else [gen.directory(rows) for rows in ([gen.ROWS, FULL_ROWS] if args.full else [gen.ROWS])]
     files = [(d, f) for d in directories for f in sorted(d.rglob("*.parquet")) if args.only in str(f)]
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+    with gen.own_cache(), concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
         problems = list(pool.map(compare, itertools.repeat(args.bin), [f for _, f in files], chunksize=4))
     failed = 0
     cells = collections.defaultdict(lambda: [0, 0])
