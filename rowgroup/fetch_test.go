@@ -84,8 +84,14 @@ func TestFetchSlice(t *testing.T) {
 	sliced := 0
 	edges := m.PageEdges(0)
 	for _, u := range []Rows{
-		{RowGroup: 0, Lo: 0, Hi: 1}, {RowGroup: 0, Lo: 499, Hi: 500}, {RowGroup: 0, Lo: 100, Hi: 250}, {RowGroup: 1, Lo: 250, Hi: 300}, {RowGroup: 1, Lo: 0, Hi: 299},
-		{RowGroup: 0, Lo: edges[1], Hi: edges[2]}, {RowGroup: 0, Lo: edges[2] - 1, Hi: edges[3] + 1}, {RowGroup: 0, Lo: edges[2] + 1, Hi: edges[3] - 1},
+		{RowGroup: 0, Lo: 0, Hi: 1},
+		{RowGroup: 0, Lo: 499, Hi: 500},
+		{RowGroup: 0, Lo: 100, Hi: 250},
+		{RowGroup: 1, Lo: 250, Hi: 300},
+		{RowGroup: 1, Lo: 0, Hi: 299},
+		{RowGroup: 0, Lo: edges[1], Hi: edges[2]},
+		{RowGroup: 0, Lo: edges[2] - 1, Hi: edges[3] + 1},
+		{RowGroup: 0, Lo: edges[2] + 1, Hi: edges[3] - 1},
 	} {
 		whole := fetch(t, m, Rows{RowGroup: u.RowGroup, Hi: m.Groups()[u.RowGroup].Rows})
 		raw := fetch(t, m, u)
