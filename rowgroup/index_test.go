@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -295,13 +296,17 @@ func TestIndexWrittenMeanwhile(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 5))
 	dir := t.TempDir()
 	var once sync.Once
+	var before []string
 	o := Options{IndexDir: dir}
 	o.Events.FootersRead = func(int, int) {
-		once.Do(func() { openRecorded(t, store, shards, Options{IndexDir: dir}) })
+		once.Do(func() {
+			openRecorded(t, store, shards, Options{IndexDir: dir})
+			before, _ = filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+		})
 	}
 	openRecorded(t, store, shards, o)
-	if names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(names) != 1 {
-		t.Errorf("segments are %v", names)
+	if after, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(after) != 1 || !slices.Equal(before, after) {
+		t.Errorf("segments are %v, before %v", after, before)
 	}
 }
 
