@@ -110,7 +110,8 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 	d.at, d.path = -1, ""
 	d.block = &Block{rows: int(r.Rows.Hi - r.Rows.Lo)}
 	err = r.use(func() error { return d.decode(r, l) })
-	b, d.block, d.chunks = d.block, nil, nil
+	b = d.block
+	d.forget()
 	if err == nil {
 		b.refs.Store(1)
 		return b, nil
@@ -123,6 +124,13 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 		e.Hint = h.hint
 	}
 	return nil, e
+}
+
+// forget drops what points into the Raw and the block.
+func (d *Decoder) forget() {
+	d.block, d.chunks, d.col = nil, nil, column{}
+	clear(d.scan.pages[:cap(d.scan.pages)])
+	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
 
 // decode fills d.block. Corrupt bytes are found by checks; the recover stands behind them for the decompressors, which are not ours and

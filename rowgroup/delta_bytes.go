@@ -2,6 +2,13 @@ package rowgroup
 
 import "fmt"
 
+// Repeated prefixes take no bytes, so the values of a small page have no bound but this: so many times the pages' bytes, if that is more
+// than the floor.
+const (
+	deltaGrowth = 1024
+	deltaFloor  = 64 << 20
+)
+
 // deltaBytes walks the values of the DELTA_BYTE_ARRAY encoding: how many bytes of the value before begin each, and the bytes that follow.
 type deltaBytes struct {
 	prefixes, suffixes []uint32
@@ -52,6 +59,9 @@ func (c *column) prefixViews(dst []uint64, src []byte) error {
 	}
 	if err := textBudget(int64(c.textLen) + total); err != nil {
 		return err
+	}
+	if most := max(deltaFloor, deltaGrowth*c.scan.size); int64(c.textLen)+total > most {
+		return fmt.Errorf("%w: values of over %d bytes in pages of %d", errDelta, most, c.scan.size)
 	}
 	begin := c.textLen
 	text := c.textRoom(int(total))
