@@ -112,7 +112,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	c.keepManifest(ds)
-	return writeState(c.saveState, state)
+	return writeState(c.saveState, c.withTail(state))
 }
 
 // print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
@@ -136,6 +136,16 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 		}
 	}
 	return state, p.flush()
+}
+
+// withTail is the state under the tail of the run that it came from: cat drops nothing, which is no reason to change that run's plan.
+func (c *catCommand) withTail(state shuffle.State) shuffle.State {
+	if c.state != nil && c.state.Params != nil && state.Params != nil {
+		params := *state.Params
+		params.Tail = c.state.Params.Tail
+		state.Params = &params
+	}
+	return state
 }
 
 // keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.

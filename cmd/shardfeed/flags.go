@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -144,6 +145,25 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return usagef("--invalid-utf8 %s: must be refuse or replace", f.invalidUTF8)
 	}
 	return nil
+}
+
+// completeValues lets shells complete the flags that take one of a few words.
+func completeValues(c *cobra.Command) {
+	for _, f := range [...]struct {
+		name  string
+		words []string
+	}{
+		{"tail", []string{"drop", "pad", "short", "carry"}},
+		{"start", []string{"filled", "direct"}},
+		{"missing", []string{"error", "null"}},
+		{"invalid-utf8", []string{"refuse", "replace"}},
+		{"format", []string{"jsonl"}},
+	} {
+		if c.Flags().Lookup(f.name) != nil {
+			// It fails for flags that do not exist, and this one does.
+			_ = c.RegisterFlagCompletionFunc(f.name, cobra.FixedCompletions(f.words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
 }
 
 func (f *flags) missingColumns() rowgroup.MissingColumns {

@@ -42,6 +42,9 @@ func TestUsageErrors(t *testing.T) {
 		{"bench x --tail keep", "--tail keep: must be drop, pad, short or carry"},
 		{"plan x --world-size -3", "--world-size -3: must be at least 1"},
 		{"demo --size none", "is no size"},
+		{"help nonsense", "there is no help about"},
+		{"completion", "completion needs a shell"},
+		{"completion tcsh", "completion needs a shell"},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {

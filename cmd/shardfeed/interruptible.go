@@ -17,6 +17,9 @@ type interruptible struct {
 }
 
 func (i interruptible) Write(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil { // none begins after an interrupt, also where all rows are at hand and nothing else waits
+		return 0, err
+	}
 	type result struct {
 		n   int
 		err error

@@ -46,3 +46,20 @@ func TestInterruptibleStops(t *testing.T) {
 		t.Errorf("wrote %d bytes, %v", n, err)
 	}
 }
+
+// No write begins after an interrupt, however fast the other end reads.
+func TestInterruptibleIsOver(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var got bytes.Buffer
+	w := interruptible{ctx, &got}
+	if _, err := w.Write([]byte("before\n")); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := w.Write([]byte("after\n")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got.String() != "before\n" {
+		t.Errorf("wrote %q", got.String())
+	}
+}

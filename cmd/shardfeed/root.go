@@ -125,7 +125,29 @@ Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999
 	}
 	root.SetVersionTemplate("shardfeed {{.Version}}\n")
 	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench())
+	strict(root)
 	return root
+}
+
+// strict makes wrong usage of the library's own verbs, help and completion, what it is elsewhere: an error.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if topic, _, err := root.Find(args); err != nil || topic == root && len(args) > 0 {
+					return usagef("there is no help about %q", args)
+				}
+				return nil
+			}
+		case "completion":
+			c.RunE = func(*cobra.Command, []string) error {
+				return usagef("completion needs a shell: bash, zsh, fish or powershell")
+			}
+		}
+	}
 }
 
 // verb completes a subcommand that takes addresses.
@@ -146,6 +168,7 @@ func (a *app) verb(c *cobra.Command, do func(ctx context.Context, addresses []st
 func (a *app) runs(c *cobra.Command, do func(ctx context.Context, args []string) error) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.Flags().SortFlags = false
+	completeValues(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		a.started = true
 		return do(c.Context(), args)
