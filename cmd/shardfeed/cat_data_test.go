@@ -35,7 +35,7 @@ type richRow struct {
 	Pairs  map[string]uint64 `parquet:"pairs"`
 	At     time.Time         `parquet:"at,timestamp(microsecond)"`
 	UUID   [16]byte          `parquet:"uuid,uuid"`
-	Price  int64             `parquet:"price,decimal(2:9)"`
+	Price  int64             `parquet:"price,decimal(2:12)"`
 	Maybe  *bool             `parquet:"maybe,optional"`
 }
 

@@ -44,7 +44,7 @@ func TestUsageErrors(t *testing.T) {
 		{"demo --size none", "is no size"},
 		{"help nonsense", "there is no help about"},
 		{"completion", "completion needs a shell"},
-		{"completion tcsh", "completion needs a shell"},
+		{"completion tcsh", `unknown command "tcsh"`},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
