@@ -192,6 +192,28 @@ func TestNextGoesOnAfterItsContextEnds(t *testing.T) {
 	}
 }
 
+// An ended ctx stops the stream even where every row is at hand, and takes nothing from the order.
+func TestNextOfAnEndedContext(t *testing.T) {
+	groups, rows := uneven()
+	s := stream(t, open(t, files(t, groups, noImage), Options{Shuffle: true}), WorkerInfo{}, StreamOptions{BatchSize: 1})
+	first, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, s, first)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Next(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got := rest(t, s); int64(len(got)) != rows-1 {
+		t.Errorf("%d steps are left of %d", len(got), rows-1)
+	}
+	if _, err := s.Next(ended); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
 // Draws stay readable after Close; their memory is freed with them.
 func TestCloseWithDrawsOut(t *testing.T) {
 	groups, _ := uneven()

@@ -123,6 +123,9 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
+	if err := ctx.Err(); err != nil { // also when the step is at hand: who stops is to stop now
+		return nil, err
+	}
 	if s.now == nil {
 		if err := s.begin(ctx); err != nil {
 			return nil, s.keep(ctx, err)
