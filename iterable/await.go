@@ -124,7 +124,7 @@ func (s *Stream) free(l *load) {
 	for _, o := range l.orders {
 		s.ahead.giveOrder(o)
 	}
-	l.block.Release()
+	s.ahead.releaseBlock(l.block, l.rows, l.shared)
 	l.block = nil
 	s.ahead.discharge(l)
 }

@@ -151,7 +151,7 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 	var b bound
 	var row int64
 	for _, u := range units {
-		c := s.cost(u.Group, u.Lo, u.Hi, true)
+		c := s.cost(u.Group, u.Lo, u.Hi, false)
 		b.load = b.load.largest(c)
 		row = max(row, (c.narrow+c.wide)/max(1, u.Rows()))
 	}

@@ -26,6 +26,8 @@ type hold struct {
 	group   int
 	users   int // spans that still have rows to leave
 	charged int64
+	rows    rowgroup.Rows
+	shared  bool // with other streams
 }
 
 // A resident is a span in the buffer. Only the consumer's goroutine touches it.
@@ -59,7 +61,7 @@ type leftovers struct {
 
 // admit makes the residents of a load that is ready, in the order of its wanted.
 func (b *buffer) admit(l *load) []*resident {
-	h := &hold{block: l.block, group: l.group, users: len(l.wanted), charged: l.charged.decode}
+	h := &hold{block: l.block, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.rows, shared: l.shared}
 	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
 	l.block, l.charged = nil, estimate{}
 	out := make([]*resident, len(l.wanted))
@@ -157,7 +159,7 @@ func (b *buffer) freeLocked(l leftovers) {
 	}
 	b.ahead.giveOrder(l.order)
 	if h.users--; h.users == 0 {
-		h.block.Release()
+		b.ahead.releaseBlock(h.block, h.rows, h.shared)
 		b.unchargeLocked(h, h.charged)
 	}
 }

@@ -23,6 +23,7 @@ type Dataset struct {
 	memory   int64             // limit of a rank's stream
 	sizes    *sizes
 	recodes  recodes
+	sharing  sharing
 
 	mu      sync.Mutex
 	units   map[int64][]shuffle.Unit // by unit_rows

@@ -8,7 +8,7 @@
 // The way of the data through the package:
 //
 //	schedule   lists the loads of a stream (spans of units) in the order in which they are needed   schedule.go, files.go; pure
-//	readahead  admits them to the account, fetches and decodes them                                 readahead.go; the only goroutines
+//	readahead  admits them to the account, fetches, decodes and transforms them                     readahead.go; the only goroutines
 //	await      takes them into the shuffle buffer when the order needs them                         await.go, buffer.go
 //	walk       goes through the order and picks rows                                                walk.go, files.go
 //	draw       holds the picked rows until it is released; then what is no longer needed is freed   draw.go, buffer.go
@@ -20,6 +20,9 @@
 // by the order in which the rows leave, each freed when its last row has left. On top come the rows of the draws that may be out, the loads that
 // are on their way, and the batches that the layer above asks room for. Loads are read ahead while the account has room; one that the order waits
 // for is always admitted, and then the bound holds it. A consumer that stops taking draws stops the reading.
+//
+// Streams of one data set account for themselves, also where they use one block: in file order the ranks of a process that go in step decode each
+// row group once (sharing.go).
 //
 // # Time
 //

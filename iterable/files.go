@@ -61,11 +61,18 @@ func (s *fileSchedule) next() (*load, bool) {
 	return s.load(first), true
 }
 
+// load makes the load of a unit. A stream that has most of a unit reads all of it, so that streams of other ranks in this process can use the
+// same block.
 func (s *fileSchedule) load(f fileSpan) *load {
 	u := s.order.sequence.Units()[f.Unit]
-	l := s.sizes.newLoad(u.Group, f.Lo, f.Hi, true)
+	lo, hi := f.Lo, f.Hi
+	if 2*f.Rows() >= u.Rows() {
+		lo, hi = u.Lo, u.Hi
+	}
+	l := s.sizes.newLoad(u.Group, lo, hi, false)
 	l.need = s.order.sequence.Start(f.Unit) + f.Lo - u.Lo
-	l.wanted = []wanted{{key: f.key(), rows: int(f.Rows())}}
+	l.shared = s.order.worker.WorldSize*s.order.worker.Workers > 1
+	l.wanted = []wanted{{key: f.key(), offset: int(f.Lo - lo), rows: int(f.Rows())}}
 	return l
 }
 
@@ -117,7 +124,7 @@ func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
 			w.stream.place(d, r)
 		}
 		for row := run.Lo; row < run.Hi; row++ {
-			d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(row-w.first)))
+			d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(r.row(uint32(row-w.first)))))
 		}
 		emitted := int(run.Hi - w.first)
 		w.stream.buffer.left(r, emitted, d.number)

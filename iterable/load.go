@@ -30,6 +30,8 @@ type load struct {
 	parts  int // that the wide columns are spread over, in the order in which rows leave; 0 for none
 	est    estimate
 	need   int64 // position of its epoch at which the first of wanted must be there
+	shared bool  // streams of other ranks or workers want the same rows
+	owner  bool  // of a shared load: this stream decodes it, and others may wait for that
 
 	ready chan struct{} // closed when block and orders, or err, are set
 	block *rowgroup.Block

@@ -30,6 +30,7 @@ type readahead struct {
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
+	sharing  *sharing
 
 	loads  chan *load    // admitted, in the order of the schedule
 	fetch  chan *load    // to be fetched
@@ -162,6 +163,10 @@ func (r *readahead) fail(l *load, err error) {
 		l.raw.Release()
 		l.raw = nil
 	}
+	if l.owner {
+		l.owner = false
+		r.sharing.abandon(l.rows)
+	}
 	l.err = err
 	r.discharge(l)
 	l.done = time.Now()
@@ -169,6 +174,9 @@ func (r *readahead) fail(l *load, err error) {
 }
 
 func (r *readahead) fetchOne(ctx context.Context, l *load) {
+	if l.shared && r.joined(ctx, l) {
+		return
+	}
 	raw, err := r.fetchRows(ctx, l.rows)
 	l.fetched = time.Now()
 	if err != nil {
@@ -182,6 +190,32 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	case <-ctx.Done():
 		r.fail(l, ctx.Err())
 	}
+}
+
+// joined makes a load ready with a block of another stream, or with the error that ended the wait for one.
+func (r *readahead) joined(ctx context.Context, l *load) bool {
+	b, err := r.sharing.join(ctx, l.rows)
+	l.fetched = time.Now()
+	switch {
+	case err != nil:
+		r.fail(l, err)
+	case b != nil:
+		l.block, l.orders = b, make([][]uint32, len(l.wanted))
+		r.ready(l, 0)
+	default:
+		l.owner = true
+		return false
+	}
+	return true
+}
+
+// ready hands a load with its block to the consumer. extra is bytes besides the block's.
+func (r *readahead) ready(l *load, extra int64) {
+	r.account.Release(mem.Fetch, l.charged.fetch)
+	l.charged.fetch = 0
+	r.settle(l, l.block.Bytes()+extra)
+	l.done = time.Now()
+	close(l.ready)
 }
 
 // fetchedBytes corrects the account from the estimate to what was read or mapped.
@@ -261,12 +295,11 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 		r.giveOrder(layout.Order)
 		l.orders[0], extra = nil, 0
 	}
-	r.account.Release(mem.Fetch, l.charged.fetch)
-	l.charged.fetch = 0
 	r.count(l)
-	r.settle(l, block.Bytes()+extra)
-	l.done = time.Now()
-	close(l.ready)
+	if l.owner {
+		r.sharing.publish(l.rows, block)
+	}
+	r.ready(l, extra)
 	return part, false
 }
 
@@ -322,6 +355,15 @@ func (r *readahead) count(l *load) {
 	r.mu.Unlock()
 	if say {
 		r.overEstimate(measured, foretold)
+	}
+}
+
+// releaseBlock drops the stream's reference to a block.
+func (r *readahead) releaseBlock(b *rowgroup.Block, rows rowgroup.Rows, shared bool) {
+	if shared {
+		r.sharing.release(rows)
+	} else {
+		b.Release()
 	}
 }
 

@@ -122,7 +122,7 @@ func TestPositionOfALaneRow(t *testing.T) {
 	}
 }
 
-// In file order each unit is loaded once an epoch, from the stream's first row of it to its last.
+// In file order each unit is loaded once an epoch: all of it, or from the stream's first row of it to its last when that is little.
 func TestFileSchedule(t *testing.T) {
 	groups, rows := uneven()
 	d := open(t, files(t, groups, noImage), Options{})
@@ -155,8 +155,12 @@ func TestFileSchedule(t *testing.T) {
 		for _, l := range allLoads(newFileSchedule(o, d.sizes)) {
 			k := l.wanted[0].key
 			got = append(got, k)
-			if x := want[k]; l.rows.Lo != x[0] || l.rows.Hi != x[1] || len(l.wanted) != 1 || l.wanted[0].rows != int(x[1]-x[0]) {
-				t.Errorf("%+v: %v is loaded as %d..%d, want %v", w, k, l.rows.Lo, l.rows.Hi, x)
+			x, first := want[k], l.rows.Lo+int64(l.wanted[0].offset)
+			if len(l.wanted) != 1 || first != x[0] || l.wanted[0].rows != int(x[1]-x[0]) {
+				t.Errorf("%+v: %v is wanted from %d on, %d rows, of %v", w, k, first, l.wanted[0].rows, x)
+			}
+			if u := q.Units()[k.span]; l.rows.Hi-l.rows.Lo != u.Rows() && l.rows.Hi-l.rows.Lo != x[1]-x[0] || l.shared != (w.WorldSize > 1) {
+				t.Errorf("%+v: %v is loaded as %d..%d for %v, shared %t", w, k, l.rows.Lo, l.rows.Hi, x, l.shared)
 			}
 		}
 		if !slices.Equal(got, keys) {

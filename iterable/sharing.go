@@ -1,0 +1,86 @@
+package iterable
+
+import (
+	"context"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// sharing lets the streams of one data set use one block where they want the same rows at about the same time, as the ranks of a process do in
+// file order. It holds nothing: a block is known as long as some stream uses it. Every stream's account counts the block in full.
+type sharing struct {
+	mu     sync.Mutex
+	blocks map[rowgroup.Rows]*sharedBlock
+}
+
+// A sharedBlock is a block that is used, or is being decoded by the stream that asked first.
+type sharedBlock struct {
+	ready chan struct{}   // closed when block is set, or when its stream gave up
+	block *rowgroup.Block // guarded by sharing.mu
+	users int             // streams that hold a reference
+}
+
+// join returns the block of some rows when another stream has it, waiting for one that is being decoded. It returns nil when the caller is to
+// decode it, and to say so with publish or abandon.
+func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block, error) {
+	for {
+		b, e := s.enter(rows)
+		if b != nil || e == nil {
+			return b, nil
+		}
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// enter takes a reference to the block, or registers the caller as the one who decodes it, or returns what to wait for.
+func (s *sharing) enter(rows rowgroup.Rows) (*rowgroup.Block, *sharedBlock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.blocks[rows]
+	switch {
+	case e == nil:
+		if s.blocks == nil {
+			s.blocks = map[rowgroup.Rows]*sharedBlock{}
+		}
+		s.blocks[rows] = &sharedBlock{ready: make(chan struct{})}
+		return nil, nil
+	case e.block != nil:
+		e.block.Retain()
+		e.users++
+		return e.block, nil
+	}
+	return nil, e
+}
+
+// publish hands a block to those who wait for it.
+func (s *sharing) publish(rows rowgroup.Rows, b *rowgroup.Block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.blocks[rows]
+	e.block, e.users = b, 1
+	close(e.ready)
+}
+
+// abandon says that the block will not come; one of those who wait decodes it then.
+func (s *sharing) abandon(rows rowgroup.Rows) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.blocks[rows].ready)
+	delete(s.blocks, rows)
+}
+
+// release drops a user's reference.
+func (s *sharing) release(rows rowgroup.Rows) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.blocks[rows]
+	e.block.Release()
+	if e.users--; e.users == 0 {
+		delete(s.blocks, rows)
+	}
+}
