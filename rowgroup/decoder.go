@@ -263,7 +263,7 @@ func (c *column) chooseParts() {
 	rows := c.chunk.lastRow - c.first
 	switch lists, _ := c.levels.(*listShape); {
 	case lists != nil && lists.mayBeWide && c.field.Kind == Fixed:
-		c.wide = c.d.newSpreader(s.size, rows)
+		c.wide = c.d.newSpreader(int64(s.values)*int64(c.unit), rows)
 	case c.field.Kind == Binary && c.leaf.maxRep == 0 && !c.noValues && s.fewRepeats():
 		c.wide = c.d.newSpreader(s.size+int64(s.dict.size), rows)
 		if c.wide != nil {

@@ -11,6 +11,9 @@ import (
 // wideBytes is the size of a row from which a column is wide; see Layout.
 const wideBytes = 512
 
+// wideWaste is the part of wide values that is lost to the ends of chunks and to the pool's sizes.
+const wideWaste = 8
+
 // DecodedBytes predicts the memory of the block that group g becomes with the projection, rather too high than too low: apart for columns
 // of under 512 bytes a row, and for the wide ones, which a Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
@@ -67,23 +70,31 @@ func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
 		}
 		return narrow, wide
 	}
-	size := e.node(n, rows)
-	if rows > 0 && size >= mulDiv(rows, wideBytes, 1) && size <= wideMost && e.spreads(n) {
-		return 0, size
+	if size := e.spread(n); rows > 0 && size >= mulDiv(rows, wideBytes, 1) && size <= wideMost {
+		if n.field.Nullable {
+			narrow = e.alloc(rows / 8)
+		}
+		return addCapped(narrow, e.alloc(mulDiv(rows, 8, 1))), addCapped(size, size/wideWaste)
 	}
-	return size, 0
+	return e.node(n, rows), 0
 }
 
-// spreads says whether the decoder spreads a wide column, as far as the footer tells; see column.chooseParts.
-func (e *estimator) spreads(n *node) bool {
-	switch {
-	case n.field.Kind == List:
-		return n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0]) && n.children[0].field.Kind == Fixed
-	case n.field.Kind != Binary || !isPlainLeaf(n):
-		return false
+// spread is the bytes of a column's values when the decoder can spread them, as far as the footer tells, else 0; see column.chooseParts.
+func (e *estimator) spread(n *node) int64 {
+	if n.field.Kind == List {
+		if n.rep != 1 || len(n.children) != 1 || !isPlainLeaf(n.children[0]) || n.children[0].field.Kind != Fixed {
+			return 0
+		}
+		return mulDiv(e.items(n), int64(n.children[0].field.Width), 1)
+	}
+	if n.field.Kind != Binary || !isPlainLeaf(n) {
+		return 0
 	}
 	k := e.r.chunk(n.leaf.index, e.group)
-	return !e.r.coded(k) || e.r.binary.at(k) > 0 && e.r.binary.at(k) <= mulDiv(e.r.uncompressed.at(k), 5, 4)
+	if e.r.coded(k) && (e.r.binary.at(k) == 0 || e.r.binary.at(k) > mulDiv(e.r.uncompressed.at(k), 5, 4)) {
+		return 0
+	}
+	return e.r.binaryBytes(k)
 }
 
 // node is the bytes of a node with so many values: validity, what its kind needs, and its children.
@@ -134,30 +145,31 @@ func (e *estimator) leaf(n *node, values int64) int64 {
 	k := e.r.chunk(n.leaf.index, e.group)
 	switch n.field.Kind {
 	case Fixed:
-		plain := e.alloc(mulDiv(values, int64(n.field.Width), 1))
-		if n.leaf.maxRep > 0 || !e.r.coded(k) {
-			return plain
+		width := int64(n.field.Width)
+		dict := e.r.dict.at(k)
+		if n.leaf.maxRep == 0 && e.r.coded(k) && width > 1 && dict > 0 && mulDiv(dict, dictGrowth, width) <= 1<<8 {
+			return addCapped(e.alloc(values), e.alloc(width<<8)) // codes of a byte
 		}
-		return min(plain, e.codes(k, values, int64(n.field.Width)))
+		return e.alloc(mulDiv(values, width, 1))
 	case Binary:
 		if e.r.coded(k) {
-			return e.codes(k, values, 8)
+			return e.codes(k, values)
 		}
 		return addCapped(e.alloc(mulDiv(values, 8, 1)), e.alloc(e.r.binaryBytes(k)))
 	}
 	return 0
 }
 
-// codes is the bytes of codes and their dictionary. A dictionary's values and its codes share the chunk's bytes, which bounds both.
-func (e *estimator) codes(k int, values, entryBytes int64) int64 {
+// codes is the bytes of codes and their dictionary of byte strings. Its values and its codes share the chunk's bytes, which bounds both.
+func (e *estimator) codes(k int, values int64) int64 {
 	size := e.r.uncompressed.at(k)
 	entries := min(values, size/4)
-	if entryBytes != 8 {
-		entries = min(values, size/entryBytes)
-	}
 	width := int64(codeWidth(int(min(entries, math.MaxInt32))))
-	return addCapped(e.alloc(mulDiv(values, width, 1)), addCapped(e.alloc(size), e.alloc(mulDiv(entries, entryBytes, 1))))
+	return addCapped(e.alloc(mulDiv(values, width, 1)), addCapped(e.alloc(size), e.alloc(mulDiv(entries, 8, 1))))
 }
+
+// dictGrowth is how much a dictionary of numbers is taken to have been compressed; the footer does not say.
+const dictGrowth = 4
 
 // coded says whether every data page of a chunk is dictionary-encoded, as far as the footer tells.
 func (r *record) coded(chunk int) bool {

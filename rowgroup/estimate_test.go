@@ -29,7 +29,7 @@ func TestDecodedBytes(t *testing.T) {
 		{"int64", fakeFile{schema: `required int64 a;`, meta: size(8000, nil)}, 8000, 0, 2},
 		{"nullable int8", fakeFile{schema: `optional int32 a (INT_8);`, meta: size(4000, nil)}, 1000 + 125, 0, 2},
 		{"strings", fakeFile{schema: `optional binary a (UTF8);`, meta: size(30_000, nil)}, 38_000, 0, 2},
-		{"images", fakeFile{schema: `required binary a; required int64 b;`, meta: size(10_000_000, nil)}, 8000, 10_008_000, 2},
+		{"images", fakeFile{schema: `required binary a; required int64 b;`, meta: size(10_000_000, nil)}, 16_000, 10_000_000, 2},
 		{"images in a dictionary", fakeFile{schema: `required binary a;`, meta: size(10_000_000, func(c *format.ColumnMetaData) {
 			c.Encoding = []format.Encoding{format.RLE, format.RLEDictionary}
 			c.EncodingStats = []format.PageEncodingStats{{PageType: format.DataPage, Encoding: format.RLEDictionary, Count: 1}}
@@ -38,8 +38,8 @@ func TestDecodedBytes(t *testing.T) {
 			c.Encoding = []format.Encoding{format.RLE, format.RLEDictionary}
 			c.EncodingStats = []format.PageEncodingStats{{PageType: format.DataPage, Encoding: format.RLEDictionary, Count: 1}}
 			c.SizeStatistics.UnencodedByteArrayDataBytes = 10_000_000
-		})}, 8000, 10_008_000, 2},
-		{"images in a struct", fakeFile{schema: `optional group a { optional binary b; optional binary path (UTF8); }`, meta: size(10_000_000, nil)}, 125, 20_008_000, 2},
+		})}, 16_000, 10_000_000, 2},
+		{"images in a struct", fakeFile{schema: `optional group a { optional binary b; optional binary path (UTF8); }`, meta: size(10_000_000, nil)}, 16_125, 20_000_000, 2},
 		{"prefixes", fakeFile{schema: `required binary a;`, meta: size(30_000, func(c *format.ColumnMetaData) {
 			c.Encoding = []format.Encoding{format.DeltaByteArray}
 		})}, 38_000, 0, 5},
