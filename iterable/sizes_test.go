@@ -1,0 +1,55 @@
+package iterable
+
+import (
+	"testing"
+)
+
+// Costs of slices add up to at least that of the whole, never more than a whole each, and parts only where they are worth it.
+func TestCosts(t *testing.T) {
+	d := open(t, pictures(t), Options{})
+	whole := d.sizes.cost(0, 0, 160, true)
+	if whole.parts < 2 || whole.parts > wideParts || whole.wide < 2<<20 || whole.fetch != d.manifest.Groups()[0].Compressed {
+		t.Errorf("%+v", whole)
+	}
+	flat := d.sizes.cost(0, 0, 160, false)
+	if flat.parts != 0 || flat.wide != 0 || flat.narrow < whole.wide-int64(whole.parts)*partEndBytes {
+		t.Errorf("%+v", flat)
+	}
+	for _, pieces := range []int64{2, 4, 16, 160} {
+		var sum cost
+		for i := range pieces {
+			c := d.sizes.cost(0, 160*i/pieces, 160*(i+1)/pieces, true)
+			if c.fetch > whole.fetch || c.narrow+c.wide > whole.narrow+whole.wide+blockBytes+partEndBytes*wideParts {
+				t.Errorf("a slice of %d: %+v, the whole %+v", pieces, c, whole)
+			}
+			if c.parts > 0 && c.wide < int64(c.parts)*widePart {
+				t.Errorf("%+v has parts that are too small", c)
+			}
+			sum.fetch, sum.narrow = sum.fetch+c.fetch, sum.narrow+c.narrow+c.wide
+		}
+		if sum.fetch < whole.fetch-pieces || sum.narrow < flat.narrow {
+			t.Errorf("%d slices take %+v, the whole %+v", pieces, sum, flat)
+		}
+	}
+}
+
+// What is foretold is over what is measured, but not by far, for whole row groups and for slices.
+func TestCostsAreTrue(t *testing.T) {
+	for _, unitRows := range []int64{0, 40} {
+		d := open(t, pictures(t), Options{Shuffle: true, UnitRows: unitRows, ShuffleBuffer: Size{Rows: 1000}})
+		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 20})
+		rest(t, s)
+		measured, foretold := s.Stats().Decoded, s.ahead.foretold
+		if measured > foretold+foretold/20 || foretold > 3*measured { // the files hold each image twice: its page header has it as the largest value
+			t.Errorf("unit_rows %d: %d bytes foretold, %d measured", unitRows, foretold, measured)
+		}
+	}
+}
+
+func TestMulDiv(t *testing.T) {
+	for _, c := range []struct{ a, b, c, want int64 }{{7, 3, 2, 10}, {1 << 62, 6, 8, 3 << 60}, {0, 5, 1, 0}, {1 << 40, 1 << 40, 1 << 41, 1 << 39}} {
+		if got := mulDiv(c.a, c.b, c.c); got != c.want {
+			t.Errorf("%d*%d/%d is %d, want %d", c.a, c.b, c.c, got, c.want)
+		}
+	}
+}
