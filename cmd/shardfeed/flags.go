@@ -81,16 +81,11 @@ func (f *flags) manyEpochs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
 }
 
-// world is the size of the whole run.
-func (f *flags) world(fs *pflag.FlagSet) {
-	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
-	fs.Var(&f.memory, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
-}
-
-// split is which part of the run this one is.
+// split is the size of the whole run, and which part of it this one is.
 func (f *flags) split(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
-	f.world(fs)
+	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
+	fs.Var(&f.memory, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
 }
 
 func (f *flags) rows(fs *pflag.FlagSet) {

@@ -26,7 +26,8 @@ rank reserves, what is read before the first batch, and how well batches would b
 	f.data(fs)
 	f.steps(fs)
 	f.order(fs)
-	f.world(fs)
+	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
+	f.split(fs)
 	f.object(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := f.check(fs); err != nil {
