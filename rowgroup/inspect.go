@@ -63,6 +63,7 @@ type Column struct {
 	PageBytes    int64    `json:"page_bytes"`         // mean of the pages, as stored; of a first page when there is no page index
 	LargestPage  int64    `json:"largest_page_bytes"` // as stored; 0 when there is no page index
 
+	nth        int   // of the columns of this path in a shard: names may be double, and a dot may be part of one
 	chunks     int64 // with values
 	indexed    int64 // of them with an offset index
 	pageBytes  int64 // in Pages
@@ -107,10 +108,27 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 // A tally adds contents up.
 type tally struct {
 	Content
-	byPath map[string]int // position in Columns
+	places map[columnKey]int // in Columns
 }
 
-func newTally() *tally { return &tally{byPath: map[string]int{}} }
+// A columnKey tells columns of one shard apart, and finds the same one in another.
+type columnKey struct {
+	path string
+	nth  int
+}
+
+func newTally() *tally { return &tally{places: map[columnKey]int{}} }
+
+// columnKeys are the keys of a schema's leaves.
+func columnKeys(leaves []*node) []columnKey {
+	seen := make(map[string]int, len(leaves))
+	keys := make([]columnKey, len(leaves))
+	for i, n := range leaves {
+		keys[i] = columnKey{n.leaf.path, seen[n.leaf.path]}
+		seen[n.leaf.path]++
+	}
+	return keys
+}
 
 // add counts a shard of that size.
 func (t *tally) add(r *record, s *fileSchema, size int64) {
@@ -118,8 +136,9 @@ func (t *tally) add(r *record, s *fileSchema, size int64) {
 	t.FooterBytes += r.footerBytes
 	leaves := schemaLeaves(s.columns)
 	stored := make([]int64, r.groups)
-	for _, n := range leaves {
-		c := t.column(Column{Path: n.leaf.path, Type: n.field.String(), physical: n.leaf.typ, repeated: n.leaf.maxRep > 0})
+	keys := columnKeys(leaves)
+	for i, n := range leaves {
+		c := t.column(Column{Path: n.leaf.path, nth: keys[i].nth, Type: n.field.String(), physical: n.leaf.typ, repeated: n.leaf.maxRep > 0})
 		for g := range r.groups {
 			c.addChunk(r, r.chunk(n.leaf.index, g))
 			stored[g] += r.compressed.at(r.chunk(n.leaf.index, g))
@@ -140,12 +159,13 @@ func (t *tally) addGroup(rows, uncompressed, compressed int64) {
 	t.LargestEncoded = max(t.LargestEncoded, compressed)
 }
 
-// column finds the column of a path; one of two types in two shards has both.
+// column finds the column of a path and number; one of two types in two shards has both.
 func (t *tally) column(c Column) *Column {
-	i, ok := t.byPath[c.Path]
+	key := columnKey{c.Path, c.nth}
+	i, ok := t.places[key]
 	if !ok {
 		i = len(t.Columns)
-		t.byPath[c.Path] = i
+		t.places[key] = i
 		t.Columns = append(t.Columns, c)
 	}
 	old := &t.Columns[i]
@@ -209,7 +229,7 @@ func (t *tally) merge(o *tally) {
 }
 
 func (t *tally) mergeColumn(o *Column) {
-	c := t.column(Column{Path: o.Path, Type: o.Type, physical: o.physical, repeated: o.repeated})
+	c := t.column(Column{Path: o.Path, nth: o.nth, Type: o.Type, physical: o.physical, repeated: o.repeated})
 	c.Values += o.Values
 	c.Compressed += o.Compressed
 	c.Uncompressed += o.Uncompressed

@@ -26,9 +26,10 @@ func (t *tally) samplePages(ctx context.Context, store shard.Store, s shard.Shar
 	}
 	defer o.Close()
 	leaves := schemaLeaves(schema.columns)
-	for _, n := range leaves[:min(len(leaves), sampledColumns)] {
+	keys := columnKeys(leaves)
+	for i, n := range leaves[:min(len(leaves), sampledColumns)] {
 		k := r.chunk(n.leaf.index, group)
-		c := &t.Columns[t.byPath[n.leaf.path]]
+		c := &t.Columns[t.places[keys[i]]]
 		if lo, hi := r.pages(k); lo < hi || r.compressed.at(k) == 0 || c.PageBytes > 0 {
 			continue
 		}

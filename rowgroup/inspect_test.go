@@ -106,6 +106,33 @@ func TestInspectFirstPage(t *testing.T) {
 	}
 }
 
+// Columns that share a path in one shard are counted apart, in total too; names that would break the table are quoted.
+func TestInspectNames(t *testing.T) {
+	same := fakeFile{schema: "optional int32 x; optional int64 a.b; optional group a { optional int64 b; } optional int32 x;", rows: []int{10}}.bytes(t)
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": same, "b.parquet": same})
+	r, err := Inspect(context.Background(), store, shards, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, c := range r.Total.Columns {
+		paths = append(paths, c.Path)
+		if c.Compressed != 200 {
+			t.Errorf("column %s has %d bytes", c.Path, c.Compressed)
+		}
+	}
+	if got := strings.Join(paths, " "); got != "x a.b a.b x" {
+		t.Errorf("columns %s", got)
+	}
+	for name, want := range map[string]string{
+		"a.b": "a.b", "한글": "한글", "": `""`, " ": `" "`, "n\nl": `"n\nl"`, "\u2028": `"\u2028"`, "a b": "a b", "\x1b[2J": `"\x1b[2J"`,
+	} {
+		if got := plainName(name); got != want {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+}
+
 func TestInspectWarnings(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
 	good := func() *Report {

@@ -2,8 +2,10 @@ package rowgroup
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // maxListed bounds the shards and columns of the text; JSON has all.
@@ -26,7 +28,7 @@ func (r *Report) String() string {
 
 func (r *Report) writeColumns(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "column\ttype\tstored\tuncompressed\tcodecs\tencodings\tpage")
+	fmt.Fprintln(w, "column\ttype\tstored\tuncompressed\tcodecs\tencodings\tdata page")
 	for i, c := range r.Total.Columns {
 		if i == maxListed {
 			fmt.Fprintf(w, "and %d more\n", len(r.Total.Columns)-i)
@@ -36,7 +38,7 @@ func (r *Report) writeColumns(b *strings.Builder) {
 		if c.PageBytes > 0 {
 			page = formatBytes(c.PageBytes)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Path, c.Type, formatBytes(c.Compressed), formatBytes(c.Uncompressed),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(c.Path), c.Type, formatBytes(c.Compressed), formatBytes(c.Uncompressed),
 			listNames(c.Codecs), listNames(c.Encodings), page)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
@@ -50,10 +52,18 @@ func (r *Report) writeShards(b *strings.Builder) {
 			fmt.Fprintf(w, "and %d more\n", len(r.Shards)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d rows\t%s\t%s\t%s\t%s\n", s.URI, s.Rows, s.RowGroups, s.LargestRowGroup,
-			formatBytes(s.Compressed), formatBytes(s.Uncompressed), s.PageIndex, s.CreatedBy)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", plainName(s.URI), s.Rows, s.RowGroups, count(int(s.LargestRowGroup), "row"),
+			formatBytes(s.Compressed), formatBytes(s.Uncompressed), s.PageIndex, plainName(s.CreatedBy))
 	}
 	_ = w.Flush()
+}
+
+// plainName is a name from outside as it may stand in a table: quoted where it would break a line or could not be seen.
+func plainName(name string) string {
+	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func listNames(all []string) string {
