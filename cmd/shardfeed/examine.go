@@ -134,7 +134,7 @@ func median(v []float64) float64 {
 func (p *place) report(r *report) {
 	seconds := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 	r.section(p.Address)
-	r.fact("found", "%s of %v", plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
+	r.fact("found", "%s, %v in all", plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
 	if len(p.Partitions) > 0 {
 		r.fact("partitions", "%q, from the names of directories", p.Partitions)
 	}
