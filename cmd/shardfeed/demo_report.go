@@ -72,7 +72,7 @@ func (d *demoResult) report() *report {
 	r.fact("in file order", "%s %5.1f", bar(inOrder, full, barWidth), inOrder)
 	r.fact("these epochs", "%s %5.1f", bar(m.Groups, full, barWidth), m.Groups)
 	r.fact("a perfect shuffle", "%s %5.1f", bar(m.Perfect, full, barWidth), m.Perfect)
-	r.fact("unevenness", "%.2f (1 is a perfect shuffle; the rows of a batch vary this much more over the row groups)", m.Uneven)
+	r.fact("unevenness", "%.2f (how unevenly the row groups share a batch: 1 is a perfect shuffle, less is more even)", m.Uneven)
 
 	r.section("waits of all ranks")
 	for _, w := range waitMeaning {

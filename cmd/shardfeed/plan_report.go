@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -16,11 +19,8 @@ func planReport(p *iterable.Plan) *report {
 	r.section("steps")
 	r.fact("each rank", "%s of %s rows", count(p.Steps), count(int64(p.BatchSize)))
 	r.fact("all ranks", "%d x %d = %s rows a step", p.WorldSize, p.BatchSize, count(p.GlobalBatch))
-	switch rest := p.Rows % max(1, p.GlobalBatch); {
-	case p.LeftOut > 0:
-		r.fact("tail", "%s: %s of each epoch are left out", p.Tail, plural(p.LeftOut, "row"))
-	case rest > 0:
-		r.fact("tail", "%s: the last %s fill no step", p.Tail, plural(rest, "row"))
+	if rest := p.Rows % max(1, p.GlobalBatch); rest > 0 {
+		r.fact("tail", "%s: %s", p.Tail, tailMeaning(p, rest))
 	}
 	planMemory(r, p)
 	if p.Shuffle {
@@ -35,6 +35,19 @@ func planReport(p *iterable.Plan) *report {
 	return r
 }
 
+// tailMeaning says what becomes of the last rows, which fill no step.
+func tailMeaning(p *iterable.Plan, rest int64) string {
+	switch p.Tail {
+	case shuffle.Drop:
+		return "the last " + plural(rest, "row") + " of an epoch left out"
+	case shuffle.Pad:
+		return fmt.Sprintf("the last step of an epoch has %s; %s that are marked as not valid fill it", plural(rest, "row"), count(p.GlobalBatch-rest))
+	case shuffle.Carry:
+		return "the last " + plural(rest, "row") + " of an epoch come in the first step of the next"
+	}
+	return "the last step of an epoch has " + plural(rest, "row")
+}
+
 func planOrder(r *report, p *iterable.Plan) {
 	r.section("order")
 	if !p.Shuffle {
@@ -43,14 +56,18 @@ func planOrder(r *report, p *iterable.Plan) {
 		return
 	}
 	r.fact("order", "%s with seed %d", shuffle.Version, p.Seed)
-	r.fact("shuffle buffer", "%s rows over all ranks", count(p.Params.Buffer))
+	more := ""
+	if p.Params.Buffer > p.Rows {
+		more = ", more than there are"
+	}
+	r.fact("shuffle buffer", "%s over all ranks%s", plural(p.Params.Buffer, "row"), more)
 	r.fact("units", "%s of %s rows in the mean", count(int64(p.Units)), count(p.Rows/int64(max(1, p.Units))))
 	shared := ""
 	if p.SharedLanes {
 		shared = ", some shared by two ranks"
 	}
 	r.fact("lanes", "%d, %d for a rank%s", p.Params.Lanes, p.LanesPerRank, shared)
-	r.fact("quantum, life", "%s rows a tick, %s ticks to empty a unit", count(p.Params.Quantum), count(p.Params.Life))
+	r.fact("quantum, life", "%s a tick, %s to empty a unit", plural(p.Params.Quantum, "row"), plural(p.Params.Life, "tick"))
 	r.fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
 }
 
@@ -81,7 +98,7 @@ func planQuality(r *report, p *iterable.Plan) {
 	q := p.Quality
 	r.section("mixing, should the data be sorted")
 	r.fact("units", "%.1f in the mean global batch", q.Units)
-	r.fact("independent units", "%.0f behind a global batch of %s rows (K)", q.Independent, count(p.GlobalBatch))
+	r.fact("independent units", "%s behind a global batch of %s rows (K)", count(int64(math.Round(q.Independent))), count(p.GlobalBatch))
 	r.fact("variance", "%.2fx that of a perfect shuffle (deff)", q.Deff)
 	r.note("%s", mixingMeaning(p))
 }
