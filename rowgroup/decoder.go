@@ -55,7 +55,7 @@ type scratch struct {
 
 // take returns n bytes of any content with codecSlack bytes behind them; those taken before are lost.
 func (s *scratch) take(n int) []byte {
-	if n > len(s.b) {
+	if n > len(s.b) || s.b == nil {
 		s.arena.Free()
 		s.b = s.arena.Alloc(n + n/8)
 	}
@@ -64,7 +64,7 @@ func (s *scratch) take(n int) []byte {
 
 // extend is take, but the first kept bytes of those taken before stay.
 func (s *scratch) extend(kept, n int) []byte {
-	if n > len(s.b) {
+	if n > len(s.b) || s.b == nil {
 		b := s.arena.Grow(s.b[:kept], n+n/8)
 		s.b = b
 	}
