@@ -31,7 +31,11 @@ func (c *craft) add(h format.PageHeader, levels, body []byte) *craft {
 	case format.Snappy:
 		stored = snappy.Encode(nil, body)
 	case format.Zstd:
-		stored = zstd.EncodeTo(nil, body)
+		w, err := zstd.NewWriter(nil, zstd.WithZeroFrames(true), zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			panic(err)
+		}
+		stored = w.EncodeAll(body, nil)
 	}
 	stored = append(bytes.Clone(levels), stored...)
 	h.UncompressedPageSize, h.CompressedPageSize = int32(len(levels)+len(body)), int32(len(stored))
