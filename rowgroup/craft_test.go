@@ -194,7 +194,7 @@ func TestDecodeCrafted(t *testing.T) {
 		},
 		{"run-length booleans", boolean, 10, new(craft).v1(10, format.RLE, format.RLE, sized32(append(repeated(8, 1), packed1(0b01)...)...)), strings.Repeat("01 ", 9) + "00"},
 		{"plain booleans", boolean, 10, new(craft).v1(10, format.Plain, format.RLE, []byte{0b01010011, 0b10}), "01 01 00 00 01 00 01 00 00 01"},
-		{"nothing but nulls, compressed", optional, 2, (&craft{codec: format.Zstd}).v2(2, 2, format.Plain, nil, repeated(2, 0)), "null null"},
+		{"nothing but nulls, compressed", optional, 2, (&craft{codec: format.Zstd}).dict(0).v2(2, 2, format.RLEDictionary, nil, repeated(2, 0)), "null null"},
 		{"v2 with nulls, compressed", optional, 3, (&craft{codec: format.Snappy}).v2(3, 3, format.Plain, nil, packed1(0b101), le32(5, 6)), "05000000 null 06000000"},
 		{"index pages between", required, 2, new(craft).v1(1, format.Plain, format.RLE, le32(1)).add(format.PageHeader{Type: format.IndexPage, IndexPageHeader: thrift.New(format.IndexPageHeader{})}, nil, nil).
 			v1(1, format.Plain, format.RLE, le32(2)), "01000000 02000000"},
