@@ -14,12 +14,15 @@ const maxList = 1 << 30 // bytes
 // discoverList adds what the lines of a list file name to found.
 func discoverList(ctx context.Context, store Store, list string, found map[string]Shard) error {
 	content, err := readAll(ctx, store, list)
+	if e := (*Error)(nil); errors.As(err, &e) && e.URI == list {
+		return &Error{Op: e.Op, URI: "@" + Redact(list), Err: e.Err, Hint: e.Hint} // as it was given
+	}
 	if err != nil {
 		return err
 	}
 	lines := parseList(content)
 	if len(lines) == 0 {
-		return &Error{Op: "list", URI: list, Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
+		return &Error{Op: "list", URI: "@" + Redact(list), Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
 	}
 	for _, l := range lines {
 		if strings.HasPrefix(l.address, "@") {
