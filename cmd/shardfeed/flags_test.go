@@ -65,3 +65,19 @@ func TestUsageErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestWrongFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--seed x":                    "--seed x is no whole number",
+		"--seed -1":                   "--seed -1 is below 0",
+		"--seed 18446744073709551616": "--seed 18446744073709551616 is out of range",
+		"--rank 1e3":                  "--rank 1e3 is no whole number",
+		"--shuffle=perhaps":           "--shuffle perhaps is neither true nor false",
+		"--limit x":                   `"x" is no number of rows`,
+	} {
+		code, stdout, stderr := command(t, append([]string{"cat", "nowhere"}, strings.Fields(args)...)...)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Contains(stderr, "strconv") {
+			t.Errorf("%s: exit %d, %q", args, code, stderr)
+		}
+	}
+}

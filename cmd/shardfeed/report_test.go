@@ -58,7 +58,10 @@ func TestBar(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"a b":                  "a b",
-		"a\nb\r\n\tc ":         "a b c",
+		"a\nb\r\n\n\tc ":       "a; b; c",
+		"two  spaces":          "two  spaces",
+		"meant this?\n\tcat\n": "meant this? cat",
+		"\u009b[2J":            `\x9b[2J`,
 		"part\x1b[31m.parquet": `part\x1b[31m.parquet`,
 		"가":                    "가",
 	} {

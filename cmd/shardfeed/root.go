@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -92,17 +95,48 @@ func usagef(format string, args ...any) error {
 }
 
 // oneLine joins the lines of a message and writes control characters as Go escapes them, so that nothing that a file's name or content
-// holds breaks the line or moves the terminal's cursor.
+// holds breaks the line or moves the terminal's cursor. Spaces stay: names have them.
 func oneLine(s string) string {
 	var b strings.Builder
-	for _, r := range strings.Join(strings.Fields(s), " ") {
-		if r < 0x20 || r == 0x7f {
-			fmt.Fprintf(&b, `\x%02x`, r)
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		b.WriteRune(r)
+		switch {
+		case b.Len() == 0:
+		case strings.HasSuffix(b.String(), "?"):
+			b.WriteByte(' ')
+		default:
+			b.WriteString("; ")
+		}
+		for _, r := range line {
+			if unicode.IsControl(r) {
+				fmt.Fprintf(&b, `\x%02x`, r)
+				continue
+			}
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
+}
+
+// wrongFlag says in words what the flags' library says with the names of functions.
+func wrongFlag(_ *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &value) || !errors.As(err, &number) {
+		return err
+	}
+	want := "no whole number"
+	switch {
+	case errors.Is(number, strconv.ErrRange):
+		want = "out of range"
+	case number.Func == "ParseBool":
+		want = "neither true nor false"
+	case number.Func == "ParseUint" && strings.HasPrefix(number.Num, "-"):
+		want = "below 0"
+	}
+	return usagef("--%s %s is %s", value.GetFlag().Name, value.GetValue(), want)
 }
 
 func (a *app) root() *cobra.Command {
@@ -123,6 +157,7 @@ Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("shardfeed {{.Version}}\n")
 	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench())
 	strict(root)
