@@ -64,6 +64,39 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 	}
 }
 
+// A padded batch repeats the rank's own rows of the step in turn; a rank without any has the first row of the data, and none valid.
+func TestPadding(t *testing.T) {
+	for _, shuffled := range []bool{true, false} {
+		d := open(t, files(t, [][]int{{11}}, noImage), Options{Shuffle: shuffled, Tail: shuffle.Pad})
+		valid := 0
+		for rank := range 3 {
+			all := rest(t, stream(t, d, WorkerInfo{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 3}))
+			last := all[len(all)-1]
+			if len(all) != 2 || all[0].valid != 3 || len(last.ids) != 3 {
+				t.Fatalf("rank %d: %v", rank, all)
+			}
+			for i, id := range last.ids {
+				want := int64(0)
+				if last.valid > 0 {
+					want = last.ids[i%last.valid]
+				}
+				if id != want {
+					t.Errorf("rank %d: %v, of which %d are valid", rank, last.ids, last.valid)
+				}
+			}
+			valid += last.valid
+		}
+		if valid != 2 {
+			t.Errorf("%d valid rows in the last step", valid)
+		}
+	}
+	d := open(t, files(t, [][]int{{5}}, noImage), Options{Tail: shuffle.Pad})
+	x := rest(t, stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 13}))[0]
+	if fmt.Sprint(x.ids) != "[0 1 2 3 4 0 1 2 3 4 0 1 2]" || x.valid != 5 {
+		t.Errorf("%v, %d valid", x.ids, x.valid)
+	}
+}
+
 func TestNoRows(t *testing.T) {
 	store := files(t, [][]int{{0}, {}}, noImage)
 	for _, shuffled := range []bool{true, false} {

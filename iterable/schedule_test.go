@@ -38,13 +38,21 @@ func TestLaneSchedule(t *testing.T) {
 	groups, rows := uneven()
 	store := files(t, groups, noImage)
 	for _, c := range []struct {
-		lanes, world int
-		pos          int64
-		tail         shuffle.Tail
-	}{{4, 1, 0, "drop"}, {8, 2, 0, "short"}, {1, 1, 300, "drop"}, {6, 3, 411, "pad"}, {5, 2, 77, "carry"}, {16, 1, 800, "short"}} {
+		lanes, world        int
+		pos, global, buffer int64
+		tail                shuffle.Tail
+	}{
+		{4, 1, 0, 24, 150, "drop"},
+		{8, 2, 0, 24, 150, "short"},
+		{1, 1, 300, 24, 150, "drop"},
+		{6, 3, 411, 24, 150, "pad"},
+		{5, 2, 77, 24, 150, "carry"},
+		{16, 1, 800, 24, 150, "short"},
+		{2, 1, 0, 300, 10, "drop"}, // a third of the rows is left out, and the units that hold no others
+	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			d := open(t, store, Options{Shuffle: true, Lanes: c.lanes, ShuffleBuffer: Size{Rows: 150}})
-			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: 24, Tail: c.tail}, pos: c.pos, end: 2}
+			d := open(t, store, Options{Shuffle: true, Lanes: c.lanes, ShuffleBuffer: Size{Rows: c.buffer}})
+			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: c.global, Tail: c.tail}, pos: c.pos, end: 2}
 			e := laneEpochsOf(t, d, WorkerInfo{WorldSize: c.world}, start)
 			seen := map[key]bool{}
 			var last *load
