@@ -20,7 +20,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cat x --world-size 0", "--world-size 0: must be at least 1"},
 		{"cat x --epoch -1", "--epoch -1: must be at least 0"},
 		{"cat x --epochs 0", "--epochs 0: must be at least 1"},
-		{"cat x --seed -1", `invalid argument "-1" for "--seed"`},
+		{"cat x --seed -1", "--seed -1 is below 0"},
 		{"cat x --limit -1", "must not be below 0"},
 		{"cat x --limit ten", "is no number of rows"},
 		{"cat x --memory much", "is no size"},
