@@ -188,12 +188,14 @@ func (d *Dataset) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan,
 	if err != nil {
 		return nil, err
 	}
-	if params.Tail != tail && params.Tail != shuffle.Carry && tail != shuffle.Carry {
-		params.Tail = tail
-		q, err := shuffle.New(d.data, units, params, state.Seed)
-		return q, errors.Join(err, d.explain(state, state.Fits(p)))
+	if err := d.explain(state, state.Fits(p)); err != nil || params.Tail == tail {
+		return p, err
 	}
-	return p, d.explain(state, state.Fits(p))
+	if params.Tail == shuffle.Carry || tail == shuffle.Carry {
+		return nil, &shuffle.MismatchError{Field: "tail", Saved: string(params.Tail), Here: string(tail)}
+	}
+	params.Tail = tail
+	return shuffle.New(d.data, units, params, state.Seed)
 }
 
 // sequence makes the order without shuffle.
