@@ -2,9 +2,11 @@
 
 package mem
 
-func mapHuge(n int) (whole, b []byte) {
-	b = make([]byte, n)
-	return b, b
+// mapAligned returns n bytes that begin at a multiple of align, a power of two.
+func mapAligned(n, align int) (whole, b []byte) {
+	whole = make([]byte, n+align)
+	skip := int(-address(whole) & uintptr(align-1))
+	return whole, whole[skip : skip+n : skip+n]
 }
 
 func unmap([]byte) {}

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapHuge maps n bytes of zeroed memory that begin at a huge page's edge. whole is what unmap takes.
-func mapHuge(n int) (whole, b []byte) {
-	whole, err := unix.Mmap(-1, 0, n+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+// mapAligned maps n bytes of zeroed memory that begin at a multiple of align, a power of two. whole is what unmap takes.
+func mapAligned(n, align int) (whole, b []byte) {
+	whole, err := unix.Mmap(-1, 0, n+align, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		panic("mem: out of address space: " + err.Error())
 	}
-	skip := int(-uintptr(unsafe.Pointer(&whole[0])) & (hugePage - 1))
+	skip := int(-uintptr(unsafe.Pointer(&whole[0])) & uintptr(align-1))
 	b = whole[skip : skip+n : skip+n]
 	adviseHuge(b)
 	return whole, b

@@ -8,9 +8,8 @@ import (
 const (
 	minClass  = 32 << 10 // smallest buffer
 	hugePage  = 2 << 20
-	slabBytes = 2 * hugePage // what buffers smaller than a huge page are cut from
-	idleFloor = 32 << 20     // idle bytes that are always kept where Pool.Keep does not say
-	idleShare = 8            // beyond the floor, idle bytes are kept up to 1/idleShare of those in use
+	idleFloor = 32 << 20 // idle bytes that are always kept where Pool.Keep does not say
+	idleShare = 8        // beyond the floor, idle bytes are kept up to 1/idleShare of those in use
 )
 
 // A Pool keeps buffers for reuse, in classes of four sizes to a doubling. It is safe for concurrent use. The zero value works.
@@ -19,11 +18,11 @@ type Pool struct {
 	Keep int64
 
 	mu     sync.Mutex
-	free   map[int][][]byte // by class size
+	free   map[int][][]byte // by class size, from hugePage on
 	mapped map[*byte][]byte // whole mapping of each buffer of hugePage or more, to unmap it
+	slabs  slabs            // of the smaller ones
 	inUse  int64
-	idle   int64 // of buffers that can be unmapped
-	slabs  int64 // bytes of slabs, which stay mapped
+	idle   int64 // of buffers and slabs that can be unmapped
 	peak   int64
 }
 
@@ -59,15 +58,20 @@ func (p *Pool) Put(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inUse -= int64(len(b))
-	p.free[len(b)] = append(p.free[len(b)], b)
-	if len(b) >= hugePage {
+	switch {
+	case len(b) >= hugePage:
+		p.free[len(b)] = append(p.free[len(b)], b)
 		p.idle += int64(len(b))
-		keep := p.Keep
-		if keep == 0 {
-			keep = idleFloor
-		}
-		p.trimLocked(max(keep, p.inUse/idleShare))
+	case p.slabs.put(b):
+		p.idle += slabBytes
+	default:
+		return
 	}
+	keep := p.Keep
+	if keep == 0 {
+		keep = idleFloor
+	}
+	p.trimLocked(max(keep, p.inUse/idleShare))
 }
 
 // Trim unmaps idle buffers until at most keep bytes of them are left.
@@ -83,34 +87,38 @@ func (p *Pool) takeLocked(c int) []byte {
 		if l := p.free[k]; len(l) > 0 {
 			b := l[len(l)-1]
 			p.free[k] = l[:len(l)-1]
-			if k >= hugePage {
-				p.idle -= int64(k)
-			}
+			p.idle -= int64(k)
+			return b
+		}
+		if b := p.slabs.take(k); b != nil {
 			return b
 		}
 	}
 	if c >= hugePage {
-		whole, b := mapHuge(c)
+		whole, b := mapAligned(c, hugePage)
 		p.mapped[&b[0]] = whole
 		return b
 	}
-	_, slab := mapHuge(slabBytes)
-	p.slabs += slabBytes
-	for len(slab) >= 2*c {
-		p.free[c] = append(p.free[c], slab[:c:c])
-		slab = slab[c:]
+	b, fresh := p.slabs.begin(c)
+	if !fresh {
+		p.idle -= slabBytes
 	}
-	return slab[:c:c]
+	return b
 }
 
-// trimLocked unmaps the largest idle buffers first.
+// trimLocked unmaps the largest idle buffers and slabs first.
 func (p *Pool) trimLocked(keep int64) {
 	for p.idle > keep {
 		largest := 0
 		for c, l := range p.free {
-			if len(l) > 0 && c >= hugePage {
+			if len(l) > 0 {
 				largest = max(largest, c)
 			}
+		}
+		if largest < slabBytes && len(p.slabs.spare) > 0 {
+			p.slabs.unmapSpare()
+			p.idle -= slabBytes
+			continue
 		}
 		l := p.free[largest]
 		b := l[len(l)-1]

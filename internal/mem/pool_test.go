@@ -83,6 +83,33 @@ func TestPoolModel(t *testing.T) {
 	}
 }
 
+// Buffers of one small size, once free, make room for those of another, and are unmapped when they are too many.
+func TestPoolSlabsChangeClass(t *testing.T) {
+	var p Pool
+	mapped := func() int64 { return int64(len(p.slabs.at)) * slabBytes }
+	var most int64
+	for _, n := range []int{64 << 10, 300 << 10, 1 << 20, 40 << 10, 1<<20 + 700<<10} {
+		var bufs [][]byte
+		for sum := 0; sum < 64<<20; sum += n {
+			bufs = append(bufs, p.Get(n))
+		}
+		most = max(most, mapped())
+		for _, b := range bufs {
+			p.Put(b)
+		}
+	}
+	if most > 64<<20*5/4+idleFloor {
+		t.Errorf("%d bytes are mapped for 64 MiB in use", most)
+	}
+	if s := p.Stats(); s.Idle > idleFloor || mapped() != s.Idle {
+		t.Errorf("%d bytes are idle, %d mapped", s.Idle, mapped())
+	}
+	p.Trim(0)
+	if mapped() != 0 {
+		t.Errorf("%d bytes are mapped after Trim(0)", mapped())
+	}
+}
+
 func TestPoolReuses(t *testing.T) {
 	var p Pool
 	b := p.Get(4 << 20)

@@ -1,0 +1,125 @@
+package mem
+
+import "unsafe"
+
+// slabBytes is what buffers smaller than a huge page are cut from, and the edge at which a slab begins: so a buffer's address names its slab.
+const slabBytes = 2 * hugePage
+
+// A slab is one mapping cut into buffers of one class. It goes back as a whole once all of them are free, for any class or to be unmapped.
+type slab struct {
+	whole []byte // what unmap takes
+	b     []byte
+	class int
+	free  []int32 // where the free buffers begin
+}
+
+func newSlab() *slab {
+	whole, b := mapAligned(slabBytes, slabBytes)
+	return &slab{whole: whole, b: b}
+}
+
+// cut makes all buffers of the slab free ones of class c.
+func (s *slab) cut(c int) {
+	s.class, s.free = c, s.free[:0]
+	for at := slabBytes / c * c; at > 0; at -= c {
+		s.free = append(s.free, int32(at-c))
+	}
+}
+
+func (s *slab) empty() bool { return len(s.free) == slabBytes/s.class }
+
+func (s *slab) take() []byte {
+	at := int(s.free[len(s.free)-1])
+	s.free = s.free[:len(s.free)-1]
+	return s.b[at : at+s.class : at+s.class]
+}
+
+func (s *slab) put(b []byte) {
+	s.free = append(s.free, int32(address(b)-address(s.b)))
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// slabs are the slabs of a pool.
+type slabs struct {
+	at      map[uintptr]*slab // by address
+	partial map[int][]*slab   // by class: some buffers are free, and some are not
+	spare   []*slab           // all is free
+}
+
+// take returns a free buffer of class c, or nil: from the fullest slab, so that the others may become empty.
+func (s *slabs) take(c int) []byte {
+	list := s.partial[c]
+	if len(list) == 0 {
+		return nil
+	}
+	fullest := 0
+	for i, x := range list {
+		if len(x.free) < len(list[fullest].free) {
+			fullest = i
+		}
+	}
+	x := list[fullest]
+	b := x.take()
+	if len(x.free) == 0 {
+		s.leave(c, fullest)
+	}
+	return b
+}
+
+// begin cuts a spare or new slab for class c and returns one of its buffers. fresh says that it was mapped for this.
+func (s *slabs) begin(c int) (b []byte, fresh bool) {
+	var x *slab
+	if n := len(s.spare); n > 0 {
+		x = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+	} else {
+		x, fresh = newSlab(), true
+		if s.at == nil {
+			s.at, s.partial = map[uintptr]*slab{}, map[int][]*slab{}
+		}
+		s.at[address(x.b)] = x
+	}
+	x.cut(c)
+	b = x.take()
+	if len(x.free) > 0 {
+		s.partial[c] = append(s.partial[c], x)
+	}
+	return b, fresh
+}
+
+// put takes a buffer back. emptied says that its slab became spare by it.
+func (s *slabs) put(b []byte) (emptied bool) {
+	x := s.at[address(b)&^(slabBytes-1)]
+	if len(x.free) == 0 {
+		s.partial[x.class] = append(s.partial[x.class], x)
+	}
+	x.put(b)
+	if !x.empty() {
+		return false
+	}
+	for i, y := range s.partial[x.class] {
+		if x == y {
+			s.leave(x.class, i)
+			break
+		}
+	}
+	s.spare = append(s.spare, x)
+	return true
+}
+
+// unmapSpare unmaps a spare slab.
+func (s *slabs) unmapSpare() {
+	x := s.spare[len(s.spare)-1]
+	s.spare = s.spare[:len(s.spare)-1]
+	delete(s.at, address(x.b))
+	unmap(x.whole)
+}
+
+// leave takes the i-th slab out of those of a class that have free buffers.
+func (s *slabs) leave(class, i int) {
+	l := s.partial[class]
+	last := len(l) - 1
+	l[i], l[last] = l[last], nil
+	s.partial[class] = l[:last]
+}
