@@ -77,6 +77,9 @@ func (p *startParser) again(begin int) bool {
 	for i+8 <= len(p.src) && binary.LittleEndian.Uint64(p.src[i:]) == binary.LittleEndian.Uint64(p.src[i-period:]) {
 		i += 8
 	}
+	if i-begin < period { // before the divisions, which cost more than the rest where lengths differ
+		return false
+	}
 	n := min((i-begin)/period, p.left/int(length), len(p.starts)-p.count)
 	if n == 0 {
 		return false
