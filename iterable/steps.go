@@ -35,9 +35,16 @@ func (t *stepper) next() (step, bool) {
 	return s, true
 }
 
-// over says that a step of so many rows is not within the epochs.
+// over says that a step of so many rows is not within the epochs. Under Carry it may reach over several of them, when they are shorter than it.
 func (t *stepper) over(rows int64) bool {
-	return t.end > 0 && (t.epoch >= t.end || t.epoch == t.end-1 && t.pos+rows > t.Rows)
+	if t.end == 0 {
+		return false
+	}
+	if t.epoch >= t.end {
+		return true
+	}
+	further := min(int64(t.end-t.epoch)-1, (t.pos+rows)/t.Rows) // epochs after the step's that it may take rows of
+	return t.pos+rows > (further+1)*t.Rows
 }
 
 // A span is what the steps of a stream take of an epoch: positions [from, to), the first step that begins in the epoch doing so at first.

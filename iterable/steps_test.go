@@ -24,6 +24,31 @@ func TestEpochSpans(t *testing.T) {
 	}
 }
 
+// Under Carry the steps of some epochs are all whole steps that their rows fill, also where an epoch is shorter than a step.
+func TestStepsOfShortEpochs(t *testing.T) {
+	for rows := int64(1); rows <= 12; rows++ {
+		for g := int64(1); g <= 40; g++ {
+			for epochs := uint64(1); epochs <= 5; epochs++ {
+				steps := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: g, Tail: shuffle.Carry}, epoch: 2, end: 2 + epochs}
+				n := int64(0)
+				for {
+					st, ok := steps.next()
+					if !ok {
+						break
+					}
+					if at := int64(st.epoch-2)*rows + st.pos; at != n*g {
+						t.Fatalf("%d rows, steps of %d: step %d is at %d", rows, g, n, at)
+					}
+					n++
+				}
+				if want := int64(epochs) * rows / g; n != want {
+					t.Fatalf("%d epochs of %d rows have %d steps of %d, want %d", epochs, rows, n, g, want)
+				}
+			}
+		}
+	}
+}
+
 func checkSpans(t *testing.T, start stepper) {
 	t.Helper()
 	type took struct{ low, high, first int64 }
