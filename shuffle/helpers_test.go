@@ -74,7 +74,8 @@ func appendPicks(out []testRow, l *Lane, tick *Tick, orders map[uint32][]uint32)
 	}
 	for _, p := range tick.Picks {
 		s := l.Span(int(p.Span))
-		out = append(out, testRow{l.epoch.plan.units[s.Unit].Group, s.Lo + int64(orders[p.Span][p.Seq])})
+		u := l.epoch.plan.units[s.Unit]
+		out = append(out, testRow{u.Group, u.Row(s.From + int64(orders[p.Span][p.Seq]))})
 	}
 	for _, j := range tick.Finished {
 		delete(orders, j)

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// Span is a unit or the part of it that a lane has: rows [Lo, Hi) of the row group.
+// Span is a unit or the part of it that a lane has.
 type Span struct {
-	Unit   int // index into Plan.Units
-	Lo, Hi int64
+	Unit     int   // index into Plan.Units
+	From, To int64 // rows of the unit by number, [From, To)
+	Lo, Hi   int64 // rows of the group: they hold the span's, and begin and end with one of them. Unit.Selected tells which are
 }
 
 // Rows of the span.
-func (s Span) Rows() int64 { return s.Hi - s.Lo }
+func (s Span) Rows() int64 { return s.To - s.From }
 
 // Lane is one lane of an epoch: its spans in the order in which they arrive, and the ticks in which their rows leave. The spans of a lane are
 // numbered from 0 in that order. It is immutable and safe for concurrent use.
@@ -31,7 +32,7 @@ type Lane struct {
 
 type span struct {
 	unit uint32
-	lo   uint32 // first row within the unit
+	lo   uint32 // number of its first row among the unit's
 	rows uint32
 }
 

@@ -20,7 +20,7 @@ type Plan struct {
 }
 
 // New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits] or of their kind: ascending, none empty, all
-// rows of all groups. Manifest and units are kept and must not change any more.
+// rows of all groups; they may carry selections. Manifest and units are kept and must not change any more.
 func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -41,29 +41,6 @@ func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
 	p.sticky = p.shuffledShards(0)
 	p.content, p.unitsHash = m.Content(), hashUnits(units)
 	return p, nil
-}
-
-func checkUnits(m *Manifest, units []Unit) error {
-	if len(units) > math.MaxInt32 {
-		return refuse("units", "%d are more than %d", len(units), math.MaxInt32)
-	}
-	i := 0
-	for g := range m.Groups {
-		lo, rows := int64(0), m.Groups[g].Rows
-		for ; i < len(units) && units[i].Group == g; i++ {
-			if u := units[i]; u.Lo != lo || u.Hi <= u.Lo || u.Hi > rows || u.Rows() > math.MaxInt32 {
-				return refuse("units", "unit %d is rows %d..%d of group %d of %d rows, where rows from %d on come", i, u.Lo, u.Hi, g, rows, lo)
-			}
-			lo = units[i].Hi
-		}
-		if lo != rows {
-			return refuse("units", "rows from %d on of group %d of %d rows are in none", lo, g, rows)
-		}
-	}
-	if i < len(units) {
-		return refuse("units", "unit %d of group %d does not follow the groups of the manifest", i, units[i].Group)
-	}
-	return nil
 }
 
 func (p *Plan) indexShards() {
@@ -115,14 +92,5 @@ func (p *Plan) Bound(lanes int) int64 {
 // Content is the manifest's content hash.
 func (p *Plan) Content() string { return p.content }
 
-// UnitsHash tells how the groups were cut: 16 hex digits.
+// UnitsHash tells how the groups were cut and which rows were selected: 16 hex digits.
 func (p *Plan) UnitsHash() string { return p.unitsHash }
-
-func hashUnits(units []Unit) string {
-	h := newHasher("shardfeed/units/1")
-	for _, u := range units {
-		h.number(int64(u.Group))
-		h.number(u.Lo)
-	}
-	return h.sum()[:16]
-}

@@ -2,11 +2,13 @@ package shuffle
 
 import "sort"
 
-// Sequence is the order without shuffle: row p is the p-th row of the sorted shards. It is immutable and safe for concurrent use.
+// Sequence is the order without shuffle: row p is the p-th row of the units. It is immutable and safe for concurrent use.
 type Sequence struct {
 	units   []Unit
 	starts  []int64 // first position of unit i; one more than units
 	content string
+
+	selected string // hash of the units when some carry selections, else ""
 }
 
 // NewSequence of units as CutUnits makes them. They are kept and must not change any more.
@@ -17,7 +19,7 @@ func NewSequence(m *Manifest, units []Unit) (*Sequence, error) {
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content()}
+	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content(), selected: hashSelections(units)}
 	for i, u := range units {
 		s.starts[i+1] = s.starts[i] + u.Rows()
 	}
@@ -38,14 +40,14 @@ func (s *Sequence) UnitAt(p int64) int {
 	return sort.Search(len(s.units), func(i int) bool { return s.starts[i+1] > p })
 }
 
-// Spans calls yield with the runs of consecutive rows that make the positions [lo, hi), in order.
+// Spans calls yield with the spans that make the positions [lo, hi), in order.
 func (s *Sequence) Spans(lo, hi int64, yield func(Span)) {
 	if lo >= hi {
 		return
 	}
 	for i := s.UnitAt(lo); i < len(s.units) && s.starts[i] < hi; i++ {
 		from, to := max(lo, s.starts[i])-s.starts[i], min(hi, s.starts[i+1])-s.starts[i]
-		yield(Span{Unit: i, Lo: s.units[i].Lo + from, Hi: s.units[i].Lo + to})
+		yield(s.units[i].Span(i, from, to))
 	}
 }
 

@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,7 +26,7 @@ type State struct {
 	Rows        int64   `json:"rows"`             // of an epoch
 	GlobalBatch int64   `json:"global_batch"`     // rows per step over all ranks, when the state was taken
 	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
-	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
+	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle, or with selections
 	Params      *Params `json:"params,omitempty"` // with shuffle
 }
 
@@ -45,7 +46,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content,
+		GlobalBatch: globalBatch, Manifest: s.content, Units: s.selected,
 	}
 }
 
@@ -93,8 +94,8 @@ func (s State) Validate() error {
 	if s.Shuffle {
 		want = Version
 		check(s.Params != nil, "params", "are missing")
-		check(isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	}
+	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
 	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
@@ -144,7 +145,11 @@ func (s State) Fits(p *Plan) error {
 
 // FitsSequence says whether the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
-	return errors.Join(s.fitsData(seq.content, seq.Rows(), false)...)
+	errs := s.fitsData(seq.content, seq.Rows(), false)
+	if !s.Shuffle && s.Units != seq.selected {
+		errs = append(errs, &MismatchError{Field: "units", Saved: cmp.Or(s.Units, "none"), Here: cmp.Or(seq.selected, "none")})
+	}
+	return errors.Join(errs...)
 }
 
 func (s State) fitsData(content string, rows int64, shuffled bool) []error {

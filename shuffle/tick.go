@@ -20,8 +20,7 @@ func (l *Lane) Ticks() int64 { return l.ticks }
 // Span j.
 func (l *Lane) Span(j int) Span {
 	s := l.spans[j]
-	lo := l.epoch.plan.units[s.unit].Lo + int64(s.lo)
-	return Span{Unit: int(s.unit), Lo: lo, Hi: lo + int64(s.rows)}
+	return l.epoch.plan.units[s.unit].Span(int(s.unit), int64(s.lo), int64(s.lo)+int64(s.rows))
 }
 
 // Arrival is the tick at which span j must be there.
@@ -30,8 +29,8 @@ func (l *Lane) Arrival(j int) int64 { return int64(l.tau[j]) }
 // Need is the lane row at which span j must be there: the first row of its arrival tick.
 func (l *Lane) Need(j int) int64 { return l.Before(l.Arrival(j)) }
 
-// RowOrder fills dst, grown as needed, with the order in which the rows of span j leave: dst[s] is the row, counted from the span's first, that
-// is emitted as its s-th. Any goroutine may ask.
+// RowOrder fills dst, grown as needed, with the order in which the rows of span j leave: dst[s] is the row, by its number in the span,
+// that is emitted as its s-th. Any goroutine may ask.
 func (l *Lane) RowOrder(j int, dst []uint32) []uint32 {
 	s, p := l.spans[j], l.epoch.plan
 	u := p.units[s.unit]

@@ -18,10 +18,19 @@ const (
 type Unit struct {
 	Group  int // index into Manifest.Groups
 	Lo, Hi int64
+
+	// Selection is the rows that the plan has of the unit, and nil, as CutUnits leaves it, all. The unit's rows are those selected,
+	// numbered from 0 in the order of the file.
+	Selection Selection
 }
 
 // Rows of the unit.
-func (u Unit) Rows() int64 { return u.Hi - u.Lo }
+func (u Unit) Rows() int64 {
+	if u.Selection == nil {
+		return u.Hi - u.Lo
+	}
+	return int64(len(u.Selection))
+}
 
 // Layout is what the metadata of a row group says about cutting it. It comes from the files alone: neither from the projection nor from the
 // machine.
