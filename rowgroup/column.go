@@ -35,8 +35,9 @@ type column struct {
 
 	text     []byte // Binary: what views point into; the dictionary's values come first
 	textLen  int
-	textKept int  // bytes of the dictionary
-	noValues bool // every value is null: only the levels are of interest
+	textKept int    // bytes of the dictionary
+	ownText  []byte // the column's own text while text is the Raw's, from the storing of a page to its spreading over parts
+	noValues bool   // every value is null: only the levels are of interest
 
 	dict   dictionary
 	levels shape

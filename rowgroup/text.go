@@ -17,9 +17,7 @@ func (c *column) storeViews(p *page, o *openPage, dst []uint64) error {
 			// The levels stand before the values; they stay as a gap.
 			c.textLen += p.size - len(b) - p.repBytes - p.defBytes
 		} else {
-			t := c.textRoom(len(b))
-			copy(t, b)
-			b = t
+			b = c.takeText(b)
 		}
 	}
 	switch p.encoding {
@@ -31,6 +29,17 @@ func (c *column) storeViews(p *page, o *openPage, dst []uint64) error {
 		return c.prefixViews(dst, b)
 	}
 	return fmt.Errorf("%w: %v for %v", errEncoding, p.encoding, c.leaf.typ)
+}
+
+// takeText returns values of the Raw as the end of the column's text: a copy, unless they are copied to their parts anyway.
+func (c *column) takeText(b []byte) []byte {
+	if c.wide != nil && c.textLen == 0 && (c.d.utf8 == RefuseUTF8 || !c.field.Type.isText()) {
+		c.ownText, c.text = c.text, b[:len(b):len(b)]
+		return b
+	}
+	t := c.textRoom(len(b))
+	copy(t, b)
+	return t
 }
 
 // lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the column's text.

@@ -95,6 +95,9 @@ func (s *spreader) flushText(c *column, from int) {
 		vs[i] = s.put(int64(i), c.text[vs[i]>>32:][:uint32(vs[i])])
 	}
 	c.textLen = c.textKept
+	if c.ownText != nil {
+		c.text, c.ownText = c.ownText, nil
+	}
 }
 
 // flushLists moves the rows that are whole out of the column's slots; the items of a last row that may go on move to the front.
