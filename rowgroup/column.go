@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"fmt"
 	"hash/crc32"
+	"math"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -235,6 +236,14 @@ func (c *column) reserve(n int) {
 		c.valid = c.newBitmap(need)
 		copy(c.valid, old)
 	}
+}
+
+// checkItems refuses lists of more items than 32-bit offsets can count.
+func (c *column) checkItems() error {
+	if most := math.MaxUint32 - 1; c.scan.values > most {
+		return &hintError{err: fmt.Errorf("%d items in one unit, %d at most", c.scan.values, most), hint: "write smaller row groups"}
+	}
+	return nil
 }
 
 func (c *column) newBitmap(n int) bitmap {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 )
 
@@ -262,8 +261,8 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.scan.values > math.MaxUint32-1 {
-		return nil, fmt.Errorf("%d items in one unit, %d at most", c.scan.values, uint32(math.MaxUint32-1))
+	if err := c.checkItems(); err != nil {
+		return nil, err
 	}
 	rows := c.chunk.lastRow - c.first
 	s.limit = int(rows) + 1 // one may be cut

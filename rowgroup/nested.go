@@ -2,7 +2,6 @@ package rowgroup
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -223,21 +222,15 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.scan.values > math.MaxUint32-1 {
-		return nil, fmt.Errorf("%d items in one unit, %d at most", c.scan.values, uint32(math.MaxUint32-1))
+	if err := c.checkItems(); err != nil {
+		return nil, err
 	}
 	if err := c.pages(); err != nil {
 		return nil, err
 	}
-	skip, total, err := c.window()
+	before, slots, err := a.ancestors(c, s)
 	if err != nil {
 		return nil, err
-	}
-	before, slots := s.trim(skip, total)
-	for i := range a.path {
-		if err := a.ancestor(i, c, s); err != nil {
-			return nil, err
-		}
 	}
 	if want := a.slots(); slots != want && n.leaf.convert != convertNull {
 		return nil, fmt.Errorf("%w: %d values where %d belong", errLevels, slots, want)
@@ -251,6 +244,24 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	}
 	v.dropFront(before, c)
 	return v, nil
+}
+
+// ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns how many slots lie before those rows and
+// how many they have.
+func (a *assembly) ancestors(c *column, s *nestedShape) (before, slots int, err error) {
+	skip, total, err := c.window()
+	if err != nil {
+		return 0, 0, err
+	}
+	def, rep := s.def, s.rep
+	before, slots = s.trim(skip, total)
+	for i := range a.path {
+		if err := a.ancestor(i, c, s); err != nil {
+			return 0, 0, err
+		}
+	}
+	s.def, s.rep = def, rep // whole again, as scratch of the next leaf
+	return before, slots, nil
 }
 
 // slots is the number of values of a node below the path.
