@@ -68,13 +68,14 @@ func (b *Block) ReleasePart(p int) {
 // A Layout says how a block is to lie in memory. The zero value is one part.
 type Layout struct {
 	// Part gives each row of the unit the part, 1..Parts, that holds its wide values, so that rows that leave the shuffle buffer together
-	// can be freed together. Columns narrower than Wide bytes a row stay in part 0. nil: one part for all.
+	// can be freed together; also to rows that the block does not hold. Columns narrower than Wide bytes a row stay in part 0. nil: one
+	// part for all.
 	Part  []uint8
 	Parts int
 	Wide  int // bytes a row from which a column is spread over parts; 0 means 512
 
-	// Order lays the rows of the block in another order than the file's: row i of the block is row Order[i] of the unit. It holds each row of
-	// the unit once and may be reused after Decode. nil keeps the file's order. Part still goes by rows of the unit.
+	// Order is the rows of the unit that the block holds, in this order: row i of the block is row Order[i] of the unit. It names each row
+	// once at most and may be reused after Decode. nil is all rows in the file's order. Part still goes by rows of the unit.
 	Order []uint32
 }
 

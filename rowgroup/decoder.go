@@ -154,6 +154,9 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if err := checkOrder(l.Order, b.rows); err != nil {
 		return err
 	}
+	if l.Order != nil {
+		b.rows = len(l.Order)
+	}
 	b.cols, d.kept = make([]*vector, len(r.columns)), nil
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name

@@ -29,7 +29,7 @@ func checkOrder(order []uint32, rows int) error {
 	if order == nil {
 		return nil
 	}
-	if len(order) != rows {
+	if len(order) > rows { // more than there is room for
 		return fmt.Errorf("an order of %d rows for a unit of %d", len(order), rows)
 	}
 	for _, r := range order {

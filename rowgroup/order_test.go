@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ type tensorRow struct {
 	Null   *int64      `parquet:"null,optional,dict"`
 }
 
-// Blocks laid in an order hold the same rows as blocks in the file's order, in every form, for whole groups and slices, in parts or not.
+// Blocks laid in an order hold the rows that it names of blocks in the file's order, in every form, for whole groups and slices, for all rows
+// and some of them, in parts or not.
 func TestDecodeInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	tensors := make([]tensorRow, 150)
@@ -40,6 +42,12 @@ func TestDecodeInOrder(t *testing.T) {
 				for i, k := range rng.Perm(n - lo) {
 					l.Order[i] = uint32(k)
 				}
+				if try%4 > 1 { // some rows, down to none
+					l.Order = l.Order[:rng.IntN(min(n-lo, 1+n>>rng.IntN(8)))]
+				}
+				if try%5 == 0 {
+					slices.Sort(l.Order)
+				}
 				if try%3 == 0 {
 					l.Parts, l.Wide, l.Part = 2, 1, make([]uint8, n-lo)
 					for i := range l.Part {
@@ -55,6 +63,9 @@ func TestDecodeInOrder(t *testing.T) {
 				laid, err := d.Decode(raw, l)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if laid.Rows() != len(l.Order) {
+					t.Errorf("a block of %d rows, not %d", laid.Rows(), len(l.Order))
 				}
 				comparePicks(t, m.Schema(), laid, plain, l.Order)
 				laid.Release()
@@ -94,7 +105,7 @@ func comparePicks(t *testing.T, s *Schema, laid, plain *Block, order []uint32) {
 
 func TestDecodeRefusesOrder(t *testing.T) {
 	m, d := openDecoder(t, writeRows(t, [][]tensorRow{make([]tensorRow, 3)}), Options{})
-	for want, order := range map[string][]uint32{"an order of 2 rows for a unit of 3": {0, 1}, "an order with row 3 for a unit of 3": {0, 1, 3}} {
+	for want, order := range map[string][]uint32{"an order of 4 rows for a unit of 3": {0, 1, 2, 1}, "an order with row 3 for a unit of 3": {0, 1, 3}} {
 		raw, err := m.Fetch(context.Background(), Rows{Hi: 3})
 		if err != nil {
 			t.Fatal(err)
@@ -104,4 +115,26 @@ func TestDecodeRefusesOrder(t *testing.T) {
 		}
 		raw.Release()
 	}
+}
+
+// An order that names a row twice has it twice.
+func TestDecodeTheSameRowTwice(t *testing.T) {
+	m, d := openDecoder(t, writeRows(t, [][]everyRow{randomRows(5, 60)}, parquet.PageBufferSize(400)), Options{})
+	n := int(m.NumRows())
+	raw := fetch(t, m, Rows{Hi: int64(n)})
+	plain, err := d.Decode(raw, Layout{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := make([]uint32, n)
+	for i := range order {
+		order[i] = uint32(n - 1 - i/3)
+	}
+	laid, err := d.Decode(raw, Layout{Order: order})
+	if err != nil {
+		t.Fatal(err)
+	}
+	comparePicks(t, m.Schema(), laid, plain, order)
+	laid.Release()
+	plain.Release()
 }
