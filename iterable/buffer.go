@@ -96,6 +96,17 @@ func (b *buffer) left(r *resident, emitted int, draw int64) {
 	}
 }
 
+// skip says that a span comes into the buffer when so many of its rows have left already: no draw holds them.
+func (b *buffer) skip(r *resident, emitted int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for r.freed < r.parts && partEnd(r.rows, r.parts, r.freed) <= emitted {
+		r.freed++
+		b.freeLocked(leftovers{hold: r.hold, part: r.freed})
+	}
+	b.ahead.roomMade()
+}
+
 // drop ends a span's use of its block.
 func (b *buffer) drop(r *resident, draw int64) {
 	b.free(leftovers{draw: draw, hold: r.hold, order: r.order})

@@ -126,7 +126,14 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	if worldSize < 1 {
 		return shuffle.Steps{}, fmt.Errorf("world_size: %d is under 1", worldSize)
 	}
-	s := shuffle.Steps{Rows: d.NumRows(), GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return shuffle.Steps{}, err
+	}
+	s := shuffle.Steps{GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
+	for _, u := range units {
+		s.Rows += u.Rows()
+	}
 	return s, s.Validate()
 }
 

@@ -47,7 +47,7 @@ func (s *fileSchedule) next() (*load, bool) {
 		}
 		s.order.parts(st, func(sp fileSpan) {
 			if n := len(s.spans); n > 0 && s.spans[n-1].epoch == sp.epoch && s.spans[n-1].Unit == sp.Unit {
-				s.spans[n-1].Hi = sp.Hi
+				s.spans[n-1].To, s.spans[n-1].Hi = sp.To, sp.Hi
 				return
 			}
 			s.spans = append(s.spans, sp)
@@ -66,13 +66,13 @@ func (s *fileSchedule) next() (*load, bool) {
 func (s *fileSchedule) load(f fileSpan) *load {
 	u := s.order.sequence.Units()[f.Unit]
 	lo, hi := f.Lo, f.Hi
-	if 2*f.Rows() >= u.Rows() {
+	if 2*(hi-lo) >= u.Hi-u.Lo {
 		lo, hi = u.Lo, u.Hi
 	}
 	l := s.sizes.newLoad(u.Group, lo, hi, false)
-	l.need = s.order.sequence.Start(f.Unit) + f.Lo - u.Lo
+	l.need = s.order.sequence.Start(f.Unit) + f.From
 	l.shared = s.order.worker.WorldSize*s.order.worker.Workers > 1
-	l.wanted = []wanted{{key: f.key(), offset: int(f.Lo - lo), rows: int(f.Rows())}}
+	l.wanted = []wanted{{key: f.key(), offset: int(f.Lo - lo), rows: int(f.Rows()), selected: u.Selected(f.Span)}}
 	return l
 }
 
@@ -100,7 +100,7 @@ type fileWalk struct {
 
 	now   *resident // of the last run
 	key   key       // its
-	first int64     // its first row, of the row group
+	first int64     // number of its first row among the unit's
 }
 
 func (w *fileWalk) begin(st step) (rows, full int) {
@@ -123,10 +123,10 @@ func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
 		if r.draw != d.number {
 			w.stream.place(d, r)
 		}
-		for row := run.Lo; row < run.Hi; row++ {
+		for row := run.From; row < run.To; row++ {
 			d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(r.row(uint32(row-w.first)))))
 		}
-		emitted := int(run.Hi - w.first)
+		emitted := int(run.To - w.first)
 		w.stream.buffer.left(r, emitted, d.number)
 		if emitted == r.rows {
 			w.now = nil
@@ -142,7 +142,7 @@ func (w *fileWalk) reach(ctx context.Context, run fileSpan) error {
 		if err != nil {
 			return err
 		}
-		w.now, w.key, w.first = r, k, run.Lo
+		w.now, w.key, w.first = r, k, run.From
 	}
 	return nil
 }

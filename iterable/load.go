@@ -19,6 +19,8 @@ type wanted struct {
 	lane   *shuffle.Lane // nil without shuffle
 	offset int           // row of the load at which the span begins
 	rows   int
+
+	selected shuffle.Selection // which of the unit's rows are the span's; nil when all are
 }
 
 // A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that schedules it, one that fetches, one that
@@ -58,10 +60,32 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
+// order makes the order of a wanted span in dst, grown as needed: the row of the span, counted from its first, that leaves as its s-th. It is nil
+// when they leave as they lie.
+func (w *wanted) order(dst []uint32) []uint32 {
+	switch {
+	case w.lane != nil:
+		dst = w.lane.RowOrder(int(w.span), dst)
+	case w.selected != nil:
+		dst = dst[:0]
+		for i := range w.selected {
+			dst = append(dst, uint32(i))
+		}
+	default:
+		return nil
+	}
+	if w.selected != nil {
+		for s, number := range dst {
+			dst[s] = w.selected[number] - w.selected[0]
+		}
+	}
+	return dst
+}
+
 // layout lays the load's rows in the order in which they leave, and spreads its wide columns over parts by it. part is scratch. Spans that
-// share a load keep the file's order, since each has an order of its own.
+// share a load keep the file's order, since each has an order of its own, and so do selected rows.
 func (l *load) layout(part []uint8) (rowgroup.Layout, []uint8) {
-	if len(l.wanted) != 1 {
+	if len(l.wanted) != 1 || l.wanted[0].selected != nil {
 		return rowgroup.Layout{}, part
 	}
 	w, order := l.wanted[0], l.orders[0]

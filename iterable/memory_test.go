@@ -124,3 +124,26 @@ func TestSharedBudget(t *testing.T) {
 	first.Close()
 	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 }
+
+// A resumed stream does not hold what had left before: the parts of wide columns whose rows are gone are freed as their blocks arrive.
+func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
+	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1})
+	for range 120 {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dr.Release()
+	}
+	state, want := s.State(), s.Account().Used()[mem.Shuffle]
+	r := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1, State: &state})
+	dr, err := r.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Account().Used()[mem.Shuffle]; got > want+want/5 {
+		t.Errorf("%s in the buffer after the first draw, %s when the state was taken", mem.Bytes(got), mem.Bytes(want))
+	}
+	dr.Release()
+}

@@ -200,8 +200,8 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 	case err != nil:
 		r.fail(l, err)
 	case b != nil:
-		l.block, l.orders = b, make([][]uint32, len(l.wanted))
-		r.ready(l, 0)
+		l.block = b
+		r.ready(l, r.makeOrders(l))
 	default:
 		l.owner = true
 		return false
@@ -273,14 +273,7 @@ func (r *readahead) decodeAll(ctx context.Context) {
 
 // decodeOne makes the block and the orders of a load. part is scratch.
 func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
-	var extra int64
-	l.orders = make([][]uint32, len(l.wanted))
-	for i, w := range l.wanted {
-		if w.lane != nil {
-			l.orders[i] = w.lane.RowOrder(int(w.span), r.takeOrder(w.rows))
-			extra += int64(w.rows) * orderBytes
-		}
-	}
+	extra := r.makeOrders(l)
 	layout, part := l.layout(part)
 	block, err := r.decodeRows(d, l, layout)
 	if err != nil {
@@ -301,6 +294,18 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 	}
 	r.ready(l, extra)
 	return part, false
+}
+
+// makeOrders sets the orders of a load and returns their bytes.
+func (r *readahead) makeOrders(l *load) (bytes int64) {
+	l.orders = make([][]uint32, len(l.wanted))
+	for i := range l.wanted {
+		if w := &l.wanted[i]; w.lane != nil || w.selected != nil {
+			l.orders[i] = w.order(r.takeOrder(w.rows))
+			bytes += int64(w.rows) * orderBytes
+		}
+	}
+	return bytes
 }
 
 // decodeRows is Decode and the transforms, with panics made errors.

@@ -153,7 +153,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 			delete(cut, unit)
 			continue
 		}
-		slices.SortFunc(list, func(a, b sibling) int { return cmp.Compare(a.Lo, b.Lo) })
+		slices.SortFunc(list, func(a, b sibling) int { return cmp.Compare(a.From, b.From) })
 	}
 	return cut
 }
@@ -165,12 +165,12 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 		list = s.together(family, list[0])
 	}
 	u := s.epochs.plan.Units()[list[0].Unit]
-	l := s.sizes.newLoad(u.Group, list[0].Lo, list[len(list)-1].Hi, len(list) == 1)
+	l := s.sizes.newLoad(u.Group, list[0].Lo, list[len(list)-1].Hi, len(list) == 1 && u.Selection == nil)
 	l.need = f.need
 	for _, b := range list {
 		l.wanted = append(l.wanted, wanted{
 			key:  key{epoch: s.now.Number(), slot: int32(b.feed.slot), span: int32(b.span)},
-			lane: b.feed.lane, offset: int(b.Lo - list[0].Lo), rows: int(b.Rows()),
+			lane: b.feed.lane, offset: int(b.Lo - list[0].Lo), rows: int(b.Rows()), selected: u.Selected(b.Span),
 		})
 	}
 	return l
@@ -187,7 +187,7 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 		}
 		b := family[i]
 		left, right := family[min(i, next)], family[max(i, next)]
-		return left.Hi == right.Lo && (b.span >= b.feed.span || slices.Contains(b.feed.first, uint32(b.span)))
+		return left.To == right.From && (b.span >= b.feed.span || slices.Contains(b.feed.first, uint32(b.span)))
 	}
 	lo, hi := at, at
 	for joins(lo-1, lo) {

@@ -187,7 +187,7 @@ func (c *laneCursor) advance(ctx context.Context, s *Stream, d *Draw) error {
 		if r.parts > 0 {
 			c.active = append(c.active, j)
 			if c.tick.Index > 0 {
-				s.buffer.left(r, int(c.lane.Emitted(int(j), c.tick.Index-1)), d.number)
+				s.buffer.skip(r, int(c.lane.Emitted(int(j), c.tick.Index-1)))
 			}
 		}
 	}
