@@ -14,9 +14,13 @@ func asU16(b []byte) []uint16 { return asWords[uint16](b) }
 func asU32(b []byte) []uint32 { return asWords[uint32](b) }
 func asU64(b []byte) []uint64 { return asWords[uint64](b) }
 
-// asWords sees whole words of b; a rest is left out.
+// asWords sees whole words of b; a rest is left out. It makes no pointer to a word that b does not hold.
 func asWords[T any](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))/unsafe.Sizeof(*new(T)))
+	n := uintptr(len(b)) / unsafe.Sizeof(*new(T))
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 func asBytes[T any](s []T) []byte {
