@@ -35,6 +35,9 @@ time to the first batch and what was waited for. All times and bytes are those o
 		if err := f.check(fs); err != nil {
 			return err
 		}
+		if f.limit.left(0, 1) == 0 {
+			return usagef("--limit 0 leaves nothing to measure")
+		}
 		m, err := a.measure(ctx, addresses, f)
 		if err != nil {
 			return err
@@ -134,7 +137,7 @@ func (m *measurement) report() *report {
 	}
 	second := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 	r.section("bench")
-	r.fact("rows", "%s in %s batches of %.1f row groups in the mean", count(m.Rows), count(m.Batches), m.GroupsPerBatch)
+	r.fact("rows", "%s in %s of %.1f row groups in the mean", count(m.Rows), plural(m.Batches, "batch"), m.GroupsPerBatch)
 	r.fact("time", "%s, the first batch after %s", second(m.Seconds), second(m.FirstBatchSeconds))
 	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
 	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)

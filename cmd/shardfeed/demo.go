@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -98,8 +100,11 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 	return d.train(ctx, ds, budget)
 }
 
-// generate writes the shop with a bar of its own.
+// generate writes the shop with a bar of its own, where there is room for it.
 func (d *demoCommand) generate(ctx context.Context, dir string) error {
+	if free := freeBytes(dir); free > 0 && int64(d.size) > free {
+		return fmt.Errorf("%s: %v are free there, and the shop takes %v", filepath.Dir(dir), mem.Bytes(free), mem.Bytes(d.size))
+	}
 	bar := newByteProgress(d.stderr, "generate", int64(d.size))
 	defer bar.close()
 	return generateShop(ctx, dir, int64(d.size), func(bytes int64) { bar.add(int(bytes)) })

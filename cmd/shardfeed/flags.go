@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -138,6 +140,18 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return usagef("--missing %s: must be error or null", f.missing)
 	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
 		return usagef("--invalid-utf8 %s: must be refuse or replace", f.invalidUTF8)
+	}
+	return f.checkRanges()
+}
+
+// checkRanges finds numbers that are larger than any run's.
+func (f *flags) checkRanges() error {
+	var wrong *shuffle.Error
+	if errors.As(shuffle.Options{WorldSize: f.worldSize, MaxWorldSize: f.maxWorldSize, Lanes: f.lanes}.Validate(), &wrong) {
+		return usagef("--%s %s", strings.ReplaceAll(wrong.Field, "_", "-"), wrong.Msg)
+	}
+	if f.batchSize > math.MaxInt32 {
+		return usagef("--batch-size %d is over %d", f.batchSize, math.MaxInt32)
 	}
 	return nil
 }

@@ -122,10 +122,13 @@ func count(n int64) string {
 	return s
 }
 
-// plural is "1 shard" or "2 shards".
+// plural is "1 shard", "2 shards" or "2 batches".
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "tch") {
+		noun += "e"
 	}
 	return count(n) + " " + noun + "s"
 }
