@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SHOP", shop)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command waits a second under the race detector
 			env.Setenv("SHARDFEED_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			return nil
 		},
