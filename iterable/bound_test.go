@@ -47,6 +47,9 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 		peak = max(peak, held)
 		for j := range costs {
 			c := &costs[j]
+			if c.narrow == 0 {
+				continue
+			}
 			n := int(lane.Span(j).Rows())
 			emitted := int(lane.Emitted(j, tick.Index))
 			for c.parts > 0 && freed[j] < c.parts && partEnd(n, c.parts, freed[j]) <= emitted {

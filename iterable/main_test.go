@@ -34,16 +34,17 @@ type record struct {
 func files(t testing.TB, groups [][]int, imageBytes func(id int64) int) *memstore.Store {
 	t.Helper()
 	store := &memstore.Store{}
+	pattern := make([]byte, 64<<10) // byte i is i, so an image from byte id on has id + i there
+	for i := range pattern {
+		pattern[i] = byte(i)
+	}
 	id := int64(0)
 	for s, rows := range groups {
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[record](&b, parquet.PageBufferSize(1<<16), parquet.SkipPageBounds("image"))
 		for _, n := range rows {
 			for range n {
-				r := record{ID: id, Label: fmt.Sprintf("label %d", id%7), Image: make([]byte, imageBytes(id))}
-				for i := range r.Image {
-					r.Image[i] = byte(id + int64(i))
-				}
+				r := record{ID: id, Label: fmt.Sprintf("label %d", id%7), Image: pattern[id%256:][:imageBytes(id)]}
 				if _, err := w.Write([]record{r}); err != nil {
 					t.Fatal(err)
 				}
