@@ -57,7 +57,7 @@ func (f *flags) order(fs *pflag.FlagSet) {
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the order")
 	fs.IntVar(&f.epoch, "epoch", 0, "the first epoch, from 0; each has an order of its own")
 	fs.IntVar(&f.lanes, "lanes", 0, "pin the plan's number of lanes (default: by the rule)")
-	fs.Int64Var(&f.unitRows, "unit-rows", 0, "pin the rows of the units that are loaded and mixed as one (default: by the rule)")
+	fs.Int64Var(&f.unitRows, "unit-rows", 0, "pin the rows of the units that are loaded and mixed as one; with a page index, no fewer than a page has (default: by the rule)")
 	fs.StringVar(&f.start, "start", string(shuffle.Filled), "filled: mixed from the first batch on; direct: the first batch sooner")
 	fs.IntVar(&f.maxWorldSize, "max-world-size", 0, "the largest world size that the run will ever have (default: the world size)")
 }

@@ -18,7 +18,7 @@ func (a *app) plan() *cobra.Command {
 		Use:   "plan [flags] ADDRESS...",
 		Short: "Show a run's order, memory and mixing before anything but footers is read",
 		Long: `plan shows what a run with the same flags would do: the parameters of its order, units and lanes, steps of each rank, the memory that a
-rank reserves, what is read before the first batch, and how well batches would be mixed.`,
+rank needs, what is read before the first batch, and how well batches would be mixed.`,
 		Example: `  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
   shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json`,
 	}

@@ -18,7 +18,7 @@ func planReport(p *iterable.Plan) *report {
 	planOrder(r, p)
 	r.section("steps")
 	r.fact("each rank", "%s of %s rows", count(p.Steps), count(int64(p.BatchSize)))
-	r.fact("all ranks", "%d x %d = %s rows a step", p.WorldSize, p.BatchSize, count(p.GlobalBatch))
+	r.fact("all ranks", "%s x %s = %s rows a step", count(int64(p.WorldSize)), count(int64(p.BatchSize)), count(p.GlobalBatch))
 	if rest := p.Rows % max(1, p.GlobalBatch); rest > 0 {
 		r.fact("tail", "%s: %s", p.Tail, tailMeaning(p, rest))
 	}
@@ -72,7 +72,7 @@ func planOrder(r *report, p *iterable.Plan) {
 }
 
 func planMemory(r *report, p *iterable.Plan) {
-	r.section("memory of a rank")
+	r.section("memory that a rank needs")
 	for purpose, bytes := range p.Bound {
 		if bytes > 0 {
 			r.fact(mem.Purpose(purpose).String(), "%10v", mem.Bytes(bytes))
@@ -83,6 +83,9 @@ func planMemory(r *report, p *iterable.Plan) {
 		verdict = "over the limit of"
 	}
 	r.fact("sum", "%10v, %s %v", mem.Bytes(p.Bound.Total()), verdict, mem.Bytes(p.Memory))
+	if p.Fits {
+		r.note("A stream reserves more, within the limit, to read ahead on all processors.")
+	}
 	r.fact("first batch", "after reading %v", mem.Bytes(p.FirstBatch))
 	r.fact("amplification", "%.3fx decoded: %s", p.Amplification, amplificationMeaning(p.Amplification))
 }
