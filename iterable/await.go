@@ -182,7 +182,7 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
 		if err != nil {
 			return err
 		}
-		l := s.dataset.sizes.newLoad(units[0].Group, 0, 1, false)
+		l := s.dataset.sizes.newLoad(units[0], units[0].Span(0, 0, 1), false)
 		l.wanted = []wanted{{rows: 1}}
 		if err := s.ahead.loadNow(ctx, l); err != nil {
 			return err

@@ -123,8 +123,7 @@ func (p *lanePeak) bytes() int64 {
 
 func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
-	u := p.units[sp.Unit]
-	c := p.sizes.cost(u.Group, sp.Lo, sp.Hi, u.Selection == nil)
+	c := p.sizes.cost(p.units[sp.Unit].Group, sp.Lo, sp.Hi, true)
 	p.largest = p.largest.largest(c)
 	p.row = max(p.row, (c.narrow+c.wide)/max(1, sp.Rows()))
 	p.change[p.lane.Arrival(j)] += c.narrow + c.wide

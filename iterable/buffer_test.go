@@ -19,7 +19,7 @@ func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	b := &buffer{ahead: r}
 	var all []*resident
 	for g, group := range d.manifest.Groups() {
-		l := d.sizes.newLoad(g, 0, group.Rows, true)
+		l := wholeGroup(d, g)
 		l.wanted = []wanted{{rows: int(group.Rows)}}
 		if err := r.loadNow(t.Context(), l); err != nil {
 			t.Fatal(err)

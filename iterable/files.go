@@ -65,14 +65,14 @@ func (s *fileSchedule) next() (*load, bool) {
 // same block.
 func (s *fileSchedule) load(f fileSpan) *load {
 	u := s.order.sequence.Units()[f.Unit]
-	lo, hi := f.Lo, f.Hi
-	if 2*(hi-lo) >= u.Hi-u.Lo {
-		lo, hi = u.Lo, u.Hi
+	sp := f.Span
+	if 2*sp.Rows() >= u.Rows() {
+		sp = u.Span(f.Unit, 0, u.Rows())
 	}
-	l := s.sizes.newLoad(u.Group, lo, hi, false)
+	l := s.sizes.newLoad(u, sp, false)
 	l.need = s.order.sequence.Start(f.Unit) + f.From
 	l.shared = s.order.worker.WorldSize*s.order.worker.Workers > 1
-	l.wanted = []wanted{{key: f.key(), offset: int(f.Lo - lo), rows: int(f.Rows()), selected: u.Selected(f.Span)}}
+	l.wanted = []wanted{{key: f.key(), offset: int(f.From - sp.From), rows: int(f.Rows())}}
 	return l
 }
 

@@ -57,7 +57,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		Shards: len(d.data.Shards), Groups: len(d.data.Groups), Units: len(units), Rows: d.NumRows(), Bytes: d.bytes,
+		Shards: len(d.data.Shards), Groups: len(d.data.Groups), Units: len(units), Rows: steps.Rows, Bytes: d.bytes,
 		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
 		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
 	}

@@ -200,8 +200,8 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 	case err != nil:
 		r.fail(l, err)
 	case b != nil:
-		l.block = b
-		r.ready(l, r.makeOrders(l))
+		l.block, l.orders = b, make([][]uint32, len(l.wanted))
+		r.ready(l, 0)
 	default:
 		l.owner = true
 		return false
@@ -273,9 +273,10 @@ func (r *readahead) decodeAll(ctx context.Context) {
 
 // decodeOne makes the block and the orders of a load. part is scratch.
 func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
-	extra := r.makeOrders(l)
-	layout, part := l.layout(part)
+	order, extra := r.arrange(l)
+	layout, part := l.layout(order, part)
 	block, err := r.decodeRows(d, l, layout)
+	r.giveOrder(order)
 	if err != nil {
 		r.fail(l, err)
 		var p *PanicError
@@ -284,10 +285,6 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 	l.raw.Release()
 	l.raw = nil
 	l.block = block
-	if layout.Order != nil {
-		r.giveOrder(layout.Order)
-		l.orders[0], extra = nil, 0
-	}
 	r.count(l)
 	if l.owner {
 		r.sharing.publish(l.rows, block)
@@ -296,16 +293,25 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 	return part, false
 }
 
-// makeOrders sets the orders of a load and returns their bytes.
-func (r *readahead) makeOrders(l *load) (bytes int64) {
+// arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in their order: the one in which they leave when
+// one span has the block for itself, else the file's, since each span has an order of its own. nil is all rows as they lie.
+func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	l.orders = make([][]uint32, len(l.wanted))
-	for i := range l.wanted {
-		if w := &l.wanted[i]; w.lane != nil || w.selected != nil {
-			l.orders[i] = w.order(r.takeOrder(w.rows))
+	for i, w := range l.wanted {
+		if w.lane != nil {
+			l.orders[i] = w.lane.RowOrder(int(w.span), r.takeOrder(w.rows))
 			bytes += int64(w.rows) * orderBytes
 		}
 	}
-	return bytes
+	if len(l.wanted) == 1 && l.orders[0] != nil {
+		order, l.orders[0], bytes = l.orders[0], nil, 0
+	} else if l.selected != nil {
+		order = r.takeOrder(len(l.selected))
+		for n := range l.selected {
+			order = append(order, uint32(n))
+		}
+	}
+	return l.fileRows(order), bytes
 }
 
 // decodeRows is Decode and the transforms, with panics made errors.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // listed is a schedule of given loads.
@@ -21,12 +22,18 @@ func (l *listed) next() (*load, bool) {
 	return x, true
 }
 
+// wholeGroup is the load of a row group.
+func wholeGroup(d *Dataset, group int) *load {
+	u := shuffle.Unit{Group: group, Hi: d.manifest.Groups()[group].Rows}
+	return d.sizes.newLoad(u, u.Span(0, 0, u.Rows()), true)
+}
+
 // ahead starts a read-ahead over the row groups of a data set, in order, with room for so many of them.
 func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 	t.Helper()
 	var all []*load
 	for g := range d.manifest.Groups() {
-		l := d.sizes.newLoad(g, 0, d.manifest.Groups()[g].Rows, true)
+		l := wholeGroup(d, g)
 		l.wanted = []wanted{{key: key{span: int32(g)}, rows: int(d.manifest.Groups()[g].Rows)}}
 		all = append(all, l)
 	}

@@ -164,13 +164,14 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	if family := s.cut[list[0].Unit]; family != nil {
 		list = s.together(family, list[0])
 	}
-	u := s.epochs.plan.Units()[list[0].Unit]
-	l := s.sizes.newLoad(u.Group, list[0].Lo, list[len(list)-1].Hi, len(list) == 1 && u.Selection == nil)
+	unit := list[0].Unit
+	u := s.epochs.plan.Units()[unit]
+	l := s.sizes.newLoad(u, u.Span(unit, list[0].From, list[len(list)-1].To), len(list) == 1)
 	l.need = f.need
 	for _, b := range list {
 		l.wanted = append(l.wanted, wanted{
 			key:  key{epoch: s.now.Number(), slot: int32(b.feed.slot), span: int32(b.span)},
-			lane: b.feed.lane, offset: int(b.Lo - list[0].Lo), rows: int(b.Rows()), selected: u.Selected(b.Span),
+			lane: b.feed.lane, offset: int(b.From - list[0].From), rows: int(b.Rows()),
 		})
 	}
 	return l

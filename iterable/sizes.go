@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 const (
@@ -38,11 +39,11 @@ func newSizes(m *rowgroup.Manifest) *sizes {
 	})}
 }
 
-// newLoad is the load of some rows of a group. spread says that its wide columns may lie in parts.
-func (s *sizes) newLoad(group int, lo, hi int64, spread bool) *load {
-	c := s.cost(group, lo, hi, spread)
+// newLoad is the load of a span of a unit, charged for all rows that are decoded. spread says that its wide columns may lie in parts.
+func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, spread bool) *load {
+	c := s.cost(u.Group, sp.Lo, sp.Hi, spread)
 	return &load{
-		rows: rowsOf(s.manifest, group, lo, hi), group: group, parts: c.parts,
+		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), selected: u.Selected(sp), group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.narrow + c.wide}, ready: make(chan struct{}),
 	}
 }
