@@ -24,6 +24,9 @@ func indexNames(root *unionNode) *names {
 		n.columns[u.key.name] = append(n.columns[u.key.name], u)
 		n.add(u, u.key.name)
 	}
+	for _, name := range root.partitions { // no nodes: they are asked for elsewhere, and only suggested here
+		n.columns[name], n.short[name] = nil, nil
+	}
 	return n
 }
 

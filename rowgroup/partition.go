@@ -34,8 +34,11 @@ func splitPartitions(all []shard.PartitionColumn, paths []string) (wanted []shar
 	return wanted, rest
 }
 
-// dropColumns takes the columns with a partition's name out of the united schema.
+// dropColumns takes the columns with a partition's name out of the united schema, which remembers the name.
 func (u *unionNode) dropColumns(partitions []shard.PartitionColumn) {
+	for _, p := range partitions {
+		u.partitions = append(u.partitions, p.Key)
+	}
 	u.children = slices.DeleteFunc(u.children, func(c *unionNode) bool {
 		return slices.ContainsFunc(partitions, func(p shard.PartitionColumn) bool { return p.Key == c.key.name })
 	})

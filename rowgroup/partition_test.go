@@ -50,6 +50,20 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+// An unknown column's message knows the partition columns too.
+func TestPartitionsAreSuggested(t *testing.T) {
+	store, shards := partitionedShards(t)
+	for column, want := range map[string]string{"dtt": `there is "dt"`, "nothing": `there is "a", "dt", "lang"`} {
+		m, err := Open(context.Background(), store, shards, Options{Columns: []string{column}})
+		if err == nil {
+			m.Close()
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", column, err)
+		}
+	}
+}
+
 func TestPartitionValues(t *testing.T) {
 	store, shards := partitionedShards(t)
 	m, err := Open(context.Background(), store, shards, Options{})

@@ -23,6 +23,8 @@ type unionNode struct {
 	members  int // gave it members
 	lacks    int // the first that has the parent but not this node
 	conflict *typeConflict
+
+	partitions []string // at the root: the columns that no file has
 }
 
 // A typeConflict is two types that no common type holds without loss.
