@@ -47,6 +47,10 @@ type Decoder struct {
 	spare               *mem.Arena
 }
 
+// keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. What large pages need goes back to the pool, so that it
+// is held by those who decode now and not by each decoder that once did.
+const keptScratch = 4 << 20
+
 // scratch is memory of the pool that is kept from page to page.
 type scratch struct {
 	arena *mem.Arena
@@ -92,6 +96,19 @@ func (d *Decoder) Close() {
 	}
 }
 
+// trim gives large scratch back.
+func (d *Decoder) trim() {
+	for _, s := range d.scratches() {
+		if s.arena.Bytes() > keptScratch {
+			s.arena.Free()
+			s.b = nil
+		}
+	}
+	if d.spare.Bytes() > keptScratch {
+		d.spare.Free()
+	}
+}
+
 func (d *Decoder) scratches() []*scratch {
 	return []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved, &d.wide}
 }
@@ -112,6 +129,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 	err = r.use(func() error { return d.decode(r, l) })
 	b = d.block
 	d.forget()
+	d.trim()
 	if err == nil {
 		b.refs.Store(1)
 		return b, nil

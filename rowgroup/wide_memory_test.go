@@ -12,7 +12,7 @@ import (
 
 // A block whose wide column lies in parts holds the values once: what pages are decompressed to is the decoder's.
 func TestWideColumnsAreHeldOnce(t *testing.T) {
-	const rows, perPage, items = 400, 200, 2500
+	const rows, perPage, items = 2000, 1000, 2500
 	const values = rows * items * 4
 	images, lists := &craft{codec: format.Snappy}, &craft{codec: format.Snappy}
 	for range rows / perPage {
@@ -66,6 +66,9 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 			t.Errorf("%s: %d bytes are left when all parts have gone", c.name, got)
 		}
 		b.Release()
+		if held := pool.Stats().InUse; held > 2*keptScratch {
+			t.Errorf("%s: a decoder that rests holds %d bytes", c.name, held)
+		}
 		d.Close()
 		if s := pool.Stats(); s.InUse != 0 {
 			t.Errorf("%s: %d bytes are not given back", c.name, s.InUse)
