@@ -8,8 +8,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// maxOpen bounds the objects that are kept open without being in use, and so the file descriptors.
-const maxOpen = 512
+// maxOpen bounds the objects that are kept open without being in use, and so the file descriptors: several data sets are to fit into the 256
+// that some systems grant a process.
+const maxOpen = 64
 
 var errClosed = errors.New("the manifest is closed")
 
