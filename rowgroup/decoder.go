@@ -47,9 +47,9 @@ type Decoder struct {
 	spare               *mem.Arena
 }
 
-// keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. What large pages need goes back to the pool, so that it
-// is held by those who decode now and not by each decoder that once did.
-const keptScratch = 4 << 20
+// keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. More goes back to the pool, so that it is held by those who
+// decode now and not by each decoder that once did.
+const keptScratch = 1 << 20
 
 // scratch is memory of the pool that is kept from page to page.
 type scratch struct {
