@@ -78,12 +78,16 @@ func (r *Report) warnBlock() *Warning {
 	if n == 0 {
 		return nil
 	}
+	have := "have"
+	if n == 1 {
+		have = "has"
+	}
 	rows := mulDiv(blockBytes, r.Total.Rows, max(1, r.Total.Compressed))
 	return &Warning{
 		Kind: "row_group_over_block",
-		Text: fmt.Sprintf("%d of %d shards have row groups over 128 MiB (the largest has %s, in %s), so that one lies in two HDFS blocks or more",
-			n, len(r.Shards), formatBytes(worst.LargestEncoded), worst.URI),
-		Do: fmt.Sprintf("write row groups of at most %d rows", max(1, rows)),
+		Text: fmt.Sprintf("%d of %s %s row groups over 128 MiB (the largest has %s, in %s), so that one lies in two HDFS blocks or more",
+			n, count(len(r.Shards), "shard"), have, formatBytes(worst.LargestEncoded), worst.URI),
+		Do: fmt.Sprintf("write row groups of at most %s", count(int(max(1, rows)), "row")),
 	}
 }
 
@@ -105,8 +109,8 @@ func (r *Report) warnShuffle() *Warning {
 	}
 	return &Warning{
 		Kind: "row_group_over_shuffle",
-		Text: fmt.Sprintf("row groups of up to %s uncompressed are large beside a shuffle buffer of %s: it holds %d units at a time, so batches come from few places",
-			formatBytes(r.Total.LargestBytes), formatBytes(buffer), max(1, buffer/max(1, unit))),
+		Text: fmt.Sprintf("row groups of up to %s uncompressed are large beside a shuffle buffer of %s: it holds %s at a time, so batches come from few places",
+			formatBytes(r.Total.LargestBytes), formatBytes(buffer), count(int(max(1, buffer/max(1, unit))), "unit")),
 		Do: fmt.Sprintf("write row groups of at most %d rows (%s), or give a larger shuffle buffer", r.rowsFor(buffer/goodUnits), formatBytes(buffer/goodUnits)),
 	}
 }
