@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -161,6 +162,19 @@ func firstBatch(s schedule, globalBatch int64) int64 {
 	}
 }
 
+// moreUnits is what lets the shuffle buffer hold more units, "" when nothing does: no larger buffer where memory is short already, or than
+// there are rows; no units of the size that they were asked to have.
+func (p *Plan) moreUnits() string {
+	var all []string
+	if buffer := min(p.Quality.BufferRows, p.Rows); p.Fits && buffer > p.Params.Buffer {
+		all = append(all, fmt.Sprintf("a shuffle_buffer of %d rows", buffer))
+	}
+	if rows := p.Quality.UnitRows; p.Params.UnitRows == 0 || p.Params.UnitRows > rows {
+		all = append(all, fmt.Sprintf("unit_rows of %d", rows))
+	}
+	return strings.Join(all, ", or ")
+}
+
 // propose says in words what would make the run better.
 func (p *Plan) propose() {
 	add := func(format string, args ...any) { p.Proposals = append(p.Proposals, fmt.Sprintf(format, args...)) }
@@ -173,9 +187,8 @@ func (p *Plan) propose() {
 		add("the bound of %s is over the limit of %s, and no smaller shuffle_buffer fits: raise memory, read fewer columns, or set a smaller unit_rows",
 			mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory))
 	}
-	if q.FewUnits {
-		add("a lane's share of the shuffle buffer holds fewer than four units: a shuffle_buffer of %d rows, or unit_rows of %d, would mix better",
-			q.BufferRows, q.UnitRows)
+	if better := p.moreUnits(); q.FewUnits && better != "" {
+		add("a lane's share of the shuffle buffer holds fewer than four units: %s would mix better", better)
 	} else if p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
 		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger shuffle_buffer, or smaller units, would mix better",
 			q.Independent, p.GlobalBatch)

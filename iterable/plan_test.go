@@ -131,3 +131,27 @@ func TestStreamCounts(t *testing.T) {
 		t.Errorf("%v groups in a draw", st.GroupsPerDraw())
 	}
 }
+
+// What is proposed for few units can be followed and would help.
+func TestMoreUnits(t *testing.T) {
+	for _, c := range []struct {
+		fits             bool
+		buffer, unitRows int64
+		want             string
+	}{
+		{true, 100, 0, "a shuffle_buffer of 800 rows, or unit_rows of 50"},
+		{true, 100, 60, "a shuffle_buffer of 800 rows, or unit_rows of 50"},
+		{true, 100, 50, "a shuffle_buffer of 800 rows"},
+		{true, 800, 0, "unit_rows of 50"},
+		{false, 100, 0, "unit_rows of 50"},
+		{false, 100, 50, ""},
+	} {
+		p := &Plan{
+			Rows: 800, Fits: c.fits, Params: &shuffle.Params{Buffer: c.buffer, UnitRows: c.unitRows},
+			Quality: shuffle.Quality{BufferRows: 2000, UnitRows: 50, FewUnits: true},
+		}
+		if got := p.moreUnits(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
