@@ -27,10 +27,10 @@ def checks(directory):
     shop, tabular = directory / "shop", directory / "tabular"
     memory = 512 * MIB
     return [
-        Check("mixing for its memory, shop", "shop", "22,000 rows", ">= 15 row groups a batch at <= 0.7 GB",
-              lambda n: mixing(table.shuffled(shop, 100, 22_000), cores, 15, 0.7e9)),
-        Check("mixing for its memory, tabular", "tabular", "550,000 rows", ">= 20 row groups a batch at <= 0.6 GB",
-              lambda n: mixing(table.shuffled(tabular, 1024, 550_000), cores, 20, 0.6e9)),
+        Check("mixing for its memory, shop", "shop", "22,000 rows, --memory 550MiB", ">= 15 row groups a batch at <= 0.7 GB",
+              lambda n: mixing(table.shuffled(shop, 100, 22_000, "--memory", "550MiB"), cores, 15, 0.7e9)),
+        Check("mixing for its memory, tabular", "tabular", "550,000 rows, --memory 480MiB", ">= 20 row groups a batch at <= 0.6 GB",
+              lambda n: mixing(table.shuffled(tabular, 1024, 550_000, "--memory", "480MiB"), cores, 20, 0.6e9)),
         Check("two cores", "tabular", "200,000 rows", ">= 0.85 of two runs of one core at once",
               lambda n: two_cores(table.shuffled(tabular, 1024, 200_000), cores, n)),
         Check("first batch, cold and warm index", "many", "default", "<= 2 s and <= 0.3 s",

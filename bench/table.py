@@ -46,8 +46,9 @@ def stream(data, *arguments, whole=False):
     return Contender("bench", (str(BIN / "shardfeed"), "bench", str(data), "--json", *arguments), whole)
 
 
-def shuffled(data, batch, buffer, **options):
-    return stream(data, "--batch-size", str(batch), "--shuffle", "--shuffle-buffer", str(buffer), "--seed", "1", **options)
+def shuffled(data, batch, buffer, *arguments, **options):
+    order = ("--batch-size", str(batch), "--shuffle", "--shuffle-buffer", str(buffer), "--seed", "1")
+    return stream(data, *order, *arguments, **options)
 
 
 def rows_per_cpu_second(directory):
