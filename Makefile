@@ -41,7 +41,7 @@ cross-build:
 test-python: cross-quick corrupt
 
 test-full: test
-	SHARDFEED_TEST_FULL=1 go test -count=1 -timeout 60m ./...
+	go test -count=1 -timeout 60m ./...
 	$(MAKE) cross
 	$(MAKE) corrupt CORRUPTIONS=100000
 	$(MAKE) bench-smoke

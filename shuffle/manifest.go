@@ -119,9 +119,7 @@ func newHasher(name string) hasher {
 }
 
 func (s hasher) number(n int64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	s.w.Write(b[:]) // a hash never fails
+	s.w.Write(binary.LittleEndian.AppendUint64(s.w.AvailableBuffer(), uint64(n))) // a hash never fails
 }
 
 func (s hasher) text(t string) {
