@@ -14,6 +14,12 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	if err != nil {
 		return nil, err
 	}
+	whole := false
+	defer func() {
+		if !whole { // an error, or a panic of the store's
+			raw.Release()
+		}
+	}()
 	o, err := m.objects.acquire(ctx, u.Shard)
 	if err == nil {
 		raw.object = o.object
@@ -21,9 +27,9 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 		err = m.read(ctx, raw)
 	}
 	if err != nil {
-		raw.Release()
 		return nil, &Error{Op: "fetch", URI: m.shards[u.Shard].URI, RowGroup: u.RowGroup, Page: -1, Err: err}
 	}
+	whole = true
 	return raw, nil
 }
 

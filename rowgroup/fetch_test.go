@@ -260,3 +260,26 @@ func TestNoPageIndex(t *testing.T) {
 		t.Errorf("%d bytes, rows %d to %d", r.Bytes(), r.chunks[0].firstRow, r.chunks[0].lastRow)
 	}
 }
+
+// A store that panics in a read leaves neither a buffer nor an open shard behind.
+func TestFetchPanic(t *testing.T) {
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": pagedFile(t, 50)})
+	broken := &recordingStore{Store: store, noViews: true}
+	pool := &mem.Pool{}
+	m, err := Open(t.Context(), broken, shards, Options{Pool: pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.setFail(errPanic)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _ = m.Fetch(t.Context(), Rows{Hi: 50})
+	}()
+	if err := m.Close(); err != nil || broken.open != 0 || pool.Stats().InUse != 0 {
+		t.Errorf("%v, %d open shards, %+v of the pool", err, broken.open, pool.Stats())
+	}
+}

@@ -8,6 +8,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
+// errPanic makes a recordingStore panic.
+var errPanic = errors.New("panic")
+
 // A recordingStore notes what is opened and which ranges are read or lent, and can fail.
 type recordingStore struct {
 	shard.Store
@@ -51,6 +54,9 @@ func (s *recordingStore) note(off, n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads = append(s.reads, span{off, n})
+	if errors.Is(s.fail, errPanic) {
+		panic("the store broke")
+	}
 	return s.fail
 }
 
