@@ -99,7 +99,7 @@ func (f *flags) object(fs *pflag.FlagSet) {
 }
 
 // needShuffle are the flags that say how to shuffle, and mean nothing in file order.
-var needShuffle = [...]string{"shuffle-buffer", "lanes", "unit-rows", "start", "max-world-size"}
+var needShuffle = [...]string{"shuffle-buffer", "lanes", "start", "max-world-size"}
 
 // check finds what cannot be meant. Verbs that registered fewer flags have zeros in the others.
 func (f *flags) check(fs *pflag.FlagSet) error {
