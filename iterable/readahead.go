@@ -3,8 +3,6 @@ package iterable
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,9 +13,6 @@ import (
 
 // scheduled is how many loads can wait for the consumer, whatever their bytes.
 const scheduled = 1024
-
-// keptOrders is how many orders are kept for reuse.
-const keptOrders = 16
 
 // readahead fetches and decodes the loads of a schedule ahead of the consumer, as far as the account goes. It is the only part of a stream
 // that starts goroutines: one that admits loads in the order of the schedule, some that fetch, some that decode. The order in which loads get
@@ -375,50 +370,5 @@ func (r *readahead) releaseBlock(b *rowgroup.Block, rows rowgroup.Rows, shared b
 		r.sharing.release(rows)
 	} else {
 		b.Release()
-	}
-}
-
-// takeOrder returns memory for the order of so many rows; giveOrder takes it back.
-func (r *readahead) takeOrder(rows int) []uint32 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := len(r.orders) - 1; i >= 0; i-- {
-		if o := r.orders[i]; cap(o) >= rows {
-			r.orders = append(r.orders[:i], r.orders[i+1:]...)
-			return o[:0]
-		}
-	}
-	if len(r.orders) > 0 { // all are too small: one that will not be asked for again
-		r.orders = r.orders[1:]
-	}
-	return make([]uint32, 0, rows)
-}
-
-func (r *readahead) giveOrder(o []uint32) {
-	if o == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.orders) < keptOrders {
-		r.orders = append(r.orders, o)
-	}
-}
-
-// PanicError is a panic in a goroutine of the stream.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
-
-// caught makes a panic an error that says where it happened. It is deferred.
-func (r *readahead) caught(op string, rows rowgroup.Rows, err *error) {
-	if v := recover(); v != nil {
-		*err = &rowgroup.Error{
-			Op: op, URI: r.manifest.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
-			Err: &PanicError{Value: v, Stack: debug.Stack()},
-		}
 	}
 }
