@@ -269,7 +269,7 @@ func (p *padder) itemNulls(v []byte, src, level *rowgroup.Array, n, per int, len
 	for i, l := range lengths {
 		at, from := (i*n+p.gap(n, l))*per, p.first(src, i, l)*per
 		for k := range int(l) * per {
-			if IsNull(level, from+k) {
+			if level.IsNull(from + k) {
 				v[(at+k)>>3] &^= 1 << ((at + k) & 7)
 				nulls++
 			}

@@ -125,7 +125,7 @@ func checkNulls(t *testing.T, a *rowgroup.Array) {
 	t.Helper()
 	nulls := 0
 	for i := range a.Len {
-		if IsNull(a, i) {
+		if a.IsNull(i) {
 			nulls++
 		}
 	}

@@ -43,7 +43,7 @@ func Example() {
 		}
 		sum, n := 0.0, 0
 		for i, price := range prices {
-			if !loader.IsNull(b.Columns[1], i) {
+			if !b.Columns[1].IsNull(i) {
 				sum, n = sum+price, n+1
 			}
 		}

@@ -152,7 +152,7 @@ func show(a *rowgroup.Array) string {
 }
 
 func showAt(a *rowgroup.Array, i int) string {
-	if IsNull(a, i) {
+	if a.IsNull(i) {
 		return "null"
 	}
 	f := a.Field
@@ -173,10 +173,7 @@ func showAt(a *rowgroup.Array, i int) string {
 	case rowgroup.Binary:
 		return fmt.Sprintf("%q", a.Data[a.Offsets[i]:a.Offsets[i+1]])
 	case rowgroup.List:
-		lo, hi := i*f.ListSize, (i+1)*f.ListSize
-		if f.ListSize == 0 {
-			lo, hi = int(a.Offsets[i]), int(a.Offsets[i+1])
-		}
+		lo, hi := a.Items(i)
 		s := "["
 		for k := lo; k < hi; k++ {
 			if k > lo {

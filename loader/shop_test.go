@@ -89,7 +89,7 @@ func digest(b *Batch) string {
 		fmt.Fprint(h, a.Field.Name, Shape(a), a.Nulls, a.Offsets)
 		h.Write(a.Data)
 		for i := range a.Len {
-			h.Write([]byte(strconv.FormatBool(IsNull(a, i))))
+			h.Write([]byte(strconv.FormatBool(a.IsNull(i))))
 		}
 		for _, c := range a.Children {
 			add(c)

@@ -98,14 +98,6 @@ func Shape(a *rowgroup.Array) []int {
 	return dims
 }
 
-// IsNull reports whether value i of the array is null.
-func IsNull(a *rowgroup.Array, i int) bool {
-	if a.Field.Kind == rowgroup.Null {
-		return true
-	}
-	return a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0
-}
-
 // A ListView is a column of lists of fixed-width items, row by row.
 type ListView[T Value] struct {
 	offsets []int32

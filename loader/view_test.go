@@ -19,7 +19,7 @@ func TestValues(t *testing.T) {
 	if got := show(prices); got != `[3,null,-2]` {
 		t.Errorf("the values are a copy: %s", got)
 	}
-	if got := fmt.Sprint(IsNull(prices, 0), IsNull(prices, 1)); got != "false true" {
+	if got := fmt.Sprint(prices.IsNull(0), prices.IsNull(1)); got != "false true" {
 		t.Errorf("nulls: %s", got)
 	}
 	tensor := build(t, listed("box", 2, int32s("item")), `[[1,2],null,[3,4]]`)

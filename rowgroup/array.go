@@ -25,3 +25,17 @@ type Array struct {
 
 // An Alloc returns n bytes, 64-byte aligned and zeroed or not, that live as long as the batch. It is called once per buffer.
 type Alloc func(n int) ([]byte, error)
+
+// IsNull reports whether value i is null.
+func (a *Array) IsNull(i int) bool {
+	return a.Field.Kind == Null || a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0
+}
+
+// Items is where the items of list or map i begin and end among the values of Children[0].
+func (a *Array) Items(i int) (lo, hi int) {
+	if a.Offsets == nil {
+		size := a.Field.ListSize
+		return i * size, (i + 1) * size
+	}
+	return int(a.Offsets[i]), int(a.Offsets[i+1])
+}

@@ -78,7 +78,7 @@ func coded(dict *vector, cw int, codes ...uint32) *vector {
 
 // show prints the values of an array in a short form.
 func show(a *Array, i int) string {
-	if a.Kind() == Null || a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0 {
+	if a.IsNull(i) {
 		return "-"
 	}
 	var parts []string
@@ -96,18 +96,13 @@ func show(a *Array, i int) string {
 		}
 		return "{" + strings.Join(parts, " ") + "}"
 	default:
-		lo, hi := i*a.Field.ListSize, (i+1)*a.Field.ListSize
-		if a.Offsets != nil {
-			lo, hi = int(a.Offsets[i]), int(a.Offsets[i+1])
-		}
+		lo, hi := a.Items(i)
 		for k := lo; k < hi; k++ {
 			parts = append(parts, show(a.Children[0], k))
 		}
 		return "[" + strings.Join(parts, " ") + "]"
 	}
 }
-
-func (a *Array) Kind() Kind { return a.Field.Kind }
 
 func showAll(a *Array) string {
 	var parts []string

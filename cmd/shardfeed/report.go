@@ -44,36 +44,6 @@ func (r *report) note(format string, args ...any) {
 	fmt.Fprintln(&r.b, line)
 }
 
-// table writes rows under a header. The first column is left-aligned, the others, which are numbers, right-aligned; a column whose name
-// begins with a minus is text and left-aligned too.
-func (r *report) table(header []string, rows [][]string) {
-	widths := make([]int, len(header))
-	left := make([]bool, len(header))
-	for c, name := range header {
-		left[c] = c == 0 || strings.HasPrefix(name, "-")
-		header[c] = strings.TrimPrefix(name, "-")
-	}
-	all := append([][]string{header}, rows...)
-	for _, row := range all {
-		for c := range row {
-			row[c] = printable(row[c])
-			widths[c] = max(widths[c], uniseg.StringWidth(row[c]))
-		}
-	}
-	for _, row := range all {
-		line := " "
-		for c, cell := range row {
-			gap := strings.Repeat(" ", widths[c]-uniseg.StringWidth(cell))
-			if left[c] {
-				line += " " + cell + gap + " "
-			} else {
-				line += " " + gap + cell + " "
-			}
-		}
-		fmt.Fprintln(&r.b, strings.TrimRight(line, " "))
-	}
-}
-
 func (r *report) writeTo(w io.Writer) error {
 	_, err := w.Write(r.b.Bytes())
 	return err

@@ -11,15 +11,11 @@ func TestReport(t *testing.T) {
 	r.section("first")
 	r.fact("name", "value %d", 1)
 	r.section("second\x1b[2J")
-	r.table([]string{"column", "rows", "-codec"}, [][]string{{"가", "1", "zstd"}, {"long name", "1,000", "snappy, gzip"}})
 	r.note("%s", strings.Repeat("word ", 25))
 	want := `first
   name                 value 1
 
 second\x1b[2J
-  column      rows  codec
-  가             1  zstd
-  long name  1,000  snappy, gzip
 ` + "  " + strings.TrimSpace(strings.Repeat("word ", 19)) + "\n  " + strings.TrimSpace(strings.Repeat("word ", 6)) + "\n"
 	if got := r.b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

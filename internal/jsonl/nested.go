@@ -7,7 +7,7 @@ func list(f *rowgroup.Field) appender {
 	return func(dst []byte, a *rowgroup.Array, i int) []byte {
 		items := a.Children[0]
 		dst = append(dst, '[')
-		lo, hi := span(a, i)
+		lo, hi := a.Items(i)
 		for k := lo; k < hi; k++ {
 			if k > lo {
 				dst = append(dst, ',')
@@ -16,15 +16,6 @@ func list(f *rowgroup.Field) appender {
 		}
 		return append(dst, ']')
 	}
-}
-
-// span is where the items of list i begin and end. A list of a fixed size has no offsets.
-func span(a *rowgroup.Array, i int) (lo, hi int) {
-	if a.Offsets == nil {
-		size := a.Field.ListSize
-		return i * size, (i + 1) * size
-	}
-	return int(a.Offsets[i]), int(a.Offsets[i+1])
 }
 
 // pairs writes a map. Keys may repeat and need not be strings, so an object could not hold them. A map without values has null for each.
@@ -39,7 +30,7 @@ func pairs(f *rowgroup.Field) appender {
 	return func(dst []byte, a *rowgroup.Array, i int) []byte {
 		entries := a.Children[0]
 		dst = append(dst, '[')
-		lo, hi := span(a, i)
+		lo, hi := a.Items(i)
 		for k := lo; k < hi; k++ {
 			if k > lo {
 				dst = append(dst, ',')

@@ -51,7 +51,7 @@ func members(fields []*rowgroup.Field) []member {
 func nullable(f *rowgroup.Field) appender {
 	present := form(f)
 	return func(dst []byte, a *rowgroup.Array, i int) []byte {
-		if a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0 {
+		if a.IsNull(i) {
 			return append(dst, "null"...)
 		}
 		return present(dst, a, i)
