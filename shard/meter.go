@@ -21,6 +21,7 @@ type Meter struct {
 var (
 	_ Store      = (*Meter)(nil)
 	_ Identifier = (*Meter)(nil)
+	_ Parallel   = (*Meter)(nil)
 )
 
 // NewMeter returns a Meter that counts the use of store.
@@ -99,6 +100,9 @@ func (m *Meter) Open(ctx context.Context, s Shard) (Object, error) {
 // Identity passes on.
 func (m *Meter) Identity(uri string) string { return Identity(m.store, uri) }
 
+// Parallel passes on.
+func (m *Meter) Parallel(uri string) int { return Reads(m.store, uri) }
+
 // count notes one call that began at start.
 func (m *Meter) count(calls, ns *atomic.Int64, start time.Time, err error) {
 	calls.Add(1)
@@ -114,8 +118,9 @@ type meteredObject struct {
 }
 
 var (
-	_ Viewer  = (*meteredObject)(nil)
-	_ Checker = (*meteredObject)(nil)
+	_ Viewer      = (*meteredObject)(nil)
+	_ Checker     = (*meteredObject)(nil)
+	_ RangeReader = (*meteredObject)(nil)
 )
 
 func (o *meteredObject) ReadAt(ctx context.Context, p []byte, off int64) error {
@@ -124,6 +129,19 @@ func (o *meteredObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	o.meter.count(&o.meter.reads, &o.meter.readNs, start, err)
 	if err == nil {
 		o.meter.readBytes.Add(int64(len(p)))
+	}
+	return err
+}
+
+// ReadRanges counts as one read, however many ranges it has.
+func (o *meteredObject) ReadRanges(ctx context.Context, ranges []Range) error {
+	start := time.Now()
+	err := ReadRanges(ctx, o.Object, ranges)
+	o.meter.count(&o.meter.reads, &o.meter.readNs, start, err)
+	if err == nil {
+		for _, r := range ranges {
+			o.meter.readBytes.Add(int64(len(r.P)))
+		}
 	}
 	return err
 }

@@ -2,7 +2,9 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +16,11 @@ type Stores map[string]Store
 var (
 	_ Store      = Stores(nil)
 	_ Identifier = Stores(nil)
+	_ Parallel   = Stores(nil)
+	_ Sender     = Stores(nil)
+	_ Placer     = Stores(nil)
+	_ Explainer  = Stores(nil)
+	_ io.Closer  = Stores(nil)
 )
 
 // List asks the store of the pattern's scheme.
@@ -41,6 +48,69 @@ func (s Stores) Identity(uri string) string {
 		return normal(uri)
 	}
 	return Identity(store, uri)
+}
+
+// Parallel asks the store of the address's scheme.
+func (s Stores) Parallel(uri string) int {
+	store, err := s.find(uri)
+	if err != nil {
+		return 0
+	}
+	return Reads(store, uri)
+}
+
+// Place asks the store of the shard's scheme, or returns errors.ErrUnsupported.
+func (s Stores) Place(ctx context.Context, shard Shard) (Placement, error) {
+	store, err := s.find(shard.URI)
+	if err != nil {
+		return Placement{}, &Error{Op: "place", URI: shard.URI, Err: err}
+	}
+	if p, ok := store.(Placer); ok {
+		return p.Place(ctx, shard)
+	}
+	return Placement{}, errors.ErrUnsupported
+}
+
+// Explain asks the store of the address's scheme; nil when there is nothing to say.
+func (s Stores) Explain(ctx context.Context, uri string) ([]Fact, error) {
+	store, err := s.find(uri)
+	if err != nil {
+		return nil, &Error{Op: "explain", URI: uri, Err: err}
+	}
+	if e, ok := store.(Explainer); ok {
+		return e.Explain(ctx, uri)
+	}
+	return nil, nil
+}
+
+// Traffic is that of all stores together.
+func (s Stores) Traffic() (sum Traffic) {
+	for _, store := range s.distinct() {
+		sum = sum.Add(TrafficOf(store))
+	}
+	return sum
+}
+
+// Close closes the stores that hold connections. Objects are closed before.
+func (s Stores) Close() error {
+	var errs []error
+	for _, store := range s.distinct() {
+		if c, ok := store.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// distinct lists each store once, though several schemes may share it.
+func (s Stores) distinct() []Store {
+	var all []Store
+	for _, scheme := range slices.Sorted(maps.Keys(s)) {
+		if store := s[scheme]; !slices.Contains(all, store) {
+			all = append(all, store)
+		}
+	}
+	return all
 }
 
 func (s Stores) find(uri string) (Store, error) {

@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -72,5 +73,51 @@ func TestStoresUnknown(t *testing.T) {
 		if got := c.stores.Identity(c.uri); got != c.uri {
 			t.Errorf("identity %q", got)
 		}
+	}
+}
+
+// closes is a store that counts what the registry asks of it.
+type closes struct {
+	*mem.Store
+	closed int
+	err    error
+}
+
+func (c *closes) Close() error           { c.closed++; return c.err }
+func (c *closes) Parallel(string) int    { return 7 }
+func (c *closes) Traffic() shard.Traffic { return shard.Traffic{Reads: 3, Window: 5} }
+func (c *closes) Place(context.Context, shard.Shard) (shard.Placement, error) {
+	return shard.Placement{BlockSize: 9}, nil
+}
+
+func (c *closes) Explain(context.Context, string) ([]shard.Fact, error) {
+	return []shard.Fact{{Name: "user", Value: "alice"}}, nil
+}
+
+// TestStoresOptional: what a store can do beyond the contract is reached through its scheme, and a store that two schemes share counts once.
+func TestStoresOptional(t *testing.T) {
+	c, failed := &closes{Store: &mem.Store{}}, errors.New("lost")
+	other := &closes{Store: &mem.Store{}, err: failed}
+	s := shard.Stores{"a": c, "b": c, "other": other, "": local.Store{}}
+	if n := shard.Reads(s, "a://x"); n != 7 {
+		t.Errorf("%d reads at once, want 7", n)
+	}
+	if n := shard.Reads(shard.NewMeter(s), "/x") + shard.Reads(s, "none://x"); n != 0 {
+		t.Errorf("%d reads at once for stores without an opinion", n)
+	}
+	if got := shard.TrafficOf(s); got.Reads != 6 || got.Window != 5 {
+		t.Errorf("traffic %+v", got)
+	}
+	if p, err := s.Place(t.Context(), shard.Shard{URI: "b://x"}); err != nil || p.BlockSize != 9 {
+		t.Errorf("placement %+v, %v", p, err)
+	}
+	if _, err := s.Place(t.Context(), shard.Shard{URI: "/x"}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("placement of a local file: %v", err)
+	}
+	if facts, err := s.Explain(t.Context(), "a://x"); err != nil || len(facts) != 1 {
+		t.Errorf("facts %v, %v", facts, err)
+	}
+	if err := s.Close(); !errors.Is(err, failed) || c.closed != 1 || other.closed != 1 {
+		t.Errorf("closed %d and %d times: %v", c.closed, other.closed, err)
 	}
 }

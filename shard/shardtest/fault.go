@@ -64,6 +64,7 @@ type ruleState struct {
 var (
 	_ shard.Store      = (*Faults)(nil)
 	_ shard.Identifier = (*Faults)(nil)
+	_ shard.Parallel   = (*Faults)(nil)
 )
 
 // NewFaults wraps a store.
@@ -166,6 +167,9 @@ func (f *Faults) Open(ctx context.Context, s shard.Shard) (shard.Object, error) 
 
 // Identity passes on.
 func (f *Faults) Identity(uri string) string { return shard.Identity(f.store, uri) }
+
+// Parallel passes on.
+func (f *Faults) Parallel(uri string) int { return shard.Reads(f.store, uri) }
 
 type faultyObject struct {
 	inner  shard.Object

@@ -32,6 +32,7 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"OpenChanged", openChanged},
 		{"OpenCancelled", openCancelled},
 		{"ReadRanges", readRanges},
+		{"ReadManyRanges", readManyRanges},
 		{"ReadOutside", readOutside},
 		{"ReadEmpty", readEmpty},
 		{"ReadConcurrent", readConcurrent},

@@ -16,8 +16,7 @@ func openMissing(t *testing.T, f Fixture) {
 	f.Write(t, "a", content(1, 10))
 	s := listOne(t, f, "a")
 	f.Remove(t, "a")
-	_, err := f.Store().Open(t.Context(), s)
-	wantErr(t, err, shard.ErrNotExist, s.URI)
+	wantErr(t, firstError(t.Context(), f, s), shard.ErrNotExist, s.URI)
 }
 
 func openChanged(t *testing.T, f Fixture) {
@@ -25,8 +24,7 @@ func openChanged(t *testing.T, f Fixture) {
 		f.Write(t, "a", content(1, 10))
 		s := listOne(t, f, "a")
 		f.Write(t, "a", content(2, size))
-		_, err := f.Store().Open(t.Context(), s)
-		wantErr(t, err, shard.ErrChanged, s.URI)
+		wantErr(t, firstError(t.Context(), f, s), shard.ErrChanged, s.URI)
 	}
 }
 
@@ -34,8 +32,16 @@ func openCancelled(t *testing.T, f Fixture) {
 	f.Write(t, "a", content(1, 10))
 	s := listOne(t, f, "a")
 	ctx := cancelled(t)
-	_, err := f.Store().Open(ctx, s)
-	wantErr(t, err, ctx.Err(), s.URI)
+	wantErr(t, firstError(ctx, f, s), ctx.Err(), s.URI)
+}
+
+// firstError is what Open says, or the first read where Open leaves the look at the shard to it.
+func firstError(ctx context.Context, f Fixture, s shard.Shard) error {
+	o, err := f.Store().Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.ReadAt(ctx, make([]byte, 1), 0), o.Close())
 }
 
 // expect reads one range and compares it.
@@ -83,6 +89,32 @@ func readRanges(t *testing.T, f Fixture) {
 			expect(t, o, all, r[0], r[1])
 		}
 	}
+}
+
+// readManyRanges reads ranges that touch, that have holes between them, and that are empty.
+func readManyRanges(t *testing.T, f Fixture) {
+	all := content(1, 3<<20)
+	o := open(t, f, "a", all)
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 30 {
+		var want []shard.Range
+		for off := r.Int64N(1 << 20); off < int64(len(all)); off += r.Int64N(3) * r.Int64N(1<<20) {
+			n := min(r.Int64N(1<<18), int64(len(all))-off)
+			want = append(want, shard.Range{Off: off, P: make([]byte, n)})
+			off += n
+		}
+		if err := shard.ReadRanges(t.Context(), o, want); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !bytes.Equal(w.P, all[w.Off:w.Span().End()]) {
+				t.Fatalf("%d bytes from byte %d on, one of %d ranges, are wrong", len(w.P), w.Off, len(want))
+			}
+		}
+	}
+	outside := []shard.Range{{Off: 0, P: make([]byte, 10)}, {Off: int64(len(all)) - 1, P: make([]byte, 2)}}
+	wantErr(t, shard.ReadRanges(t.Context(), o, outside), io.ErrUnexpectedEOF, f.Address("a"))
+	wantErr(t, shard.ReadRanges(cancelled(t), o, outside[:1]), context.Canceled, f.Address("a"))
 }
 
 func readOutside(t *testing.T, f Fixture) {

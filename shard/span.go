@@ -1,0 +1,45 @@
+package shard
+
+import (
+	"context"
+	"errors"
+)
+
+// A Span is bytes of a shard.
+type Span struct{ Off, N int64 }
+
+// End is the byte after the last.
+func (s Span) End() int64 { return s.Off + s.N }
+
+// A Range is bytes of a shard, from byte Off on, and the memory that they fill.
+type Range struct {
+	Off int64
+	P   []byte
+}
+
+// Span is where the range lies.
+func (r Range) Span() Span { return Span{r.Off, int64(len(r.P))} }
+
+// A RangeReader is an Object that reads many ranges better at once than one after the other: it knows what a request costs, so it reads
+// over small holes, cuts long runs and keeps several requests in flight.
+type RangeReader interface {
+	// ReadRanges fills all ranges or returns an error. They ascend and do not overlap; the caller gives together only what may share a
+	// request, so what lies between two of them may be read too. An object that wraps another and finds that it does not know better
+	// returns errors.ErrUnsupported before it reads anything.
+	ReadRanges(ctx context.Context, ranges []Range) error
+}
+
+// ReadRanges fills all ranges, which ascend and do not overlap: at once where o knows how, else one after the other.
+func ReadRanges(ctx context.Context, o Object, ranges []Range) error {
+	if r, ok := o.(RangeReader); ok {
+		if err := r.ReadRanges(ctx, ranges); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	for _, r := range ranges {
+		if err := o.ReadAt(ctx, r.P, r.Off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
