@@ -1,0 +1,18 @@
+// Package hdfs is the store of files in HDFS: hdfs:// and viewfs:// addresses, read natively, without a JVM.
+//
+// A [Store] finds the namenodes of an address in the Hadoop configuration, or takes the address for a namenode itself; see [Options]. It
+// speaks to them and to the datanodes through github.com/colinmarc/hdfs. Each connection to a datanode is one of package wire, which hands
+// on whole packets whose checksums are right, or an error: a flipped bit, a cut or a hung server leads to another replica or to an error,
+// never to a wrong byte.
+//
+// What this way cannot verify or cannot read goes through WebHDFS, whose datanode verifies: encrypted transports, erasure-coded files, and
+// files within encryption zones. Where no HTTP address of the namenode is known such a file is refused before a byte is read. A file that
+// is still being written is refused too.
+//
+// A shard's version is the modification time in milliseconds and the file's id. It is compared whenever a file is opened anew, which is at
+// least once in each read.
+//
+// A store reads with a bounded number of slots: a slot is one client with one connection to a namenode, for one stream at a time. Slots
+// that nobody uses are closed after a while. The package starts one goroutine for each store while slots are idle, and two for each slot in
+// use; Close waits for them.
+package hdfs

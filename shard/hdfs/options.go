@@ -1,0 +1,195 @@
+package hdfs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options say how a Store reaches HDFS. The zero value finds everything as Hadoop's own tools do.
+type Options struct {
+	ConfDir string            // directory of core-site.xml and hdfs-site.xml; "" asks HADOOP_CONF_DIR and HADOOP_HOME
+	Conf    map[string]string // Hadoop's own keys (dfs.*, fs.*, hadoop.*), over those of the directory
+
+	User      string // where there is no Kerberos; "" asks HADOOP_USER_NAME, then the operating system
+	Principal string // Kerberos; "" takes the first of the keytab
+	Keytab    string // file
+	CCache    string // ticket cache, a file; "" asks KRB5CCNAME
+	Krb5Conf  string // file; "" asks KRB5_CONFIG, then /etc/krb5.conf
+
+	DataTransferProtection string // "authentication", "integrity" or "privacy"; "" asks the configuration
+	UseDatanodeHostname    bool   // reach datanodes by name, not by address; the configuration can say so too
+
+	// AllowUnverified is the user's word to read natively what cannot be verified: over encrypted transports, and blocks without checksums.
+	AllowUnverified bool
+
+	WebHDFS    string // namenode's HTTP address, as in http://host:9870; "" asks the configuration
+	Delegation string // delegation token for WebHDFS
+	CABundle   string // file of certificates that WebHDFS over TLS trusts, besides the system's
+
+	Slots       int           // streams at a time, for one group of namenodes; 0: 16
+	PartSize    int64         // bytes that one stream reads at most, so that a long range is read by several; 0: 32 MiB
+	ReadTimeout time.Duration // how long a server may be silent; 0: 20 s
+	RetryFor    time.Duration // how long a namenode may be out of reach, from the first failure; 0: 60 s
+	IdleTimeout time.Duration // after which an unused slot is closed; 0: 15 s
+
+	Getenv func(string) string // nil: os.Getenv
+	Events Events
+}
+
+// Events are told to whoever shows progress. Each may be nil, and is called from several goroutines.
+type Events struct {
+	Listed func(n int)       // shards found so far by the list under way
+	Warn   func(text string) // something that the user should know, once
+}
+
+// Defaults of Options.
+const (
+	defaultSlots       = 16
+	defaultPartSize    = 32 << 20
+	defaultReadTimeout = 20 * time.Second
+	defaultRetryFor    = 60 * time.Second
+	defaultIdleTimeout = 15 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	o.Slots = cmp.Or(o.Slots, defaultSlots)
+	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
+	o.RetryFor = cmp.Or(o.RetryFor, defaultRetryFor)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Events.Listed == nil {
+		o.Events.Listed = func(int) {}
+	}
+	if o.Events.Warn == nil {
+		o.Events.Warn = func(string) {}
+	}
+	return o
+}
+
+// Validate lists all that is wrong with the options in one error.
+func (o Options) Validate() error {
+	var errs []error
+	switch o.DataTransferProtection {
+	case "", "authentication", "integrity", "privacy":
+	default:
+		errs = append(errs, fmt.Errorf("hdfs.data_transfer_protection is %q, not authentication, integrity or privacy", o.DataTransferProtection))
+	}
+	if o.Keytab != "" && o.CCache != "" {
+		errs = append(errs, errors.New("hdfs.keytab and hdfs.ccache exclude each other"))
+	}
+	if o.WebHDFS != "" && !strings.HasPrefix(o.WebHDFS, "http://") && !strings.HasPrefix(o.WebHDFS, "https://") {
+		errs = append(errs, fmt.Errorf("hdfs.webhdfs is %q, not an address like http://namenode:9870", o.WebHDFS))
+	}
+	if o.Slots < 0 || o.PartSize < 0 || o.ReadTimeout < 0 || o.RetryFor < 0 || o.IdleTimeout < 0 {
+		errs = append(errs, errors.New("sizes and times of hdfs options cannot be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// option sets one field of Options from text.
+type option func(o *Options, value string) error
+
+// known are the keys that ParseOptions takes; kerb_ticket and user are fsspec's and pyarrow's names.
+func known() map[string]option {
+	return map[string]option{
+		"hdfs.conf_dir":                 text(func(o *Options) *string { return &o.ConfDir }),
+		"hdfs.user":                     text(func(o *Options) *string { return &o.User }),
+		"hdfs.principal":                text(func(o *Options) *string { return &o.Principal }),
+		"hdfs.keytab":                   text(func(o *Options) *string { return &o.Keytab }),
+		"hdfs.ccache":                   text(func(o *Options) *string { return &o.CCache }),
+		"hdfs.krb5_conf":                text(func(o *Options) *string { return &o.Krb5Conf }),
+		"hdfs.data_transfer_protection": text(func(o *Options) *string { return &o.DataTransferProtection }),
+		"hdfs.use_datanode_hostname":    truth(func(o *Options) *bool { return &o.UseDatanodeHostname }),
+		"hdfs.allow_unverified":         truth(func(o *Options) *bool { return &o.AllowUnverified }),
+		"hdfs.webhdfs":                  text(func(o *Options) *string { return &o.WebHDFS }),
+		"hdfs.delegation":               text(func(o *Options) *string { return &o.Delegation }),
+		"hdfs.ca_bundle":                text(func(o *Options) *string { return &o.CABundle }),
+		"hdfs.slots":                    number(func(o *Options) *int { return &o.Slots }),
+		"hdfs.read_timeout":             duration(func(o *Options) *time.Duration { return &o.ReadTimeout }),
+		"hdfs.retry_for":                duration(func(o *Options) *time.Duration { return &o.RetryFor }),
+		"kerb_ticket":                   text(func(o *Options) *string { return &o.CCache }),
+		"user":                          text(func(o *Options) *string { return &o.User }),
+	}
+}
+
+// ParseOptions reads options from text, as flags and storage options give them. Keys of Hadoop's own (dfs.*, fs.*, hadoop.*) are laid over
+// its configuration; any other key that is not known is an error that lists those that are.
+func ParseOptions(m map[string]string) (Options, error) {
+	var o Options
+	var errs []error
+	keys := known()
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		set, ok := keys[key]
+		switch {
+		case ok:
+			if err := set(&o, m[key]); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", key, err))
+			}
+		case hadoopKey(key):
+			if o.Conf == nil {
+				o.Conf = make(map[string]string)
+			}
+			o.Conf[key] = m[key]
+		default:
+			errs = append(errs, fmt.Errorf("unknown option %q; known are %s, and Hadoop's own keys (dfs.*, fs.*, hadoop.*)",
+				key, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
+		}
+	}
+	if err := errors.Join(append(errs, o.Validate())...); err != nil {
+		return Options{}, err
+	}
+	return o, nil
+}
+
+func hadoopKey(key string) bool {
+	return strings.HasPrefix(key, "dfs.") || strings.HasPrefix(key, "fs.") || strings.HasPrefix(key, "hadoop.")
+}
+
+func text(field func(*Options) *string) option {
+	return func(o *Options, value string) error {
+		*field(o) = value
+		return nil
+	}
+}
+
+func truth(field func(*Options) *bool) option {
+	return func(o *Options, value string) (err error) {
+		if *field(o), err = strconv.ParseBool(strings.ToLower(value)); err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		return nil
+	}
+}
+
+func number(field func(*Options) *int) option {
+	return func(o *Options, value string) (err error) {
+		if *field(o), err = strconv.Atoi(value); err != nil {
+			return fmt.Errorf("%q is no number", value)
+		}
+		return nil
+	}
+}
+
+// duration reads "20s", or seconds.
+func duration(field func(*Options) *time.Duration) option {
+	return func(o *Options, value string) (err error) {
+		if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+			*field(o) = time.Duration(seconds * float64(time.Second))
+			return nil
+		}
+		if *field(o), err = time.ParseDuration(value); err != nil {
+			return fmt.Errorf("%q is no time like 20s", value)
+		}
+		return nil
+	}
+}
