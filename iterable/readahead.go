@@ -213,15 +213,16 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchedBytes corrects the account from the estimate to what was read or mapped.
+// fetchedBytes corrects the account from the estimate to the memory that what was read or mapped takes.
 func (r *readahead) fetchedBytes(l *load) {
 	l.read = l.raw.Bytes()
-	if d := l.read - l.charged.fetch; d > 0 {
+	held := l.raw.Held()
+	if d := held - l.charged.fetch; d > 0 {
 		r.account.Charge(mem.Fetch, d)
 	} else {
 		r.account.Release(mem.Fetch, -d)
 	}
-	l.charged.fetch = l.read
+	l.charged.fetch = held
 }
 
 // fetchRows is Fetch with a panic made an error.

@@ -84,46 +84,68 @@ func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
 	return c
 }
 
-// read gets the bytes of all chunks: touching ones at once, lent by the shard where it can, else in a buffer of the pool.
+// read gets the bytes of all chunks: those that the shard lends, and the others, in one call, in a buffer of the pool.
 func (m *Manifest) read(ctx context.Context, raw *Raw) error {
-	var spans []span
-	for i := range raw.chunks {
-		c := &raw.chunks[i]
-		spans = append(spans, span{c.dictOff, c.dictLen}, span{c.pagesOff, c.pagesLen})
-	}
-	f := fetched{spans: mergeSpans(spans)}
-	for _, s := range f.spans {
-		if s.off < 0 || s.n < 0 || s.end() > m.shards[raw.Rows.Shard].Size {
-			return fmt.Errorf("%w: bytes %d to %d are not in the file", errFooter, s.off, s.end())
+	f := fetched{spans: raw.spans()}
+	f.bytes = make([][]byte, len(f.spans))
+	var unlent []int
+	for i, s := range f.spans {
+		if s.Off < 0 || s.N < 0 || s.End() > m.shards[raw.Rows.Shard].Size {
+			return fmt.Errorf("%w: bytes %d to %d are not in the file", errFooter, s.Off, s.End())
 		}
-		b, err := m.readSpan(ctx, raw, s)
+		b, release, lent, err := shard.View(raw.object, s.Off, s.N)
 		if err != nil {
 			return err
 		}
-		f.bytes = append(f.bytes, b)
+		if !lent {
+			unlent = append(unlent, i)
+			continue
+		}
+		raw.mapped = true
+		raw.release = append(raw.release, release)
+		raw.read, raw.held = raw.read+s.N, raw.held+s.N
+		f.bytes[i] = b
+	}
+	if err := m.copySpans(ctx, raw, &f, unlent); err != nil {
+		return err
 	}
 	for i := range raw.chunks {
 		c := &raw.chunks[i]
-		c.dict, c.pages = f.slice(span{c.dictOff, c.dictLen}), f.slice(span{c.pagesOff, c.pagesLen})
+		c.dict, c.pages = f.slice(c.dictSpan()), f.slice(c.pagesSpan())
 	}
 	return nil
 }
 
-func (m *Manifest) readSpan(ctx context.Context, raw *Raw, s span) ([]byte, error) {
-	b, release, lent, err := shard.View(raw.object, s.off, s.n)
-	if err != nil {
-		return nil, err
+// copySpans reads some of the spans into one buffer, side by side. They are all of one row group, so the store may read what lies between.
+func (m *Manifest) copySpans(ctx context.Context, raw *Raw, f *fetched, which []int) error {
+	total := int64(0)
+	for _, i := range which {
+		total += f.spans[i].N
 	}
-	if lent {
-		raw.mapped = true
-		raw.release = append(raw.release, release)
-	} else {
-		b = m.pool.Get(int(s.n))
-		raw.release = append(raw.release, func() { m.pool.Put(b) })
-		if err := raw.object.ReadAt(ctx, b, s.off); err != nil {
-			return nil, err
-		}
+	if total == 0 {
+		return nil
 	}
-	raw.bytes += s.n
-	return b, nil
+	buf := m.pool.Get(int(total))
+	raw.release = append(raw.release, func() { m.pool.Put(buf) })
+	raw.read, raw.held = raw.read+total, raw.held+int64(cap(buf))
+	ranges := make([]shard.Range, len(which))
+	for k, rest := 0, buf; k < len(which); k++ {
+		n := f.spans[which[k]].N
+		ranges[k] = shard.Range{Off: f.spans[which[k]].Off, P: rest[:n:n]}
+		f.bytes[which[k]] = ranges[k].P
+		rest = rest[n:]
+	}
+	return shard.ReadRanges(ctx, raw.object, ranges)
+}
+
+// Spans is what the projection needs of group g's shard to read the group whole, dictionaries included: ascending, apart from each other.
+func (m *Manifest) Spans(g int) []shard.Span {
+	r, group := m.groupRecord(g)
+	leaves := m.bound[m.files[m.groups[g].Shard].schema].leaves
+	spans := make([]shard.Span, len(leaves))
+	for i, l := range leaves {
+		k := r.chunk(l.index, group)
+		spans[i] = shard.Span{Off: r.start.at(k), N: r.compressed.at(k)}
+	}
+	return mergeSpans(spans)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 type pagedRow struct {
@@ -189,6 +190,116 @@ func TestFetchMerges(t *testing.T) {
 	}
 }
 
+// A rangesStore notes the calls of ReadRanges, and lends what begins at an even byte when half is set.
+type rangesStore struct {
+	shard.Store
+	half  bool
+	calls [][]shard.Range
+}
+
+type rangesObject struct {
+	shard.Object
+	store *rangesStore
+}
+
+func (s *rangesStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, sh)
+	return rangesObject{o, s}, err
+}
+
+func (o rangesObject) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	o.store.calls = append(o.store.calls, ranges)
+	for _, r := range ranges {
+		if err := o.ReadAt(ctx, r.P, r.Off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o rangesObject) View(off, n int64) ([]byte, func(), error) {
+	if !o.store.half || off%2 == 1 {
+		return nil, nil, errors.ErrUnsupported
+	}
+	return o.Object.(shard.Viewer).View(off, n)
+}
+
+// What a store does not lend is read in one call per unit, of ranges that ascend and lie in its row group alone, into one buffer.
+func TestFetchReadsAllSpansAtOnce(t *testing.T) {
+	file := pagedFile(t, 300, 300, 300)
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": file})
+	lent, read := 0, 0
+	for _, half := range []bool{false, true} {
+		ranges := &rangesStore{Store: store, half: half}
+		pool := &mem.Pool{}
+		m, err := Open(t.Context(), ranges, shards, Options{Columns: []string{"id", "text"}, Pool: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for g := range m.Groups() {
+			for _, u := range []Rows{{RowGroup: g, Hi: 300}, {RowGroup: g, Lo: 90, Hi: 100}} {
+				ranges.calls = nil
+				raw := fetch(t, m, u)
+				if len(ranges.calls) > 1 || len(ranges.calls) == 0 && !half {
+					t.Fatalf("%v: %d calls", u, len(ranges.calls))
+				}
+				spans, held := m.Spans(g), int64(pool.Stats().InUse)
+				if raw.Held() < raw.Bytes() || !half && raw.Held() != held {
+					t.Errorf("%v: %d bytes are held for %d, %d of the pool", u, raw.Held(), raw.Bytes(), held)
+				}
+				for _, call := range ranges.calls {
+					for i, r := range call {
+						if i > 0 && r.Off <= call[i-1].Span().End() || r.Off < spans[0].Off || r.Span().End() > spans[len(spans)-1].End() {
+							t.Errorf("%v: ranges %v, the row group's are %v", u, call, spans)
+						}
+					}
+					read += len(call)
+				}
+				for _, c := range raw.chunks {
+					if !bytes.Equal(c.pages, file[c.pagesOff:c.pagesOff+c.pagesLen]) || !bytes.Equal(c.dict, file[c.dictOff:c.dictOff+c.dictLen]) {
+						t.Errorf("%v: column %s has other bytes than the file", u, c.leaf.path)
+					}
+				}
+				if raw.mapped {
+					lent++
+				}
+				raw.Release()
+			}
+		}
+		if n := pool.Stats().InUse; n != 0 {
+			t.Errorf("%d bytes of the pool are in use after the release", n)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if lent == 0 || read < 12 {
+		t.Errorf("%d units had lent bytes, %d ranges were read", lent, read)
+	}
+}
+
+// The spans of a row group are what Fetch reads of it whole.
+func TestSpans(t *testing.T) {
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": pagedFile(t, 200, 0, 70), "b.parquet": pagedFile(t, 90)})
+	for _, columns := range [][]string{nil, {"id"}, {"tags", "id"}, {"label", "text"}} {
+		recorder := &recordingStore{Store: store, noViews: true}
+		m, err := Open(t.Context(), recorder, shards, Options{Columns: columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for g, group := range m.Groups() {
+			recorder.take()
+			fetch(t, m, Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}).Release()
+			if spans, reads := m.Spans(g), recorder.take(); !slices.Equal(spans, reads) {
+				t.Errorf("columns %v, group %d: %v, read are %v", columns, g, spans, reads)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestFetchErrors(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": pagedFile(t, 50, 0, 50)})
 	recorder := &recordingStore{Store: store, noViews: true}
@@ -215,15 +326,22 @@ func TestFetchErrors(t *testing.T) {
 }
 
 func TestMergeSpans(t *testing.T) {
-	for _, c := range []struct{ in, want []span }{
+	type pairs [][2]int64
+	spans := func(all pairs) (out []shard.Span) {
+		for _, p := range all {
+			out = append(out, shard.Span{Off: p[0], N: p[1]})
+		}
+		return out
+	}
+	for _, c := range []struct{ in, want pairs }{
 		{nil, nil},
-		{[]span{{5, 0}, {9, 0}}, nil},
-		{[]span{{10, 5}, {0, 5}}, []span{{0, 5}, {10, 5}}},
-		{[]span{{10, 5}, {0, 10}}, []span{{0, 15}}},
-		{[]span{{0, 10}, {2, 3}, {8, 4}, {13, 1}}, []span{{0, 12}, {13, 1}}},
-		{[]span{{4, 4}, {0, 0}, {4, 4}}, []span{{4, 4}}},
+		{pairs{{5, 0}, {9, 0}}, nil},
+		{pairs{{10, 5}, {0, 5}}, pairs{{0, 5}, {10, 5}}},
+		{pairs{{10, 5}, {0, 10}}, pairs{{0, 15}}},
+		{pairs{{0, 10}, {2, 3}, {8, 4}, {13, 1}}, pairs{{0, 12}, {13, 1}}},
+		{pairs{{4, 4}, {0, 0}, {4, 4}}, pairs{{4, 4}}},
 	} {
-		if got := mergeSpans(c.in); !slices.Equal(got, c.want) {
+		if got := mergeSpans(spans(c.in)); !slices.Equal(got, spans(c.want)) {
 			t.Errorf("%v becomes %v, want %v", c.in, got, c.want)
 		}
 	}

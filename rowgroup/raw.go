@@ -20,8 +20,9 @@ type Raw struct {
 	columns []*node
 	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns
 	release []func()   // views and buffers to give back
-	bytes   int64
-	mapped  bool // some bytes are a mapping of a file: touch them only inside use
+	read    int64      // bytes of the shard
+	held    int64      // memory
+	mapped  bool       // some bytes are a mapping of a file: touch them only inside use
 	object  shard.Object
 }
 
@@ -33,15 +34,27 @@ func (r *Raw) use(f func() error) error {
 	return shard.Use(r.object, f)
 }
 
-// Bytes is the number of bytes held until Release.
-func (r *Raw) Bytes() int64 { return r.bytes }
+// Bytes is how many bytes of the shard were read or lent.
+func (r *Raw) Bytes() int64 { return r.read }
+
+// Held is the memory, mapped bytes included, that is held until Release.
+func (r *Raw) Held() int64 { return r.held }
+
+// spans are the bytes of the shard that the chunks need, ascending and apart from each other.
+func (r *Raw) spans() []shard.Span {
+	all := make([]shard.Span, 0, 2*len(r.chunks))
+	for i := range r.chunks {
+		all = append(all, r.chunks[i].dictSpan(), r.chunks[i].pagesSpan())
+	}
+	return mergeSpans(all)
+}
 
 // Release gives the bytes back. The Raw must not be used afterwards.
 func (r *Raw) Release() {
 	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
 		r.release[i]()
 	}
-	r.release, r.chunks, r.bytes = nil, nil, 0
+	r.release, r.chunks, r.held = nil, nil, 0
 }
 
 // A rawChunk is the pages of one leaf that a unit needs.
@@ -66,3 +79,7 @@ type rawChunk struct {
 	numValues         int64
 	uncompressedBytes int64
 }
+
+func (c *rawChunk) dictSpan() shard.Span { return shard.Span{Off: c.dictOff, N: c.dictLen} }
+
+func (c *rawChunk) pagesSpan() shard.Span { return shard.Span{Off: c.pagesOff, N: c.pagesLen} }

@@ -20,7 +20,7 @@ type recordingStore struct {
 	fail  error
 	opens int
 	open  int
-	reads []span
+	reads []shard.Span
 }
 
 func (s *recordingStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
@@ -36,7 +36,7 @@ func (s *recordingStore) Open(ctx context.Context, sh shard.Shard) (shard.Object
 }
 
 // take returns the ranges since the last call.
-func (s *recordingStore) take() []span {
+func (s *recordingStore) take() []shard.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reads := s.reads
@@ -53,7 +53,7 @@ func (s *recordingStore) setFail(err error) {
 func (s *recordingStore) note(off, n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reads = append(s.reads, span{off, n})
+	s.reads = append(s.reads, shard.Span{Off: off, N: n})
 	if errors.Is(s.fail, errPanic) {
 		panic("the store broke")
 	}
