@@ -1,0 +1,114 @@
+package s3
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Options say how buckets are reached. The zero value takes everything from where the AWS tools take it: the environment, profiles, the
+// machine's role.
+type Options struct {
+	EndpointURL string // of a server that is not AWS; "" asks AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and the profile, then AWS
+	Region      string // "" asks the environment and the profile, then the bucket
+	Profile     string // "" is AWS_PROFILE, or the default one
+	Anonymous   bool   // requests are not signed: public data
+
+	Key, Secret, Token string // credentials, instead of looking for some
+
+	// PathStyle puts the bucket into the path of a request instead of its host name. Nil does that where an endpoint is set.
+	PathStyle     *bool
+	RequesterPays bool   // the requests are charged to the caller
+	CABundle      string // file of certificates to trust, in PEM; "" is AWS_CA_BUNDLE, or the system's
+	Proxy         string // address of an HTTP proxy; "" asks HTTPS_PROXY and its like
+
+	MaxRequests int           // requests in flight to one endpoint at most; 0 is 128
+	PartSize    int64         // bytes that one request reads at most; 0 is 16 MiB. Longer runs are cut evenly
+	ReadTimeout time.Duration // without a byte, after which a request is given up and made again; 0 is 20 s
+	HedgeAfter  time.Duration // without an answer, after which a request is made a second time, or later where answers are slow; 0 is 2 s
+	GiveUp      time.Duration // without progress over all tries, after which a read fails; 0 is 90 s
+
+	Events Events
+}
+
+// Events tell what a store is doing. Nil functions are not called; the others may be called from several goroutines.
+type Events struct {
+	Listed func(n int) // shards found so far by the list under way
+}
+
+// The defaults, and what is allowed.
+const (
+	defaultMaxRequests = 128
+	startRequests      = 64 // until the server's answers say more or less
+	leastRequests      = 2
+	maxMaxRequests     = 4096
+	defaultPartSize    = 16 << 20
+	minPartSize        = 64 << 10
+	maxPartSize        = 1 << 30
+	defaultReadTimeout = 20 * time.Second
+	defaultHedgeAfter  = 2 * time.Second
+	defaultGiveUp      = 90 * time.Second
+)
+
+// withDefaults fills in what is not set. What the environment and the profiles say comes later, at the first use.
+func (o Options) withDefaults() Options {
+	if o.MaxRequests == 0 {
+		o.MaxRequests = defaultMaxRequests
+	}
+	if o.PartSize == 0 {
+		o.PartSize = defaultPartSize
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = defaultReadTimeout
+	}
+	if o.HedgeAfter == 0 {
+		o.HedgeAfter = defaultHedgeAfter
+	}
+	if o.GiveUp == 0 {
+		o.GiveUp = defaultGiveUp
+	}
+	return o
+}
+
+// Validate lists everything that is wrong with the options in one error.
+func (o Options) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check((o.Key == "") == (o.Secret == ""), "credentials: key and secret come together")
+	check(o.Token == "" || o.Key != "", "credentials: a token comes with a key and a secret")
+	check(!o.Anonymous || o.Key == "", "credentials: anonymous requests have none")
+	check(!o.Anonymous || !o.RequesterPays, "credentials: anonymous requests cannot be charged, so the requester cannot pay")
+	check(o.EndpointURL == "" || isURL(o.EndpointURL), "endpoint: %q is no address such as https://host:9000", redactURL(o.EndpointURL))
+	check(o.Proxy == "" || isURL(o.Proxy), "proxy: %q is no address such as http://host:3128", redactURL(o.Proxy))
+	check(o.MaxRequests >= 0 && o.MaxRequests <= maxMaxRequests, "requests in flight: %d is not 1 to %d", o.MaxRequests, maxMaxRequests)
+	check(o.PartSize == 0 || o.PartSize >= minPartSize && o.PartSize <= maxPartSize, "part size: %d is not %d to %d bytes", o.PartSize,
+		minPartSize, maxPartSize)
+	check(o.ReadTimeout >= 0, "read timeout: %v is negative", o.ReadTimeout)
+	check(o.HedgeAfter >= 0, "hedge: %v is negative", o.HedgeAfter)
+	check(o.GiveUp >= 0, "give up: %v is negative", o.GiveUp)
+	return errors.Join(errs...)
+}
+
+// isURL reports whether text is an http or https address with a host.
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// redactURL is an address as messages may show it: without what stands before its host.
+func redactURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "(not shown)"
+	case u.User != nil:
+		u.User = url.User("***")
+	}
+	u.RawQuery = ""
+	return u.String()
+}

@@ -1,0 +1,81 @@
+package s3
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A location is where an address leads: a key in a bucket, at one version of it where the address says so.
+type location struct {
+	bucket, key, versionID string
+}
+
+// versionParam stands before a version id at the end of an address. Every other question mark belongs to the key.
+const versionParam = "?versionId="
+
+// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or cleaned.
+func parse(uri string) (location, error) {
+	scheme, rest := shard.SplitScheme(uri)
+	if scheme != "s3" && scheme != "s3a" && scheme != "s3n" {
+		return location{}, fmt.Errorf("%w: it is no s3:// address", shard.ErrBadURI)
+	}
+	rest, versionID := cutVersion(rest)
+	bucket, key := cutBucket(rest)
+	switch {
+	case bucket == "":
+		return location{}, fmt.Errorf("%w: there is no bucket in it, as in s3://bucket/path", shard.ErrBadURI)
+	case strings.Contains(bucket, "@"):
+		return location{}, fmt.Errorf("%w: credentials do not belong into an address; give a profile, or set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY", shard.ErrBadURI)
+	case !validBucket(bucket):
+		return location{}, fmt.Errorf("%w: %q is no name of a bucket", shard.ErrBadURI, bucket)
+	case versionID != "" && (key == "" || strings.HasSuffix(key, "/")):
+		return location{}, fmt.Errorf("%w: a directory has no version", shard.ErrBadURI)
+	}
+	return location{bucket, key, versionID}, nil
+}
+
+// cutVersion takes a version id off the end of an address.
+func cutVersion(rest string) (before, versionID string) {
+	i := strings.LastIndex(rest, versionParam)
+	if i < 0 || strings.Contains(rest[i:], "/") {
+		return rest, ""
+	}
+	return rest[:i], rest[i+len(versionParam):]
+}
+
+// cutBucket splits at the first slash; the name of an access point (arn:aws:s3:region:account:accesspoint/name) may hold one itself.
+func cutBucket(rest string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(rest, "/")
+	if strings.HasPrefix(bucket, "arn:") && strings.HasSuffix(bucket, ":accesspoint") {
+		name, after, _ := strings.Cut(key, "/")
+		return bucket + "/" + name, after
+	}
+	return bucket, key
+}
+
+// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS does, so little is asked: what neither
+// a host name nor a path segment could carry is refused.
+func validBucket(name string) bool {
+	if strings.HasPrefix(name, "arn:") {
+		return strings.Count(name, ":") >= 5
+	}
+	for _, r := range name {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		if !letter && r != '.' && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return len(name) <= 255 && name != "." && name != ".."
+}
+
+// identity is the one spelling of a location.
+func (l location) identity() string {
+	text := "s3://" + l.bucket + "/" + l.key
+	if l.versionID != "" {
+		text += versionParam + l.versionID
+	}
+	return text
+}
