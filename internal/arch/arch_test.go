@@ -183,7 +183,7 @@ func TestMissingEdges(t *testing.T) {
 // foreign says which packages alone may depend on a dependency, itself or through others.
 var foreign = map[string][]string{
 	"github.com/parquet-go/parquet-go": {"rowgroup", "iterable", "loader", "gpu", "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
-	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", "cmd", "bench"},
+	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", "cmd", "bench"},
 	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
 }

@@ -1,0 +1,110 @@
+package servertest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// ReadyWithin is how long a server may take to answer for the first time.
+const ReadyWithin = 60 * time.Second
+
+// watcher runs "$@" until its own standard input ends, which it does with the process that holds the other end, even one that is killed.
+// Then it kills the server and removes its directory. A server that ends by itself leaves the file "ended", with its exit code.
+const watcher = `
+root=$1; shift
+exec 3<&0
+"$@" </dev/null 3<&- & server=$!
+{ cat <&3; [ -e "$root/ended" ] || kill -9 "$server"; } >/dev/null & holder=$!
+wait "$server" 2>/dev/null; echo $? >"$root/ended"
+wait "$holder"
+rm -rf -- "$root"
+`
+
+// A process is a server under watch. It has no goroutine: whoever needs its end waits for it in stop.
+type process struct {
+	root string // removed when it ends; holds log and data
+	cmd  *exec.Cmd
+	hold *os.File // the watcher's standard input
+}
+
+// newRoot makes a directory for a server: its watcher removes it.
+func newRoot(name string) (string, error) {
+	root, err := os.MkdirTemp("", "shardfeed-"+name+"-")
+	if err != nil {
+		return "", err
+	}
+	return root, os.Mkdir(data(root), 0o755)
+}
+
+// data is where a server under root keeps its files.
+func data(root string) string { return filepath.Join(root, "data") }
+
+// launch starts a program under watch. Its output goes to root's log.
+func launch(root string, env []string, args ...string) (*process, error) {
+	log, err := os.OpenFile(filepath.Join(root, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	in, hold, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	cmd := exec.Command("sh", append([]string{"-c", watcher, "watcher", root}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is not the watcher's to die of
+	if err := cmd.Start(); err != nil {
+		hold.Close()
+		return nil, err
+	}
+	return &process{root: root, cmd: cmd, hold: hold}, nil
+}
+
+// ready calls answers until it returns nil, and fails when the program ended or ReadyWithin has passed.
+func (p *process) ready(answers func() error) error {
+	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := answers()
+		if err == nil {
+			return nil
+		}
+		if code, ended := os.ReadFile(filepath.Join(p.root, "ended")); ended == nil {
+			return fmt.Errorf("%w with code %s: %s", errEnded, bytes.TrimSpace(code), p.logTail())
+		}
+		if time.Since(start) > ReadyWithin {
+			return fmt.Errorf("no answer within %v: %w: %s", ReadyWithin, err, p.logTail())
+		}
+	}
+}
+
+var errEnded = errors.New("the server ended")
+
+// logTail is the end of what the program said.
+func (p *process) logTail() []byte {
+	text, _ := os.ReadFile(filepath.Join(p.root, "log"))
+	return text[max(0, len(text)-2000):]
+}
+
+// stop ends the program and waits until its files are gone.
+func (p *process) stop() {
+	p.hold.Close()
+	p.cmd.Wait() // its exit code says nothing: it was killed
+}
+
+// freePort is a loopback port that nothing listens on at the moment.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

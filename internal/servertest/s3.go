@@ -1,0 +1,154 @@
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// An S3Server is a real S3 server on a loopback port. Its methods are safe for concurrent use.
+type S3Server struct {
+	Endpoint    string // http://127.0.0.1:port, https:// with TLS
+	Key, Secret string // of the root account
+	Region      string
+	CA          string // path of the certificate authority's PEM file with TLS
+
+	proc   *process
+	client *http.Client
+}
+
+// S3Options chooses a server. The zero value is the shared one.
+type S3Options struct {
+	TLS bool // https, by a certificate authority of its own
+	Own bool // a server of this test alone, that ends with it
+}
+
+// The pools hold the shared servers of the process.
+var (
+	gateways pool[bool, *S3Server] // by TLS
+	minios   pool[bool, *S3Server]
+)
+
+// S3 returns versitygw over an empty directory, shared by the tests of the binary.
+func S3(t testing.TB) *S3Server { return S3With(t, S3Options{}) }
+
+// S3With returns a versitygw as the options have it.
+func S3With(t testing.TB, o S3Options) *S3Server {
+	t.Helper()
+	program := Need(t, "versitygw")
+	start := func() (*S3Server, error) { return startS3("versitygw", o.TLS, gateway(program)) }
+	if !o.Own {
+		return gateways.get(t, o.TLS, start)
+	}
+	s, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.proc.stop)
+	return s
+}
+
+// MinIO returns a shared MinIO, the second opinion on what S3 is.
+func MinIO(t testing.TB) *S3Server {
+	t.Helper()
+	program := Need(t, "minio")
+	return minios.get(t, false, func() (*S3Server, error) { return startS3("minio", false, minio(program)) })
+}
+
+// command is how a server is started: its arguments and environment.
+type command func(s *S3Server, address, root string) (args, env []string)
+
+func gateway(program string) command {
+	return func(s *S3Server, address, root string) (args, env []string) {
+		args = []string{program, "--port", address, "--region", s.Region, "--keep-alive", "--quiet"}
+		if s.CA != "" {
+			args = append(args, "--cert", filepath.Join(root, certFile), "--key", filepath.Join(root, keyFile))
+		}
+		return append(args, "posix", data(root)), []string{"ROOT_ACCESS_KEY=" + s.Key, "ROOT_SECRET_KEY=" + s.Secret}
+	}
+}
+
+func minio(program string) command {
+	return func(s *S3Server, address, root string) (args, env []string) {
+		return []string{program, "server", "--address", address, "--console-address", "127.0.0.1:0", "--quiet", data(root)},
+			[]string{"MINIO_ROOT_USER=" + s.Key, "MINIO_ROOT_PASSWORD=" + s.Secret, "MINIO_BROWSER=off", "MINIO_UPDATE=off", "MINIO_REGION=" + s.Region}
+	}
+}
+
+// startS3 starts a server on a free port. Another process may take the port before the server does: then another is tried.
+func startS3(name string, tls bool, how command) (*S3Server, error) {
+	for try := 1; ; try++ {
+		s, err := startS3Once(name, tls, how)
+		if err == nil || !errors.Is(err, errEnded) || try == 3 {
+			return s, err
+		}
+	}
+}
+
+func startS3Once(name string, tls bool, how command) (*S3Server, error) {
+	root, err := newRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	address := "127.0.0.1:" + strconv.Itoa(port)
+	s := &S3Server{Endpoint: "http://" + address, Key: "shardfeedtest", Secret: "shardfeedtestsecret", Region: "us-east-1"}
+	// A kept connection would be a goroutine at the end of the test.
+	transport := &http.Transport{DisableKeepAlives: true}
+	s.client = &http.Client{Transport: transport, Timeout: ReadyWithin}
+	if tls {
+		if transport.TLSClientConfig, err = certify(root); err != nil {
+			return nil, err
+		}
+		s.Endpoint, s.CA = "https://"+address, filepath.Join(root, caFile)
+	}
+	args, env := how(s, address, root)
+	if s.proc, err = launch(root, env, args...); err != nil {
+		return nil, err
+	}
+	if err := s.proc.ready(s.answers); err != nil {
+		s.proc.stop()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// answers lists the buckets.
+func (s *S3Server) answers() error {
+	return s.do(http.MethodGet, "", "", nil, 0)
+}
+
+// Bucket makes an empty bucket that goes away with the test, and returns its name.
+func (s *S3Server) Bucket(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(data(s.proc.root), "b-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(dir) // only its name, which no other test of any process has, is wanted
+	bucket := filepath.Base(dir)
+	if err := s.do(http.MethodPut, bucket, "", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) // both servers keep a bucket in a directory of its name
+	return bucket
+}
+
+// Setenv points the variables of the AWS tools at the server for the rest of the test, and away from the user's own files.
+func (s *S3Server) Setenv(t testing.TB) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": s.Key, "AWS_SECRET_ACCESS_KEY": s.Secret, "AWS_SESSION_TOKEN": "",
+		"AWS_REGION": s.Region, "AWS_ENDPOINT_URL": s.Endpoint, "AWS_CA_BUNDLE": s.CA, "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+}

@@ -1,0 +1,32 @@
+package servertest
+
+import (
+	"sync"
+	"testing"
+)
+
+// A pool holds the servers of one kind that tests of this binary share, by their options. They live until the process ends.
+type pool[K comparable, S any] struct {
+	mu   sync.Mutex
+	made map[K]func() (S, error)
+}
+
+// get returns the server for a key, started by the first who asks. One that failed to start fails for all who ask.
+func (p *pool[K, S]) get(t testing.TB, key K, start func() (S, error)) S {
+	t.Helper()
+	p.mu.Lock()
+	made := p.made[key]
+	if made == nil {
+		made = sync.OnceValues(start)
+		if p.made == nil {
+			p.made = map[K]func() (S, error){}
+		}
+		p.made[key] = made
+	}
+	p.mu.Unlock()
+	s, err := made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
