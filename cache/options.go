@@ -1,0 +1,96 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// What can be wrong with a cache, for errors.Is.
+var (
+	// ErrUnfit is a directory that cannot hold a cache: on a network file system, in memory, or on a system without what it takes.
+	ErrUnfit = errors.New("the directory cannot hold a cache")
+	// ErrFull is a Fill that found no room: everything that is held is still to be kept.
+	ErrFull = errors.New("the cache is full")
+	// ErrClosed is a Fill after Close. Reads after Close pass through.
+	ErrClosed = errors.New("the cache is closed")
+)
+
+// Policy decides what goes when the cache is full.
+type Policy uint8
+
+const (
+	// Keep evicts only shards whose time is over (see Options.KeepFor): what fits stays, and the rest passes through. An epoch reads each
+	// shard once, so this is the most that any policy can serve.
+	Keep Policy = iota
+	// LRU evicts what was used longest ago. Over epochs it serves nothing; it is the control that shows so.
+	LRU
+)
+
+// Options of Open. Dir and Limit must be set.
+type Options struct {
+	Dir   string // on a local disk; shared by all processes of the host that name it
+	Limit int64  // bytes on disk that are never exceeded; see DefaultLimit and ParseLimit
+
+	Policy  Policy
+	KeepFor time.Duration // how long a shard is kept after a use; 0 means 24 hours. See also Cache.KeepFor
+	Pending int64         // bytes that may wait for the disk; 0 means 64 MiB
+	MinFree float64       // part of the file system that stays free; 0 means 0.05
+
+	// NoVerify delivers cached bytes unchecked. It is there so that a test of the cache can show that it would see a wrong byte.
+	NoVerify bool
+
+	Events Events
+
+	anyFileSystem bool // for tests that fill a small tmpfs
+}
+
+// Events are called, if set, from any goroutine.
+type Events struct {
+	Trouble func(err error) // the disk fails: the cache is off for a while and reads go to the source; said once per trouble
+}
+
+const (
+	defaultKeepFor = 24 * time.Hour
+	defaultPending = 64 << 20
+	defaultMinFree = 0.05
+
+	minLimit = 1 << 20
+)
+
+func (o Options) withDefaults() Options {
+	if o.KeepFor == 0 {
+		o.KeepFor = defaultKeepFor
+	}
+	if o.Pending == 0 {
+		o.Pending = defaultPending
+	}
+	if o.MinFree == 0 {
+		o.MinFree = defaultMinFree
+	}
+	return o
+}
+
+// Validate lists everything that is wrong.
+func (o Options) Validate() error {
+	var all []error
+	if o.Dir == "" {
+		all = append(all, errors.New("no cache directory is given"))
+	}
+	if o.Limit < minLimit {
+		all = append(all, fmt.Errorf("a cache limit of %d bytes is less than %d", o.Limit, minLimit))
+	}
+	if o.Policy > LRU {
+		all = append(all, fmt.Errorf("cache policy is %d", o.Policy))
+	}
+	if o.KeepFor < 0 {
+		all = append(all, fmt.Errorf("shards are to be kept for %v", o.KeepFor))
+	}
+	if o.Pending < 0 {
+		all = append(all, fmt.Errorf("%d bytes may wait for the disk", o.Pending))
+	}
+	if !(o.MinFree >= 0 && o.MinFree < 1) {
+		all = append(all, fmt.Errorf("%v of the file system are to stay free, not 0 to 1", o.MinFree))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,50 @@
+package cache
+
+import "time"
+
+// An Entry is what a cache directory holds of one shard version.
+type Entry struct {
+	URI       string    `json:"uri"`
+	Size      int64     `json:"size"` // of the whole shard
+	Version   string    `json:"version"`
+	Held      int64     `json:"held"`      // bytes of the shard that are there
+	Allocated int64     `json:"allocated"` // bytes on the disk, the cache's own included
+	Used      time.Time `json:"used"`      // last, to the minute
+	KeptUntil time.Time `json:"kept_until"`
+	// Superseded says that the same shard is there at a version that was used later.
+	Superseded bool   `json:"superseded"`
+	Path       string `json:"path"`
+}
+
+// Space is how much room a cache directory takes.
+type Space struct {
+	Path   string `json:"path"`   // of the directory of this format
+	Shards int    `json:"shards"` // shard versions
+	Bytes  int64  `json:"bytes"`  // on the disk
+	Limit  int64  `json:"limit"`  // of the process that opened it last; 0 when none did
+	Free   int64  `json:"free"`   // bytes of the file system that are not in use
+}
+
+// Report is what Verify found.
+type Report struct {
+	Shards int   `json:"shards"` // shard versions that were read
+	Blocks int64 `json:"blocks"` // blocks that were read
+	Bytes  int64 `json:"bytes"`  // and their bytes
+	Bad    int64 `json:"bad"`    // blocks whose bytes were not what was written; they are no longer held
+	// BadURIs names the shards of bad blocks, and files that are no cache files by their path.
+	BadURIs []string `json:"bad_uris,omitempty"`
+}
+
+// CollectOptions say what Collect removes. The zero value removes leftovers of killed processes alone.
+type CollectOptions struct {
+	OlderThan  time.Duration // shards that were not used for so long; 0 means none
+	ToBytes    int64         // then those used longest ago, kept or not, until so many bytes are left; 0 means no such bound
+	Superseded bool          // versions of a shard that has a newer one
+}
+
+// Freed is what Collect or Clear removed.
+type Freed struct {
+	Shards int   `json:"shards"`
+	Bytes  int64 `json:"bytes"`
+	InUse  int   `json:"in_use"` // shards that were to go and stayed, because a job reads them now
+}

@@ -1,0 +1,48 @@
+package cache
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Stats is what a Cache did so far.
+type Stats struct {
+	Hits     int64 `json:"hits"`     // reads and views that were served from the disk alone
+	Misses   int64 `json:"misses"`   // reads that fetched something
+	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off, or was too slow
+
+	HitBytes    int64 `json:"hit_bytes"`    // asked for and served from the disk
+	MissBytes   int64 `json:"miss_bytes"`   // fetched to be filled, those between two runs of a block included
+	BypassBytes int64 `json:"bypass_bytes"` // fetched and not filled
+	FilledBytes int64 `json:"filled_bytes"` // written to the disk
+
+	Waited  int64 `json:"waited"`  // reads that waited for another's fill
+	Dropped int64 `json:"dropped"` // bytes that were fetched to be filled and were not: no room in memory or on the disk, or trouble
+	Bad     int64 `json:"bad"`     // blocks whose bytes were not what was written; they were fetched again
+	Evicted int64 `json:"evicted"` // shards that made room
+	Trouble int64 `json:"trouble"` // times that the disk failed
+}
+
+// String is one line for people.
+func (s Stats) String() string {
+	return fmt.Sprintf("%d hits of %d bytes, %d misses of %d bytes, %d bypassed of %d bytes, %d bytes filled, %d bytes dropped, "+
+		"%d waits, %d bad blocks, %d shards evicted, %d disk troubles",
+		s.Hits, s.HitBytes, s.Misses, s.MissBytes, s.Bypassed, s.BypassBytes, s.FilledBytes, s.Dropped, s.Waited, s.Bad, s.Evicted, s.Trouble)
+}
+
+// counters is Stats while it grows.
+type counters struct {
+	hits, misses, bypassed           atomic.Int64
+	hitBytes, missBytes, bypassBytes atomic.Int64
+	filledBytes, dropped             atomic.Int64
+	waited, bad, evicted, trouble    atomic.Int64
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Hits: c.hits.Load(), Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
+		HitBytes: c.hitBytes.Load(), MissBytes: c.missBytes.Load(), BypassBytes: c.bypassBytes.Load(),
+		FilledBytes: c.filledBytes.Load(), Waited: c.waited.Load(), Dropped: c.dropped.Load(), Bad: c.bad.Load(),
+		Evicted: c.evicted.Load(), Trouble: c.trouble.Load(),
+	}
+}
