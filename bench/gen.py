@@ -11,6 +11,9 @@
                 token_ids list<int32> of 16 to 64, embedding list<float> of 128, and numbers with nulls; about 1 GB in memory
     many        2,000 files x 40 rows: id, label (for the time to the first batch)
     large       20 files of row groups of 8 to 64 MB, 5 GB in all: id, blob, token_ids (for the memory limit)
+    ranges      4 files as those of large, 1 GB in all (for reading from servers)
+    wide        4 files x 24,000 rows, 3 row groups: 1,000 columns of numbers, 32 to 64 kB to a chunk
+    shards      10,000 files as those of many
 
 Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.
 """
@@ -42,6 +45,9 @@ SETS = {
     "mixed": (8, 163_840, 5, {"compression": "snappy"}),
     "many": (2_000, 40, 1, {"compression": "snappy"}),
     "large": (20, 0, 0, {"compression": "snappy"}),
+    "ranges": (4, 0, 0, {"compression": "snappy"}),
+    "wide": (4, 24_000, 3, {"compression": "snappy", "use_dictionary": False}),
+    "shards": (10_000, 40, 1, {"compression": "snappy"}),
 }
 
 
@@ -148,6 +154,12 @@ def many(file, rows, files, pictures):
     return {"id": np.arange(file * rows, (file + 1) * rows), "label": pa.array([LABELS[(file * 7 + i) % 1000] for i in range(rows)])}
 
 
+def wide(file, rows, files, pictures):
+    r = np.random.default_rng([6, file])
+    kinds = (np.float64, np.float32, np.int64, np.float32)
+    return {f"c{k:03d}": (r.standard_normal(rows) * 1e6).astype(kinds[k % 4]) for k in range(1000)}
+
+
 def write_large(path, file):
     """Row groups of 8, 16, 32 and 64 MB in turn, 256 MB in a file."""
     r = np.random.default_rng([5, file])
@@ -166,13 +178,22 @@ def write_large(path, file):
             number += rows
 
 
-MAKERS = {"shop": shop, "shop_plain": shop, "tokens": tokens, "tabular": tabular, "mixed": mixed, "many": many}
+MAKERS = {
+    "shop": shop,
+    "shop_plain": shop,
+    "tokens": tokens,
+    "tabular": tabular,
+    "mixed": mixed,
+    "many": many,
+    "wide": wide,
+    "shards": many,
+}
 
 
 def write(name, file, files, directory, pictures):
     _, rows, groups, options = SETS[name]
     path = directory / f"part-{file:05d}.parquet"
-    if name == "large":
+    if name not in MAKERS:
         write_large(path, file)
         return
     table = pa.table(MAKERS[name](file, rows, files, pictures))
