@@ -12,7 +12,7 @@ import (
 )
 
 // ErrConfig is what every error of this package wraps, for errors.Is.
-var ErrConfig = errors.New("Hadoop configuration")
+var ErrConfig = errors.New("configuration of Hadoop")
 
 // A Conf is what the files of a configuration say. The zero value says nothing, so that all defaults hold.
 type Conf struct {
