@@ -1,0 +1,536 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+func blocks() []block {
+	data := testData(300_123)
+	return []block{
+		{data, sumCRC32C, 512, 64 << 10},
+		{data, sumCRC32, 512, 4096},
+		{data, sumCRC32C, 1536, 15 * 1536},
+		{data, sumCRC32C, 512, 290 << 10}, // one packet is larger than the pooled buffer
+	}
+}
+
+func TestStreamIsHandedOn(t *testing.T) {
+	for _, b := range append(blocks(), block{testData(2000), sumNull, 512, 1024}) {
+		for _, off := range []int64{0, 1, 511, 512, 1000} {
+			size := int64(len(b.data))
+			sent, _ := b.stream(off, size)
+			f := &fake{in: bytes.NewReader(sent)}
+			c, counters := connect(t, Options{AllowNull: true}, f, nil)
+			got, err := ask(t, c, off, size-off)
+			if err != nil || !bytes.Equal(got, sent) {
+				t.Fatalf("chunk %d, packet %d, from %d: %d bytes of %d, %v", b.chunk, b.packet, off, len(got), len(sent), err)
+			}
+			if !bytes.Equal(f.out.Bytes(), readBlock(off, size-off)) {
+				t.Error("the request changed")
+			}
+			if end := delivered(t, got, b.data); end != size {
+				t.Errorf("ends at %d", end)
+			}
+			if f.closed.Load() != 1 || counters.Open.Load() != 0 || counters.Failed.Load() != 0 || counters.Requests.Load() != 1 {
+				t.Errorf("after the regular end: closed %d times, %d open, %d failed", f.closed.Load(), counters.Open.Load(), counters.Failed.Load())
+			}
+			if first := off / int64(b.chunk) * int64(b.chunk); counters.Bytes.Load() != size-first {
+				t.Errorf("%d bytes counted of %d", counters.Bytes.Load(), size-first)
+			}
+		}
+	}
+}
+
+// TestCuts ends the stream at every position of its first units, and at many later ones, in three ways.
+func TestCuts(t *testing.T) {
+	for _, b := range blocks() {
+		b.data = b.data[:min(len(b.data), 5*b.packet+123)]
+		sent, ends := b.stream(700, int64(len(b.data)))
+		var cuts []int
+		for at := range len(sent) {
+			if at < ends[0]+80 || at%9973 == 0 || slices.ContainsFunc(ends, func(e int) bool { return at >= e-2 && at <= e+6 || at == e+30 }) {
+				cuts = append(cuts, at)
+			}
+		}
+		for _, why := range []error{io.EOF, os.ErrDeadlineExceeded, errors.New("reset")} {
+			for _, at := range cuts {
+				f := &fake{in: bytes.NewReader(sent[:at]), err: why}
+				c, counters := connect(t, Options{}, f, nil)
+				got, err := ask(t, c, 700, int64(len(b.data))-700)
+				checkCut(t, b, got, err, why, at, ends)
+				if f.closed.Load() != 1 || counters.Open.Load() != 0 || counters.Failed.Load() != 1 {
+					t.Fatalf("cut at %d: closed %d times, %d failed", at, f.closed.Load(), counters.Failed.Load())
+				}
+			}
+		}
+	}
+}
+
+// checkCut: whole units before the cut, and an error that says where it was.
+func checkCut(t *testing.T, b block, got []byte, err, why error, at int, ends []int) {
+	t.Helper()
+	whole := 0
+	for _, e := range ends {
+		if e <= at {
+			whole = e
+		}
+	}
+	if len(got) != whole {
+		t.Fatalf("cut at %d: %d bytes were handed on, not %d", at, len(got), whole)
+	}
+	if errors.Is(why, io.EOF) {
+		why = io.ErrUnexpectedEOF
+	}
+	if errors.Is(err, io.EOF) || !errors.Is(err, why) {
+		t.Fatalf("cut at %d: %v", at, err)
+	}
+	end := delivered(t, got, b.data)
+	var e *Error
+	if !errors.As(err, &e) || e.Datanode != "dn:9866" || e.Block != testBlock || e.Offset != max(end, 700) {
+		t.Fatalf("cut at %d, verified to %d: %+v", at, end, e)
+	}
+}
+
+// TestFlips turns a bit at every byte of the stream. Nothing wrong is handed on; what is handed on whole was not hurt where it counts.
+func TestFlips(t *testing.T) {
+	for _, b := range []block{{testData(1100), sumCRC32C, 512, 1024}, {testData(800), sumCRC32, 300, 600}} {
+		size := int64(len(b.data))
+		sent, ends := b.stream(400, size)
+		caught := 0
+		for at := range sent {
+			for bit := range 8 {
+				hurt := slices.Clone(sent)
+				hurt[at] ^= 1 << bit
+				c, _ := connect(t, Options{}, &fake{in: bytes.NewReader(hurt)}, nil)
+				got, err := ask(t, c, 400, size-400)
+				if len(got) > 0 && at >= ends[0] && !bytes.Equal(got[:min(at, len(got))], sent[:min(at, len(got))]) {
+					t.Fatalf("flip at %d: other bytes changed", at)
+				}
+				end := delivered(t, got, b.data)
+				if err == nil && end != size {
+					t.Fatalf("flip at %d, bit %d: the regular end at %d of %d", at, bit, end, size)
+				}
+				if err != nil {
+					caught++
+				}
+			}
+		}
+		if caught < len(sent)*8*9/10 {
+			t.Errorf("%d of %d flips were caught", caught, len(sent)*8)
+		}
+		t.Logf("%d of %d flips were caught, the others hurt nothing", caught, len(sent)*8)
+	}
+}
+
+func TestRejects(t *testing.T) {
+	b := block{testData(3000), sumCRC32C, 512, 1024}
+	good, _ := b.stream(600, 3000)
+	sent := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	head := response(sumCRC32C, 512, 512)
+	refused := appendText(appendNumber(nil, 1, 5), 5, "token expired")
+	for _, c := range []struct {
+		name string
+		sent []byte
+		want error
+	}{
+		{"good", good, nil},
+		{"starts behind the asked byte", sent(response(sumCRC32C, 512, 1024), b.packetOf(0, 1024, b.data[1024:1536])), ErrProtocol},
+		{"starts a chunk too early", sent(response(sumCRC32C, 512, 0), b.packetOf(0, 0, b.data[:1024])), ErrProtocol},
+		{"chunks of nothing", response(sumCRC32C, 0, 512), ErrProtocol},
+		{"unknown checksums", response(3, 512, 512), ErrProtocol},
+		{"no checksums", response(sumNull, 512, 512), ErrNull},
+		{"no checksum info", []byte{2, 8, 0}, ErrProtocol},
+		{"no status", []byte{0}, ErrProtocol},
+		{"response without end", []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, ErrProtocol},
+		{"huge response", []byte{0xff, 0xff, 0xff, 0x7f}, ErrProtocol},
+		{"refusal", append([]byte{byte(len(refused))}, refused...), ErrRefused},
+		{"second packet first", sent(head, b.packetOf(1, 512, b.data[512:1024])), ErrProtocol},
+		{"packet of another place", sent(head, b.packetOf(0, 1024, b.data[1024:2048])), ErrProtocol},
+		{"packet twice", sent(head, b.packetOf(0, 512, b.data[512:1024]), b.packetOf(0, 512, b.data[512:1024])), ErrProtocol},
+		{"gap", sent(head, b.packetOf(0, 512, b.data[512:1024]), b.packetOf(1, 1536, b.data[1536:2048])), ErrProtocol},
+		{"ends early", sent(head, b.packetOf(0, 512, b.data[512:1024]), b.packetOf(1, 1024, nil)), ErrShort},
+		{"huge packet", sent(head, []byte{0x7f, 0, 0, 0, 0, 0}), ErrProtocol},
+		{"tiny packet", sent(head, []byte{0, 0, 0, 3, 0, 0}), ErrProtocol},
+		{"header of nonsense", sent(head, []byte{0, 0, 0, 4, 0, 2, 0xff, 0xff}), ErrProtocol},
+		{"other checksums", sent(head, block{b.data, sumCRC32, 512, 1024}.packetOf(0, 512, b.data[512:1024])), ErrChecksum},
+		{"checksums left out", sent(head, block{b.data, sumNull, 512, 1024}.packetOf(0, 512, b.data[512:1024])), ErrProtocol},
+	} {
+		conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(c.sent)}, nil)
+		got, err := ask(t, conn, 600, 2400)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		delivered(t, got, b.data)
+		if _, again := conn.Read(make([]byte, 1)); c.want != nil && !errors.Is(again, c.want) {
+			t.Errorf("%s: the next read says %v", c.name, again)
+		}
+	}
+	conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(append([]byte{byte(len(refused))}, refused...))}, nil)
+	_, err := ask(t, conn, 600, 2400)
+	const want = `datanode dn:9866: block 1073741825 at byte 600: the datanode refused: status 5: "token expired"`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestWanted(t *testing.T) {
+	b := block{testData(100_000), sumCRC32C, 512, 64 << 10}
+	for _, c := range []struct{ wanted, end int64 }{{1, 701}, {1000, 1700}, {99_299, 99_999}, {99_300, 100_000}, {1 << 40, 100_000}, {0, 100_000}, {-1, 100_000}} {
+		sent, _ := b.stream(700, c.end)
+		f := &fake{in: bytes.NewReader(sent)}
+		conn, _ := connect(t, Options{}, f, func() int64 { return c.wanted })
+		got, err := ask(t, conn, 700, 99_300)
+		if err != nil || !bytes.Equal(got, sent) {
+			t.Fatalf("wanted %d: %v", c.wanted, err)
+		}
+		_, asked, err := parseRequest(f.out.Bytes(), nil)
+		if err != nil || asked != (request{testBlock, 700, c.end}) {
+			t.Errorf("wanted %d: asked for %+v, %v", c.wanted, asked, err)
+		}
+		if c.wanted <= 0 && !bytes.Equal(f.out.Bytes(), readBlock(700, 99_300)) {
+			t.Errorf("wanted %d: the request changed", c.wanted)
+		}
+	}
+	short, _ := b.stream(700, 1000) // what is wanted must be sent
+	conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(short)}, func() int64 { return 1000 })
+	if _, err := ask(t, conn, 700, 99_300); !errors.Is(err, ErrShort) {
+		t.Errorf("a stream that ends before what is wanted: %v", err)
+	}
+}
+
+func TestHandshake(t *testing.T) {
+	b := block{testData(3000), sumCRC32C, 512, 1024}
+	sent, _ := b.stream(0, 3000)
+	for _, hurt := range []bool{false, true} {
+		stream := append([]byte("challengeagreed"), sent...)
+		if hurt {
+			stream[len(stream)-100]++
+		}
+		c, _ := connect(t, Options{}, &fake{in: bytes.NewReader(stream)}, nil)
+		for _, step := range []struct{ write, read string }{{"\xde\xad\xbe\xefhello", "challenge"}, {"\x00\x1c\x51 answers may look like anything", "agreed"}} {
+			answer := make([]byte, len(step.read))
+			if _, err := c.Write([]byte(step.write)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(c, answer); err != nil || string(answer) != step.read {
+				t.Fatalf("%q, %v", answer, err)
+			}
+		}
+		got, err := ask(t, c, 0, 3000)
+		if hurt != errors.Is(err, ErrChecksum) || !hurt && !bytes.Equal(got, sent) {
+			t.Errorf("after the handshake, hurt %v: %d bytes, %v", hurt, len(got), err)
+		}
+		delivered(t, got, b.data)
+	}
+}
+
+func TestOpaque(t *testing.T) {
+	for _, first := range []string{"\x00\x00\x00\x10encrypted", "\x00", "", "\x00\x1c", "\x00\x1d\x51", "\x00\x1c\x55 another operation"} {
+		for _, allow := range []bool{false, true} {
+			f := &fake{in: bytes.NewReader([]byte("secret"))}
+			c, counters := connect(t, Options{AllowOpaque: allow}, f, nil)
+			_, err := c.Write([]byte(first))
+			if counters.Opaque.Load() != 1 {
+				t.Errorf("%q: not counted", first)
+			}
+			if !allow {
+				if !errors.Is(err, ErrOpaque) || f.out.Len() != 0 || f.closed.Load() != 1 {
+					t.Errorf("%q: %v, %d bytes sent", first, err, f.out.Len())
+				}
+				continue
+			}
+			got := make([]byte, 6)
+			if _, e := io.ReadFull(c, got); err != nil || e != nil || string(got) != "secret" || f.out.String() != first {
+				t.Errorf("%q allowed: %q, %v, %v", first, got, err, e)
+			}
+			if _, err := c.Write([]byte("more")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, bad := range []string{"\x00\x1c\x51", "\x00\x1c\x51\x05abc", "\x00\x1c\x51\x00trailing", "\x00\x1c\x51\x02\x10\x01"} {
+		c, _ := connect(t, Options{AllowOpaque: true}, &fake{}, nil)
+		if _, err := c.Write([]byte(bad)); !errors.Is(err, ErrProtocol) {
+			t.Errorf("request %q: %v", bad, err)
+		}
+	}
+}
+
+// pipe returns a real socket's two ends.
+func pipe(t *testing.T) (client, server net.Conn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err = net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	return client, server
+}
+
+// TestSilence: a server that stops sending is left after the timeout, wherever it stops, and though the client clears deadlines.
+func TestSilence(t *testing.T) {
+	b := block{testData(3000), sumCRC32C, 512, 1024}
+	sent, ends := b.stream(0, 3000)
+	const timeout = 100 * time.Millisecond
+	for _, at := range []int{0, 1, ends[0], ends[0] + 3, ends[1] - 1, ends[1]} {
+		client, server := pipe(t)
+		c, _ := connect(t, Options{Timeout: timeout}, client, nil)
+		_ = c.SetDeadline(time.Time{})
+		if _, err := server.Write(sent[:at]); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		got, err := ask(t, c, 0, 3000)
+		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took < timeout || took > 20*timeout {
+			t.Errorf("silent after %d bytes: %v after %v", at, err, took)
+		}
+		delivered(t, got, b.data)
+	}
+	client, _ := pipe(t)
+	c, _ := connect(t, Options{Timeout: timeout}, client, nil)
+	if _, err := c.Write([]byte("\xde\xad\xbe\xefhello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("silent in the handshake: %v", err)
+	}
+}
+
+// TestSteadyServer: a server that sends a little before each timeout goes on for as long as it likes.
+func TestSteadyServer(t *testing.T) {
+	b := block{testData(3000), sumCRC32C, 512, 512}
+	sent, ends := b.stream(0, 3000)
+	client, server := pipe(t)
+	c, _ := connect(t, Options{Timeout: 200 * time.Millisecond}, client, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		from := 0
+		for _, e := range ends {
+			time.Sleep(60 * time.Millisecond)
+			if _, err := server.Write(sent[from:e]); err != nil {
+				t.Error(err)
+			}
+			from = e
+		}
+	}()
+	got, err := ask(t, c, 0, 3000)
+	if err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	<-done
+}
+
+func TestCancel(t *testing.T) {
+	why := errors.New("stopped by the user")
+	for _, dialled := range []bool{true, false} {
+		client, _ := pipe(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		d := NewDialer(Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if dialled {
+				return client, nil
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		done := d.Use(ctx, nil)
+		time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
+		start := time.Now()
+		c, err := d.DialContext(context.Background(), "tcp", "dn:1")
+		if err == nil {
+			_, err = ask(t, c, 0, 100)
+		}
+		if !errors.Is(err, why) || time.Since(start) > 2*time.Second {
+			t.Errorf("dialled %v: %v after %v", dialled, err, time.Since(start))
+		}
+		if done(); d.options.Counters.Open.Load() != 0 {
+			t.Error("left open")
+		}
+	}
+}
+
+func TestUse(t *testing.T) {
+	f := &fake{}
+	d := NewDialer(Options{Dial: func(context.Context, string, string) (net.Conn, error) { return f, nil }})
+	if _, err := d.DialContext(t.Context(), "tcp", "dn:1"); !errors.Is(err, ErrNoReader) {
+		t.Errorf("before Use: %v", err)
+	}
+	done := d.Use(t.Context(), nil)
+	c, err := d.DialContext(t.Context(), "tcp", "dn:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if _, err := c.Read(make([]byte, 1)); f.closed.Load() != 1 || err == nil {
+		t.Errorf("done closed it %d times, a read says %v", f.closed.Load(), err)
+	}
+	if err := c.Close(); err != nil || f.closed.Load() != 1 {
+		t.Errorf("closed again: %v, %d times", err, f.closed.Load())
+	}
+	if _, err := d.DialContext(t.Context(), "tcp", "dn:1"); !errors.Is(err, ErrNoReader) {
+		t.Errorf("after done: %v", err)
+	}
+	refused := errors.New("connection refused")
+	d = NewDialer(Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, refused }})
+	defer d.Use(t.Context(), nil)()
+	if _, err := d.DialContext(t.Context(), "tcp", "dn:1"); !errors.Is(err, refused) || err.Error() != "datanode dn:1: connection refused" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCloseWakesRead(t *testing.T) {
+	client, _ := pipe(t)
+	c, _ := connect(t, Options{}, client, nil)
+	time.AfterFunc(50*time.Millisecond, func() { c.Close() })
+	if _, err := ask(t, c, 0, 100); err == nil {
+		t.Error("no error")
+	}
+}
+
+// loop is a reader of the same packets for ever, of which only offsets and numbers change.
+func loop(b block, packets int) []byte {
+	sent := response(b.kind, b.chunk, 0)
+	for i := range packets {
+		off := int64(i * b.packet)
+		sent = append(sent, b.packetOf(int64(i), off, b.data[off:off+int64(b.packet)])...)
+	}
+	return sent
+}
+
+func TestNoAllocationsPerPacket(t *testing.T) {
+	b := block{testData(16 << 20), sumCRC32C, 512, 64 << 10}
+	sent := loop(b, 256)
+	buf := make([]byte, 1<<20)
+	f := &fake{in: bytes.NewReader(sent)}
+	c, _ := connect(t, Options{}, f, nil)
+	if _, err := c.Write(readBlock(0, 16<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, buf); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := c.Read(buf); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	c.Close()
+}
+
+func BenchmarkConn(b *testing.B) {
+	for _, packet := range []int{4 << 10, 64 << 10} {
+		b.Run(fmt.Sprint(packet), func(b *testing.B) {
+			bl := block{testData(16 << 20), sumCRC32C, 512, packet}
+			sent := loop(bl, len(bl.data)/packet)
+			buf := make([]byte, 1<<20)
+			b.SetBytes(int64(len(bl.data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				c, _ := connect(b, Options{}, &fake{in: bytes.NewReader(sent)}, nil)
+				if _, err := c.Write(readBlock(0, 16<<20)); err != nil {
+					b.Fatal(err)
+				}
+				for n := 0; n < len(sent); {
+					k, err := c.Read(buf)
+					if err != nil {
+						b.Fatal(err)
+					}
+					n += k
+				}
+				c.Close()
+			}
+		})
+	}
+}
+
+// FuzzStream: whatever a datanode sends, what is handed on is whole packets that follow each other and whose checksums are right.
+func FuzzStream(f *testing.F) {
+	b := block{testData(3000), sumCRC32C, 512, 1024}
+	sent, _ := b.stream(600, 3000)
+	f.Add(sent, int64(600), int64(2400))
+	f.Add(response(sumCRC32, 1, 0), int64(0), int64(1))
+	f.Fuzz(func(t *testing.T, sent []byte, off, length int64) {
+		if off < 0 || length < 0 || off+length < off {
+			t.Skip()
+		}
+		c, _ := connect(t, Options{}, &fake{in: bytes.NewReader(sent)}, nil)
+		got, err := ask(t, c, off, length)
+		if !bytes.HasPrefix(sent, got) {
+			t.Fatal("other bytes than were sent")
+		}
+		if len(got) == 0 {
+			return
+		}
+		recheck(t, got, off)
+		if err == nil && len(got) < 10 {
+			t.Fatal("a regular end without a last packet")
+		}
+	})
+}
+
+// recheck sums what was handed on with a second, plain implementation.
+func recheck(t *testing.T, got []byte, off int64) {
+	first, sums, n := int64(0), checksums{}, 0
+	for n = 1; n < len(got); n++ { // the response is the shortest prefix that parses
+		m, k := consume(got[:n])
+		if k == n {
+			var err error
+			if first, sums, err = parseResponse(m, off); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	for rest := got[n:]; len(rest) > 0; {
+		head := packetPrefix + int(rest[4])<<8 + int(rest[5])
+		size := head + int(uint32(rest[0])<<24|uint32(rest[1])<<16|uint32(rest[2])<<8|uint32(rest[3])) - 4
+		h, err := parsePacketHeader(rest[packetPrefix:head])
+		if err != nil || h.off != first {
+			t.Fatalf("%+v, %v", h, err)
+		}
+		data := rest[size-h.data : size]
+		if want := (block{kind: kindOf(sums), chunk: sums.chunk}).sums(data); !bytes.Equal(want, rest[head:size-h.data]) {
+			t.Fatal("data with other checksums was handed on")
+		}
+		first += int64(h.data)
+		rest = rest[size:]
+	}
+}
+
+// TestRandomRequests: whatever range of whatever block is asked for, its bytes arrive.
+func TestRandomRequests(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	data := testData(200_000)
+	for range 300 {
+		chunk := 1 + r.IntN(3000)
+		b := block{data[:1+r.IntN(len(data))], sumCRC32 + r.IntN(2), chunk, chunk * (1 + r.IntN(200))}
+		off := r.Int64N(int64(len(b.data)))
+		end := off + 1 + r.Int64N(int64(len(b.data))-off)
+		sent, _ := b.stream(off, end)
+		c, _ := connect(t, Options{}, &fake{in: bytes.NewReader(sent)}, nil)
+		got, err := ask(t, c, off, end-off)
+		if err != nil || delivered(t, got, b.data) < end {
+			t.Fatalf("chunk %d, packet %d, [%d, %d) of %d: %v", chunk, b.packet, off, end, len(b.data), err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"fmt"
+	"hash/crc32"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	maxResponse = 1 << 20
+	maxPacket   = 16 << 20 // as Hadoop's own clients have it
+)
+
+// The checksum types of the protocol.
+const (
+	sumNull   = 0
+	sumCRC32  = 1
+	sumCRC32C = 2
+)
+
+// checksums say how a block's data is summed.
+type checksums struct {
+	table *crc32.Table // nil: not at all
+	size  int          // bytes of a checksum
+	chunk int          // bytes that it covers
+}
+
+// readResponse reads the answer to the request, and returns its length.
+func (c *conn) readResponse() (int, error) {
+	length, prefix := uint64(0), -1
+	for n := 1; prefix < 0; n++ { // a varint tells where it ends only when it is there
+		b, err := c.need(n)
+		if err != nil {
+			return 0, err
+		}
+		if length, prefix = protowire.ConsumeVarint(b); n > 5 || length > maxResponse {
+			return 0, ErrProtocol
+		}
+	}
+	n := prefix + int(length)
+	b, err := c.need(n)
+	if err != nil {
+		return 0, err
+	}
+	first, sums, err := parseResponse(b[prefix:], c.asked.off)
+	if err != nil {
+		return 0, err
+	}
+	if sums.table == nil && !c.dialer.options.AllowNull {
+		return 0, ErrNull
+	}
+	c.next, c.sums, c.state = first, sums, statePackets
+	return n, nil
+}
+
+// parseResponse reads a BlockOpResponseProto to a request from byte off on. First is where the first packet begins: clients trust that number
+// blindly, so that a wrong one would shift the data.
+func parseResponse(m []byte, off int64) (first int64, sums checksums, err error) {
+	status, ok := field(m, protowire.VarintType, 1)
+	if !ok {
+		return 0, sums, ErrProtocol
+	}
+	if status != 0 {
+		return 0, sums, fmt.Errorf("%w: status %d: %q", ErrRefused, status, text(m, 5))
+	}
+	kind, ok1 := field(m, protowire.VarintType, 4, 1, 1)
+	chunk, ok2 := field(m, protowire.VarintType, 4, 1, 2)
+	start, ok3 := field(m, protowire.VarintType, 4, 2)
+	if !ok1 || !ok2 || !ok3 || chunk == 0 || chunk > maxPacket {
+		return 0, sums, ErrProtocol
+	}
+	first, sums.chunk = int64(start), int(chunk)
+	if first < 0 || first > off || off-first >= int64(chunk) {
+		return 0, sums, ErrProtocol
+	}
+	switch kind {
+	case sumNull:
+	case sumCRC32:
+		sums.table, sums.size = crc32.IEEETable, 4
+	case sumCRC32C:
+		sums.table, sums.size = crc32.MakeTable(crc32.Castagnoli), 4
+	default:
+		return 0, sums, ErrProtocol
+	}
+	return first, sums, nil
+}
