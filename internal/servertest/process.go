@@ -27,6 +27,14 @@ wait "$holder"
 rm -rf -- "$root"
 `
 
+// talker is the watcher of a server that takes commands on the same standard input, and ends with it by itself.
+const talker = `
+root=$1; shift
+"$@"; echo $? >"$root/ended"
+cat >/dev/null
+rm -rf -- "$root"
+`
+
 // A process is a server under watch. It has no goroutine: whoever needs its end waits for it in stop.
 type process struct {
 	root string // removed when it ends; holds log and data
@@ -46,8 +54,8 @@ func newRoot(name string) (string, error) {
 // data is where a server under root keeps its files.
 func data(root string) string { return filepath.Join(root, "data") }
 
-// launch starts a program under watch. Its output goes to root's log.
-func launch(root string, env []string, args ...string) (*process, error) {
+// launch starts a program under a watcher. What it says goes to root's log; its standard output to out, where that is not nil.
+func launch(script, root string, env []string, out *os.File, args ...string) (*process, error) {
 	log, err := os.OpenFile(filepath.Join(root, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -58,9 +66,12 @@ func launch(root string, env []string, args ...string) (*process, error) {
 		return nil, err
 	}
 	defer in.Close()
-	cmd := exec.Command("sh", append([]string{"-c", watcher, "watcher", root}, args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", script, "watcher", root}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
+	if out != nil {
+		cmd.Stdout = out
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is not the watcher's to die of
 	if err := cmd.Start(); err != nil {
 		hold.Close()
@@ -76,8 +87,8 @@ func (p *process) ready(answers func() error) error {
 		if err == nil {
 			return nil
 		}
-		if code, ended := os.ReadFile(filepath.Join(p.root, "ended")); ended == nil {
-			return fmt.Errorf("%w with code %s: %s", errEnded, bytes.TrimSpace(code), p.logTail())
+		if err := p.ended(); err != nil {
+			return err
 		}
 		if time.Since(start) > ReadyWithin {
 			return fmt.Errorf("no answer within %v: %w: %s", ReadyWithin, err, p.logTail())
@@ -86,6 +97,15 @@ func (p *process) ready(answers func() error) error {
 }
 
 var errEnded = errors.New("the server ended")
+
+// ended is nil while the program runs.
+func (p *process) ended() error {
+	code, err := os.ReadFile(filepath.Join(p.root, "ended"))
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("%w with code %s: %s", errEnded, bytes.TrimSpace(code), p.logTail())
+}
 
 // logTail is the end of what the program said.
 func (p *process) logTail() []byte {

@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -79,14 +78,9 @@ func minio(program string) command {
 	}
 }
 
-// startS3 starts a server on a free port. Another process may take the port before the server does: then another is tried.
+// startS3 starts a server on a free port.
 func startS3(name string, tls bool, how command) (*S3Server, error) {
-	for try := 1; ; try++ {
-		s, err := startS3Once(name, tls, how)
-		if err == nil || !errors.Is(err, errEnded) || try == 3 {
-			return s, err
-		}
-	}
+	return retry(func() (*S3Server, error) { return startS3Once(name, tls, how) })
 }
 
 func startS3Once(name string, tls bool, how command) (*S3Server, error) {
@@ -110,7 +104,7 @@ func startS3Once(name string, tls bool, how command) (*S3Server, error) {
 		s.Endpoint, s.CA = "https://"+address, filepath.Join(root, caFile)
 	}
 	args, env := how(s, address, root)
-	if s.proc, err = launch(root, env, args...); err != nil {
+	if s.proc, err = launch(watcher, root, env, nil, args...); err != nil {
 		return nil, err
 	}
 	if err := s.proc.ready(s.answers); err != nil {

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"errors"
 	"sync"
 	"testing"
 )
@@ -29,4 +30,14 @@ func (p *pool[K, S]) get(t testing.TB, key K, start func() (S, error)) S {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// retry starts a server anew when it ended at once: another process may take a free port before the server does.
+func retry[S any](start func() (S, error)) (S, error) {
+	for try := 1; ; try++ {
+		s, err := start()
+		if err == nil || !errors.Is(err, errEnded) || try == 3 {
+			return s, err
+		}
+	}
 }
