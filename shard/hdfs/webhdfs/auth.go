@@ -1,0 +1,197 @@
+package webhdfs
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/spnego"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
+)
+
+// auth is what a server was told about who asks, and what it gave back for it.
+type auth struct {
+	mu      sync.Mutex
+	cookies map[string]*http.Cookie // by name; they stand for a ticket that was shown once
+	shown   int                     // tickets that the server took
+	turn    chan struct{}           // held while a ticket is shown, so that many requests show one
+}
+
+// token is the delegation token for a server, or "".
+func (s *Store) token(b *base) (string, error) {
+	if s.options.Delegation != "" || s.options.TokenFile == "" {
+		return s.options.Delegation, nil
+	}
+	tokens, err := s.tokens()
+	if err != nil {
+		return "", err
+	}
+	return tokens.forServer(b.url.Hostname(), b.url.Port(), s.serviceOf(b)), nil
+}
+
+// identify adds to a query who asks: a token, or a plain name where there is no Kerberos.
+func (s *Store) identify(b *base, query url.Values) error {
+	token, err := s.token(b)
+	if err != nil {
+		return err
+	}
+	source, err := s.kerberos()
+	switch {
+	case err != nil:
+		return err
+	case token != "":
+		query.Set("delegation", token)
+	case source == nil && s.options.User != "" && s.options.Password == "":
+		query.Set("user.name", s.options.User)
+	}
+	return nil
+}
+
+// header adds the cookies of a server, or a name and password.
+func (a *auth) header(r *http.Request, o Options) (shown int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.cookies {
+		r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value, Quoted: c.Quoted})
+	}
+	if o.Password != "" {
+		r.SetBasicAuth(o.User, o.Password)
+	}
+	return a.shown
+}
+
+// keep takes the cookies of an answer.
+func (a *auth) keep(answer *http.Response) {
+	cookies := answer.Cookies()
+	if len(cookies) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cookies == nil {
+		a.cookies = make(map[string]*http.Cookie)
+	}
+	for _, c := range cookies {
+		if c.Value == "" || c.MaxAge < 0 {
+			delete(a.cookies, c.Name)
+		} else {
+			a.cookies[c.Name] = c
+		}
+	}
+}
+
+// drop forgets cookies that the server does not take any more.
+func (a *auth) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cookies = nil
+}
+
+func (a *auth) seen() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shown
+}
+
+// lock waits for the right to show a ticket.
+func (a *auth) lock(ctx context.Context) error {
+	a.mu.Lock()
+	if a.turn == nil {
+		a.turn = make(chan struct{}, 1)
+	}
+	turn := a.turn
+	a.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (a *auth) unlock(took bool) {
+	a.mu.Lock()
+	if took {
+		a.shown++
+	}
+	a.mu.Unlock()
+	<-a.turn
+}
+
+// negotiates reports whether an answer asks for Kerberos.
+func negotiates(answer *http.Response) bool {
+	if answer.StatusCode != http.StatusUnauthorized {
+		return false
+	}
+	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
+		if scheme, _, _ := strings.Cut(challenge, " "); strings.EqualFold(scheme, "Negotiate") {
+			return true
+		}
+	}
+	return false
+}
+
+// ticket is the Authorization header that shows a Kerberos ticket to a server.
+func (s *Store) ticket(ctx context.Context, host string) (string, error) {
+	source, err := s.kerberos()
+	if err != nil {
+		return "", err
+	}
+	if source == nil {
+		return "", &hinted{
+			error: fmt.Errorf("%w: %s asks for Kerberos, and none is configured", shard.ErrDenied, host),
+			hint:  "run kinit or give a keytab, and set HADOOP_CONF_DIR to a configuration with hadoop.security.authentication=kerberos",
+		}
+	}
+	c, _, err := source.Client(ctx)
+	if err != nil {
+		return "", err
+	}
+	return negotiate(ctx, c, "HTTP/"+strings.ToLower(strings.TrimSuffix(host, ".")))
+}
+
+// negotiate makes the header. Asking the KDC cannot be cancelled, so that it goes on alone when ctx ends; gokrb5 bounds its time.
+func negotiate(ctx context.Context, c *client.Client, service string) (string, error) {
+	type result struct {
+		header string
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		header, err := initiate(c, service)
+		done <- result{header, err}
+	}()
+	select {
+	case r := <-done:
+		return r.header, krb.Classify(r.err)
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func initiate(c *client.Client, service string) (string, error) {
+	token, err := spnego.SPNEGOClient(c, service).InitSecContext()
+	if err != nil {
+		return "", err
+	}
+	b, err := token.Marshal()
+	if err != nil {
+		return "", err
+	}
+	return "Negotiate " + base64.StdEncoding.EncodeToString(b), nil
+}
+
+// hinted is an error that knows what to try.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }

@@ -1,0 +1,142 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A cluster is the servers that stand for one tree of files.
+type cluster struct {
+	store  *Store
+	bases  []*base
+	window *shard.Window
+
+	active    atomic.Int64 // index of the base that answered last
+	byName    atomic.Bool  // inodes cannot be read by their number
+	noPages   atomic.Bool  // LISTSTATUS_BATCH is unknown
+	noLocated atomic.Bool  // GET_BLOCK_LOCATIONS is unknown
+}
+
+// A base is one server: a namenode's web server, HttpFS or a gateway.
+type base struct {
+	url  *url.URL // of apiRoot's parent
+	auth auth
+}
+
+func newCluster(s *Store, bases []string) (*cluster, error) {
+	c := &cluster{store: s, window: shard.NewWindow(4, 16, s.options.MaxRequests)}
+	for _, b := range bases {
+		u, err := url.Parse(b)
+		if err != nil {
+			return nil, err
+		}
+		c.bases = append(c.bases, &base{url: u})
+	}
+	return c, nil
+}
+
+// patience bounds how long passing faults are borne.
+type patience struct {
+	until time.Time
+	total time.Duration
+	tries int // faults since the last progress
+}
+
+const (
+	firstPause = 200 * time.Millisecond
+	longPause  = 6 * time.Second
+)
+
+func newPatience(total time.Duration) *patience {
+	return &patience{until: time.Now().Add(total), total: total}
+}
+
+// progress starts anew: a byte has come.
+func (p *patience) progress() {
+	p.until, p.tries = time.Now().Add(p.total), 0
+}
+
+// wait pauses before the next try, longer each time. It returns false when there should be none. The first tries up to free, with the other
+// servers of a cluster, cost no pause.
+func (p *patience) wait(ctx context.Context, free int) bool {
+	p.tries++
+	pause := time.Duration(0)
+	if p.tries >= free {
+		pause = min(firstPause<<min(p.tries-free, 10), longPause)
+	}
+	if time.Now().Add(pause).After(p.until) {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// try runs a request with the active server, then with the others and again, until it goes well, fails for good or patience ends.
+func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *base) error) error {
+	p := newPatience(c.store.options.RetryFor)
+	for {
+		at := c.active.Load()
+		err := request(ctx, c.bases[at])
+		if err == nil || ctx.Err() != nil || !c.elsewhere(at, err) || !p.wait(ctx, len(c.bases)) {
+			return err
+		}
+		c.store.traffic.retries.Add(1)
+	}
+}
+
+// elsewhere reports whether a request that failed with the server of that index should be made again, and moves on to the next server when
+// it was that one's fault.
+func (c *cluster) elsewhere(at int64, err error) bool {
+	absent := errors.Is(err, errNoHost) && len(c.bases) > 1
+	if !passing(err) && !absent {
+		return false
+	}
+	if throttled(err) {
+		c.window.Slow()
+		c.store.traffic.throttled.Add(1)
+	}
+	if next := (at + 1) % int64(len(c.bases)); next != at && c.active.CompareAndSwap(at, next) {
+		c.store.traffic.failovers.Add(1)
+	}
+	return true
+}
+
+// A registry keeps the clusters of a store, by their bases.
+type registry struct {
+	mu  sync.Mutex
+	all map[string]*cluster
+}
+
+func (r *registry) get(key string, make func() (*cluster, error)) (*cluster, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, ok := r.all[key]; ok {
+		return c, nil
+	}
+	c, err := make()
+	if err == nil {
+		r.all[key] = c
+	}
+	return c, err
+}
+
+// each visits the clusters that are known so far.
+func (r *registry) each(visit func(*cluster)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.all {
+		visit(c)
+	}
+}

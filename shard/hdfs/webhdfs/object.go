@@ -1,0 +1,209 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// An object reads one shard. It holds nothing but its address.
+type object struct {
+	cluster *cluster
+	path    string // the name, cleaned
+	shard   shard.Shard
+	inode   int64 // 0 where it is unknown
+	closed  atomic.Bool
+
+	finished atomic.Bool // the file is known not to be open for writing
+}
+
+var (
+	_ shard.Object      = (*object)(nil)
+	_ shard.RangeReader = (*object)(nil)
+)
+
+func newObject(c *cluster, path string, s shard.Shard) *object {
+	o := &object{cluster: c, path: path, shard: s}
+	_, o.inode, _ = splitVersion(s.Version)
+	return o
+}
+
+// ReadAt reads one range; see ReadRanges.
+func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
+	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
+}
+
+// ReadRanges reads all ranges, in parts of which several are in flight, and then makes sure that the shard is what it was.
+func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	if err := o.readRanges(ctx, ranges); err != nil {
+		return wrap("read", o.shard.URI, err)
+	}
+	return nil
+}
+
+func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
+	if o.closed.Load() {
+		return fs.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, r := range ranges {
+		if err := o.inside(r); err != nil {
+			return err
+		}
+	}
+	parts := cut(ranges, o.cluster.store.options.PartSize)
+	if len(parts) == 0 {
+		return nil
+	}
+	for {
+		byName := o.named()
+		err := o.readParts(ctx, parts, byName)
+		if err == nil {
+			err = o.verify(ctx, byName)
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		again, err := o.diagnose(ctx, err, byName)
+		if !again {
+			return err
+		}
+	}
+}
+
+// inside refuses ranges that are not within the shard.
+func (o *object) inside(r shard.Range) error {
+	n := int64(len(r.P))
+	if r.Off < 0 {
+		return fmt.Errorf("no such range: %d bytes from byte %d on", n, r.Off)
+	}
+	if r.Off > o.shard.Size || n > o.shard.Size-r.Off {
+		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, r.Off, o.shard.Size, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// named reports whether the file is read by its name, since it cannot be by its inode.
+func (o *object) named() bool {
+	return o.inode <= 0 || inSnapshot(o.path) || o.cluster.byName.Load()
+}
+
+// target is the path that leads to the shard.
+func (o *object) target(byName bool) string {
+	if byName {
+		return o.path
+	}
+	return "/.reserved/.inodes/" + strconv.FormatInt(o.inode, 10)
+}
+
+// readParts reads all parts at once, as far as the cluster's window goes. The first failure ends the others. At the first read it also looks
+// whether the file is finished.
+func (o *object) readParts(ctx context.Context, parts []part, byName bool) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var (
+		wg    sync.WaitGroup
+		once  sync.Once
+		first error
+	)
+	run := func(f func() error) {
+		wg.Go(func() {
+			if err := f(); err != nil {
+				once.Do(func() { first = err })
+				stop(err)
+			}
+		})
+	}
+	if !o.finished.Load() {
+		run(func() error { return o.finish(ctx, byName) })
+	}
+	for _, p := range parts {
+		if err := o.cluster.window.Acquire(ctx); err != nil { // tokens are taken here, in order
+			once.Do(func() { first = err })
+			stop(err)
+			break
+		}
+		run(func() error {
+			defer o.cluster.window.Release()
+			return o.cluster.read(ctx, o.target(byName), p)
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+// finish refuses a file that is still being written. Servers that cannot tell are believed.
+func (o *object) finish(ctx context.Context, byName bool) error {
+	found, err := o.cluster.located(ctx, o.target(byName), o.shard.Size-1, 1)
+	if errors.Is(err, errUnsupported) {
+		o.finished.Store(true)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if found.Open {
+		return &hinted{error: errOpen, hint: "its writer has not closed it, or died: hdfs fsck PATH -openforwrite lists such files, hdfs debug recoverLease closes them"}
+	}
+	o.finished.Store(true)
+	return nil
+}
+
+// errOpen is a file that has no end yet.
+var errOpen = fmt.Errorf("%w: the file is still being written", shard.ErrBadURI)
+
+// verify makes sure that the bytes that came are the shard's; see the package's documentation.
+func (o *object) verify(ctx context.Context, byName bool) error {
+	now, err := o.cluster.stat(ctx, o.target(byName))
+	if err != nil {
+		return err
+	}
+	return o.same(now)
+}
+
+// same compares a file with the shard. A server that tells no inodes now told none when it listed, or is another kind of server: then the
+// time has to do.
+func (o *object) same(now status) error {
+	if now.Inode == 0 {
+		now.Inode = o.inode
+	}
+	return now.differs(o.shard)
+}
+
+// diagnose finds out why a read failed, by looking at the name. Again is true when inodes turn out not to be readable by number here, so
+// that the read is made anew by name.
+func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again bool, err error) {
+	if passing(failed) || errors.Is(failed, errOpen) || errors.Is(failed, shard.ErrCorrupt) {
+		return false, failed
+	}
+	now, err := o.cluster.stat(ctx, o.path)
+	switch {
+	case errors.Is(err, shard.ErrNotExist):
+		return false, err
+	case err != nil: // the first failure tells more
+		return false, failed
+	}
+	if err := o.same(now); err != nil {
+		return false, err
+	}
+	if !byName && !errors.Is(failed, shard.ErrDenied) {
+		o.cluster.byName.Store(true)
+		return true, nil
+	}
+	return false, failed
+}
+
+// Close ends the object. It holds nothing; reads fail from then on.
+func (o *object) Close() error {
+	o.closed.Store(true)
+	return nil
+}

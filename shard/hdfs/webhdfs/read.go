@@ -1,0 +1,148 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// read fills one part. Where a body ends too early or stalls, it goes on from the byte reached.
+func (c *cluster) read(ctx context.Context, path string, p part) error {
+	f := newFiller(p)
+	patience := newPatience(c.store.options.RetryFor)
+	var bad []string // datanodes that failed since the last progress
+	for {
+		at := c.active.Load()
+		from := f.off
+		node, err := c.store.body(ctx, c.bases[at], path, f, p.end(), bad)
+		if f.off > from {
+			patience.progress()
+			bad = nil
+		}
+		if err == nil {
+			c.window.Done()
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch {
+		case node != "" && passing(err):
+			bad = append(bad, node)
+			c.store.traffic.failovers.Add(1)
+		case !c.elsewhere(at, err):
+			return err
+		}
+		if !patience.wait(ctx, max(len(c.bases), len(bad)+1)) {
+			return err
+		}
+		c.store.traffic.retries.Add(1)
+	}
+}
+
+// body makes one request for what a part lacks. Node is the datanode that was asked, "" when no redirect came.
+func (s *Store) body(ctx context.Context, b *base, path string, f *filler, end int64, bad []string) (node string, err error) {
+	s.traffic.reads.Add(1)
+	ctx, w := newWatch(ctx, s.options.ReadTimeout)
+	defer w.end()
+	want := end - f.off
+	args := url.Values{"offset": {strconv.FormatInt(f.off, 10)}, "length": {strconv.FormatInt(want, 10)}}
+	if len(bad) > 0 {
+		args.Set("excludedatanodes", strings.Join(bad, ","))
+	}
+	answer, err := s.send(ctx, b, query{op: "OPEN", path: path, args: args})
+	if err != nil {
+		return "", err
+	}
+	if answer.StatusCode >= 300 {
+		w.progress()
+		if answer, node, err = s.follow(ctx, b, answer); err != nil {
+			return node, err
+		}
+	}
+	defer answer.Body.Close()
+	if answer.ContentLength >= 0 && answer.ContentLength != want {
+		return node, misfit(answer, want)
+	}
+	return node, s.fill(ctx, w, answer, f)
+}
+
+// misfit is an answer of another length than was asked for.
+func misfit(answer *http.Response, want int64) error {
+	if answer.ContentLength < want {
+		return fmt.Errorf("%w: %d bytes were asked for, %d are there", errRange, want, answer.ContentLength)
+	}
+	return fmt.Errorf("%s sends %d bytes where %d were asked for", answer.Request.URL.Host, answer.ContentLength, want)
+}
+
+// fill reads a body to its end, which comes when the part is full.
+func (s *Store) fill(ctx context.Context, w *watch, answer *http.Response, f *filler) error {
+	host := answer.Request.URL.Host
+	for p := f.next(); p != nil; p = f.next() {
+		n, err := answer.Body.Read(p)
+		if n > 0 {
+			f.took(n)
+			s.traffic.readBytes.Add(int64(n))
+			w.progress()
+		}
+		if err == nil {
+			continue
+		}
+		if f.next() == nil {
+			break
+		}
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return lost(ctx, host, err)
+	}
+	if answer.ContentLength >= 0 {
+		return nil
+	}
+	switch n, err := io.CopyN(io.Discard, answer.Body, 1); { // a body without a length: its end is looked for
+	case n > 0:
+		return fmt.Errorf("%s sends more bytes than were asked for", host)
+	case !errors.Is(err, io.EOF):
+		return lost(ctx, host, err)
+	}
+	return nil
+}
+
+// located asks where the bytes of a file lie.
+func (c *cluster) located(ctx context.Context, path string, off, n int64) (locations, error) {
+	if c.noLocated.Load() {
+		return locations{}, errUnsupported
+	}
+	args := url.Values{"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)}}
+	body, err := c.ask(ctx, query{op: "GET_BLOCK_LOCATIONS", path: path, args: args})
+	if errors.Is(err, errUnsupported) {
+		c.noLocated.Store(true)
+	}
+	if err != nil {
+		return locations{}, err
+	}
+	return parseLocations(body)
+}
+
+// inSnapshot reports whether a path leads into a snapshot, whose files cannot be read by their inodes.
+func inSnapshot(path string) bool { return strings.Contains(path+"/", "/.snapshot/") }
+
+// hosts asks where all blocks of a file lie, in the way that the server knows.
+func (c *cluster) hosts(ctx context.Context, path string, size int64) ([]shard.Block, error) {
+	found, err := c.located(ctx, path, 0, size)
+	if errors.Is(err, errUnsupported) {
+		var body []byte
+		body, err = c.ask(ctx, query{op: "GETFILEBLOCKLOCATIONS", path: path})
+		if err == nil {
+			found, err = parseLocations(body)
+		}
+	}
+	return found.Blocks, err
+}

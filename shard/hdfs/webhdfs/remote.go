@@ -1,0 +1,141 @@
+package webhdfs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// errUnsupported is an operation that a server does not have.
+var errUnsupported = errors.New("the server has no such operation")
+
+// errStandby is a namenode that is not the active one.
+var errStandby = errors.New("the namenode is not active")
+
+// errRange is a range that does not lie within the file.
+var errRange = errors.New("the file does not reach so far")
+
+// A remoteError is an answer that is no success.
+type remoteError struct {
+	Status    int    // of HTTP
+	Exception string // as StandbyException, or ""
+	Message   string // one line
+	host      string // that answered
+}
+
+func (e *remoteError) Error() string {
+	what := e.Exception
+	if what == "" {
+		what = fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
+	}
+	text := e.host + ": " + what
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// parseRemote reads the body of an answer that is no success.
+func parseRemote(host string, code int, body []byte) *remoteError {
+	e := &remoteError{Status: code, host: host}
+	var answer struct {
+		RemoteException struct {
+			Exception string `json:"exception"`
+			Message   string `json:"message"`
+		}
+	}
+	if json.Unmarshal(body, &answer) == nil {
+		e.Exception = answer.RemoteException.Exception
+		e.Message = oneLine(answer.RemoteException.Message)
+	}
+	return e
+}
+
+// oneLine is the first line of a message, without a stack trace and without the values of tokens.
+func oneLine(message string) string {
+	message, _, _ = strings.Cut(message, "\n")
+	for _, name := range []string{"delegation=", "token=", "password="} {
+		if i := strings.Index(message, name); i >= 0 {
+			end := len(message)
+			if j := strings.IndexAny(message[i:], "& \t,;\"'"); j >= 0 {
+				end = i + j
+			}
+			message = message[:i+len(name)] + "***" + message[end:]
+		}
+	}
+	const most = 500
+	if len(message) > most {
+		message = message[:most] + "..."
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(message, "?"))
+}
+
+// exceptions say what an exception's name means.
+var exceptions = map[string]error{
+	"FileNotFoundException":          shard.ErrNotExist,
+	"AccessControlException":         shard.ErrDenied,
+	"SecurityException":              shard.ErrDenied,
+	"AuthorizationException":         shard.ErrDenied,
+	"AuthenticationException":        shard.ErrDenied,
+	"InvalidToken":                   shard.ErrDenied,
+	"StandbyException":               errStandby,
+	"ObserverRetryOnActiveException": errStandby,
+	"RetriableException":             shard.ErrTransient,
+	"SafeModeException":              shard.ErrTransient,
+	"RetryCacheException":            shard.ErrTransient,
+	"ConnectException":               shard.ErrTransient, // a gateway or datanode that does not reach a namenode
+	"NoRouteToHostException":         shard.ErrTransient,
+	"SocketTimeoutException":         shard.ErrTransient,
+	"SocketException":                shard.ErrTransient,
+	"EOFException":                   shard.ErrTransient,
+	"BlockMissingException":          shard.ErrTransient, // its datanodes may come back
+	"ChecksumException":              shard.ErrCorrupt,
+	"UnsupportedOperationException":  errUnsupported,
+}
+
+// Unwrap says what kind of failure it is.
+func (e *remoteError) Unwrap() error {
+	if strings.Contains(e.Message, "StandbyException") || strings.Contains(e.Message, "Operation category READ is not supported in state standby") {
+		return errStandby
+	}
+	if strings.Contains(e.Message, "out of the range") {
+		return errRange
+	}
+	if strings.Contains(e.Message, "not a valid GET operation") || strings.Contains(e.Message, "No enum constant") {
+		return errUnsupported
+	}
+	if kind, ok := exceptions[e.Exception]; ok {
+		return kind
+	}
+	if strings.HasPrefix(e.Message, "No active nodes contain this block") || strings.Contains(e.Message, "Could not obtain block") ||
+		strings.Contains(e.Message, "Failed to find datanode") {
+		return shard.ErrTransient
+	}
+	switch {
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden && e.Exception == "":
+		return shard.ErrDenied
+	case e.Status == http.StatusNotFound && e.Exception == "":
+		return errNoAPI
+	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout, e.Status >= 500 && e.Status != http.StatusNotImplemented:
+		return shard.ErrTransient
+	}
+	return nil
+}
+
+// errNoAPI is a web server that is not one of HDFS.
+var errNoAPI = fmt.Errorf("%w: WebHDFS is not served there", shard.ErrBadURI)
+
+// throttled reports whether an answer asks to slow down.
+func throttled(err error) bool {
+	var e *remoteError
+	return errors.As(err, &e) && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
+}
+
+// passing reports whether the same request can go well later, or on another server.
+func passing(err error) bool {
+	return errors.Is(err, shard.ErrTransient) || errors.Is(err, errStandby)
+}

@@ -1,0 +1,244 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	maxAnswer = 1 << 30 // bytes of a list; a page of LISTSTATUS_BATCH has about 300 KiB
+	maxError  = 64 << 10
+	maxHops   = 5 // redirects of one request
+)
+
+// A query is one operation on one path.
+type query struct {
+	op   string
+	path string // cleaned
+	args url.Values
+}
+
+// url is the address of a query at a server, without who asks.
+func (b *base) locate(q query) *url.URL {
+	u := *b.url
+	u.Path += apiRoot + q.path
+	u.RawPath = escape(b.url.Path + apiRoot + q.path)
+	return &u
+}
+
+// send makes one request to a server and shows credentials when it asks for them. The answer is 200, 206 or a redirect, or an error.
+func (s *Store) send(ctx context.Context, b *base, q query) (*http.Response, error) {
+	args := url.Values{"op": {q.op}}
+	for name, values := range q.args {
+		args[name] = values
+	}
+	if err := s.identify(b, args); err != nil {
+		return nil, err
+	}
+	u := b.locate(q)
+	u.RawQuery = args.Encode()
+	return s.show(ctx, b, u)
+}
+
+// show makes a request of a server that may see credentials.
+func (s *Store) show(ctx context.Context, b *base, u *url.URL) (*http.Response, error) {
+	transport, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	r := newRequest(ctx, u)
+	shown := b.auth.header(r, s.options)
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, lost(ctx, u.Host, err)
+	}
+	if negotiates(answer) && u.Query().Get("delegation") == "" {
+		drain(answer)
+		answer, err = s.prove(ctx, b, u, shown)
+		if err != nil {
+			return nil, err
+		}
+	}
+	b.auth.keep(answer)
+	return checked(ctx, u.Host, answer)
+}
+
+// prove makes a request with a Kerberos ticket, or with the cookie that another request got meanwhile.
+func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int) (*http.Response, error) {
+	if err := b.auth.lock(ctx); err != nil {
+		return nil, err
+	}
+	took := false
+	defer func() { b.auth.unlock(took) }()
+	transport, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	r := newRequest(ctx, u)
+	if b.auth.seen() != shown {
+		b.auth.header(r, s.options)
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			return nil, lost(ctx, u.Host, err)
+		}
+		if !negotiates(answer) {
+			return answer, nil
+		}
+		drain(answer)
+		r = newRequest(ctx, u)
+	}
+	b.auth.drop()
+	header, err := s.ticket(ctx, b.url.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", header)
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, lost(ctx, u.Host, err)
+	}
+	took = answer.StatusCode != http.StatusUnauthorized
+	b.auth.keep(answer)
+	return answer, nil
+}
+
+// follow goes where a redirect leads. Credentials are shown again only to the server that redirects to itself, as gateways do.
+func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*http.Response, string, error) {
+	node := ""
+	for range maxHops {
+		if answer.StatusCode < 300 {
+			return answer, node, nil
+		}
+		to, err := answer.Location()
+		drain(answer)
+		if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+			return nil, node, fmt.Errorf("%s redirects to no address", answer.Request.URL.Host)
+		}
+		if answer.Request.URL.Scheme == "https" && to.Scheme == "http" {
+			return nil, node, fmt.Errorf("%w: %s redirects from https to http, where others could read the token", shard.ErrDenied, b.url.Host)
+		}
+		if to.Host == b.url.Host && to.Scheme == b.url.Scheme {
+			answer, err = s.show(ctx, b, to)
+		} else {
+			node = to.Host
+			answer, err = s.datanode(ctx, to)
+		}
+		if err != nil {
+			return nil, node, err
+		}
+	}
+	drain(answer)
+	return nil, node, fmt.Errorf("%s: over %d redirects", b.url.Host, maxHops)
+}
+
+// datanode makes a request of a server that shall see no credentials but what the redirect holds.
+func (s *Store) datanode(ctx context.Context, u *url.URL) (*http.Response, error) {
+	transport, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	if s.options.DatanodeHost != nil {
+		to := *u
+		to.Host = s.options.DatanodeHost(u.Host)
+		u = &to
+	}
+	answer, err := transport.RoundTrip(newRequest(ctx, u))
+	if err != nil {
+		return nil, lost(ctx, u.Host, err)
+	}
+	return checked(ctx, u.Host, answer)
+}
+
+func newRequest(ctx context.Context, u *url.URL) *http.Request {
+	r := &http.Request{
+		Method: http.MethodGet, URL: u, Host: u.Host, Header: make(http.Header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	r.Header.Set("User-Agent", "shardfeed")
+	r.Header.Set("X-XSRF-HEADER", "\"\"") // servers with a CSRF filter want to see it
+	return r.WithContext(ctx)
+}
+
+// checked returns an answer that is a success or a redirect, and the error that another one stands for.
+func checked(ctx context.Context, host string, answer *http.Response) (*http.Response, error) {
+	switch answer.StatusCode {
+	case http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return answer, nil
+	}
+	defer drain(answer)
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxError))
+	if err != nil && ctx.Err() != nil {
+		return nil, lost(ctx, host, err)
+	}
+	return nil, parseRemote(host, answer.StatusCode, body)
+}
+
+// drain ends an answer; a short rest is read, so that its connection can be used again.
+func drain(answer *http.Response) {
+	_, _ = io.CopyN(io.Discard, answer.Body, maxError)
+	_ = answer.Body.Close()
+}
+
+// ask makes a query whose answer is a document, with any server of the cluster.
+func (c *cluster) ask(ctx context.Context, q query) (body []byte, err error) {
+	if err := c.window.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer c.window.Release()
+	err = c.try(ctx, func(ctx context.Context, b *base) error {
+		var err error
+		body, err = c.store.document(ctx, b, q)
+		return err
+	})
+	return body, err
+}
+
+// document makes a query of one server.
+func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) {
+	if strings.HasPrefix(q.op, "LIST") {
+		s.traffic.lists.Add(1)
+	} else {
+		s.traffic.looks.Add(1)
+	}
+	ctx, w := newWatch(ctx, s.options.ReadTimeout)
+	defer w.end()
+	answer, err := s.send(ctx, b, q)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= 300 {
+		if answer, _, err = s.follow(ctx, b, answer); err != nil {
+			return nil, err
+		}
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(&progressReader{answer.Body, w}, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, lost(ctx, b.url.Host, err)
+	case len(body) > maxAnswer:
+		return nil, errors.New("the server's answer is too long")
+	}
+	return body, nil
+}
+
+// A progressReader tells the watch of each byte that comes.
+type progressReader struct {
+	io.Reader
+	watch *watch
+}
+
+func (r *progressReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.watch.progress()
+	}
+	return n, err
+}

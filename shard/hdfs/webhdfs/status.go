@@ -1,0 +1,189 @@
+package webhdfs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Version is the version of a file in HDFS, whichever way it is read: its modification time in milliseconds and its inode number.
+func Version(modified, inode int64) string {
+	return strconv.FormatInt(modified, 10) + "-" + strconv.FormatInt(inode, 10)
+}
+
+// splitVersion cuts a version; ok is false when it is none of ours.
+func splitVersion(version string) (modified, inode int64, ok bool) {
+	m, i, found := strings.Cut(version, "-")
+	modified, err := strconv.ParseInt(m, 10, 64)
+	if !found || err != nil {
+		return 0, 0, false
+	}
+	inode, err = strconv.ParseInt(i, 10, 64)
+	return modified, inode, err == nil && inode >= 0
+}
+
+// A status is what a server tells about a file or directory.
+type status struct {
+	Name        string `json:"pathSuffix"`
+	Type        string `json:"type"`
+	Length      int64  `json:"length"`
+	Modified    int64  `json:"modificationTime"` // milliseconds since 1970
+	Inode       int64  `json:"fileId"`           // 0 where the server does not tell it
+	BlockSize   int64  `json:"blockSize"`
+	Replication int    `json:"replication"`
+	ErasureBit  bool   `json:"ecBit"`
+	Policy      string `json:"ecPolicy"`
+	Encrypted   bool   `json:"encBit"`
+}
+
+// entry describes what a name is for shard.Walk.
+func (s status) entry() shard.Entry {
+	e := shard.Entry{Name: s.Name, Size: s.Length, Version: Version(s.Modified, s.Inode)}
+	switch s.Type {
+	case "DIRECTORY":
+		e.Kind, e.Size, e.Version = shard.KindDir, 0, ""
+	case "FILE":
+	default:
+		e.Kind = shard.KindOther
+	}
+	return e
+}
+
+// differs says how a file is another version than the shard, or returns nil.
+func (s status) differs(from shard.Shard) error {
+	switch now := Version(s.Modified, s.Inode); {
+	case s.Type != "FILE":
+		return fmt.Errorf("%w: it is no file any more", shard.ErrChanged)
+	case now != from.Version:
+		return fmt.Errorf("%w: was %d bytes, %s, is %d bytes, %s", shard.ErrChanged, from.Size, instant(from.Version), s.Length, instant(now))
+	case s.Length != from.Size:
+		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, from.Size, s.Length)
+	}
+	return nil
+}
+
+// instant prints a version.
+func instant(version string) string {
+	modified, inode, ok := splitVersion(version)
+	if !ok {
+		return "version " + version
+	}
+	return fmt.Sprintf("modified at %s (inode %d)", time.UnixMilli(modified).UTC().Format("2006-01-02T15:04:05.000Z"), inode)
+}
+
+// unmarshal decodes an answer. Servers may send more than is asked of them here, but not something else.
+func unmarshal(body []byte, into any) error {
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(into); err != nil {
+		return fmt.Errorf("the server's answer is not that of WebHDFS: %w", err)
+	}
+	return nil
+}
+
+// parseStatus reads the answer to GETFILESTATUS.
+func parseStatus(body []byte) (status, error) {
+	var answer struct {
+		FileStatus *status
+	}
+	if err := unmarshal(body, &answer); err != nil {
+		return status{}, err
+	}
+	if answer.FileStatus == nil || answer.FileStatus.Length < 0 {
+		return status{}, fmt.Errorf("the server's answer holds no status of a file")
+	}
+	return *answer.FileStatus, nil
+}
+
+type statuses struct {
+	FileStatus []status
+}
+
+// parseList reads the answer to LISTSTATUS.
+func parseList(body []byte) ([]status, error) {
+	var answer struct {
+		FileStatuses *statuses
+	}
+	if err := unmarshal(body, &answer); err != nil {
+		return nil, err
+	}
+	if answer.FileStatuses == nil {
+		return nil, fmt.Errorf("the server's answer holds no list of files")
+	}
+	return answer.FileStatuses.FileStatus, nil
+}
+
+// parsePage reads the answer to LISTSTATUS_BATCH, and how many files follow.
+func parsePage(body []byte) ([]status, int64, error) {
+	var answer struct {
+		DirectoryListing *struct {
+			PartialListing struct {
+				FileStatuses statuses
+			} `json:"partialListing"`
+			RemainingEntries int64 `json:"remainingEntries"`
+		}
+	}
+	if err := unmarshal(body, &answer); err != nil {
+		return nil, 0, err
+	}
+	if answer.DirectoryListing == nil {
+		return nil, 0, fmt.Errorf("the server's answer holds no list of files")
+	}
+	return answer.DirectoryListing.PartialListing.FileStatuses.FileStatus, answer.DirectoryListing.RemainingEntries, nil
+}
+
+// locations is what a server tells about a file's blocks.
+type locations struct {
+	Open   bool // still being written
+	Blocks []shard.Block
+}
+
+// parseLocations reads the answer to GET_BLOCK_LOCATIONS of a namenode, or to GETFILEBLOCKLOCATIONS, which does not tell about open files.
+func parseLocations(body []byte) (locations, error) {
+	var answer struct {
+		LocatedBlocks *struct {
+			Open   bool `json:"isUnderConstruction"`
+			Blocks []struct {
+				Start int64 `json:"startOffset"`
+				Block struct {
+					N int64 `json:"numBytes"`
+				} `json:"block"`
+				Locations []struct {
+					Host string `json:"hostName"`
+				} `json:"locations"`
+			} `json:"locatedBlocks"`
+		}
+		BlockLocations *struct {
+			BlockLocation []struct {
+				Off   int64    `json:"offset"`
+				N     int64    `json:"length"`
+				Hosts []string `json:"hosts"`
+			}
+		}
+	}
+	if err := unmarshal(body, &answer); err != nil {
+		return locations{}, err
+	}
+	var found locations
+	switch {
+	case answer.LocatedBlocks != nil:
+		found.Open = answer.LocatedBlocks.Open
+		for _, b := range answer.LocatedBlocks.Blocks {
+			block := shard.Block{Span: shard.Span{Off: b.Start, N: b.Block.N}}
+			for _, l := range b.Locations {
+				block.Hosts = append(block.Hosts, l.Host)
+			}
+			found.Blocks = append(found.Blocks, block)
+		}
+	case answer.BlockLocations != nil:
+		for _, b := range answer.BlockLocations.BlockLocation {
+			found.Blocks = append(found.Blocks, shard.Block{Span: shard.Span{Off: b.Off, N: b.N}, Hosts: b.Hosts})
+		}
+	default:
+		return locations{}, fmt.Errorf("the server's answer holds no blocks")
+	}
+	return found, nil
+}

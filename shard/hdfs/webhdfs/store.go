@@ -1,0 +1,221 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
+)
+
+// A Store reads webhdfs:// and swebhdfs:// addresses.
+type Store struct {
+	options  Options
+	invalid  error // what is wrong with the options
+	traffic  counters
+	clusters registry
+
+	// What is read once, at the first use.
+	transport func() (*http.Transport, error)
+	tokens    func() (*tokenFile, error)
+
+	mu       sync.Mutex
+	services map[*base]string // nameservice of a server that was found by one
+}
+
+// counters are what Traffic is made of.
+type counters struct {
+	lists, looks, reads, readBytes, retries, throttled, failovers atomic.Int64
+}
+
+var (
+	_ shard.Store      = (*Store)(nil)
+	_ shard.Identifier = (*Store)(nil)
+	_ shard.Parallel   = (*Store)(nil)
+	_ shard.Sender     = (*Store)(nil)
+	_ shard.Placer     = (*Store)(nil)
+	_ shard.Explainer  = (*Store)(nil)
+	_ io.Closer        = (*Store)(nil)
+)
+
+// parallelReads is how many objects to read at once: each read waits for a namenode and a datanode.
+const parallelReads = 16
+
+// New returns a store. It reads no file and asks no server before the first use.
+func New(o Options) *Store {
+	s := &Store{invalid: o.Validate(), options: o.withDefaults(), services: make(map[*base]string)}
+	s.clusters.all = make(map[string]*cluster)
+	s.transport = sync.OnceValues(s.options.newTransport)
+	s.tokens = sync.OnceValues(func() (*tokenFile, error) { return loadTokens(s.options.TokenFile) })
+	return s
+}
+
+// kerberos is the source of tickets, or nil.
+func (s *Store) kerberos() (*krb.Source, error) {
+	_, source, err := s.options.Setup()
+	return source, err
+}
+
+// conf is Hadoop's configuration, or nil.
+func (s *Store) conf() (*conf.Conf, error) {
+	c, _, err := s.options.Setup()
+	return c, err
+}
+
+// cluster finds the servers of an address.
+func (s *Store) cluster(uri string) (address, *cluster, error) {
+	if s.invalid != nil {
+		return address{}, nil, s.invalid
+	}
+	a, err := parse(uri, s.options.Gateway)
+	if err != nil {
+		return address{}, nil, err
+	}
+	configuration, err := s.conf()
+	if err != nil {
+		return address{}, nil, err
+	}
+	bases, err := a.bases(configuration)
+	if err != nil {
+		return address{}, nil, err
+	}
+	c, err := s.at(bases)
+	if err == nil && !strings.Contains(a.authority, ":") {
+		s.serve(c, a.authority)
+	}
+	return a, c, err
+}
+
+// at finds the cluster of servers.
+func (s *Store) at(bases []string) (*cluster, error) {
+	if len(bases) == 0 {
+		return nil, fmt.Errorf("%w: no server is known", shard.ErrBadURI)
+	}
+	return s.clusters.get(strings.Join(bases, " "), func() (*cluster, error) { return newCluster(s, bases) })
+}
+
+// serve notes the nameservice of a cluster's servers, by which tokens are kept.
+func (s *Store) serve(c *cluster, service string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range c.bases {
+		s.services[b] = service
+	}
+}
+
+func (s *Store) serviceOf(b *base) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.services[b]
+}
+
+// List returns the shards that an address or a pattern names; see shard.Walk.
+func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	a, c, err := s.cluster(pattern)
+	if err != nil {
+		return nil, wrap("list", pattern, err)
+	}
+	t := &tree{cluster: c, prefix: a.prefix, listed: s.options.Events.Listed}
+	all, err := shard.Walk(ctx, t, a.path)
+	if err != nil {
+		return nil, wrap("list", pattern, err)
+	}
+	return all, nil
+}
+
+// Open returns an object of a shard. The look at the shard is left to the first read.
+func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	a, c, err := s.cluster(sh.URI)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, wrap("open", sh.URI, err)
+	}
+	return newObject(c, clean(a.path), sh), nil
+}
+
+// OpenAt returns an object of a shard that is read from servers given as "http://host:port", at a path within HDFS. Errors name sh.URI.
+func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shard.Shard) (shard.Object, error) {
+	err := errors.Join(s.invalid, ctx.Err())
+	if err != nil {
+		return nil, wrap("open", sh.URI, err)
+	}
+	c, err := s.at(slices.Clone(bases))
+	if err != nil {
+		return nil, wrap("open", sh.URI, err)
+	}
+	return newObject(c, clean(path), sh), nil
+}
+
+// Identity is the address with a clean path: the gateway's path and the scheme are part of it, since other servers may stand behind them.
+func (s *Store) Identity(uri string) string {
+	a, err := parse(uri, s.options.Gateway)
+	if err != nil {
+		return uri
+	}
+	return strings.ToLower(a.prefix) + clean(a.path)
+}
+
+// Parallel is how many objects are best read at once.
+func (s *Store) Parallel(string) int { return min(parallelReads, s.options.MaxRequests) }
+
+// Traffic is what was asked of all servers so far.
+func (s *Store) Traffic() shard.Traffic {
+	t := shard.Traffic{
+		Lists: s.traffic.lists.Load(), Looks: s.traffic.looks.Load(), Reads: s.traffic.reads.Load(),
+		ReadBytes: s.traffic.readBytes.Load(), Retries: s.traffic.retries.Load(),
+		Throttled: s.traffic.throttled.Load(), Failovers: s.traffic.failovers.Load(),
+	}
+	s.clusters.each(func(c *cluster) { t.Window = max(t.Window, c.window.Size()) })
+	return t
+}
+
+// Close closes the idle connections.
+func (s *Store) Close() error {
+	t, err := s.transport()
+	if err == nil {
+		t.CloseIdleConnections()
+	}
+	return nil
+}
+
+// wrap makes a shard.Error of what went wrong, unless it is one already.
+func wrap(op, uri string, err error) error {
+	if e := (*shard.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
+}
+
+// hint is what to try.
+func hint(err error) string {
+	var (
+		known  *hinted
+		ticket *krb.Error
+		remote *remoteError
+	)
+	switch {
+	case errors.As(err, &known):
+		return known.hint
+	case errors.As(err, &ticket):
+		return "" // it holds its own
+	case errors.Is(err, errNoAPI):
+		return "is this the web port of a namenode (9870, 9871 for https), or does a gateway's path belong in front of /webhdfs/v1?"
+	case errors.As(err, &remote) && remote.Exception == "InvalidToken":
+		return "the delegation token has expired or was cancelled: get a new one"
+	case errors.As(err, &remote) && remote.Status == http.StatusUnauthorized:
+		return "the server did not take the credentials"
+	case errors.As(err, &remote) && remote.Exception == "SafeModeException":
+		return "the namenode is in safe mode"
+	}
+	return ""
+}

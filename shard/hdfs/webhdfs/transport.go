@@ -1,0 +1,116 @@
+package webhdfs
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	dialTime = 5 * time.Second
+	idleTime = 90 * time.Second
+	maxIdle  = 512 // connections that wait for their next request
+)
+
+// newTransport makes the HTTP client of a store: HTTP/1.1, since each body wants a connection of its own, and no compression.
+func (o Options) newTransport() (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 2 * dialTime,
+		MaxIdleConns:        maxIdle,
+		MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout:     idleTime,
+		DisableCompression:  true,
+		ReadBufferSize:      64 << 10,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // no HTTP/2
+	}
+	if o.Proxy != "" {
+		u, err := url.Parse(o.Proxy)
+		if err != nil {
+			return nil, errors.New("the URL of the proxy cannot be read")
+		}
+		t.Proxy = http.ProxyURL(u)
+	}
+	if o.CABundle == "" {
+		return t, nil
+	}
+	pem, err := os.ReadFile(o.CABundle)
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", o.CABundle)
+	}
+	t.TLSClientConfig.RootCAs = pool
+	return t, nil
+}
+
+// lost puts an error of the network into the words of package shard. The URL, which may hold a token, is left out.
+func lost(ctx context.Context, host string, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errStalled) {
+		return cause
+	} else if cause != nil {
+		return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, cause)
+	}
+	var inURL *url.Error
+	if errors.As(err, &inURL) {
+		err = inURL.Err
+	}
+	var (
+		authority x509.UnknownAuthorityError
+		invalid   x509.CertificateInvalidError
+		name      x509.HostnameError
+		plain     tls.RecordHeaderError
+		dns       *net.DNSError
+	)
+	switch {
+	case errors.As(err, &authority), errors.As(err, &invalid), errors.As(err, &name):
+		return fmt.Errorf("%w: %s: %w", shard.ErrDenied, host, err)
+	case errors.As(err, &plain):
+		return fmt.Errorf("%w: %s does not speak https", shard.ErrBadURI, host)
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return fmt.Errorf("%w: no such host: %s", errNoHost, host)
+	}
+	return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, err)
+}
+
+// errNoHost is a name that leads nowhere. Another server of the cluster may have one that does.
+var errNoHost = fmt.Errorf("%w", shard.ErrBadURI)
+
+// errStalled is a request that brought nothing for too long.
+var errStalled = errors.New("no answer and no byte within the time for reading")
+
+// A watch cancels a request that brings nothing for too long.
+type watch struct {
+	timer *time.Timer
+	after time.Duration
+	stop  context.CancelCauseFunc
+}
+
+// newWatch returns a context that ends when the watch saw no progress for a time. End is called when the request is over.
+func newWatch(ctx context.Context, after time.Duration) (context.Context, *watch) {
+	ctx, stop := context.WithCancelCause(ctx)
+	return ctx, &watch{timer: time.AfterFunc(after, func() { stop(errStalled) }), after: after, stop: stop}
+}
+
+func (w *watch) progress() { w.timer.Reset(w.after) }
+
+func (w *watch) end() {
+	w.timer.Stop()
+	w.stop(nil)
+}

@@ -1,0 +1,86 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// tree is a cluster's files as shard.Walk sees them.
+type tree struct {
+	cluster *cluster
+	prefix  string // of URIs
+	listed  func(n int)
+}
+
+var _ shard.Tree = (*tree)(nil)
+
+func (t *tree) URI(path string) string { return t.prefix + path }
+
+func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+	s, err := t.cluster.stat(ctx, clean(path))
+	if err != nil {
+		return shard.Entry{}, err
+	}
+	return s.entry(), nil
+}
+
+// stat describes a path.
+func (c *cluster) stat(ctx context.Context, path string) (status, error) {
+	body, err := c.ask(ctx, query{op: "GETFILESTATUS", path: path})
+	if err != nil {
+		return status{}, err
+	}
+	return parseStatus(body)
+}
+
+func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+	var all []shard.Entry
+	err := t.cluster.list(ctx, clean(path), func(page []status) {
+		for _, s := range page {
+			if s.Name != "" && keep(s.Name) { // a file lists itself under no name
+				all = append(all, s.entry())
+			}
+		}
+	})
+	return all, err
+}
+
+// list gives the files and directories in a directory, in pages.
+func (c *cluster) list(ctx context.Context, path string, take func([]status)) error {
+	last := ""
+	for !c.noPages.Load() {
+		body, err := c.ask(ctx, query{op: "LISTSTATUS_BATCH", path: path, args: url.Values{"startAfter": {last}}})
+		if errors.Is(err, errUnsupported) && last == "" {
+			c.noPages.Store(true)
+			break
+		}
+		if err != nil {
+			return err
+		}
+		page, left, err := parsePage(body)
+		if err != nil {
+			return err
+		}
+		take(page)
+		if left <= 0 {
+			return nil
+		}
+		if len(page) == 0 || page[len(page)-1].Name <= last {
+			return fmt.Errorf("the list of %s goes in a circle", path)
+		}
+		last = page[len(page)-1].Name
+	}
+	body, err := c.ask(ctx, query{op: "LISTSTATUS", path: path})
+	if err != nil {
+		return err
+	}
+	all, err := parseList(body)
+	if err == nil {
+		take(all)
+	}
+	return err
+}
