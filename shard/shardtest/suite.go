@@ -19,6 +19,11 @@ type Fixture interface {
 	Remove(t testing.TB, name string)
 }
 
+// A Namer is a Fixture of a place that does not take every name.
+type Namer interface {
+	Legal(name string) bool
+}
+
 // Run checks everything that package shard promises of a store. New returns an empty fixture for each check.
 func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	checks := []struct {

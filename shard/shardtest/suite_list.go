@@ -185,6 +185,9 @@ func oddNames(t *testing.T, f Fixture) {
 		"a b.parquet", " lead", "trail ", "한글.parquet", "naïve-\u00e9", "nai\u0308ve", "100%.parquet", "a%20b", "a+b", "a#b", "a=b&c",
 		"q?x", "it's", `say "x"`, "semi;colon", "a,b", "a:b", "(1)", "a@b", "~", "back\\slash", "tab\there", "k=v%2Fw/x",
 	}
+	if n, ok := f.(Namer); ok {
+		names = slices.DeleteFunc(names, func(name string) bool { return !n.Legal(name) })
+	}
 	for i, name := range names {
 		f.Write(t, "odd/"+name, content(uint64(i), 10+i))
 	}
