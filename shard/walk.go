@@ -145,7 +145,7 @@ func (w *walk) literal(g glob) bool {
 // next moves one segment from what is left to what matched.
 func (g glob) next(name string) glob {
 	switch {
-	case g.prefix == "" || strings.HasSuffix(g.prefix, "/"):
+	case g.prefix == "" || g.prefix == "/":
 		g.prefix += name
 	default:
 		g.prefix += "/" + name
@@ -164,6 +164,9 @@ func (g glob) next(name string) glob {
 func (w *walk) matchDir(g glob) error {
 	pattern := g.rest[0]
 	g.wild = true
+	if deep, ok := w.tree.(DeepTree); ok {
+		return w.matchAll(deep, g)
+	}
 	if pattern == "**" {
 		e, err := w.tree.Stat(w.ctx, dirPath(g.prefix))
 		if err != nil {
@@ -243,6 +246,9 @@ func (w *walk) file(path string, e Entry, base string) {
 
 // descend takes all visible files below a directory.
 func (w *walk) descend(dir, base string, above []string) error {
+	if deep, ok := w.tree.(DeepTree); ok {
+		return w.descendAll(deep, dir, base)
+	}
 	entries, err := w.tree.ReadDir(w.ctx, dir, visible)
 	if err != nil {
 		return w.wrap(dir, err)
@@ -275,10 +281,14 @@ func inCircle(e Entry, above []string) bool {
 	return e.Identity != "" && slices.Contains(above, e.Identity)
 }
 
-// dirPath is the path of the directory that a relative pattern starts in.
+// dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a slash ends with a directory without a
+// name, as keys of a bucket can hold, so that the slash is not the one behind the directory.
 func dirPath(prefix string) string {
-	if prefix == "" {
+	switch {
+	case prefix == "":
 		return "."
+	case prefix != "/" && strings.HasSuffix(prefix, "/"):
+		return prefix + "/"
 	}
 	return prefix
 }

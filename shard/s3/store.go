@@ -2,14 +2,21 @@ package s3
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A Store lists and opens objects of buckets. Its methods are safe for concurrent use.
 type Store struct {
-	o Options
+	o       Options
+	clients clients
+	counts  counts
+	skips   sync.Pool // of *[skipSize]byte
 }
 
 var (
@@ -22,18 +29,36 @@ var (
 )
 
 // New returns a store. It reads no file and asks no server before the first use; what is wrong with the options is said then.
-func New(o Options) *Store { return &Store{o: o.withDefaults()} }
-
-// List returns the shards that an address or a pattern names; see shard.Walk.
-func (s *Store) List(_ context.Context, pattern string) ([]shard.Shard, error) {
-	_, err := parse(pattern)
-	return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
+func New(o Options) *Store {
+	s := &Store{o: o.withDefaults()}
+	s.skips.New = func() any { return new([skipSize]byte) }
+	return s
 }
 
-// Open opens one object at the version that it was listed with.
-func (s *Store) Open(_ context.Context, sh shard.Shard) (shard.Object, error) {
-	_, err := parse(sh.URI)
-	return nil, &shard.Error{Op: "open", URI: sh.URI, Err: err}
+// List returns the shards that an address or a pattern names; see shard.Walk. What lies below a directory is asked for in pages of all
+// its keys, several pages at a time where there are many.
+func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	if _, err := parse(pattern); err != nil {
+		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
+	}
+	_, rest := shard.SplitScheme(pattern)
+	return shard.Walk(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
+}
+
+// Open returns an object that reads one shard at the version that it was listed with. It sends no request: what is wrong with the shard
+// comes from the first read.
+func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
+	}
+	at, err := parse(sh.URI)
+	if err != nil {
+		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
+	}
+	if at.key == "" {
+		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: fmt.Errorf("%w: it names a bucket, not an object", shard.ErrBadURI)}
+	}
+	return &object{store: s, shard: sh, at: at}, nil
 }
 
 // Identity is the address with scheme s3, as s3a and s3n are the same.
@@ -51,11 +76,18 @@ const parallelReads = 64
 // Parallel is the same for all addresses, within the window.
 func (s *Store) Parallel(string) int { return min(parallelReads, s.o.MaxRequests) }
 
-// Traffic is what was asked of all endpoints so far.
-func (s *Store) Traffic() shard.Traffic { return shard.Traffic{} }
+// payer says who pays for a request.
+func (s *Store) payer() types.RequestPayer {
+	if s.o.RequesterPays {
+		return types.RequestPayerRequester
+	}
+	return ""
+}
 
-// Explain says how an address is reached.
-func (s *Store) Explain(context.Context, string) ([]shard.Fact, error) { return nil, nil }
-
-// Close closes idle connections.
-func (s *Store) Close() error { return nil }
+// Close ends idle connections. A store that is used again connects again.
+func (s *Store) Close() error {
+	if ses := s.clients.current(); ses != nil {
+		ses.close()
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A request is one GET under way. What it holds is given back by end.
+type request struct {
+	object *object
+	client *client
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	token  bool        // it holds one
+	timer  *time.Timer // ends a request that brings no byte
+	out    *s3.GetObjectOutput
+	err    error
+}
+
+// send makes the request and waits for the head of its answer.
+func (r *request) send(span shard.Span) {
+	if !r.token {
+		if r.err = r.client.window.Acquire(r.ctx); r.err != nil {
+			return
+		}
+		r.token = true
+	}
+	store := r.object.store
+	r.timer = time.AfterFunc(store.o.ReadTimeout, func() { r.cancel(errStalled) })
+	store.counts.reads.Add(1)
+	start := time.Now()
+	if r.out, r.err = r.client.api.GetObject(r.ctx, r.object.input(span)); r.err == nil {
+		r.client.latency.add(time.Since(start))
+	}
+	r.err = r.cause(r.err)
+	if r.err == nil || isAnswer(r.err) {
+		r.client.answered.Store(true)
+	}
+}
+
+// read takes bytes of the body as they come.
+func (r *request) read(p []byte) (int, error) {
+	n, err := r.out.Body.Read(p)
+	if n > 0 {
+		r.timer.Reset(r.object.store.o.ReadTimeout)
+	}
+	return n, r.cause(err)
+}
+
+// cause tells a request that its own timer ended from one that failed by itself.
+func (r *request) cause(err error) error {
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(r.ctx), errStalled) {
+		return fmt.Errorf("%w (%v)", errStalled, r.object.store.o.ReadTimeout)
+	}
+	return err
+}
+
+// end gives back what the request holds. A body that was read to its end leaves its connection for the next request.
+func (r *request) end() {
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.err == nil && r.out != nil {
+		_ = r.out.Body.Close() // what it says about bytes that nobody wants means nothing
+	}
+	r.cancel(nil)
+	if r.token {
+		r.client.window.Release()
+	}
+}
+
+// input asks for a span of the object at its version.
+func (o *object) input(span shard.Span) *s3.GetObjectInput {
+	in := &s3.GetObjectInput{
+		Bucket: &o.at.bucket, Key: &o.at.key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1)),
+		RequestPayer: o.store.payer(),
+	}
+	if tag := entityTag(o.shard.Version); tag != "" {
+		in.IfMatch = &tag
+	}
+	if o.at.versionID != "" {
+		in.VersionId = &o.at.versionID
+	}
+	return in
+}
+
+// A race is one or two requests for the same bytes. The first good answer wins; only its body is ever read, so that the caller's memory has
+// one writer.
+type race struct {
+	object   *object
+	client   *client
+	span     shard.Span
+	requests []*request
+	came     chan *request // has room for both, so that a loser never waits
+	running  int
+}
+
+// ask sends a request, and a second one when the first has no answer for long. The race of the request that won is closed by the caller.
+func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request, *race, error) {
+	if err := c.window.Acquire(ctx); err != nil {
+		return nil, nil, err
+	}
+	race := &race{object: o, client: c, span: span, came: make(chan *request, 2)}
+	race.start(ctx, true)
+	hedge := time.NewTimer(c.latency.hedgeAfter(o.store.o.HedgeAfter))
+	defer hedge.Stop()
+	for {
+		select {
+		case r := <-race.came:
+			race.running--
+			if r.err == nil {
+				race.end(r)
+				return r, race, nil
+			}
+			if race.running == 0 || !isPassing(r.err) {
+				race.close()
+				return nil, nil, r.err
+			}
+		case <-hedge.C:
+			o.store.counts.hedges.Add(1)
+			race.start(ctx, false)
+		}
+	}
+}
+
+// start sends one more request, with the token that the caller took, or else with one of its own.
+func (r *race) start(ctx context.Context, token bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	one := &request{object: r.object, client: r.client, ctx: ctx, cancel: cancel, token: token}
+	r.requests = append(r.requests, one)
+	r.running++
+	go func() {
+		one.send(r.span)
+		r.came <- one
+	}()
+}
+
+// end cancels all requests but the winner.
+func (r *race) end(winner *request) {
+	for _, one := range r.requests {
+		if one != winner {
+			one.cancel(errLost)
+		}
+	}
+}
+
+// close ends all requests, and has waited for them when it returns.
+func (r *race) close() {
+	r.end(nil)
+	for ; r.running > 0; r.running-- {
+		<-r.came
+	}
+	for _, one := range r.requests {
+		one.end()
+	}
+}
+
+// errLost is why a request was given up whose twin was answered first.
+var errLost = errors.New("another request was answered first")

@@ -1,0 +1,195 @@
+package s3
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// An endpoint is a server, or AWS in one region, as requests see it.
+type endpoint struct {
+	name     string // for messages
+	window   *shard.Window
+	latency  latency
+	answered atomic.Bool // it was reached before
+}
+
+// A client sends requests for one bucket.
+type client struct {
+	*endpoint
+	api     *s3.Client
+	session *session
+	region  string
+}
+
+// clients finds the client of a bucket. The zero value is ready for use.
+type clients struct {
+	once      sync.Once
+	lock      chan struct{} // holds one token while a session is made
+	mu        sync.Mutex
+	session   *session
+	made      time.Time            // when the session was
+	endpoints map[string]*endpoint // by name
+	regions   map[string]region    // by bucket
+}
+
+// A region is where a bucket lies, and how that was found.
+type region struct{ name, from string }
+
+// renewEvery is how often credentials that expired are looked for anew.
+const renewEvery = 10 * time.Second
+
+// get returns the client of a bucket. The first call reads the configuration; the first for a bucket may ask where it lies.
+func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
+	ses, err := s.currentSession(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := s.clients.region(bucket)
+	if !ok {
+		r = s.firstRegion(ctx, ses, bucket)
+		s.clients.setRegion(bucket, r)
+	}
+	return s.clientOf(ses, r.name), nil
+}
+
+func (s *Store) clientOf(ses *session, region string) *client {
+	name := ses.endpoint
+	if name == "" {
+		name = "AWS S3"
+	}
+	return &client{endpoint: s.clients.endpoint(name, region, s.o), api: ses.client(region, s.o), session: ses, region: region}
+}
+
+// currentSession returns the session, which the first call makes. A session that could not be made is tried again by the next call.
+func (s *Store) currentSession(ctx context.Context) (*session, error) {
+	c := &s.clients
+	if ses := c.current(); ses != nil {
+		return ses, nil
+	}
+	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
+	select {
+	case c.lock <- struct{}{}:
+		defer func() { <-c.lock }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if ses := c.current(); ses != nil {
+		return ses, nil
+	}
+	ses, err := newSession(ctx, s.o)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session, c.made = ses, time.Now()
+	return ses, nil
+}
+
+func (c *clients) current() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// renew forgets a session whose credentials expired, so that the next call reads the configuration anew: somebody may have logged in again.
+// It returns false when that was done a moment ago.
+func (c *clients) renew(old *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != old {
+		return true // another call did it
+	}
+	if time.Since(c.made) < renewEvery {
+		return false
+	}
+	c.session = nil
+	old.close()
+	return true
+}
+
+func (c *clients) region(bucket string) (region, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.regions[bucket]
+	return r, ok
+}
+
+func (c *clients) setRegion(bucket string, r region) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.regions == nil {
+		c.regions = make(map[string]region)
+	}
+	c.regions[bucket] = r
+}
+
+// endpoint returns the one of a name and region: all its requests share one window.
+func (c *clients) endpoint(name, region string, o Options) *endpoint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.endpoints == nil {
+		c.endpoints = make(map[string]*endpoint)
+	}
+	key := name + " " + region
+	e, ok := c.endpoints[key]
+	if !ok {
+		window := shard.NewWindow(min(leastRequests, o.MaxRequests), min(startRequests, o.MaxRequests), o.MaxRequests)
+		e = &endpoint{name: name, window: window}
+		c.endpoints[key] = e
+	}
+	return e
+}
+
+// widest is the width of the widest window.
+func (c *clients) widest() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := 0
+	for _, e := range c.endpoints {
+		size = max(size, e.window.Size())
+	}
+	return size
+}
+
+// firstRegion is where a bucket is looked for first: where somebody said, else where the bucket itself says that it lies. When it does not
+// say, what comes of a request is clearer than what comes of this question.
+func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) region {
+	switch {
+	case ses.regionFrom != "":
+		return region{ses.cfg.Region, "named " + ses.regionFrom}
+	case ses.endpoint != "":
+		return region{fallbackRegion, "as nobody named one"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
+	defer cancel()
+	s.counts.looks.Add(1)
+	out, err := ses.client(fallbackRegion, s.o).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
+	name := regionIn(err)
+	if err == nil {
+		name = aws.ToString(out.BucketRegion)
+	}
+	if name == "" {
+		return region{fallbackRegion, "as nobody named one"}
+	}
+	return region{name, foundByAsking}
+}
+
+const foundByAsking = "found by asking the bucket"
+
+// moved follows an answer that names another region than the one that was asked.
+func (s *Store) moved(c *client, bucket string, err error) bool {
+	name := regionIn(err)
+	if name == "" || name == c.region {
+		return false
+	}
+	s.clients.setRegion(bucket, region{name, foundByAsking})
+	return true
+}

@@ -1,0 +1,154 @@
+package s3
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// How many keys are listed.
+const (
+	flatPages     = 4  // of a prefix, one after the other, before its directories are listed side by side
+	listsAtOnce   = 32 // of one ReadAll
+	afterAllBelow = "\U0010FFFF"
+)
+
+// ReadAll describes all files below a directory. Few keys come in pages that follow each other, whatever directories they lie in; where
+// there are many, each directory is listed by itself, side by side with others, and those in which nothing can be wanted are left out.
+func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
+	at, err := parse("s3://" + path)
+	if err != nil {
+		return nil, err
+	}
+	prefix := dirPrefix(at.key)
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(listsAtOnce)
+	l := &lister{tree: t, group: group, path: path, bucket: at.bucket, dir: prefix, keep: keep}
+	group.Go(func() error { return l.begin(inner, start) })
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	if !l.any && at.key != "" {
+		return nil, shard.ErrNotExist
+	}
+	return l.all, nil
+}
+
+// A lister is one ReadAll under way.
+type lister struct {
+	tree   *tree
+	group  *errgroup.Group
+	path   string
+	bucket string
+	dir    string // what stands before the names
+	keep   func(path string, dir bool) bool
+
+	mu  sync.Mutex
+	all []shard.Entry
+	any bool // the directory exists
+}
+
+// begin lists what starts so, with the page that Stat may have asked for already.
+func (l *lister) begin(ctx context.Context, start string) error {
+	if start == "" {
+		first, err := l.tree.firstPage(ctx, l.path, l.bucket, l.dir)
+		if err != nil {
+			return err
+		}
+		return l.goOn(ctx, l.dir, first)
+	}
+	l.any = true // or nothing matches
+	return l.list(ctx, l.dir+start, "")
+}
+
+// list takes all keys with a prefix behind a key.
+func (l *lister) list(ctx context.Context, prefix, after string) error {
+	p, err := l.tree.page(ctx, l.path, query{bucket: l.bucket, prefix: prefix, after: after})
+	if err != nil {
+		return err
+	}
+	return l.goOn(ctx, prefix, p)
+}
+
+// goOn takes a page and those that follow.
+func (l *lister) goOn(ctx context.Context, prefix string, p *page) error {
+	for n := 1; ; n++ {
+		l.take(p)
+		if p.next == "" {
+			return nil
+		}
+		if n >= flatPages && p.last != "" && !isExpress(l.bucket) {
+			return l.spread(ctx, prefix, p.last)
+		}
+		var err error
+		if p, err = l.tree.page(ctx, l.path, query{bucket: l.bucket, prefix: prefix, token: p.next}); err != nil {
+			return err
+		}
+	}
+}
+
+// spread takes the keys behind one, directory by directory. The directory that this key lies in is gone on with behind it.
+func (l *lister) spread(ctx context.Context, prefix, after string) error {
+	inside := "" // the directory below prefix that holds after
+	q := query{bucket: l.bucket, prefix: prefix, level: true, after: after}
+	if i := strings.IndexByte(after[len(prefix):], '/'); i >= 0 {
+		inside = after[:len(prefix)+i+1]
+		q.after = inside + afterAllBelow
+		if err := l.fork(ctx, inside, after); err != nil {
+			return err
+		}
+	}
+	for {
+		p, err := l.tree.page(ctx, l.path, q)
+		if err != nil {
+			return err
+		}
+		l.take(p)
+		for _, dir := range p.dirs {
+			if dir == inside {
+				continue
+			}
+			if err := l.fork(ctx, dir, ""); err != nil {
+				return err
+			}
+		}
+		if p.next == "" {
+			return nil
+		}
+		q.token, q.after = p.next, ""
+	}
+}
+
+// fork lists a directory beside others, or at once where enough are under way.
+func (l *lister) fork(ctx context.Context, dir, after string) error {
+	if !l.keep(strings.TrimSuffix(dir[len(l.dir):], "/"), true) {
+		return nil
+	}
+	list := func() error { return l.list(ctx, dir, after) }
+	if l.group.TryGo(list) {
+		return nil
+	}
+	return list()
+}
+
+// take keeps the files that are wanted.
+func (l *lister) take(p *page) {
+	wanted := make([]shard.Entry, 0, len(p.files))
+	for _, e := range p.files {
+		if e.Name = e.Name[len(l.dir):]; l.keep(e.Name, false) {
+			wanted = append(wanted, e)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.any = l.any || p.marked || len(p.files) > 0 || len(p.dirs) > 0
+	l.all = append(l.all, wanted...)
+	l.tree.found(len(wanted))
+}

@@ -1,0 +1,190 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// An action is what a request was for, as far as a message needs to know.
+type action struct {
+	op    string // of the shard.Error
+	right string // what a policy must allow
+}
+
+var (
+	listing = action{"list", "s3:ListBucket for a directory, s3:GetObject for one object"}
+	opening = action{"open", "s3:GetObject"}
+	reading = action{"read", "s3:GetObject"}
+)
+
+// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be made.
+func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err error) error {
+	if e := (*shard.Error)(nil); err == nil || errors.As(err, &e) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return &shard.Error{Op: a.op, URI: uri, Err: ctx.Err()}
+	}
+	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
+}
+
+// classify puts what went wrong into the words of package shard. An error that has one already stays.
+func classify(err error) error {
+	for _, kind := range []error{
+		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI,
+	} {
+		if errors.Is(err, kind) {
+			return plain(err)
+		}
+	}
+	switch {
+	case isArchived(err):
+		return kindOf(shard.ErrDenied, "the object is archived and must be restored first", err)
+	case errors.Is(err, errNoCredentials):
+		return kindOf(shard.ErrDenied, "", err)
+	case isMissing(err):
+		return kindOf(shard.ErrNotExist, "", err)
+	case isMoved(err):
+		return kindOf(shard.ErrBadURI, "the bucket lies in another region", err)
+	case isDenied(err):
+		return kindOf(shard.ErrDenied, "", err)
+	case isChanged(err):
+		return kindOf(shard.ErrChanged, "", err)
+	case answerCode(err) == "InvalidBucketName":
+		return kindOf(shard.ErrBadURI, "", err)
+	case isPassing(err):
+		return kindOf(shard.ErrTransient, "", err)
+	}
+	return plain(err)
+}
+
+// kindOf joins a kind and what is known, in words that do not repeat each other.
+func kindOf(kind error, words string, err error) error {
+	return &fault{kind: kind, words: words, err: err}
+}
+
+func plain(err error) error { return &fault{err: err} }
+
+// A fault is an error of a request with its kind. It prints what the server said and leaves out the SDK's account of itself.
+type fault struct {
+	kind  error  // or nil
+	words string // ours, or ""
+	err   error
+}
+
+func (f *fault) Error() string {
+	var parts []string
+	if f.kind != nil {
+		parts = append(parts, f.kind.Error())
+	}
+	if f.words != "" {
+		parts = append(parts, f.words)
+	}
+	return strings.Join(append(parts, said(f.err)), ": ")
+}
+
+func (f *fault) Unwrap() []error {
+	if f.kind == nil {
+		return []error{f.err}
+	}
+	return []error{f.kind, f.err}
+}
+
+// said is what a server or the network said, shortened to what a reader can use.
+func said(err error) string {
+	code := answerCode(err)
+	if code == "" {
+		return innermost(err)
+	}
+	var e smithy.APIError
+	errors.As(err, &e)
+	text := code
+	if message := e.ErrorMessage(); message != "" && message != code {
+		text += ": " + message
+	}
+	if before, _, ok := strings.Cut(err.Error(), "operation error"); ok && before != "" { // our own words around it
+		return before + text
+	}
+	return text
+}
+
+// innermost drops the SDK's "operation error S3: GetObject, " in front of a network's error.
+func innermost(err error) string {
+	text := err.Error()
+	i := strings.Index(text, "operation error ")
+	if i < 0 {
+		return text
+	}
+	before, rest := text[:i], text[i:]
+	if _, after, ok := strings.Cut(rest, "request send failed, "); ok {
+		return before + after
+	}
+	if _, after, ok := strings.Cut(rest, ", "); ok {
+		return before + after
+	}
+	return text
+}
+
+// describe adds who was asked, how, and the request's name there: what an administrator wants to know first.
+func (s *Store) describe(ctx context.Context, c *client, err error) error {
+	if c == nil {
+		return err
+	}
+	var facts []string
+	if status := answerStatus(err); status != 0 {
+		facts = append(facts, fmt.Sprintf("HTTP %d", status))
+	}
+	if id := requestID(err); id != "" {
+		facts = append(facts, "request "+id)
+	}
+	facts = append(facts, "endpoint "+redactURL(c.name), "region "+c.region, "credentials: "+c.session.source(ctx))
+	return fmt.Errorf("%w [%s]", err, strings.Join(facts, ", "))
+}
+
+// hint is what to try.
+func (s *Store) hint(a action, err error) string {
+	switch code := answerCode(err); {
+	case errors.Is(err, errNoCredentials) && isSignIn(err):
+		return "log in again: aws sso login, with --profile where one is used"
+	case errors.Is(err, errNoCredentials):
+		return "for public data give --no-sign-request; else name a profile (--profile, AWS_PROFILE) or set AWS_ACCESS_KEY_ID and " +
+			"AWS_SECRET_ACCESS_KEY"
+	case isArchived(err):
+		return "restore it with aws s3api restore-object, and wait until that is done"
+	case code == "NoSuchBucket":
+		return "look at the bucket's name, and at the endpoint when it is not on AWS"
+	case isMoved(err):
+		return "name the bucket's region with --region"
+	case isExpired(err):
+		return "the credentials expired: log in again (aws sso login) or renew AWS_SESSION_TOKEN; a profile is read again within a long run"
+	case isUnknownKey(err):
+		return "the server does not know this access key: look at the key id, the profile and the endpoint"
+	case code == "SignatureDoesNotMatch":
+		return "the secret key does not belong to the key id"
+	case code == "RequestTimeTooSkewed":
+		return "set this machine's clock"
+	case isDenied(err) && s.o.Anonymous:
+		return "anonymous requests may not do this: leave --no-sign-request away"
+	case isDenied(err):
+		return "the credentials need " + a.right + "; where the requester pays, give the storage option requester_pays=true"
+	case isTrust(err):
+		return "give the certificate authority's file with --ca-bundle or AWS_CA_BUNDLE"
+	case isUnreachable(err):
+		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
+	case isThrottle(err):
+		return "the server asks for fewer requests: lower max_concurrency, or read with fewer jobs at once"
+	}
+	return ""
+}
+
+// isSignIn reports whether credentials exist but somebody has to log in again.
+func isSignIn(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "sso") && (strings.Contains(text, "expired") || strings.Contains(text, "refresh"))
+}

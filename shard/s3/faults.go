@@ -1,0 +1,182 @@
+package s3
+
+import (
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+)
+
+// errStalled is a request that brought no byte for the read timeout.
+var errStalled = errors.New("no byte came within the read timeout")
+
+// answerCode is the error code of a server's answer, "" without one. A HEAD's answer has no body, so its code is made from its status.
+func answerCode(err error) string {
+	if e := smithy.APIError(nil); errors.As(err, &e) {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+// answerStatus is the HTTP status of a server's answer, 0 without one.
+func answerStatus(err error) int {
+	if e := (*awshttp.ResponseError)(nil); errors.As(err, &e) && e.Response != nil && e.Response.Response != nil {
+		return e.HTTPStatusCode()
+	}
+	return 0
+}
+
+// isAnswer reports whether a server said something, bad as it may be.
+func isAnswer(err error) bool { return answerStatus(err) != 0 }
+
+// isThrottle reports whether an answer asks to slow down.
+func isThrottle(err error) bool {
+	if answerStatus(err) == http.StatusTooManyRequests {
+		return true
+	}
+	switch answerCode(err) {
+	case "SlowDown", "SlowDownRead", "SlowDownWrite", "RequestLimitExceeded", "TooManyRequests", "TooManyRequestsException",
+		"ServiceUnavailable", "BandwidthLimitExceeded", "ReducedRequestRate", "503":
+		return true
+	}
+	return answerStatus(err) == http.StatusServiceUnavailable
+}
+
+// isExpired reports whether credentials were good once.
+func isExpired(err error) bool {
+	switch answerCode(err) {
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired":
+		return true
+	}
+	return false
+}
+
+// isPassing reports whether a request that failed so may succeed when it is made again: what the SDK's standard retryer retries, without
+// its quota (which ends in failure when a server is down for long), and what it never sees: faults within a body.
+func isPassing(err error) bool {
+	switch {
+	case errors.Is(err, errStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
+		return true
+	case isTrust(err), isUnknownHost(err):
+		return false
+	}
+	if code := answerStatus(err); code != 0 {
+		return code >= 500 && code != http.StatusNotImplemented || code == http.StatusRequestTimeout || passingCode(answerCode(err))
+	}
+	if netErr := net.Error(nil); errors.As(err, &netErr) {
+		return true
+	}
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) {
+		return true
+	}
+	return standard().IsErrorRetryable(err)
+}
+
+func passingCode(code string) bool {
+	return code == "RequestTimeout" || code == "InternalError" || code == "OperationAborted"
+}
+
+func standard() *retry.Standard {
+	return retry.NewStandard(func(o *retry.StandardOptions) { o.RateLimiter = ratelimit.None })
+}
+
+// isUnreachable reports whether nobody listens at an address.
+func isUnreachable(err error) bool {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		return true
+	}
+	return isUnknownHost(err)
+}
+
+// isUnknownHost reports whether a name has no address, rather than no answer for now.
+func isUnknownHost(err error) bool {
+	dns := (*net.DNSError)(nil)
+	return errors.As(err, &dns) && dns.IsNotFound
+}
+
+// isTrust reports whether a server's certificate was refused.
+func isTrust(err error) bool {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+}
+
+// isArchived reports whether an object lies in a class that must be restored before it can be read.
+func isArchived(err error) bool { return answerCode(err) == "InvalidObjectState" }
+
+// isMissing reports whether there is no such object, version, bucket or access point.
+func isMissing(err error) bool {
+	switch answerCode(err) {
+	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion", "NoSuchAccessPoint", "KeyTooLongError", "404":
+		return true
+	}
+	return answerStatus(err) == http.StatusNotFound && !isUnknownKey(err)
+}
+
+// isUnknownKey reports whether a key id means nothing to the server; one says so with a 404.
+func isUnknownKey(err error) bool {
+	return slices.Contains([]string{"InvalidAccessKeyId", "XAdminUserNotFound", "UnrecognizedClientException"}, answerCode(err))
+}
+
+// isDenied reports whether the server refuses who asks.
+func isDenied(err error) bool {
+	status := answerStatus(err)
+	return status == http.StatusForbidden || status == http.StatusUnauthorized || isUnknownKey(err) || isExpired(err) ||
+		answerCode(err) == "AccessDenied"
+}
+
+// isChanged reports whether If-Match did not match, or the range is no longer inside the object.
+func isChanged(err error) bool {
+	status := answerStatus(err)
+	return status == http.StatusPreconditionFailed || status == http.StatusRequestedRangeNotSatisfiable
+}
+
+// isMoved reports whether a bucket lies in another region.
+func isMoved(err error) bool {
+	switch answerCode(err) {
+	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently", "301":
+		return true
+	}
+	return answerStatus(err) == http.StatusMovedPermanently
+}
+
+// regionText finds a region in an answer such as "the region 'us-east-1' is wrong; expecting 'eu-west-1'".
+var regionText = regexp.MustCompile(`expecting '([a-z0-9-]{1,64})'`)
+
+// regionIn is the region that an answer names as the bucket's, or "".
+func regionIn(err error) string {
+	if err == nil {
+		return ""
+	}
+	var answer *awshttp.ResponseError
+	if errors.As(err, &answer) && answer.Response != nil && answer.Response.Response != nil {
+		if name := answer.Response.Header.Get("X-Amz-Bucket-Region"); name != "" {
+			return name
+		}
+	}
+	if e := smithy.APIError(nil); errors.As(err, &e) && isMoved(err) {
+		if found := regionText.FindStringSubmatch(e.ErrorMessage()); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+// requestID is the server's name for a request, or "".
+func requestID(err error) string {
+	if e := (*awshttp.ResponseError)(nil); errors.As(err, &e) {
+		return strings.TrimSpace(e.RequestID)
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A tree is the buckets as shard.Walk sees them, for one List: paths are "bucket/key", and a directory is what stands before a slash in
+// some key. An object whose name ends with a slash is the mark of a directory and no file.
+type tree struct {
+	store  *Store
+	prefix string // of addresses: "s3://" as the user spelled it
+
+	mu     sync.Mutex
+	first  map[string]*page // the first page of what lies below a directory, by "bucket/prefix"
+	listed int              // files found so far
+}
+
+var _ shard.DeepTree = (*tree)(nil)
+
+func newTree(s *Store, prefix string) *tree {
+	return &tree{store: s, prefix: prefix, first: make(map[string]*page)}
+}
+
+func (t *tree) URI(path string) string { return t.prefix + path }
+
+// Stat looks for an object of this name, and then for keys below it. The first needs no right to list.
+func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+	at, err := parse("s3://" + path)
+	if err != nil {
+		return shard.Entry{}, err
+	}
+	if at.key == "" || strings.HasSuffix(at.key, "/") {
+		return t.statDir(ctx, path, at)
+	}
+	e, err := t.statFile(ctx, path, at)
+	switch {
+	case err == nil || at.versionID != "":
+		return e, err
+	case !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrDenied):
+		return e, err
+	}
+	dir, dirErr := t.statDir(ctx, path, at)
+	switch {
+	case dirErr == nil:
+		return dir, nil
+	case errors.Is(dirErr, shard.ErrDenied) && strings.ContainsAny(at.key, "{*?["):
+		// Without the right to list, S3 denies what does not exist: the names that a pattern stands for will tell.
+		return shard.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
+	case errors.Is(err, shard.ErrDenied):
+		return shard.Entry{}, err
+	}
+	return shard.Entry{}, dirErr
+}
+
+// statFile describes one object.
+func (t *tree) statFile(ctx context.Context, path string, at location) (shard.Entry, error) {
+	var out *s3.HeadObjectOutput
+	c, err := t.store.call(ctx, at.bucket, func(ctx context.Context, c *client) (err error) {
+		out, err = t.store.head(ctx, c, at)
+		return err
+	})
+	if err != nil {
+		return shard.Entry{}, t.wrap(ctx, path, c, err)
+	}
+	e := shard.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Size: aws.ToInt64(out.ContentLength)}
+	e.Version = version(out.ETag, out.LastModified)
+	return e, nil
+}
+
+// statDir looks whether a directory has keys. A bucket is a directory also when it is empty.
+func (t *tree) statDir(ctx context.Context, path string, at location) (shard.Entry, error) {
+	p, err := t.firstPage(ctx, path, at.bucket, dirPrefix(at.key))
+	if err != nil {
+		return shard.Entry{}, err
+	}
+	if at.key != "" && len(p.files) == 0 && !p.marked {
+		return shard.Entry{}, shard.ErrNotExist
+	}
+	return shard.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Kind: shard.KindDir}, nil
+}
+
+// ReadDir describes one level.
+func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+	at, err := parse("s3://" + path)
+	if err != nil {
+		return nil, err
+	}
+	var all []shard.Entry
+	prefix := dirPrefix(at.key)
+	q := query{bucket: at.bucket, prefix: prefix, level: true}
+	for {
+		p, err := t.page(ctx, path, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range p.dirs {
+			if name := strings.TrimSuffix(dir[len(prefix):], "/"); keep(name) {
+				all = append(all, shard.Entry{Name: name, Kind: shard.KindDir})
+			}
+		}
+		for _, e := range p.files {
+			if e.Name = e.Name[len(prefix):]; keep(e.Name) {
+				all = append(all, e)
+			}
+		}
+		if p.next == "" {
+			return all, nil
+		}
+		q.token = p.next
+	}
+}
+
+// head describes an object by one request.
+func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjectOutput, error) {
+	s.counts.looks.Add(1)
+	in := &s3.HeadObjectInput{Bucket: &at.bucket, Key: &at.key, RequestPayer: s.payer()}
+	if at.versionID != "" {
+		in.VersionId = &at.versionID
+	}
+	return c.api.HeadObject(ctx, in)
+}
+
+// firstPage returns the first page of all that lies below a directory, which is asked for once in a List.
+func (t *tree) firstPage(ctx context.Context, path, bucket, prefix string) (*page, error) {
+	t.mu.Lock()
+	p, ok := t.first[bucket+"/"+prefix]
+	t.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	p, err := t.page(ctx, path, query{bucket: bucket, prefix: prefix})
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.first[bucket+"/"+prefix] = p
+	return p, nil
+}
+
+// found reports progress.
+func (t *tree) found(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listed += n
+	if report := t.store.o.Events.Listed; report != nil && n > 0 {
+		report(t.listed)
+	}
+}
+
+func (t *tree) wrap(ctx context.Context, path string, c *client, err error) error {
+	return t.store.wrap(ctx, listing, t.URI(path), c, err)
+}
+
+// dirPrefix is how the keys below a directory begin: its name and one slash, if it does not end with one.
+func dirPrefix(key string) string {
+	if key == "" || strings.HasSuffix(key, "/") {
+		return key
+	}
+	return key + "/"
+}
+
+// isExpress reports whether a bucket is one of S3 Express, which lists without an order and only whole directories.
+func isExpress(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }

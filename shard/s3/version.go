@@ -1,0 +1,108 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// timePrefix starts the version of an object whose server gives no entity tags: the time of its last change, in seconds.
+const timePrefix = "time:"
+
+// version is an object's entity tag without its quotes. What it says is the server's affair: it is compared and never understood.
+func version(tag *string, changed *time.Time) string {
+	if v := strings.Trim(aws.ToString(tag), `"`); v != "" {
+		return v
+	}
+	if changed == nil {
+		return timePrefix + "unknown"
+	}
+	return timePrefix + strconv.FormatInt(changed.Unix(), 10)
+}
+
+// entityTag is a version as If-Match has it, or "" where it is none.
+func entityTag(version string) string {
+	switch {
+	case version == "", strings.HasPrefix(version, timePrefix):
+		return ""
+	case strings.HasPrefix(version, `W/"`):
+		return version + `"`
+	}
+	return `"` + version + `"`
+}
+
+// check compares the head of an answer with what was asked: the version, the shard's size, and the first byte. Servers that pass over
+// If-Match or Range exist.
+func (o *object) check(out *s3.GetObjectOutput, off int64) error {
+	if now := version(out.ETag, out.LastModified); now != o.shard.Version && o.shard.Version != "" {
+		return o.changed(now, -1)
+	}
+	if out.ContentRange == nil {
+		if off == 0 && aws.ToInt64(out.ContentLength) == o.shard.Size {
+			return nil // all of it, of which the beginning is taken
+		}
+		return fmt.Errorf("%w: the server does not serve ranges: it answered without Content-Range", shard.ErrCorrupt)
+	}
+	first, total, err := contentRange(*out.ContentRange)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", shard.ErrCorrupt, err)
+	case total >= 0 && total != o.shard.Size:
+		return o.changed(version(out.ETag, out.LastModified), total)
+	case first != off:
+		return fmt.Errorf("%w: the server answered with byte %d and on, not with byte %d and on", shard.ErrCorrupt, first, off)
+	}
+	return nil
+}
+
+// changed names both versions. A size of -1 is not known.
+func (o *object) changed(now string, size int64) error {
+	if size < 0 || size == o.shard.Size {
+		return fmt.Errorf("%w: was version %s, is %s", shard.ErrChanged, o.shard.Version, now)
+	}
+	return fmt.Errorf("%w: was version %s of %d bytes, is %s of %d bytes", shard.ErrChanged, o.shard.Version, o.shard.Size, now, size)
+}
+
+// explainChange asks what the object is now when the server only said that it is another.
+func (o *object) explainChange(ctx context.Context, c *client, err error) error {
+	if !isChanged(err) || errors.Is(err, shard.ErrChanged) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.store.o.ReadTimeout)
+	defer cancel()
+	out, lookErr := o.store.head(ctx, c, o.at)
+	if lookErr != nil { // gone meanwhile, or not to be looked at; the change is what matters
+		return fmt.Errorf("%w: it is no longer version %s: %w", shard.ErrChanged, o.shard.Version, err)
+	}
+	return o.changed(version(out.ETag, out.LastModified), aws.ToInt64(out.ContentLength))
+}
+
+// contentRange reads "bytes 0-99/1234"; a total of * is -1.
+func contentRange(text string) (first, total int64, err error) {
+	bad := fmt.Errorf("the server's Content-Range cannot be read: %.100q", text)
+	span, size, ok := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
+	from, _, ok2 := strings.Cut(span, "-")
+	if !ok || !ok2 || !strings.HasPrefix(text, "bytes ") {
+		return 0, 0, bad
+	}
+	first, err = strconv.ParseInt(from, 10, 64)
+	if err != nil || first < 0 {
+		return 0, 0, bad
+	}
+	if size == "*" {
+		return first, -1, nil
+	}
+	total, err = strconv.ParseInt(size, 10, 64)
+	if err != nil || total < 0 {
+		return 0, 0, bad
+	}
+	return first, total, nil
+}
