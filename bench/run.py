@@ -19,6 +19,9 @@ import tempfile
 import gen
 import limits
 import process
+import servers
+import storage
+import storage_limits
 import table
 
 
@@ -28,18 +31,20 @@ def main():
     scale = 0.02 if args.smoke else 1.0
     rows = [r for r in table.rows_per_cpu_second(directory) if args.only in r.name]
     checks = [c for c in limits.checks(directory) if args.only in c.name]
-    for name in dict.fromkeys([r.data for r in rows] + [c.data for c in checks]):
+    races = [r for r in storage.races() if args.only in r.name]
+    remote = [c for c in storage_limits.checks() if args.only in c.name]
+    sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote for name in r.sets]
+    for name in dict.fromkeys(sets):
         warm(gen.make(name, directory, scale, os.cpu_count()))
-    lines = [*heading(args.rounds), *SPEED_HEAD]
+    lines = heading(args.rounds)
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
         os.environ["SHARDFEED_CACHE_DIR"] = cache
-        for line in lines:
-            print(line)
-        for row in rows:
-            lines += show(compare(row, args.rounds))
-        lines += show("", *limits.HEAD)
-        for check in checks:
-            lines += show(check.line(args.rounds))
+        show(*lines)
+        lines += part(rows, SPEED_HEAD, lambda row: [compare(row, args.rounds)])
+        lines += part(checks, limits.HEAD, lambda check: [check.line(args.rounds)])
+        with servers.Servers(directory) as place:
+            lines += part(races, storage.HEAD, lambda race: race.lines(place, args.rounds))
+            lines += part(remote, storage_limits.HEAD, lambda check: check.lines(place, args.rounds))
     if not args.smoke:
         save(lines)
 
@@ -62,6 +67,14 @@ def warm(directory):
                 pass
 
 
+def part(rows, head, measure):
+    """The lines of one table, or nothing when no row of it is wanted."""
+    lines = show("", *head) if rows else []
+    for row in rows:
+        lines += show(*measure(row))
+    return lines
+
+
 def show(*lines):
     for line in lines:
         print(line, flush=True)
@@ -79,7 +92,7 @@ COLUMNS = [
     "must",
     "aim",
 ]
-SPEED_HEAD = ["", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+SPEED_HEAD = [f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
 
 
 def compare(row, rounds):
@@ -149,5 +162,5 @@ def save(lines):
 if __name__ == "__main__":
     try:
         main()
-    except process.Failed as e:
+    except (process.Failed, servers.Missing) as e:
         sys.exit(f"bench: {e}")

@@ -19,12 +19,12 @@ type library struct {
 }
 
 func newLibrary(pieces []piece) (*library, error) {
-	u, err := url.Parse(pieces[0].URI)
+	u, err := url.Parse(pieces[0].uri)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "hdfs" || u.Host == "" {
-		return nil, fmt.Errorf("%s names no namenode", pieces[0].URI)
+		return nil, fmt.Errorf("%s names no namenode", pieces[0].uri)
 	}
 	return &library{namenode: u.Host}, nil
 }

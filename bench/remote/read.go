@@ -117,11 +117,11 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 					return nil
 				}
 				p := pieces[i]
-				if err := read(ctx, p.URI, b[:p.N], p.Off); err != nil {
-					return fmt.Errorf("%d bytes from %d of %s: %w", p.N, p.Off, p.URI, err)
+				if err := read(ctx, p.uri, b[:p.n], p.off); err != nil {
+					return fmt.Errorf("%d bytes from %d of %s: %w", p.n, p.off, p.uri, err)
 				}
 				if f.check {
-					sums[i] = crc32.ChecksumIEEE(b[:p.N])
+					sums[i] = crc32.ChecksumIEEE(b[:p.n])
 				}
 			}
 		})
@@ -132,7 +132,7 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 	r := result{Way: f.way, Ranges: len(pieces), BufferBytes: size * int64(f.inFlight)}
 	r.Seconds, r.UserSeconds, r.SystemSeconds = time.Since(start).Seconds(), cpu("user")-user, cpu("system")-system
 	for i, p := range pieces {
-		r.Bytes += p.N
+		r.Bytes += p.n
 		if f.check {
 			r.CRC = r.CRC*31 + sums[i]
 		}

@@ -64,11 +64,15 @@ func TestReadAllFails(t *testing.T) {
 
 func TestReadPieces(t *testing.T) {
 	for _, c := range []struct{ text, wrong string }{
-		{`[{"uri":"s3://b/k","off":1,"n":2},{"uri":"s3://b/l","n":1},{"uri":"s3://b/k","off":9,"n":7}]`, ""},
-		{`[]`, "no ranges"},
-		{`{`, "unexpected end"},
-		{`[{"uri":"x","off":-1,"n":1}]`, "1 bytes from -1 of x"},
-		{`[{"uri":"x","n":0}]`, "0 bytes from 0 of x"},
+		{"s3://b/k\t1\t2\ns3://b/l\t0\t1\ns3://b/k\t9\t7\n", ""},
+		{"s3://b/k\t1\t2\ns3://b/l\t0\t1\ns3://b/k\t9\t7", ""},
+		{"", "no ranges"},
+		{"\n", `"" is no address, offset and length`},
+		{"x\t1\n", "is no address, offset and length"},
+		{"x\t1\t2\t3\n", "is no address, offset and length"},
+		{"x\t-1\t1\n", "is no range"},
+		{"x\t0\t0\n", "is no range"},
+		{"x\t0\ty\n", "is no range"},
 	} {
 		path := filepath.Join(t.TempDir(), "ranges")
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {

@@ -17,20 +17,31 @@ def files(directory):
     return [str(f) for f in sorted(pathlib.Path(directory).glob("*.parquet"))]
 
 
-def run(name, stream):
-    """Runs stream, which yields (rows, batches) as it goes, and prints one JSON object."""
-    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    rows = batches = 0
+def ranges(path):
+    """The ranges of a file that has in each line an address, the first byte and the number of bytes, with tabs between."""
+    for line in pathlib.Path(path).read_text().splitlines():
+        address, first, count = line.split("\t")
+        yield address, int(first), int(count)
+
+
+def run(name, stream, counted="rows", children=False):
+    """Runs stream, which yields (rows, batches) as it goes, or (bytes, ranges), and prints one JSON object.
+
+    The processor time is that of this process, or of the ones that it waited for.
+    """
+    who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
+    before, start = resource.getrusage(who), time.perf_counter()
+    total = batches = 0
     first = None
-    for r, b in stream:
+    for n, b in stream:
         if first is None:
             first = time.perf_counter() - start
-        rows += r
+        total += n
         batches += b
-    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
+    seconds, after = time.perf_counter() - start, resource.getrusage(who)
     result = {
         "rival": name,
-        "rows": rows,
+        counted: total,
         "batches": batches,
         "seconds": seconds,
         "user_seconds": after.ru_utime - before.ru_utime,

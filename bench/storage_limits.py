@@ -1,0 +1,213 @@
+"""The rows of storage that are no ratio to a rival: bytes and requests, time to the first batch, the cache, memory."""
+
+import dataclasses
+import os
+import re
+import shutil
+import statistics
+import tempfile
+
+import merging
+import process
+import table
+
+HEAD = ["| what | from | found | must |", "| --- | --- | --- | --- |"]
+MIB = 1 << 20
+LATENCY = "20ms"
+PROCESSES = 8
+IN_FLIGHT = 64
+WITHOUT_IMAGE = "unique_id,title,tokens,token_ids,label,price"
+TEN = ",".join(f"c{k:03d}" for k in (3, 5, 6, 120, 131, 150, 400, 405, 750, 990))
+GET = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One line: measure(servers, rounds) gives the text of what was found and whether it is enough."""
+
+    name: str
+    sets: tuple
+    source: str
+    must: str
+    measure: callable
+
+    def lines(self, place, rounds):
+        found, met = self.measure(place, rounds)
+        return [f"| {self.name} | {self.source} | {found}, {'met' if met else 'MISSED'} | {self.must} |"]
+
+
+def checks():
+    fetched = "S3, an empty cache, one shuffled epoch"
+    return [
+        Check("storage, bytes, shop", ("shop",), fetched, "<= 1.05x the projected chunks", lambda p, n: epoch_bytes(p, "shop", None)),
+        Check("storage, bytes, shop without img_jpg", ("shop",), fetched, "<= 1.05x the projected chunks",
+              lambda p, n: epoch_bytes(p, "shop", WITHOUT_IMAGE)),
+        Check("storage, bytes, 10 of 1,000 columns", ("wide",), fetched,
+              "<= 1.1x the time of the best merging at 20 ms and 60 MB/s; GETs <= merged runs + shards", ten_columns),
+        Check("storage, first batch of 1,000 shards", ("shards",), "S3 with 20 ms of latency", "<= 5 s cold, <= 1 s with a warm index",
+              lambda p, n: first_batch(p, 1_000, n, 5, 1)),
+        Check("storage, first batch of 10,000 shards", ("shards",), "S3 with 20 ms of latency", "<= 20 s cold",
+              lambda p, n: first_batch(p, 10_000, max(1, n // 3), 20, None)),
+        Check("storage, epoch 2 asks for nothing", ("tokens",), "S3, a warm cache", "no GET", second_epoch),
+        Check("storage, half a cache, 3 epochs", ("tokens",), "S3", "keep: bytes fetched again <= 1.03x the optimum", half_a_cache),
+        Check(f"storage, {PROCESSES} processes, one cold cache", ("tokens",), "S3", "each byte fetched once", at_once),
+        Check(f"storage, memory, {IN_FLIGHT} requests in flight", ("ranges",), "S3",
+              "store: <= 64 MiB; stream: <= 1.1 x memory + 64 MiB", memory),
+    ]  # fmt: skip
+
+
+def epoch(uri, cache, name="cache", *arguments, epochs=1, columns=None):
+    """A shuffled stream of a set; cache is the directory of the cache and of the index."""
+    options = ["--shuffle", "--seed", "1", "--epochs", str(epochs), "--cache-dir", str(cache), *arguments]
+    if columns:
+        options += ["--columns", columns]
+    return table.Contender(name, (str(table.BIN / "shardfeed"), "bench", str(uri), "--json", *options))
+
+
+def cores():
+    return os.sched_getaffinity(0)
+
+
+class Requests:
+    """What a server was asked for while shardfeed streamed: requests of data, by the spans that they asked for, and of footers apart.
+    A request is of a footer when it asks for bytes behind the last column chunk."""
+
+    def __init__(self, log, files):
+        ends = {f.name: f.data for f in files}
+        gets = [(GET.match(e.get("content_range", "")), e) for e in log if e["method"] == "GET" and e["status"] == 206]
+        named = [(int(span[1]), int(span[2]) + 1, e) for span, e in gets if span]
+        self.data = [(e["path"].rpartition("/")[2], lo, hi, e) for lo, hi, e in named if hi <= ends[e["path"].rpartition("/")[2]]]
+        self.footers = [e for lo, hi, e in named if hi > ends[e["path"].rpartition("/")[2]]]
+        self.whole = [e for e in log if e["method"] == "GET" and e["status"] == 200 and e["path"].endswith(".parquet")]
+        if self.whole:
+            raise process.Failed(f"a whole object was asked for: {self.whole[0]}")
+
+    @property
+    def data_bytes(self):
+        return sum(e["bytes"] for *_, e in self.data)
+
+    @property
+    def footer_bytes(self):
+        return sum(e["bytes"] for e in self.footers)
+
+    @property
+    def at_once(self):
+        """The most requests of data that were under way at one time."""
+        edges = sorted([(e["start"], 1) for *_, e in self.data] + [(e["start"] + e["seconds"], -1) for *_, e in self.data])
+        most = now = 0
+        for _, step in edges:
+            now += step
+            most = max(most, now)
+        return most
+
+    def __str__(self):
+        return (
+            f"{self.data_bytes / 1e6:,.1f} MB in {len(self.data)} GETs; "
+            f"footers apart: {self.footer_bytes / 1e6:,.1f} MB in {len(self.footers)} GETs"
+        )
+
+
+def requested(place, uri, files, run):
+    """Runs run(environment) behind a proxy that counts; the Requests."""
+    with place.logged() as (environment, entries):
+        run(environment)
+        return Requests(entries(), files)
+
+
+def epoch_bytes(place, name, columns):
+    uri, files = place.put(name), merging.files(place.directory / name, columns and columns.split(","))
+    asked = requested(place, uri, files, lambda e: process.run(epoch(uri, place.scratch(), columns=columns), cores(), e))
+    needed = sum(f.needed for f in files)
+    ratio = asked.data_bytes / needed
+    return f"{ratio:.3f}x of {needed / 1e6:,.1f} MB: {asked}", ratio <= 1.05
+
+
+def ten_columns(place, rounds):
+    uri, files = place.put("wide"), merging.files(place.directory / "wide", TEN.split(","))
+    asked = requested(place, uri, files, lambda e: process.run(epoch(uri, place.scratch(), columns=TEN), cores(), e))
+    ratio = merging.cost([e["bytes"] for *_, e in asked.data]) / merging.best_of(files)
+    gets, most = len(asked.data) + len(asked.footers), merging.requests(files) + len(files)
+    return f"{ratio:.3f}x; {gets} GETs of {most}; {asked}", ratio <= 1.1 and gets <= most
+
+
+def first_batch(place, shards, rounds, cold_limit, warm_limit):
+    """Cold is without anything kept; warm has the index of footers, but the cache is as cold."""
+    uri, cold, warm = place.put("shards", f"shards-{shards}", shards), [], []
+    with place.delayed(LATENCY) as environment:
+        for _ in range(rounds):
+            with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+                contender = epoch(uri, cache, "first", "--limit", "256")
+                cold.append(process.run(contender, cores(), environment)["first_batch_seconds"])
+                shutil.rmtree(os.path.join(cache, "v1"), ignore_errors=True)
+                warm.append(process.run(contender, cores(), environment)["first_batch_seconds"])
+    found = statistics.median(cold), statistics.median(warm)
+    met = found[0] <= cold_limit and (warm_limit is None or found[1] <= warm_limit)
+    return f"{found[0]:.2f} s cold, {found[1]:.2f} s warm", met
+
+
+def second_epoch(place, rounds):
+    uri, cache, files = place.put("tokens"), place.scratch(), merging.files(place.directory / "tokens")
+    process.run(epoch(uri, cache), cores())
+    asked = requested(place, uri, files, lambda e: process.run(epoch(uri, cache), cores(), e))
+    gets = len(asked.data) + len(asked.footers)
+    return f"{gets} GETs", gets == 0
+
+
+def half_a_cache(place, rounds):
+    uri, files, epochs = place.put("tokens"), merging.files(place.directory / "tokens"), 3
+    data = sum(f.needed for f in files)
+    limit = data // 2
+    again = {}
+    for policy in ("keep", "lru"):
+        options = ("--cache-limit", str(limit), "--cache-policy", policy)
+        contender = epoch(uri, place.scratch(), policy, *options, epochs=epochs)
+        asked = requested(place, uri, files, lambda e, c=contender: process.run(c, cores(), e))
+        again[policy] = (asked.data_bytes - data) / ((epochs - 1) * (data - limit))
+    found = f"keep {again['keep']:.3f}x, lru {again['lru']:.3f}x of the {(epochs - 1) * (data - limit) / 1e6:,.1f} MB that must be"
+    return found, again["keep"] <= 1.03
+
+
+def at_once(place, rounds):
+    uri, files, cache = place.put("tokens"), merging.files(place.directory / "tokens"), place.scratch()
+
+    def run(environment):
+        """Each order is that of two processes, so that some want the same bytes at the same time and some do not."""
+        contenders = [epoch(uri, cache, f"process {i}", "--epoch", str(i // 2), "--memory", "512MiB") for i in range(PROCESSES)]
+        started = [(c, process.start(c, cores(), environment)) for c in contenders]
+        for contender, p in started:
+            process.finish(contender, p)
+
+    asked, needed = requested(place, uri, files, run), sum(f.needed for f in files)
+    twice = bytes_asked_twice(asked)
+    return f"{asked.data_bytes / needed:.3f}x of the projected chunks, {twice:,} bytes more than once; {asked}", twice == 0
+
+
+def bytes_asked_twice(asked):
+    twice, reached = 0, {}
+    for name, lo, hi, _ in sorted(asked.data, key=lambda r: r[:3]):
+        twice += max(0, min(hi, reached.get(name, 0)) - lo)
+        reached[name] = max(hi, reached.get(name, 0))
+    return twice
+
+
+def memory(place, rounds):
+    """Of the store alone: the peak of a process that reads through it, less the memory that it reads into and what it has before. Of a
+    stream: its peak."""
+    import storage
+
+    uri, limit = place.put("ranges"), 1024 * MIB
+    files = merging.files(place.directory / "ranges")
+    path = storage.ranges(place, "ranges", uri)
+    alone = process.run(storage.remote("s3", path, IN_FLIGHT), cores())
+    idle = process.run(storage.remote("s3", storage.one_range(place, path), 1), cores())
+    store = alone["peak_rss_bytes"] - alone["buffer_bytes"] - (idle["peak_rss_bytes"] - idle["buffer_bytes"])
+    stream = {}
+
+    def run(environment):
+        options = ("--memory", str(limit), "--batch-size", "64", "--storage-option", f"max_concurrency={IN_FLIGHT}", "--no-cache")
+        stream.update(process.run(epoch(uri, place.scratch(), "stream", *options), cores(), environment))
+
+    asked, rss = requested(place, uri, files, run), 0
+    rss = stream["peak_rss_bytes"]
+    met = store <= 64 * MIB and rss <= 1.1 * limit + 64 * MIB
+    return f"store {store / MIB:.0f} MiB; stream {rss / MIB:.0f} MiB of {limit / MIB:.0f} MiB, {asked.at_once} GETs at once", met
