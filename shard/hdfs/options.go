@@ -114,7 +114,7 @@ func known() map[string]option {
 		"hdfs.webhdfs":                  text(func(o *Options) *string { return &o.WebHDFS }),
 		"hdfs.delegation":               text(func(o *Options) *string { return &o.Delegation }),
 		"hdfs.ca_bundle":                text(func(o *Options) *string { return &o.CABundle }),
-		"hdfs.slots":                    number(func(o *Options) *int { return &o.Slots }),
+		"hdfs.slots":                    whole(func(o *Options) *int { return &o.Slots }),
 		"hdfs.read_timeout":             duration(func(o *Options) *time.Duration { return &o.ReadTimeout }),
 		"hdfs.retry_for":                duration(func(o *Options) *time.Duration { return &o.RetryFor }),
 		"kerb_ticket":                   text(func(o *Options) *string { return &o.CCache }),
@@ -171,7 +171,7 @@ func truth(field func(*Options) *bool) option {
 	}
 }
 
-func number(field func(*Options) *int) option {
+func whole(field func(*Options) *int) option {
 	return func(o *Options, value string) (err error) {
 		if *field(o), err = strconv.Atoi(value); err != nil {
 			return fmt.Errorf("%q is no number", value)

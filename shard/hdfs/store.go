@@ -2,36 +2,150 @@ package hdfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
 // A Store lists and opens files of HDFS. Make it with New, and Close it.
 type Store struct {
-	options Options
+	options  Options
+	setup    func() (*setup, error) // read at the first use, once
+	web      *webhdfs.Store         // of other addresses, and of files that are not read natively
+	traffic  traffic
+	transfer wire.Counters
+
+	mu       sync.Mutex
+	clusters map[string]*cluster // by nameservice
+	warned   map[string]bool
+	closed   bool
 }
 
+// traffic counts what the datanodes' connections do not.
+type traffic struct{ lists, looks, retries, failovers atomic.Int64 }
+
 var (
-	_ shard.Store    = (*Store)(nil)
-	_ shard.Parallel = (*Store)(nil)
+	_ shard.Store      = (*Store)(nil)
+	_ shard.Identifier = (*Store)(nil)
+	_ shard.Parallel   = (*Store)(nil)
+	_ shard.Sender     = (*Store)(nil)
+	_ shard.Placer     = (*Store)(nil)
+	_ shard.Explainer  = (*Store)(nil)
+	_ io.Closer        = (*Store)(nil)
 )
 
 // New returns a store. It reads no file and opens no connection before its first use.
-func New(o Options) *Store { return &Store{options: o.withDefaults()} }
-
-// List returns the shards that an address or a pattern names; see shard.Walk.
-func (s *Store) List(_ context.Context, pattern string) ([]shard.Shard, error) {
-	return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: this program cannot reach HDFS yet", shard.ErrBadURI)}
+func New(o Options) *Store {
+	s := &Store{options: o.withDefaults(), clusters: make(map[string]*cluster), warned: make(map[string]bool)}
+	s.setup = sync.OnceValues(func() (*setup, error) { return newSetup(s.options) })
+	s.web = s.newWeb()
+	return s
 }
 
-// Open opens one file at the size and version that sh carries.
-func (s *Store) Open(_ context.Context, sh shard.Shard) (shard.Object, error) {
-	return nil, &shard.Error{Op: "open", URI: sh.URI, Err: fmt.Errorf("%w: this program cannot reach HDFS yet", shard.ErrBadURI)}
+// List returns the shards that an address or a pattern names; see shard.Walk. Hadoop's own names for no user's files, which start with a dot
+// or an underscore, are skipped there.
+func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	prefix, path, err := split(pattern)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
+	}
+	if _, err := s.locate(prefix + "/"); err != nil && !errors.Is(err, conf.ErrMounts) && !errors.Is(err, shard.ErrNotExist) {
+		return nil, wrap("list", pattern, err)
+	}
+	return shard.Walk(ctx, &tree{store: s, prefix: prefix}, path)
+}
+
+// Open opens one file at the size and version that sh carries. It asks nobody, but for an empty file: the rest is left to the first read,
+// which looks at the file in any case.
+func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	o, err := s.open(ctx, sh)
+	if err != nil {
+		return nil, wrap("open", sh.URI, err)
+	}
+	return o, nil
+}
+
+func (s *Store) open(ctx context.Context, sh shard.Shard) (*object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p, err := s.locate(sh.URI)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{store: s, place: p, shard: sh}
+	if sh.Size == 0 { // a file whose first block is being written looks empty, and no read will look at it
+		return o, o.look(ctx)
+	}
+	return o, nil
 }
 
 // Parallel is how many streams the store keeps at a time.
 func (s *Store) Parallel(string) int { return s.options.Slots }
 
-// Close closes all connections and waits for the store's goroutines.
-func (s *Store) Close() error { return nil }
+// Traffic is what the store asked of namenodes and datanodes so far. What it read by WebHDFS is part of the traffic of that store.
+func (s *Store) Traffic() shard.Traffic {
+	return shard.Traffic{
+		Lists:     s.traffic.lists.Load(),
+		Looks:     s.traffic.looks.Load(),
+		Reads:     s.transfer.Requests.Load(),
+		ReadBytes: s.transfer.Bytes.Load(),
+		Retries:   s.traffic.retries.Load(),
+		Failovers: s.traffic.failovers.Load() + s.transfer.Failed.Load(),
+		Window:    s.options.Slots,
+	}
+}
+
+// cluster returns the one that a nameservice stands for.
+func (s *Store) cluster(ns conf.Nameservice) (*cluster, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("the store is closed: %w", fs.ErrClosed)
+	}
+	c, ok := s.clusters[ns.Name]
+	if !ok {
+		c = newCluster(s, ns)
+		s.clusters[ns.Name] = c
+	}
+	return c, nil
+}
+
+// warn says something once.
+func (s *Store) warn(text string) {
+	s.mu.Lock()
+	said := s.warned[text]
+	s.warned[text] = true
+	s.mu.Unlock()
+	if !said {
+		s.options.Events.Warn(text)
+	}
+}
+
+// Close closes all connections and waits for the store's goroutines. Objects are closed before; reads under way end with an error.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	clusters := s.clusters
+	s.clusters = nil
+	s.mu.Unlock()
+	for _, c := range clusters {
+		c.close()
+	}
+	err := s.web.Close()
+	if setup, bad := s.setup(); bad == nil && setup.kerberos != nil {
+		setup.kerberos.Close()
+	}
+	return err
+}

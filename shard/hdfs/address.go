@@ -1,0 +1,80 @@
+package hdfs
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+)
+
+// A place is where an address leads: a path of a cluster.
+type place struct {
+	cluster *cluster
+	path    string // clean, absolute
+}
+
+// split cuts an address into what stands before its path, which messages keep, and the path, which begins with a slash. Nothing in a path is
+// decoded, as in Hadoop's own tools.
+func split(uri string) (prefix, path string, err error) {
+	scheme, rest := shard.SplitScheme(uri)
+	if scheme != "hdfs" && scheme != "viewfs" {
+		return "", "", fmt.Errorf("%w: it is neither hdfs:// nor viewfs://", shard.ErrBadURI)
+	}
+	prefix = uri[:len(uri)-len(rest)]
+	authority, _, slash := strings.Cut(rest, "/")
+	if !slash {
+		return uri, "/", nil
+	}
+	return prefix + authority, rest[len(authority):], nil
+}
+
+// locate finds the cluster and path of an address.
+func (s *Store) locate(uri string) (place, error) {
+	setup, err := s.setup()
+	if err != nil {
+		return place{}, err
+	}
+	prefix, p, err := split(uri)
+	if err != nil {
+		return place{}, err
+	}
+	resolved, err := setup.conf.Resolve(prefix + path.Clean(p))
+	if err != nil {
+		return place{}, badAddress(err)
+	}
+	prefix, p, err = split(resolved)
+	if err != nil {
+		return place{}, fmt.Errorf("%w: it leads to %s", shard.ErrBadURI, shard.Redact(resolved))
+	}
+	_, authority := shard.SplitScheme(prefix)
+	ns, err := setup.conf.Nameservice(authority)
+	if err != nil {
+		return place{}, badAddress(err)
+	}
+	if !slices.Contains(setup.conf.Nameservices(), ns.Name) {
+		ns.Name = ns.RPC[0] // with its port
+	}
+	c, err := s.cluster(ns)
+	return place{c, path.Clean(p)}, err
+}
+
+// badAddress keeps the kind of errors that have one.
+func badAddress(err error) error {
+	if errors.Is(err, conf.ErrMounts) || errors.Is(err, shard.ErrBadURI) || errors.Is(err, shard.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", shard.ErrBadURI, err)
+}
+
+// Identity returns the address by which the namenodes know a file: with the name of its nameservice, and behind the links of a mount table.
+func (s *Store) Identity(uri string) string {
+	p, err := s.locate(uri)
+	if err != nil {
+		return uri
+	}
+	return "hdfs://" + p.cluster.ns.Name + p.path
+}

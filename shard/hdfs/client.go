@@ -1,0 +1,87 @@
+package hdfs
+
+import (
+	"context"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
+)
+
+// maxAge is how long a client is used: the key of encrypted transfers, which it keeps for ever, expires after some hours.
+const maxAge = 8 * time.Hour
+
+// A client is one of the library's, for one borrower at a time. It is never shared: the library's file readers and its first calls are not
+// safe for concurrent use, and it dials without a context.
+type client struct {
+	*hdfs.Client
+	dialer     *wire.Dialer
+	namenodes  *namenodes
+	end        context.CancelFunc // of the life of its connections
+	born       time.Time
+	generation uint64 // of its Kerberos client
+	scratch    []byte // for bytes that nobody asked for
+}
+
+// newClient connects to a namenode, the first in order that answers.
+func newClient(ctx context.Context, c *cluster) (*client, error) {
+	s := c.store
+	setup, err := s.setup()
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.Background())
+	nn := &namenodes{timeout: s.options.ReadTimeout, life: life}
+	made := &client{namenodes: nn, end: end, born: time.Now()}
+	made.dialer = wire.NewDialer(wire.Options{
+		DialTimeout: dialTimeout,
+		Timeout:     s.options.ReadTimeout,
+		AllowNull:   s.options.AllowUnverified,
+		AllowOpaque: s.options.AllowUnverified,
+		Counters:    &s.transfer,
+	})
+	o := hdfs.ClientOptions{
+		Addresses:              c.order(),
+		User:                   setup.user,
+		UseDatanodeHostname:    setup.datanodeHostname,
+		NamenodeDialFunc:       nn.dial,
+		DatanodeDialFunc:       made.dialer.DialContext,
+		DataTransferProtection: setup.protection,
+	}
+	if setup.kerberos != nil {
+		o.KerberosServicePrincipleName = setup.principal
+		if o.KerberosClient, made.generation, err = setup.kerberos.Client(ctx); err != nil {
+			end()
+			return nil, err
+		}
+	}
+	defer nn.use(ctx)()
+	if made.Client, err = hdfs.NewClient(o); err != nil {
+		err = nn.explain(err)
+		nn.close()
+		end()
+		return nil, err
+	}
+	return made, nil
+}
+
+// explain puts a namenode's own words in the place of what the client made of them.
+func (n *namenodes) explain(err error) error {
+	if _, fatal := n.learned(); fatal != nil && err != nil {
+		return fatal
+	}
+	return err
+}
+
+// stale reports whether a client should be made anew.
+func (c *client) stale(generation uint64) bool {
+	return time.Since(c.born) > maxAge || c.generation != generation
+}
+
+// close ends the client's connections first: it waits for a call that renews leases, and a mute namenode would make it wait long.
+func (c *client) close() {
+	c.end()
+	c.namenodes.close()
+	_ = c.Client.Close() // closes what is closed
+}

@@ -1,0 +1,220 @@
+package hdfs
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+)
+
+// A cluster is the namenodes that know one tree of files, and the clients that speak to them: at most Options.Slots.
+type cluster struct {
+	store  *Store
+	ns     conf.Nameservice
+	slots  chan struct{} // one element for each client in use
+	life   context.Context
+	end    context.CancelFunc
+	opaque atomic.Bool // its datanodes encrypt
+
+	mu     sync.Mutex
+	idle   []*idleClient // the last used is the last
+	closed bool
+	addrs  []string // of namenodes, in the order to try
+	users  sync.WaitGroup
+}
+
+// An idleClient waits for the next borrower, or for its end.
+type idleClient struct {
+	*client
+	timer *time.Timer
+}
+
+func newCluster(s *Store, ns conf.Nameservice) *cluster {
+	life, end := context.WithCancel(context.Background())
+	return &cluster{store: s, ns: ns, slots: make(chan struct{}, s.options.Slots), life: life, end: end, addrs: slices.Clone(ns.RPC)}
+}
+
+// use runs f with a client of its own. A client that f leaves with an error of its connection, or whose context ended, is not used again.
+func (c *cluster) use(ctx context.Context, f func(context.Context, *client) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return c.ended(ctx)
+	}
+	defer func() { <-c.slots }()
+	if !c.enter() {
+		return c.ended(ctx)
+	}
+	defer c.users.Done()
+	cl, err := c.take(ctx)
+	if err != nil {
+		return c.failed(ctx, nil, err)
+	}
+	done := cl.namenodes.use(ctx)
+	err = cl.namenodes.explain(f(ctx, cl))
+	done()
+	if err = c.failed(ctx, cl, err); err != nil && (ctx.Err() != nil || retryable(err)) {
+		cl.close()
+		return err
+	}
+	c.succeeded(cl)
+	c.give(cl)
+	return err
+}
+
+// enter counts a user of the cluster, whom close waits for.
+func (c *cluster) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.users.Add(1)
+	return true
+}
+
+// ended says why ctx is done: by its owner, or because the store is closed.
+func (c *cluster) ended(ctx context.Context) error {
+	if c.life.Err() != nil {
+		return fmt.Errorf("the store is closed: %w", fs.ErrClosed)
+	}
+	return ctx.Err()
+}
+
+// failed notes a failure of the namenode that cl spoke to, and returns the error to tell.
+func (c *cluster) failed(ctx context.Context, cl *client, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return c.ended(ctx)
+	}
+	if cl != nil && namenodeFault(err) {
+		c.demote(cl.namenodes.addr())
+	} else if cl == nil && retryable(err) {
+		c.demote("")
+	}
+	return err
+}
+
+// order is the namenodes' addresses: first the one that answered last.
+func (c *cluster) order() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.addrs)
+}
+
+// demote puts a namenode that failed behind the others; "" is the first.
+func (c *cluster) demote(addr string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.addrs, addr)
+	if addr == "" {
+		i = 0
+	}
+	if i >= 0 && len(c.addrs) > 1 {
+		addr = c.addrs[i]
+		c.addrs = append(slices.Delete(c.addrs, i, i+1), addr)
+	}
+}
+
+// succeeded puts the namenode that answered before the others.
+func (c *cluster) succeeded(cl *client) {
+	addr := cl.namenodes.addr()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.addrs, addr); i > 0 {
+		c.addrs = slices.Insert(slices.Delete(c.addrs, i, i+1), 0, addr)
+		c.store.traffic.failovers.Add(1)
+	}
+}
+
+// take returns an idle client, or a new one. The caller holds a slot.
+func (c *cluster) take(ctx context.Context) (*client, error) {
+	generation, err := c.generation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c.mu.Lock()
+		n := len(c.idle) - 1
+		if n < 0 {
+			c.mu.Unlock()
+			return newClient(ctx, c)
+		}
+		i := c.idle[n]
+		c.idle = c.idle[:n]
+		c.mu.Unlock()
+		if !i.timer.Stop() { // its end has come, and does not find it any more
+			i.close()
+			continue
+		}
+		if i.stale(generation) {
+			i.close()
+			continue
+		}
+		return i.client, nil
+	}
+}
+
+// generation is that of the Kerberos client; new credentials make new clients.
+func (c *cluster) generation(ctx context.Context) (uint64, error) {
+	setup, err := c.store.setup()
+	if err != nil || setup.kerberos == nil {
+		return 0, err
+	}
+	_, generation, err := setup.kerberos.Client(ctx)
+	return generation, err
+}
+
+// give leaves a client to the next borrower. The library renews leases each second, also of clients that nobody uses, so that one that stays
+// unused for a while is closed.
+func (c *cluster) give(cl *client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := &idleClient{client: cl}
+	i.timer = time.AfterFunc(c.store.options.IdleTimeout, func() { c.expire(i) })
+	c.idle = append(c.idle, i)
+}
+
+// expire closes a client that stayed idle.
+func (c *cluster) expire(i *idleClient) {
+	if !c.enter() {
+		return
+	}
+	defer c.users.Done()
+	c.mu.Lock()
+	at := slices.Index(c.idle, i)
+	if at >= 0 {
+		c.idle = slices.Delete(c.idle, at, at+1)
+	}
+	c.mu.Unlock()
+	if at >= 0 {
+		i.close()
+	}
+}
+
+// close ends what is under way and closes all clients.
+func (c *cluster) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.end()
+	c.users.Wait()
+	c.mu.Lock()
+	idle := c.idle
+	c.idle = nil
+	c.mu.Unlock()
+	for _, i := range idle {
+		i.timer.Stop()
+		i.close()
+	}
+}

@@ -1,0 +1,175 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
+)
+
+// ErrUnfinished is a file that somebody is still writing.
+var ErrUnfinished = errors.New("it is still being written")
+
+// errNative is a file that cannot be read natively, or not so that it is verified; how says why.
+type errNative struct {
+	how  string
+	word bool // the user's word is enough to read it all the same
+}
+
+func (e *errNative) Error() string { return e.how }
+
+// The exceptions of namenodes that mean something to a reader, by their last names.
+var (
+	notExist = []string{"FileNotFoundException", "ParentNotDirectoryException", "InvalidPathException", "PathNotFoundException", "UnresolvedLinkException"}
+	denied   = []string{"AccessControlException", "AuthorizationException", "AuthenticationException", "SaslException", "InvalidToken"}
+	passing  = []string{
+		"RetriableException", "SafeModeException", "StandbyException", "ObserverRetryOnActiveException", "ServerTooBusyException",
+		"RpcServerException", "FatalRpcServerException", "ConnectException", "InterruptedIOException", "RetryCacheException",
+	}
+)
+
+// exception is the last name of the class of what a namenode threw, or "".
+func exception(err error) string {
+	name := ""
+	var remote hdfs.Error
+	var fatal *fatalError
+	switch {
+	case errors.As(err, &remote):
+		name = remote.Exception()
+	case errors.As(err, &fatal):
+		name = fatal.exception
+	}
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	return name[strings.LastIndexByte(name, '$')+1:]
+}
+
+// namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode that cannot answer now.
+func namenodeFault(err error) bool {
+	var transfer *wire.Error
+	var native *errNative
+	if name := exception(err); name != "" {
+		return slices.Contains(passing, name)
+	}
+	for _, final := range []error{
+		fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, fs.ErrClosed, shard.ErrNotExist, shard.ErrDenied, shard.ErrChanged, shard.ErrBadURI,
+		shard.ErrCorrupt, conf.ErrConfig, conf.ErrMounts, ErrUnfinished, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, final) && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return false
+		}
+	}
+	return !errors.As(err, &transfer) && !errors.As(err, &native) && !handshake(err)
+}
+
+// handshake reports whether a namenode refused to let the client in for its credentials. The library keeps only the text.
+func handshake(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "SASL handshake") && strings.Contains(err.Error(), "KRB")
+}
+
+// retryable reports whether another try can succeed.
+func retryable(err error) bool {
+	var transfer *wire.Error
+	return err != nil && (namenodeFault(err) || errors.As(err, &transfer))
+}
+
+// classify puts an error into the words of package shard.
+func classify(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	var kerberos *krb.Error
+	if errors.As(err, &kerberos) || isKind(err) {
+		return err
+	}
+	return classifyNamenode(err)
+}
+
+// isKind reports whether an error has a kind that upper layers ask for.
+func isKind(err error) bool {
+	for _, kind := range []error{
+		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI, ErrUnfinished, fs.ErrClosed,
+		context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+func classifyNamenode(err error) error {
+	var transfer *wire.Error
+	name := exception(err)
+	switch {
+	case errors.As(err, &transfer):
+		return classifyTransfer(transfer)
+	case errors.Is(err, fs.ErrNotExist), slices.Contains(notExist, name):
+		return shard.ErrNotExist
+	case errors.Is(err, fs.ErrPermission):
+		return shard.ErrDenied
+	case slices.Contains(denied, name), handshake(err):
+		return fmt.Errorf("%w: %w", shard.ErrDenied, err)
+	case namenodeFault(err):
+		return fmt.Errorf("%w: %w", shard.ErrTransient, err)
+	}
+	return err
+}
+
+// classifyTransfer: damaged or lost replicas are corrupt, what the network did is passing.
+func classifyTransfer(err *wire.Error) error {
+	for _, kind := range []error{wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull} {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("%w: every replica failed, the last one: %w", shard.ErrCorrupt, err)
+		}
+	}
+	if errors.Is(err, wire.ErrRefused) && (strings.Contains(err.Error(), "FileNotFound") || strings.Contains(err.Error(), "ReplicaNotFound")) {
+		return fmt.Errorf("%w: every replica failed, the last one: %w", shard.ErrCorrupt, err)
+	}
+	return fmt.Errorf("%w: every replica failed, the last one: %w", shard.ErrTransient, err)
+}
+
+// wrap makes the error that a caller sees. A context's end stays what it is.
+func wrap(op, uri string, err error) error {
+	if e := (*shard.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	err = classify(err)
+	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
+}
+
+// hint says what to try.
+func hint(err error) string {
+	var kerberos *krb.Error
+	var fatal *fatalError
+	var native *errNative
+	switch {
+	case errors.As(err, &kerberos):
+		return kerberos.Hint
+	case errors.As(err, &native) && native.word:
+		return "set hdfs.webhdfs or dfs.namenode.http-address, so that it is read by WebHDFS, or allow it with hdfs.allow_unverified"
+	case errors.As(err, &native):
+		return "set hdfs.webhdfs or dfs.namenode.http-address, so that it is read by WebHDFS"
+	case errors.Is(err, wire.ErrNull):
+		return "files written with dfs.checksum.type=NULL need hdfs.allow_unverified"
+	case errors.As(err, &fatal) && strings.Contains(fatal.message, "SIMPLE authentication is not enabled"):
+		return "the cluster wants Kerberos: set hadoop.security.authentication, and hdfs.keytab or run kinit"
+	case handshake(err):
+		return "check the principal of the namenodes, dfs.namenode.kerberos.principal, and krb5.conf"
+	case errors.Is(err, ErrUnfinished):
+		return "wait until its writer closes it, or leave it out"
+	case errors.Is(err, shard.ErrTransient):
+		return "see whether the namenode and the datanodes can be reached from here; shardfeed doctor tries it"
+	}
+	return ""
+}

@@ -1,0 +1,154 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
+)
+
+// An object is a file at one version. It holds no connection: each read borrows clients, and looks at the file again before it reads.
+type object struct {
+	store  *Store
+	place  place
+	shard  shard.Shard
+	closed atomic.Bool
+
+	blockSize atomic.Int64            // 0: not known yet
+	blocks    atomic.Pointer[located] // those of the shard's version, once they were seen
+
+	mu  sync.Mutex
+	web shard.Object // by which it is read where the native way is none; nil: not yet
+}
+
+var (
+	_ shard.Object      = (*object)(nil)
+	_ shard.RangeReader = (*object)(nil)
+)
+
+func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
+	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
+}
+
+// ReadRanges reads over small holes, and long ranges by several streams at once.
+func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	err := o.check(ctx, ranges)
+	if err == nil {
+		err = o.read(ctx, ranges)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return wrap("read", o.shard.URI, err)
+	}
+	return nil
+}
+
+// check refuses ranges that are not within the shard.
+func (o *object) check(ctx context.Context, ranges []shard.Range) error {
+	if o.closed.Load() {
+		return fs.ErrClosed
+	}
+	for _, r := range ranges {
+		if r.Off < 0 {
+			return fmt.Errorf("no such range: %d bytes from byte %d on", len(r.P), r.Off)
+		}
+		if r.Off > o.shard.Size || int64(len(r.P)) > o.shard.Size-r.Off {
+			return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", len(r.P), r.Off, o.shard.Size, io.ErrUnexpectedEOF)
+		}
+	}
+	return ctx.Err()
+}
+
+func (o *object) read(ctx context.Context, ranges []shard.Range) error {
+	web, err := o.openWeb(ctx, nil)
+	if web != nil || err != nil {
+		return errors.Join(err, readWeb(ctx, web, ranges))
+	}
+	err = o.readNative(ctx, ranges)
+	var native *errNative
+	if errors.As(err, &native) || errors.Is(err, wire.ErrOpaque) {
+		if web, err = o.openWeb(ctx, err); err == nil {
+			err = readWeb(ctx, web, ranges)
+		}
+	}
+	return err
+}
+
+func readWeb(ctx context.Context, web shard.Object, ranges []shard.Range) error {
+	if web == nil {
+		return nil
+	}
+	return shard.ReadRanges(ctx, web, ranges)
+}
+
+// readNative reads parts in parallel.
+func (o *object) readNative(ctx context.Context, ranges []shard.Range) error {
+	parts := splitParts(ranges, o.store.options.PartSize, o.blockSize.Load())
+	if len(parts) == 1 {
+		return o.readPart(ctx, parts[0])
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.store.options.Slots)
+	for _, p := range parts {
+		group.Go(func() error { return o.readPart(ctx, p) })
+	}
+	return group.Wait()
+}
+
+// openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new one where why says that there is no other
+// way; nil where there is one.
+func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.web != nil {
+		return o.web, nil
+	}
+	c := o.place.cluster
+	if why == nil && c.opaque.Load() {
+		why = wire.ErrOpaque
+	}
+	if why == nil {
+		return nil, nil
+	}
+	if errors.Is(why, wire.ErrOpaque) {
+		c.opaque.Store(true)
+		why = &errNative{how: wire.ErrOpaque.Error(), word: true}
+	}
+	bases := c.bases()
+	if len(bases) == 0 {
+		return nil, why
+	}
+	o.store.warn(fmt.Sprintf("files of hdfs://%s are read by WebHDFS at %s: %v", c.ns.Name, bases[0], why))
+	web, err := o.store.web.OpenAt(ctx, bases, o.place.path, o.shard)
+	if err != nil {
+		return nil, err
+	}
+	if o.closed.Load() {
+		return nil, errors.Join(fs.ErrClosed, web.Close())
+	}
+	o.web = web
+	return web, nil
+}
+
+// Close lets reads fail from now on.
+func (o *object) Close() error {
+	if o.closed.Swap(true) {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.web == nil {
+		return nil
+	}
+	return o.web.Close()
+}

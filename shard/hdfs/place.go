@@ -1,0 +1,66 @@
+package hdfs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Place tells how a shard lies on its datanodes. It opens no connection to them.
+func (s *Store) Place(ctx context.Context, sh shard.Shard) (shard.Placement, error) {
+	p, err := s.placement(ctx, sh)
+	if err != nil {
+		return shard.Placement{}, wrap("place", sh.URI, err)
+	}
+	return p, nil
+}
+
+func (s *Store) placement(ctx context.Context, sh shard.Shard) (shard.Placement, error) {
+	at, err := s.locate(sh.URI)
+	if err != nil {
+		return shard.Placement{}, err
+	}
+	l, info, err := at.blocks(ctx)
+	if err != nil {
+		return shard.Placement{}, err
+	}
+	if err := changed(sh, info); err != nil {
+		return shard.Placement{}, err
+	}
+	st := status(info)
+	p := shard.Placement{
+		BlockSize:   int64(st.GetBlocksize()),
+		Replication: int(st.GetBlockReplication()),
+		Encrypted:   st.GetFileEncryptionInfo() != nil,
+	}
+	if ec := st.GetEcPolicy(); ec != nil {
+		p.Replication, p.Policy = 0, policyName(ec.GetName(), ec.GetId())
+	}
+	if l != nil {
+		for _, b := range l.blocks {
+			p.Blocks = append(p.Blocks, shard.Block{Span: shard.Span{Off: b.off, N: b.size}, Hosts: b.hosts})
+		}
+	}
+	return p, nil
+}
+
+// policyName names a policy of erasure coding. Of those that Hadoop brings along, a namenode sends the number alone.
+func policyName(name string, id uint32) string {
+	if name != "" {
+		return name
+	}
+	switch id {
+	case 1:
+		return "RS-6-3-1024k"
+	case 2:
+		return "RS-3-2-1024k"
+	case 3:
+		return "RS-LEGACY-6-3-1024k"
+	case 4:
+		return "XOR-2-1-1024k"
+	case 5:
+		return "RS-10-4-1024k"
+	}
+	return fmt.Sprintf("policy %d", id)
+}

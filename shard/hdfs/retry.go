@@ -1,0 +1,57 @@
+package hdfs
+
+import (
+	"context"
+	"time"
+)
+
+// The pauses between tries of a namenode: it takes some seconds to fail over, and some dozens to start.
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 6 * time.Second
+)
+
+// patience is how long a call goes on after it failed for the first time.
+type patience struct {
+	window time.Duration
+	since  time.Time // of the first failure in a row; zero when there is none
+	pause  time.Duration
+}
+
+// wait pauses after a failure, or reports that there were enough. It ends with ctx.
+func (p *patience) wait(ctx context.Context) bool {
+	if p.since.IsZero() {
+		p.since, p.pause = time.Now(), firstPause
+	}
+	if time.Since(p.since)+p.pause > p.window {
+		return false
+	}
+	timer := time.NewTimer(p.pause)
+	defer timer.Stop()
+	p.pause = min(2*p.pause, lastPause)
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// reset is called after a success.
+func (p *patience) reset() { p.since = time.Time{} }
+
+// retry runs f with a client until the namenodes have answered, for at most Options.RetryFor after the first failure. Each try has another
+// client, and begins with another namenode where there are several.
+func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) error) error {
+	p := patience{window: c.store.options.RetryFor}
+	for {
+		err := c.use(ctx, f)
+		if err == nil || !namenodeFault(err) || !p.wait(ctx) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return err
+		}
+		c.store.traffic.retries.Add(1)
+	}
+}

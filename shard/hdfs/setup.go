@@ -1,0 +1,91 @@
+package hdfs
+
+import (
+	"fmt"
+	"os/user"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
+)
+
+// A setup is what the configuration and the environment say.
+type setup struct {
+	conf      *conf.Conf
+	kerberos  *krb.Source // nil where the cluster takes a user's word
+	principal string      // of namenodes, with _HOST for their hosts
+	user      string      // where there is no Kerberos
+
+	protection       string // of data transfers: "", "authentication", "integrity", "privacy"
+	datanodeHostname bool
+}
+
+// newSetup reads the configuration.
+func newSetup(o Options) (*setup, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	c := conf.New(nil)
+	dir := o.ConfDir
+	if dir == "" {
+		dir = conf.Find(o.Getenv)
+	}
+	if dir != "" {
+		var err error
+		if c, err = conf.Load(dir); err != nil {
+			return nil, err
+		}
+	}
+	s := &setup{conf: c.With(o.Conf)}
+	s.protection = protection(s.conf, o.DataTransferProtection)
+	s.datanodeHostname = o.UseDatanodeHostname || s.conf.Bool("dfs.client.use.datanode.hostname", false)
+	return s, s.identify(o)
+}
+
+// identify finds out who the user is.
+func (s *setup) identify(o Options) (err error) {
+	if !strings.EqualFold(s.conf.Get("hadoop.security.authentication"), "kerberos") && o.Keytab == "" && o.CCache == "" && o.Principal == "" {
+		s.user, err = userName(o)
+		return err
+	}
+	s.principal, _, _ = strings.Cut(s.conf.Get("dfs.namenode.kerberos.principal"), "@")
+	if s.principal == "" {
+		return fmt.Errorf("%w: Kerberos needs the principal of the namenodes: set dfs.namenode.kerberos.principal, in the configuration or as an option",
+			conf.ErrConfig)
+	}
+	s.kerberos, err = krb.New(krb.Options{Keytab: o.Keytab, Principal: o.Principal, CCache: o.CCache, Config: o.Krb5Conf}, o.Getenv)
+	return err
+}
+
+// userName is the name that a cluster without Kerberos takes the user's word for.
+func userName(o Options) (string, error) {
+	if o.User != "" {
+		return o.User, nil
+	}
+	if name := o.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name, nil
+	}
+	u, err := user.Current()
+	if err != nil {
+		return "", fmt.Errorf("%w: nobody knows this process's user; set HADOOP_USER_NAME: %w", shard.ErrDenied, err)
+	}
+	return u.Username, nil
+}
+
+// protection is the highest that the configuration names; encryption of transfers is one.
+func protection(c *conf.Conf, option string) string {
+	switch {
+	case option != "":
+		return option
+	case c.Bool("dfs.encrypt.data.transfer", false):
+		return "privacy"
+	}
+	given := strings.ToLower(c.Get("dfs.data.transfer.protection"))
+	for _, level := range []string{"privacy", "integrity", "authentication"} {
+		if strings.Contains(given, level) {
+			return level
+		}
+	}
+	return ""
+}

@@ -1,0 +1,201 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
+)
+
+const (
+	// maxTries is how often a part is asked for again without any progress when what datanodes hold is damaged.
+	maxTries = 3
+	// maxPiece is how much is asked of the library at once.
+	maxPiece = 1 << 20
+	// maxScratch is how much of a hole is read at once.
+	maxScratch = 256 << 10
+)
+
+// A stream fills one part, by one file reader after the other: each goes on at the byte that the last one reached.
+type stream struct {
+	object *object
+	part   part
+	at     int   // index of the range that is being filled
+	pos    int64 // of the next byte
+}
+
+// readPart reads a part. Damaged replicas are tried again a few times, with a fresh list of them; servers that cannot be reached for as long
+// as Options.RetryFor says. A success of any size starts the count again.
+func (o *object) readPart(ctx context.Context, p part) error {
+	s := &stream{object: o, part: p, pos: p.off()}
+	wait := patience{window: o.store.options.RetryFor}
+	tries := 0
+	for {
+		before := s.pos
+		err := o.place.cluster.use(ctx, s.run)
+		if err == nil {
+			return nil
+		}
+		if s.pos-before >= maxPiece {
+			wait.reset()
+			tries = 0
+		}
+		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !wait.wait(ctx) {
+			return err
+		}
+		o.store.traffic.retries.Add(1)
+	}
+}
+
+// damaged reports whether an error is about what a datanode holds, which waiting seldom cures.
+func damaged(err error) bool {
+	for _, kind := range []error{wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull, wire.ErrRefused} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// left is how many bytes the stream still wants: no datanode is asked for more.
+func (s *stream) left() int64 { return s.part.end() - s.pos }
+
+// run reads with a file reader of its own. One that is not fresh must not be moved forward: the library would forget the step when it changes
+// to another datanode, and shift the data.
+func (s *stream) run(ctx context.Context, c *client) error {
+	defer c.dialer.Use(ctx, s.left)()
+	s.object.store.traffic.looks.Add(1)
+	f, err := c.Open(s.object.place.path)
+	if err != nil {
+		return s.object.gone(err)
+	}
+	defer f.Close()
+	if err := s.object.verify(f.Stat()); err != nil {
+		return err
+	}
+	if _, err := f.Seek(s.pos, io.SeekStart); err != nil {
+		return err
+	}
+	for s.left() > 0 {
+		n, err := f.Read(s.next(c))
+		s.advance(int64(n))
+		if err != nil {
+			return err
+		}
+	}
+	return s.object.verifyBlocks(c)
+}
+
+// next is where the next bytes go: into the range that they belong to, or nowhere.
+func (s *stream) next(c *client) []byte {
+	r := s.part[s.at]
+	if hole := r.Off - s.pos; hole > 0 {
+		if c.scratch == nil {
+			c.scratch = make([]byte, maxScratch)
+		}
+		return c.scratch[:min(hole, maxScratch)]
+	}
+	p := r.P[s.pos-r.Off:]
+	return p[:min(len(p), maxPiece)]
+}
+
+func (s *stream) advance(n int64) {
+	for s.pos += n; s.at < len(s.part)-1 && s.pos >= s.part[s.at].Span().End(); s.at++ {
+	}
+}
+
+// gone says what it means that a file is not there any more.
+func (o *object) gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return shard.ErrNotExist
+	}
+	return err
+}
+
+// verify compares the file with the shard, and refuses what the native way cannot read.
+func (o *object) verify(info fs.FileInfo) error {
+	if err := changed(o.shard, info); err != nil {
+		return err
+	}
+	st := status(info)
+	o.blockSize.Store(int64(st.GetBlocksize()))
+	return nativeFile(st)
+}
+
+// nativeFile refuses files that the library would read wrongly: of erasure-coded ones it takes a group of blocks for one, of encrypted ones it
+// returns what lies on the disk. The name of a policy is often not sent, so only that there is one counts.
+func nativeFile(st *hdfs.FileStatus) error {
+	if st.GetEcPolicy() != nil {
+		return &errNative{how: "an erasure-coded file cannot be read natively"}
+	}
+	if st.GetFileEncryptionInfo() != nil {
+		return &errNative{how: "a file in an encryption zone cannot be read natively"}
+	}
+	return nil
+}
+
+// verifyBlocks is asked after the bytes arrived. The file was looked at by its name, and then its blocks were: another file can have taken
+// the name in between. So the name is looked at again, unless the blocks are known as the shard's.
+func (o *object) verifyBlocks(c *client) error {
+	now, _ := c.namenodes.learned()
+	if now != nil && now.unfinished {
+		return ErrUnfinished
+	}
+	if now.same(o.blocks.Load()) {
+		return nil
+	}
+	o.store.traffic.looks.Add(1)
+	info, err := c.Stat(o.place.path)
+	if err != nil {
+		return o.gone(err)
+	}
+	if err := changed(o.shard, info); err != nil {
+		return err
+	}
+	if now != nil {
+		o.blocks.CompareAndSwap(nil, now)
+	}
+	return nil
+}
+
+// look finds out whether a file is still being written.
+func (o *object) look(ctx context.Context) error {
+	l, info, err := o.place.blocks(ctx)
+	if err != nil {
+		return o.gone(err)
+	}
+	if err := changed(o.shard, info); err != nil {
+		return err
+	}
+	if l != nil && l.unfinished {
+		return ErrUnfinished
+	}
+	return nil
+}
+
+// blocks asks a namenode for a file and its blocks, and no datanode for anything: the library asks for blocks only to read them, but its
+// dialer dials for nobody while there is no reader. Nil blocks are not known: the namenode encrypts its answers.
+func (p place) blocks(ctx context.Context) (l *located, info fs.FileInfo, err error) {
+	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
+		p.cluster.store.traffic.looks.Add(1)
+		f, err := c.Open(p.path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if info = f.Stat(); info.IsDir() {
+			return nil
+		}
+		_, err = f.Checksum()
+		if l, _ = c.namenodes.learned(); l == nil && !errors.Is(err, wire.ErrNoReader) {
+			return err
+		}
+		return nil
+	})
+	return l, info, err
+}

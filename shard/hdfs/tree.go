@@ -1,0 +1,195 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"sync/atomic"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+)
+
+// page is how many entries of a directory one call of a namenode lists.
+const page = 1000
+
+// tree is the files of an address as shard.Walk sees them. Paths are those of the address, which a mount table may lead to several clusters.
+type tree struct {
+	store  *Store
+	prefix string // of addresses, before the path
+	listed atomic.Int64
+}
+
+var _ shard.Tree = (*tree)(nil)
+
+func (t *tree) URI(path string) string { return t.prefix + path }
+
+func (t *tree) Stat(ctx context.Context, name string) (shard.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return shard.Entry{}, err
+	}
+	p, err := t.store.locate(t.prefix + name)
+	if errors.Is(err, conf.ErrMounts) {
+		return shard.Entry{Name: path.Base(name), Kind: shard.KindDir}, nil
+	}
+	if err != nil {
+		return shard.Entry{}, err
+	}
+	info, err := p.stat(ctx)
+	if err != nil {
+		return shard.Entry{}, t.wrap(name, err)
+	}
+	return entry(info), nil
+}
+
+func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]shard.Entry, error) {
+	p, err := t.store.locate(t.prefix + dir)
+	if errors.Is(err, conf.ErrMounts) {
+		return t.mounts(ctx, dir, keep)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []shard.Entry
+	err = p.cluster.retry(ctx, func(ctx context.Context, c *client) error {
+		t.listed.Add(-files(all)) // of a try that failed
+		all = all[:0]
+		return t.readDir(ctx, c, p.path, keep, &all)
+	})
+	if err != nil {
+		return nil, t.wrap(dir, err)
+	}
+	return all, nil
+}
+
+// readDir lists a directory page by page.
+func (t *tree) readDir(ctx context.Context, c *client, dir string, keep func(string) bool, all *[]shard.Entry) error {
+	t.store.traffic.looks.Add(1)
+	d, err := c.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		t.store.traffic.lists.Add(1)
+		infos, err := d.Readdir(page)
+		if errors.Is(err, io.EOF) { // an empty page is the end
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		before := files(*all)
+		for _, info := range infos {
+			if keep(info.Name()) {
+				*all = append(*all, entry(info))
+			}
+		}
+		t.store.options.Events.Listed(int(t.listed.Add(files(*all) - before)))
+		if len(infos) < page {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// mounts lists a directory of a mount table, each entry as what it leads to.
+func (t *tree) mounts(ctx context.Context, dir string, keep func(string) bool) ([]shard.Entry, error) {
+	setup, err := t.store.setup()
+	if err != nil {
+		return nil, err
+	}
+	var all []shard.Entry
+	for _, name := range setup.conf.Mounts(t.prefix + path.Clean(dir)) {
+		if !keep(name) {
+			continue
+		}
+		e, err := t.Stat(ctx, path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		e.Name = name
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// wrap leaves ErrNotExist to Walk, which asks for it; other errors get their words and a hint here, where the path is known.
+func (t *tree) wrap(name string, err error) error {
+	if err = classify(err); errors.Is(err, shard.ErrNotExist) {
+		return err
+	}
+	return wrap("list", t.URI(name), err)
+}
+
+// stat asks a namenode for what lies at a place.
+func (p place) stat(ctx context.Context) (info fs.FileInfo, err error) {
+	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
+		p.cluster.store.traffic.looks.Add(1)
+		info, err = c.Stat(p.path)
+		return err
+	})
+	return info, err
+}
+
+func files(all []shard.Entry) (n int64) {
+	for _, e := range all {
+		if e.Kind == shard.KindFile {
+			n++
+		}
+	}
+	return n
+}
+
+func entry(info fs.FileInfo) shard.Entry {
+	e := shard.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
+	switch {
+	case info.IsDir():
+		e.Kind, e.Size = shard.KindDir, 0
+	case status(info).GetFileType().String() != "IS_FILE":
+		e.Kind = shard.KindOther
+	}
+	return e
+}
+
+// status is what the namenode says of a file.
+func status(info fs.FileInfo) *hdfs.FileStatus {
+	s, _ := info.Sys().(*hdfs.FileStatus)
+	return s
+}
+
+// version is the modification time in milliseconds and the file's id, which no other file of the cluster ever has.
+func version(info fs.FileInfo) string {
+	return fmt.Sprintf("%d-%d", info.ModTime().UnixMilli(), status(info).GetFileId())
+}
+
+// changed compares a file with its shard, and says how they differ.
+func changed(s shard.Shard, info fs.FileInfo) error {
+	switch now := version(info); {
+	case info.IsDir():
+		return fmt.Errorf("%w: it is a directory now", shard.ErrChanged)
+	case info.Size() != s.Size:
+		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, s.Size, info.Size())
+	case now != s.Version:
+		return fmt.Errorf("%w: was %s, is %s", shard.ErrChanged, describe(s.Version), describe(now))
+	}
+	return nil
+}
+
+// describe prints a version for people.
+func describe(version string) string {
+	var ms int64
+	var id uint64
+	if _, err := fmt.Sscanf(version, "%d-%d", &ms, &id); err != nil {
+		return fmt.Sprintf("version %q", version)
+	}
+	return fmt.Sprintf("file %d modified at %s", id, time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
+}

@@ -1,0 +1,37 @@
+package hdfs
+
+import (
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
+	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
+)
+
+// WebHDFS returns the store of webhdfs:// and swebhdfs:// addresses, with the same configuration and credentials. It is closed with s.
+func (s *Store) WebHDFS() *webhdfs.Store { return s.web }
+
+func (s *Store) newWeb() *webhdfs.Store {
+	o := s.options
+	return webhdfs.New(webhdfs.Options{
+		Setup: func() (*conf.Conf, *krb.Source, error) {
+			setup, err := s.setup()
+			if err != nil {
+				return nil, nil, err
+			}
+			return setup.conf, setup.kerberos, nil
+		},
+		User:        o.User,
+		Delegation:  o.Delegation,
+		CABundle:    o.CABundle,
+		ReadTimeout: o.ReadTimeout,
+		RetryFor:    o.RetryFor,
+		Events:      webhdfs.Events{Listed: o.Events.Listed},
+	})
+}
+
+// bases are the addresses of the cluster's namenodes for WebHDFS; none where nobody knows them.
+func (c *cluster) bases() []string {
+	if given := c.store.options.WebHDFS; given != "" {
+		return []string{given}
+	}
+	return c.ns.Web(false)
+}
