@@ -19,6 +19,7 @@ type HDFSOptions struct {
 	Kerberos  *KDC              // secure daemons, that clients reach as localhost
 	Conf      map[string]string // keys of Hadoop, for the daemons and for the clients alike
 	Own       bool              // a cluster of this test alone
+	Proxied   bool              // with a proxy before each daemon, which clients are sent to; such a cluster is a test's own
 }
 
 // A Cluster is real HDFS on loopback: blocks of 1 MiB and two replicas where Conf and Put say nothing else, no permissions checked.
@@ -27,6 +28,8 @@ type Cluster struct {
 	ConfDir   string   // for HADOOP_CONF_DIR
 	URI       string   // hdfs://host:port, or hdfs://mini with HA
 	RPC, HTTP []string // host:port of each namenode
+
+	Proxies *Proxies // nil where they are not asked for
 
 	talk *conversation
 }
@@ -44,7 +47,7 @@ func HDFS(t testing.TB, o HDFSOptions) *Cluster {
 	start := func() (*Cluster, error) {
 		return retry(func() (*Cluster, error) { return startHDFS(program, o) })
 	}
-	if !o.Own {
+	if !o.Own && !o.Proxied {
 		c := clusters.get(t, fmt.Sprintf("%+v", o), start)
 		c.Command(t, "startall")
 		return c
@@ -53,8 +56,13 @@ func HDFS(t testing.TB, o HDFSOptions) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.talk.stop)
+	t.Cleanup(c.stop)
 	return c
+}
+
+func (c *Cluster) stop() {
+	c.talk.stop()
+	c.Proxies.close()
 }
 
 // conf is what the daemons are told.
@@ -62,6 +70,9 @@ func (o HDFSOptions) conf() map[string]string {
 	conf := map[string]string{}
 	if o.HA {
 		conf["mini.ha"] = "true"
+	}
+	if o.Proxied {
+		conf["mini.datanode.bind"] = behind
 	}
 	if o.Kerberos != nil {
 		maps.Copy(conf, o.Kerberos.hadoop())
@@ -89,15 +100,15 @@ func startHDFS(program string, o HDFSOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{ConfDir: filepath.Join(root, "conf"), talk: talk}
-	if err := c.introduce(conf); err != nil {
-		talk.stop()
+	if err := c.introduce(o, conf); err != nil {
+		c.stop()
 		return nil, fmt.Errorf("hdfs: %w", err)
 	}
 	return c, nil
 }
 
 // introduce waits for the cluster's first line and writes what clients need to know.
-func (c *Cluster) introduce(conf map[string]string) error {
+func (c *Cluster) introduce(o HDFSOptions, conf map[string]string) error {
 	line, err := c.talk.line()
 	if err != nil {
 		return err
@@ -107,6 +118,11 @@ func (c *Cluster) introduce(conf map[string]string) error {
 		return fmt.Errorf("unexpected greeting %q", line)
 	}
 	c.RPC, c.HTTP = strings.Split(words[1], ","), strings.Split(words[2], ",")
+	if o.Proxied {
+		if err := c.interpose(); err != nil {
+			return err
+		}
+	}
 	c.URI = "hdfs://" + c.RPC[0]
 	if len(c.RPC) > 1 {
 		c.URI = "hdfs://" + nameservice

@@ -143,3 +143,30 @@ func TestServerHDFSOwn(t *testing.T) {
 		t.Error("the cluster answers after its test")
 	}
 }
+
+// TestServerHDFSProxied: what clients and datanodes say to each other goes through the proxies.
+func TestServerHDFSProxied(t *testing.T) {
+	c := HDFS(t, HDFSOptions{Proxied: true})
+	want := pattern(1 << 20)
+	c.Put(t, "/a", want, "replication=3")
+	written := 0
+	for _, p := range c.Proxies.Datanodes {
+		written += p.Connections()
+	}
+	if written != 3 {
+		t.Errorf("%d connections for a block on three datanodes", written)
+	}
+	if got, status := get(t, c.HTTP[0], "/a"); !bytes.Equal(got, want) {
+		t.Errorf("status %d and %d bytes", status, len(got))
+	}
+	for _, p := range c.Proxies.DatanodeGateways {
+		p.Set(Faults{CutAfter: 100_000})
+	}
+	if _, status := get(t, c.HTTP[0], "/a"); status != 0 {
+		t.Errorf("status %d and no error of an answer that was cut", status)
+	}
+	c.Proxies.HTTP[0].Down()
+	if _, status := get(t, c.HTTP[0], "/a"); status != 0 {
+		t.Errorf("status %d of a namenode that is down", status)
+	}
+}

@@ -135,6 +135,13 @@ func (s *S3Server) Bucket(t testing.TB) string {
 	return bucket
 }
 
+// Via is the server as its clients find it at another endpoint, such as a proxy's.
+func (s *S3Server) Via(endpoint string) *S3Server {
+	via := *s
+	via.Endpoint = endpoint
+	return &via
+}
+
 // Setenv points the variables of the AWS tools at the server for the rest of the test, and away from the user's own files.
 func (s *S3Server) Setenv(t testing.TB) {
 	t.Helper()

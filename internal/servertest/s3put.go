@@ -70,8 +70,8 @@ func (s *S3Server) do(method, bucket, key string, body io.Reader, size int64) er
 	return nil
 }
 
-// request makes a signed request for a bucket or an object.
-func (s *S3Server) request(method, bucket, key string, body io.Reader, size int64) (*http.Request, error) {
+// request makes a signed request for a bucket or an object. Header is names and values by turns; an empty value is none.
+func (s *S3Server) request(method, bucket, key string, body io.Reader, size int64, header ...string) (*http.Request, error) {
 	if body == nil || size == 0 {
 		body = http.NoBody // else an empty body is sent in chunks, without its length
 	}
@@ -81,6 +81,11 @@ func (s *S3Server) request(method, bucket, key string, body io.Reader, size int6
 		return nil, err
 	}
 	req.ContentLength = size
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i+1] != "" {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
 	req.URL.Path = "/" + bucket
 	if key != "" {
 		req.URL.Path += "/" + key
