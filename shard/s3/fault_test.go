@@ -1,0 +1,303 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/servertest"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A rig is a store that reads one object of a real server through a proxy that makes faults.
+type rig struct {
+	server  *servertest.S3Server
+	proxy   *servertest.HTTPProxy
+	store   *Store
+	bucket  string
+	content []byte
+	shard   shard.Shard
+	object  shard.Object
+}
+
+// random returns n bytes.
+func random(seed uint64, n int) []byte {
+	r := rand.NewChaCha8([32]byte{byte(seed)})
+	b := make([]byte, n)
+	_, _ = r.Read(b)
+	return b
+}
+
+func newRig(t *testing.T, size int, o Options) *rig {
+	t.Helper()
+	r := &rig{server: servertest.S3(t), content: random(1, size)}
+	r.proxy = r.server.Proxy(t)
+	reach := optionsOf(r.server)
+	o.EndpointURL, o.Key, o.Secret, o.Region = r.proxy.Endpoint(), reach.Key, reach.Secret, reach.Region
+	r.store = newStore(t, o)
+	r.bucket = r.server.Bucket(t)
+	r.server.Put(t, r.bucket, "a.parquet", r.content)
+	found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/a.parquet")
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	r.shard = found[0]
+	if r.object, err = r.store.Open(t.Context(), r.shard); err != nil {
+		t.Fatal(err)
+	}
+	r.proxy.Forget()
+	return r
+}
+
+// readAll reads the object whole, n times side by side, and returns the first error; wrong bytes fail the test.
+func (r *rig) readAll(t *testing.T, n int) error {
+	t.Helper()
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			p := make([]byte, len(r.content))
+			if errs[i] = r.object.ReadAt(t.Context(), p, 0); errs[i] == nil && !bytes.Equal(p, r.content) {
+				t.Error("wrong bytes without an error")
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestServerFaultsPass: faults that pass are not seen by the reader, within a bounded time and number of requests.
+func TestServerFaultsPass(t *testing.T) {
+	const parts = 16 // of each read
+	quick := Options{PartSize: 256 << 10, ReadTimeout: time.Second}
+	eager := Options{PartSize: 256 << 10, HedgeAfter: 300 * time.Millisecond}
+	for _, c := range []struct {
+		name    string
+		o       Options
+		rule    *servertest.Rule
+		reads   int // of the whole object, of 16 parts each
+		within  time.Duration
+		most    float64 // requests for each part
+		traffic func(shard.Traffic) bool
+	}{
+		{"none", quick, &servertest.Rule{Times: 1}, 4, 10 * time.Second, 1, func(tr shard.Traffic) bool { return tr.Retries == 0 && tr.Throttled == 0 }},
+		{"slow down, 5 of 100", quick, servertest.SlowDown(0.05), 8, 10 * time.Second, 1.3, throttled},
+		{"slow down, 30 of 100", quick, servertest.SlowDown(0.3), 8, 20 * time.Second, 2.2, throttled},
+		{"slow down, a burst", quick, &servertest.Rule{Times: 100, Answer: servertest.SlowDown(1).Answer}, 4, 20 * time.Second, 3, throttled},
+		{"too many requests", quick, &servertest.Rule{Chance: 0.1, Answer: servertest.Refusal(429, "TooManyRequests", "later")}, 4, 10 * time.Second, 1.5, throttled},
+		{"internal error", quick, &servertest.Rule{Chance: 0.1, Answer: servertest.Refusal(500, "InternalError", "oops")}, 4, 10 * time.Second, 1.5, retried},
+		{"cut bodies", quick, chance(servertest.CutBody(100_000, false), 0.1), 8, 10 * time.Second, 1.3, retried},
+		{"cut again and again", quick, servertest.CutBody(64<<10, false), 2, 30 * time.Second, 5, retried},
+		{"reset bodies", quick, chance(servertest.CutBody(100_000, true), 0.1), 8, 10 * time.Second, 1.3, retried},
+		{"cut before the first byte", quick, chance(servertest.CutBody(0, true), 0.2), 4, 10 * time.Second, 2, retried},
+		{"stalls", quick, chance(servertest.StallBody(100_000, time.Minute), 0.05), 4, 15 * time.Second, 1.3, retried},
+		{"no answer", quick, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 15 * time.Second, 1.3, retried},
+		{"slow first byte", eager, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 10 * time.Second, 1.5, hedged},
+		{"throttled asks for a second", quick, &servertest.Rule{Times: 5, Answer: retryAfterOne()}, 1, 10 * time.Second, 2, throttled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, parts*256<<10, c.o)
+			r.proxy.Use(c.rule)
+			before, start := r.store.Traffic(), time.Now()
+			if err := r.readAll(t, c.reads); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took > c.within {
+				t.Errorf("it took %v", took)
+			}
+			sent, _ := r.proxy.Reads()
+			if most := int(c.most * float64(parts*c.reads)); sent > most {
+				t.Errorf("%d requests, %d would do", sent, most)
+			}
+			tr := r.store.Traffic()
+			if asked := tr.Reads - before.Reads; asked < int64(sent) || asked > int64(sent)+tr.Hedges || !c.traffic(tr) {
+				t.Errorf("traffic %+v, and the proxy saw %d", tr, sent)
+			}
+			if bytes := tr.ReadBytes - before.ReadBytes; bytes != int64(c.reads*len(r.content)) {
+				t.Errorf("%d bytes were read", bytes)
+			}
+			if c.rule.Struck() == 0 {
+				t.Error("the fault did not happen")
+			}
+			t.Logf("%d requests for %d parts in %v: %+v", sent, parts*c.reads, time.Since(start), tr)
+		})
+	}
+}
+
+func chance(r *servertest.Rule, p float64) *servertest.Rule {
+	r.Chance = p
+	return r
+}
+
+func retryAfterOne() *servertest.Answer {
+	a := servertest.Refusal(http.StatusServiceUnavailable, "SlowDown", "later")
+	a.Header.Set("Retry-After", "1")
+	return a
+}
+
+func throttled(tr shard.Traffic) bool { return tr.Throttled > 0 && tr.Retries > 0 && tr.Window < startRequests }
+func retried(tr shard.Traffic) bool   { return tr.Retries > 0 && tr.Throttled == 0 }
+func hedged(tr shard.Traffic) bool    { return tr.Hedges > 0 && tr.Retries == 0 }
+
+// TestServerFaultsStay: what does not pass is one clear error within a bounded time.
+func TestServerFaultsStay(t *testing.T) {
+	quick := Options{PartSize: 256 << 10, ReadTimeout: 300 * time.Millisecond, GiveUp: time.Second}
+	for _, c := range []struct {
+		name string
+		rule *servertest.Rule
+		kind error
+		want string // in the text, words apart by |
+		most int    // requests
+	}{
+		{"slow down for ever", servertest.SlowDown(0), shard.ErrTransient, "gave up after|SlowDown: Please reduce|fewer requests|HTTP 503", 300},
+		{"silence", servertest.SlowFirstByte(time.Minute), shard.ErrTransient, "gave up after|no byte came", 300},
+		{"a body without bytes", servertest.StallBody(0, time.Minute), shard.ErrTransient, "gave up after|no byte came", 300},
+		{"cut at once", servertest.CutBody(0, false), shard.ErrTransient, "gave up after", 300},
+		{"denied", servertest.AccessDenied(), shard.ErrDenied, "access denied: AccessDenied: Access Denied [HTTP 403, request SERVERTEST0001, " +
+			"endpoint http://|region us-east-1, credentials: options|s3:GetObject", 20},
+		{"expired", servertest.ExpiredToken(), shard.ErrDenied, "ExpiredToken|log in again", 20},
+		{"wrong tag", servertest.WrongETag(), shard.ErrChanged, "changed since it was listed: was version|is 00000000000000000000000000000000", 20},
+		{"wrong total", servertest.WrongTotal(1), shard.ErrChanged, "of 4194304 bytes, is|of 4194305 bytes", 20},
+		{"archived", refusing(403, "InvalidObjectState", "The operation is not valid for the object's storage class"), shard.ErrDenied,
+			"archived|restore-object", 20},
+		{"gone", refusing(404, "NoSuchKey", "The specified key does not exist."), shard.ErrNotExist, "NoSuchKey", 20},
+		{"another bucket", refusing(404, "NoSuchBucket", "The specified bucket does not exist."), shard.ErrNotExist, "look at the bucket's name", 20},
+		{"not implemented", refusing(501, "NotImplemented", "no"), nil, "NotImplemented", 20},
+		{"region without a name", refusing(301, "PermanentRedirect", "elsewhere"), shard.ErrBadURI, "lies in another region|--region", 20},
+		{"strange Content-Range", &servertest.Rule{Header: func(r *http.Response) { r.Header.Set("Content-Range", "bytes x") }}, shard.ErrCorrupt,
+			"Content-Range cannot be read", 20},
+		{"other bytes", &servertest.Rule{Request: func(r *http.Request) { r.Header.Set("Range", "bytes=7-99") }}, shard.ErrCorrupt,
+			"answered with byte 7", 20},
+		{"no ranges", servertest.NoRange(), shard.ErrCorrupt, "does not serve ranges", 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, 4<<20, quick)
+			r.proxy.Use(c.rule)
+			start := time.Now()
+			err := r.readAll(t, 1)
+			if took := time.Since(start); took > 15*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if err == nil || c.kind != nil && !errors.Is(err, c.kind) {
+				t.Fatalf("error %v", err)
+			}
+			var e *shard.Error
+			if !errors.As(err, &e) || e.URI != r.shard.URI || e.Op != "read" {
+				t.Errorf("error %q is not about the shard", err)
+			}
+			for _, want := range strings.Split(c.want, "|") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), r.server.Secret) || strings.Contains(err.Error(), "operation error") {
+				t.Errorf("error %q says too much", err)
+			}
+			if sent, _ := r.proxy.Reads(); sent > c.most {
+				t.Errorf("%d requests", sent)
+			}
+			r.proxy.Use()
+			if err := r.readAll(t, 1); err != nil {
+				t.Errorf("when the fault is over: %v", err)
+			}
+		})
+	}
+}
+
+func refusing(status int, code, message string) *servertest.Rule {
+	return &servertest.Rule{Answer: servertest.Refusal(status, code, message)}
+}
+
+// TestServerOverwritten: an object that is replaced while it is read gives its bytes or an error that names both versions.
+func TestServerOverwritten(t *testing.T) {
+	for _, rule := range []*servertest.Rule{{Times: 1}, servertest.NoIfMatch()} { // also by a server that does not know If-Match
+		r := newRig(t, 1<<20, Options{PartSize: 64 << 10})
+		if err := r.readAll(t, 1); err != nil {
+			t.Fatal(err)
+		}
+		r.proxy.Use(rule)
+		r.server.Put(t, r.bucket, "a.parquet", random(2, 1<<20))
+		err := r.readAll(t, 1)
+		now, listErr := r.store.List(t.Context(), r.shard.URI)
+		if listErr != nil {
+			t.Fatal(listErr)
+		}
+		want := "was version " + r.shard.Version + ", is " + now[0].Version
+		if !errors.Is(err, shard.ErrChanged) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+		r.server.Put(t, r.bucket, "a.parquet", random(3, 100))
+		if err := r.readAll(t, 1); !errors.Is(err, shard.ErrChanged) || !strings.Contains(err.Error(), "of 100 bytes") {
+			t.Errorf("error %v of a shorter object", err)
+		}
+	}
+}
+
+// TestServerOtherRegion: the region that an answer names is gone to, once for the bucket.
+func TestServerOtherRegion(t *testing.T) {
+	r := newRig(t, 1<<20, Options{PartSize: 64 << 10})
+	r.proxy.Use(servertest.OtherRegion("eu-west-1")...)
+	if err := r.readAll(t, 4); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := r.store.Explain(t.Context(), r.shard.URI)
+	if err != nil || factOf(facts, "region") != "eu-west-1, found by asking the bucket" {
+		t.Errorf("facts %v, error %v", facts, err)
+	}
+	r.proxy.Forget()
+	if err := r.readAll(t, 1); err != nil {
+		t.Fatal(err)
+	}
+	if sent, _ := r.proxy.Reads(); sent != 16 {
+		t.Errorf("%d requests for 16 parts: the region was not remembered", sent)
+	}
+}
+
+func factOf(facts []shard.Fact, name string) string {
+	for _, f := range facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// TestServerCancelled: a read ends with its context, whatever it is waiting for, and leaves nothing behind.
+func TestServerCancelled(t *testing.T) {
+	for name, rule := range map[string]*servertest.Rule{
+		"answer":  servertest.SlowFirstByte(time.Minute),
+		"body":    servertest.StallBody(1000, time.Minute),
+		"backoff": servertest.SlowDown(0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 4<<20, Options{PartSize: 64 << 10, MaxRequests: 8})
+			r.proxy.Use(rule)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			err := r.object.ReadAt(ctx, make([]byte, 4<<20), 0)
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+			r.proxy.Use()
+			if err := r.readAll(t, 1); err != nil { // all tokens came back
+				t.Error(err)
+			}
+			if most := r.proxy.MostInFlight(); most > 8 {
+				t.Errorf("%d requests were in flight", most)
+			}
+		})
+	}
+}
