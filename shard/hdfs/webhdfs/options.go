@@ -110,7 +110,7 @@ func (o Options) Validate() error {
 	}
 	if o.Proxy != "" {
 		if u, err := url.Parse(o.Proxy); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			errs = append(errs, errors.New("Proxy is no URL of a proxy, as in http://host:3128"))
+			errs = append(errs, errors.New("the proxy is no URL of one, as in http://host:3128"))
 		}
 	}
 	return errors.Join(errs...)
