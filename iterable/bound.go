@@ -15,12 +15,14 @@ type bound struct {
 	draws   int64 // rows that have left in draws that are not released
 	load    cost  // the largest single load, by each of its costs
 	batch   int64 // batches of the layer above
+	store   int64 // what the stores below hold
 }
 
 // least is what the stream cannot do without: one load on its way.
 func (b bound) least() mem.Amounts {
 	return mem.Amounts{
 		mem.Fetch: b.load.fetch, mem.Decode: b.load.narrow + b.load.wide, mem.Shuffle: b.shuffle + b.draws, mem.Batch: b.batch,
+		mem.Store: b.store,
 	}
 }
 
@@ -48,7 +50,11 @@ func (e *MemoryError) Error() string {
 	if e.Buffer > 0 {
 		return s + fmt.Sprintf("; a shuffle_buffer of %d rows would fit", e.Buffer)
 	}
-	return s + "; raise memory, read fewer columns, or set a smaller unit_rows or batch size"
+	s += "; raise memory, read fewer columns, or set a smaller unit_rows or batch size"
+	if e.Need[mem.Store] > 0 {
+		s += ", or leave the stores less"
+	}
+	return s
 }
 
 func (e *MemoryError) Unwrap() error { return e.Err }
@@ -161,7 +167,8 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 }
 
 // reserve admits a stream's bound, with as many loads ahead as there is room for, or refuses.
-func (d *Dataset) reserve(b bound, loads int, fits func() int64) (*mem.Account, error) {
+func (d *Dataset) reserve(b bound, o StreamOptions, fits func() int64) (*mem.Account, error) {
+	loads := o.Parallel + d.fetchAhead(b.load.fetch)
 	a, err := d.options.Budget.Reserve(d.memory, b.ahead(d.memory, loads))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like

@@ -21,6 +21,7 @@ type Dataset struct {
 	data     *shuffle.Manifest // the same, as the plan sees it
 	bytes    int64             // uncompressed, of all columns
 	memory   int64             // limit of a rank's stream
+	fetchers int               // of a stream
 	sizes    *sizes
 	recodes  recodes
 	sharing  sharing
@@ -51,6 +52,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, err
 	}
 	d := &Dataset{options: o, manifest: m, memory: o.Memory, sizes: newSizes(m), units: map[int64][]shuffle.Unit{}}
+	d.fetchers = chooseFetchers(o.Fetchers, stores, shards)
 	if d.memory == 0 {
 		d.memory = mem.DefaultLimit()
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// fetchers is how many loads are fetched at a time.
-const fetchers = 4
-
 // Stream starts to read. It reserves the stream's whole memory bound, or fails with a [MemoryError] before anything is read. ctx bounds the
 // call alone; the stream runs until Close.
 func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*Stream, error) {
@@ -54,7 +51,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 	}
 	s.state = s.base
 	s.state.Epoch, s.state.Position = start.epoch, start.pos
-	s.ahead.start(context.WithoutCancel(ctx), fetchers, o.Parallel)
+	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
 }
 
@@ -89,9 +86,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
-	b := d.sizes.epochs(epochs, drawnRows(s.options))
-	b.batch = d.batchBytes(s.options)
-	s.account, err = d.reserve(b, s.loadsAhead(), func() int64 {
+	s.account, err = d.reserve(d.laneBound(epochs, s.options), s.options, func() int64 {
 		if s.options.State != nil {
 			return 0 // the state has fixed the buffer
 		}
@@ -115,9 +110,7 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if s.options.State != nil {
 		seed = s.options.State.Seed
 	}
-	b := d.sizes.files(q.Units(), drawnRows(s.options))
-	b.batch = d.batchBytes(s.options)
-	if s.account, err = d.reserve(b, s.loadsAhead(), nil); err != nil {
+	if s.account, err = d.reserve(d.fileBound(q.Units(), s.options), s.options, nil); err != nil {
 		return err
 	}
 	order := &fileOrder{sequence: q, worker: w, start: start}
@@ -138,8 +131,20 @@ func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, e
 // drawnRows is how many rows can be in draws that are out.
 func drawnRows(o StreamOptions) int64 { return int64(o.Draws) * int64(o.BatchSize) }
 
-// loadsAhead is how many loads more than the one that is needed next are on their way: one for each goroutine that decodes.
-func (s *Stream) loadsAhead() int { return s.options.Parallel }
+// laneBound is the bound of a stream in shuffled order, with what is not of the order.
+func (d *Dataset) laneBound(e *laneEpochs, o StreamOptions) bound {
+	return d.complete(d.sizes.epochs(e, drawnRows(o)), o)
+}
+
+// fileBound is that of a stream without shuffle.
+func (d *Dataset) fileBound(units []shuffle.Unit, o StreamOptions) bound {
+	return d.complete(d.sizes.files(units, drawnRows(o)), o)
+}
+
+func (d *Dataset) complete(b bound, o StreamOptions) bound {
+	b.batch, b.store = d.batchBytes(o), d.options.StoreMemory
+	return b
+}
 
 // batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an eighth for rounding.
 func (d *Dataset) batchBytes(o StreamOptions) int64 {
@@ -167,9 +172,7 @@ func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, r
 		if err != nil {
 			return false
 		}
-		b := d.sizes.epochs(epochs, drawnRows(o))
-		b.batch = d.batchBytes(o)
-		need := b.least().Total()
+		need := d.laneBound(epochs, o).least().Total()
 		return need <= d.memory && d.room(need)
 	}
 	best := int64(0)

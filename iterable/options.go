@@ -42,6 +42,12 @@ type Options struct {
 
 	IndexDir string // where footers are kept for the next start; "" keeps none
 	Parallel int    // footers in flight; 0 is the default of package rowgroup
+	Fetchers int    // loads of a stream that are fetched at a time; 0 is what the first shard's store likes, 64 at most, else 4
+
+	// StoreMemory is the part of Memory that the stores below hold: bytes on their way to a cache, and Hot. A stream is admitted with it. It
+	// does not change the order: the default shuffle buffer follows from Memory as it was given.
+	StoreMemory int64
+	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
 	Transforms []Transform // of values, applied in this order; they change the schema
 
@@ -91,6 +97,8 @@ func (o Options) Validate() error {
 	check(o.ShuffleBuffer.Rows >= 0, "shuffle_buffer: %d is not a number of rows", o.ShuffleBuffer.Rows)
 	check(o.ShuffleBuffer.Bytes >= 0, "shuffle_buffer: %d is not a number of bytes", o.ShuffleBuffer.Bytes)
 	check(o.Memory >= 0, "memory: %d is not a number of bytes", o.Memory)
+	check(o.StoreMemory >= 0, "store_memory: %d is not a number of bytes", o.StoreMemory)
+	check(o.Fetchers >= 0 && o.Fetchers <= mostFetchers, "fetchers: %d is not 1 to %d", o.Fetchers, mostFetchers)
 	check(o.UnitRows >= 0, "unit_rows: %d is not a number of rows", o.UnitRows)
 	check(o.Start == "" || o.Start == shuffle.Filled || o.Start == shuffle.Direct, "start: %q is neither %q nor %q", o.Start,
 		shuffle.Filled, shuffle.Direct)
@@ -119,6 +127,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 func (o Options) rowgroupOptions() rowgroup.Options {
 	return rowgroup.Options{
 		Columns: o.Columns, Missing: o.Missing, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Pool: o.Pool,
+		Hot:    o.Hot,
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -106,9 +106,7 @@ func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o Stre
 	if err != nil {
 		return err
 	}
-	b := d.sizes.files(units, drawnRows(o))
-	b.batch = d.batchBytes(o)
-	p.admit(b, d.memory)
+	p.admit(d.fileBound(units, o), d.memory)
 	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(WorkerInfo{WorldSize: p.WorldSize}), start: start}, d.sizes), p.GlobalBatch)
 	return nil
 }
@@ -129,8 +127,7 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 			return err
 		}
 		p.LanesPerRank = max(p.LanesPerRank, len(epochs.at(0).slots))
-		b := d.sizes.epochs(epochs, drawnRows(o))
-		b.batch = d.batchBytes(o)
+		b := d.laneBound(epochs, o)
 		if rank == 0 || b.least().Total() > p.Bound.Total() {
 			worst = w
 			p.admit(b, d.memory)

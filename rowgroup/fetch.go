@@ -84,43 +84,62 @@ func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
 	return c
 }
 
-// read gets the bytes of all chunks: those that the shard lends, and the others, in one call, in a buffer of the pool.
+// read gets the bytes of all chunks: lent by the shard where it can, dictionaries kept in memory, the rest in one call.
 func (m *Manifest) read(ctx context.Context, raw *Raw) error {
-	f := fetched{spans: raw.spans()}
+	left, err := m.borrow(raw, raw.pieces())
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	s := m.shards[raw.Rows.Shard]
+	if m.hot == nil || s.Version == "" {
+		return m.copyPieces(ctx, raw, left)
+	}
+	dicts := hotDicts{hot: m.hot, shard: newShardKey(m.objects.store, s)}
+	defer dicts.abandon()
+	if err := m.copyPieces(ctx, raw, dicts.take(left)); err != nil {
+		return err
+	}
+	dicts.share()
+	if left, err = dicts.wait(ctx); err != nil {
+		return err
+	}
+	return m.copyPieces(ctx, raw, left)
+}
+
+// borrow fills the pieces that the shard lends and returns the others.
+func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
+	f := fetched{spans: mergePieces(pieces)}
 	f.bytes = make([][]byte, len(f.spans))
-	var unlent []int
 	for i, s := range f.spans {
 		if s.Off < 0 || s.N < 0 || s.End() > m.shards[raw.Rows.Shard].Size {
-			return fmt.Errorf("%w: bytes %d to %d are not in the file", errFooter, s.Off, s.End())
+			return nil, fmt.Errorf("%w: bytes %d to %d are not in the file", errFooter, s.Off, s.End())
 		}
 		b, release, lent, err := shard.View(raw.object, s.Off, s.N)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if !lent {
-			unlent = append(unlent, i)
-			continue
+		if lent {
+			raw.mapped = true
+			raw.release = append(raw.release, release)
+			raw.read, raw.held = raw.read+s.N, raw.held+s.N
+			f.bytes[i] = b
 		}
-		raw.mapped = true
-		raw.release = append(raw.release, release)
-		raw.read, raw.held = raw.read+s.N, raw.held+s.N
-		f.bytes[i] = b
 	}
-	if err := m.copySpans(ctx, raw, &f, unlent); err != nil {
-		return err
+	for _, p := range pieces {
+		if *p.to = f.slice(p.Span); *p.to == nil {
+			left = append(left, p)
+		}
 	}
-	for i := range raw.chunks {
-		c := &raw.chunks[i]
-		c.dict, c.pages = f.slice(c.dictSpan()), f.slice(c.pagesSpan())
-	}
-	return nil
+	return left, nil
 }
 
-// copySpans reads some of the spans into one buffer, side by side. They are all of one row group, so the store may read what lies between.
-func (m *Manifest) copySpans(ctx context.Context, raw *Raw, f *fetched, which []int) error {
+// copyPieces reads pieces into one buffer: those that touch as one, and all in one call. They are of one row group, so that the store may
+// read what lies between.
+func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) error {
+	f := fetched{spans: mergePieces(pieces)}
 	total := int64(0)
-	for _, i := range which {
-		total += f.spans[i].N
+	for _, s := range f.spans {
+		total += s.N
 	}
 	if total == 0 {
 		return nil
@@ -128,14 +147,20 @@ func (m *Manifest) copySpans(ctx context.Context, raw *Raw, f *fetched, which []
 	buf := m.pool.Get(int(total))
 	raw.release = append(raw.release, func() { m.pool.Put(buf) })
 	raw.read, raw.held = raw.read+total, raw.held+int64(cap(buf))
-	ranges := make([]shard.Range, len(which))
-	for k, rest := 0, buf; k < len(which); k++ {
-		n := f.spans[which[k]].N
-		ranges[k] = shard.Range{Off: f.spans[which[k]].Off, P: rest[:n:n]}
-		f.bytes[which[k]] = ranges[k].P
-		rest = rest[n:]
+	ranges := make([]shard.Range, len(f.spans))
+	for i, rest := 0, buf; i < len(ranges); i++ {
+		s := f.spans[i]
+		ranges[i] = shard.Range{Off: s.Off, P: rest[:s.N:s.N]}
+		f.bytes = append(f.bytes, ranges[i].P)
+		rest = rest[s.N:]
 	}
-	return shard.ReadRanges(ctx, raw.object, ranges)
+	if err := shard.ReadRanges(ctx, raw.object, ranges); err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		*p.to = f.slice(p.Span)
+	}
+	return nil
 }
 
 // Spans is what the projection needs of group g's shard to read the group whole, dictionaries included: ascending, apart from each other.

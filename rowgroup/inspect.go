@@ -78,7 +78,7 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	all, err := loadFooters(ctx, store, shards, o.withDefaults())
+	all, err := loadFooters(ctx, store, shards, o.withDefaults(store, shards))
 	if err != nil {
 		return nil, err
 	}

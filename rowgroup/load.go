@@ -21,6 +21,7 @@ type footerLoader struct {
 	store    shard.Store
 	parallel int
 	events   Events
+	hot      *Hot // nil: none
 
 	index *diskIndex // nil: none
 
@@ -32,7 +33,7 @@ type footerLoader struct {
 
 // loadFooters gets the footers of all shards, from the index where it has them, and keeps the others there.
 func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]loaded, error) {
-	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, schemas: map[schemaID]*fileSchema{}}
+	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}
 	if o.IndexDir != "" {
 		var err error
 		if l.index, err = openIndex(o.IndexDir); err != nil {
@@ -106,31 +107,49 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, erro
 	if err := ctx.Err(); err != nil {
 		return loaded{}, err
 	}
-	var key shardKey
-	indexed := l.index != nil && s.Version != "" // without a version a change would go unseen
-	if indexed {
-		key = newShardKey(l.store, s)
+	if s.Version == "" { // a change would go unseen
+		_, one, err := l.read(ctx, s, shardKey{})
+		return one, err
+	}
+	key := newShardKey(l.store, s)
+	if l.index != nil {
 		if one, ok := l.lookup(key, s); ok {
 			return one, nil
 		}
 	}
-	f, err := openFooter(ctx, l.store, s)
+	e, err := l.hot.footer(ctx, key, func() (indexEntry, error) {
+		e, _, err := l.read(ctx, s, key)
+		return e, err
+	})
 	if err != nil {
 		return loaded{}, err
+	}
+	schema, err := l.schema(e.schema)
+	if err != nil {
+		return loaded{}, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+	}
+	if l.index != nil {
+		l.mu.Lock()
+		l.fresh = append(l.fresh, e)
+		l.mu.Unlock()
+	}
+	return loaded{record: e.record, schema: schema}, nil
+}
+
+// read reads a shard's footer.
+func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, loaded, error) {
+	f, err := openFooter(ctx, l.store, s)
+	if err != nil {
+		return indexEntry{}, loaded{}, err
 	}
 	x := indexSchema{raw: f.schema, sizes: arrowListSizes(f.arrow)}
 	x.id = newSchemaID(x.raw, x.sizes)
 	schema, err := l.schema(x)
 	if err != nil {
-		return loaded{}, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+		return indexEntry{}, loaded{}, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
 	}
 	one := loaded{record: formatRecord(f, schema.leaves), schema: schema}
-	if indexed {
-		l.mu.Lock()
-		l.fresh = append(l.fresh, indexEntry{key: key, record: one.record, schema: indexSchema{schema.id, schema.raw, schema.listSizes}})
-		l.mu.Unlock()
-	}
-	return one, nil
+	return indexEntry{key: key, record: one.record, schema: indexSchema{schema.id, schema.raw, schema.listSizes}}, one, nil
 }
 
 // lookup finds a shard in the index. What does not hold together, although its checksum does, is as good as absent.

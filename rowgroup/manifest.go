@@ -23,6 +23,7 @@ type Manifest struct {
 	parts   []partitionColumn
 	utf8    InvalidUTF8
 	pool    *mem.Pool
+	hot     *Hot
 	objects *objects
 }
 
@@ -52,12 +53,12 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	o = o.withDefaults()
+	o = o.withDefaults(store, shards)
 	all, err := loadFooters(ctx, store, shards, o)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{shards: shards, schema: &Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, objects: newObjects(store, shards)}
+	m := &Manifest{shards: shards, schema: &Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, hot: o.Hot, objects: newObjects(store, shards)}
 	if err := m.bindSchemas(all, o); err != nil {
 		return nil, err
 	}

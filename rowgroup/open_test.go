@@ -86,7 +86,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("error %v lacks %q", err, want)
 		}
 	}
-	if err := (Options{}).withDefaults().Validate(); err != nil {
+	if err := (Options{}).withDefaults(nil, nil).Validate(); err != nil {
 		t.Error(err)
 	}
 }

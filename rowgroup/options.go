@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // InvalidUTF8 says what becomes of string values that are not UTF-8.
@@ -25,9 +26,10 @@ type Options struct {
 	// IndexDir is where footers are kept for the next start; see IndexDir. "" keeps none.
 	IndexDir string
 
-	Parallel    int         // footers in flight; 0 means 16
+	Parallel    int         // footers in flight; 0 means what the first shard's store likes, else 16
 	InvalidUTF8 InvalidUTF8 // for decoding
 	Pool        *mem.Pool   // buffers of Fetch; nil means a pool of the manifest's own
+	Hot         *Hot        // what is kept in memory for all manifests that share it; nil keeps nothing
 	Events      Events
 }
 
@@ -42,8 +44,11 @@ const (
 	maxParallel     = 1024
 )
 
-func (o Options) withDefaults() Options {
-	if o.Parallel == 0 {
+func (o Options) withDefaults(store shard.Store, shards []shard.Shard) Options {
+	if o.Parallel == 0 && len(shards) > 0 {
+		o.Parallel = min(shard.Reads(store, shards[0].URI), maxParallel)
+	}
+	if o.Parallel <= 0 {
 		o.Parallel = defaultParallel
 	}
 	if o.Pool == nil {

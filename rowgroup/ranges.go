@@ -23,17 +23,30 @@ func mergeSpans(spans []shard.Span) []shard.Span {
 	return merged
 }
 
+// A piece is bytes that a chunk needs.
+type piece struct {
+	shard.Span
+	to   *[]byte // where they go
+	dict bool    // a dictionary apart from its data pages
+}
+
+// mergePieces is mergeSpans of pieces.
+func mergePieces(pieces []piece) []shard.Span {
+	all := make([]shard.Span, len(pieces))
+	for i, p := range pieces {
+		all[i] = p.Span
+	}
+	return mergeSpans(all)
+}
+
 // fetched is the bytes of merged spans.
 type fetched struct {
 	spans []shard.Span // sorted, apart
-	bytes [][]byte
+	bytes [][]byte     // nil where there are none yet
 }
 
-// slice returns the bytes of a span that lies within one of the merged ones.
+// slice returns the bytes of a span that lies within one of the merged ones, nil where there are none yet.
 func (f *fetched) slice(s shard.Span) []byte {
-	if s.N == 0 {
-		return nil
-	}
 	i, _ := slices.BinarySearchFunc(f.spans, s.Off, func(m shard.Span, off int64) int {
 		if m.End() <= off {
 			return -1
@@ -43,6 +56,9 @@ func (f *fetched) slice(s shard.Span) []byte {
 		}
 		return 0
 	})
+	if f.bytes[i] == nil {
+		return nil
+	}
 	lo := s.Off - f.spans[i].Off
 	return f.bytes[i][lo : lo+s.N : lo+s.N]
 }

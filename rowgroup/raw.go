@@ -40,13 +40,19 @@ func (r *Raw) Bytes() int64 { return r.read }
 // Held is the memory, mapped bytes included, that is held until Release.
 func (r *Raw) Held() int64 { return r.held }
 
-// spans are the bytes of the shard that the chunks need, ascending and apart from each other.
-func (r *Raw) spans() []shard.Span {
-	all := make([]shard.Span, 0, 2*len(r.chunks))
+// pieces are the bytes of the shard that the chunks need.
+func (r *Raw) pieces() []piece {
+	all := make([]piece, 0, 2*len(r.chunks))
 	for i := range r.chunks {
-		all = append(all, r.chunks[i].dictSpan(), r.chunks[i].pagesSpan())
+		c := &r.chunks[i]
+		if c.dictLen != 0 {
+			all = append(all, piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, to: &c.dict, dict: true})
+		}
+		if c.pagesLen != 0 {
+			all = append(all, piece{Span: shard.Span{Off: c.pagesOff, N: c.pagesLen}, to: &c.pages})
+		}
 	}
-	return mergeSpans(all)
+	return all
 }
 
 // Release gives the bytes back. The Raw must not be used afterwards.
@@ -79,7 +85,3 @@ type rawChunk struct {
 	numValues         int64
 	uncompressedBytes int64
 }
-
-func (c *rawChunk) dictSpan() shard.Span { return shard.Span{Off: c.dictOff, N: c.dictLen} }
-
-func (c *rawChunk) pagesSpan() shard.Span { return shard.Span{Off: c.pagesOff, N: c.pagesLen} }

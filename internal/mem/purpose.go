@@ -15,11 +15,12 @@ const (
 	Shuffle                // decoded blocks in the shuffle buffer
 	Batch                  // collated batches
 	Ring                   // shared memory between engine and trainer
+	Store                  // what the stores below hold: bytes on their way to a cache, footers and dictionaries kept in memory
 
 	purposes = iota
 )
 
-var purposeNames = [purposes]string{"index", "fetch", "decode", "shuffle", "batch", "ring"}
+var purposeNames = [purposes]string{"index", "fetch", "decode", "shuffle", "batch", "ring", "store"}
 
 func (p Purpose) String() string { return purposeNames[p] }
 

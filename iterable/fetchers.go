@@ -1,0 +1,37 @@
+package iterable
+
+import "github.com/shardfeed/shardfeed/shard"
+
+const (
+	localFetchers = 4   // loads that are fetched at a time from a store without an opinion: a disk
+	netFetchers   = 64  // at most from one that has one, unless the options say more
+	mostFetchers  = 512 // that the options may ask for
+
+	// fetchBytes is what each fetcher is given to have on its way, beyond the loads that are decoded: about the size of a request. Loads
+	// that are larger need fewer fetchers, since a store cuts them into several requests.
+	fetchBytes = 8 << 20
+)
+
+// chooseFetchers says how many loads of a stream are fetched at a time. The account bounds them too: a load takes its memory, in the order of the
+// schedule, before it is fetched, so more fetchers than loads that fit only wait.
+func chooseFetchers(asked int, store shard.Store, shards []shard.Shard) int {
+	if asked > 0 {
+		return asked
+	}
+	if len(shards) > 0 {
+		if n := shard.Reads(store, shards[0].URI); n > 0 {
+			return min(n, netFetchers)
+		}
+	}
+	return localFetchers
+}
+
+// fetchAhead is how many loads of so many encoded bytes a stream wants on their way so that its fetchers are busy. A disk needs none beyond those
+// of the decoders.
+func (d *Dataset) fetchAhead(load int64) int {
+	if d.fetchers <= localFetchers {
+		return 0
+	}
+	wanted := int64(d.fetchers) * fetchBytes
+	return int(min(int64(d.fetchers), (wanted+load)/max(1, load)))
+}

@@ -1,0 +1,134 @@
+package rowgroup
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// Hot keeps in memory what is small, asked for again and again, and costs a request each time: the footers of shards, and the dictionaries
+// of row groups that are read in slices. Manifests may share one. What it holds never changes and belongs to the garbage collector, and it
+// may forget anything at any time, so that speed alone depends on it. It is safe for concurrent use; a nil Hot keeps nothing.
+type Hot struct {
+	largest int64 // bytes of the largest thing that is kept
+	footers flights[indexEntry]
+	dicts   flights[[]byte]
+
+	mu    sync.RWMutex // read-locked while the cache is used, which must not be closed then
+	cache *ristretto.Cache[string, hotItem]
+
+	hits, misses, rejected atomic.Int64
+}
+
+// HotStats counts what was asked of a Hot.
+type HotStats struct {
+	Hits, Misses int64
+	Rejected     int64 // things that were not kept: too large, too many at once, or asked for too seldom
+}
+
+// A hotItem knows its key, because the cache tells keys apart by their hashes alone.
+type hotItem struct {
+	key   string
+	value any
+}
+
+const (
+	hotShare    = 20 // the largest thing that is kept takes 1/hotShare of the whole
+	hotOverhead = 192
+	hotUsual    = 4 << 10 // bytes of a usual thing, from which the number of counters follows
+	hotGets     = 64      // lookups that are noted at once
+)
+
+// NewHot returns a Hot that holds at most so many bytes, or nil when they are none. Its tables come on top: a thousandth, and half a MiB.
+func NewHot(bytes int64) *Hot {
+	if bytes <= 0 {
+		return nil
+	}
+	h := &Hot{largest: bytes / hotShare}
+	cache, err := ristretto.NewCache(&ristretto.Config[string, hotItem]{
+		NumCounters: 10 * max(bytes/hotUsual, 1<<10), MaxCost: bytes, BufferItems: hotGets, IgnoreInternalCost: true,
+		OnReject: func(*ristretto.Item[hotItem]) { h.rejected.Add(1) },
+	})
+	if err != nil {
+		panic("rowgroup: " + err.Error()) // the settings above are valid
+	}
+	h.cache = cache
+	return h
+}
+
+// Close forgets everything and ends the goroutines. It may be called twice; manifests that still use the Hot find nothing in it.
+func (h *Hot) Close() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cache.Close()
+	h.cache = nil
+}
+
+// Stats returns the counts so far.
+func (h *Hot) Stats() HotStats {
+	if h == nil {
+		return HotStats{}
+	}
+	return HotStats{Hits: h.hits.Load(), Misses: h.misses.Load(), Rejected: h.rejected.Load()}
+}
+
+// get returns what is kept under a key.
+func (h *Hot) get(key string) (any, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	item, ok := h.cache.Get(key) // finds nothing in nil
+	if ok = ok && item.key == key; ok {
+		h.hits.Add(1)
+		return item.value, true
+	}
+	h.misses.Add(1)
+	return nil, false
+}
+
+// has says whether something is kept under a key, without counting the question.
+func (h *Hot) has(key string) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	item, ok := h.cache.Get(key)
+	return ok && item.key == key
+}
+
+// set keeps a value of so many bytes, perhaps.
+func (h *Hot) set(key string, value any, bytes int64) {
+	bytes += int64(2*len(key)) + hotOverhead
+	if bytes > h.largest {
+		h.rejected.Add(1)
+		return
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if !h.cache.Set(key, hotItem{key: key, value: value}, bytes) {
+		h.rejected.Add(1)
+	}
+}
+
+// wait waits until what was set can be found.
+func (h *Hot) wait() {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	h.cache.Wait()
+}
+
+// Kinds of keys.
+const (
+	hotFooter = 'f'
+	hotSchema = 's'
+	hotDict   = 'd'
+)
+
+// hotKey is the key of something of a shard, at its version.
+func hotKey(kind byte, k shardKey, off int64) string {
+	b := append(make([]byte, 0, 40), kind)
+	b = append(append(b, k.identity[:]...), k.version[:]...)
+	return string(binary.AppendUvarint(b, uint64(off)))
+}

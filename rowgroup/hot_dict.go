@@ -1,0 +1,79 @@
+package rowgroup
+
+import (
+	"bytes"
+	"context"
+)
+
+// hotDicts are the dictionaries of one fetch that lie apart from their data pages.
+type hotDicts struct {
+	hot   *Hot
+	shard shardKey
+	mine  []dictFlight // to be read by this fetch, and shared
+	other []dictFlight // that another fetch reads now
+}
+
+type dictFlight struct {
+	piece piece
+	name  string
+	*flight[[]byte]
+}
+
+// dictionaries takes out of the pieces the dictionaries that are kept, and those that another fetch reads, and returns what is to be read. It
+// claims the dictionaries among them: the caller ends with share or with abandon.
+func (d *hotDicts) take(pieces []piece) []piece {
+	left := pieces[:0]
+	for _, p := range pieces {
+		if !p.dict || p.N > d.hot.largest {
+			left = append(left, p)
+			continue
+		}
+		name := hotKey(hotDict, d.shard, p.Off)
+		if b, ok := d.hot.get(name); ok && int64(len(b.([]byte))) == p.N {
+			*p.to = b.([]byte)
+			continue
+		}
+		f, mine := d.hot.dicts.claim(name)
+		if mine {
+			d.mine = append(d.mine, dictFlight{p, name, f})
+			left = append(left, p)
+		} else {
+			d.other = append(d.other, dictFlight{p, name, f})
+		}
+	}
+	return left
+}
+
+// share hands the dictionaries that were read to those who wait, as copies that outlive the fetch, and keeps them.
+func (d *hotDicts) share() {
+	for _, f := range d.mine {
+		b := bytes.Clone(*f.piece.to)
+		d.hot.set(f.name, b, int64(len(b)))
+		d.hot.dicts.land(f.name, f.flight, b, true)
+	}
+	d.mine = nil
+}
+
+// abandon ends the flights that share did not.
+func (d *hotDicts) abandon() {
+	for _, f := range d.mine {
+		d.hot.dicts.land(f.name, f.flight, nil, false)
+	}
+	d.mine = nil
+}
+
+// wait waits for the dictionaries that others read and returns those that did not come.
+func (d *hotDicts) wait(ctx context.Context) (left []piece, err error) {
+	for _, f := range d.other {
+		b, ok, err := f.wait(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if ok && int64(len(b)) == f.piece.N {
+			*f.piece.to = b
+		} else {
+			left = append(left, f.piece)
+		}
+	}
+	return left, nil
+}
