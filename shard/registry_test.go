@@ -40,10 +40,10 @@ func TestIdentityPassesOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	want := shard.Identity(local.Store{}, "a")
 	for name, store := range map[string]shard.Store{
-		"stores": all.Stores(),
+		"stores": all.Stores(all.Options{}),
 		"meter":  shard.NewMeter(local.Store{}),
 		"faults": shardtest.NewFaults(local.Store{}),
-		"both":   shard.NewMeter(shardtest.NewFaults(all.Stores())),
+		"both":   shard.NewMeter(shardtest.NewFaults(all.Stores(all.Options{}))),
 	} {
 		if got := shard.Identity(store, "./x/../a"); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -61,7 +61,7 @@ func TestStoresUnknown(t *testing.T) {
 	}{
 		{nil, "s3://b", "s3://b: list: bad address: this program has no store for s3://, only for nothing"},
 		{shard.Stores{"mem": nil}, "a", "a: list: bad address: this program has no store for bare paths, only for mem://"},
-		{all.Stores(), "hdfs://n/a", "hdfs://n/a: list: bad address: this program has no store for hdfs://, only for bare paths, file://, mem://"},
+		{shard.Stores{"": local.Store{}, "file": local.Store{}, "mem": nil}, "hdfs://n/a", "hdfs://n/a: list: bad address: this program has no store for hdfs://, only for bare paths, file://, mem://"},
 	} {
 		_, err := c.stores.List(t.Context(), c.uri)
 		if !errors.Is(err, shard.ErrBadURI) || err.Error() != c.want {

@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 func (a *app) bench() *cobra.Command {
@@ -17,8 +18,9 @@ func (a *app) bench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench [flags] ADDRESS...",
 		Short: "Stream as training would and measure it",
-		Long: `bench streams batches as training gets them, touches every byte of each, and reports rows per second, processor time, memory, the
-time to the first batch and what was waited for. All times and bytes are those of this process, from opening the shards on.`,
+		Long: `bench streams batches as training gets them, touches every byte of each, and reports rows per
+second, processor time, memory, the time to the first batch and what was waited for. All times and
+bytes are those of this process, from opening the shards on.`,
 		Example: `  shardfeed bench data/
   shardfeed bench data/ --shuffle --batch-size 1024 --memory 1GiB
   shardfeed bench data/ --columns token_ids --limit 1000000 --json`,
@@ -31,6 +33,7 @@ time to the first batch and what was waited for. All times and bytes are those o
 	f.manyEpochs(fs)
 	f.split(fs)
 	f.object(fs)
+	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(fs); err != nil {
 			return err
@@ -64,6 +67,8 @@ type measurement struct {
 	BudgetBytes       int64              `json:"budget_bytes"` // reserved before the first read
 	GroupsPerBatch    float64            `json:"row_groups_per_batch"`
 	Waits             map[string]float64 `json:"waits"` // seconds by stage
+	Storage           shard.Traffic      `json:"storage"`
+	Cache             *cacheUse          `json:"cache"` // null: none was used
 
 	needed int64 // encoded bytes of the projected columns, each row once
 	memory int64 // limit of a rank
@@ -74,17 +79,12 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	begin := time.Now()
 	user, system := cpuTime()
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
-	o, err := a.options(f)
+	ds, err := a.open(ctx, addresses, f, budget)
 	if err != nil {
 		return nil, err
 	}
-	o.Budget = budget
-	ds, err := iterable.Open(ctx, stores(), addresses, o)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, ds.Close()) }()
-	l, err := loader.New(ds, f.loader())
+	defer func() { err = errors.Join(err, ds.close(ctx)) }()
+	l, err := loader.New(ds.Dataset, f.loader())
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 
 	m = &measurement{memory: int64(f.memory)}
 	var t toucher
+	clock := newEpochClock(ds.source.cache, shuffle.State{Epoch: uint64(f.epoch)})
 	for batch, err := range l.Batches(ctx) {
 		if err != nil {
 			return nil, err
@@ -106,6 +107,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		m.Batches++
 		m.Rows += int64(batch.Valid)
 		bar.add(batch.Valid)
+		clock.at(batch.State.Epoch)
 		batch.Release()
 		if f.limit.left(m.Rows, 1) == 0 {
 			break
@@ -117,6 +119,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
 	m.addStats(l.Stats())
+	m.Storage, m.Cache = ds.source.direct.Traffic(), ds.source.use()
 	return m, nil
 }
 
@@ -147,6 +150,8 @@ func (m *measurement) report() *report {
 		limit = "limit " + mem.Bytes(m.memory).String()
 	}
 	r.fact("memory", "peak %v resident, %v reserved, %s", mem.Bytes(m.PeakRSS), mem.Bytes(m.BudgetBytes), limit)
+	reportTraffic(r, m.Storage)
+	m.Cache.report(r)
 	r.section("waits")
 	for _, w := range waitMeaning {
 		r.fact(w[0], "%-9s %s", second(m.Waits[w[0]]), w[1])

@@ -30,11 +30,13 @@ func (a *app) cat() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cat [flags] ADDRESS...",
 		Short: "Print rows as JSON lines, in file order or in training order",
-		Long: `cat prints each row as a JSON object on a line of its own: in file order, or with --shuffle in the order in which training gets them.
-Over all ranks (and workers) each row is printed once; nothing is dropped. A rank prints the rows of its steps at batch size 1.
+		Long: `cat prints each row as a JSON object on a line of its own: in file order, or with --shuffle in the
+order in which training gets them. Over all ranks (and workers) each row is printed once; nothing
+is dropped. A rank prints the rows of its steps at batch size 1.
 
---save-state writes where the order stands after the last row that was printed, --state goes on from there to the end of the epoch. A
-state brings its order with it: flags that say the same are allowed, others are an error. Columns, rank, world size and memory may change.`,
+--save-state writes where the order stands after the last row that was printed, --state goes on
+from there to the end of the epoch. A state brings its order with it: flags that say the same are
+allowed, others are an error. Columns, rank, world size and memory may change.`,
 		Example: `  shardfeed cat data/part-00000.parquet
   shardfeed cat data/ --columns id,label.name --limit 10
   shardfeed cat data/ --shuffle --seed 7 --epoch 1 --rank 0 --world-size 8
@@ -52,6 +54,7 @@ state brings its order with it: flags that say the same are allowed, others are 
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
 	fs.StringVar(&cat.stateFile, "state", "", "go on from the state in this `file`")
 	fs.StringVar(&cat.saveState, "save-state", "", "write the state after the last row to this `file`")
+	cat.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := cat.prepare(fs); err != nil {
 			return err
@@ -91,15 +94,15 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 }
 
 func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []string) (err error) {
-	ds, err := c.open(ctx, addresses, &c.flags)
+	ds, err := c.open(ctx, addresses, &c.flags, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ds.Close()) }()
-	if err := c.contradicts(fs, ds); err != nil {
+	defer func() { err = errors.Join(err, ds.close(ctx)) }()
+	if err := c.contradicts(fs, ds.Dataset); err != nil {
 		return err
 	}
-	printer := newRowPrinter(ds, interruptible{ctx, c.stdout})
+	printer := newRowPrinter(ds.Dataset, interruptible{ctx, c.stdout})
 	defer printer.close()
 	stream, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
@@ -111,7 +114,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err != nil || c.saveState == "" {
 		return err
 	}
-	c.keepManifest(ds)
+	c.keepManifest(ds.Dataset)
 	return writeState(c.saveState, c.withTail(state))
 }
 
@@ -150,7 +153,7 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 
 // keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
 func (c *catCommand) keepManifest(ds *iterable.Dataset) {
-	if dir := manifestDir(); dir != "" {
+	if dir := c.manifestDir(); dir != "" {
 		if _, err := ds.SaveManifest(dir); err != nil {
 			c.note("the list of shards is not kept: %v", fileError(err))
 		}

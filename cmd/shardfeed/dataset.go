@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"errors"
 	"runtime"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -22,7 +20,7 @@ func (a *app) options(f *flags) (iterable.Options, error) {
 		Columns: f.columns, Missing: f.missingColumns(), InvalidUTF8: f.utf8(),
 		Shuffle: f.shuffle, ShuffleBuffer: iterable.Size{Rows: f.shuffleBuffer.rows, Bytes: f.shuffleBuffer.bytes}, Seed: f.seed,
 		Tail: f.tailOrDefault(), Lanes: f.lanes, UnitRows: f.unitRows, MaxWorldSize: f.maxWorldSize,
-		Memory: int64(f.memory), IndexDir: indexDir(), ManifestDir: manifestDir(),
+		Memory: int64(f.memory), IndexDir: f.indexDir(), ManifestDir: f.manifestDir(),
 		Events: iterable.Events{
 			IndexUnusable: a.indexUnusable,
 			OverEstimate: func(measured, estimated int64) {
@@ -52,26 +50,38 @@ func (f *flags) loader() loader.Options {
 	}
 }
 
-// open opens the data set at the addresses. The caller closes it.
-func (a *app) open(ctx context.Context, addresses []string, f *flags) (*iterable.Dataset, error) {
+// A dataset is an open data set and where it reads from.
+type dataset struct {
+	*iterable.Dataset
+	source *source
+}
+
+// open opens the data set at the addresses, and shows how far it is. Budget may be nil. The caller closes what it gets.
+func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *mem.Budget) (*dataset, error) {
 	o, err := a.options(f)
 	if err != nil {
 		return nil, err
 	}
-	return iterable.Open(ctx, stores(), addresses, o)
+	shown := newOpening(a.stderr)
+	defer shown.close()
+	from, err := a.connect(f, addresses, shown)
+	if err != nil {
+		return nil, err
+	}
+	o.Budget = budget
+	o.Events.FootersRead = shown.footers
+	ds, err := iterable.Open(ctx, from.Stores, addresses, o)
+	if err != nil {
+		return nil, errors.Join(err, from.close(ctx))
+	}
+	return &dataset{Dataset: ds, source: from}, nil
+}
+
+// close closes the data set and what is below it. Streams are closed before.
+func (d *dataset) close(ctx context.Context) error {
+	return errors.Join(d.Dataset.Close(), d.source.close(ctx))
 }
 
 func (a *app) indexUnusable(dir string, err error) {
 	a.note("going on without an index of footers in %s: %v", dir, err)
-}
-
-// indexDir is where footers are kept for the next start, or "" when the machine has no place for it.
-func indexDir() string { return rowgroup.IndexDir(os.Getenv) }
-
-// manifestDir is where the lists of shards of earlier runs are kept, beside the index.
-func manifestDir() string {
-	if dir := indexDir(); dir != "" {
-		return filepath.Join(filepath.Dir(dir), "manifests")
-	}
-	return ""
 }

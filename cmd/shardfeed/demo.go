@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -33,9 +34,10 @@ func (a *app) demo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo [flags]",
 		Short: "Stream two shuffled epochs to two ranks, and prove what was promised",
-		Long: `demo trains nothing, but streams as training would: two shuffled epochs to two ranks at once, from a small shop that lies in this
-program, or from a larger one of the same kind that --size generates in a temporary directory. It reports the speed, the memory, that each
-row came exactly once, and how well the batches were mixed.`,
+		Long: `demo trains nothing, but streams as training would: two shuffled epochs to two ranks at once, from
+a small shop that lies in this program, or from a larger one of the same kind that --size
+generates in a temporary directory. It reports the speed, the memory, that each row came exactly
+once, and how well the batches were mixed.`,
 		Example: `  shardfeed demo
   shardfeed demo --size 256MiB --memory 128MiB`,
 		Args: cobra.NoArgs,
@@ -84,7 +86,7 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 		if err := d.generate(ctx, dir); err != nil {
 			return nil, err
 		}
-		from, addresses = stores(), []string{dir}
+		from, addresses = shard.Stores{"": local.Store{}}, []string{dir}
 	}
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
 	o, err := d.options(&d.flags)

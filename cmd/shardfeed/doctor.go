@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -14,14 +15,20 @@ func (a *app) doctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [flags] ADDRESS...",
 		Short: "Show what is found at addresses, how fast it is read, and what this machine allows",
-		Long: `doctor lists the addresses as a run would, says with which credentials, times the list, the footers and reads in the middle of the
-shards, and shows where the index of footers is kept and what memory this process may use. It changes nothing.`,
+		Long: `doctor lists the addresses as a run would, says with which credentials, times the list, the
+footers and reads in the middle of the shards, and shows where the index of footers is kept and
+what memory this process may use. It changes nothing.`,
 		Example: `  shardfeed doctor data/
   shardfeed doctor 'data/dt=2026-*/*.parquet' --json`,
 	}
-	f.object(c.Flags())
+	fs := c.Flags()
+	f.object(fs)
+	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		d, err := diagnose(ctx, addresses)
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		d, err := a.diagnose(ctx, addresses, f)
 		if err != nil {
 			return err
 		}
@@ -41,6 +48,7 @@ shards, and shows where the index of footers is kept and what memory this proces
 type diagnosis struct {
 	Places  []place   `json:"places"`
 	Index   directory `json:"index"`
+	Cache   cacheRoom `json:"cache"`
 	Machine machine   `json:"machine"`
 
 	problem error // the first shard that could not be read
@@ -58,12 +66,19 @@ type machine struct {
 	OpenFiles     int64 `json:"open_files"`
 }
 
-func diagnose(ctx context.Context, addresses []string) (*diagnosis, error) {
-	d := &diagnosis{Index: indexDirectory(), Machine: thisMachine()}
+func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *diagnosis, err error) {
+	shown := newOpening(a.stderr)
+	defer shown.close()
+	from, err := a.connect(f, nil, shown) // past the cache: the servers are what is measured
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.close(ctx)) }()
+	d = &diagnosis{Index: indexDirectory(f.indexDir()), Cache: f.cacheRoom(), Machine: thisMachine()}
 	for _, address := range addresses {
-		p, err := examine(ctx, stores(), address)
-		if err != nil {
-			return nil, err
+		p := examine(ctx, from.direct, address)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		if d.problem == nil {
 			d.problem = p.problem
@@ -100,6 +115,7 @@ func (d *diagnosis) report() *report {
 	if d.Index.Free > 0 {
 		r.fact("free", "%v", mem.Bytes(d.Index.Free))
 	}
+	d.Cache.report(r)
 	d.Machine.report(r)
 	return r
 }

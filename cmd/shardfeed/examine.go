@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -20,30 +21,60 @@ const (
 
 // A place is what one address holds and how fast it answers.
 type place struct {
-	Address     string   `json:"address"`
-	Credentials string   `json:"credentials"`
-	Shards      int      `json:"shards"`
-	Bytes       int64    `json:"bytes"`
-	Partitions  []string `json:"partitions"` // keys of directories
-	List        float64  `json:"list_seconds"`
-	Footer      float64  `json:"footer_seconds"` // median of opening a shard and reading its footer
-	Range       float64  `json:"range_seconds"`  // median of reading range_bytes
-	RangeBytes  int64    `json:"range_bytes"`
-	Problem     string   `json:"problem"` // of the first shard that could not be read, or ""
+	Address    string   `json:"address"`
+	Facts      []fact   `json:"facts"` // how it is reached, and as whom
+	Shards     int      `json:"shards"`
+	Bytes      int64    `json:"bytes"`
+	Partitions []string `json:"partitions"` // keys of directories
+	List       float64  `json:"list_seconds"`
+	Footer     float64  `json:"footer_seconds"` // median of opening a shard and reading its footer
+	Range      float64  `json:"range_seconds"`  // median of reading range_bytes
+	RangeBytes int64    `json:"range_bytes"`
+	Problem    string   `json:"problem"` // of the list, or of the first shard that could not be read, or ""
 
 	problem error
 }
 
-// examine lists an address and reads a little of what it names.
-func examine(ctx context.Context, store shard.Store, address string) (*place, error) {
+// A fact is one line about how an address is reached.
+type fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// examine says how an address is reached, lists it and reads a little of what it names.
+func examine(ctx context.Context, store shard.Stores, address string) *place {
+	p := &place{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
+	if !far(address) {
+		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
+	}
 	begin := time.Now()
 	shards, err := shard.Discover(ctx, store, []string{address})
+	p.List = time.Since(begin).Seconds()
+	p.explain(ctx, store, address) // after the list, by which the store has found out more
 	if err != nil {
-		return nil, err
+		p.fail(err)
+		return p
 	}
-	p := &place{
-		Address: shard.Redact(address), Credentials: credentials(address), Shards: len(shards), List: time.Since(begin).Seconds(), Partitions: []string{},
+	p.Shards = len(shards)
+	p.read(ctx, store, shards)
+	return p
+}
+
+// explain takes over what the store says of how it reaches the address.
+func (p *place) explain(ctx context.Context, store shard.Explainer, address string) {
+	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
+	if err != nil {
+		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + err.Error()})
 	}
+	for _, f := range facts {
+		p.Facts = append(p.Facts, fact{f.Name, f.Value})
+	}
+}
+
+func (p *place) fail(err error) { p.problem, p.Problem = err, err.Error() }
+
+// read times the footers and ranges of a few shards.
+func (p *place) read(ctx context.Context, store shard.Store, shards []shard.Shard) {
 	for _, s := range shards {
 		p.Bytes += s.Size
 	}
@@ -54,27 +85,14 @@ func examine(ctx context.Context, store shard.Store, address string) (*place, er
 	for i := range min(sampleShards, len(shards)) {
 		s := shards[i*len(shards)/min(sampleShards, len(shards))]
 		t, err := timeShard(ctx, store, s)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		if err != nil {
-			p.problem, p.Problem = err, err.Error()
+			p.fail(err)
 			break
 		}
 		footers, ranges = append(footers, t.footer.Seconds()), append(ranges, t.read.Seconds())
 		p.RangeBytes = max(p.RangeBytes, t.bytes)
 	}
 	p.Footer, p.Range = median(footers), median(ranges)
-	return p, nil
-}
-
-// credentials says as whom an address is read.
-func credentials(address string) string {
-	switch shard.Scheme(address) {
-	case "", "file":
-		return "none needed: files of this machine, read as the user who runs this"
-	}
-	return "none needed"
 }
 
 // timing is how long the parts of reading a shard took.
@@ -134,11 +152,15 @@ func median(v []float64) float64 {
 func (p *place) report(r *report) {
 	seconds := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 	r.section(p.Address)
-	r.fact("found", "%s, %v in all", plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
+	for _, f := range p.Facts {
+		r.fact(f.Name, "%s", f.Value)
+	}
+	if p.Shards > 0 {
+		r.fact("found", "%s, %v in all", plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
+	}
 	if len(p.Partitions) > 0 {
 		r.fact("partitions", "%q, from the names of directories", p.Partitions)
 	}
-	r.fact("credentials", "%s", p.Credentials)
 	r.fact("list", "%s", seconds(p.List))
 	if p.RangeBytes > 0 {
 		r.fact("footer", "%s (median; open and read)", seconds(p.Footer))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +26,7 @@ func TestExamine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store := &mem.Store{}
 			store.Put("t/a.parquet", []byte(c.content))
-			p, err := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
 			if p.Shards != 1 || p.Bytes != int64(len(c.content)) {
 				t.Errorf("got %d shards of %d bytes", p.Shards, p.Bytes)
 			}
@@ -49,16 +47,35 @@ func TestExamine(t *testing.T) {
 func TestExaminePartitions(t *testing.T) {
 	store := &mem.Store{}
 	store.Put("t/dt=2026-01-01/site=a/x.parquet", []byte("PAR1meta\x04\x00\x00\x00PAR1"))
-	p, err := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
-	if err != nil || strings.Join(p.Partitions, ",") != "dt,site" {
-		t.Errorf("got %v, %v", p, err)
+	p := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
+	if p.problem != nil || strings.Join(p.Partitions, ",") != "dt,site" {
+		t.Errorf("got %v", p)
 	}
 }
 
 func TestExamineNothing(t *testing.T) {
-	if _, err := examine(context.Background(), shard.Stores{"mem": &mem.Store{}}, "mem://t"); err == nil {
-		t.Error("no error")
+	p := examine(context.Background(), shard.Stores{"mem": &mem.Store{}}, "mem://t")
+	if !errors.Is(p.problem, shard.ErrNotExist) || p.Problem != p.problem.Error() || p.Shards != 0 {
+		t.Errorf("got %+v", p)
 	}
+}
+
+// What a store says of how it reaches an address is told, also where the list fails.
+func TestExamineFacts(t *testing.T) {
+	r := &report{}
+	examine(context.Background(), shard.Stores{"x": explained{&mem.Store{}}}, "x://secret@host/t").report(r)
+	for _, want := range []string{"endpoint             http://host\n", "more                 cannot be told: it is asleep\n", "problem "} {
+		if !strings.Contains(r.b.String(), want) {
+			t.Errorf("got %s, want %q", r.b.String(), want)
+		}
+	}
+}
+
+// explained is a store that tells a fact and fails.
+type explained struct{ shard.Store }
+
+func (explained) Explain(context.Context, string) ([]shard.Fact, error) {
+	return []shard.Fact{{Name: "endpoint", Value: "http://host"}}, errors.New("it is asleep")
 }
 
 func TestMedian(t *testing.T) {

@@ -40,18 +40,34 @@ type flags struct {
 	memory          byteSize
 	limit           rowLimit
 	json            bool
+
+	storageFlags
+	cacheFlags
+}
+
+// remote is how what is not on this machine is reached and kept.
+func (f *flags) remote(fs *pflag.FlagSet) {
+	f.storage(fs)
+	f.cache(fs)
 }
 
 // data is what to read.
 func (f *flags) data(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
-	fs.StringVar(&f.manifest, "manifest", "", "go on with the list of shards in this `file`, kept by an earlier run, whatever was added since")
-	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
+	f.what(fs)
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
 }
 
+// what is which columns of which shards to read.
+func (f *flags) what(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
+	fs.StringVar(&f.manifest, "manifest", "", "go on with the list of shards in this `file`, kept by an earlier run, whatever was added since")
+	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
+}
+
 // order is in which order to read it.
-func (f *flags) order(fs *pflag.FlagSet) {
+func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }
+
+func (f *flags) orderFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.shuffle, "shuffle", false, "training order instead of file order")
 	fs.Var(&f.shuffleBuffer, "shuffle-buffer", "rows that are mixed at once, over all ranks: a number of rows or bytes (default: 1% of the data within 256MiB and 2GiB)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the order")
@@ -141,7 +157,18 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
 		return usagef("--invalid-utf8 %s: must be refuse or replace", f.invalidUTF8)
 	}
-	return f.checkRanges()
+	if err := f.checkRanges(); err != nil {
+		return err
+	}
+	return f.checkRemote(fs)
+}
+
+// checkRemote finds what cannot be meant of storage and cache.
+func (f *flags) checkRemote(fs *pflag.FlagSet) error {
+	if err := f.checkStorage(fs); err != nil {
+		return err
+	}
+	return f.checkCache(fs)
 }
 
 // checkRanges finds numbers that are larger than any run's.
@@ -167,6 +194,8 @@ func completeValues(c *cobra.Command) {
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
 		{"format", []string{"jsonl"}},
+		{"cache-policy", []string{"keep", "lru"}},
+		{"request-payer", []string{"requester"}},
 	} {
 		if c.Flags().Lookup(f.name) != nil {
 			// It fails for flags that do not exist, and this one does.

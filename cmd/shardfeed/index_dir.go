@@ -15,9 +15,9 @@ type directory struct {
 	Free  int64  `json:"free_bytes"`
 }
 
-// indexDirectory looks at the index without changing it.
-func indexDirectory() directory {
-	d := directory{Path: indexDir()}
+// indexDirectory looks at the index in path without changing it.
+func indexDirectory(path string) directory {
+	d := directory{Path: path}
 	if d.Path == "" {
 		d.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
 		return d

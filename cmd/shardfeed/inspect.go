@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -16,33 +17,64 @@ func (a *app) inspect() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect [flags] ADDRESS...",
 		Short: "Show what is in shards, and what should be written differently",
-		Long: `inspect reads the footers of all shards and shows rows, row groups, columns, codecs, encodings and page sizes, for each shard and in
-total. It warns of what makes reading or shuffling worse than it need be, and says what to write instead.`,
+		Long: `inspect reads the footers of all shards and shows rows, row groups, columns, codecs, encodings and
+page sizes, for each shard and in total. It warns of what makes reading or shuffling worse than it
+need be, and says what to write instead.`,
 		Example: `  shardfeed inspect data/
   shardfeed inspect data/part-00000.parquet --json`,
 	}
-	f.object(c.Flags())
+	fs := c.Flags()
+	f.object(fs)
+	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		from := stores()
-		shards, err := shard.Discover(ctx, from, addresses)
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		i, err := a.inspection(ctx, addresses, f)
 		if err != nil {
 			return err
 		}
-		r, err := rowgroup.Inspect(ctx, from, shards, rowgroup.Options{
-			IndexDir: indexDir(), Events: rowgroup.Events{IndexUnusable: a.indexUnusable},
-		})
-		if err != nil {
-			return err
+		if f.json {
+			return writeJSON(a.stdout, i)
 		}
-		if !f.json {
-			return printLines(a.stdout, r.String())
-		}
-		if r.Warnings == nil {
-			r.Warnings = []rowgroup.Warning{}
-		}
-		return writeJSON(a.stdout, r)
+		return printLines(a.stdout, i.text())
 	})
 }
+
+// An inspection is what inspect finds.
+type inspection struct {
+	*rowgroup.Report
+	Placement []placement `json:"placement,omitempty"` // of the first shards, where their store knows it
+}
+
+// inspection reads footers, and asks how the shards lie on their servers. It keeps no bytes of shards: the index keeps the footers.
+func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *inspection, err error) {
+	shown := newOpening(a.stderr)
+	defer shown.close()
+	from, err := a.connect(f, nil, shown)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.close(ctx)) }()
+	shards, err := shard.Discover(ctx, from.direct, addresses)
+	if err != nil {
+		return nil, err
+	}
+	r, err := rowgroup.Inspect(ctx, from.direct, shards, rowgroup.Options{
+		IndexDir: f.indexDir(), Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.Warnings == nil {
+		r.Warnings = []rowgroup.Warning{}
+	}
+	i = &inspection{Report: r}
+	i.Placement, err = placements(ctx, from.direct, shards)
+	return i, err
+}
+
+func (i *inspection) text() string { return i.String() + placementText(i.Placement) }
 
 // printLines prints text whose lines may hold names from files.
 func printLines(w io.Writer, text string) error {

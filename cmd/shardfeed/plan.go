@@ -17,8 +17,9 @@ func (a *app) plan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [flags] ADDRESS...",
 		Short: "Show a run's order, memory and mixing before anything but footers is read",
-		Long: `plan shows what a run with the same flags would do: the parameters of its order, units and lanes, steps of each rank, the memory that a
-rank needs, what is read before the first batch, and how well batches would be mixed.`,
+		Long: `plan shows what a run with the same flags would do: the parameters of its order, units and lanes,
+steps of each rank, the memory that a rank needs, what is read before the first batch, and how
+well batches would be mixed.`,
 		Example: `  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
   shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json`,
 	}
@@ -29,16 +30,17 @@ rank needs, what is read before the first batch, and how well batches would be m
 	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
 	f.split(fs)
 	f.object(fs)
+	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := f.check(fs); err != nil {
 			return err
 		}
-		ds, err := a.open(ctx, addresses, f)
+		ds, err := a.open(ctx, addresses, f, nil)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, ds.Close()) }()
-		p, err := loader.Plan(ds, f.loader())
+		defer func() { err = errors.Join(err, ds.close(ctx)) }()
+		p, err := loader.Plan(ds.Dataset, f.loader())
 		if err != nil {
 			return err
 		}

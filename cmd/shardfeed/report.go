@@ -44,6 +44,9 @@ func (r *report) note(format string, args ...any) {
 	fmt.Fprintln(&r.b, line)
 }
 
+// line is text on a line of its own.
+func (r *report) line(text string) { fmt.Fprintln(&r.b, printable(text)) }
+
 func (r *report) writeTo(w io.Writer) error {
 	_, err := w.Write(r.b.Bytes())
 	return err

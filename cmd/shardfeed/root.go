@@ -143,15 +143,19 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "shardfeed",
 		Short: "Feed training from parquet: shuffled, resumable, inside a memory limit",
-		Long: `shardfeed streams the rows of parquet shards to training: every row once an epoch, in an order that depends on the seed alone,
-split over any number of ranks, resumable at any step, inside a limit of memory.
+		Long: `shardfeed streams the rows of parquet shards to training: every row once an epoch, in an order
+that depends on the seed alone, split over any number of ranks, resumable at any step, inside a
+limit of memory.
 
-Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999}.parquet) and list files (@list.txt).`,
+Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999}.parquet) and
+list files (@list.txt), on this machine or on servers: s3://bucket/key, hdfs://nameservice/path,
+webhdfs://host:port/path. What lies on servers is kept in a cache on this machine's disk.`,
 		Example: `  shardfeed demo
   shardfeed inspect data/
   shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
   shardfeed cat data/ --columns id,label --shuffle --seed 7 --limit 10
-  shardfeed bench data/ --shuffle --batch-size 1024`,
+  shardfeed bench s3://bucket/table --shuffle --batch-size 1024
+  shardfeed warm hdfs:///data/table --columns id,label`,
 		Version:           version(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -159,7 +163,8 @@ Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("shardfeed {{.Version}}\n")
-	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench())
+	root.SetUsageFunc(usage)
+	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench(), a.warm(), a.caches())
 	strict(root)
 	return root
 }

@@ -3,15 +3,31 @@ package all
 
 import (
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shard/s3"
 )
 
-// Stores returns a store for each scheme. The memory store is empty.
-func Stores() shard.Stores {
+// Options of the stores that have some. The zero value reaches each as its own tools do: by the environment and the usual files.
+type Options struct {
+	S3   s3.Options
+	HDFS hdfs.Options
+}
+
+// Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a server before the first use; Close
+// closes the connections.
+func Stores(o Options) shard.Stores {
+	buckets := s3.New(o.S3)
+	names := hdfs.New(o.HDFS)
 	return shard.Stores{
-		"":     local.Store{},
-		"file": local.Store{},
-		"mem":  &mem.Store{},
+		"":       local.Store{},
+		"file":   local.Store{},
+		"mem":    &mem.Store{},
+		"s3":     buckets,
+		"s3a":    buckets,
+		"s3n":    buckets,
+		"hdfs":   names,
+		"viewfs": names,
 	}
 }

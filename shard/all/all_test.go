@@ -1,12 +1,16 @@
 package all_test
 
 import (
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 	"github.com/shardfeed/shardfeed/shard/all"
 	"github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shard/s3"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -17,14 +21,39 @@ func TestEachScheme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := all.Stores()
+	stores := all.Stores(all.Options{})
 	stores["mem"].(*mem.Store).Put("a", nil)
 	for _, address := range []string{"all_test.go", "file://" + dir + "/all_test.go", "mem://a"} {
 		if found, err := stores.List(t.Context(), address); err != nil || len(found) != 1 {
 			t.Errorf("%s: %v, %v", address, found, err)
 		}
 	}
-	if _, err := all.Stores().List(t.Context(), "mem://a"); err == nil {
+	if _, err := all.Stores(all.Options{}).List(t.Context(), "mem://a"); err == nil {
 		t.Error("two sets of stores share what they hold")
+	}
+	want := "|file|hdfs|mem|s3|s3a|s3n|viewfs"
+	if got := strings.Join(slices.Sorted(maps.Keys(stores)), "|"); got != want {
+		t.Errorf("schemes %s, want %s", got, want)
+	}
+	if err := stores.Close(); err != nil {
+		t.Errorf("stores that were not used: %v", err)
+	}
+}
+
+// TestShared: the names of one kind of server share one store, and so its connections and its account of requests.
+func TestShared(t *testing.T) {
+	stores := all.Stores(all.Options{S3: s3.Options{MaxRequests: 3}})
+	for _, names := range [][]string{{"s3", "s3a", "s3n"}, {"hdfs", "viewfs"}} {
+		for _, name := range names {
+			if stores[name] != stores[names[0]] {
+				t.Errorf("%s:// and %s:// have two stores", name, names[0])
+			}
+		}
+	}
+	if got := stores.Parallel("s3://bucket/key"); got != 3 {
+		t.Errorf("%d reads in parallel, want what the options say", got)
+	}
+	if err := stores.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAge(t *testing.T) {
+	for s, want := range map[string]time.Duration{
+		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "36h": 36 * time.Hour, "90m": 90 * time.Minute, "1h30m": 90 * time.Minute,
+		"": 0, "7": 0, "d": 0, "0d": 0, "-1d": 0, "NaNd": 0, "1w": 0, "-5m": 0,
+	} {
+		var a age
+		err := a.Set(s)
+		if (err != nil) != (want == 0) || time.Duration(a) != want {
+			t.Errorf("%q: %v, %v", s, time.Duration(a), err)
+		}
+	}
+	var huge age
+	if err := huge.Set("1e30d"); err != nil || huge <= 0 {
+		t.Errorf("%v, %v", time.Duration(huge), err)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+const (
+	dirVariable   = "SHARDFEED_CACHE_DIR"
+	limitVariable = "SHARDFEED_CACHE_LIMIT"
+)
+
+// cacheFlags say what is kept on this machine's disk of shards that are far.
+type cacheFlags struct {
+	cacheDir    string
+	cacheLimit  string
+	cachePolicy string
+	noCache     bool
+	cacheNeeded bool // the verb is about the cache: that there can be none is an error
+}
+
+// cache is whether, where and how much is kept.
+func (f *cacheFlags) cache(fs *pflag.FlagSet) {
+	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
+		f.room(fs)
+		fs.BoolVar(&f.noCache, "no-cache", false, "keep nothing and use nothing that was kept")
+	})
+}
+
+// room is where and how much is kept.
+func (f *cacheFlags) room(fs *pflag.FlagSet) {
+	f.directory(fs)
+	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the disk, as in 50% (default: "+limitVariable+
+		", else the smaller of half the free space and 100GiB)")
+	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
+}
+
+// directory is where it is kept.
+func (f *cacheFlags) directory(fs *pflag.FlagSet) {
+	fs.StringVar(&f.cacheDir, "cache-dir", "", "`directory` on a local disk (default: "+dirVariable+", SLURM_TMPDIR/shardfeed, XDG_CACHE_HOME/shardfeed, ~/.cache/shardfeed)")
+}
+
+// checkCache finds what cannot be meant.
+func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
+	switch {
+	case fs.Changed("cache-dir") && f.cacheDir == "":
+		return usagef("--cache-dir is empty")
+	case fs.Changed("cache-policy") && f.cachePolicy != "keep" && f.cachePolicy != "lru":
+		return usagef("--cache-policy %s: must be keep or lru", f.cachePolicy)
+	case f.noCache && (fs.Changed("cache-limit") || fs.Changed("cache-policy")):
+		return usagef("--no-cache keeps nothing: leave out the limit and the policy")
+	}
+	if fs.Lookup("cache-limit") == nil || f.noCache {
+		return nil
+	}
+	if text, name := f.limitText(); text != "" {
+		if _, err := cache.ParseLimit(text, os.TempDir()); err != nil { // any directory shows whether it is a limit
+			return usagef("%s: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// limitText is the limit as it was given, and where.
+func (f *cacheFlags) limitText() (text, where string) {
+	if f.cacheLimit != "" {
+		return f.cacheLimit, "--cache-limit"
+	}
+	return os.Getenv(limitVariable), limitVariable
+}
+
+// limitIn is the most bytes that are kept in a directory, which need not exist yet.
+func (f *cacheFlags) limitIn(dir string) (int64, error) {
+	text, _ := f.limitText()
+	if text == "" {
+		return cache.DefaultLimit(nearestDir(dir))
+	}
+	return cache.ParseLimit(text, nearestDir(dir))
+}
+
+func (f *cacheFlags) policy() cache.Policy {
+	if f.cachePolicy == "lru" {
+		return cache.LRU
+	}
+	return cache.Keep
+}
+
+// env is the environment with the directory that a flag names.
+func (f *cacheFlags) env(name string) string {
+	if name == dirVariable && f.cacheDir != "" {
+		return f.cacheDir
+	}
+	return os.Getenv(name)
+}
+
+// indexDir is where footers are kept for the next start, or "" when the machine has no place for it.
+func (f *cacheFlags) indexDir() string { return rowgroup.IndexDir(f.env) }
+
+// root is the directory of everything that is kept between runs: the cache, the index of footers, the lists of shards. It may be "".
+func (f *cacheFlags) root() string { return f.beside("") }
+
+// manifestDir is where the lists of shards of earlier runs are kept, beside the index.
+func (f *cacheFlags) manifestDir() string { return f.beside("manifests") }
+
+// beside is a name in the directory that holds the index.
+func (f *cacheFlags) beside(name string) string {
+	if dir := f.indexDir(); dir != "" {
+		return filepath.Join(filepath.Dir(dir), name)
+	}
+	return ""
+}

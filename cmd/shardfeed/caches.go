@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// caches is the verb that has verbs of its own, about what this machine's disk keeps.
+func (a *app) caches() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cache",
+		Short: "Show, check and clean what this machine's disk keeps of shards on S3 and HDFS",
+		Long: `The cache keeps what runs read of shards on S3 and HDFS, below one directory that all jobs of this
+machine share. These verbs look after it. None of them asks a server, and all may be used while
+jobs run: what a job reads at this moment is never removed.`,
+		Example: `  shardfeed cache du
+  shardfeed cache gc --older-than 7d --to 100GiB
+  shardfeed cache clear`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("cache has no verb %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.cacheList(), a.cacheUsage(), a.cacheVerify(), a.cacheCollect(), a.cacheClear(), a.cachePath())
+	return c
+}
+
+// cacheVerb completes a verb of cache: it is told the directory, prints an object with --json, and a report without.
+func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context, dir string) (object any, people func(r *report), err error)) *cobra.Command {
+	fs := c.Flags()
+	f.directory(fs)
+	f.object(fs)
+	c.Args = cobra.NoArgs
+	return a.runs(c, func(ctx context.Context, _ []string) error {
+		if err := f.checkCache(fs); err != nil {
+			return err
+		}
+		dir := f.root()
+		if dir == "" {
+			return fmt.Errorf("there is no cache: neither %s nor HOME is set (--cache-dir names its directory)", dirVariable)
+		}
+		object, people, err := do(ctx, dir)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return writeJSON(a.stdout, object)
+		}
+		r := &report{}
+		people(r)
+		return r.writeTo(a.stdout)
+	})
+}
+
+func (a *app) cachePath() *cobra.Command {
+	c := &cobra.Command{
+		Use: "path [flags]", Short: "Print the directory of the cache", Example: `  shardfeed cache path
+  du -sh "$(shardfeed cache path)"`,
+		Long: `path prints the directory in which the cache, the index of footers and the lists of shards are
+kept.`,
+	}
+	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*report), error) {
+		return map[string]string{"path": dir}, func(r *report) { r.line(dir) }, nil
+	})
+}
+
+func (a *app) cacheUsage() *cobra.Command {
+	c := &cobra.Command{
+		Use: "du [flags]", Short: "Show how much room the cache takes", Example: `  shardfeed cache du
+  shardfeed cache du --json`,
+		Long: `du shows how much room the cache takes on the disk, its limit, and how much is free.`,
+	}
+	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*report), error) {
+		space, err := cache.Usage(dir)
+		return space, func(r *report) {
+			r.section("cache in " + dir)
+			r.fact("holds", "%v of %s", mem.Bytes(space.Bytes), plural(int64(space.Shards), "shard"))
+			if space.Limit > 0 {
+				r.fact("limit", "%v, of the run that used it last", mem.Bytes(space.Limit))
+			}
+			r.fact("free", "%v on this disk", mem.Bytes(space.Free))
+		}, err
+	})
+}
+
+func (a *app) cacheList() *cobra.Command {
+	c := &cobra.Command{
+		Use: "ls [flags]", Short: "List the shards in the cache", Example: `  shardfeed cache ls
+  shardfeed cache ls --json | jq '.entries[].uri'`,
+		Long: `ls lists the shards in the cache by address: their size, how much of it is held, when it was last
+used and until when it is kept. A shard that changed on its server is there once for each version.`,
+	}
+	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*report), error) {
+		entries, err := cache.List(ctx, dir)
+		if entries == nil {
+			entries = []cache.Entry{}
+		}
+		return map[string]any{"path": dir, "entries": entries}, func(r *report) { listEntries(r, entries) }, err
+	})
+}
+
+// listEntries prints a table of what is held.
+func listEntries(r *report, entries []cache.Entry) {
+	if len(entries) == 0 {
+		r.line("nothing is held")
+		return
+	}
+	w := tabwriter.NewWriter(&r.b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "address\tsize\theld\tlast used\tkept until")
+	for _, e := range entries {
+		until := moment(e.KeptUntil)
+		if e.Superseded {
+			until = "a newer version is there"
+		}
+		fmt.Fprintf(w, "%s\t%v\t%v\t%s\t%s\n", printable(e.URI), mem.Bytes(e.Size), mem.Bytes(e.Held), moment(e.Used), until)
+	}
+	_ = w.Flush() // a buffer does not fail
+}
+
+// moment is a time to the minute, of this machine's zone.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func (a *app) cacheVerify() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use: "verify [flags]", Short: "Read the whole cache and check every byte", Example: `  shardfeed cache verify`,
+		Long: `verify reads the whole cache and checks every block against its checksum. What is damaged is
+dropped and will be fetched again when it is needed; that is reported and is no failure. (Runs
+check what they read, always.)`,
+	}
+	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*report), error) {
+		space, err := cache.Usage(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		bar := newByteProgress(a.stderr, "verify", max(1, space.Bytes))
+		defer bar.close()
+		found, err := cache.Verify(ctx, dir, func(n int64) { bar.add(int(n)) })
+		return found, func(r *report) {
+			r.section("cache in " + dir)
+			r.fact("checked", "%v of %s", mem.Bytes(found.Bytes), plural(int64(found.Shards), "shard"))
+			if found.Bad == 0 && len(found.BadURIs) == 0 {
+				r.fact("damaged", "nothing")
+				return
+			}
+			r.fact("damaged", "%s, dropped; in %s", plural(found.Bad, "block"), strings.Join(found.BadURIs, " "))
+		}, err
+	})
+}
+
+func (a *app) cacheClear() *cobra.Command {
+	c := &cobra.Command{
+		Use: "clear [flags]", Short: "Remove all that the cache holds", Example: `  shardfeed cache clear`,
+		Long: `clear removes all that the cache holds, at once and without a question: all of it can be fetched
+again. What a job reads at this moment stays. The index of footers and the lists of shards beside
+the cache stay too.`,
+	}
+	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*report), error) {
+		freed, err := cache.Clear(ctx, dir)
+		return freed, func(r *report) { reportFreed(r, dir, freed) }, err
+	})
+}
+
+func (a *app) cacheCollect() *cobra.Command {
+	f := &flags{}
+	var older age
+	var to byteSize
+	c := &cobra.Command{
+		Use: "gc [flags]", Short: "Remove what is old from the cache", Example: `  shardfeed cache gc
+  shardfeed cache gc --older-than 7d
+  shardfeed cache gc --to 100GiB`,
+		Long: `gc removes the versions of shards that were replaced by newer ones and what killed runs left
+behind; with --older-than also what was not used for so long, with --to then what was used longest
+ago, until so much is left. What a job reads at this moment stays.`,
+	}
+	c.Flags().Var(&older, "older-than", "also remove what was not used for so long, as in 36h or 7d")
+	c.Flags().Var(&to, "to", "then remove what was used longest ago until so much is left, as in 100GiB")
+	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*report), error) {
+		freed, err := cache.Collect(ctx, dir, cache.CollectOptions{OlderThan: time.Duration(older), ToBytes: int64(to), Superseded: true})
+		return freed, func(r *report) { reportFreed(r, dir, freed) }, err
+	})
+}
+
+func reportFreed(r *report, dir string, freed cache.Freed) {
+	r.section("cache in " + dir)
+	r.fact("removed", "%s, %v", plural(int64(freed.Shards), "shard"), mem.Bytes(freed.Bytes))
+	if freed.InUse > 0 {
+		r.fact("stayed", "%s that a job reads now", plural(int64(freed.InUse), "shard"))
+	}
+}

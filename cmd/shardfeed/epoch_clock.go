@@ -1,0 +1,35 @@
+package main
+
+import (
+	"time"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// An epochClock tells the cache how long epochs take, so that what is kept lives until the next epoch has used it.
+type epochClock struct {
+	cache   *cache.Cache // nil: nobody to tell
+	epoch   uint64
+	begun   time.Time
+	whole   bool // the epoch was begun at its first row
+	longest time.Duration
+}
+
+// newEpochClock starts where a run starts.
+func newEpochClock(c *cache.Cache, start shuffle.State) *epochClock {
+	return &epochClock{cache: c, epoch: start.Epoch, begun: time.Now(), whole: start.Position == 0}
+}
+
+// at says where the run stands.
+func (c *epochClock) at(epoch uint64) {
+	if c.cache == nil || epoch == c.epoch {
+		return
+	}
+	now := time.Now()
+	if took := now.Sub(c.begun); c.whole && took > c.longest {
+		c.longest = took
+		c.cache.KeepFor(2 * took)
+	}
+	c.epoch, c.begun, c.whole = epoch, now, true
+}

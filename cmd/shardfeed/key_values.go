@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// keyValues is a flag that may be given many times: key=value, or @FILE.json with an object of them. The last value of a key wins. Objects
+// within the object are as fsspec has them: {"client_kwargs": {"region_name": "x"}} is client_kwargs.region_name=x.
+type keyValues map[string]string
+
+func (k *keyValues) Set(s string) error {
+	if *k == nil {
+		*k = keyValues{}
+	}
+	if file, ok := strings.CutPrefix(s, "@"); ok {
+		return k.read(file)
+	}
+	key, value, found := strings.Cut(s, "=")
+	if key = strings.TrimSpace(key); !found || key == "" {
+		return errors.New("give key=value or @FILE.json")
+	}
+	(*k)[key] = value
+	return nil
+}
+
+// read takes the keys of a JSON object.
+func (k *keyValues) read(file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fileError(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(content, &object); err != nil {
+		return fmt.Errorf("%s: is no JSON object: %w", file, err)
+	}
+	if err := k.flatten("", object); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+func (k *keyValues) flatten(prefix string, object map[string]any) error {
+	for key, value := range object {
+		switch value := value.(type) {
+		case map[string]any:
+			if err := k.flatten(prefix+key+".", value); err != nil {
+				return err
+			}
+		case []any:
+			return fmt.Errorf("%s%s is a list, which no option is", prefix, key)
+		case nil: // as if it were not there
+		default:
+			text, err := json.Marshal(value) // numbers and booleans as JSON writes them
+			if err != nil {
+				return err
+			}
+			if s, ok := value.(string); ok {
+				text = []byte(s)
+			}
+			(*k)[prefix+key] = string(text)
+		}
+	}
+	return nil
+}
+
+// String names the keys alone: values may be secrets.
+func (k *keyValues) String() string {
+	return strings.Join(slices.Sorted(maps.Keys(*k)), ",")
+}
+
+func (k *keyValues) Type() string { return "key=value" }

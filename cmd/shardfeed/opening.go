@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	openingQuiet = time.Second            // an opening that takes less shows nothing
+	openingEvery = 100 * time.Millisecond // between two looks at how far it is
+	openingBar   = 30                     // columns
+)
+
+// An opening shows on a terminal how far the opening of shards is: how many were listed, then how many footers were read. It has one line,
+// which is gone when it is closed. Its methods are safe for concurrent use; on anything but a terminal they do nothing.
+type opening struct {
+	w io.Writer
+
+	shards   atomic.Int64
+	read, of atomic.Int64
+
+	once    sync.Once
+	closing chan struct{}
+	done    chan struct{}
+}
+
+func newOpening(w io.Writer) *opening {
+	o := &opening{w: w, closing: make(chan struct{}), done: make(chan struct{})}
+	if !isTerminal(w) {
+		close(o.done)
+		return o
+	}
+	go o.show()
+	return o
+}
+
+// listed says how many shards the list under way has so far.
+func (o *opening) listed(n int) { o.shards.Store(int64(n)) }
+
+// footers says that n of so many footers were read.
+func (o *opening) footers(n, of int) {
+	o.read.Store(int64(n))
+	o.of.Store(int64(of))
+}
+
+// close clears the line. It may be called twice.
+func (o *opening) close() {
+	o.once.Do(func() { close(o.closing) })
+	<-o.done
+}
+
+func (o *opening) show() {
+	defer close(o.done)
+	shown := false
+	for wait := openingQuiet; ; wait = openingEvery {
+		select {
+		case <-o.closing:
+			if shown {
+				fmt.Fprint(o.w, "\r\x1b[K") // back to the first column, and clear
+			}
+			return
+		case <-time.After(wait):
+			fmt.Fprintf(o.w, "\r%s\x1b[K", o.line())
+			shown = true
+		}
+	}
+}
+
+// line is how far it is, in less than 80 columns.
+func (o *opening) line() string {
+	read, of := o.read.Load(), o.of.Load()
+	if of == 0 {
+		return strings.TrimSpace("list  " + plural(o.shards.Load(), "shard"))
+	}
+	return fmt.Sprintf("footers  %s %s of %s", bar(float64(read), float64(of), openingBar), count(read), count(of))
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	placedShards = 40 // whose placement is asked: as many as the tables of inspect list
+	placedAtOnce = 8
+	placedHosts  = 6 // that a line names
+)
+
+// A placement is how a shard lies on its servers.
+type placement struct {
+	URI         string   `json:"uri"`
+	BlockSize   int64    `json:"block_size_bytes"`
+	Replication int      `json:"replication"` // 0: by the policy
+	Policy      string   `json:"policy"`      // of erasure coding, or ""
+	Encrypted   bool     `json:"encrypted"`
+	Blocks      int      `json:"blocks"`
+	Hosts       []string `json:"hosts"` // that hold one of them
+}
+
+// placements asks how the first shards lie on their servers; those of stores that do not know are left out.
+func placements(ctx context.Context, store shard.Placer, shards []shard.Shard) ([]placement, error) {
+	shards = shards[:min(len(shards), placedShards)]
+	found := make([]*placement, len(shards))
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.SetLimit(placedAtOnce)
+	for i, s := range shards {
+		tasks.Go(func() error {
+			p, err := store.Place(ctx, s)
+			if errors.Is(err, errors.ErrUnsupported) {
+				return nil
+			}
+			if err == nil {
+				found[i] = newPlacement(s.URI, p)
+			}
+			return err
+		})
+	}
+	err := tasks.Wait()
+	var all []placement
+	for _, p := range found {
+		if p != nil {
+			all = append(all, *p)
+		}
+	}
+	return all, err
+}
+
+func newPlacement(uri string, p shard.Placement) *placement {
+	hosts := map[string]bool{}
+	for _, b := range p.Blocks {
+		for _, h := range b.Hosts {
+			hosts[h] = true
+		}
+	}
+	return &placement{
+		URI: uri, BlockSize: p.BlockSize, Replication: p.Replication, Policy: p.Policy, Encrypted: p.Encrypted,
+		Blocks: len(p.Blocks), Hosts: slices.Sorted(maps.Keys(hosts)),
+	}
+}
+
+// placementText is a table for people, or nothing where no store knows.
+func placementText(all []placement) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteByte('\n')
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "shard\tblock size\tblocks\tcopies\tencrypted\thosts")
+	for _, p := range all {
+		copies := p.Policy
+		if copies == "" {
+			copies = strconv.Itoa(p.Replication)
+		}
+		encrypted := "no"
+		if p.Encrypted {
+			encrypted = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%v\t%d\t%s\t%s\t%s\n", printable(p.URI), mem.Bytes(p.BlockSize), p.Blocks, copies, encrypted, someHosts(p.Hosts))
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	return b.String()
+}
+
+// someHosts names a few hosts and counts the rest.
+func someHosts(hosts []string) string {
+	if len(hosts) <= placedHosts {
+		return strings.Join(hosts, " ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(hosts[:placedHosts], " "), len(hosts)-placedHosts)
+}

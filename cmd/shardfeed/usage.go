@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Groups of flags, in the order in which the help shows them. A flag without a group stands under "Flags".
+const (
+	orderGroup   = "Order"
+	storageGroup = "Storage (S3 and HDFS)"
+	cacheGroup   = "Cache (of what lies on S3 and HDFS)"
+)
+
+const (
+	groupKey  = "shardfeed_group" // annotation of a flag
+	helpWidth = 100               // columns of the help
+)
+
+// group registers the flags of add, which the help shows together under the title.
+func group(fs *pflag.FlagSet, title string, add func(fs *pflag.FlagSet)) {
+	own := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	own.SortFlags = false
+	add(own)
+	own.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{groupKey: {title}} })
+	fs.AddFlagSet(own)
+}
+
+// usage prints how a command is used: its line, examples, verbs and flags by group.
+func usage(c *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s [command]\n", c.CommandPath())
+	} else {
+		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\nAvailable Commands:\n")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "  %s %s\n", pad(sub.Name(), sub.NamePadding()), sub.Short)
+			}
+		}
+	}
+	usageOfFlags(&b, c.LocalFlags())
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
+	}
+	_, err := io.WriteString(c.OutOrStderr(), b.String())
+	return err
+}
+
+// usageOfFlags prints the flags of each group under its title.
+func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
+	for _, title := range [...]string{"", orderGroup, storageGroup, cacheGroup} {
+		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
+		own.SortFlags = false
+		all.VisitAll(func(f *pflag.Flag) {
+			if strings.Join(f.Annotations[groupKey], "") == title {
+				own.AddFlag(f)
+			}
+		})
+		if !own.HasAvailableFlags() {
+			continue
+		}
+		if title == "" {
+			title = "Flags"
+		}
+		fmt.Fprintf(b, "\n%s:\n%s", title, own.FlagUsagesWrapped(helpWidth))
+	}
+}

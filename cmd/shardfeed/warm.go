@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// warmAtOnce is how many shards are fetched at a time.
+const warmAtOnce = 8
+
+func (a *app) warm() *cobra.Command {
+	f := &flags{}
+	f.cacheNeeded = true
+	c := &cobra.Command{
+		Use:   "warm [flags] ADDRESS...",
+		Short: "Fetch shards on S3 or HDFS into the cache on this machine's disk",
+		Long: `warm fetches what a run with the same columns will read into the cache on this machine's disk, so
+that already its first epoch runs at the speed of the disk. What is there is not fetched again:
+warm can be stopped at any time and started anew. It exits with 0 only when all of it is there.
+
+With --world-size each rank fetches a part of its own: the row groups in file order, cut into
+contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
+everything once.`,
+		Example: `  shardfeed warm s3://bucket/table
+  shardfeed warm hdfs:///data/table --columns token_ids,label --cache-limit 500GiB
+  shardfeed warm s3://bucket/table --rank $SLURM_LOCALID --world-size $SLURM_NTASKS_PER_NODE`,
+	}
+	fs := c.Flags()
+	f.what(fs)
+	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
+	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks that share the work")
+	f.object(fs)
+	f.storage(fs)
+	group(fs, cacheGroup, f.room)
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		w, err := a.warmUp(ctx, addresses, f)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			err = writeJSON(a.stdout, w)
+		} else {
+			err = w.report().writeTo(a.stdout)
+		}
+		return errors.Join(err, w.verdict())
+	})
+}
+
+// warmth is what warm found and did, in bytes where it is not said.
+type warmth struct {
+	Directory string  `json:"directory"`
+	Limit     int64   `json:"limit_bytes"`
+	Shards    int     `json:"shards"`
+	RowGroups int     `json:"row_groups"`
+	Bytes     int64   `json:"bytes"`         // of the projected columns of these row groups
+	There     int64   `json:"there_bytes"`   // of them before
+	Fetched   int64   `json:"fetched_bytes"` // from the servers
+	Lacking   int64   `json:"lacking_bytes"` // of them after
+	Seconds   float64 `json:"seconds"`
+	Complete  bool    `json:"complete"`
+
+	mu sync.Mutex
+}
+
+// warmUp fetches a rank's part.
+func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
+	begin := time.Now()
+	for _, address := range addresses {
+		if !anyFar([]string{address}) {
+			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are")}
+		}
+	}
+	ds, err := a.open(ctx, addresses, f, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ds.close(ctx)) }()
+	limit, err := f.limitIn(ds.source.dir)
+	if err != nil {
+		return nil, err
+	}
+	w = &warmth{Directory: ds.source.dir, Limit: limit}
+	shards := warmShards(ds.Manifest(), f.rank, f.worldSize)
+	for _, s := range shards {
+		if !far(s.URI) {
+			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
+		}
+		held, err := ds.source.cache.Held(ds.source.direct, s.Shard, s.spans)
+		if err != nil {
+			return nil, err
+		}
+		w.There += held
+		w.Bytes += s.bytes
+		w.RowGroups += s.groups
+	}
+	w.Shards = len(shards)
+	err = a.fill(ctx, ds.source, shards, w)
+	w.Seconds = time.Since(begin).Seconds()
+	return w, err
+}
+
+// fill fetches what is missing of the shards, several at a time, and counts what is there in the end.
+func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *warmth) error {
+	bar := newByteProgress(a.stderr, "warm", w.Bytes)
+	defer bar.close()
+	var lacking atomic.Int64
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.SetLimit(warmAtOnce)
+	for _, s := range shards {
+		tasks.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			fetched, err := from.cache.Fill(ctx, from.direct, s.Shard, s.spans, func(n int64) { bar.add(int(n)) })
+			w.mu.Lock()
+			w.Fetched += fetched
+			w.mu.Unlock()
+			if err != nil && !errors.Is(err, cache.ErrFull) {
+				return err
+			}
+			held, err := from.cache.Held(from.direct, s.Shard, s.spans)
+			lacking.Add(s.bytes - held)
+			return err
+		})
+	}
+	err := tasks.Wait()
+	w.Lacking = lacking.Load()
+	w.Complete = err == nil && w.Lacking == 0
+	return err
+}
+
+// verdict fails unless all is there.
+func (w *warmth) verdict() error {
+	if w.Complete {
+		return nil
+	}
+	return fmt.Errorf("%s: %v of %v did not fit into the cache of %v: raise --cache-limit, make room with 'shardfeed cache gc', or name fewer --columns",
+		w.Directory, mem.Bytes(w.Lacking), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))
+}
+
+func (w *warmth) report() *report {
+	r := &report{}
+	r.section("cache in " + w.Directory)
+	r.fact("wanted", "%v: %s, %s", mem.Bytes(w.Bytes), plural(int64(w.Shards), "shard"), plural(int64(w.RowGroups), "row group"))
+	r.fact("was there", "%v", mem.Bytes(w.There))
+	r.fact("fetched", "%v in %s, %.1f MB/s", mem.Bytes(w.Fetched), took(time.Duration(w.Seconds*float64(time.Second))), float64(w.Fetched)/1e6/max(w.Seconds, 1e-6))
+	r.fact("did not fit", "%v", mem.Bytes(w.Lacking))
+	return r
+}
