@@ -115,7 +115,7 @@ func (m *matcher) match(p, n int) bool {
 
 // deep matches ** : no directory, or one more visible one. As the last segment it stands for all files.
 func (m *matcher) deep(p, n int) bool {
-	if p == len(m.pattern)-1 {
+	if rest := m.pattern[p+1:]; len(rest) == 0 || len(rest) == 1 && rest[0] == "" { // a slash at the end changes nothing
 		return m.visible(n)
 	}
 	if m.match(p+1, n) {

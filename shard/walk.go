@@ -201,7 +201,7 @@ func (w *walk) matchDeep(g glob, above []string) error {
 	}
 	here := g
 	here.rest = g.rest[1:]
-	if len(here.rest) == 0 {
+	if len(here.rest) == 0 || len(here.rest) == 1 && here.rest[0] == "" { // a slash at the end changes nothing
 		return w.skipMissing(g.prefix, w.descend(dirPath(g.prefix), g.base, above))
 	}
 	if err := w.match(here); err != nil {
