@@ -3,15 +3,58 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/shardfeed/shardfeed/shard"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+const (
+	formatDir = "v1" // below the directory that the user names
+
+	maxWriters = 4
+	closeFor   = 10 * time.Second // how long Close waits for the disk
+	sweepEvery = 10 * time.Second
 )
 
 // A Cache is one process's use of a cache directory. Its methods are safe for concurrent use.
 type Cache struct {
 	options Options
+	dir     string // of this format
+	unit    int    // bytes of a page on the disk
+	id      uint64 // of this Cache's stamps
+	keepFor atomic.Int64
+
 	counters
+	disk  disk
+	usage *usage
+	shelf shelf
+
+	blocks  sync.Pool // of *[]byte, a block each
+	pool    mem.Pool  // of bytes that wait for the disk
+	pending *semaphore.Weighted
+	queue   chan *segment
+
+	evicting  sync.Mutex
+	evictLock *os.File
+	floor     floor
+
+	mu      sync.Mutex
+	closing bool
+	fills   sync.WaitGroup // segments that are queued
+
+	hurry   atomic.Bool    // Close has waited long enough: what is queued is dropped
+	stop    chan struct{}  // ends the goroutines
+	workers sync.WaitGroup // of the goroutines
+	closed  sync.Once
 }
 
 // Open opens the cache in o.Dir, which is made if need be. A directory that cannot hold one is an error that wraps ErrUnfit and says why.
@@ -19,53 +62,166 @@ func Open(o Options) (*Cache, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Cache{options: o.withDefaults()}, nil
+	o = o.withDefaults()
+	dir, disk, err := prepare(o)
+	if err != nil {
+		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
+	}
+	c := &Cache{
+		options: o, dir: dir, unit: int(min(max(disk.unit, headerPage), blockSize)), id: rand.Uint64(),
+		pending: semaphore.NewWeighted(o.Pending),
+		queue:   make(chan *segment, o.Pending/smallestPending+1),
+		stop:    make(chan struct{}),
+	}
+	c.keepFor.Store(int64(o.KeepFor))
+	c.blocks.New = func() any { b := make([]byte, blockSize); return &b }
+	if c.usage, err = openUsage(dir); err == nil {
+		err = c.usage.setLimit(o.Limit)
+	}
+	if err == nil {
+		c.evictLock, err = openLock(dir)
+	}
+	if err != nil {
+		if c.usage != nil {
+			c.usage.close()
+		}
+		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
+	}
+	c.shelf = shelf{dir: dir, open: map[string]*place{}, most: maxFiles, create: c.create, drop: c.dropFile, end: c.end}
+	for range min(maxWriters, runtime.GOMAXPROCS(0)) {
+		c.workers.Go(c.writer)
+	}
+	c.workers.Go(c.sweeper)
+	return c, nil
 }
 
-// Wrap returns a store that serves from the cache what it holds and fills it with what inner is asked for.
-func (c *Cache) Wrap(inner shard.Store) shard.Store { return inner }
-
-// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, is told bytes of the spans as
-// they are there. A Fill that finds no room returns ErrFull.
-func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
-	return 0, errors.ErrUnsupported
+// prepare makes the directory of the format and makes sure that it can hold a cache.
+func prepare(o Options) (dir string, disk diskState, err error) {
+	there, err := existing(o.Dir)
+	if err != nil {
+		return "", disk, err
+	}
+	check := checkFit
+	if o.anyFileSystem {
+		check = diskOf
+	}
+	if _, err = check(there); err != nil { // before anything is made
+		return "", disk, err
+	}
+	dir = filepath.Join(o.Dir, formatDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", disk, err
+	}
+	if disk, err = check(dir); err != nil {
+		return "", disk, err
+	}
+	if err := tag(dir); err != nil {
+		return "", disk, err
+	}
+	return dir, disk, tryOut(dir)
 }
 
-// Held is how many bytes of the spans are there, by the table of the shard's file.
-func (c *Cache) Held(inner shard.Store, s shard.Shard, spans []shard.Span) (int64, error) {
-	return 0, nil
+// tag marks the directory as one that backups leave out; see https://bford.info/cachedir.
+func tag(dir string) error {
+	const text = "Signature: 8a477f597d28d172789f06886806bc55\n# This directory holds copies of remote files that shardfeed made.\n"
+	path := filepath.Join(dir, "CACHEDIR.TAG")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// sweeper closes files that nobody has used for a while, so that they can be evicted. Open starts it and Close waits for it.
+func (c *Cache) sweeper() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.shelf.closeIdle(idleAfter)
+		case <-c.stop:
+			return
+		}
+	}
 }
 
 // KeepFor sets how long a shard is kept after a use from now on. A job that knows how long its epochs take gives twice that.
-func (c *Cache) KeepFor(d time.Duration) {}
+func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats() }
 
-// Close finishes the fills that wait for the disk, but no longer than 10 s, and closes everything. Reads pass through from then on.
-func (c *Cache) Close(ctx context.Context) error { return nil }
-
-// DefaultLimit is the limit of a cache in dir when the user gives none.
-func DefaultLimit(dir string) (int64, error) { return 0, errors.ErrUnsupported }
-
-// ParseLimit reads a limit as users write it: "100GiB", "50%".
-func ParseLimit(s, dir string) (int64, error) { return 0, errors.ErrUnsupported }
-
-// List returns what the cache in dir holds, sorted by URI.
-func List(ctx context.Context, dir string) ([]Entry, error) { return nil, errors.ErrUnsupported }
-
-// Usage returns how much room the cache in dir takes.
-func Usage(dir string) (Space, error) { return Space{}, errors.ErrUnsupported }
-
-// Verify reads all that the cache in dir holds.
-func Verify(ctx context.Context, dir string, progress func(n int64)) (Report, error) {
-	return Report{}, errors.ErrUnsupported
+// stamp is what a use now writes.
+func (c *Cache) stamp() stamp {
+	now := time.Now()
+	return stamp{used: now, until: now.Add(time.Duration(c.keepFor.Load())), by: c.id}
 }
 
-// Collect removes from the cache in dir what o says.
-func Collect(ctx context.Context, dir string, o CollectOptions) (Freed, error) {
-	return Freed{}, errors.ErrUnsupported
+// touch stamps a file, once a minute, or as often as the order of uses needs it.
+func (c *Cache) touch(x *file) error {
+	every := min(time.Minute, time.Duration(c.keepFor.Load())/8)
+	if c.options.Policy == LRU {
+		every = min(every, time.Second)
+	}
+	return x.touch(c.stamp(), every)
 }
 
-// Clear removes all that the cache in dir holds and nobody reads now.
-func Clear(ctx context.Context, dir string) (Freed, error) { return Freed{}, errors.ErrUnsupported }
+// create makes the file of a key, if there is room for it.
+func (c *Cache) create(_ context.Context, k key) error {
+	if c.disk.fillsOff() {
+		return ErrFull
+	}
+	n := layoutOf(k).head()
+	if ok, _, err := c.makeRoom(n); err != nil {
+		return err
+	} else if !ok {
+		return ErrFull
+	}
+	if err := createFile(c.dir, k, c.stamp()); err != nil {
+		return errors.Join(err, c.usage.release(n))
+	}
+	return c.usage.commit(n)
+}
+
+// Close finishes the fills that wait for the disk, but no longer than 10 s, and closes everything. Reads pass through from then on; what
+// views hold is given back with the last of them.
+func (c *Cache) Close(ctx context.Context) (err error) {
+	c.closed.Do(func() { err = c.close(ctx) })
+	return err
+}
+
+func (c *Cache) close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	c.shelf.close()
+	ctx, cancel := context.WithTimeout(ctx, closeFor)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() { // ends with the last fill, which hurry sees to
+		c.fills.Wait()
+		close(c.stop)
+		c.workers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		c.hurry.Store(true)
+		hung := time.NewTimer(closeFor)
+		defer hung.Stop()
+		select {
+		case <-ended:
+		case <-hung.C:
+			return fmt.Errorf("cache %s: closed while a write to its disk hangs", c.options.Dir)
+		}
+	}
+	c.pool.Trim(0)
+	return nil
+}
+
+// end gives back what all users shared.
+func (c *Cache) end() {
+	c.usage.close()
+	c.evictLock.Close()
+}

@@ -1,0 +1,192 @@
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// errStale is a shard file that is not, or no longer, what it must be: it was removed, cut, or written by something else.
+var errStale = errors.New("the shard file is not what it was")
+
+// A file is one open shard file. It is locked as shared for as long as it is open, so that nobody removes it.
+//
+// The header and the table are mapped, shared with all processes, and only touched inside shard.Guard: the entries are read and written
+// as atomic words. Everything else is read and written with pread and pwrite.
+type file struct {
+	key
+	layout
+	path  string
+	f     *os.File
+	head  []byte          // header and table, mapped
+	table []atomic.Uint64 // of head
+
+	mu       sync.Mutex
+	segments map[int64]*segment // by block: what goroutines of this process are about to fill
+
+	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
+}
+
+// openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and errStale when there is another thing, which
+// may be gone at the next try.
+func openFile(dir string, k key) (*file, error) {
+	x := &file{key: k, layout: layoutOf(k), path: filepath.Join(dir, k.name), segments: map[int64]*segment{}}
+	f, err := os.OpenFile(x.path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	x.f = f
+	if err := x.check(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if x.head, err = mapShared(f, x.layout.header+x.layout.table); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("mapping %s: %w", x.path, err)
+	}
+	x.table = wordsOf(x.head[x.layout.header:])
+	return x, nil
+}
+
+// wordsOf is mapped bytes as words. Mappings start at a page and headers are whole pages.
+func wordsOf(b []byte) []atomic.Uint64 {
+	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), len(b)/8)
+}
+
+// check takes the shared lock and makes sure that the file is the key's, whole, and still has its name.
+func (x *file) check() error {
+	switch err := share(x.f); {
+	case errors.Is(err, errBusy): // it is being removed, or just was
+		return errStale
+	case err != nil:
+		return err
+	}
+	state, err := stateOf(x.f)
+	if err != nil {
+		return err
+	}
+	if state.links == 0 || state.size != x.layout.file() {
+		return errStale
+	}
+	header := make([]byte, x.layout.header)
+	if _, err := x.f.ReadAt(header, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !sameHeader(header, encodeHeader(x.key)) {
+		return errStale
+	}
+	return nil
+}
+
+// createFile makes the shard file of a key, unless another process has by now: a name is linked to a file that is whole already.
+func createFile(dir string, k key, mark stamp) error {
+	l, path := layoutOf(k), filepath.Join(dir, k.name)
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverMark+"*")
+	if errors.Is(err, os.ErrNotExist) {
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		f, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverMark+"*")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
+	header := encodeHeader(k)
+	mark.put(header)
+	if err := allocate(f, l.head()); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(header, 0); err != nil {
+		return err
+	}
+	if err := f.Truncate(l.file()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// leftoverMark stands in the names of files that are not yet shard files.
+const leftoverMark = ".new-"
+
+// close gives everything back, the locks included.
+func (x *file) close() {
+	unmap(x.head)
+	x.f.Close()
+}
+
+// entry is what the table says of a block. It is called inside shard.Guard, as are set and swap.
+func (x *file) entry(block int64) entry { return entry(x.table[block].Load()) }
+
+// swap replaces an entry, unless another has replaced it.
+func (x *file) swap(block int64, old, new entry) bool {
+	return x.table[block].CompareAndSwap(uint64(old), uint64(new))
+}
+
+// run is which bytes of the shard a block's entry holds.
+func (x *file) run(block int64, e entry) shard.Span {
+	lo, hi := e.run(blockLen(x.layout.size, block))
+	return shard.Span{Off: block*blockSize + int64(lo), N: int64(hi - lo)}
+}
+
+// readAt reads bytes of the shard without a look at the table.
+func (x *file) readAt(p []byte, off int64) error {
+	_, err := x.f.ReadAt(p, x.layout.data+off)
+	if errors.Is(err, io.EOF) { // it was cut
+		return errStale
+	}
+	return err
+}
+
+// A stamp says when a shard was used and until when it is kept. It lies in the header outside of its sum.
+type stamp struct {
+	used, until time.Time
+	by          uint64 // the Cache that set it
+}
+
+func (s stamp) put(header []byte) {
+	words := []int64{s.used.UnixNano(), s.until.UnixNano(), int64(s.by)}
+	for i, w := range words {
+		copy(header[usedAt+8*i:], leBytes(w))
+	}
+}
+
+// stampOf reads the stamp of a header.
+func stampOf(header []byte) stamp {
+	return stamp{
+		used:  time.Unix(0, leInt(header[usedAt:])),
+		until: time.Unix(0, leInt(header[untilAt:])),
+		by:    uint64(leInt(header[byAt:])),
+	}
+}
+
+// touch stamps the file as used now. The time until which it is kept only grows, but for one that the same Cache has set: that it may set
+// back, when it has learned how long its epochs are.
+func (x *file) touch(mark stamp, every time.Duration) error {
+	now, last := mark.used.UnixNano(), x.stamped.Load()
+	if now-last < int64(every) || !x.stamped.CompareAndSwap(last, now) {
+		return nil
+	}
+	return shard.Guard(func() error {
+		words := wordsOf(x.head[:namesAt])
+		old := stampOf(bytes.Clone(x.head[:namesAt]))
+		words[usedAt/8].Store(uint64(now))
+		if old.by == mark.by || mark.until.After(old.until) {
+			words[untilAt/8].Store(uint64(mark.until.UnixNano()))
+			words[byAt/8].Store(mark.by)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,193 @@
+package cache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// smallestPending is the least memory that a segment on its way to the disk is charged with.
+const smallestPending = 32 << 10
+
+// pendingBytes is the memory that n bytes on their way to the disk are charged with.
+func pendingBytes(n int64) int64 { return max(mem.ClassBytes(n), smallestPending) }
+
+// fillLater copies the bytes of a segment out of ranges and leaves it to a writer. Without room in memory it is given back unfilled: a read
+// never waits for the disk.
+func (c *Cache) fillLater(s *segment, ranges []shard.Range) {
+	n := spanBytes(s.spans)
+	if !c.pending.TryAcquire(pendingBytes(n)) {
+		c.drop(s, errNoMemory)
+		return
+	}
+	c.enqueue(s, ranges, n)
+}
+
+var errNoMemory = errors.New("too many bytes wait for the disk")
+
+// fillInTime is fillLater, but waits for room.
+func (c *Cache) fillInTime(ctx context.Context, s *segment, ranges []shard.Range) error {
+	n := spanBytes(s.spans)
+	if err := c.pending.Acquire(ctx, pendingBytes(n)); err != nil {
+		c.drop(s, err)
+		return err
+	}
+	c.enqueue(s, ranges, n)
+	return nil
+}
+
+// enqueue copies and queues a segment that has room for n bytes.
+func (c *Cache) enqueue(s *segment, ranges []shard.Range, n int64) {
+	s.data = c.pool.Get(int(n))
+	gather(s.data, s.spans, ranges)
+	c.mu.Lock()
+	if c.closing {
+		c.mu.Unlock()
+		c.recycle(s)
+		c.drop(s, ErrClosed)
+		return
+	}
+	c.fills.Add(1)
+	c.mu.Unlock()
+	c.queue <- s // it holds all that pending lets in
+}
+
+// drop gives a segment back whose bytes were fetched and are not kept.
+func (c *Cache) drop(s *segment, err error) {
+	c.dropped.Add(spanBytes(s.spans))
+	c.settle(s, err)
+}
+
+// recycle gives the memory of a segment back.
+func (c *Cache) recycle(s *segment) {
+	c.pending.Release(pendingBytes(int64(len(s.data))))
+	c.pool.Put(s.data)
+	s.data = nil
+}
+
+// writer brings segments to the disk until the cache is closed. Open starts it and Close waits for it.
+func (c *Cache) writer() {
+	for {
+		select {
+		case s := <-c.queue:
+			c.write(s)
+			c.fills.Done()
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// write brings one segment to the disk and gives it back.
+func (c *Cache) write(s *segment) {
+	err := ErrClosed
+	whole, stored := spanBytes(s.spans), int64(0)
+	if !c.hurry.Load() {
+		stored, err = c.store(s)
+	}
+	c.filledBytes.Add(stored)
+	c.dropped.Add(whole - stored)
+	c.fileError(s.place, err)
+	c.recycle(s)
+	c.settle(s, err)
+}
+
+// store writes the bytes of a segment, as many of its blocks as there is room for, and then their entries.
+func (c *Cache) store(s *segment) (stored int64, err error) {
+	whole := len(s.patches)
+	room, err := c.roomFor(s)
+	if err != nil {
+		return 0, err
+	}
+	if len(s.patches) == 0 {
+		return 0, ErrFull
+	}
+	if err = c.writeSpans(s); err == nil {
+		err = shard.Guard(func() error { c.enter(s); return nil })
+	}
+	if err != nil {
+		return 0, errors.Join(err, c.usage.release(room))
+	}
+	c.disk.well()
+	if err = c.usage.commit(room); len(s.patches) < whole {
+		err = errors.Join(ErrFull, err)
+	}
+	return spanBytes(s.spans), err
+}
+
+// roomFor reserves room on the disk for a segment. Where there is none for all blocks, the segment is cut to the first ones, maybe to none.
+func (c *Cache) roomFor(s *segment) (reserved int64, err error) {
+	var all int64
+	for _, p := range s.patches {
+		all += p.room(s.place.file.layout.size, c.unit)
+	}
+	ok, left, err := c.makeRoom(all)
+	if ok || err != nil {
+		return all, err
+	}
+	n, some := 0, int64(0)
+	for _, p := range s.patches {
+		room := p.room(s.place.file.layout.size, c.unit)
+		if some+room > left {
+			break
+		}
+		n, some = n+1, some+room
+	}
+	if ok, err = c.usage.reserve(some, c.options.Limit); !ok {
+		n, some = 0, 0
+	}
+	s.cut(n)
+	return some, err
+}
+
+// room is what a patch takes on the disk beyond what its block takes already.
+func (p patch) room(size int64, unit int) int64 {
+	lo, hi := p.old.run(blockLen(size, p.block))
+	return pageBytes(p.lo, p.hi, unit) - pageBytes(lo, hi, unit)
+}
+
+// cut leaves the first n patches.
+func (s *segment) cut(n int) {
+	s.patches = s.patches[:n]
+	s.spans = nil
+	for _, p := range s.patches {
+		for _, piece := range p.pieces(s.place.file.layout.size) {
+			s.spans = appendSpan(s.spans, piece)
+		}
+	}
+}
+
+// writeSpans writes the bytes, at most a megabyte with each call: larger writes take the kernel longer than as many small ones.
+func (c *Cache) writeSpans(s *segment) error {
+	x, data := s.place.file, s.data
+	for _, span := range s.spans {
+		if _, err := x.f.WriteAt(data[:span.N], x.layout.data+span.Off); err != nil {
+			return err
+		}
+		data = data[span.N:]
+	}
+	return nil
+}
+
+// enter sums the runs and enters them in the table. A block whose old run went bad meanwhile stays as it is.
+func (c *Cache) enter(s *segment) {
+	x, data := s.place.file, s.data
+	for _, p := range s.patches {
+		pieces := p.pieces(x.layout.size)
+		left := data[:pieces[0].N]
+		right := data[pieces[0].N : pieces[0].N+pieces[1].N]
+		data = data[len(left)+len(right):]
+		x.swap(p.block, p.old, p.grown(left, right, blockLen(x.layout.size, p.block)))
+	}
+}
+
+// grown is the entry of a patch, from the bytes before and after the old run.
+func (p patch) grown(left, right []byte, blockLen int) entry {
+	sum := sumOf(left)
+	if lo, hi := p.old.run(blockLen); lo < hi {
+		sum = joinSums(sum, p.old.sum(), hi-lo)
+	}
+	return newEntry(appendSum(sum, right), p.lo, p.hi)
+}

@@ -1,0 +1,111 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A misfit is a kind of file system that cannot hold a cache.
+type misfit struct {
+	kind uint32 // magic number of statfs(2)
+	name string
+	why  string
+}
+
+const (
+	onNetwork = "its locks and mappings are not shared by one host's processes as a cache needs it, and reading it is no quicker than the source"
+	inMemory  = "it would take the memory that training needs"
+)
+
+// misfits are the file systems that a cache is refused on.
+func misfits() []misfit {
+	return []misfit{
+		{0x6969, "NFS", onNetwork},
+		{0xff534d42, "CIFS", onNetwork},
+		{0xfe534d42, "SMB", onNetwork},
+		{0x517b, "SMB", onNetwork},
+		{0x0bd00bd0, "Lustre", onNetwork},
+		{0x47504653, "GPFS", onNetwork},
+		{0x00c36400, "Ceph", onNetwork},
+		{0x19830326, "BeeGFS", onNetwork},
+		{0x20030528, "PVFS", onNetwork},
+		{0x5346414f, "AFS", onNetwork},
+		{0x01161970, "GFS2", onNetwork},
+		{0x7461636f, "OCFS2", onNetwork},
+		{0xaad7aaea, "PanFS", onNetwork},
+		{0x01021997, "9p", onNetwork},
+		{0x786f4256, "a shared folder of VirtualBox", onNetwork},
+		{0x65735546, "FUSE", "its locks and mappings are what a program makes of them, often over a network"},
+		{0x01021994, "tmpfs", inMemory},
+		{0x858458f6, "ramfs", inMemory},
+		{0x958458f6, "hugetlbfs", inMemory},
+	}
+}
+
+// checkFit looks at the file system of a directory that exists.
+func checkFit(dir string) (diskState, error) {
+	disk, err := diskOf(dir)
+	if err != nil {
+		return disk, err
+	}
+	for _, m := range misfits() {
+		if m.kind == disk.kind {
+			return disk, fmt.Errorf("%w: %s is on %s: %s; give a directory on a local disk, or none", ErrUnfit, dir, m.name, m.why)
+		}
+	}
+	return disk, nil
+}
+
+// trialMark begins the names of files that tryOut makes.
+const trialMark = "try-"
+
+// tryOut does once what a shard file needs, so that a file system that cannot is known before the first read.
+func tryOut(dir string) error {
+	f, err := os.CreateTemp(dir, trialMark+"*")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	linked := f.Name() + ".link"
+	defer func() { _, _ = os.Remove(f.Name()), os.Remove(linked) }()
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"give room to a file (fallocate)", func() error { return allocate(f, headerPage) }},
+		{"link a file", func() error { return os.Link(f.Name(), linked) }},
+		{"lock a file", func() error { return share(f) }},
+		{"lock a part of an open file", func() error { return lockRange(f, 0, 8) }},
+		{"map a file", func() error {
+			b, err := mapShared(f, headerPage)
+			if err == nil {
+				unmap(b)
+			}
+			return err
+		}},
+	} {
+		if err := step.do(); noSpace(err) {
+			return err
+		} else if err != nil {
+			return fmt.Errorf("%w: %s cannot %s: %w", ErrUnfit, dir, step.what, err)
+		}
+	}
+	return nil
+}
+
+// existing is dir, or the nearest directory above it that is there.
+func existing(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return dir, err
+		}
+		dir = filepath.Dir(dir)
+	}
+}

@@ -1,0 +1,110 @@
+package cache
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Layout of a shard file's header; doc.go has the table.
+const (
+	magic     = "SFCACHE1"
+	sizeAt    = 8
+	blockAt   = 16
+	headerAt  = 20
+	uriAt     = 24
+	versionAt = 28
+	sumAt     = 32
+	usedAt    = 40
+	untilAt   = 48
+	byAt      = 56
+	namesAt   = 64
+
+	headerPage = 4096 // a header is a multiple of this
+)
+
+var errHeader = errors.New("it is no shard file of this cache")
+
+// headerBytes is the length of a key's header.
+func headerBytes(uri, version int) int64 {
+	return int64(namesAt+uri+version+headerPage-1) / headerPage * headerPage
+}
+
+// A layout is where the parts of a shard file lie.
+type layout struct {
+	header int64 // bytes of the header, and place of the table
+	table  int64 // bytes of the table
+	data   int64 // place of the shard's first byte, a multiple of blockSize
+	size   int64 // of the shard
+}
+
+// layoutOf follows from the key alone.
+func layoutOf(k key) layout {
+	l := layout{header: headerBytes(len(k.uri), len(k.version)), table: 8 * blocksOf(k.size), size: k.size}
+	l.data = (l.header + l.table + blockSize - 1) / blockSize * blockSize
+	return l
+}
+
+// head is header and table, rounded up to pages: what is allocated when the file is made.
+func (l layout) head() int64 { return (l.header + l.table + headerPage - 1) / headerPage * headerPage }
+
+// file is the length of the file.
+func (l layout) file() int64 { return l.data + l.size }
+
+// encodeHeader returns the header of a key, without a stamp.
+func encodeHeader(k key) []byte {
+	b := make([]byte, headerBytes(len(k.uri), len(k.version)))
+	copy(b, magic)
+	binary.LittleEndian.PutUint64(b[sizeAt:], uint64(k.size))
+	binary.LittleEndian.PutUint32(b[blockAt:], blockSize)
+	binary.LittleEndian.PutUint32(b[headerAt:], uint32(len(b)))
+	binary.LittleEndian.PutUint32(b[uriAt:], uint32(len(k.uri)))
+	binary.LittleEndian.PutUint32(b[versionAt:], uint32(len(k.version)))
+	copy(b[namesAt:], k.uri)
+	copy(b[namesAt+len(k.uri):], k.version)
+	binary.LittleEndian.PutUint32(b[sumAt:], headerSum(b))
+	return b
+}
+
+// headerSum leaves out itself and the stamp, which changes.
+func headerSum(b []byte) uint32 { return appendSum(sumOf(b[:sumAt]), b[namesAt:]) }
+
+// headerLength reads from a file's first namesAt bytes how long its header is.
+func headerLength(b []byte) (int64, error) {
+	if len(b) < namesAt || string(b[:len(magic)]) != magic {
+		return 0, errHeader
+	}
+	n := int64(binary.LittleEndian.Uint32(b[headerAt:]))
+	uri, version := binary.LittleEndian.Uint32(b[uriAt:]), binary.LittleEndian.Uint32(b[versionAt:])
+	if uri > maxName || version > maxName || n != headerBytes(int(uri), int(version)) {
+		return 0, errHeader
+	}
+	return n, nil
+}
+
+// parseHeader reads the key out of a whole header. The key has no file name.
+func parseHeader(b []byte) (key, error) {
+	n, err := headerLength(b)
+	if err != nil {
+		return key{}, err
+	}
+	size := binary.LittleEndian.Uint64(b[sizeAt:])
+	if int64(len(b)) != n || size == 0 || size > maxSize || binary.LittleEndian.Uint32(b[blockAt:]) != blockSize ||
+		binary.LittleEndian.Uint32(b[sumAt:]) != headerSum(b) {
+		return key{}, errHeader
+	}
+	end := namesAt + binary.LittleEndian.Uint32(b[uriAt:])
+	return key{
+		uri:     string(b[namesAt:end]),
+		version: string(b[end : end+binary.LittleEndian.Uint32(b[versionAt:])]),
+		size:    int64(size),
+	}, nil
+}
+
+// sameHeader compares two headers but for their stamps.
+func sameHeader(a, b []byte) bool {
+	return len(a) == len(b) && string(a[:usedAt]) == string(b[:usedAt]) && string(a[namesAt:]) == string(b[namesAt:])
+}
+
+func leInt(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
+
+func leBytes(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }

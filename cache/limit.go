@@ -1,0 +1,74 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// maxDefault is the largest limit that is not asked for.
+const maxDefault = 100 << 30
+
+// DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the free space and 100 GiB. What the cache holds
+// already counts as free. The directory need not be there yet.
+func DefaultLimit(dir string) (int64, error) {
+	room, err := roomFor(dir)
+	return min(room/2, maxDefault), err
+}
+
+// ParseLimit reads a limit as users write it: bytes ("100GiB", "500MB", "1e11"), or a part of the free space ("50%"), in which what the cache
+// holds already counts as free.
+func ParseLimit(s, dir string) (int64, error) {
+	n, err := parseLimit(strings.TrimSpace(s), dir)
+	if err != nil {
+		return 0, fmt.Errorf("cache limit %q: %w", s, err)
+	}
+	if n < minLimit {
+		return 0, fmt.Errorf("cache limit %q: that is %d bytes, less than 1 MiB", s, n)
+	}
+	return n, nil
+}
+
+func parseLimit(s, dir string) (int64, error) {
+	if percent, ok := strings.CutSuffix(s, "%"); ok {
+		part, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
+		if err != nil || !(part > 0 && part <= 100) {
+			return 0, errors.New("not a part of 0% to 100%")
+		}
+		room, err := roomFor(dir)
+		return int64(float64(room) * part / 100), err
+	}
+	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	unit, ok := units()[strings.ToLower(s[len(digits):])]
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil || !ok || !(n >= 0) || n*unit > math.MaxInt64/2 {
+		return 0, errors.New("not a number of bytes, such as 100GiB, nor a part of the free space, such as 50%")
+	}
+	return int64(n * unit), nil
+}
+
+// units are what bytes are counted in.
+func units() map[string]float64 {
+	return map[string]float64{
+		"": 1, "b": 1,
+		"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+		"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+	}
+}
+
+// roomFor is what a cache in dir could take: the free space and what it holds.
+func roomFor(dir string) (int64, error) {
+	there, err := existing(dir)
+	if err != nil {
+		return 0, err
+	}
+	disk, err := diskOf(there)
+	if err != nil {
+		return 0, err
+	}
+	space, err := Usage(dir)
+	return disk.free + space.Bytes, err
+}

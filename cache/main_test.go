@@ -1,0 +1,183 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/mem"
+)
+
+func TestMain(m *testing.M) {
+	if run := os.Getenv("SHARDFEED_CACHE_TEST_CHILD"); run != "" {
+		child(run)
+		return
+	}
+	leaktest.Main(m)
+}
+
+// testDir is a directory that can hold a cache, also where the one for temporary files lies in memory.
+func testDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := checkFit(dir); err == nil {
+		return dir
+	} else if !errors.Is(err, ErrUnfit) {
+		t.Fatal(err)
+	}
+	home, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Skip(err)
+	}
+	dir, err = os.MkdirTemp(home, "shardfeed-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if _, err := checkFit(dir); err != nil {
+		t.Skip(err)
+	}
+	return dir
+}
+
+// openTest opens a cache that is closed with the test.
+func openTest(t testing.TB, o Options) *Cache {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = testDir(t)
+	}
+	if o.Limit == 0 {
+		o.Limit = 1 << 30
+	}
+	if o.MinFree == 0 {
+		o.MinFree = 0.0001
+	}
+	c, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeTest(t, c) })
+	return c
+}
+
+func closeTest(t testing.TB, c *Cache) {
+	t.Helper()
+	if err := c.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// settle waits until no bytes wait for the disk.
+func settle(t testing.TB, c *Cache) {
+	t.Helper()
+	if err := c.pending.Acquire(t.Context(), c.options.Pending); err != nil {
+		t.Fatal(err)
+	}
+	c.pending.Release(c.options.Pending)
+	deadline := time.Now().Add(5 * time.Second)
+	for c.inFlight() > 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("segments are never given back")
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// inFlight counts the blocks that are claimed.
+func (c *Cache) inFlight() (n int) {
+	c.shelf.mu.Lock()
+	defer c.shelf.mu.Unlock()
+	for _, p := range c.shelf.open {
+		select {
+		case <-p.ready:
+		default:
+			continue
+		}
+		if p.file != nil {
+			p.file.mu.Lock()
+			n += len(p.file.segments)
+			p.file.mu.Unlock()
+		}
+	}
+	return n
+}
+
+// random is n bytes that depend on the seed.
+func random(seed byte, n int) []byte {
+	b := make([]byte, n)
+	x := uint64(seed) + 1
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x >> 32)
+	}
+	return b
+}
+
+// one puts a shard into memory and returns its metered store.
+func one(t testing.TB, content []byte) (*shard.Meter, shard.Shard) {
+	t.Helper()
+	m := &mem.Store{}
+	m.Put("a", content)
+	meter := shard.NewMeter(m)
+	return meter, listOne(t, meter, "mem://a")
+}
+
+func listOne(t testing.TB, s shard.Store, uri string) shard.Shard {
+	t.Helper()
+	all, err := s.List(t.Context(), uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// openShard opens a shard through the cache.
+func openShard(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) shard.Object {
+	t.Helper()
+	o, err := c.Wrap(inner).Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.Close() })
+	return o
+}
+
+// expect reads a range and compares it.
+func expect(t testing.TB, o shard.Object, all []byte, off, n int) {
+	t.Helper()
+	p := make([]byte, n)
+	if err := o.ReadAt(t.Context(), p, int64(off)); err != nil {
+		t.Errorf("%d bytes from byte %d on: %v", n, off, err)
+	} else if !bytes.Equal(p, all[off:off+n]) {
+		t.Errorf("%d bytes from byte %d on are wrong", n, off)
+	}
+}
+
+// expectView borrows a range, which must be held, and compares it.
+func expectView(t testing.TB, o shard.Object, all []byte, off, n int) {
+	t.Helper()
+	b, release, ok, err := shard.View(o, int64(off), int64(n))
+	if err != nil || !ok {
+		t.Fatalf("%d bytes from byte %d on are not lent: %v", n, off, err)
+	}
+	defer release()
+	err = shard.Use(o, func() error {
+		if !bytes.Equal(b, all[off:off+n]) {
+			t.Errorf("%d bytes lent from byte %d on are wrong", n, off)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,149 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// An object reads one shard through the cache. The inner object is opened when something has to be fetched.
+type object struct {
+	cache *Cache
+	store shard.Store
+	shard shard.Shard
+	key   key
+
+	opening chan struct{} // held by who opens the inner object
+
+	mu     sync.Mutex
+	inner  shard.Object
+	closed bool
+}
+
+var (
+	_ shard.Object      = (*object)(nil)
+	_ shard.RangeReader = (*object)(nil)
+	_ shard.Viewer      = (*object)(nil)
+	_ shard.Checker     = (*object)(nil)
+)
+
+func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
+	return &object{cache: c, store: inner, shard: s, key: k, opening: make(chan struct{}, 1)}
+}
+
+// ReadAt reads one range.
+func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
+	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
+}
+
+// ReadRanges fills what is held from the disk and fetches the rest at once.
+func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	if err := o.check(ctx, ranges); err != nil {
+		return o.wrap("read", err)
+	}
+	if bytesOf(ranges) == 0 {
+		return nil
+	}
+	if err := o.cache.read(ctx, o, ranges); err != nil {
+		return o.wrap("read", err)
+	}
+	return nil
+}
+
+// check refuses what is not within the shard.
+func (o *object) check(ctx context.Context, ranges []shard.Range) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.isClosed() {
+		return fs.ErrClosed
+	}
+	for _, r := range ranges {
+		if err := o.inside(r.Off, int64(len(r.P))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *object) inside(off, n int64) error {
+	if off < 0 || n < 0 {
+		return fmt.Errorf("no such range: %d bytes from byte %d on", n, off)
+	}
+	if off > o.shard.Size || n > o.shard.Size-off {
+		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, o.shard.Size, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// source returns the inner object, opened at its first use. Others who need it meanwhile wait, each as long as its own context lasts.
+func (o *object) source(ctx context.Context) (shard.Object, error) {
+	select {
+	case o.opening <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-o.opening }()
+	if inner := o.opened(); inner != nil {
+		return inner, nil
+	}
+	if o.isClosed() {
+		return nil, fs.ErrClosed
+	}
+	inner, err := o.store.Open(ctx, o.shard)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, errors.Join(fs.ErrClosed, inner.Close())
+	}
+	o.inner = inner
+	return inner, nil
+}
+
+func (o *object) opened() shard.Object {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.inner
+}
+
+func (o *object) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
+}
+
+// Check asks the inner object when it is open. What the cache holds is of the version that was opened for good.
+func (o *object) Check() error {
+	if inner := o.opened(); inner != nil {
+		return shard.Check(inner)
+	}
+	return nil
+}
+
+// wrap names the shard, unless the store below has.
+func (o *object) wrap(op string, err error) error {
+	if e := (*shard.Error)(nil); errors.As(err, &e) && e.URI == o.shard.URI {
+		return err
+	}
+	return &shard.Error{Op: op, URI: o.shard.URI, Err: err}
+}
+
+// Close closes the inner object. Views stay.
+func (o *object) Close() error {
+	o.mu.Lock()
+	inner := o.inner
+	o.inner, o.closed = nil, true
+	o.mu.Unlock()
+	if inner == nil {
+		return nil
+	}
+	return inner.Close()
+}

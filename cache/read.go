@@ -1,0 +1,241 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	maxBad = 3 // times that wrong bytes are fetched again for one read
+
+	firstPoll = 2 * time.Millisecond // between two looks at what another process does
+	lastPoll  = 20 * time.Millisecond
+
+	// How long a read waits for others without seeing any progress: so long, and a second for so many bytes.
+	patience      = 10 * time.Second
+	patienceBytes = 16 << 20
+)
+
+// A reading is one read on its way: what is held comes from the disk, what is not from the source, and what others are about to fill is
+// waited for.
+type reading struct {
+	cache  *Cache
+	object *object
+	place  *place
+	rest   []shard.Range // not yet filled
+
+	missed   bool // something was fetched
+	bad      int  // times that what was held was wrong
+	deadline time.Time
+	poll     time.Duration
+	waited   bool
+}
+
+// read fills ranges, which lie inside the shard and ascend.
+func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range) error {
+	if c.disk.readsOff() {
+		return c.bypass(ctx, o, ranges)
+	}
+	p, err := c.shelf.acquire(ctx, o.key, true)
+	if ctx.Err() != nil {
+		if err == nil {
+			c.shelf.release(p)
+		}
+		return ctx.Err()
+	}
+	if err != nil {
+		c.diskError(err)
+		return c.bypass(ctx, o, ranges)
+	}
+	defer c.shelf.release(p)
+	r := &reading{cache: c, object: o, place: p, rest: ranges}
+	if err := c.touch(p.file); err != nil {
+		c.fileError(p, err)
+		return c.bypass(ctx, o, ranges)
+	}
+	err = r.run(ctx)
+	if e := (*fileFault)(nil); errors.As(err, &e) {
+		c.fileError(p, e.err)
+		return c.bypass(ctx, o, r.rest)
+	}
+	return err
+}
+
+// A fileFault is an error of the cache's own: it costs a fetch, and is not the reader's.
+type fileFault struct{ err error }
+
+func (e *fileFault) Error() string { return e.err.Error() }
+
+// run goes on until everything is filled.
+func (r *reading) run(ctx context.Context) error {
+	c, total := r.cache, bytesOf(r.rest)
+	var fetched int64
+	for {
+		before := bytesOf(r.rest)
+		if err := r.fromDisk(ctx); err != nil {
+			return err
+		}
+		if len(r.rest) == 0 {
+			break
+		}
+		if bytesOf(r.rest) < before {
+			r.deadline = time.Time{}
+		}
+		if r.bad >= maxBad || !c.mayFill() {
+			c.hitBytes.Add(total - fetched - bytesOf(r.rest))
+			return c.bypass(ctx, r.object, r.rest)
+		}
+		got, err := c.claimAll(r.place, r.rest)
+		if err != nil {
+			return &fileFault{err}
+		}
+		n, err := r.fetch(ctx, got.mine)
+		if err != nil {
+			return err
+		}
+		fetched += n
+		if len(r.rest) == 0 {
+			break
+		}
+		late, err := r.wait(ctx, got, n > 0)
+		if err != nil {
+			return err
+		}
+		if late {
+			c.hitBytes.Add(total - fetched - bytesOf(r.rest))
+			return c.bypass(ctx, r.object, r.rest)
+		}
+	}
+	c.hitBytes.Add(total - fetched)
+	if r.missed {
+		c.misses.Add(1)
+	} else {
+		c.hits.Add(1)
+	}
+	return nil
+}
+
+// fromDisk fills what is held.
+func (r *reading) fromDisk(ctx context.Context) error {
+	check := checker{file: r.place.file, cache: r.cache}
+	defer check.done()
+	rest, err := check.fill(ctx, r.rest)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return &fileFault{err}
+	}
+	if check.wrong {
+		r.bad++
+	}
+	r.rest = rest
+	return nil
+}
+
+// fetch fills what the segments are to hold from the source and hands the segments on to the disk. It returns how many wanted bytes came.
+func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err error) {
+	if len(segments) == 0 {
+		return 0, nil
+	}
+	c := r.cache
+	r.missed = true
+	ranges, err := c.fetch(ctx, r.object, segments, r.rest)
+	if err != nil {
+		return 0, err
+	}
+	before := bytesOf(r.rest)
+	r.rest = without(r.rest, allSpans(segments))
+	for _, s := range segments {
+		c.fillLater(s, ranges)
+	}
+	return before - bytesOf(r.rest), nil
+}
+
+// wait returns when there is reason to look again: another's fill came to an end, or some time went by. Late says that it has waited for
+// so long in vain that it is better to wait no more. Nothing is held meanwhile but segments on their way to the disk.
+func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late bool, err error) {
+	if !r.waited && (got.foreign || len(got.others) > 0) {
+		r.waited = true
+		r.cache.waited.Add(1)
+	}
+	now := time.Now()
+	if progress || r.deadline.IsZero() {
+		r.deadline = now.Add(patience + time.Duration(bytesOf(r.rest)/patienceBytes)*time.Second)
+		r.poll = firstPoll
+	}
+	if now.After(r.deadline) {
+		return true, nil
+	}
+	var other <-chan struct{}
+	pause := time.Until(r.deadline)
+	switch {
+	case len(got.others) > 0:
+		other = got.others[0].done
+	case got.foreign:
+		pause = min(pause, r.poll)
+		r.poll = min(2*r.poll, lastPoll)
+	default:
+		return false, nil // it was filled, or went bad, between two looks
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-other:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+// bypass fills ranges from the source and keeps nothing.
+func (c *Cache) bypass(ctx context.Context, o *object, ranges []shard.Range) error {
+	c.bypassed.Add(1)
+	inner, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	if err := shard.ReadRanges(ctx, inner, ranges); err != nil {
+		return err
+	}
+	c.bypassBytes.Add(bytesOf(ranges))
+	return nil
+}
+
+// fetch reads the bytes of segments from the source into the missing ranges, as far as they reach, and returns where they all are. After an
+// error the segments are given back.
+func (c *Cache) fetch(ctx context.Context, o *object, segments []*segment, missing []shard.Range) (ranges []shard.Range, err error) {
+	done := false
+	defer func() {
+		if !done { // an error, or a panic of the store's
+			c.abandon(segments, errNotFetched)
+		}
+	}()
+	inner, err := o.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ranges = cover(allSpans(segments), missing)
+	if err := shard.ReadRanges(ctx, inner, ranges); err != nil {
+		return nil, err
+	}
+	c.missBytes.Add(bytesOf(ranges))
+	done = true
+	return ranges, nil
+}
+
+var errNotFetched = errors.New("the bytes did not come")
+
+// allSpans are the spans of segments, in order.
+func allSpans(segments []*segment) (spans []shard.Span) {
+	for _, s := range segments {
+		for _, span := range s.spans {
+			spans = appendSpan(spans, span)
+		}
+	}
+	return spans
+}

@@ -1,0 +1,184 @@
+package cache
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	lockName = "evict.lock"
+
+	leastRoom    = blockSize   // less is not worth a fill
+	floorEvery   = time.Second // between two looks at the file system's free space
+	scanAgain    = time.Minute // a full cache is looked at again so often
+	scanShare    = 10          // and at least so many times what a look takes goes by
+	scanTries    = 40          // to get the directory's lock, which a look at all files holds
+	scanPause    = 5 * time.Millisecond
+	lowMark      = 90        // eviction goes down to so many percent of the limit
+	leftoverTime = int64(60) // seconds after which what a killed process left is removed
+)
+
+// openLock opens the file whose lock is held by who removes shard files.
+func openLock(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+// mayFill is whether a fill has a chance now.
+func (c *Cache) mayFill() bool {
+	if c.disk.fillsOff() {
+		return false
+	}
+	if time.Now().After(c.usage.scanAfter()) {
+		return true
+	}
+	total, err := c.usage.bytes()
+	return err == nil && total+leastRoom <= c.options.Limit && !c.floor.low(c.dir, c.options.MinFree)
+}
+
+// makeRoom reserves n bytes on the disk, after an eviction if need be. When it cannot, it reserves nothing and tells what is left.
+func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
+	for range 2 {
+		low := c.floor.low(c.dir, c.options.MinFree)
+		if !low {
+			if ok, err := c.usage.reserve(n, c.options.Limit); ok || err != nil {
+				return ok, 0, err
+			}
+		}
+		if again, err := c.evict(n, low); err != nil || !again && low {
+			return false, 0, err
+		} else if !again {
+			break
+		}
+	}
+	if c.floor.low(c.dir, c.options.MinFree) {
+		return false, 0, nil
+	}
+	total, err := c.usage.bytes()
+	return false, max(0, c.options.Limit-total), err
+}
+
+// evict removes what may go, unless a look not long ago found nothing. Again says that there may be room now.
+func (c *Cache) evict(n int64, low bool) (again bool, err error) {
+	c.evicting.Lock()
+	defer c.evicting.Unlock()
+	if time.Now().Before(c.usage.scanAfter()) {
+		return false, nil
+	}
+	if err := c.lockDir(); err != nil {
+		return false, err
+	}
+	defer func() { _ = disown(c.evictLock) }()
+	if total, err := c.usage.bytes(); err != nil || total+n <= c.options.Limit && !low { // another was here before
+		return true, err
+	}
+	c.shelf.closeIdle(0)
+	start := time.Now()
+	var all []found
+	err = c.usage.recount(func() (onDisk int64, err error) {
+		all, onDisk, err = walk(c.dir, true)
+		return onDisk, err
+	})
+	if err != nil {
+		return false, err
+	}
+	freed, next, err := c.removeSome(all, n, low)
+	if freed == 0 && err == nil {
+		next = min(next, time.Now().Add(scanAgain).UnixNano())
+		next = max(next, time.Now().Add(max(time.Second, scanShare*time.Since(start))).UnixNano())
+		err = c.usage.setScanAfter(time.Unix(0, next))
+	}
+	c.floor.forget()
+	return true, err // the recount alone may have found room
+}
+
+// lockDir takes the directory's lock, which another process keeps while it looks at all files.
+func (c *Cache) lockDir() (err error) {
+	for range scanTries {
+		if err = own(c.evictLock); !errors.Is(err, errBusy) {
+			return err
+		}
+		time.Sleep(scanPause)
+	}
+	return err
+}
+
+// removeSome removes shards that may go until the directory is well below its limit. Next is when more may go.
+func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, err error) {
+	now := time.Now().UnixNano()
+	next = now + int64(scanAgain)
+	total, err := c.usage.bytes()
+	if err != nil {
+		return 0, next, err
+	}
+	target := min(c.options.Limit/100*lowMark, c.options.Limit-n)
+	if low {
+		target = min(target, total-c.options.Limit/100*(100-lowMark))
+	}
+	for _, f := range inOrder(all) {
+		if until := f.until.UnixNano(); c.options.Policy == Keep && until > now {
+			next = min(next, until)
+			continue
+		}
+		if total-freed <= target {
+			break
+		}
+		bytes, err := remove(f.path)
+		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = c.usage.removed(bytes)
+		}
+		if err != nil {
+			return freed, next, err
+		}
+		freed += bytes
+		c.evicted.Add(1)
+	}
+	return freed, next, nil
+}
+
+// dropFile removes a file that has the name of a shard's and is none, or is not whole. What is busy is left: the caller tries again.
+func (c *Cache) dropFile(k key) {
+	if !c.evicting.TryLock() {
+		return
+	}
+	defer c.evicting.Unlock()
+	if own(c.evictLock) != nil {
+		return
+	}
+	defer func() { _ = disown(c.evictLock) }()
+	if freed, err := remove(filepath.Join(c.dir, k.name)); err == nil {
+		_ = c.usage.removed(freed) // the account is put right at the next look
+	}
+}
+
+// A floor watches the free space of the file system.
+type floor struct {
+	mu    sync.Mutex
+	at    time.Time
+	isLow bool
+}
+
+// low is whether less than a part of the file system is free.
+func (f *floor) low(dir string, part float64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.at) < floorEvery {
+		return f.isLow
+	}
+	f.at = time.Now()
+	disk, err := diskOf(dir)
+	f.isLow = err == nil && float64(disk.free) < part*float64(disk.total)
+	return f.isLow
+}
+
+// forget makes the next call look.
+func (f *floor) forget() {
+	f.mu.Lock()
+	f.at = time.Time{}
+	f.mu.Unlock()
+}

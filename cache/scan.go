@@ -1,0 +1,126 @@
+package cache
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A found is a shard file that a look at the directory found.
+type found struct {
+	path       string
+	allocated  int64
+	superseded bool // another version of the shard was used later
+	stamp
+}
+
+// inOrder is the order of eviction: superseded versions first, then what was used longest ago.
+func inOrder(all []found) []found {
+	markSuperseded(all)
+	slices.SortFunc(all, func(a, b found) int {
+		if a.superseded != b.superseded {
+			if a.superseded {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path))
+	})
+	return all
+}
+
+// markSuperseded finds the versions of a shard that were used before another one of it.
+func markSuperseded(all []found) {
+	latest := map[string]time.Time{}
+	for _, f := range all {
+		family := familyOf(filepath.Base(f.path))
+		if f.used.After(latest[family]) {
+			latest[family] = f.used
+		}
+	}
+	for i, f := range all {
+		all[i].superseded = f.used.Before(latest[familyOf(filepath.Base(f.path))])
+	}
+}
+
+// walk lists the shard files of a directory, with what all files have on the disk. Clean removes what killed processes left, which takes
+// the directory's lock.
+func walk(dir string, clean bool) (all []found, onDisk int64, err error) {
+	families, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, family := range families {
+		path := filepath.Join(dir, family.Name())
+		if !family.IsDir() {
+			if clean && strings.HasPrefix(family.Name(), trialMark) {
+				removeLeftover(path)
+			}
+			continue
+		}
+		names, err := os.ReadDir(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, 0, err
+		}
+		for _, n := range names {
+			f, ok := look(filepath.Join(path, n.Name()), clean)
+			onDisk += f.allocated
+			if ok {
+				all = append(all, f)
+			}
+		}
+	}
+	return all, onDisk, nil
+}
+
+// look describes one file; ok is false when it is no shard file, or gone.
+func look(path string, clean bool) (f found, ok bool) {
+	state, err := stateAt(path)
+	if err != nil {
+		return f, false
+	}
+	f = found{path: path, allocated: state.allocated}
+	if !isShardName(filepath.Base(path)) {
+		if clean && removeLeftover(path) {
+			f.allocated = 0
+		}
+		return f, false
+	}
+	header := make([]byte, namesAt)
+	if file, err := os.Open(path); err == nil {
+		_, err = file.ReadAt(header, 0)
+		file.Close()
+		if err != nil {
+			clear(header)
+		}
+	}
+	f.stamp = stampOf(header) // that of a torn header is as good as any
+	return f, true
+}
+
+// removeLeftover removes a file that is no shard file when it is old: its process was killed before it could give it its name.
+func removeLeftover(path string) bool {
+	state, err := stateAt(path)
+	return err == nil && time.Now().Unix()-state.modified > leftoverTime && os.Remove(path) == nil
+}
+
+// remove takes a shard file away that nobody uses, else returns errBusy. The caller has the directory's lock.
+func remove(path string) (freed int64, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if err := own(f); err != nil {
+		return 0, err
+	}
+	state, err := stateOf(f)
+	if err != nil {
+		return 0, err
+	}
+	return state.allocated, os.Remove(path)
+}

@@ -1,0 +1,254 @@
+package cache
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// segmentBlocks is the most blocks that are claimed, locked, written and given back together. Segments do not cross multiples of it.
+const segmentBlocks = 16
+
+// A segment is blocks in a row that this process is about to fill, and what it fills them with.
+//
+// Who fills is decided twice. Within the process by file.segments: a block is in at most one segment. Between processes by a lock on the
+// segment's entries in the table, which belongs to the open file description that all goroutines of the process share; so it could not keep
+// these apart, and it need not: their segments are disjoint, so are their locks. A segment is claimed first and locked then, and neither
+// ever waits: what another has is left to it, so nobody who waits holds anything that another could wait for, but for segments that are
+// on their way to the disk and come to their end by themselves.
+type segment struct {
+	place      *place // on the shelf; the segment is one of its users
+	first, end int64  // blocks
+
+	patches []patch
+	spans   []shard.Span // what is fetched for the patches
+	data    []byte       // the bytes of spans, on their way to the disk
+
+	done chan struct{} // closed when the segment is given back
+	err  error         // why its bytes are not on the disk; set before
+}
+
+// A patch is how one block's run grows: to [lo, hi), which takes in what is held.
+type patch struct {
+	block  int64
+	old    entry
+	lo, hi int
+}
+
+// A need is the least run of a block that holds all wanted bytes of it.
+type need struct {
+	block  int64
+	lo, hi int
+}
+
+// needsOf returns what ranges want of each block, ascending.
+func needsOf(ranges []shard.Range) (needs []need) {
+	for _, r := range ranges {
+		for off := r.Off; off < r.Span().End(); {
+			block := off / blockSize
+			end := min(r.Span().End(), (block+1)*blockSize)
+			lo, hi := int(off-block*blockSize), int(end-block*blockSize)
+			if n := len(needs); n > 0 && needs[n-1].block == block {
+				needs[n-1].hi = hi
+			} else {
+				needs = append(needs, need{block, lo, hi})
+			}
+			off = end
+		}
+	}
+	return needs
+}
+
+// A claim is what a read may fill now, and what it has to wait for.
+type claim struct {
+	mine    []*segment // locked, and not yet held
+	others  []*segment // of other goroutines
+	foreign bool       // other processes have some
+}
+
+// claimAll claims and locks what it can of the missing ranges. Blocks that turn out to be held by now are in no segment.
+func (c *Cache) claimAll(p *place, missing []shard.Range) (*claim, error) {
+	needs := needsOf(missing)
+	got := p.file.claim(needs)
+	free := got.mine
+	got.mine = nil
+	for i, s := range free {
+		c.shelf.again(p)
+		s.place = p
+		locked, err := c.lock(s, got)
+		if err != nil {
+			c.abandon(locked, err)
+		} else {
+			err = c.plan(locked, needs, got)
+		}
+		if err != nil {
+			c.abandon(got.mine, err)
+			for _, rest := range free[i+1:] {
+				p.file.unclaim(rest)
+			}
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// claim takes the blocks that no goroutine has.
+func (x *file) claim(needs []need) *claim {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	got := &claim{}
+	for _, n := range needs {
+		if other := x.segments[n.block]; other != nil && !contains(got.mine, other) {
+			if k := len(got.others); k == 0 || got.others[k-1] != other {
+				got.others = append(got.others, other)
+			}
+			continue
+		}
+		got.mine = x.extendLocked(got.mine, n.block)
+	}
+	return got
+}
+
+// contains looks at the last segment alone: blocks come in ascending order.
+func contains(segments []*segment, s *segment) bool {
+	return len(segments) > 0 && segments[len(segments)-1] == s
+}
+
+// extendLocked adds a block to the last segment, or to a new one.
+func (x *file) extendLocked(segments []*segment, block int64) []*segment {
+	if k := len(segments); k > 0 && segments[k-1].end == block && block%segmentBlocks != 0 {
+		segments[k-1].end++
+		x.segments[block] = segments[k-1]
+		return segments
+	}
+	s := &segment{first: block, end: block + 1, done: make(chan struct{})}
+	x.segments[block] = s
+	return append(segments, s)
+}
+
+// unclaim gives the blocks of a segment back and wakes who waits for it.
+func (x *file) unclaim(s *segment) {
+	x.mu.Lock()
+	for b := s.first; b < s.end; b++ {
+		if x.segments[b] == s {
+			delete(x.segments, b)
+		}
+	}
+	x.mu.Unlock()
+	close(s.done)
+}
+
+// slots is where the entries of a segment lie in the file.
+func (s *segment) slots() (off, n int64) {
+	return s.place.file.layout.header + 8*s.first, 8 * (s.end - s.first)
+}
+
+// lock locks a segment between processes. Where others have a part of it, the segments of the rest come back.
+func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
+	x := s.place.file
+	off, n := s.slots()
+	err = lockRange(x.f, off, n)
+	if err == nil {
+		return []*segment{s}, nil
+	}
+	if errors.Is(err, errBusy) && s.end == s.first+1 {
+		got.foreign, err = true, nil
+	}
+	if errors.Is(err, errBusy) {
+		locked, err = c.lockParts(s, got)
+	}
+	x.unclaim(s)
+	c.shelf.release(s.place)
+	return locked, err
+}
+
+// lockParts locks a segment block by block; each part is a segment of its own.
+func (c *Cache) lockParts(s *segment, got *claim) (locked []*segment, err error) {
+	x := s.place.file
+	for b := s.first; b < s.end; b++ {
+		part := &segment{place: s.place, first: b, end: b + 1, done: make(chan struct{})}
+		off, n := part.slots()
+		switch err := lockRange(x.f, off, n); {
+		case errors.Is(err, errBusy):
+			got.foreign = true
+			continue
+		case err != nil:
+			return locked, err
+		}
+		c.shelf.again(s.place)
+		x.mu.Lock()
+		x.segments[b] = part
+		x.mu.Unlock()
+		locked = append(locked, part)
+	}
+	return locked, nil
+}
+
+// plan says how the blocks of locked segments grow. Segments whose blocks all hold what is needed are given back.
+func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
+	for i, s := range locked {
+		err := shard.Guard(func() error { s.plan(needs); return nil })
+		switch {
+		case err != nil:
+			c.abandon(locked[i:], err)
+			return err
+		case len(s.patches) == 0:
+			c.settle(s, nil)
+		default:
+			got.mine = append(got.mine, s)
+		}
+	}
+	return nil
+}
+
+// plan compares what is needed with what is held.
+func (s *segment) plan(needs []need) {
+	x := s.place.file
+	first, _ := slices.BinarySearchFunc(needs, s.first, func(n need, block int64) int { return cmp.Compare(n.block, block) })
+	for _, n := range needs[first:] {
+		if n.block >= s.end {
+			break
+		}
+		old := x.entry(n.block)
+		lo, hi := old.run(blockLen(x.layout.size, n.block))
+		if lo < hi && lo <= n.lo && n.hi <= hi {
+			continue
+		}
+		p := patch{block: n.block, old: old, lo: n.lo, hi: n.hi}
+		if lo < hi {
+			p.lo, p.hi = min(lo, n.lo), max(hi, n.hi)
+		}
+		s.patches = append(s.patches, p)
+		for _, piece := range p.pieces(x.layout.size) {
+			s.spans = appendSpan(s.spans, piece)
+		}
+	}
+}
+
+// pieces are the bytes of a patch that are not held: before the run that is, and after.
+func (p patch) pieces(size int64) [2]shard.Span {
+	base := p.block * blockSize
+	lo, hi := p.old.run(blockLen(size, p.block))
+	if lo == hi {
+		lo, hi = p.hi, p.hi
+	}
+	return [2]shard.Span{{Off: base + int64(p.lo), N: int64(lo - p.lo)}, {Off: base + int64(hi), N: int64(p.hi - hi)}}
+}
+
+// settle gives a segment back: its bytes are on the disk, or err says why not.
+func (c *Cache) settle(s *segment, err error) {
+	s.err = err
+	off, n := s.slots()
+	_ = unlockRange(s.place.file.f, off, n) // what fails here is freed when the file is closed
+	s.place.file.unclaim(s)
+	c.shelf.release(s.place)
+}
+
+// abandon gives segments back unfilled.
+func (c *Cache) abandon(segments []*segment, err error) {
+	for _, s := range segments {
+		c.settle(s, err)
+	}
+}

@@ -1,0 +1,138 @@
+package cache
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// errBusy is a lock that another has.
+var errBusy = errors.New("locked by another")
+
+// allocate gives the first n bytes of a file their room on the disk, so that writes to a mapping of them find it.
+func allocate(f *os.File, n int64) error {
+	return ignoringInterrupts(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, n) })
+}
+
+// share locks a whole file for as long as it is open, together with others who share it: whoever wants to remove it sees that it is in use.
+func share(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+// own locks a whole file for this open file alone.
+func own(f *os.File) error { return flock(f, unix.LOCK_EX) }
+
+// disown ends share and own.
+func disown(f *os.File) error { return flock(f, unix.LOCK_UN) }
+
+func flock(f *os.File, how int) error {
+	err := ignoringInterrupts(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return errBusy
+	}
+	return err
+}
+
+// lockRange takes bytes of a file for this open file description, or returns errBusy. Goroutines that share the description are not kept
+// apart by it, and the kernel frees it when the description closes, however the process ends.
+func lockRange(f *os.File, off, n int64) error {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: off, Len: n}
+	err := ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock) })
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return errBusy
+	}
+	return err
+}
+
+// unlockRange gives back what lockRange took.
+func unlockRange(f *os.File, off, n int64) error {
+	lock := unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: off, Len: n}
+	return ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock) })
+}
+
+// lockedElsewhere tells whether another open file description has bytes of a file.
+func lockedElsewhere(f *os.File, off, n int64) (bool, error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: off, Len: n}
+	err := ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock) })
+	return lock.Type != unix.F_UNLCK, err
+}
+
+// mapShared maps the first n bytes of a file for reading and writing. Touching them can fault; see shard.Guard.
+func mapShared(f *os.File, n int64) ([]byte, error) {
+	return unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+}
+
+// mapPages maps whole pages of a file for reading and brings them in where the kernel can: a wait for the disk in a system call leaves
+// the processor to other goroutines, in a page fault it does not.
+func mapPages(f *os.File, off, n int64) ([]byte, error) {
+	if int64(int(n)) != n {
+		return nil, errors.ErrUnsupported
+	}
+	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+}
+
+func unmap(b []byte) { _ = unix.Munmap(b) } // fails for arguments alone, and these are mmap's
+
+// A fileState is what the system says about a file.
+type fileState struct {
+	size, allocated int64 // bytes, and bytes on the disk
+	links           uint64
+	device, inode   uint64
+	modified        int64 // seconds
+}
+
+func stateOf(f *os.File) (fileState, error) {
+	var s unix.Stat_t
+	err := ignoringInterrupts(func() error { return unix.Fstat(int(f.Fd()), &s) })
+	return newFileState(&s), err
+}
+
+func stateAt(path string) (fileState, error) {
+	var s unix.Stat_t
+	err := ignoringInterrupts(func() error { return unix.Lstat(path, &s) })
+	if err != nil {
+		return fileState{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return newFileState(&s), nil
+}
+
+func newFileState(s *unix.Stat_t) fileState {
+	return fileState{
+		size: s.Size, allocated: s.Blocks * 512, links: uint64(s.Nlink), device: s.Dev, inode: s.Ino, modified: s.Mtim.Sec,
+	}
+}
+
+// A diskState is what the system says about a file system.
+type diskState struct {
+	kind        uint32 // magic number
+	unit        int64  // bytes of a block
+	total, free int64  // bytes; free is what the user may take
+}
+
+func diskOf(dir string) (diskState, error) {
+	var s unix.Statfs_t
+	err := ignoringInterrupts(func() error { return unix.Statfs(dir, &s) })
+	if err != nil {
+		return diskState{}, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	unit := int64(s.Bsize)
+	return diskState{kind: uint32(s.Type), unit: unit, total: int64(s.Blocks) * unit, free: int64(s.Bavail) * unit}, nil
+}
+
+func ignoringInterrupts(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Kinds of errors of the disk.
+func noSpace(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS)
+}
+
+func tooManyFiles(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
+
+func notAllowed(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }

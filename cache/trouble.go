@@ -1,0 +1,71 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// offFor is how long the cache is off after the disk failed.
+const offFor = 30 * time.Second
+
+// A disk is how the cache's disk behaves: after a failure it is left alone for a while, and training goes on from the source.
+type disk struct {
+	noReads, noFills atomic.Int64 // until then, in nanoseconds
+	said, saidDenied atomic.Bool  // the present trouble was said
+}
+
+func (d *disk) readsOff() bool { return time.Now().UnixNano() < d.noReads.Load() }
+func (d *disk) fillsOff() bool { return time.Now().UnixNano() < d.noFills.Load() }
+
+// well says that a fill succeeded: the next failure is another trouble.
+func (d *disk) well() {
+	if d.said.Load() {
+		d.said.Store(false)
+	}
+}
+
+// fileError is diskError for what went wrong with an open file. One that is no longer what it was is opened, or made, anew.
+func (c *Cache) fileError(p *place, err error) {
+	if err == nil {
+		return
+	}
+	if errors.Is(err, errStale) || errors.Is(err, shard.ErrChanged) { // it was cut, or a mapping of it faulted
+		c.shelf.forget(p)
+		return
+	}
+	c.diskError(err)
+}
+
+// diskError decides what an error of the cache's own means. A full disk can still be read; one that fails is left alone.
+func (c *Cache) diskError(err error) {
+	for _, usual := range []error{errStale, errBusy, ErrFull, ErrClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, usual) {
+			return
+		}
+	}
+	until := time.Now().Add(offFor).UnixNano()
+	said := &c.disk.said
+	switch {
+	case tooManyFiles(err):
+		return
+	case notAllowed(err): // a matter of one file, as a rule
+		said = &c.disk.saidDenied
+	case noSpace(err):
+		c.disk.noFills.Store(until)
+	default:
+		c.disk.noFills.Store(until)
+		c.disk.noReads.Store(until)
+	}
+	if !said.CompareAndSwap(false, true) {
+		return
+	}
+	c.trouble.Add(1)
+	if c.options.Events.Trouble != nil {
+		c.options.Events.Trouble(fmt.Errorf("cache %s: %w; reads go to the source meanwhile", c.options.Dir, err))
+	}
+}

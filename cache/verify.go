@@ -1,0 +1,148 @@
+package cache
+
+import (
+	"context"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// stretchBlocks is how much is read before it is verified: what was read is in the processor's cache then.
+const stretchBlocks = 8
+
+// A checker reads what a file holds, and verifies it. One goroutine uses it, for one read.
+type checker struct {
+	*file
+	cache *Cache
+
+	// The block that was read last and not delivered whole, so that narrow columns that share a block cost one look at it.
+	buffer *[]byte // blockSize, or nil
+	block  int64
+	entry  entry
+
+	wrong bool // something was not what was written
+
+	stretch [stretchBlocks]entry // of the blocks that are read at once
+}
+
+// done gives the buffer back.
+func (c *checker) done() {
+	if c.buffer != nil {
+		c.cache.blocks.Put(c.buffer)
+		c.buffer = nil
+	}
+}
+
+// fill fills what is held of the ranges and returns the rest. Bytes that are not what was written count as not held from then on.
+func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.Range, err error) {
+	var missing pieces
+	err = shard.Guard(func() error {
+		for i, r := range ranges {
+			for off := r.Off; off < r.Span().End(); {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				next, err := c.step(&missing, i, r, off)
+				if err != nil {
+					return err
+				}
+				off = next
+			}
+		}
+		return nil
+	})
+	return missing.list, err
+}
+
+// step deals with the bytes of a range from off on that need one look, and returns where the next begin.
+func (c *checker) step(missing *pieces, i int, r shard.Range, off int64) (next int64, err error) {
+	end, block := r.Span().End(), off/blockSize
+	if n := c.wholeRuns(off, end); n > 0 {
+		return c.fillWhole(missing, i, r, off, n)
+	}
+	e := c.file.entry(block)
+	run := c.run(block, e)
+	pieceEnd := min(end, (block+1)*blockSize)
+	if run.N == 0 || off >= run.End() || pieceEnd <= run.Off {
+		missing.add(i, r, off, pieceEnd)
+		return pieceEnd, nil
+	}
+	missing.add(i, r, off, run.Off)
+	off, pieceEnd = max(off, run.Off), min(pieceEnd, run.End())
+	held, err := c.readRun(block, e, run)
+	if err != nil {
+		return 0, err
+	}
+	if held == nil {
+		missing.add(i, r, off, pieceEnd)
+	} else {
+		copy(r.P[off-r.Off:pieceEnd-r.Off], held[off-run.Off:])
+	}
+	return pieceEnd, nil
+}
+
+// wholeRuns counts the blocks from off on whose runs are wanted whole and touch, so that they can be read at once in place. It leaves
+// their entries in stretch.
+func (c *checker) wholeRuns(off, end int64) (n int) {
+	for at := off; at < end && n < stretchBlocks; {
+		block := at / blockSize
+		e := c.file.entry(block)
+		run := c.run(block, e)
+		if run.N == 0 || run.Off != at || run.End() > end {
+			break
+		}
+		c.stretch[n] = e
+		n++
+		if at = run.End(); at != (block+1)*blockSize {
+			break
+		}
+	}
+	return n
+}
+
+// fillWhole reads the runs of n blocks of a stretch into the range itself.
+func (c *checker) fillWhole(missing *pieces, i int, r shard.Range, off int64, n int) (next int64, err error) {
+	first := off / blockSize
+	next = c.run(first+int64(n-1), c.stretch[n-1]).End()
+	if err := c.readAt(r.P[off-r.Off:next-r.Off], off); err != nil {
+		return 0, err
+	}
+	for k, e := range c.stretch[:n] {
+		run := c.run(first+int64(k), e)
+		if !c.verify(first+int64(k), e, r.P[run.Off-r.Off:run.End()-r.Off]) {
+			missing.add(i, r, run.Off, run.End())
+		}
+	}
+	return next, nil
+}
+
+// readRun reads the run of one block into the buffer; nil when its bytes are wrong.
+func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) {
+	if c.buffer != nil && c.block == block && c.entry == e {
+		return (*c.buffer)[:run.N], nil
+	}
+	if c.buffer == nil {
+		c.buffer = c.cache.blocks.Get().(*[]byte)
+	}
+	c.entry = 0
+	b := (*c.buffer)[:run.N]
+	if err := c.readAt(b, run.Off); err != nil {
+		return nil, err
+	}
+	if !c.verify(block, e, b) {
+		return nil, nil
+	}
+	c.block, c.entry = block, e
+	return b, nil
+}
+
+// verify compares the bytes of a run with its entry. Where they differ the run is no longer held, unless the entry was replaced meanwhile.
+func (c *checker) verify(block int64, e entry, b []byte) bool {
+	if c.cache.options.NoVerify || sumOf(b) == e.sum() {
+		return true
+	}
+	if c.swap(block, e, 0) {
+		c.cache.bad.Add(1)
+		c.wrong = true
+	}
+	return false
+}

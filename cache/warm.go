@@ -1,0 +1,243 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	batchBytes = 16 << 20 // a Fill fetches so much at once
+	fillTries  = 3        // times that what was filled may go bad, or lost, before a Fill gives up
+)
+
+// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, is told bytes of the spans as
+// they are there. A Fill that finds no room returns ErrFull. It holds up to 16 MiB, and what waits for the disk.
+func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	k, ok := keyOf(inner, s)
+	if !ok {
+		return 0, &shard.Error{Op: "fill", URI: s.URI, Err: errors.New("a shard without a version, or without bytes, cannot be cached")}
+	}
+	o := newObject(c, inner, s, k)
+	defer o.Close()
+	if spans, err = o.normal(spans); err == nil {
+		fetched, err = c.fill(ctx, o, spans, progress)
+	}
+	if err != nil {
+		err = o.wrap("fill", err)
+	}
+	return fetched, err
+}
+
+// normal sorts spans and joins those that touch or overlap.
+func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
+	spans = slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
+	for _, s := range spans {
+		if err := o.inside(s.Off, s.N); err != nil {
+			return nil, err
+		}
+		if n := len(joined); n > 0 && s.Off < joined[n-1].End() {
+			s = shard.Span{Off: joined[n-1].End(), N: s.End() - joined[n-1].End()}
+		}
+		joined = appendSpan(joined, s)
+	}
+	return joined, nil
+}
+
+// fill deals with joined spans, batch by batch.
+func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
+	if len(spans) == 0 {
+		return 0, ctx.Err()
+	}
+	p, err := c.shelf.acquire(ctx, o.key, true)
+	if err != nil {
+		c.diskError(err)
+		return 0, err
+	}
+	defer c.shelf.release(p)
+	if err := c.touch(p.file); err != nil {
+		return 0, err
+	}
+	f := &filling{reading: reading{cache: c, object: o, place: p}}
+	for len(spans) > 0 {
+		var batch []shard.Span
+		batch, spans = takeBatch(spans)
+		if err := f.batch(ctx, batch); err != nil {
+			return f.fetched, err
+		}
+		progress(spanBytes(batch))
+	}
+	return f.fetched, nil
+}
+
+// takeBatch cuts the first bytes off spans.
+func takeBatch(spans []shard.Span) (batch, rest []shard.Span) {
+	room := int64(batchBytes)
+	for len(spans) > 0 && room > 0 {
+		s := spans[0]
+		if s.N > room {
+			batch = append(batch, shard.Span{Off: s.Off, N: room})
+			rest = append([]shard.Span{{Off: s.Off + room, N: s.N - room}}, spans[1:]...)
+			return batch, rest
+		}
+		batch, spans, room = append(batch, s), spans[1:], room-s.N
+	}
+	return batch, spans
+}
+
+// A filling is a reading whose bytes are wanted on the disk alone.
+type filling struct {
+	reading
+	buffer  []byte
+	fetched int64
+}
+
+// batch returns when a batch is on the disk.
+func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
+	for try := 0; ; {
+		missing, err := f.missing(spans)
+		if err != nil {
+			f.cache.fileError(f.place, err)
+			return err
+		}
+		if len(missing) == 0 {
+			return ctx.Err()
+		}
+		if try == fillTries {
+			return fmt.Errorf("its bytes do not stay on the disk: %d are missing", spanBytes(missing))
+		}
+		f.rest = f.ranges(missing)
+		got, err := f.cache.claimAll(f.place, f.rest)
+		if err != nil {
+			f.cache.fileError(f.place, err)
+			return err
+		}
+		if len(got.mine) > 0 {
+			try++
+		}
+		if err := f.store(ctx, got.mine); err != nil {
+			return err
+		}
+		late, err := f.wait(ctx, got, len(got.mine) > 0)
+		if err != nil {
+			return err
+		}
+		if late {
+			return errors.New("another process is about to fill it and does not")
+		}
+	}
+}
+
+// missing are the parts of spans that the table does not hold.
+func (f *filling) missing(spans []shard.Span) (missing []shard.Span, err error) {
+	err = shard.Guard(func() error {
+		missing = f.place.file.missing(spans)
+		return nil
+	})
+	return missing, err
+}
+
+// missing is called inside shard.Guard.
+func (x *file) missing(spans []shard.Span) (missing []shard.Span) {
+	for _, s := range spans {
+		for off := s.Off; off < s.End(); {
+			block := off / blockSize
+			end := min(s.End(), (block+1)*blockSize)
+			run := x.run(block, x.entry(block))
+			if run.N == 0 || run.End() <= off || run.Off >= end {
+				run = shard.Span{Off: end}
+			}
+			missing = appendSpan(missing, shard.Span{Off: off, N: max(0, run.Off-off)})
+			if run.End() < end {
+				from := max(off, run.End())
+				missing = appendSpan(missing, shard.Span{Off: from, N: end - from})
+			}
+			off = end
+		}
+	}
+	return missing
+}
+
+// ranges gives spans of a batch memory.
+func (f *filling) ranges(spans []shard.Span) (ranges []shard.Range) {
+	if n := spanBytes(spans); int64(cap(f.buffer)) < n {
+		f.buffer = make([]byte, n)
+	}
+	free := f.buffer[:cap(f.buffer)]
+	for _, s := range spans {
+		ranges = append(ranges, shard.Range{Off: s.Off, P: free[:s.N:s.N]})
+		free = free[s.N:]
+	}
+	return ranges
+}
+
+// store fetches the bytes of segments and waits until they are on the disk.
+func (f *filling) store(ctx context.Context, segments []*segment) error {
+	if len(segments) == 0 {
+		return nil
+	}
+	c := f.cache
+	if c.disk.fillsOff() {
+		c.abandon(segments, errOff)
+		return errOff
+	}
+	ranges, err := c.fetch(ctx, f.object, segments, f.rest)
+	if err != nil {
+		return err
+	}
+	f.fetched += bytesOf(ranges)
+	for i, s := range segments {
+		if err := c.fillInTime(ctx, s, ranges); err != nil {
+			c.abandon(segments[i+1:], err)
+			return err
+		}
+	}
+	for _, s := range segments {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if s.err != nil {
+			return s.err
+		}
+	}
+	return nil
+}
+
+var errOff = errors.New("the disk of the cache failed not long ago")
+
+// Held is how many bytes of the spans are there, by the table of the shard's file. Spans that overlap count once.
+func (c *Cache) Held(inner shard.Store, s shard.Shard, spans []shard.Span) (held int64, err error) {
+	k, ok := keyOf(inner, s)
+	if !ok {
+		return 0, nil
+	}
+	o := newObject(c, inner, s, k)
+	spans, err = o.normal(spans)
+	if err != nil || len(spans) == 0 {
+		return 0, err
+	}
+	p, err := c.shelf.acquire(context.Background(), k, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer c.shelf.release(p)
+	err = shard.Guard(func() error {
+		held = spanBytes(spans) - spanBytes(p.file.missing(spans))
+		return nil
+	})
+	return held, err
+}
