@@ -45,6 +45,16 @@ func misfits() []misfit {
 	}
 }
 
+// Fit returns nil when dir can hold a cache by the kind of its file system, else an error that wraps ErrUnfit and says why. It looks at the
+// nearest directory above that is there, and makes nothing.
+func Fit(dir string) error {
+	there, err := existing(dir)
+	if err == nil {
+		_, err = checkFit(there)
+	}
+	return err
+}
+
 // checkFit looks at the file system of a directory that exists.
 func checkFit(dir string) (diskState, error) {
 	disk, err := diskOf(dir)
