@@ -27,6 +27,7 @@ type load struct {
 	rows     rowgroup.Rows
 	selected shuffle.Selection // of the unit: the rows of the load that the block holds, the load's first and last among them; nil is all
 	group    int
+	number   int64 // in the schedule, from 1 on
 	wanted   []wanted
 	parts    int // that the wide columns are spread over, in the order in which rows leave; 0 for none
 	est      estimate

@@ -18,7 +18,9 @@ const scheduled = 1024
 // that starts goroutines: one that admits loads in the order of the schedule, some that fetch, some that decode. The order in which loads get
 // ready is left to chance; the consumer asks for each by its key.
 //
-// A load that the consumer waits for is always admitted: the plan has bounded what is live at that moment.
+// A load that the consumer waits for is always admitted: the plan has bounded what is live at that moment. It is also the first in line
+// everywhere: loads take memory, then fetchers, in the order of the schedule, and so they come to the store, whose requests wait in that order too;
+// of what was fetched the first of the schedule is decoded first.
 type readahead struct {
 	manifest *rowgroup.Manifest
 	pool     *mem.Pool
@@ -29,7 +31,7 @@ type readahead struct {
 
 	loads  chan *load    // admitted, in the order of the schedule
 	fetch  chan *load    // to be fetched
-	decode chan *load    // to be decoded
+	decode *queue        // to be decoded
 	wake   chan struct{} // room was made, or the consumer needs a load
 	needed atomic.Int64  // the consumer waits for so many loads, and each of them is admitted
 
@@ -48,7 +50,7 @@ type readahead struct {
 // start runs the goroutines, until ctx ends or stop is called.
 func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	ctx, r.stop = context.WithCancel(ctx)
-	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load), make(chan *load)
+	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load), newQueue()
 	r.wake = make(chan struct{}, 1)
 	r.owners.Go(func() {
 		defer close(r.loads)
@@ -65,7 +67,7 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	}
 	r.owners.Go(func() {
 		fetching.Wait()
-		close(r.decode)
+		r.decode.close()
 	})
 	for range decoders {
 		r.owners.Go(func() { r.decodeAll(ctx) })
@@ -82,7 +84,11 @@ func (r *readahead) close() {
 func (r *readahead) admit(ctx context.Context) {
 	for n := int64(1); ; n++ {
 		l, ok := r.schedule.next()
-		if !ok || !r.charge(ctx, l, n) {
+		if !ok {
+			return
+		}
+		l.number = n
+		if !r.charge(ctx, l) {
 			return
 		}
 		l.begun = time.Now()
@@ -101,10 +107,10 @@ func (r *readahead) admit(ctx context.Context) {
 	}
 }
 
-// charge waits for room, or for the consumer to need the load, which is the n-th; false when ctx ends.
-func (r *readahead) charge(ctx context.Context, l *load, n int64) bool {
+// charge waits for room, or for the consumer to need the load; false when ctx ends.
+func (r *readahead) charge(ctx context.Context, l *load) bool {
 	for !r.tryCharge(l) {
-		if n <= r.needed.Load() {
+		if l.number <= r.needed.Load() {
 			r.account.Charge(mem.Fetch, l.est.fetch)
 			r.account.Charge(mem.Decode, l.est.decode)
 			break
@@ -180,11 +186,7 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	}
 	l.raw = raw
 	r.fetchedBytes(l)
-	select {
-	case r.decode <- l:
-	case <-ctx.Done():
-		r.fail(l, ctx.Err())
-	}
+	r.decode.put(ctx, l)
 }
 
 // joined makes a load ready with a block of another stream, or with the error that ended the wait for one.
@@ -249,12 +251,12 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	return l.err
 }
 
-// decodeAll decodes loads until there are no more.
+// decodeAll decodes loads until there are no more. When ctx has ended those that are left fail.
 func (r *readahead) decodeAll(ctx context.Context) {
 	d := r.manifest.NewDecoder(r.pool)
 	defer func() { d.Close() }()
 	var part []uint8
-	for l := range r.decode {
+	for l := r.decode.take(); l != nil; l = r.decode.take() {
 		if err := ctx.Err(); err != nil {
 			r.fail(l, err)
 			continue
