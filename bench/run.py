@@ -43,8 +43,8 @@ def main():
         lines += part(rows, SPEED_HEAD, lambda row: [compare(row, args.rounds)])
         lines += part(checks, limits.HEAD, lambda check: [check.line(args.rounds)])
         with servers.Servers(directory) as place:
-            lines += part(races, storage.HEAD, lambda race: race.lines(place, args.rounds))
-            lines += part(remote, storage_limits.HEAD, lambda check: check.lines(place, args.rounds))
+            lines += part(races, storage.HEAD, lambda race: served(race, place, args.rounds))
+            lines += part(remote, storage_limits.HEAD, lambda check: served(check, place, args.rounds))
     if not args.smoke:
         save(lines)
 
@@ -73,6 +73,14 @@ def part(rows, head, measure):
     for row in rows:
         lines += show(*measure(row))
     return lines
+
+
+def served(row, place, rounds):
+    """The lines of a row of storage; a server that can't be had leaves a row that says so."""
+    try:
+        return row.lines(place, rounds)
+    except servers.Missing as e:
+        return row.missing(e)
 
 
 def show(*lines):
@@ -162,5 +170,5 @@ def save(lines):
 if __name__ == "__main__":
     try:
         main()
-    except (process.Failed, servers.Missing) as e:
+    except process.Failed as e:
         sys.exit(f"bench: {e}")

@@ -99,10 +99,13 @@ class Servers:
             yield {"AWS_ENDPOINT_URL": f"http://{address}"}
 
     @contextlib.contextmanager
-    def logged(self):
+    def logged(self, latency=None):
         """A proxy before the S3 server; the environment that leads through it, and the function that ends it and returns its log."""
         with tempfile.NamedTemporaryFile(prefix="shardfeed-bench-") as log, contextlib.ExitStack() as stack:
-            address = stack.enter_context(proxy(self.s3(), "--log", log.name))
+            target = self.s3()
+            if latency:
+                target = stack.enter_context(proxy(target, "--latency", latency))
+            address = stack.enter_context(proxy(target, "--log", log.name))
 
             def entries():
                 stack.close()

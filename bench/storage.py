@@ -8,7 +8,6 @@ import sys
 import merging
 import process
 import servers
-import storage_limits
 import table
 
 HEAD = [
@@ -17,6 +16,7 @@ HEAD = [
 ]
 IN_FLIGHT = 8  # ranges at once, from S3
 STREAMS = 4  # ranges at once, from HDFS
+PASSES = 2  # over the ranges, so that a run takes about a second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +46,9 @@ class Race:
             for c in everybody:
                 runs[c.name].append(process.run(c, cores))
         return [self.line(runs, ours, a) for a in against]
+
+    def missing(self, why):
+        return [f"| {self.name} | {self.source} | NOT MEASURED: {why} | | | |"]
 
     def line(self, runs, ours, against):
         """The best rival of a group decides, ours is measured against it in each round."""
@@ -87,10 +90,10 @@ def races():
 
 
 def ranges(place, name, base):
-    """A file of the ranges of a set at a server: its row groups, long ones cut into even parts."""
+    """A file of the ranges of a set at a server: its row groups, long ones cut into even parts; all of them PASSES times."""
     path = place.scratch() / "ranges"
     with path.open("w") as out:
-        for f in merging.files(place.directory / name):
+        for f in merging.files(place.directory / name) * PASSES:
             for group in f.groups:
                 for first, end in merging.parts((group[0][0], group[-1][1])):
                     print(f"{base}/{f.name}", first, end - first, sep="\t", file=out)
@@ -135,14 +138,22 @@ def hdfs_ranges(place):
     ]
 
 
+def epoch(uri, cache, name="cache", *arguments, epochs=1, columns=None):
+    """A shuffled stream of a set; cache is the directory of the cache and of the index."""
+    options = ["--shuffle", "--seed", "1", "--epochs", str(epochs), "--cache-dir", str(cache), *arguments]
+    if columns:
+        options += ["--columns", columns]
+    return table.Contender(name, (str(table.BIN / "shardfeed"), "bench", str(uri), "--json", *options))
+
+
 def cached(name):
     """Epochs of a set on S3 that the cache holds against the same epochs of the local files."""
 
     def contenders(place):
         uri, cache = place.put(name), place.scratch()
-        ours = storage_limits.epoch(uri, cache, epochs=3)
+        ours = epoch(uri, cache, epochs=3)
         process.run(ours, os.sched_getaffinity(0))  # fills the cache
-        local = storage_limits.epoch(place.directory / name, cache, "local", epochs=3)
+        local = epoch(place.directory / name, cache, "local", epochs=3)
         return ours, [Against("local files", (local,), 0.95)]
 
     return contenders

@@ -9,13 +9,15 @@ import tempfile
 
 import merging
 import process
-import table
+import storage
 
 HEAD = ["| what | from | found | must |", "| --- | --- | --- | --- |"]
 MIB = 1 << 20
 LATENCY = "20ms"
 PROCESSES = 8
 IN_FLIGHT = 64
+SMALL_PART = 1 << 20  # bytes of a request where many are to be in flight
+MEMORY = 512 * MIB
 WITHOUT_IMAGE = "unique_id,title,tokens,token_ids,label,price"
 TEN = ",".join(f"c{k:03d}" for k in (3, 5, 6, 120, 131, 150, 400, 405, 750, 990))
 GET = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
@@ -35,6 +37,9 @@ class Check:
         found, met = self.measure(place, rounds)
         return [f"| {self.name} | {self.source} | {found}, {'met' if met else 'MISSED'} | {self.must} |"]
 
+    def missing(self, why):
+        return [f"| {self.name} | {self.source} | NOT MEASURED: {why} | {self.must} |"]
+
 
 def checks():
     fetched = "S3, an empty cache, one shuffled epoch"
@@ -51,17 +56,9 @@ def checks():
         Check("storage, epoch 2 asks for nothing", ("tokens",), "S3, a warm cache", "no GET", second_epoch),
         Check("storage, half a cache, 3 epochs", ("tokens",), "S3", "keep: bytes fetched again <= 1.03x the optimum", half_a_cache),
         Check(f"storage, {PROCESSES} processes, one cold cache", ("tokens",), "S3", "each byte fetched once", at_once),
-        Check(f"storage, memory, {IN_FLIGHT} requests in flight", ("ranges",), "S3",
+        Check(f"storage, memory, {IN_FLIGHT} requests in flight", ("ranges",), "S3 with 20 ms of latency, --memory 512MiB",
               "store: <= 64 MiB; stream: <= 1.1 x memory + 64 MiB", memory),
     ]  # fmt: skip
-
-
-def epoch(uri, cache, name="cache", *arguments, epochs=1, columns=None):
-    """A shuffled stream of a set; cache is the directory of the cache and of the index."""
-    options = ["--shuffle", "--seed", "1", "--epochs", str(epochs), "--cache-dir", str(cache), *arguments]
-    if columns:
-        options += ["--columns", columns]
-    return table.Contender(name, (str(table.BIN / "shardfeed"), "bench", str(uri), "--json", *options))
 
 
 def cores():
@@ -107,16 +104,16 @@ class Requests:
         )
 
 
-def requested(place, uri, files, run):
+def requested(place, files, run, latency=None):
     """Runs run(environment) behind a proxy that counts; the Requests."""
-    with place.logged() as (environment, entries):
+    with place.logged(latency) as (environment, entries):
         run(environment)
         return Requests(entries(), files)
 
 
 def epoch_bytes(place, name, columns):
     uri, files = place.put(name), merging.files(place.directory / name, columns and columns.split(","))
-    asked = requested(place, uri, files, lambda e: process.run(epoch(uri, place.scratch(), columns=columns), cores(), e))
+    asked = requested(place, files, lambda e: process.run(storage.epoch(uri, place.scratch(), columns=columns), cores(), e))
     needed = sum(f.needed for f in files)
     ratio = asked.data_bytes / needed
     return f"{ratio:.3f}x of {needed / 1e6:,.1f} MB: {asked}", ratio <= 1.05
@@ -124,7 +121,7 @@ def epoch_bytes(place, name, columns):
 
 def ten_columns(place, rounds):
     uri, files = place.put("wide"), merging.files(place.directory / "wide", TEN.split(","))
-    asked = requested(place, uri, files, lambda e: process.run(epoch(uri, place.scratch(), columns=TEN), cores(), e))
+    asked = requested(place, files, lambda e: process.run(storage.epoch(uri, place.scratch(), columns=TEN), cores(), e))
     ratio = merging.cost([e["bytes"] for *_, e in asked.data]) / merging.best_of(files)
     gets, most = len(asked.data) + len(asked.footers), merging.requests(files) + len(files)
     return f"{ratio:.3f}x; {gets} GETs of {most}; {asked}", ratio <= 1.1 and gets <= most
@@ -136,7 +133,7 @@ def first_batch(place, shards, rounds, cold_limit, warm_limit):
     with place.delayed(LATENCY) as environment:
         for _ in range(rounds):
             with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
-                contender = epoch(uri, cache, "first", "--limit", "256")
+                contender = storage.epoch(uri, cache, "first", "--limit", "256")
                 cold.append(process.run(contender, cores(), environment)["first_batch_seconds"])
                 shutil.rmtree(os.path.join(cache, "v1"), ignore_errors=True)
                 warm.append(process.run(contender, cores(), environment)["first_batch_seconds"])
@@ -147,8 +144,8 @@ def first_batch(place, shards, rounds, cold_limit, warm_limit):
 
 def second_epoch(place, rounds):
     uri, cache, files = place.put("tokens"), place.scratch(), merging.files(place.directory / "tokens")
-    process.run(epoch(uri, cache), cores())
-    asked = requested(place, uri, files, lambda e: process.run(epoch(uri, cache), cores(), e))
+    process.run(storage.epoch(uri, cache), cores())
+    asked = requested(place, files, lambda e: process.run(storage.epoch(uri, cache), cores(), e))
     gets = len(asked.data) + len(asked.footers)
     return f"{gets} GETs", gets == 0
 
@@ -160,8 +157,8 @@ def half_a_cache(place, rounds):
     again = {}
     for policy in ("keep", "lru"):
         options = ("--cache-limit", str(limit), "--cache-policy", policy)
-        contender = epoch(uri, place.scratch(), policy, *options, epochs=epochs)
-        asked = requested(place, uri, files, lambda e, c=contender: process.run(c, cores(), e))
+        contender = storage.epoch(uri, place.scratch(), policy, *options, epochs=epochs)
+        asked = requested(place, files, lambda e, c=contender: process.run(c, cores(), e))
         again[policy] = (asked.data_bytes - data) / ((epochs - 1) * (data - limit))
     found = f"keep {again['keep']:.3f}x, lru {again['lru']:.3f}x of the {(epochs - 1) * (data - limit) / 1e6:,.1f} MB that must be"
     return found, again["keep"] <= 1.03
@@ -172,12 +169,12 @@ def at_once(place, rounds):
 
     def run(environment):
         """Each order is that of two processes, so that some want the same bytes at the same time and some do not."""
-        contenders = [epoch(uri, cache, f"process {i}", "--epoch", str(i // 2), "--memory", "512MiB") for i in range(PROCESSES)]
+        contenders = [storage.epoch(uri, cache, f"process {i}", "--epoch", str(i // 2), "--memory", "512MiB") for i in range(PROCESSES)]
         started = [(c, process.start(c, cores(), environment)) for c in contenders]
         for contender, p in started:
             process.finish(contender, p)
 
-    asked, needed = requested(place, uri, files, run), sum(f.needed for f in files)
+    asked, needed = requested(place, files, run), sum(f.needed for f in files)
     twice = bytes_asked_twice(asked)
     return f"{asked.data_bytes / needed:.3f}x of the projected chunks, {twice:,} bytes more than once; {asked}", twice == 0
 
@@ -191,23 +188,20 @@ def bytes_asked_twice(asked):
 
 
 def memory(place, rounds):
-    """Of the store alone: the peak of a process that reads through it, less the memory that it reads into and what it has before. Of a
-    stream: its peak."""
-    import storage
-
-    uri, limit = place.put("ranges"), 1024 * MIB
-    files = merging.files(place.directory / "ranges")
+    """Of the store alone: the peak of a process that reads through it, less the memory that it reads into, above that of a process that
+    reads one range. Of a stream: its peak, with small parts, so that its memory lets many requests be in flight."""
+    uri, files = place.put("ranges"), merging.files(place.directory / "ranges")
     path = storage.ranges(place, "ranges", uri)
-    alone = process.run(storage.remote("s3", path, IN_FLIGHT), cores())
-    idle = process.run(storage.remote("s3", storage.one_range(place, path), 1), cores())
-    store = alone["peak_rss_bytes"] - alone["buffer_bytes"] - (idle["peak_rss_bytes"] - idle["buffer_bytes"])
+    many, one = (process.run(storage.remote("s3", p, n), cores()) for p, n in ((path, IN_FLIGHT), (storage.one_range(place, path), 1)))
+    store = sum(sign * (r["peak_rss_bytes"] - r["buffer_bytes"]) for sign, r in ((1, many), (-1, one)))
     stream = {}
 
     def run(environment):
-        options = ("--memory", str(limit), "--batch-size", "64", "--storage-option", f"max_concurrency={IN_FLIGHT}", "--no-cache")
-        stream.update(process.run(epoch(uri, place.scratch(), "stream", *options), cores(), environment))
+        reading = ("--storage-option", f"max_concurrency={IN_FLIGHT}", "--storage-option", f"default_block_size={SMALL_PART}", "--no-cache")
+        contender = storage.epoch(uri, place.scratch(), "stream", "--memory", str(MEMORY), "--batch-size", "64", *reading)
+        stream.update(process.run(contender, cores(), environment))
 
-    asked, rss = requested(place, uri, files, run), 0
+    asked = requested(place, files, run, LATENCY)
     rss = stream["peak_rss_bytes"]
-    met = store <= 64 * MIB and rss <= 1.1 * limit + 64 * MIB
-    return f"store {store / MIB:.0f} MiB; stream {rss / MIB:.0f} MiB of {limit / MIB:.0f} MiB, {asked.at_once} GETs at once", met
+    met = store <= 64 * MIB and rss <= 1.1 * MEMORY + 64 * MIB and asked.at_once >= IN_FLIGHT
+    return f"store {store / MIB:.0f} MiB; stream {rss / MIB:.0f} MiB with {asked.at_once} requests in flight", met

@@ -38,7 +38,10 @@ type logged struct {
 
 // serveLogged forwards requests and writes them to out. The Host header stays, because S3's signatures cover it.
 func serveLogged(ctx context.Context, l net.Listener, target string, out io.Writer) error {
-	t := &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 512, DisableCompression: true, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10}
+	t := &http.Transport{
+		MaxIdleConns: 1024, MaxIdleConnsPerHost: 512, DisableCompression: true,
+		WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10,
+	}
 	defer t.CloseIdleConnections()
 	p := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

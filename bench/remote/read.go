@@ -33,7 +33,7 @@ type result struct {
 	Seconds       float64 `json:"seconds"`
 	UserSeconds   float64 `json:"user_seconds"`
 	SystemSeconds float64 `json:"system_seconds"`
-	BufferBytes   int64   `json:"buffer_bytes"` // the workers' memory that the ranges were read into
+	BufferBytes   int64   `json:"buffer_bytes"` // of the workers' memory that ranges were read into
 	CRC           uint32  `json:"crc,omitempty"`
 }
 
@@ -105,12 +105,13 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 	}
 	sums := make([]uint32, len(pieces))
 	size := largest(pieces)
-	var next atomic.Int64
+	var next, touched atomic.Int64
 	user, system, start := cpu("user"), cpu("system"), time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	for _, read := range readers {
 		g.Go(func() error {
-			b := make([]byte, size)
+			b, used := make([]byte, size), int64(0)
+			defer func() { touched.Add(used) }()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(pieces) {
@@ -120,6 +121,7 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 				if err := read(ctx, p.uri, b[:p.n], p.off); err != nil {
 					return fmt.Errorf("%d bytes from %d of %s: %w", p.n, p.off, p.uri, err)
 				}
+				used = max(used, p.n)
 				if f.check {
 					sums[i] = crc32.ChecksumIEEE(b[:p.n])
 				}
@@ -129,7 +131,7 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 	if err := g.Wait(); err != nil {
 		return result{}, err
 	}
-	r := result{Way: f.way, Ranges: len(pieces), BufferBytes: size * int64(f.inFlight)}
+	r := result{Way: f.way, Ranges: len(pieces), BufferBytes: touched.Load()}
 	r.Seconds, r.UserSeconds, r.SystemSeconds = time.Since(start).Seconds(), cpu("user")-user, cpu("system")-system
 	for i, p := range pieces {
 		r.Bytes += p.n

@@ -45,7 +45,7 @@ func TestReadAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.readers != n || w.reads.Load() != 3 || r.Bytes != 330 || r.Ranges != 3 || r.BufferBytes != int64(300*n) {
+		if w.readers != n || w.reads.Load() != 3 || r.Bytes != 330 || r.Ranges != 3 || r.BufferBytes < 300 || r.BufferBytes > 330 {
 			t.Errorf("%d at once: %d readers, %d reads, %+v", n, w.readers, w.reads.Load(), r)
 		}
 		sums[r.CRC] = true
