@@ -146,9 +146,11 @@ func retryAfterOne() *servertest.Answer {
 	return a
 }
 
-func throttled(tr shard.Traffic) bool { return tr.Throttled > 0 && tr.Retries > 0 && tr.Window < startRequests }
-func retried(tr shard.Traffic) bool   { return tr.Retries > 0 && tr.Throttled == 0 }
-func hedged(tr shard.Traffic) bool    { return tr.Hedges > 0 && tr.Retries == 0 }
+func throttled(tr shard.Traffic) bool {
+	return tr.Throttled > 0 && tr.Retries > 0 && tr.Window < startRequests
+}
+func retried(tr shard.Traffic) bool { return tr.Retries > 0 && tr.Throttled == 0 }
+func hedged(tr shard.Traffic) bool  { return tr.Hedges > 0 && tr.Retries == 0 }
 
 // TestServerFaultsStay: what does not pass is one clear error within a bounded time.
 func TestServerFaultsStay(t *testing.T) {
@@ -169,16 +171,22 @@ func TestServerFaultsStay(t *testing.T) {
 		{"expired", servertest.ExpiredToken(), shard.ErrDenied, "ExpiredToken|log in again", 20},
 		{"wrong tag", servertest.WrongETag(), shard.ErrChanged, "changed since it was listed: was version|is 00000000000000000000000000000000", 20},
 		{"wrong total", servertest.WrongTotal(1), shard.ErrChanged, "of 4194304 bytes, is|of 4194305 bytes", 20},
-		{"archived", refusing(403, "InvalidObjectState", "The operation is not valid for the object's storage class"), shard.ErrDenied,
-			"archived|restore-object", 20},
+		{
+			"archived", refusing(403, "InvalidObjectState", "The operation is not valid for the object's storage class"), shard.ErrDenied,
+			"archived|restore-object", 20,
+		},
 		{"gone", refusing(404, "NoSuchKey", "The specified key does not exist."), shard.ErrNotExist, "NoSuchKey", 20},
 		{"another bucket", refusing(404, "NoSuchBucket", "The specified bucket does not exist."), shard.ErrNotExist, "look at the bucket's name", 20},
 		{"not implemented", refusing(501, "NotImplemented", "no"), nil, "NotImplemented", 20},
 		{"region without a name", refusing(301, "PermanentRedirect", "elsewhere"), shard.ErrBadURI, "lies in another region|--region", 20},
-		{"strange Content-Range", &servertest.Rule{Header: func(r *http.Response) { r.Header.Set("Content-Range", "bytes x") }}, shard.ErrCorrupt,
-			"Content-Range cannot be read", 20},
-		{"other bytes", &servertest.Rule{Request: func(r *http.Request) { r.Header.Set("Range", "bytes=7-99") }}, shard.ErrCorrupt,
-			"answered with byte 7", 20},
+		{
+			"strange Content-Range", &servertest.Rule{Header: func(r *http.Response) { r.Header.Set("Content-Range", "bytes x") }}, shard.ErrCorrupt,
+			"Content-Range cannot be read", 20,
+		},
+		{
+			"other bytes", &servertest.Rule{Request: func(r *http.Request) { r.Header.Set("Range", "bytes=7-99") }}, shard.ErrCorrupt,
+			"answered with byte 7", 20,
+		},
 		{"no ranges", servertest.NoRange(), shard.ErrCorrupt, "does not serve ranges", 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,6 +39,9 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	if isExpress(q.bucket) {
 		in.Prefix, in.EncodingType = aws.String(q.prefix[:strings.LastIndexByte(q.prefix, '/')+1]), ""
 	}
+	if n := t.store.pageKeys; n > 0 {
+		in.MaxKeys = &n
+	}
 	if q.level {
 		in.Delimiter = aws.String("/")
 	}

@@ -13,10 +13,11 @@ import (
 
 // A Store lists and opens objects of buckets. Its methods are safe for concurrent use.
 type Store struct {
-	o       Options
-	clients clients
-	counts  counts
-	skips   sync.Pool // of *[skipSize]byte
+	o        Options
+	clients  clients
+	counts   counts
+	skips    sync.Pool // of *[skipSize]byte
+	pageKeys int32     // keys of a page of a list; 0 is what the server finds right
 }
 
 var (

@@ -1,0 +1,258 @@
+package s3
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/shardfeed/shardfeed/internal/servertest"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/mem"
+)
+
+// put makes objects side by side.
+func put(t *testing.T, server *servertest.S3Server, bucket string, keys []string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	next := make(chan string)
+	for range 16 {
+		wg.Go(func() {
+			for key := range next {
+				server.Put(t, bucket, key, []byte("x"))
+			}
+		})
+	}
+	for _, key := range keys {
+		next <- key
+	}
+	close(next)
+	wg.Wait()
+}
+
+// TestServerListsLikeMemory: random patterns find the same in a bucket as in a store in memory, whatever the pages' size, so also when the
+// directories are listed side by side.
+func TestServerListsLikeMemory(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	keys := make(map[string]bool)
+	for range 400 {
+		key := "r/"
+		for range r.IntN(4) {
+			key += pick("a", "b", "k=1", "k=2", "_h", ".h", "a-b", "a.b") + ".d/"
+		}
+		keys[key+pick("a", "b", "x y", "_f", "a.crc", "0", "zz", "a%2Fb", "+")+fmt.Sprint(r.IntN(10))] = true
+	}
+	all := make([]string, 0, len(keys))
+	oracle := &mem.Store{}
+	for key := range keys {
+		all = append(all, key)
+		oracle.Put(key, []byte("x"))
+	}
+	put(t, server, bucket, all)
+	for _, pageKeys := range []int32{0, 3, 7} {
+		store := newStore(t, optionsOf(server))
+		store.pageKeys = pageKeys
+		for range 60 {
+			pattern := "r/"
+			for range r.IntN(3) {
+				pattern += pick("*", "**", "a.d", "k=*", "_h.d", "[ab].d", "a*", "{a,b}.d") + "/"
+			}
+			pattern += pick("*", "a*", "", "**", "?[0-5]", "{a,b}1")
+			want, wantErr := oracle.List(t.Context(), "mem://"+pattern)
+			got, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
+			if (err == nil) != (wantErr == nil) || !slices.EqualFunc(got, want, func(a, b shard.Shard) bool {
+				return strings.TrimPrefix(a.URI, "s3://"+bucket+"/") == strings.TrimPrefix(b.URI, "mem://") && slices.Equal(a.Partitions, b.Partitions)
+			}) {
+				t.Fatalf("%s, pages of %d: %d shards and %v, in memory %d and %v", pattern, pageKeys, len(got), err, len(want), wantErr)
+			}
+		}
+	}
+}
+
+// TestServerListCosts: how many requests a list takes.
+func TestServerListCosts(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	var keys []string
+	for i := range 60 {
+		for j := range 5 {
+			keys = append(keys, fmt.Sprintf("t/dt=%02d/h=%d/part.parquet", i, j), fmt.Sprintf("t/_logs/%02d/%d", i, j))
+		}
+	}
+	put(t, server, bucket, keys)
+	for _, c := range []struct {
+		pattern             string
+		pageKeys            int32
+		found, lists, looks int64
+	}{
+		{"t", 0, 300, 1, 1},
+		{"t/", 0, 300, 1, 0},
+		{"t/dt=01/h=1/part.parquet", 0, 1, 0, 1},
+		{"t/dt=*/h=1/part.parquet", 0, 60, 4, 3}, // the pattern itself is looked for too, and dt=*
+		{"t/**", 0, 300, 4, 3},
+		{"t/dt=0{0..9}/h=1/part.parquet", 0, 10, 1, 11},
+		{"t", 50, 300, 4 + 2 + 60, 1}, // of 600 keys in pages of 50: flat pages, two of directories, and one for each
+		{"t/dt=*", 50, 300, 2 + 4 + 2 + 20, 2},
+	} {
+		store := newStore(t, optionsOf(server))
+		store.pageKeys = c.pageKeys
+		found, err := store.List(t.Context(), "s3://"+bucket+"/"+c.pattern)
+		if err != nil || int64(len(found)) != c.found {
+			t.Errorf("%s: %d shards, %v", c.pattern, len(found), err)
+		}
+		if tr := store.Traffic(); tr.Lists > c.lists || tr.Looks > c.looks || tr.Reads != 0 {
+			t.Errorf("%s: %d lists and %d looks, %d and %d would do", c.pattern, tr.Lists, tr.Looks, c.lists, c.looks)
+		}
+	}
+}
+
+// TestServerListProgress: the shards found are told as they are found, from nought in each list.
+func TestServerListProgress(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	var keys []string
+	for i := range 40 {
+		keys = append(keys, fmt.Sprintf("d/%d/%d", i%4, i))
+	}
+	put(t, server, bucket, keys)
+	var told []int
+	o := optionsOf(server)
+	o.Events.Listed = func(n int) { told = append(told, n) } // calls do not overlap
+	store := newStore(t, o)
+	store.pageKeys = 6
+	for range 2 {
+		told = nil
+		if _, err := store.List(t.Context(), "s3://"+bucket+"/d"); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) < 4 || !slices.IsSorted(told) || told[len(told)-1] != 40 {
+			t.Errorf("told %v", told)
+		}
+	}
+}
+
+// TestServerDirectoryMarks: objects that only mark directories are no shards.
+func TestServerDirectoryMarks(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	server.Put(t, bucket, "d/", nil)
+	server.Put(t, bucket, "d/a", []byte("x"))
+	server.Put(t, bucket, "d/e/", nil)
+	server.Put(t, bucket, "d/f_$folder$", nil)
+	server.Put(t, bucket, "empty/", nil)
+	store := newStore(t, optionsOf(server))
+	for _, pattern := range []string{"d", "d/", "d/*", "**"} {
+		found, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
+		if err != nil || len(found) != 1 || found[0].URI != "s3://"+bucket+"/d/a" {
+			t.Errorf("%s: %v, %v", pattern, found, err)
+		}
+	}
+	_, err := store.List(t.Context(), "s3://"+bucket+"/empty")
+	if !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "no file lies in this directory") {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if _, err := store.List(t.Context(), "s3://"+server.Bucket(t)); !errors.Is(err, shard.ErrNotExist) {
+		t.Errorf("an empty bucket: %v", err)
+	}
+}
+
+// TestServerListWithoutRight: one object, and those that braces name, are found without the right to list.
+func TestServerListWithoutRight(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	put(t, server, bucket, []string{"part-1", "part-2"})
+	proxy := server.Proxy(t)
+	denied := servertest.AccessDenied()
+	denied.Match = servertest.Listing
+	proxy.Use(denied)
+	o := optionsOf(server)
+	o.EndpointURL = proxy.Endpoint()
+	store := newStore(t, o)
+	for pattern, want := range map[string]int{"part-1": 1, "part-{1..2}": 2} {
+		found, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
+		if err != nil || len(found) != want {
+			t.Errorf("%s: %v, %v", pattern, found, err)
+		}
+	}
+	for _, pattern := range []string{"part", "part-*", "", "part-{1..3}"} {
+		_, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
+		if !errors.Is(err, shard.ErrDenied) || !strings.Contains(err.Error(), "s3:ListBucket") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
+
+func TestReadPage(t *testing.T) {
+	object := func(key string, size int64) types.Object {
+		return types.Object{Key: &key, Size: &size, ETag: aws.String(`"v"`)}
+	}
+	out := &s3.ListObjectsV2Output{
+		EncodingType: types.EncodingTypeUrl, IsTruncated: aws.Bool(true), NextContinuationToken: aws.String("t"),
+		Contents:       []types.Object{object("d/a%2Bb+c%25", 1), object("d/", 0), object("e", 1), object("d/f_%24folder%24", 0), object("d/g_%24folder%24", 1)},
+		CommonPrefixes: []types.CommonPrefix{{Prefix: aws.String("d/x+y/")}, {Prefix: aws.String("e/")}},
+	}
+	p, err := readPage(out, "d/")
+	if err != nil || len(p.files) != 2 || p.files[0].Name != "d/a+b c%" || p.files[0].Version != "v" || p.files[1].Name != "d/g_$folder$" ||
+		len(p.dirs) != 1 || p.dirs[0] != "d/x y/" || !p.marked || p.next != "t" || p.last != "e" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	out.NextContinuationToken = nil
+	if _, err := readPage(out, "d/"); err == nil {
+		t.Error("a list that ends in the middle")
+	}
+	out.Contents = []types.Object{object("d/%zz", 1)}
+	if _, err := readPage(out, "d/"); err == nil {
+		t.Error("a key that cannot be decoded")
+	}
+}
+
+// TestServerExplain: what doctor prints holds no secret, and works without a server too.
+func TestServerExplain(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	server.Setenv(t)
+	o := Options{RequesterPays: true, Proxy: ""}
+	facts, err := newStore(t, o).Explain(t.Context(), "s3a://"+bucket+"/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"bucket": bucket, "endpoint": server.Endpoint, "credentials": "EnvConfigCredentials", "bucket goes": "in the path",
+		"requester pays": "yes", "access": "the bucket lists its keys", "region": server.Region + ", named by the environment",
+	} {
+		if got := factOf(facts, name); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if text := fmt.Sprint(facts); strings.Contains(text, server.Secret) {
+		t.Errorf("%s holds a secret", text)
+	}
+	facts, err = newStore(t, o).Explain(t.Context(), "s3://no-such-bucket-anywhere/x")
+	if err != nil || !strings.Contains(factOf(facts, "problem"), "NoSuchBucket") || factOf(facts, "try") == "" {
+		t.Errorf("%v, %v", facts, err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+	facts, err = newStore(t, o).Explain(t.Context(), "s3://b")
+	if err != nil || !strings.Contains(factOf(facts, "problem"), "refused") || !strings.Contains(factOf(facts, "try"), "--endpoint-url") {
+		t.Errorf("%v, %v", facts, err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	facts, err = newStore(t, o).Explain(t.Context(), "s3://b")
+	if err != nil || !strings.Contains(factOf(facts, "problem"), "no AWS credentials") || !strings.Contains(factOf(facts, "try"), "--no-sign-request") {
+		t.Errorf("%v, %v", facts, err)
+	}
+	if _, err := newStore(t, o).Explain(t.Context(), "s3://"); !errors.Is(err, shard.ErrBadURI) {
+		t.Error(err)
+	}
+}
