@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	magicBytes  = 4
-	tailBytes   = 8        // footer length and magic, at the very end
-	minFile     = 12       // magic, footer length, magic
-	footerGuess = 64 << 10 // read at once from the end; larger footers take a second read
+	magicBytes = 4
+	tailBytes  = 8  // footer length and magic, at the very end
+	minFile    = 12 // magic, footer length, magic
 )
 
 // ErrNotParquet is in errors about files that are no parquet files.
@@ -57,20 +56,21 @@ type chunkMeta struct {
 	pages        []pageMeta
 }
 
-// readFooter reads and checks a shard's footer: one read of its end, a second when the footer is larger than the guess.
-func readFooter(ctx context.Context, o shard.Object, s shard.Shard) (*footer, error) {
-	f, err := readFooterBytes(ctx, o, s.Size)
+// readFooter reads and checks a shard's footer: one read of its end, a second when the footer is larger than the guess, and one of the page
+// index when neither has it.
+func readFooter(ctx context.Context, o shard.Object, s shard.Shard, tails *tailGuess) (*footer, error) {
+	f, err := readFooterBytes(ctx, o, s.Size, tails)
 	if err != nil {
 		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
 	}
 	return f, nil
 }
 
-func readFooterBytes(ctx context.Context, o shard.Object, size int64) (*footer, error) {
+func readFooterBytes(ctx context.Context, o shard.Object, size int64, tails *tailGuess) (*footer, error) {
 	if size < minFile {
 		return nil, fmt.Errorf("%w: %d bytes are too few", ErrNotParquet, size)
 	}
-	buf := make([]byte, min(size, footerGuess))
+	buf := make([]byte, tails.bytes(size))
 	if err := o.ReadAt(ctx, buf, size-int64(len(buf))); err != nil {
 		return nil, err
 	}
@@ -88,6 +88,11 @@ func readFooterBytes(ctx context.Context, o shard.Object, size int64) (*footer, 
 	if err != nil {
 		return nil, err
 	}
+	index := int64(0)
+	if lo, hi := f.indexSpan(); lo < hi {
+		index = size - lo
+	}
+	tails.learn(n, index)
 	return f, f.readPageIndex(ctx, o, buf, size-int64(len(buf)))
 }
 

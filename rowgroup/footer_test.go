@@ -33,7 +33,7 @@ func putFiles(t testing.TB, files map[string][]byte) (shard.Store, []shard.Shard
 func footerOf(t testing.TB, b []byte) (*footer, error) {
 	t.Helper()
 	store, shards := putFiles(t, map[string][]byte{"f.parquet": b})
-	return openFooter(context.Background(), store, shards[0])
+	return openFooter(context.Background(), store, shards[0], &tailGuess{})
 }
 
 func TestFooter(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFooter(t *testing.T) {
 func TestFooterLarge(t *testing.T) {
 	wide := strings.Repeat(`required double a_rather_long_name_of_a_column;`, 2000)
 	f, err := footerOf(t, fakeFile{schema: wide, rows: []int{1}}.bytes(t))
-	if err != nil || f.bytes < footerGuess || len(f.chunks) != 2000 {
+	if err != nil || f.bytes < firstTail || len(f.chunks) != 2000 {
 		t.Errorf("footer %v, error %v", f, err)
 	}
 }

@@ -2,7 +2,6 @@ package rowgroup
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,7 @@ type footerLoader struct {
 	parallel int
 	events   Events
 	hot      *Hot // nil: none
+	tails    tailGuess
 
 	index *diskIndex // nil: none
 
@@ -61,37 +61,31 @@ func (l *footerLoader) unusable(dir string, err error) {
 // load gets all footers, so many at once. The error is that of the first shard, in their order, that has one.
 func (l *footerLoader) load(ctx context.Context, shards []shard.Shard) ([]loaded, error) {
 	all := make([]loaded, len(shards))
-	var (
-		next, failed atomic.Int64
-		workers      sync.WaitGroup
-		mu           sync.Mutex
-		first        error
-	)
-	failed.Store(math.MaxInt64)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	first := newFirstError()
 	for range min(l.parallel, len(shards)) {
 		workers.Go(func() {
 			for {
-				i := next.Add(1) - 1
-				if i >= int64(len(shards)) || i > failed.Load() {
+				i := int(next.Add(1) - 1)
+				if i >= len(shards) {
 					return
 				}
-				one, err := l.loadOne(ctx, shards[i])
+				one, ok := first.begin(ctx, i)
+				if !ok {
+					return
+				}
+				var err error
+				all[i], err = l.loadOne(one, shards[i])
+				first.end(i, err)
 				if err == nil {
-					all[i] = one
 					l.report(len(shards))
-					continue
 				}
-				mu.Lock()
-				if i < failed.Load() {
-					failed.Store(i)
-					first = err
-				}
-				mu.Unlock()
 			}
 		})
 	}
 	workers.Wait()
-	return all, first
+	return all, first.err
 }
 
 func (l *footerLoader) report(of int) {
@@ -138,7 +132,7 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, erro
 
 // read reads a shard's footer.
 func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, loaded, error) {
-	f, err := openFooter(ctx, l.store, s)
+	f, err := openFooter(ctx, l.store, s, &l.tails)
 	if err != nil {
 		return indexEntry{}, loaded{}, err
 	}
@@ -167,12 +161,12 @@ func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool)
 }
 
 // openFooter opens a shard for its footer alone.
-func openFooter(ctx context.Context, store shard.Store, s shard.Shard) (*footer, error) {
+func openFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*footer, error) {
 	o, err := store.Open(ctx, s)
 	if err != nil {
 		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
 	}
-	f, err := readFooter(ctx, o, s)
+	f, err := readFooter(ctx, o, s, tails)
 	if cerr := o.Close(); err == nil && cerr != nil {
 		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: cerr}
 	}

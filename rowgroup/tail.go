@@ -1,0 +1,42 @@
+package rowgroup
+
+import "sync"
+
+const (
+	firstTail   = 64 << 10 // bytes read of a shard's end before anything is known of the others
+	leastTail   = 8 << 10
+	largestTail = 1 << 20 // what needs more takes a second read
+	tailPage    = 4 << 10
+	tailsSeen   = 8 // footers after which less than firstTail is read
+)
+
+// A tailGuess learns from the footers of a data set how much of a shard's end to read at once, so that nearly every footer takes one read, page
+// index included, and no more bytes than it needs. What is read at once changes nothing of what is found.
+type tailGuess struct {
+	mu   sync.Mutex
+	seen int
+	most int64 // bytes that a footer needed
+}
+
+// bytes is how much to read of the end of a shard of this size.
+func (g *tailGuess) bytes(size int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := max(leastTail, g.most+g.most/4) // the number of row groups differs a little
+	if g.seen < tailsSeen {
+		n = max(firstTail, n)
+	}
+	return min(size, largestTail, (n+tailPage-1)/tailPage*tailPage)
+}
+
+// learn is told how much of a shard's end a footer of n bytes needed whose page index, if it has one, begins so many bytes before the end.
+func (g *tailGuess) learn(footer, index int64) {
+	need := footer + tailBytes
+	if index <= largestTail { // else it takes a read of its own
+		need = max(need, index)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seen++
+	g.most = max(g.most, min(need, largestTail))
+}
