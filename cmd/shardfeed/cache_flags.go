@@ -55,32 +55,27 @@ func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	case f.noCache && (fs.Changed("cache-limit") || fs.Changed("cache-policy")):
 		return usagef("--no-cache keeps nothing: leave out the limit and the policy")
 	}
-	if fs.Lookup("cache-limit") == nil || f.noCache {
-		return nil
-	}
-	if text, name := f.limitText(); text != "" {
-		if _, err := cache.ParseLimit(text, os.TempDir()); err != nil { // any directory shows whether it is a limit
-			return usagef("%s: %v", name, err)
-		}
+	if fs.Changed("cache-limit") {
+		_, err := f.limitIn(os.TempDir()) // any directory shows whether it is a limit
+		return err
 	}
 	return nil
 }
 
-// limitText is the limit as it was given, and where.
-func (f *cacheFlags) limitText() (text, where string) {
-	if f.cacheLimit != "" {
-		return f.cacheLimit, "--cache-limit"
-	}
-	return os.Getenv(limitVariable), limitVariable
-}
-
 // limitIn is the most bytes that are kept in a directory, which need not exist yet.
 func (f *cacheFlags) limitIn(dir string) (int64, error) {
-	text, _ := f.limitText()
+	text, where := f.cacheLimit, "--cache-limit"
+	if text == "" {
+		text, where = os.Getenv(limitVariable), limitVariable
+	}
 	if text == "" {
 		return cache.DefaultLimit(nearestDir(dir))
 	}
-	return cache.ParseLimit(text, nearestDir(dir))
+	limit, err := cache.ParseLimit(text, nearestDir(dir))
+	if err != nil {
+		return 0, usagef("%s: %v", where, err)
+	}
+	return limit, nil
 }
 
 func (f *cacheFlags) policy() cache.Policy {

@@ -26,6 +26,10 @@ func (f *cacheFlags) cacheRoom() cacheRoom {
 	}
 	exists := nearestDir(c.Path)
 	c.Free = freeBytes(exists)
+	if err := cache.Fit(c.Path); err != nil {
+		c.State = fmt.Sprintf("cannot be used: %v", err)
+		return c
+	}
 	space, err := cache.Usage(c.Path)
 	if err == nil {
 		c.Limit, err = f.limitIn(c.Path)

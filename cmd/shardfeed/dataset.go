@@ -69,11 +69,13 @@ func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *me
 		return nil, err
 	}
 	o.Budget = budget
+	o.Hot, o.StoreMemory = from.hot, from.memory
 	o.Events.FootersRead = shown.footers
 	ds, err := iterable.Open(ctx, from.Stores, addresses, o)
 	if err != nil {
 		return nil, errors.Join(err, from.close(ctx))
 	}
+	from.throughCache()
 	return &dataset{Dataset: ds, source: from}, nil
 }
 

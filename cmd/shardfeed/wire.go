@@ -9,14 +9,16 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
 )
 
 const (
-	leastPending = 8 << 20  // bytes that wait for the cache's disk, at least
-	mostPending  = 64 << 20 // and at most
-	pendingPart  = 16       // of a rank's memory
+	// Of a rank's memory, what the stores may hold: bytes that wait for the cache's disk, and footers and dictionaries.
+	pendingPart, leastPending, mostPending = 16, 8 << 20, 64 << 20
+	hotPart, leastHot, mostHot             = 64, 1 << 20, 32 << 20
+	storePart                              = 4 // never more than this part, each
 
 	finishFills = 10 * time.Second       // for fills that wait for the disk when a verb ends
 	dropFills   = 500 * time.Millisecond // after an interrupt
@@ -24,11 +26,12 @@ const (
 
 // A source is where a verb's shards come from. It is closed after everything that was opened from it.
 type source struct {
-	shard.Stores              // as a run sees them: what is far comes through the cache
+	shard.Stores              // as a run sees them
 	direct       shard.Stores // the drivers alone
 	cache        *cache.Cache // nil: none
 	dir          string       // of the cache
-	pending      int64        // bytes that may wait for the cache's disk
+	hot          *rowgroup.Hot
+	memory       int64 // bytes of a stream's memory that all this may hold
 }
 
 // connect is the one place where stores are chosen and what lies around them: a driver for each scheme, and around those of servers the disk
@@ -42,7 +45,7 @@ func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, er
 	drivers.HDFS.Events.Listed = shown.listed
 	drivers.HDFS.Events.Warn = func(text string) { a.note("%s", text) }
 	s := &source{direct: all.Stores(drivers)}
-	s.Stores = s.direct
+	s.Stores = maps.Clone(s.direct)
 	if f.noCache || !anyFar(addresses) {
 		return s, nil
 	}
@@ -51,25 +54,30 @@ func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, er
 		return nil, errors.Join(err, s.direct.Close())
 	}
 	if s.cache != nil {
-		s.Stores, s.pending = wrapFar(s.direct, s.cache), f.pending()
+		s.memory = f.part(pendingPart, leastPending, mostPending)
 	}
+	hot := f.part(hotPart, leastHot, mostHot)
+	s.hot = rowgroup.NewHot(hot)
+	s.memory += hot
 	return s, nil
 }
 
-// wrapFar puts the cache around the stores of servers, around each once though several schemes share it.
-func wrapFar(stores shard.Stores, c *cache.Cache) shard.Stores {
-	wrapped := maps.Clone(stores)
+// throughCache puts the cache around the stores of servers, around each once though several schemes share it. It is called when the
+// footers have been read, for the index keeps those, and before anything else is.
+func (s *source) throughCache() {
+	if s.cache == nil {
+		return
+	}
 	around := map[shard.Store]shard.Store{}
-	for scheme, store := range stores {
+	for scheme, store := range s.direct {
 		if !farScheme(scheme) {
 			continue
 		}
 		if around[store] == nil {
-			around[store] = c.Wrap(store)
+			around[store] = s.cache.Wrap(store)
 		}
-		wrapped[scheme] = around[store]
+		s.Stores[scheme] = around[store]
 	}
-	return wrapped
 }
 
 // openCache opens the cache in dir, or returns nil where this machine has no place for one and nobody named a place.
@@ -82,30 +90,33 @@ func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 		return nil, nil
 	}
 	limit, err := f.limitIn(dir)
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		return nil, err
+	}
+	var c *cache.Cache
 	if err == nil {
-		var c *cache.Cache
 		c, err = cache.Open(cache.Options{
-			Dir: dir, Limit: limit, Policy: f.policy(), Pending: f.pending(),
+			Dir: dir, Limit: limit, Policy: f.policy(), Pending: f.part(pendingPart, leastPending, mostPending),
 			Events: cache.Events{Trouble: func(err error) { a.note("the cache on disk was off for a while: %v", err) }},
 		})
-		if err == nil {
-			return c, nil
-		}
 	}
-	if f.cacheDir != "" || f.cacheNeeded {
+	switch {
+	case err == nil:
+		return c, nil
+	case f.cacheDir != "" || f.cacheNeeded:
 		return nil, err
 	}
 	a.note("going on without a cache on disk: %v", err)
 	return nil, nil
 }
 
-// pending is how many bytes may wait for the cache's disk; they are a part of the stream's memory.
-func (f *flags) pending() int64 {
+// part is a part of a rank's memory, within bounds.
+func (f *flags) part(of, least, most int64) int64 {
 	memory := int64(f.memory)
 	if memory == 0 {
 		memory = mem.DefaultLimit()
 	}
-	return min(max(memory/pendingPart, leastPending), mostPending)
+	return min(max(memory/of, least), most, memory/storePart)
 }
 
 // close finishes what waits for the cache's disk, or drops it after an interrupt, and closes the connections.
@@ -120,5 +131,6 @@ func (s *source) close(ctx context.Context) error {
 		defer cancel()
 		err = s.cache.Close(bounded)
 	}
+	s.hot.Close()
 	return errors.Join(err, s.direct.Close())
 }

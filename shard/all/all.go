@@ -20,14 +20,17 @@ type Options struct {
 func Stores(o Options) shard.Stores {
 	buckets := s3.New(o.S3)
 	names := hdfs.New(o.HDFS)
+	web := names.WebHDFS()
 	return shard.Stores{
-		"":       local.Store{},
-		"file":   local.Store{},
-		"mem":    &mem.Store{},
-		"s3":     buckets,
-		"s3a":    buckets,
-		"s3n":    buckets,
-		"hdfs":   names,
-		"viewfs": names,
+		"":         local.Store{},
+		"file":     local.Store{},
+		"mem":      &mem.Store{},
+		"s3":       buckets,
+		"s3a":      buckets,
+		"s3n":      buckets,
+		"hdfs":     names,
+		"viewfs":   names,
+		"webhdfs":  web,
+		"swebhdfs": web,
 	}
 }

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/servertest"
+)
+
+// What is warm is not asked for again, by warm or by a run.
+func TestServerWarm(t *testing.T) {
+	for _, f := range families(t)[1:] {
+		t.Run(f.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var first, second warmth
+			object(t, &first, f.args("warm", "--cache-dir", dir, "--columns", "unique_id,token_ids")...)
+			if !first.Complete || first.Shards != 8 || first.RowGroups != 24 || first.There != 0 || first.Fetched < first.Bytes || first.Lacking != 0 {
+				t.Errorf("the first time: %+v", &first)
+			}
+			object(t, &second, f.args("warm", "--cache-dir", dir, "--columns", "unique_id,token_ids")...)
+			if !second.Complete || second.There != second.Bytes || second.Fetched != 0 || second.Bytes != first.Bytes {
+				t.Errorf("the second time: %+v", &second)
+			}
+			var m measurement
+			object(t, &m, f.args("bench", "--cache-dir", dir, "--columns", "token_ids")...)
+			if m.Rows != 2026 || m.Storage.Reads != 0 {
+				t.Errorf("a run after it: %+v", m.Storage)
+			}
+		})
+	}
+}
+
+// Ranks warm disjoint parts that together are all of it.
+func TestServerWarmRanks(t *testing.T) {
+	f := families(t)[1]
+	dir := t.TempDir()
+	var whole warmth
+	var bytes, fetched int64
+	groups := 0
+	for _, rank := range []string{"0", "1", "2"} {
+		var w warmth
+		object(t, &w, f.args("warm", "--cache-dir", dir, "--rank", rank, "--world-size", "3")...)
+		bytes, fetched, groups = bytes+w.Bytes, fetched+w.Fetched, groups+w.RowGroups
+		if !w.Complete || w.Bytes == 0 {
+			t.Errorf("rank %s: %+v", rank, &w)
+		}
+	}
+	object(t, &whole, f.args("warm", "--cache-dir", dir)...)
+	if groups != 24 || whole.Bytes != bytes || whole.There != bytes || whole.Fetched != 0 {
+		t.Errorf("ranks warmed %d row groups, %d bytes; of all: %+v", groups, bytes, &whole)
+	}
+}
+
+// What does not fit is said, with exit code 1, and a run still has all rows.
+func TestServerWarmFull(t *testing.T) {
+	f := families(t)[1]
+	dir := t.TempDir()
+	code, stdout, stderr := command(t, f.args("warm", "--cache-dir", dir, "--cache-limit", "1MiB", "--json")...)
+	if code != exitFailed || !strings.Contains(stdout, `"complete":false`) || !strings.Contains(stderr, "did not fit") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d, %s, %q", code, stdout, stderr)
+	}
+	space, err := cache.Usage(dir)
+	if err != nil || space.Bytes > 1<<20 || space.Shards == 0 {
+		t.Errorf("the cache has %+v, %v", space, err)
+	}
+	if got := must(t, f.args("cat", "--cache-dir", dir, "--cache-limit", "1MiB", "--columns", "unique_id")...); strings.Count(got, "\n") != 2026 {
+		t.Error("rows are missing")
+	}
+}
+
+// A warm-up that is killed leaves what it has, and the next one needs the rest alone.
+func TestServerWarmKilled(t *testing.T) {
+	f := families(t)[1]
+	dir := t.TempDir()
+	s3 := servertest.S3(t)
+	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
+	slow.Set(servertest.Faults{Rate: 150 << 10})
+	args := f.args("warm", "--cache-dir", dir, "--endpoint-url", slow.Endpoint())
+	for range 3 {
+		c := exec.Command("shardfeed", args...)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(700 * time.Millisecond)
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+	var w warmth
+	object(t, &w, f.args("warm", "--cache-dir", dir)...)
+	if !w.Complete || w.There == 0 || w.There == w.Bytes {
+		t.Errorf("after three kills: %+v", &w)
+	}
+	if report, err := cache.Verify(t.Context(), dir, nil); err != nil || report.Bad != 0 {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+	if got, want := must(t, f.args("cat", "--cache-dir", dir)...), must(t, "cat", shop); got != want {
+		t.Error("rows differ")
+	}
+}
+
+// The verbs of the cache see what was warmed, find what was damaged, and clear it; the index beside it stays.
+func TestServerCacheVerbs(t *testing.T) {
+	f := families(t)[1]
+	dir := t.TempDir()
+	must(t, f.args("warm", "--cache-dir", dir)...)
+	var list struct {
+		Entries []cache.Entry `json:"entries"`
+	}
+	object(t, &list, "cache", "ls", "--cache-dir", dir)
+	if len(list.Entries) != 8 || list.Entries[0].URI != f.address+"/part-00000.parquet" || list.Entries[0].Held == 0 {
+		t.Errorf("ls: %+v", list.Entries)
+	}
+	if text := must(t, "cache", "ls", "--cache-dir", dir); strings.Count(text, "\n") != 9 {
+		t.Errorf("ls prints\n%s", text)
+	}
+	var space cache.Space
+	object(t, &space, "cache", "du", "--cache-dir", dir)
+	if space.Shards != 8 || space.Bytes < 1<<20 {
+		t.Errorf("du: %+v", space)
+	}
+	var checked cache.Report
+	object(t, &checked, "cache", "verify", "--cache-dir", dir)
+	if checked.Shards != 8 || checked.Blocks == 0 || checked.Bad != 0 {
+		t.Errorf("verify: %+v", checked)
+	}
+	damage(t, list.Entries[0].Path, list.Entries[0].Size/2)
+	object(t, &checked, "cache", "verify", "--cache-dir", dir)
+	if checked.Bad != 1 || len(checked.BadURIs) != 1 || checked.BadURIs[0] != list.Entries[0].URI {
+		t.Errorf("verify after damage: %+v", checked)
+	}
+	var freed cache.Freed
+	object(t, &freed, "cache", "gc", "--cache-dir", dir, "--to", "512KiB")
+	if freed.Shards == 0 || freed.Shards == 8 || freed.InUse != 0 {
+		t.Errorf("gc: %+v", freed)
+	}
+	must(t, "cache", "clear", "--cache-dir", dir)
+	if text := must(t, "cache", "ls", "--cache-dir", dir); text != "nothing is held\n" {
+		t.Errorf("after clear: %s", text)
+	}
+	if index, _ := filepath.Glob(filepath.Join(dir, "index", "*")); len(index) == 0 {
+		t.Error("clear took the index along")
+	}
+	if got := strings.TrimSpace(must(t, "cache", "path", "--cache-dir", dir)); got != dir {
+		t.Errorf("path: %s", got)
+	}
+}
+
+// damage flips a bit of the file, so many bytes before its end.
+func damage(t *testing.T, path string, before int64) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 1)
+	if _, err := file.ReadAt(b, info.Size()-before); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := file.WriteAt(b, info.Size()-before); err != nil {
+		t.Fatal(err)
+	}
+}
