@@ -16,6 +16,7 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.namenode.EditLogFileOutputStream;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -43,6 +44,7 @@ final class Cluster {
       }
     }
     DefaultMetricsSystem.setMiniClusterMode(true); // several daemons of a kind in one JVM
+    EditLogFileOutputStream.setShouldSkipFsyncForTesting(true); // no test outlives a loss of power
     UserGroupInformation.setConfiguration(conf);
   }
 

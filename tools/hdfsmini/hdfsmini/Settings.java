@@ -33,6 +33,7 @@ final class Settings {
     "dfs.namenode.redundancy.considerLoad=false",
     "ipc.client.connect.max.retries=3",
     "dfs.client.retry.window.base=50",
+    "dfs.client.block.write.locateFollowingBlock.initial.delay.ms=2",
     // Few threads.
     "dfs.namenode.handler.count=8",
     "dfs.namenode.service.handler.count=2",
