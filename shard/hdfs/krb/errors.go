@@ -49,8 +49,7 @@ func Classify(err error) error {
 	}
 	kind := shard.ErrDenied
 	text := plain(err)
-	if network := (krberror.Krberror{}); errors.As(err, &network) && network.RootCause == krberror.NetworkingError ||
-		strings.Contains(text, "communication error with KDC") || strings.Contains(text, "failed to communicate with KDC") {
+	if unreachable(err, text) {
 		kind = shard.ErrTransient
 	}
 	hint := ""
@@ -64,6 +63,14 @@ func Classify(err error) error {
 		hint = "can this machine reach the KDCs that krb5.conf names?"
 	}
 	return &Error{Err: fmt.Errorf("%w: %s", kind, text), Hint: hint}
+}
+
+// unreachable reports whether no KDC answered, though there is one.
+func unreachable(err error, text string) bool {
+	network := krberror.Krberror{}
+	lost := errors.As(err, &network) && network.RootCause == krberror.NetworkingError ||
+		strings.Contains(text, "communication error with KDC") || strings.Contains(text, "failed to communicate with KDC")
+	return lost && !strings.Contains(text, "no KDCs defined")
 }
 
 // plain is the text of gokrb5's errors without its brackets and arrows.

@@ -70,7 +70,7 @@ func (o Options) start() (*login, error) {
 func (o Options) fromKeytab(c *config.Config) (*login, error) {
 	l := &login{path: o.Keytab, stamp: stampOf(o.Keytab)}
 	kt := keytab.New()
-	if err := read(o.Keytab, kt.Unmarshal); err != nil {
+	if err := read(o.Keytab, func(b []byte) error { return parseKeytab(b, kt) }); err != nil {
 		return nil, &Error{Err: fmt.Errorf("%w: keytab %s: %w", shard.ErrDenied, o.Keytab, err), Hint: "check it with klist -kt"}
 	}
 	held := principals(kt)
@@ -100,7 +100,7 @@ func (o Options) fromKeytab(c *config.Config) (*login, error) {
 func (o Options) fromCCache(c *config.Config) (*login, error) {
 	l := &login{path: o.CCache, stamp: stampOf(o.CCache)}
 	cache := new(credentials.CCache)
-	err := read(o.CCache, cache.Unmarshal)
+	err := read(o.CCache, func(b []byte) error { return parseCCache(b, cache) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &Error{Err: fmt.Errorf("%w: there is no ticket cache %s", shard.ErrDenied, o.CCache), Hint: "run kinit, or give a keytab"}
@@ -166,10 +166,18 @@ func read(path string, parse func([]byte) error) error {
 func guard(parse func() error) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("it is damaged or not yet complete")
+			err = errDamaged
 		}
 	}()
 	return parse()
+}
+
+// parseKeytab reads a keytab.
+func parseKeytab(b []byte, into *keytab.Keytab) error {
+	if into.Unmarshal(b) != nil {
+		return errDamaged
+	}
+	return nil
 }
 
 // principals lists whose keys a keytab holds, in its order.
