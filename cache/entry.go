@@ -6,7 +6,7 @@ const blockSize = 64 << 10
 // maxSize is the largest shard that is cached: its table has 512 MiB.
 const maxSize = 1 << 42
 
-// An entry says which run of bytes of a block is held: one run [lo, hi) and its CRC-32C. The zero entry holds nothing.
+// An entry says which run of bytes of a block is held: one run [lo, hi) and its CRC-32. The zero entry holds nothing.
 type entry uint64
 
 // newEntry returns the entry of a run. It is zero, so the run is not held, for the one run that has no other entry: a first byte alone

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -63,14 +64,42 @@ func mapShared(f *os.File, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// mapPages maps whole pages of a file for reading and brings them in where the kernel can: a wait for the disk in a system call leaves
-// the processor to other goroutines, in a page fault it does not.
+// mapPages maps whole pages of a file for reading. Those that are not in memory are read at once: a wait for the disk in a system call
+// leaves the processor to other goroutines, in a page fault it does not. Those in memory are left to fault, which maps many at a time.
 func mapPages(f *os.File, off, n int64) ([]byte, error) {
 	if int64(int(n)) != n {
 		return nil, errors.ErrUnsupported
 	}
-	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	b, err := unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
+	if err == nil && !resident(b) {
+		for ahead := b; len(ahead) > 0; ahead = ahead[min(len(ahead), readAhead):] {
+			_ = unix.Madvise(ahead[:min(len(ahead), readAhead)], unix.MADV_WILLNEED) // longer ones are cut without a word
+		}
+		_ = unix.Madvise(b, unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
+	}
+	return b, err
 }
+
+// readAhead is how many bytes one piece of advice brings in.
+const readAhead = 512 << 10
+
+// resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on it.
+func resident(b []byte) bool {
+	page := os.Getpagesize()
+	pages := (len(b) + page - 1) / page
+	for i := range probes {
+		var in byte
+		at := &b[(pages-1)*i/(probes-1)*page]
+		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(at)), 1, uintptr(unsafe.Pointer(&in)))
+		if errno != 0 || in&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// probes is how many pages resident asks for.
+const probes = 6
 
 func unmap(b []byte) { _ = unix.Munmap(b) } // fails for arguments alone, and these are mmap's
 
