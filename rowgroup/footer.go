@@ -70,7 +70,12 @@ func readFooterBytes(ctx context.Context, o shard.Object, size int64, tails *tai
 	if size < minFile {
 		return nil, fmt.Errorf("%w: %d bytes are too few", ErrNotParquet, size)
 	}
-	buf := make([]byte, tails.bytes(size))
+	guess, end, err := tails.begin(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	buf := make([]byte, guess)
 	if err := o.ReadAt(ctx, buf, size-int64(len(buf))); err != nil {
 		return nil, err
 	}

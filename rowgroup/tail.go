@@ -1,24 +1,55 @@
 package rowgroup
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 const (
 	firstTail   = 64 << 10 // bytes read of a shard's end before anything is known of the others
 	leastTail   = 8 << 10
 	largestTail = 1 << 20 // what needs more takes a second read
 	tailPage    = 4 << 10
-	tailsSeen   = 8 // footers after which less than firstTail is read
+	tailsSeen   = 8                      // footers after which less than firstTail is read
+	leadTime    = 500 * time.Millisecond // that the others give the first
 )
 
 // A tailGuess learns from the footers of a data set how much of a shard's end to read at once, so that nearly every footer takes one read, page
 // index included, and no more bytes than it needs. What is read at once changes nothing of what is found.
 type tailGuess struct {
+	dear bool // a read costs a request: the first footer is read with room to spare, and the others wait to learn from it
+
 	mu   sync.Mutex
+	lead chan struct{} // closed when the first was read
 	seen int
 	most int64 // bytes that a footer needed
 }
 
-// bytes is how much to read of the end of a shard of this size.
+// begin says how much to read of the end of a shard of this size. The caller calls end when it has the footer, or an error.
+func (g *tailGuess) begin(ctx context.Context, size int64) (n int64, end func(), err error) {
+	g.mu.Lock()
+	lead := g.lead
+	if g.dear && lead == nil {
+		g.lead = make(chan struct{})
+		g.mu.Unlock()
+		return min(size, largestTail), sync.OnceFunc(func() { close(g.lead) }), nil
+	}
+	g.mu.Unlock()
+	if lead != nil {
+		late := time.NewTimer(leadTime)
+		defer late.Stop()
+		select {
+		case <-lead:
+		case <-late.C:
+		case <-ctx.Done():
+			return 0, nil, ctx.Err()
+		}
+	}
+	return g.bytes(size), func() {}, nil
+}
+
+// bytes is how much to read by what was seen.
 func (g *tailGuess) bytes(size int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

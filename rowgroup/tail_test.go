@@ -92,6 +92,46 @@ func TestFootersTakeOneRead(t *testing.T) {
 	}
 }
 
+// Behind a network the first footer is read with room to spare, so that each takes one read from the first on.
+func TestFootersTakeOneReadEach(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 4 {
+		files[fmt.Sprintf("%03d.parquet", i)] = columnsFile(t, 700+i)
+	}
+	store, shards := putFiles(t, files)
+	far := &farStore{Store: store, latency: time.Millisecond}
+	m, err := Open(t.Context(), far, shards, Options{Missing: MissingIsNull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if n := far.reads.Load(); n != 4 {
+		t.Errorf("%d reads of 4 footers", n)
+	}
+}
+
+// The others do not wait long for the first, nor beyond their context.
+func TestTailGuessWaits(t *testing.T) {
+	g := tailGuess{dear: true}
+	n, end, err := g.begin(t.Context(), 1<<30)
+	if n != largestTail || err != nil {
+		t.Errorf("the first reads %d bytes, error %v", n, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := g.begin(ctx, 1<<30); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if n, _, err = g.begin(t.Context(), 1<<30); n != firstTail || err != nil {
+		t.Errorf("who has waited reads %d bytes, error %v", n, err)
+	}
+	g.learn(200<<10, 0)
+	end()
+	if n, _, err = g.begin(t.Context(), 1<<30); n != 252<<10 || err != nil {
+		t.Errorf("after the first: %d bytes, error %v", n, err)
+	}
+}
+
 // An error stops the work on the shards behind it at once, however long it would take.
 func TestOpenStopsAtAnError(t *testing.T) {
 	files := manyFiles(t, 200)
