@@ -79,7 +79,8 @@ func split(uri string) (scheme, authority, file string) {
 // ErrMounts is a directory of a mount table that holds nothing but mounts; see Conf.Mounts.
 var ErrMounts = errors.New("it is a directory of mount points")
 
-// Mounts lists the names in a directory of a mount table, sorted; nil when the address is no such directory.
+// Mounts lists the names that a mount table puts into a directory, sorted; nil when there are none. Where the directory itself is a mount,
+// or lies in one, they come on top of, and in front of, what that holds.
 func (c *Conf) Mounts(uri string) []string {
 	scheme, authority, file := split(uri)
 	if scheme != "viewfs" {
