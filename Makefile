@@ -1,5 +1,8 @@
 # make build       the programs into bin/
 # make test        what CI runs, in stages with time budgets (2 cores)
+# make servers     installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
+# make test-storage  the tests against real servers alone; with CI=true a server that is missing is a failure, else they say so and skip
+# make test-minio  the tests of S3 on MinIO
 # make test-full   make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make lint        formatting, vet, staticcheck, ruff
 # make bench       the table of speeds: rivals in the same run
@@ -16,7 +19,7 @@ BENCH ?=
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-python cross-build cross-quick corrupt bench-smoke
+.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers test-python cross-build cross-quick corrupt bench-smoke
 
 build:
 	go build ./...
@@ -25,11 +28,26 @@ build:
 # Budgets in minutes, on two cores with empty caches.
 test:
 	tools/stage go 8 $(MAKE) --no-print-directory test-go
+	tools/stage servers 6 $(MAKE) --no-print-directory servers
+	tools/stage storage 7 $(MAKE) --no-print-directory test-storage
 	tools/stage python 9 $(MAKE) --no-print-directory test-python
 
 test-go: lint cross-build
 	go test -count=1 ./internal/arch
-	go test -race -timeout 7m ./...
+	SHARDFEED_SERVERS=off go test -race -timeout 7m ./...
+
+# What cannot be installed here is said, and its tests will say it again.
+servers:
+	@for server in versitygw hdfsmini krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
+
+# The packages whose tests start servers.
+test-storage: servers
+	go test -race -count=1 -timeout 6m -run TestServer $$(grep -rl --include='*_test.go' 'internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+
+test-minio:
+	tools/server minio
+	SHARDFEED_SERVERS=minio go test -race -count=1 -timeout 6m -run TestServer ./shard/s3
+	SHARDFEED_SERVERS=minio go test -race -count=1 -timeout 2m -run 'TestServer(S3|MinIO|HTTPProxy)' ./internal/servertest
 
 # Linux on amd64 is what the tests run on; these two are built and vetted, tests included.
 cross-build:

@@ -32,16 +32,33 @@ var (
 	minios   pool[bool, *S3Server]
 )
 
-// S3 returns versitygw over an empty directory, shared by the tests of the binary.
+// S3 returns versitygw over an empty directory, shared by the tests of the binary; MinIO with SHARDFEED_SERVERS=minio.
 func S3(t testing.TB) *S3Server { return S3With(t, S3Options{}) }
 
-// S3With returns a versitygw as the options have it.
+// S3With returns a server as the options have it.
 func S3With(t testing.TB, o S3Options) *S3Server {
 	t.Helper()
+	if minioOnly() {
+		return minioWith(t, o)
+	}
 	program := Need(t, "versitygw")
-	start := func() (*S3Server, error) { return startS3("versitygw", o.TLS, gateway(program)) }
+	return o.from(t, &gateways, func() (*S3Server, error) { return startS3("versitygw", o.TLS, gateway(program)) })
+}
+
+// MinIO returns a shared MinIO, the second opinion on what S3 is.
+func MinIO(t testing.TB) *S3Server { return minioWith(t, S3Options{}) }
+
+func minioWith(t testing.TB, o S3Options) *S3Server {
+	t.Helper()
+	program := Need(t, "minio")
+	return o.from(t, &minios, func() (*S3Server, error) { return startS3("minio", o.TLS, minio(program)) })
+}
+
+// from starts a server, or shares the one that the pool has.
+func (o S3Options) from(t testing.TB, shared *pool[bool, *S3Server], start func() (*S3Server, error)) *S3Server {
+	t.Helper()
 	if !o.Own {
-		return gateways.get(t, o.TLS, start)
+		return shared.get(t, o.TLS, start)
 	}
 	s, err := start()
 	if err != nil {
@@ -49,13 +66,6 @@ func S3With(t testing.TB, o S3Options) *S3Server {
 	}
 	t.Cleanup(s.proc.stop)
 	return s
-}
-
-// MinIO returns a shared MinIO, the second opinion on what S3 is.
-func MinIO(t testing.TB) *S3Server {
-	t.Helper()
-	program := Need(t, "minio")
-	return minios.get(t, false, func() (*S3Server, error) { return startS3("minio", false, minio(program)) })
 }
 
 // command is how a server is started: its arguments and environment.
@@ -71,10 +81,13 @@ func gateway(program string) command {
 	}
 }
 
+// minio's own port for its pages is any that is free. Its certificate lies where it looks for one.
 func minio(program string) command {
 	return func(s *S3Server, address, root string) (args, env []string) {
-		return []string{program, "server", "--address", address, "--console-address", "127.0.0.1:0", "--quiet", data(root)},
-			[]string{"MINIO_ROOT_USER=" + s.Key, "MINIO_ROOT_PASSWORD=" + s.Secret, "MINIO_BROWSER=off", "MINIO_UPDATE=off", "MINIO_REGION=" + s.Region}
+		args = []string{program, "server", "--address", address, "--console-address", "127.0.0.1:0", "--quiet", "--certs-dir", root}
+		return append(args, data(root)), []string{
+			"MINIO_ROOT_USER=" + s.Key, "MINIO_ROOT_PASSWORD=" + s.Secret, "MINIO_REGION=" + s.Region, "MINIO_BROWSER=off", "MINIO_UPDATE=off",
+		}
 	}
 }
 

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// The files of a server with TLS, beside its data.
+// The files of a server with TLS, beside its data, under the names that MinIO looks for.
 const (
 	caFile   = "ca.pem"
-	certFile = "cert.pem"
-	keyFile  = "key.pem"
+	certFile = "public.crt"
+	keyFile  = "private.key"
 )
 
 // certify makes a certificate authority and, signed by it, a certificate for loopback, and returns what a client needs to trust it.
