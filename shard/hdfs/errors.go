@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
+	"net"
 	"slices"
 	"strings"
 
 	"github.com/colinmarc/hdfs/v2"
 
 	"github.com/shardfeed/shardfeed/shard"
-	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
@@ -56,24 +56,35 @@ func exception(err error) string {
 // namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode that cannot answer now.
 func namenodeFault(err error) bool {
 	var transfer *wire.Error
-	var native *errNative
+	if err == nil || errors.As(err, &transfer) || handshake(err) {
+		return false
+	}
 	if name := exception(err); name != "" {
 		return slices.Contains(passing, name)
 	}
-	for _, final := range []error{
-		fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, fs.ErrClosed, shard.ErrNotExist, shard.ErrDenied, shard.ErrChanged, shard.ErrBadURI,
-		shard.ErrCorrupt, conf.ErrConfig, conf.ErrMounts, ErrUnfinished, context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, final) && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return false
-		}
-	}
-	return !errors.As(err, &transfer) && !errors.As(err, &native) && !handshake(err)
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, shard.ErrTransient) || strings.HasPrefix(err.Error(), "no available namenodes") || brokenCall(err)
 }
 
-// handshake reports whether a namenode refused to let the client in for its credentials. The library keeps only the text.
+// brokenCall reports whether the library lost track of a connection. It keeps these errors to itself, so that their texts must tell.
+func brokenCall(err error) bool {
+	for _, text := range []string{"unexpected sequence number", "invalid response from namenode", "SASL", "cannot parse"} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// handshake reports whether a client was not let in for its credentials. The library keeps only the text.
 func handshake(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "SASL handshake") && strings.Contains(err.Error(), "KRB")
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "kerberos authentication not supported") ||
+		strings.Contains(text, "SASL handshake") && (strings.Contains(text, "KRB") || strings.Contains(text, "KDC_Error"))
 }
 
 // retryable reports whether another try can succeed.

@@ -26,7 +26,7 @@ type tree struct {
 	listed atomic.Int64
 }
 
-var _ shard.Tree = (*tree)(nil)
+var _ shard.DeepTree = (*tree)(nil)
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
@@ -49,6 +49,11 @@ func (t *tree) Stat(ctx context.Context, name string) (shard.Entry, error) {
 }
 
 func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]shard.Entry, error) {
+	return t.readDir(ctx, dir, func(e shard.Entry) bool { return keep(e.Name) })
+}
+
+// readDir describes the entries of a directory that keep wants.
+func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) bool) ([]shard.Entry, error) {
 	p, err := t.store.locate(t.prefix + dir)
 	if errors.Is(err, conf.ErrMounts) {
 		return t.mounts(ctx, dir, keep)
@@ -60,7 +65,7 @@ func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) b
 	err = p.cluster.retry(ctx, func(ctx context.Context, c *client) error {
 		t.listed.Add(-files(all)) // of a try that failed
 		all = all[:0]
-		return t.readDir(ctx, c, p.path, keep, &all)
+		return t.readPages(ctx, c, p.path, keep, &all)
 	})
 	if err != nil {
 		return nil, t.wrap(dir, err)
@@ -68,14 +73,17 @@ func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) b
 	return all, nil
 }
 
-// readDir lists a directory page by page.
-func (t *tree) readDir(ctx context.Context, c *client, dir string, keep func(string) bool, all *[]shard.Entry) error {
+// readPages lists a directory page by page.
+func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(shard.Entry) bool, all *[]shard.Entry) error {
 	t.store.traffic.looks.Add(1)
 	d, err := c.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
+	if !d.Stat().IsDir() {
+		return shard.ErrNotExist
+	}
 	for {
 		t.store.traffic.lists.Add(1)
 		infos, err := d.Readdir(page)
@@ -87,8 +95,8 @@ func (t *tree) readDir(ctx context.Context, c *client, dir string, keep func(str
 		}
 		before := files(*all)
 		for _, info := range infos {
-			if keep(info.Name()) {
-				*all = append(*all, entry(info))
+			if e := entry(info); keep(e) {
+				*all = append(*all, e)
 			}
 		}
 		t.store.options.Events.Listed(int(t.listed.Add(files(*all) - before)))
@@ -102,22 +110,20 @@ func (t *tree) readDir(ctx context.Context, c *client, dir string, keep func(str
 }
 
 // mounts lists a directory of a mount table, each entry as what it leads to.
-func (t *tree) mounts(ctx context.Context, dir string, keep func(string) bool) ([]shard.Entry, error) {
+func (t *tree) mounts(ctx context.Context, dir string, keep func(shard.Entry) bool) ([]shard.Entry, error) {
 	setup, err := t.store.setup()
 	if err != nil {
 		return nil, err
 	}
 	var all []shard.Entry
 	for _, name := range setup.conf.Mounts(t.prefix + path.Clean(dir)) {
-		if !keep(name) {
-			continue
-		}
 		e, err := t.Stat(ctx, path.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
-		e.Name = name
-		all = append(all, e)
+		if e.Name = name; keep(e) {
+			all = append(all, e)
+		}
 	}
 	return all, nil
 }
