@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if run := os.Getenv("SHARDFEED_CACHE_TEST_CHILD"); run != "" {
+	if run := os.Getenv(childEnv); run != "" {
 		child(run)
 		return
 	}

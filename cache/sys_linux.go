@@ -86,10 +86,11 @@ const readAhead = 512 << 10
 // resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
-	pages := (len(b) + page - 1) / page
-	for i := range probes {
+	last := (len(b) - 1) / page
+	probes := 1 + min(last/32, 4)
+	for i := range probes + 1 {
 		var in byte
-		at := &b[(pages-1)*i/(probes-1)*page]
+		at := &b[last*i/probes*page]
 		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(at)), 1, uintptr(unsafe.Pointer(&in)))
 		if errno != 0 || in&1 == 0 {
 			return false
@@ -97,9 +98,6 @@ func resident(b []byte) bool {
 	}
 	return true
 }
-
-// probes is how many pages resident asks for.
-const probes = 6
 
 func unmap(b []byte) { _ = unix.Munmap(b) } // fails for arguments alone, and these are mmap's
 
