@@ -2,12 +2,16 @@ package shard
 
 import (
 	"context"
+	"maps"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A DeepTree is a Tree that describes all files below a directory in fewer requests, or sooner, than directory by directory: a bucket,
 // whose directories are only slashes in keys, or a name service that answers many questions at once. Walk asks it nothing else about
-// directories. It has no links that lead in a circle.
+// directories. It has no links that lead in a circle, and its methods are safe for concurrent use.
 type DeepTree interface {
 	Tree
 	// ReadAll describes the files at any depth below a directory, in any order; ErrNotExist when there is no such directory. An Entry's
@@ -17,6 +21,36 @@ type DeepTree interface {
 	// is wanted, or whether any file below a directory can be. It must be asked about each file that is described, is cheap, and is safe
 	// for concurrent use.
 	ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]Entry, error)
+}
+
+// walksAtOnce is how many of the names that braces stand for are looked for side by side.
+const walksAtOnce = 16
+
+// matchEach matches what braces stand for, several at a time. All have ended when it returns.
+func (w *walk) matchEach(tree DeepTree, globs []glob) error {
+	group, ctx := errgroup.WithContext(w.ctx)
+	group.SetLimit(walksAtOnce)
+	var mu sync.Mutex
+	for _, g := range globs {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			one := &walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}
+			if err := one.match(g); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(w.found, one.found)
+			return nil
+		})
+	}
+	err := group.Wait()
+	if w.ctx.Err() != nil {
+		return w.ctx.Err()
+	}
+	return err
 }
 
 // descendAll is descend in a DeepTree.

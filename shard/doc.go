@@ -10,5 +10,8 @@
 // [Stores] chooses a store by an address's scheme; [Meter] counts what a store does. Both are stores themselves, and so is whatever else
 // stands between a reader and a driver: it passes on what it does not change, the optional interfaces included.
 //
-// The package imports nothing of ours, starts no goroutine of its own and keeps no memory beyond the list that it returns.
+// [Window] holds the requests in flight to one endpoint.
+//
+// The package imports nothing of ours, starts no goroutine that outlives the call that needs it, and keeps no memory beyond the list that it
+// returns.
 package shard

@@ -99,11 +99,17 @@ func (w *walk) address(path string) error {
 	if open, _, ok := findBraces(path); ok {
 		fixed = strings.Count(path[:open], "/")
 	}
-	for _, p := range expanded {
+	globs := make([]glob, len(expanded))
+	for i, p := range expanded {
 		if p == "" {
 			return fmt.Errorf("%w: it is empty", ErrBadURI)
 		}
-		g := glob{rest: strings.Split(p, "/"), fixed: fixed}
+		globs[i] = glob{rest: strings.Split(p, "/"), fixed: fixed}
+	}
+	if deep, ok := w.tree.(DeepTree); ok {
+		return w.matchEach(deep, globs)
+	}
+	for _, g := range globs {
 		if err := w.match(g); err != nil {
 			return err
 		}

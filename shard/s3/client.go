@@ -31,7 +31,7 @@ type client struct {
 // clients finds the client of a bucket. The zero value is ready for use.
 type clients struct {
 	once      sync.Once
-	lock      chan struct{} // holds one token while a session is made
+	lock      chan struct{} // holds one token while somebody looks outside
 	mu        sync.Mutex
 	session   *session
 	made      time.Time            // when the session was
@@ -53,18 +53,41 @@ func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
 	}
 	r, ok := s.clients.region(bucket)
 	if !ok {
-		r = s.firstRegion(ctx, ses, bucket)
-		s.clients.setRegion(bucket, r)
+		if r, err = s.findRegion(ctx, ses, bucket); err != nil {
+			return nil, err
+		}
 	}
 	return s.clientOf(ses, r.name), nil
 }
 
-func (s *Store) clientOf(ses *session, region string) *client {
-	name := ses.endpoint
-	if name == "" {
-		name = "AWS S3"
+// findRegion finds where a bucket lies; one call does it for all that come at the same time.
+func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (region, error) {
+	unlock, err := s.clients.hold(ctx)
+	if err != nil {
+		return region{}, err
 	}
-	return &client{endpoint: s.clients.endpoint(name, region, s.o), api: ses.client(region, s.o), session: ses, region: region}
+	defer unlock()
+	r, ok := s.clients.region(bucket)
+	if !ok {
+		r = s.firstRegion(ctx, ses, bucket)
+		s.clients.setRegion(bucket, r)
+	}
+	return r, ctx.Err()
+}
+
+// hold waits until no other call looks at what lies outside: configuration, credentials, a bucket's region.
+func (c *clients) hold(ctx context.Context) (unlock func(), err error) {
+	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
+	select {
+	case c.lock <- struct{}{}:
+		return func() { <-c.lock }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *Store) clientOf(ses *session, region string) *client {
+	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region, s.o), session: ses, region: region}
 }
 
 // currentSession returns the session, which the first call makes. A session that could not be made is tried again by the next call.
@@ -73,13 +96,11 @@ func (s *Store) currentSession(ctx context.Context) (*session, error) {
 	if ses := c.current(); ses != nil {
 		return ses, nil
 	}
-	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
-	select {
-	case c.lock <- struct{}{}:
-		defer func() { <-c.lock }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	unlock, err := c.hold(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer unlock()
 	if ses := c.current(); ses != nil {
 		return ses, nil
 	}

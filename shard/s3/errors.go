@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -46,7 +47,7 @@ func classify(err error) error {
 	switch {
 	case isArchived(err):
 		return kindOf(shard.ErrDenied, "the object is archived and must be restored first", err)
-	case errors.Is(err, errNoCredentials):
+	case isNoIdentity(err):
 		return kindOf(shard.ErrDenied, "", err)
 	case isMissing(err):
 		return kindOf(shard.ErrNotExist, "", err)
@@ -143,18 +144,21 @@ func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	if id := requestID(err); id != "" {
 		facts = append(facts, "request "+id)
 	}
-	facts = append(facts, "endpoint "+redactURL(c.name), "region "+c.region, "credentials: "+c.session.source(ctx))
+	facts = append(facts, "endpoint "+c.name, "region "+c.region, "credentials: "+c.session.source(ctx))
 	return fmt.Errorf("%w [%s]", err, strings.Join(facts, ", "))
 }
 
 // hint is what to try.
 func (s *Store) hint(a action, err error) string {
 	switch code := answerCode(err); {
-	case errors.Is(err, errNoCredentials) && isSignIn(err):
+	case isNoIdentity(err) && isSignIn(err):
 		return "log in again: aws sso login, with --profile where one is used"
-	case errors.Is(err, errNoCredentials):
+	case isNoIdentity(err):
 		return "for public data give --no-sign-request; else name a profile (--profile, AWS_PROFILE) or set AWS_ACCESS_KEY_ID and " +
 			"AWS_SECRET_ACCESS_KEY"
+	case isNoProfile(err):
+		return "profiles stand in ~/.aws/config and ~/.aws/credentials, or where AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE say: aws configure " +
+			"list-profiles prints their names"
 	case isArchived(err):
 		return "restore it with aws s3api restore-object, and wait until that is done"
 	case code == "NoSuchBucket":
@@ -171,8 +175,10 @@ func (s *Store) hint(a action, err error) string {
 		return "set this machine's clock"
 	case isDenied(err) && s.o.Anonymous:
 		return "anonymous requests may not do this: leave --no-sign-request away"
+	case code == "Forbidden": // the answer to a HEAD: it has no body to say more
+		return "the key or its secret is wrong, or the credentials lack " + a.right + "; where the requester pays, give --request-payer requester"
 	case isDenied(err):
-		return "the credentials need " + a.right + "; where the requester pays, give the storage option requester_pays=true"
+		return "the credentials need " + a.right + "; where the requester pays, give --request-payer requester"
 	case isTrust(err):
 		return "give the certificate authority's file with --ca-bundle or AWS_CA_BUNDLE"
 	case isUnreachable(err):
@@ -181,6 +187,12 @@ func (s *Store) hint(a action, err error) string {
 		return "the server asks for fewer requests: lower max_concurrency, or read with fewer jobs at once"
 	}
 	return ""
+}
+
+// isNoProfile reports whether a profile was named that no file has.
+func isNoProfile(err error) bool {
+	var missing config.SharedConfigProfileNotExistError
+	return errors.As(err, &missing)
 }
 
 // isSignIn reports whether credentials exist but somebody has to log in again.

@@ -167,7 +167,7 @@ func TestServerFaultsStay(t *testing.T) {
 		{"a body without bytes", servertest.StallBody(0, time.Minute), shard.ErrTransient, "gave up after|no byte came", 300},
 		{"cut at once", servertest.CutBody(0, false), shard.ErrTransient, "gave up after", 300},
 		{"denied", servertest.AccessDenied(), shard.ErrDenied, "access denied: AccessDenied: Access Denied [HTTP 403, request SERVERTEST0001, " +
-			"endpoint http://|region us-east-1, credentials: options|s3:GetObject", 20},
+			"endpoint http://|region us-east-1, credentials: from the options|s3:GetObject", 20},
 		{"expired", servertest.ExpiredToken(), shard.ErrDenied, "ExpiredToken|log in again", 20},
 		{"wrong tag", servertest.WrongETag(), shard.ErrChanged, "changed since it was listed: was version|is 00000000000000000000000000000000", 20},
 		{"wrong total", servertest.WrongTotal(1), shard.ErrChanged, "of 4194304 bytes, is|of 4194305 bytes", 20},

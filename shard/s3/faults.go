@@ -67,7 +67,7 @@ func isPassing(err error) bool {
 	switch {
 	case errors.Is(err, errStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
 		return true
-	case isTrust(err), isUnknownHost(err):
+	case isTrust(err), isUnknownHost(err), isNoIdentity(err):
 		return false
 	}
 	if code := answerStatus(err); code != 0 {
@@ -110,6 +110,11 @@ func isTrust(err error) bool {
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+}
+
+// isNoIdentity reports whether credentials could not be had, or not be had anew.
+func isNoIdentity(err error) bool {
+	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }
 
 // isArchived reports whether an object lies in a class that must be restored before it can be read.

@@ -101,6 +101,9 @@ func TestServerListCosts(t *testing.T) {
 		{"t/dt=*/h=1/part.parquet", 0, 60, 4, 3}, // the pattern itself is looked for too, and dt=*
 		{"t/**", 0, 300, 4, 3},
 		{"t/dt=0{0..9}/h=1/part.parquet", 0, 10, 1, 11},
+		{"t/dt={00..59}/h={0..4}/part.parquet", 0, 300, 2, 1 + 300}, // two levels of braces: no directory has many names
+		{"t/dt={00..59}", 0, 300, 62, 1 + 16},
+		{"t/dt=00/h={0,1,2,3,4}/part.parquet", 0, 5, 1, 6},
 		{"t", 50, 300, 4 + 2 + 60, 1}, // of 600 keys in pages of 50: flat pages, two of directories, and one for each
 		{"t/dt=*", 50, 300, 2 + 4 + 2 + 20, 2},
 	} {
@@ -227,7 +230,7 @@ func TestServerExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"bucket": bucket, "endpoint": server.Endpoint, "credentials": "EnvConfigCredentials", "bucket goes": "in the path",
+		"bucket": bucket, "endpoint": server.Endpoint, "credentials": "from the environment", "bucket goes": "in the path",
 		"requester pays": "yes", "access": "the bucket lists its keys", "region": server.Region + ", named by the environment",
 	} {
 		if got := factOf(facts, name); !strings.HasPrefix(got, want) {

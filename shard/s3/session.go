@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -37,6 +37,7 @@ type session struct {
 	regionFrom string // who named cfg.Region, or "" when nobody did
 	pathStyle  bool
 	anonymous  bool
+	profile    string // that was named, or ""
 
 	mu      sync.Mutex
 	clients map[string]*s3.Client // by region
@@ -56,6 +57,7 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 		return nil, fmt.Errorf("%w: %w", errOptions, err)
 	}
 	s := &session{cfg: cfg, anonymous: o.Anonymous, regionFrom: regionFrom(o, cfg), clients: make(map[string]*s3.Client)}
+	s.profile = cmp.Or(o.Profile, os.Getenv("AWS_PROFILE"))
 	if cfg.Region == "" { // who asks for a role's credentials needs one all the same
 		if s.cfg, err = config.LoadDefaultConfig(ctx, append(options, config.WithDefaultRegion(fallbackRegion))...); err != nil {
 			return nil, fmt.Errorf("%w: %w", errOptions, err)
@@ -119,7 +121,6 @@ func transportOptions(o Options) (func(*http.Transport), error) {
 		t.MaxIdleConnsPerHost, t.MaxIdleConns = idlePerHost, idleInAll
 		t.ReadBufferSize = readBuffer
 		t.DisableCompression = true
-		t.ResponseHeaderTimeout = o.ReadTimeout
 		t.ForceAttemptHTTP2 = false
 		t.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // HTTP/2 would put all ranges into one connection
 		if proxy != nil {
@@ -176,6 +177,7 @@ func (s *session) client(region string, o Options) *s3.Client {
 	c := s3.NewFromConfig(s.cfg, func(so *s3.Options) {
 		so.Region = region
 		so.UsePathStyle = s.pathStyle
+		so.UseARNRegion = true        // an access point's name says where it is
 		so.Retryer = aws.NopRetryer{} // see patience: tries are counted over whole reads
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		so.DisableLogOutputChecksumValidationSkipped = true
@@ -185,25 +187,6 @@ func (s *session) client(region string, o Options) *s3.Client {
 	})
 	s.clients[region] = c
 	return c
-}
-
-// source names where the credentials came from, never what they are.
-func (s *session) source(ctx context.Context) string {
-	if s.anonymous {
-		return "none (anonymous)"
-	}
-	c, err := s.cfg.Credentials.Retrieve(ctx)
-	if err != nil {
-		return "none"
-	}
-	name := c.Source
-	if name == credentials.StaticCredentialsName {
-		name = "options"
-	}
-	if c.CanExpire {
-		name += ", until " + c.Expires.UTC().Format(time.RFC3339)
-	}
-	return name
 }
 
 // close ends idle connections.

@@ -20,14 +20,15 @@ type tree struct {
 	prefix string // of addresses: "s3://" as the user spelled it
 
 	mu     sync.Mutex
-	first  map[string]*page // the first page of what lies below a directory, by "bucket/prefix"
-	listed int              // files found so far
+	first  map[string]*page     // the first page of what lies below a directory, by "bucket/prefix"
+	listed int                  // files found so far
+	dirs   map[string]*siblings // by path
 }
 
 var _ shard.DeepTree = (*tree)(nil)
 
 func newTree(s *Store, prefix string) *tree {
-	return &tree{store: s, prefix: prefix, first: make(map[string]*page)}
+	return &tree{store: s, prefix: prefix, first: make(map[string]*page), dirs: make(map[string]*siblings)}
 }
 
 func (t *tree) URI(path string) string { return t.prefix + path }
@@ -40,6 +41,9 @@ func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	}
 	if at.key == "" || strings.HasSuffix(at.key, "/") {
 		return t.statDir(ctx, path, at)
+	}
+	if e, ok, err := t.sibling(ctx, path, at); ok || err != nil {
+		return e, err
 	}
 	e, err := t.statFile(ctx, path, at)
 	switch {
@@ -55,10 +59,15 @@ func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	case errors.Is(dirErr, shard.ErrDenied) && strings.ContainsAny(at.key, "{*?["):
 		// Without the right to list, S3 denies what does not exist: the names that a pattern stands for will tell.
 		return shard.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
-	case errors.Is(err, shard.ErrDenied):
+	case errors.Is(err, shard.ErrDenied) && !tellsMore(dirErr):
 		return shard.Entry{}, err
 	}
 	return shard.Entry{}, dirErr
+}
+
+// tellsMore reports whether the refusal of a list, which comes with a body, says why: the key, the secret, the clock.
+func tellsMore(err error) bool {
+	return errors.Is(err, shard.ErrDenied) && answerCode(err) != "AccessDenied"
 }
 
 // statFile describes one object.

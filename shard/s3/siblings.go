@@ -1,0 +1,87 @@
+package s3
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// When many names of one directory are looked for, as braces do (part-{0000..9999}), the directory is listed instead.
+const (
+	looksBeforeList = 16
+	maxSiblingPages = 64 // a directory with more is looked at name by name after all
+)
+
+// siblings are what is known about the names in one directory.
+type siblings struct {
+	mu    sync.Mutex // held while the directory is listed: who looks for another of its names waits for the answer
+	looks int
+	tried bool                   // the directory was listed, or cannot be
+	names map[string]shard.Entry // nil unless all are known
+}
+
+// sibling describes a name from the list of its directory. ok is false when that is not listed; a name that the list does not have is
+// ErrNotExist.
+func (t *tree) sibling(ctx context.Context, path string, at location) (e shard.Entry, ok bool, err error) {
+	if at.versionID != "" {
+		return e, false, nil
+	}
+	dir, name := path[:strings.LastIndexByte(path, '/')+1], path[strings.LastIndexByte(path, '/')+1:]
+	s := t.siblingsIn(dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.looks++; s.looks <= looksBeforeList {
+		return e, false, nil
+	}
+	if !s.tried {
+		s.tried = true
+		s.names = t.listNames(ctx, dir, at.bucket, at.key[:len(at.key)-len(name)])
+	}
+	if s.names == nil {
+		return e, false, ctx.Err()
+	}
+	if e, ok := s.names[name]; ok {
+		return e, true, nil
+	}
+	return e, true, shard.ErrNotExist
+}
+
+func (t *tree) siblingsIn(dir string) *siblings {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.dirs[dir]
+	if s == nil {
+		s = &siblings{}
+		t.dirs[dir] = s
+	}
+	return s
+}
+
+// listNames describes all names of a directory, or returns nil when they are too many or may not be listed: then each look tells.
+func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]shard.Entry {
+	names := make(map[string]shard.Entry)
+	q := query{bucket: bucket, prefix: prefix, level: true}
+	for range maxSiblingPages {
+		p, err := t.page(ctx, path, q)
+		if err != nil {
+			return nil
+		}
+		for _, dir := range p.dirs {
+			name := strings.TrimSuffix(dir[len(prefix):], "/")
+			if _, isFile := names[name]; !isFile {
+				names[name] = shard.Entry{Name: name, Kind: shard.KindDir}
+			}
+		}
+		for _, e := range p.files { // an object comes before a directory of its name
+			e.Name = e.Name[len(prefix):]
+			names[e.Name] = e
+		}
+		if p.next == "" {
+			return names
+		}
+		q.token = p.next
+	}
+	return nil
+}
