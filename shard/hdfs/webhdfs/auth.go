@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,8 +25,8 @@ type auth struct {
 	turn    chan struct{}           // held while a ticket is shown, so that many requests show one
 }
 
-// token is the delegation token for a server, or "".
-func (s *Store) token(b *base) (string, error) {
+// token is the delegation token for a server, or "". Those in a file are kept by nameservice, by host or by the host's address.
+func (s *Store) token(ctx context.Context, b *base) (string, error) {
 	if s.options.Delegation != "" || s.options.TokenFile == "" {
 		return s.options.Delegation, nil
 	}
@@ -33,12 +34,20 @@ func (s *Store) token(b *base) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return tokens.forServer(b.url.Hostname(), b.url.Port(), s.serviceOf(b)), nil
+	host := b.url.Hostname()
+	if token := tokens.forServer([]string{host}, b.url.Port(), s.serviceOf(b)); token != "" {
+		return token, nil
+	}
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return "", nil // the request itself will say what is wrong with the name
+	}
+	return tokens.forServer(addresses, b.url.Port(), ""), nil
 }
 
 // identify adds to a query who asks: a token, or a plain name where there is no Kerberos.
-func (s *Store) identify(b *base, query url.Values) error {
-	token, err := s.token(b)
+func (s *Store) identify(ctx context.Context, b *base, query url.Values) error {
+	token, err := s.token(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -154,20 +163,20 @@ func (s *Store) ticket(ctx context.Context, host string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return negotiate(ctx, c, "HTTP/"+strings.ToLower(strings.TrimSuffix(host, ".")))
+	return s.negotiate(ctx, c, "HTTP/"+strings.ToLower(strings.TrimSuffix(host, ".")))
 }
 
-// negotiate makes the header. Asking the KDC cannot be cancelled, so that it goes on alone when ctx ends; gokrb5 bounds its time.
-func negotiate(ctx context.Context, c *client.Client, service string) (string, error) {
+// negotiate makes the header. Asking the KDC cannot be cancelled, so that it goes on when ctx ends; gokrb5 bounds its time, and Close waits.
+func (s *Store) negotiate(ctx context.Context, c *client.Client, service string) (string, error) {
 	type result struct {
 		header string
 		err    error
 	}
 	done := make(chan result, 1)
-	go func() {
+	s.asking.Go(func() {
 		header, err := initiate(c, service)
 		done <- result{header, err}
-	}()
+	})
 	select {
 	case r := <-done:
 		return r.header, krb.Classify(r.err)

@@ -40,11 +40,23 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		case !c.elsewhere(at, err):
 			return err
 		}
-		if !patience.wait(ctx, max(len(c.bases), len(bad)+1)) {
-			return err
+		if !patience.wait(ctx, max(len(c.bases), min(len(bad)+1, 3))) {
+			return stuck(ctx, err, f.off)
 		}
 		c.store.traffic.retries.Add(1)
 	}
+}
+
+// stuck is the end of patience.
+func stuck(ctx context.Context, err error, off int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	err = fmt.Errorf("%w; byte %d did not come, however often it was asked for", err, off)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return &hinted{error: err, hint: "if its datanodes are up, all replicas of the block may be damaged: see hdfs fsck PATH -files -blocks"}
+	}
+	return err
 }
 
 // body makes one request for what a part lacks. Node is the datanode that was asked, "" when no redirect came.

@@ -39,7 +39,7 @@ func (s *Store) send(ctx context.Context, b *base, q query) (*http.Response, err
 	for name, values := range q.args {
 		args[name] = values
 	}
-	if err := s.identify(b, args); err != nil {
+	if err := s.identify(ctx, b, args); err != nil {
 		return nil, err
 	}
 	u := b.locate(q)

@@ -22,6 +22,7 @@ type Store struct {
 	invalid  error // what is wrong with the options
 	traffic  counters
 	clusters registry
+	asking   sync.WaitGroup // of the KDC
 
 	// What is read once, at the first use.
 	transport func() (*http.Transport, error)
@@ -179,8 +180,9 @@ func (s *Store) Traffic() shard.Traffic {
 	return t
 }
 
-// Close closes the idle connections.
+// Close closes the idle connections, and waits for what is asked of the KDC.
 func (s *Store) Close() error {
+	s.asking.Wait()
 	t, err := s.transport()
 	if err == nil {
 		t.CloseIdleConnections()
@@ -188,9 +190,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wrap makes a shard.Error of what went wrong, unless it is one already.
+// wrap makes a shard.Error of what went wrong.
 func wrap(op, uri string, err error) error {
-	if e := (*shard.Error)(nil); errors.As(err, &e) {
+	if e := (*shard.Error)(nil); errors.As(err, &e) { // of shard.Walk, which knows the path
+		if e.Hint == "" {
+			e.Hint = hint(err)
+		}
 		return err
 	}
 	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}

@@ -204,20 +204,16 @@ func fields(message []byte, visit func(protowire.Number, []byte) error) error {
 	return nil
 }
 
-// forServer finds the token for a server, "" when there is none: that of its nameservice, or of its host and port, or the only one of its
-// host, since tokens of a namenode carry the port of its RPC.
-func (f *tokenFile) forServer(host, port, nameservice string) string {
-	addresses := []string{host}
-	if ip := net.ParseIP(host); ip == nil && strings.EqualFold(host, "localhost") {
-		addresses = append(addresses, "127.0.0.1")
-	}
-	best, bestScore := delegation{}, 0
+// forServer finds the token for a server that is known by several names, "" when there is none: that of its nameservice, else that of its
+// host and port, else that of its host, since tokens of a namenode carry the port of its RPC.
+func (f *tokenFile) forServer(hosts []string, port, nameservice string) string {
+	best, bestFit := delegation{}, 0
 	for _, t := range f.tokens {
-		if score := t.fits(addresses, port, nameservice); score > bestScore {
-			best, bestScore = t, score
+		if fit := t.fits(hosts, port, nameservice); fit > bestFit {
+			best, bestFit = t, fit
 		}
 	}
-	if bestScore == 0 {
+	if bestFit == 0 {
 		return ""
 	}
 	return best.url()

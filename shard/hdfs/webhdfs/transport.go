@@ -84,13 +84,13 @@ func lost(ctx context.Context, host string, err error) error {
 	case errors.As(err, &plain):
 		return fmt.Errorf("%w: %s does not speak https", shard.ErrBadURI, host)
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return fmt.Errorf("%w: no such host: %s", errNoHost, host)
+		return fmt.Errorf("%w: %s", errNoHost, host)
 	}
 	return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, err)
 }
 
 // errNoHost is a name that leads nowhere. Another server of the cluster may have one that does.
-var errNoHost = fmt.Errorf("%w", shard.ErrBadURI)
+var errNoHost = fmt.Errorf("%w: no such host", shard.ErrBadURI)
 
 // errStalled is a request that brought nothing for too long.
 var errStalled = errors.New("no answer and no byte within the time for reading")
@@ -99,16 +99,23 @@ var errStalled = errors.New("no answer and no byte within the time for reading")
 type watch struct {
 	timer *time.Timer
 	after time.Duration
+	set   time.Time // when the timer was last set
 	stop  context.CancelCauseFunc
 }
 
 // newWatch returns a context that ends when the watch saw no progress for a time. End is called when the request is over.
 func newWatch(ctx context.Context, after time.Duration) (context.Context, *watch) {
 	ctx, stop := context.WithCancelCause(ctx)
-	return ctx, &watch{timer: time.AfterFunc(after, func() { stop(errStalled) }), after: after, stop: stop}
+	return ctx, &watch{timer: time.AfterFunc(after, func() { stop(errStalled) }), after: after, set: time.Now(), stop: stop}
 }
 
-func (w *watch) progress() { w.timer.Reset(w.after) }
+// progress sets the timer anew, but not at each of the many reads of a body.
+func (w *watch) progress() {
+	if now := time.Now(); now.Sub(w.set) > w.after/16 {
+		w.set = now
+		w.timer.Reset(w.after)
+	}
+}
 
 func (w *watch) end() {
 	w.timer.Stop()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -14,9 +15,23 @@ type tree struct {
 	cluster *cluster
 	prefix  string // of URIs
 	listed  func(n int)
+
+	mu    sync.Mutex
+	total int // files told of so far
 }
 
-var _ shard.Tree = (*tree)(nil)
+var _ shard.DeepTree = (*tree)(nil)
+
+// found tells how many files were found so far. Calls of the event do not overlap.
+func (t *tree) found(more int) {
+	if more == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.total += more
+	t.listed(t.total)
+}
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
