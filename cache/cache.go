@@ -178,7 +178,7 @@ func (c *Cache) create(_ context.Context, k key) error {
 		return ErrFull
 	}
 	if err := createFile(c.dir, k, c.stamp()); err != nil {
-		return errors.Join(err, c.usage.release(n))
+		return errors.Join(err, c.usage.commit(n))
 	}
 	return c.usage.commit(n)
 }

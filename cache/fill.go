@@ -108,7 +108,7 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 		err = shard.Guard(func() error { c.enter(s); return nil })
 	}
 	if err != nil {
-		return 0, errors.Join(err, c.usage.release(room))
+		return 0, errors.Join(err, c.usage.commit(room))
 	}
 	c.disk.well()
 	if err = c.usage.commit(room); len(s.patches) < whole {

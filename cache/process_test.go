@@ -102,7 +102,7 @@ func (k *killer) kill(i int) {
 	}
 }
 
-// flip changes one byte of a cache file, most often one that is held.
+// flip changes one byte that a cache file holds.
 func (k *killer) flip() {
 	paths, err := filepath.Glob(filepath.Join(k.run.Dir, formatDir, "??", "*"))
 	if err != nil || len(paths) == 0 {
@@ -116,7 +116,12 @@ func (k *killer) flip() {
 	for own(turn) != nil {
 		time.Sleep(100 * time.Microsecond)
 	}
-	f, err := os.OpenFile(paths[k.random.IntN(len(paths))], os.O_RDWR, 0)
+	path := paths[k.random.IntN(len(paths))]
+	key, err := keyAt(path)
+	if err != nil { // it is gone, or not yet whole
+		return
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -124,14 +129,37 @@ func (k *killer) flip() {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
-	off := blockSize + k.random.Int64N(k.run.Size)
-	b := []byte{0}
-	if _, err := f.ReadAt(b, off); err == nil {
-		b[0] ^= 1 << k.random.IntN(8)
-		if _, err := f.WriteAt(b, off); err != nil {
-			k.t.Fatal(err)
-		}
+	if off, ok := k.someHeld(f, layoutOf(key)); ok {
+		flipByte(k.t, f, off, 1<<k.random.IntN(8))
 		k.flips++
+	}
+}
+
+// someHeld finds a byte of a shard file that is held: one in a hole would take room on the disk that nobody has counted.
+func (k *killer) someHeld(f *os.File, l layout) (off int64, ok bool) {
+	word := make([]byte, 8)
+	for range 20 {
+		block := k.random.Int64N(blocksOf(l.size))
+		if _, err := f.ReadAt(word, l.header+8*block); err != nil {
+			return 0, false
+		}
+		if lo, hi := entry(leInt(word)).run(blockLen(l.size, block)); lo < hi {
+			return l.data + block*blockSize + int64(lo+k.random.IntN(hi-lo)), true
+		}
+	}
+	return 0, false
+}
+
+// flipByte changes bits of one byte of a file.
+func flipByte(t testing.TB, f *os.File, off int64, bits byte) {
+	t.Helper()
+	b := []byte{0}
+	if _, err := f.ReadAt(b, off); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= bits
+	if _, err := f.WriteAt(b, off); err != nil {
+		t.Fatal(err)
 	}
 }
 

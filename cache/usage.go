@@ -93,7 +93,7 @@ func (u *usage) bytes() (n int64, err error) {
 	return n, err
 }
 
-// reserve takes n bytes if the limit allows it. They are committed once they are written, or released.
+// reserve takes n bytes if the limit allows it. They are committed once they are written.
 func (u *usage) reserve(n, limit int64) (ok bool, err error) {
 	err = shard.Guard(func() error {
 		total, slot := u.word(totalAt), u.word(u.slotAt(u.slot))
@@ -113,18 +113,10 @@ func (u *usage) reserve(n, limit int64) (ok bool, err error) {
 	return ok, err
 }
 
-// commit says that n reserved bytes lie on the disk now.
+// commit says that n reserved bytes lie on the disk now, or that writing them failed: a part may lie there, so they stay counted until the
+// next recount, which must never find less than there is.
 func (u *usage) commit(n int64) error {
 	return shard.Guard(func() error { u.word(u.slotAt(u.slot)).Add(-n); return nil })
-}
-
-// release gives n reserved bytes back.
-func (u *usage) release(n int64) error {
-	return shard.Guard(func() error {
-		u.word(totalAt).Add(-n)
-		u.word(u.slotAt(u.slot)).Add(-n)
-		return nil
-	})
 }
 
 // removed says that n bytes were taken off the disk, and that room may be found again. The caller has the directory's lock.
