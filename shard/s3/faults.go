@@ -117,6 +117,11 @@ func isNoIdentity(err error) bool {
 	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }
 
+// isMute reports whether a HEAD was refused without a reason: its answer has no body. Expired credentials are refused so.
+func isMute(err error) bool {
+	return answerStatus(err) == http.StatusBadRequest && (answerCode(err) == "BadRequest" || answerCode(err) == "")
+}
+
 // isArchived reports whether an object lies in a class that must be restored before it can be read.
 func isArchived(err error) bool { return answerCode(err) == "InvalidObjectState" }
 

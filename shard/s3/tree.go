@@ -49,13 +49,15 @@ func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	switch {
 	case err == nil || at.versionID != "":
 		return e, err
-	case !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrDenied):
+	case !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrDenied) && !isMute(err):
 		return e, err
 	}
 	dir, dirErr := t.statDir(ctx, path, at)
 	switch {
 	case dirErr == nil:
 		return dir, nil
+	case isMute(err) && errors.Is(dirErr, shard.ErrNotExist): // the list may have found new credentials
+		return t.statFile(ctx, path, at)
 	case errors.Is(dirErr, shard.ErrDenied) && strings.ContainsAny(at.key, "{*?["):
 		// Without the right to list, S3 denies what does not exist: the names that a pattern stands for will tell.
 		return shard.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
