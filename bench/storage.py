@@ -146,13 +146,18 @@ def epoch(uri, cache, name="cache", *arguments, epochs=1, columns=None):
     return table.Contender(name, (str(table.BIN / "shardfeed"), "bench", str(uri), "--json", *options))
 
 
+def warm(uri, cache):
+    """Fills the cache with a set."""
+    return table.Contender("warm", (str(table.BIN / "shardfeed"), "warm", uri, "--json", "--cache-dir", str(cache)), whole=True)
+
+
 def cached(name):
     """Epochs of a set on S3 that the cache holds against the same epochs of the local files."""
 
     def contenders(place):
         uri, cache = place.put(name), place.scratch()
         ours = epoch(uri, cache, epochs=3)
-        process.run(ours, os.sched_getaffinity(0))  # fills the cache
+        process.run(warm(uri, cache), os.sched_getaffinity(0))
         local = epoch(place.directory / name, cache, "local", epochs=3)
         return ours, [Against("local files", (local,), 0.95)]
 

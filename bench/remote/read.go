@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"sync/atomic"
 	"time"
@@ -105,12 +106,14 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 	}
 	sums := make([]uint32, len(pieces))
 	size := largest(pieces)
+	buffers := make([][]byte, f.inFlight) // kept to the end, so that the process's peak holds all of them
 	var next, touched atomic.Int64
 	user, system, start := cpu("user"), cpu("system"), time.Now()
 	g, ctx := errgroup.WithContext(ctx)
-	for _, read := range readers {
+	for k, read := range readers {
+		buffers[k] = make([]byte, size)
 		g.Go(func() error {
-			b, used := make([]byte, size), int64(0)
+			b, used := buffers[k], int64(0)
 			defer func() { touched.Add(used) }()
 			for {
 				i := int(next.Add(1)) - 1
@@ -133,6 +136,7 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 	}
 	r := result{Way: f.way, Ranges: len(pieces), BufferBytes: touched.Load()}
 	r.Seconds, r.UserSeconds, r.SystemSeconds = time.Since(start).Seconds(), cpu("user")-user, cpu("system")-system
+	runtime.KeepAlive(buffers)
 	for i, p := range pieces {
 		r.Bytes += p.n
 		if f.check {
