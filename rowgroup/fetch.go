@@ -72,6 +72,7 @@ func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
 	a := lo + sort.Search(hi-lo, func(i int) bool { return r.pageRow.at(lo+i) > u.Lo }) - 1
 	b := lo + sort.Search(hi-lo, func(i int) bool { return r.pageRow.at(lo+i) >= u.Hi })
 	a = max(a, lo)
+	c.noDict = a >= r.codedPages(k)
 	c.firstRow = r.pageRow.at(a)
 	c.pagesOff = start + r.pageOff.at(a)
 	if b < hi {
@@ -84,9 +85,21 @@ func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
 	return c
 }
 
-// read gets the bytes of all chunks: lent by the shard where it can, dictionaries kept in memory, the rest in one call.
+// read gets the bytes of all chunks.
 func (m *Manifest) read(ctx context.Context, raw *Raw) error {
-	left, err := m.borrow(raw, raw.pieces())
+	if err := m.readPieces(ctx, raw, raw.pieces()); err != nil {
+		return err
+	}
+	missing, err := raw.missing()
+	if err != nil {
+		return err
+	}
+	return m.readPieces(ctx, raw, missing)
+}
+
+// readPieces gets some bytes: lent by the shard where it can, dictionaries kept in memory, the rest in one call.
+func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []piece) error {
+	left, err := m.borrow(raw, pieces)
 	if err != nil || len(left) == 0 {
 		return err
 	}

@@ -47,6 +47,7 @@ type chunkMeta struct {
 	uncompressed int64
 	values       int64  // nulls included
 	dict         int64  // bytes from start to the first data page; 0 when there is no dictionary page, or it is not known apart
+	coded        int64  // data pages that are dictionary-encoded, plus 1; 0 when the writer does not say
 	binary       int64  // bytes of the BYTE_ARRAY values unencoded, 0 when the writer does not say
 	index        int64  // byte of the offset index
 	indexBytes   int64  // 0 when there is none

@@ -104,9 +104,9 @@ func (c *chunkReader) readEncodings() {
 	}
 }
 
-// readEncodingStats looks for data pages that are not dictionary-encoded.
+// readEncodingStats counts the data pages that are dictionary-encoded, and those that are not.
 func (c *chunkReader) readEncodingStats() {
-	coded, other := false, false
+	coded, other := int64(0), int64(0)
 	typ, n := c.r.list()
 	for i := 0; i < n && c.r.expect(typ, thriftStruct); i++ {
 		page, encoding, pages := int64(-1), int64(-1), int64(0)
@@ -122,17 +122,21 @@ func (c *chunkReader) readEncodingStats() {
 				c.r.skip(typ)
 			}
 		})
-		if pages == 0 || page != int64(format.DataPage) && page != int64(format.DataPageV2) {
+		if pages <= 0 || page != int64(format.DataPage) && page != int64(format.DataPageV2) {
 			continue
 		}
+		pages = min(pages, math.MaxInt32)
 		if encoding == int64(format.RLEDictionary) || encoding == int64(plainDictionary) {
-			coded = true
+			coded += pages
 		} else {
-			other = true
+			other += pages
 		}
 	}
-	if coded && !other {
+	if coded > 0 && other == 0 {
 		c.m.encodings |= 1 << allCoded
+	}
+	if coded+other > 0 {
+		c.m.coded = coded + 1
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // changed; all integers are little-endian.
 //
 //	header, 64 bytes
-//	 0   8  "sfindex1"
+//	 0   8  "sfindex2"
 //	 8   8  length of the file
 //	16   4  entries N
 //	20   4  schemas S
@@ -51,7 +51,7 @@ type segment struct {
 }
 
 const (
-	segmentMagic  = "sfindex1"
+	segmentMagic  = "sfindex2"
 	segmentHeader = 64
 	entryBytes    = 48
 	schemaBytes   = 32

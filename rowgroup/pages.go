@@ -30,8 +30,8 @@ func (m *Manifest) PageEdges(g int) []int64 {
 }
 
 // SlicedBytes predicts the bytes to decompress when the slices of group g between these edges (ascending, without 0 and the end) are
-// decoded one by one, all columns of the file: pages across an edge and dictionaries count once per slice, and so does the whole chunk of
-// a column without a page index. Without edges it is the size of the row group.
+// decoded one by one, all columns of the file: pages across an edge count once per slice, dictionaries once per slice with pages that need them,
+// and the whole chunk of a column without a page index once per slice. Without edges it is the size of the row group.
 func (m *Manifest) SlicedBytes(g int, edges []int64) int64 {
 	r, group := m.groupRecord(g)
 	total := int64(0)
@@ -54,17 +54,31 @@ func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 	for i := lo; i < hi; i++ {
 		once += r.pageSize.at(i)
 	}
-	again, page := dict*int64(len(edges)), lo
+	again, page, coded := int64(0), lo, r.codedPages(chunk)
 	for _, e := range edges {
 		for page < hi && r.pageRow.at(page) < e {
 			page++
 		}
-		if page == lo || page < hi && r.pageRow.at(page) == e {
-			continue // a page begins at the edge
+		first := page // of the slice
+		if page > lo && (page == hi || r.pageRow.at(page) != e) {
+			first-- // the edge lies within it
+			again += r.pageSize.at(first)
 		}
-		again += r.pageSize.at(page - 1)
+		if first < coded {
+			again += dict
+		}
 	}
 	return mulDiv(size, once+again, once)
+}
+
+// codedPages is the page before which all of a chunk's pages that need its dictionary are taken to lie: writers begin with such pages, and do not
+// come back to them once they have given them up. It is the last one's end when the file does not tell.
+func (r *record) codedPages(chunk int) int {
+	lo, hi := r.pages(chunk)
+	if n := r.codes.at(chunk); n > 0 && n-1 < int64(hi-lo) {
+		return lo + int(n-1)
+	}
+	return hi
 }
 
 // groupRecord finds the record of a group's shard, and the group's number in it. Records were parsed once by Open, so they do parse.

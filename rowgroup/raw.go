@@ -45,14 +45,34 @@ func (r *Raw) pieces() []piece {
 	all := make([]piece, 0, 2*len(r.chunks))
 	for i := range r.chunks {
 		c := &r.chunks[i]
-		if c.dictLen != 0 {
-			all = append(all, piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, to: &c.dict, dict: true})
+		if c.dictLen != 0 && !c.noDict {
+			all = append(all, c.dictPiece())
 		}
 		if c.pagesLen != 0 {
 			all = append(all, piece{Span: shard.Span{Off: c.pagesOff, N: c.pagesLen}, to: &c.pages})
 		}
 	}
 	return all
+}
+
+// missing are the dictionaries that were left out, and that a page needs all the same: what files say of their pages is no promise.
+func (r *Raw) missing() (all []piece, err error) {
+	for i := range r.chunks {
+		c := &r.chunks[i]
+		if c.dictLen == 0 || !c.noDict {
+			continue
+		}
+		err := r.use(func() error {
+			if c.hasCodes() {
+				all = append(all, c.dictPiece())
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Release gives the bytes back. The Raw must not be used afterwards.
@@ -73,6 +93,7 @@ type rawChunk struct {
 	dict    []byte
 	dictOff int64 // byte of the shard where dict begins
 	dictLen int64
+	noDict  bool // no page is taken to need it, so that it is not fetched
 
 	pages    []byte // whole pages, header and body, one after the other
 	pagesOff int64  // byte of the shard where pages begins
@@ -84,4 +105,22 @@ type rawChunk struct {
 	// What the footer says of the whole chunk; a page that asks for more is corrupt.
 	numValues         int64
 	uncompressedBytes int64
+}
+
+func (c *rawChunk) dictPiece() piece {
+	return piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, to: &c.dict, dict: true}
+}
+
+// hasCodes looks for a page that needs a dictionary, up to one that is corrupt, which is the decoder's to say.
+func (c *rawChunk) hasCodes() bool {
+	var h pageHeader
+	for b := c.pages; len(b) > 0; b = b[h.bytes+h.stored:] {
+		if err := parsePageHeader(b, &h); err != nil || h.stored > len(b)-h.bytes {
+			return false
+		}
+		if h.isDictionary() {
+			return true
+		}
+	}
+	return false
 }

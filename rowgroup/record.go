@@ -21,6 +21,7 @@ import (
 //	packed    G*L: uncompressed bytes
 //	packed    G*L: values
 //	packed    G*L: bytes of the dictionary page, 0 for none
+//	packed    G*L: data pages that are dictionary-encoded, plus 1; 0 when not known
 //	packed    G*L: bytes of BYTE_ARRAY values unencoded, 0 when not known
 //	packed    G*L: codec
 //	packed    G*L: encodings, bit i for encoding i, bit 14 for unknown ones, bit 15 when every data page is
@@ -37,7 +38,8 @@ type record struct {
 
 	rows, bytes                             packed
 	start, compressed, uncompressed, values packed
-	dict, binary, codecs, encodingSet       packed
+	dict, codes, binary                     packed
+	codecs, encodingSet                     packed
 	firstPage                               packed
 	pageOff, pageSize, pageRow              packed
 }
@@ -75,6 +77,7 @@ var chunkColumns = [...]func(c *chunkMeta) int64{
 	func(c *chunkMeta) int64 { return c.uncompressed },
 	func(c *chunkMeta) int64 { return c.values },
 	func(c *chunkMeta) int64 { return c.dict },
+	func(c *chunkMeta) int64 { return c.coded },
 	func(c *chunkMeta) int64 { return c.binary },
 	func(c *chunkMeta) int64 { return int64(c.codec) },
 	func(c *chunkMeta) int64 { return int64(c.encodings) },
@@ -107,7 +110,7 @@ func parseRecord(b []byte) (record, error) {
 		}
 	}
 	take(r.groups, &r.rows, &r.bytes)
-	take(chunks, &r.start, &r.compressed, &r.uncompressed, &r.values, &r.dict, &r.binary, &r.codecs, &r.encodingSet)
+	take(chunks, &r.start, &r.compressed, &r.uncompressed, &r.values, &r.dict, &r.codes, &r.binary, &r.codecs, &r.encodingSet)
 	take(chunks+1, &r.firstPage)
 	if err != nil {
 		return r, err

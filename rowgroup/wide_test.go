@@ -35,7 +35,7 @@ func TestWide(t *testing.T) {
 	start := time.Now()
 	cold, reads := openRecorded(t, store, shards, o)
 	first := time.Since(start)
-	if reads != 2*files || len(cold.Schema().Fields) != columns || cold.NumRows() != 2000*int64(files) {
+	if reads < files || reads > files+16 || len(cold.Schema().Fields) != columns || cold.NumRows() != 2000*int64(files) {
 		t.Errorf("%d reads, %d columns, %d rows", reads, len(cold.Schema().Fields), cold.NumRows())
 	}
 	held := heapInUse() - before
