@@ -1,2 +1,95 @@
-// Package cache keeps the bytes of remote shards on a local disk.
+// Package cache keeps bytes of remote shards on a local disk, so that later epochs and later jobs read them there.
+//
+// A [Cache] is one process's use of a directory; any number of processes of one host share it. [Cache.Wrap] makes a store of a store: what
+// is held comes from the disk, verified on every read; what is not is fetched and written to the disk beside the read, which never waits for
+// it. [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear] keep a directory in order and never ask a source.
+//
+// What it never does: serve a byte that is not what was fetched, or is of another version of the shard; keep training from going on when the
+// disk is full or fails; exceed its limit; fsync; keep a file open that nobody has used for half a minute.
+//
+// Memory: bytes that wait for the disk ([Options].Pending), one block for each read under way, and the mappings of the tables of at most 256
+// open shards (8 bytes for 64 KiB of a shard). Views are mappings of their own, gone when they are released. Goroutines: up to four writers
+// and one that closes idle files, from [Open] to [Cache.Close].
+//
+// # Directory
+//
+// Everything lies below v1 in the directory that the user names.
+//
+//	v1/CACHEDIR.TAG           backups leave the directory out (https://bford.info/cachedir)
+//	v1/usage                  the account that all processes share; see below
+//	v1/evict.lock             flock(2)ed exclusively by who removes shard files
+//	v1/ab/ab…-…               one shard at one version: 24 hexadecimal digits of SHA-256 of its address, a dash, and as many of
+//	                          its size in decimal, a zero byte and its version; ab are the first two digits
+//	v1/ab/ab…-….new-*         not yet a shard file; left by killed processes it is removed after a minute, as are v1/try-*
+//
+// The address is the store's identity of it (two spellings are one shard), without secrets. A shard that has no version, or no bytes, is
+// never cached. A shard that changes has another version, so it is another file.
+//
+// # Shard file
+//
+// Numbers are little-endian, but for the words of the table, which are the machine's own.
+//
+//	offset  bytes      what
+//	0       8          "SFCACHE1"
+//	8       8          size of the shard
+//	16      4          size of a block, 65536
+//	20      4          size of the header, H: the least multiple of 4096 that holds it
+//	24      4          length of the address, U
+//	28      4          length of the version, V
+//	32      4          CRC-32 of bytes 0 to 32 and 64 to H
+//	36      4          zero
+//	40      8          time of the last use, nanoseconds since 1970
+//	48      8          time until which the shard is kept
+//	56      8          number of the Cache that set it
+//	64      U          address
+//	64+U    V          version, and zeros up to H
+//	H       8n         table: one word for each of the n blocks of the shard
+//	D       size       the shard's bytes at their own places, holes where nothing was written; D is the least multiple of 65536
+//	                   behind the table
+//
+// A word of the table says which run of its block's bytes is held. A block holds one run at most, so that exactly the bytes that a
+// projection asks for are fetched and stored, whatever block they lie in.
+//
+//	bits    what
+//	0-31    CRC-32 (IEEE 802.3) of the run
+//	32-47   first byte of the run in the block
+//	48-63   last byte of the run in the block
+//	all 0   nothing is held
+//
+// Header and table are allocated when the file is made, so that a full disk cannot take a mapping of them away. The three words of the
+// stamp lie outside of the header's sum; they are written once a minute and process. They are kept here and not in the file's times, which
+// other programs and mount options change. The time until which a shard is kept only grows, unless the Cache that set it sets it back.
+//
+// # Protocol
+//
+//  1. Open: open(2), flock(2) LOCK_SH for as long as the file is open; then it must still have a link, its length and its header must be the
+//     key's. A file that is not so is removed by whoever gets its lock exclusively. A missing one is made under another name, complete
+//     but for data, and linked to its name, which fails when another process was first.
+//  2. Read: load the word, read the run, compare the sum; no lock. What is held stays true while data grow beside it. Where the sum
+//     differs and the word is still the same, it is set to zero by compare-and-swap, and the bytes are fetched again, three times at most
+//     for one read.
+//  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between processes, look again, fetch, copy to memory that
+//     waits for the disk, give the bytes to the reader. A writer reserves room, writes the data, then the words, unlocks. A run grows to
+//     take new bytes in, and with them what lies between; its sum follows from the sums of its parts, so that bytes that have rotted
+//     meanwhile are found out and not blessed.
+//  4. What another has claimed or locked is waited for after one's own is fetched: a goroutine's end, or a look every 2 to 20 ms. After ten
+//     seconds without progress (more where many bytes are awaited) the bytes are fetched and not kept.
+//  5. The kernel frees all locks of a process that ends, however it ends, so there are no stale locks. Data without a word are not held;
+//     a word without its data, after a power loss, has a sum that differs.
+//  6. A shard file is never made shorter. It is removed by unlink(2), by who has evict.lock and the file's own lock exclusively, so nobody
+//     has it open. A mapping of a file that something else makes shorter faults; the fault becomes a miss (see shard.Guard).
+//
+// # Account and eviction
+//
+//	offset    bytes  what
+//	8         8      bytes on the disk, and about to be
+//	16        8      time before which a look for what may be evicted is in vain
+//	24        8      limit of the Cache that was opened last
+//	4096+8i   8      what process i is about to write; it locks these bytes with F_OFD_SETLK
+//
+// A writer adds to its own word, then to the sum of all by compare-and-swap unless that would exceed the limit. At the limit one process
+// looks at all files, puts the sum right (what they have on the disk, and the words of living processes), and removes, in this order,
+// versions of shards that have one used later, and what was used longest ago, as far as the policy allows: [Keep] lets a shard go when its
+// time is over, [LRU] any that is not in use. When nothing may go, what is new passes through. The same happens when less of the file
+// system is free than [Options].MinFree.
 package cache

@@ -1,0 +1,244 @@
+//go:build linux
+
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// fileOf is where a shard's bytes are cached.
+func fileOf(t *testing.T, c *Cache, inner shard.Store, s shard.Shard) (path string, l layout) {
+	t.Helper()
+	k, ok := keyOf(inner, s)
+	if !ok {
+		t.Fatal("the shard has no key")
+	}
+	return filepath.Join(c.dir, k.name), layoutOf(k)
+}
+
+// rot changes one byte of a cached shard.
+func rot(t *testing.T, path string, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	flipByte(t, f, off, 0x10)
+}
+
+// TestRot: a byte that rots on the disk costs its block one more fetch, and is never served.
+func TestRot(t *testing.T) {
+	const size = 5*blockSize + 100
+	content := random(1, size)
+	for _, view := range []bool{false, true} {
+		for _, at := range []int64{0, blockSize + 5, 2*blockSize - 1, size - 1} {
+			meter, s := one(t, content)
+			c := openTest(t, Options{})
+			o := openShard(t, c, meter, s)
+			expect(t, o, content, 0, size)
+			settle(t, c)
+			path, l := fileOf(t, c, meter, s)
+			rot(t, path, l.data+at)
+			before := meter.Stats().ReadBytes
+			if view {
+				if b, release, ok, err := shard.View(o, 0, size); ok || err != nil {
+					t.Errorf("rotten bytes are lent: %d, %v", len(b), err)
+					release()
+				}
+			}
+			expect(t, o, content, 0, size)
+			settle(t, c)
+			n := meter.Stats().ReadBytes - before
+			if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
+				t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
+			}
+			expectView(t, o, content, 0, size)
+			if meter.Stats().ReadBytes-before != n {
+				t.Error("it was fetched again and again")
+			}
+		}
+	}
+}
+
+// TestRotUnderGrowth: a run that has rotted is found out though it grew since.
+func TestRotUnderGrowth(t *testing.T) {
+	content := random(1, blockSize)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 1000, 1000)
+	settle(t, c)
+	path, l := fileOf(t, c, meter, s)
+	rot(t, path, l.data+1500)
+	expect(t, o, content, 2000, 1000)
+	settle(t, c)
+	expect(t, o, content, 500, 100)
+	settle(t, c)
+	expect(t, o, content, 500, 2500)
+	if c.Stats().Bad != 1 {
+		t.Errorf("%v", c.Stats())
+	}
+}
+
+// TestRotForever: a disk that gives wrong bytes each time is not asked for ever.
+func TestRotForever(t *testing.T) {
+	content := random(1, blockSize)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 0, 100)
+	settle(t, c)
+	p, err := c.shelf.acquire(t.Context(), o.(*object).key, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.shelf.release(p)
+	r := &reading{cache: c, object: o.(*object), place: p, rest: []shard.Range{{P: make([]byte, 100)}}, bad: maxBad - 1}
+	path, l := fileOf(t, c, meter, s)
+	rot(t, path, l.data+50)
+	if err := r.run(t.Context()); err != nil || c.Stats().Bypassed != 1 {
+		t.Errorf("%v, %v", err, c.Stats())
+	}
+}
+
+// TestNoVerify is the control: it does serve what rotted.
+func TestNoVerify(t *testing.T) {
+	content := random(1, 1000)
+	meter, s := one(t, content)
+	c := openTest(t, Options{NoVerify: true})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 0, 1000)
+	settle(t, c)
+	path, l := fileOf(t, c, meter, s)
+	rot(t, path, l.data+500)
+	p := make([]byte, 1000)
+	if err := o.ReadAt(t.Context(), p, 0); err != nil || bytes.Equal(p, content) {
+		t.Errorf("the byte that rotted is not served: %v", err)
+	}
+}
+
+// TestDamagedFile: whatever has happened to a shard file, open or not, it costs a fetch and never a wrong byte, an error or a crash.
+func TestDamagedFile(t *testing.T) {
+	const size = 300_000
+	content := random(1, size)
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, path string, l layout)
+	}{
+		{"cut in the data", func(t *testing.T, path string, l layout) { truncate(t, path, l.data+1000) }},
+		{"cut in the table", func(t *testing.T, path string, l layout) { truncate(t, path, l.header+1) }},
+		{"empty", func(t *testing.T, path string, _ layout) { truncate(t, path, 0) }},
+		{"longer", func(t *testing.T, path string, l layout) { truncate(t, path, l.file()+1) }},
+		{"torn header", func(t *testing.T, path string, _ layout) { overwrite(t, path, 70, []byte("other")) }},
+		{"another magic", func(t *testing.T, path string, _ layout) { overwrite(t, path, 0, []byte("PAR1")) }},
+		{"garbage in the table", func(t *testing.T, path string, l layout) { overwrite(t, path, l.header, random(9, int(l.table))) }},
+		{"alien", func(t *testing.T, path string, _ layout) { replace(t, path, random(2, 500)) }},
+		{"gone", func(t *testing.T, path string, _ layout) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		for _, open := range []bool{true, false} {
+			t.Run(c.name, func(t *testing.T) {
+				meter, s := one(t, content)
+				cache := openTest(t, Options{})
+				o := openShard(t, cache, meter, s)
+				expect(t, o, content, 0, size)
+				settle(t, cache)
+				if !open {
+					cache.shelf.closeIdle(0)
+				}
+				path, l := fileOf(t, cache, meter, s)
+				c.damage(t, path, l)
+				for range 2 {
+					expect(t, o, content, 0, size)
+					settle(t, cache)
+				}
+				cache.shelf.closeIdle(0)
+				expect(t, o, content, 10, size-10)
+				settle(t, cache)
+				before := meter.Stats().ReadBytes
+				expect(t, o, content, 0, size)
+				if !open && meter.Stats().ReadBytes != before {
+					t.Error("the cache did not recover")
+				}
+				if cache.Stats().Trouble != 0 {
+					t.Errorf("%v", cache.Stats())
+				}
+			})
+		}
+	}
+}
+
+func truncate(t *testing.T, path string, n int64) {
+	t.Helper()
+	if err := os.Truncate(path, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, path string, off int64, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(b, off); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func replace(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestViewOfCutFile: a file that is cut under a view is an error where the view is touched.
+func TestViewOfCutFile(t *testing.T) {
+	const size = 300_000
+	content := random(1, size)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 0, size)
+	settle(t, c)
+	b, release, ok, err := shard.View(o, 0, size)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	defer release()
+	path, _ := fileOf(t, c, meter, s)
+	truncate(t, path, 0)
+	if err := shard.Use(o, func() error { _ = bytes.Equal(b, content); return nil }); !errors.Is(err, shard.ErrChanged) {
+		t.Errorf("touching it: %v", err)
+	}
+	expect(t, o, content, 0, size)
+}
+
+// TestUsageCut: an account that is cut turns the cache off, no more.
+func TestUsageCut(t *testing.T) {
+	content := random(1, 1000)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	truncate(t, filepath.Join(c.dir, usageName), 0)
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 0, 1000)
+	expect(t, o, content, 0, 1000)
+	if c.Stats().Trouble != 1 {
+		t.Errorf("%v", c.Stats())
+	}
+}
