@@ -43,6 +43,7 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"ReadConcurrent", readConcurrent},
 		{"ReadCancelled", readCancelled},
 		{"ReadWhileReplaced", readWhileReplaced},
+		{"RangesWhileReplaced", rangesWhileReplaced},
 		{"ReadWhileRemoved", readWhileRemoved},
 		{"CloseTwice", closeTwice},
 		{"ViewRanges", viewRanges},

@@ -57,8 +57,16 @@ var listCases = []listCase{
 	{"double star finds directories", []string{"d/t.p/_x", "d/t.p/1", "d/u/t.p/2"}, "**/*.p", []string{"d/t.p/1", "d/u/t.p/2"}},
 	{"double star finds nothing", []string{"d/x/b"}, "e/**/b", nil},
 	{"double star last", []string{"d/a", "d/x/b"}, "d/**", []string{"d/a", "d/x/b"}},
+	{"double star and a slash", []string{"d/a", "d/x/b"}, "d/**/", []string{"d/a", "d/x/b"}},
+	{"glob above a directory", []string{"d/x/e/1", "d/y/e/_h", "d/y/e/z/2", "d/z/f/3"}, "d/*/e", []string{"d/x/e/1", "d/y/e/z/2"}},
+	{"globs in many segments", []string{"d/k=1/l=1/a.p", "d/k=1/l=2/b.q", "d/k=2/l=1/a.p", "d/m/l=1/a.p"}, "d/k=*/l=[12]/*.p", []string{
+		"d/k=1/l=1/a.p k=1 l=1", "d/k=2/l=1/a.p k=2 l=1",
+	}},
 	{"braces", []string{"s-08", "s-09", "s-10", "s-11"}, "s-{08..10}", []string{"s-08", "s-09", "s-10"}},
 	{"braces with a gap", []string{"s-08", "s-10"}, "s-{08..10}", nil},
+	{"many braces", numbered("s-", 40), "s-{00..39}", numbered("s-", 40)},
+	{"many braces with a gap", numbered("s-", 39), "s-{00..39}", nil},
+	{"many braces that are directories", numbered("d/s-", 20, "/a"), "d/s-{00..19}", numbered("d/s-", 20, "/a")},
 	{"words", []string{"d/x/1", "d/y/1", "d/z/1"}, "d/{x,z}/*", []string{"d/x/1", "d/z/1"}},
 	{"braces twice the same", []string{"a"}, "{a,a}", []string{"a"}},
 	{"literal star", []string{"a*", "ab"}, "a*", []string{"a*"}},
@@ -87,6 +95,15 @@ var listCases = []listCase{
 	{"decoded partitions", []string{"d/k=a%2Fb%20c/a", "d/k=__HIVE_DEFAULT_PARTITION__/a", "d/k=/a"}, "d", []string{
 		"d/k=/a k=", "d/k=__HIVE_DEFAULT_PARTITION__/a k:null", "d/k=a%2Fb%20c/a k=a/b c",
 	}},
+}
+
+// numbered names n files.
+func numbered(before string, n int, after ...string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%02d%s", before, i, strings.Join(after, ""))
+	}
+	return all
 }
 
 func (c listCase) run(t *testing.T, f Fixture) {

@@ -191,6 +191,23 @@ func readWhileReplaced(t *testing.T, f Fixture) {
 	}
 }
 
+// rangesWhileReplaced: of many ranges, none is of another version.
+func rangesWhileReplaced(t *testing.T, f Fixture) {
+	all := content(1, 3<<20)
+	o := open(t, f, "a", all)
+	f.Write(t, "a", content(2, 3<<20))
+	want := []shard.Range{{Off: 0, P: make([]byte, 1000)}, {Off: 1 << 20, P: make([]byte, 1<<20)}, {Off: 3<<20 - 5, P: make([]byte, 5)}}
+	if err := shard.ReadRanges(t.Context(), o, want); err != nil {
+		wantErr(t, err, shard.ErrChanged, f.Address("a"))
+		return
+	}
+	for _, w := range want {
+		if !bytes.Equal(w.P, all[w.Off:w.Span().End()]) {
+			t.Fatal("read another version's bytes without an error")
+		}
+	}
+}
+
 // readWhileRemoved: an open object gives its bytes or an error.
 func readWhileRemoved(t *testing.T, f Fixture) {
 	all := content(1, 1000)
