@@ -33,7 +33,8 @@ final class Settings {
     "dfs.namenode.redundancy.considerLoad=false",
     "ipc.client.connect.max.retries=3",
     "dfs.client.retry.window.base=50",
-    "dfs.client.block.write.locateFollowingBlock.initial.delay.ms=2",
+    "dfs.client.block.write.locateFollowingBlock.initial.delay.ms=2", // doubled at each try
+    "dfs.client.block.write.locateFollowingBlock.retries=14",
     // Few threads.
     "dfs.namenode.handler.count=8",
     "dfs.namenode.service.handler.count=2",
