@@ -23,6 +23,9 @@ func (e *fatalError) Error() string {
 	return fmt.Sprintf("%s: %s", name, first)
 }
 
+// notRPC stands for the exception of a server that is no namenode's RPC server.
+const notRPC = "HTTP"
+
 // saslCall is the number of the call that a wrapped answer pretends to belong to.
 const saslCall = -33
 

@@ -20,6 +20,9 @@ import (
 // ErrUnfinished is a file that somebody is still writing.
 var ErrUnfinished = errors.New("it is still being written")
 
+// errNoDatanode is a block that no datanode holds, as far as the namenode knows.
+var errNoDatanode = errors.New("no datanode holds the block")
+
 // errNative is a file that cannot be read natively, or not so that it is verified; how says why.
 type errNative struct {
 	how  string
@@ -64,12 +67,12 @@ func namenodeFault(err error) bool {
 	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, shard.ErrTransient) || strings.HasPrefix(err.Error(), "no available namenodes") || brokenCall(err)
+		errors.Is(err, shard.ErrTransient) || brokenCall(err)
 }
 
-// brokenCall reports whether the library lost track of a connection. It keeps these errors to itself, so that their texts must tell.
+// brokenCall reports whether the library has no connection, or lost track of it. It keeps these errors to itself, so that their texts must tell.
 func brokenCall(err error) bool {
-	for _, text := range []string{"unexpected sequence number", "invalid response from namenode", "SASL", "cannot parse"} {
+	for _, text := range []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL", "cannot parse"} {
 		if strings.Contains(err.Error(), text) {
 			return true
 		}
@@ -90,7 +93,7 @@ func handshake(err error) bool {
 // retryable reports whether another try can succeed.
 func retryable(err error) bool {
 	var transfer *wire.Error
-	return err != nil && (namenodeFault(err) || errors.As(err, &transfer))
+	return err != nil && (namenodeFault(err) || errors.As(err, &transfer) || errors.Is(err, errNoDatanode))
 }
 
 // classify puts an error into the words of package shard.
@@ -129,9 +132,11 @@ func classifyNamenode(err error) error {
 		return shard.ErrNotExist
 	case errors.Is(err, fs.ErrPermission):
 		return shard.ErrDenied
+	case name == notRPC:
+		return fmt.Errorf("%w: %w", shard.ErrBadURI, err)
 	case slices.Contains(denied, name), handshake(err):
 		return fmt.Errorf("%w: %w", shard.ErrDenied, err)
-	case namenodeFault(err):
+	case namenodeFault(err), errors.Is(err, errNoDatanode):
 		return fmt.Errorf("%w: %w", shard.ErrTransient, err)
 	}
 	return err
@@ -173,10 +178,14 @@ func hint(err error) string {
 		return "set hdfs.webhdfs or dfs.namenode.http-address, so that it is read by WebHDFS"
 	case errors.Is(err, wire.ErrNull):
 		return "files written with dfs.checksum.type=NULL need hdfs.allow_unverified"
+	case errors.As(err, &fatal) && fatal.exception == notRPC:
+		return "hdfs:// takes the port for RPC, often 8020; webhdfs:// takes the one for HTTP, often 9870"
 	case errors.As(err, &fatal) && strings.Contains(fatal.message, "SIMPLE authentication is not enabled"):
 		return "the cluster wants Kerberos: set hadoop.security.authentication, and hdfs.keytab or run kinit"
 	case handshake(err):
 		return "check the principal of the namenodes, dfs.namenode.kerberos.principal, and krb5.conf"
+	case errors.Is(err, errNoDatanode):
+		return "hdfs fsck FILE -blocks -locations says what became of it"
 	case errors.Is(err, ErrUnfinished):
 		return "wait until its writer closes it, or leave it out"
 	case errors.Is(err, shard.ErrTransient):

@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -125,6 +126,11 @@ func (c *namenode) Read(b []byte) (int, error) {
 	if err != nil {
 		c.Close()
 		return n, fmt.Errorf("namenode %s: %w", c.addr, err)
+	}
+	if len(c.answer) == 0 && bytes.HasPrefix(b[:n], []byte("HTTP")) {
+		c.all.mu.Lock()
+		c.all.fatal = &fatalError{notRPC, "the server at " + c.addr + " speaks HTTP"}
+		c.all.mu.Unlock()
 	}
 	if len(c.answer)+n <= maxAnswer {
 		c.answer = append(c.answer, b[:n]...)

@@ -75,7 +75,6 @@ type fixture struct {
 	cluster   *servertest.Cluster
 	store     shard.Store
 	uri, root string
-	writes    int
 }
 
 func (f *fixture) Store() shard.Store { return f.store }

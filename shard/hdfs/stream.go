@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 
@@ -84,6 +85,9 @@ func (s *stream) run(ctx context.Context, c *client) error {
 	for s.left() > 0 {
 		n, err := f.Read(s.next(c))
 		s.advance(int64(n))
+		if err != nil && err.Error() == "no available datanodes" { // the library keeps it to itself
+			err = fmt.Errorf("%w at byte %d", errNoDatanode, s.pos)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,241 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/servertest"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// quick are options under which faults are noticed soon.
+func quick(c *servertest.Cluster) Options {
+	o := serverOptions(c)
+	o.ReadTimeout = time.Second
+	o.RetryFor = 20 * time.Second
+	return o
+}
+
+// TestServerDatanodeFaults hurts connections to datanodes; each read gives the right bytes within a bounded time.
+func TestServerDatanodeFaults(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true})
+	all := content(1, 6<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all, "replication=3", "blocksize=4194304")
+	for _, f := range []struct {
+		name   string
+		faults servertest.Faults
+		within time.Duration
+	}{
+		{"refused", servertest.Faults{Refuse: true}, 2 * time.Second},
+		{"mute", servertest.Faults{Mute: true}, 8 * time.Second},
+		{"stalled in the response", servertest.Faults{StallAfter: 3}, 8 * time.Second},
+		{"stalled in a packet", servertest.Faults{StallAfter: 1<<20 + 12345}, 8 * time.Second},
+		{"cut in the response", servertest.Faults{CutAfter: 5}, 2 * time.Second},
+		{"cut in a packet", servertest.Faults{CutAfter: 1<<20 + 12345}, 2 * time.Second},
+		{"reset in a packet", servertest.Faults{CutAfter: 700_000, Reset: true}, 2 * time.Second},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			o := openOne(t, newStore(t, quick(c)), c.URI+path)
+			struck := 0
+			for _, off := range []int{0, 1000, 1<<20 + 77} { // the same from an offset that is no chunk's
+				for _, p := range c.Proxies.Datanodes[:2] { // two of three
+					p.Set(f.faults)
+				}
+				start := time.Now()
+				if err := expect(t, o, all, off, len(all)-off); err != nil {
+					t.Errorf("from %d: %v", off, err)
+				}
+				if took := time.Since(start); took > 2*f.within {
+					t.Errorf("from %d: took %v", off, took)
+				}
+				for _, p := range c.Proxies.Datanodes {
+					struck += p.Struck()
+					p.Set(servertest.Faults{})
+				}
+			}
+			if struck == 0 {
+				t.Error("no fault was made")
+			}
+		})
+	}
+}
+
+// TestServerManyFaults reads at random by many readers, while connections break everywhere.
+func TestServerManyFaults(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true})
+	all := content(1, 8<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all, "replication=3")
+	s := newStore(t, quick(c))
+	o := openOne(t, s, c.URI+path)
+	stop := make(chan struct{})
+	var breaker, readers sync.WaitGroup
+	breaker.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				c.Proxies.Datanodes[n%3].CutAll(n%2 == 0)
+				if n%10 == 0 {
+					c.Proxies.RPC[0].CutAll(true)
+				}
+			}
+		}
+	})
+	for g := range 8 {
+		readers.Go(func() {
+			r := rand.New(rand.NewPCG(7, uint64(g)))
+			for range 25 {
+				off := r.IntN(len(all))
+				if err := expect(t, o, all, off, 1+r.IntN(len(all)-off)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	close(stop)
+	breaker.Wait()
+	if s.Traffic().Failovers+s.Traffic().Retries == 0 {
+		t.Error("nothing broke")
+	}
+	t.Logf("%+v", s.Traffic())
+}
+
+// TestServerDatanodeKilled stops a datanode in the middle of a read, and all of them.
+func TestServerDatanodeKilled(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true})
+	all := content(1, 4<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all, "blocksize=4194304", "replication=2")
+	o := openOne(t, newStore(t, quick(c)), c.URI+path)
+	for _, p := range c.Proxies.Datanodes {
+		p.Set(servertest.Faults{Rate: 2 << 20})
+	}
+	victim := c.Blocks(t, path)[0].Nodes[0]
+	time.AfterFunc(500*time.Millisecond, func() { _, _ = c.Ask("killdn " + string(rune('0'+victim))) })
+	if err := expect(t, o, all, 0, len(all)); err != nil {
+		t.Error(err)
+	}
+	for i, p := range c.Proxies.Datanodes {
+		p.Set(servertest.Faults{})
+		if i != victim {
+			c.KillDatanode(t, i)
+		}
+	}
+	options := quick(c)
+	options.RetryFor = 2 * time.Second
+	start := time.Now()
+	err := expect(t, openOne(t, newStore(t, options), c.URI+path), all, 0, len(all))
+	if !errors.Is(err, shard.ErrTransient) || time.Since(start) > 15*time.Second {
+		t.Errorf("without a datanode: %v after %v", err, time.Since(start))
+	}
+}
+
+// TestServerCancel ends reads that hang.
+func TestServerCancel(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true})
+	all := content(1, 4<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all)
+	s := newStore(t, serverOptions(c))
+	o := openOne(t, s, c.URI+path)
+	for name, proxies := range map[string][]*servertest.Proxy{"datanodes": c.Proxies.Datanodes, "namenode": c.Proxies.RPC} {
+		for _, p := range proxies {
+			p.Set(servertest.Faults{Mute: true})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		start := time.Now()
+		err := o.ReadAt(ctx, make([]byte, len(all)), 0)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
+			t.Errorf("%s mute: %v after %v", name, err, time.Since(start))
+		}
+		for _, p := range proxies {
+			p.Set(servertest.Faults{})
+		}
+		if err := expect(t, o, all, 0, len(all)); err != nil {
+			t.Errorf("after %s were mute: %v", name, err)
+		}
+	}
+	for _, p := range c.Proxies.Datanodes {
+		p.Set(servertest.Faults{Mute: true})
+	}
+	done := make(chan error, 1)
+	go func() { done <- o.ReadAt(context.Background(), make([]byte, len(all)), 0) }()
+	time.Sleep(300 * time.Millisecond)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("a read went on after Close")
+	}
+}
+
+// TestServerChanged replaces a file between two reads, and between the look at a name and the look at its blocks.
+func TestServerChanged(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
+	path := c.Dir(t) + "/x"
+	first, second := content(1, 2<<20), content(2, 2<<20)
+	c.Put(t, path, first)
+	s := newStore(t, serverOptions(c))
+	o := openOne(t, s, c.URI+path)
+	if err := expect(t, o, first, 0, 1000); err != nil {
+		t.Fatal(err)
+	}
+	c.Put(t, path, second)
+	err := o.ReadAt(t.Context(), make([]byte, 1000), 0)
+	if !errors.Is(err, shard.ErrChanged) {
+		t.Fatalf("replaced: %v", err)
+	}
+	t.Log(err)
+	for range 10 {
+		o := openOne(t, s, c.URI+path)
+		now := second
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			first, second = second, first
+			c.Put(t, path, second)
+		})
+		for range 40 {
+			if err := expect(t, o, now, 0, 100_000); err != nil && !errors.Is(err, shard.ErrChanged) && !errors.Is(err, shard.ErrNotExist) {
+				t.Errorf("while it was replaced: %v", err)
+			}
+		}
+		wg.Wait()
+	}
+}
+
+// TestServerUnfinished refuses files that somebody writes.
+func TestServerUnfinished(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
+	dir := c.Dir(t)
+	s := newStore(t, serverOptions(c))
+	all := content(1, 2<<20)
+	for _, size := range []int{0, 1000, 1<<20 + 5} {
+		path := dir + "/x"
+		c.Open(t, path, all[:size])
+		sh := one(t, s, c.URI+path)
+		o, err := s.Open(t.Context(), sh)
+		if err == nil {
+			err = o.ReadAt(t.Context(), make([]byte, sh.Size), 0)
+			if sh.Size == 0 {
+				t.Errorf("%d bytes so far: an empty file was opened", size)
+			}
+		}
+		if !errors.Is(err, ErrUnfinished) {
+			t.Errorf("%d bytes so far: %v", size, err)
+		}
+		c.Close(t, path)
+		if err := expect(t, openOne(t, s, c.URI+path), all, 0, size); err != nil {
+			t.Errorf("closed: %v", err)
+		}
+		c.Remove(t, path)
+	}
+}
