@@ -40,17 +40,11 @@ func parse(uri, gateway string) (address, error) {
 	if a.authority == "" {
 		return address{}, fmt.Errorf("%w: it names no host, as in webhdfs://host:9870/path", shard.ErrBadURI)
 	}
-	a.prefix = uri[:len(uri)-len(a.path)]
-	if gateway == "" {
-		if before, after, ok := strings.Cut(a.path+"/", apiRoot+"/"); ok {
-			a.gateway = strings.TrimRight(path.Clean("/"+before), "/")
-			a.path = strings.TrimSuffix("/"+after, "/")
-			if strings.HasSuffix(uri, "/") && a.path != "" {
-				a.path += "/"
-			}
-			a.prefix = strings.TrimSuffix(uri, a.path)
-		}
+	if i := strings.Index(a.path+"/", apiRoot+"/"); i >= 0 && gateway == "" {
+		a.gateway = strings.TrimRight(path.Clean("/"+a.path[:i]), "/")
+		a.path = a.path[i+len(apiRoot):]
 	}
+	a.prefix = uri[:len(uri)-len(a.path)]
 	return a, nil
 }
 
@@ -70,10 +64,10 @@ func (a address) bases(c *conf.Conf) ([]string, error) {
 		bases = n.Web(a.secure)
 	}
 	for i, b := range bases {
-		if u, err := url.Parse(b); err != nil || u.Host == "" {
-			return nil, fmt.Errorf("%w: %q is no host", shard.ErrBadURI, strings.TrimPrefix(b, a.scheme()))
-		}
 		bases[i] = b + a.gateway
+		if u, err := url.Parse(bases[i]); err != nil || u.Host == "" || u.String() != bases[i] || u.Path != a.gateway {
+			return nil, fmt.Errorf("%w: %q is no host, or no path of a gateway", shard.ErrBadURI, strings.TrimPrefix(bases[i], a.scheme()))
+		}
 	}
 	return bases, nil
 }

@@ -22,6 +22,7 @@ type object struct {
 	closed  atomic.Bool
 
 	finished atomic.Bool // the file is known not to be open for writing
+	byName   atomic.Bool // it cannot be read by its inode
 }
 
 var (
@@ -64,20 +65,26 @@ func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	for {
-		byName := o.named()
-		err := o.readParts(ctx, parts, byName)
-		if err == nil {
-			err = o.verify(ctx, byName)
-		}
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		again, err := o.diagnose(ctx, err, byName)
-		if !again {
-			return err
+	byName := o.named()
+	err := o.attempt(ctx, parts, byName)
+	if err != nil && ctx.Err() == nil {
+		var again bool
+		if again, err = o.diagnose(ctx, err, byName); again {
+			o.byName.Store(true)
+			if err = o.attempt(ctx, parts, true); err == nil {
+				o.cluster.byName.Store(true) // other objects need not try
+			}
 		}
 	}
+	return err
+}
+
+// attempt reads all parts, and makes sure that they are the shard's.
+func (o *object) attempt(ctx context.Context, parts []part, byName bool) error {
+	if err := o.readParts(ctx, parts, byName); err != nil {
+		return err
+	}
+	return o.verify(ctx, byName)
 }
 
 // inside refuses ranges that are not within the shard.
@@ -94,7 +101,7 @@ func (o *object) inside(r shard.Range) error {
 
 // named reports whether the file is read by its name, since it cannot be by its inode.
 func (o *object) named() bool {
-	return o.inode <= 0 || inSnapshot(o.path) || o.cluster.byName.Load()
+	return o.inode <= 0 || inSnapshot(o.path) || o.byName.Load() || o.cluster.byName.Load()
 }
 
 // target is the path that leads to the shard.
@@ -144,14 +151,11 @@ func (o *object) readParts(ctx context.Context, parts []part, byName bool) error
 // finish refuses a file that is still being written. Servers that cannot tell are believed.
 func (o *object) finish(ctx context.Context, byName bool) error {
 	found, err := o.cluster.located(ctx, o.target(byName), o.shard.Size-1, 1)
-	if errors.Is(err, errUnsupported) {
-		o.finished.Store(true)
-		return nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnsupported):
+	case err != nil:
 		return err
-	}
-	if found.Open {
+	case found.Open:
 		return &hinted{error: errOpen, hint: "its writer has not closed it, or died: hdfs fsck PATH -openforwrite lists such files, hdfs debug recoverLease closes them"}
 	}
 	o.finished.Store(true)
@@ -195,11 +199,7 @@ func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again
 	if err := o.same(now); err != nil {
 		return false, err
 	}
-	if !byName && !errors.Is(failed, shard.ErrDenied) {
-		o.cluster.byName.Store(true)
-		return true, nil
-	}
-	return false, failed
+	return !byName, failed
 }
 
 // Close ends the object. It holds nothing; reads fail from then on.

@@ -34,7 +34,7 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 			return context.Cause(ctx)
 		}
 		switch {
-		case node != "" && passing(err):
+		case node != "" && (passing(err) || vague(err) && len(bad) < 3):
 			bad = append(bad, node)
 			c.store.traffic.failovers.Add(1)
 		case !c.elsewhere(at, err):
@@ -45,6 +45,12 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		}
 		c.store.traffic.retries.Add(1)
 	}
+}
+
+// vague reports whether a datanode's answer tells nothing but that it failed: another may do better.
+func vague(err error) bool {
+	var e *remoteError
+	return errors.As(err, &e) && e.Unwrap() == nil
 }
 
 // stuck is the end of patience.
@@ -134,8 +140,9 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 	}
 	args := url.Values{"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)}}
 	body, err := c.ask(ctx, query{op: "GET_BLOCK_LOCATIONS", path: path, args: args})
-	if errors.Is(err, errUnsupported) {
+	if errors.Is(err, errUnsupported) || errors.Is(err, errNoAPI) { // gateways let only known operations pass
 		c.noLocated.Store(true)
+		return locations{}, errUnsupported
 	}
 	if err != nil {
 		return locations{}, err

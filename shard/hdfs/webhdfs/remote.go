@@ -105,8 +105,8 @@ func (e *remoteError) Unwrap() error {
 	if strings.Contains(e.Message, "out of the range") {
 		return errRange
 	}
-	if strings.Contains(e.Message, "not a valid GET operation") || strings.Contains(e.Message, "No enum constant") {
-		return errUnsupported
+	if e.Status == http.StatusBadRequest || e.Status == http.StatusNotImplemented || strings.Contains(e.Message, "not a valid GET operation") {
+		return errUnsupported // each server says it in its own words
 	}
 	if kind, ok := exceptions[e.Exception]; ok {
 		return kind

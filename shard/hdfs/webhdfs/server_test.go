@@ -94,7 +94,11 @@ func (f *fixture) Write(t testing.TB, name string, content []byte) {
 	if name == "d/1/1" {
 		return // a directory named like a file
 	}
-	f.cluster.Put(t, f.dir+"/"+name, content)
+	var options []string
+	if len(content) < 1000 {
+		options = append(options, "replication=1") // quicker, where there are many files
+	}
+	f.cluster.Put(t, f.dir+"/"+name, content, options...)
 }
 
 func (f *fixture) Remove(t testing.TB, name string) { f.cluster.Remove(t, f.dir+"/"+name) }
