@@ -19,11 +19,13 @@ func (a *app) bench() *cobra.Command {
 		Use:   "bench [flags] ADDRESS...",
 		Short: "Stream as training would and measure it",
 		Long: `bench streams batches as training gets them, touches every byte of each, and reports rows per
-second, processor time, memory, the time to the first batch and what was waited for. All times and
-bytes are those of this process, from opening the shards on.`,
+second, processor time, memory, the time to the first batch, what was waited for, what was asked of
+servers and what came from the cache. All times and bytes are those of this process, from opening
+the shards on.`,
 		Example: `  shardfeed bench data/
   shardfeed bench data/ --shuffle --batch-size 1024 --memory 1GiB
-  shardfeed bench data/ --columns token_ids --limit 1000000 --json`,
+  shardfeed bench data/ --columns token_ids --limit 1000000 --json
+  shardfeed bench s3://bucket/table --shuffle --epochs 2`,
 	}
 	fs := c.Flags()
 	f.data(fs)

@@ -35,7 +35,7 @@ func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 // room is where and how much is kept.
 func (f *cacheFlags) room(fs *pflag.FlagSet) {
 	f.directory(fs)
-	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the disk, as in 50% (default: "+limitVariable+
+	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: "+limitVariable+
 		", else the smaller of half the free space and 100GiB)")
 	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
 }

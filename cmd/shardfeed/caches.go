@@ -106,14 +106,14 @@ used and until when it is kept. A shard that changed on its server is there once
 		if entries == nil {
 			entries = []cache.Entry{}
 		}
-		return map[string]any{"path": dir, "entries": entries}, func(r *report) { listEntries(r, entries) }, err
+		return map[string]any{"path": dir, "entries": entries}, func(r *report) { listEntries(r, dir, entries) }, err
 	})
 }
 
 // listEntries prints a table of what is held.
-func listEntries(r *report, entries []cache.Entry) {
+func listEntries(r *report, dir string, entries []cache.Entry) {
 	if len(entries) == 0 {
-		r.line("nothing is held")
+		r.line("nothing is held in " + dir)
 		return
 	}
 	w := tabwriter.NewWriter(&r.b, 0, 0, 2, ' ', 0)

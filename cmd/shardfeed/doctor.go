@@ -15,10 +15,11 @@ func (a *app) doctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [flags] ADDRESS...",
 		Short: "Show what is found at addresses, how fast it is read, and what this machine allows",
-		Long: `doctor lists the addresses as a run would, says with which credentials, times the list, the
-footers and reads in the middle of the shards, and shows where the index of footers is kept and
-what memory this process may use. It changes nothing.`,
+		Long: `doctor says how each address is reached and as whom, lists it as a run would, times the list, the
+footers and reads in the middle of the shards, past any cache, and shows where the index of footers
+and the cache are kept and what memory this process may use. It changes nothing.`,
 		Example: `  shardfeed doctor data/
+  shardfeed doctor s3://bucket/table
   shardfeed doctor 'data/dt=2026-*/*.parquet' --json`,
 	}
 	fs := c.Flags()

@@ -25,7 +25,7 @@ func TestReadme(t *testing.T) {
 	}
 	t.Chdir(dir)
 	t.Setenv("SHARDFEED_CACHE_DIR", filepath.Join(dir, "cache"))
-	commands := readmeCommands(string(content))
+	commands := readmeCommands(string(content), "sh")
 	if len(commands) < 8 {
 		t.Errorf("only %d commands were found", len(commands))
 	}
@@ -37,10 +37,11 @@ func TestReadme(t *testing.T) {
 	checkSourceChapter(t, root, string(content))
 }
 
-// readmeCommands are the arguments of the commands in the shell blocks.
-func readmeCommands(readme string) [][]string {
+// readmeCommands are the arguments of the commands in the blocks of a language: sh for those that need nothing but the repository, bash for
+// those that need servers.
+func readmeCommands(readme, language string) [][]string {
 	var all [][]string
-	for _, block := range strings.Split(readme, "```sh\n")[1:] {
+	for _, block := range strings.Split(readme, "```"+language+"\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		for line := range strings.Lines(block) {
 			line, _, _ = strings.Cut(line, "#")
@@ -58,7 +59,7 @@ func checkSourceChapter(t *testing.T, root, readme string) {
 	_, chapter, _ := strings.Cut(readme, "## Reading the source")
 	for _, step := range regexp.MustCompile(`(?m)^\d+\. `).Split(chapter, -1) {
 		var dirs, files []string
-		for _, name := range regexp.MustCompile("`([a-z_/.]+)`").FindAllStringSubmatch(step, -1) {
+		for _, name := range regexp.MustCompile("`([a-z0-9_/.]+)`").FindAllStringSubmatch(step, -1) {
 			switch name := name[1]; {
 			case !strings.HasSuffix(name, ".go"):
 				dirs = append(dirs, name)
