@@ -67,6 +67,9 @@ func badAddress(err error) error {
 	if errors.Is(err, conf.ErrMounts) || errors.Is(err, shard.ErrBadURI) || errors.Is(err, shard.ErrNotExist) {
 		return err
 	}
+	if errors.Is(err, conf.ErrNoLink) {
+		return fmt.Errorf("%w: %w", shard.ErrNotExist, err)
+	}
 	return fmt.Errorf("%w: %w", shard.ErrBadURI, err)
 }
 

@@ -75,6 +75,9 @@ func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 		return errors.Join(err, readWeb(ctx, web, ranges))
 	}
 	err = o.readNative(ctx, ranges)
+	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
+		o.store.warn("transfers from datanodes are encrypted and are not verified, as hdfs.allow_unverified has it")
+	}
 	var native *errNative
 	if errors.As(err, &native) || errors.Is(err, wire.ErrOpaque) {
 		if web, err = o.openWeb(ctx, err); err == nil {

@@ -33,5 +33,8 @@ func (c *cluster) bases() []string {
 	if given := c.store.options.WebHDFS; given != "" {
 		return []string{given}
 	}
+	if setup, err := c.store.setup(); err != nil || !setup.conf.Bool("dfs.webhdfs.enabled", true) {
+		return nil
+	}
 	return c.ns.Web(false)
 }

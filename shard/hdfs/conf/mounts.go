@@ -95,7 +95,7 @@ func (c *Conf) mounted(table, file string) (string, error) {
 	case t.fallback != "":
 		return join(t.fallback, file[1:]), nil
 	}
-	return "", c.wrong("the mount table %s has no link for %s, only %s", t.name, file, strings.Join(t.paths(), ", "))
+	return "", c.wrong("%w: the mount table %s has no link for %s, only %s", ErrNoLink, t.name, file, strings.Join(t.paths(), ", "))
 }
 
 func join(target, rest string) string {

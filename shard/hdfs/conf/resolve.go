@@ -76,6 +76,9 @@ func split(uri string) (scheme, authority, file string) {
 	return scheme, "", rest
 }
 
+// ErrNoLink is a path of a mount table that no link leads from.
+var ErrNoLink = errors.New("it leads nowhere")
+
 // ErrMounts is a directory of a mount table that holds nothing but mounts; see Conf.Mounts.
 var ErrMounts = errors.New("it is a directory of mount points")
 

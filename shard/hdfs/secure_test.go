@@ -1,0 +1,101 @@
+package hdfs
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/servertest"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
+)
+
+// krbOptions reach a secure cluster from a keytab.
+func krbOptions(c *servertest.Cluster, k *servertest.KDC) Options {
+	o := serverOptions(c)
+	o.User = ""
+	o.Krb5Conf = k.Config
+	o.Keytab = k.Keytab
+	return o
+}
+
+// TestServerKerberos reads from a cluster that authenticates: from a keytab, and from a ticket cache.
+func TestServerKerberos(t *testing.T) {
+	k := servertest.Kerberos(t)
+	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k})
+	all := content(1, 5<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all)
+	fromCache := krbOptions(c, k)
+	fromCache.Keytab, fromCache.CCache = "", k.CCache(t, time.Hour)
+	for name, o := range map[string]Options{"keytab": krbOptions(c, k), "ccache": fromCache} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, o)
+			o := openOne(t, s, c.URI+path)
+			for _, r := range [][2]int{{0, len(all)}, {1<<20 - 3, 7}, {1000, 3 << 20}} {
+				if err := expect(t, o, all, r[0], r[1]); err != nil {
+					t.Error(err)
+				}
+			}
+			if s.transfer.Packets.Load() == 0 {
+				t.Error("nothing was verified")
+			}
+			facts, err := s.Explain(t.Context(), c.URI+path)
+			if err != nil || !strings.Contains(facts[1].Value, "alice") {
+				t.Errorf("%v, %v", facts, err)
+			}
+		})
+	}
+	b := c.Blocks(t, path)[1]
+	for _, n := range b.Nodes {
+		c.FlipBlock(t, n, b.Name, 600_000)
+	}
+	if err := expect(t, openOne(t, newStore(t, krbOptions(c, k)), c.URI+path), all, 0, len(all)); !errors.Is(err, wire.ErrChecksum) {
+		t.Errorf("all replicas are bad: %v", err)
+	}
+	simple := serverOptions(c)
+	simple.Conf = map[string]string{"hadoop.security.authentication": "simple"}
+	simple.RetryFor = time.Second
+	_, err := newStore(t, simple).List(t.Context(), c.URI+path)
+	if !errors.Is(err, shard.ErrDenied) || !strings.Contains(err.Error(), "Kerberos") {
+		t.Errorf("without a ticket: %v", err)
+	}
+}
+
+// TestServerPrivacy: what is encrypted on its way cannot be verified, so that it is read by WebHDFS; natively it is with the user's word.
+func TestServerPrivacy(t *testing.T) {
+	k := servertest.Kerberos(t)
+	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k, Conf: map[string]string{
+		"dfs.data.transfer.protection": "privacy", "hadoop.rpc.protection": "privacy", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
+	}})
+	all := content(1, 3<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all)
+	fromCache := krbOptions(c, k)
+	fromCache.Keytab, fromCache.CCache = "", k.CCache(t, time.Hour)
+	for name, o := range map[string]Options{"keytab": krbOptions(c, k), "ccache": fromCache} {
+		s := newStore(t, o)
+		if err := expect(t, openOne(t, s, c.URI+path), all, 5, len(all)-5); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.web.Traffic().Reads == 0 || s.transfer.Bytes.Load() != 0 {
+			t.Errorf("%s: not by WebHDFS: %+v", name, s.web.Traffic())
+		}
+	}
+	err := expect(t, openOne(t, newStore(t, noWeb(krbOptions(c, k))), c.URI+path), all, 0, 100)
+	if err == nil || !strings.Contains(err.Error(), "hdfs.allow_unverified") {
+		t.Errorf("without WebHDFS: %v", err)
+	}
+	allowed := krbOptions(c, k)
+	allowed.AllowUnverified = true
+	warned := ""
+	allowed.Events.Warn = func(text string) { warned += text }
+	s := newStore(t, allowed)
+	if err := expect(t, openOne(t, s, c.URI+path), all, 5, len(all)-5); err != nil {
+		t.Errorf("allowed: %v", err)
+	}
+	if s.web.Traffic().Reads != 0 || !strings.Contains(warned, "not verified") {
+		t.Errorf("allowed: by WebHDFS, or without a word: %q", warned)
+	}
+}
