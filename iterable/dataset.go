@@ -51,8 +51,9 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{options: o, manifest: m, memory: o.Memory, sizes: newSizes(m), units: map[int64][]shuffle.Unit{}}
-	d.fetchers = chooseFetchers(o.Fetchers, stores, shards)
+	d := &Dataset{options: o, manifest: m, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
+	reads := likedReads(stores, shards)
+	d.fetchers, d.sizes = chooseFetchers(o.Fetchers, reads), newSizes(m, reads > 0)
 	if d.memory == 0 {
 		d.memory = mem.DefaultLimit()
 	}

@@ -12,16 +12,22 @@ const (
 	fetchBytes = 8 << 20
 )
 
+// likedReads is how many reads the first shard's store likes to have under way; 0 for a disk, whose bytes are lent.
+func likedReads(store shard.Store, shards []shard.Shard) int {
+	if len(shards) == 0 {
+		return 0
+	}
+	return shard.Reads(store, shards[0].URI)
+}
+
 // chooseFetchers says how many loads of a stream are fetched at a time. The account bounds them too: a load takes its memory, in the order of the
 // schedule, before it is fetched, so more fetchers than loads that fit only wait.
-func chooseFetchers(asked int, store shard.Store, shards []shard.Shard) int {
-	if asked > 0 {
+func chooseFetchers(asked, liked int) int {
+	switch {
+	case asked > 0:
 		return asked
-	}
-	if len(shards) > 0 {
-		if n := shard.Reads(store, shards[0].URI); n > 0 {
-			return min(n, netFetchers)
-		}
+	case liked > 0:
+		return min(liked, netFetchers)
 	}
 	return localFetchers
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -21,6 +22,7 @@ const (
 // sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
 type sizes struct {
 	manifest *rowgroup.Manifest
+	copied   bool             // bytes are read into the pool's buffers, not lent
 	decoded  func() []decoded // by group
 }
 
@@ -29,8 +31,8 @@ type decoded struct {
 	narrow, wide int64
 }
 
-func newSizes(m *rowgroup.Manifest) *sizes {
-	return &sizes{manifest: m, decoded: sync.OnceValue(func() []decoded {
+func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
+	return &sizes{manifest: m, copied: copied, decoded: sync.OnceValue(func() []decoded {
 		all := make([]decoded, len(m.Groups()))
 		for g := range all {
 			all[g].narrow, all[g].wide = m.DecodedBytes(g)
@@ -67,6 +69,9 @@ func (s *sizes) cost(group int, lo, hi int64, spread bool) cost {
 		if len(s.manifest.PageEdges(group)) > 0 {
 			c.fetch = slice(c.fetch, rows, g.Rows)
 		}
+	}
+	if s.copied {
+		c.fetch = mem.ClassBytes(c.fetch)
 	}
 	c.narrow += rows * orderBytes
 	if c.parts = int(min(wideParts, c.wide/widePart, rows)); !spread || c.parts < 2 {
