@@ -42,7 +42,8 @@ type Options struct {
 
 	Events Events
 
-	anyFileSystem bool // for tests that fill a small tmpfs
+	anyFileSystem bool          // for tests that fill a small tmpfs
+	patience      time.Duration // how long a read waits for others without progress; 0 means 10 s
 }
 
 // Events are called, if set, from any goroutine.
@@ -54,6 +55,8 @@ const (
 	defaultKeepFor = 24 * time.Hour
 	defaultPending = 64 << 20
 	defaultMinFree = 0.05
+
+	defaultPatience = 10 * time.Second
 
 	minLimit = 1 << 20
 )
@@ -67,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree
+	}
+	if o.patience == 0 {
+		o.patience = defaultPatience
 	}
 	return o
 }

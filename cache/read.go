@@ -14,8 +14,7 @@ const (
 	firstPoll = 2 * time.Millisecond // between two looks at what another process does
 	lastPoll  = 20 * time.Millisecond
 
-	// How long a read waits for others without seeing any progress: so long, and a second for so many bytes.
-	patience      = 10 * time.Second
+	// A read waits for others without seeing any progress as long as Options says, and a second more for so many bytes.
 	patienceBytes = 16 << 20
 )
 
@@ -39,7 +38,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range) error
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
 	}
-	p, err := c.shelf.acquire(ctx, o.key, true)
+	p, err := c.shelf.acquire(ctx, o.key, c.mayFill())
 	if ctx.Err() != nil {
 		if err == nil {
 			c.shelf.release(p)
@@ -48,7 +47,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range) error
 	}
 	if err != nil {
 		c.diskError(err)
-		return c.bypass(ctx, o, ranges)
+		return c.bypass(ctx, o, ranges) // also when there is no file and no room for one
 	}
 	defer c.shelf.release(p)
 	r := &reading{cache: c, object: o, place: p, rest: ranges}
@@ -164,7 +163,7 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	}
 	now := time.Now()
 	if progress || r.deadline.IsZero() {
-		r.deadline = now.Add(patience + time.Duration(bytesOf(r.rest)/patienceBytes)*time.Second)
+		r.deadline = now.Add(r.cache.options.patience + time.Duration(bytesOf(r.rest)/patienceBytes)*time.Second)
 		r.poll = firstPoll
 	}
 	if now.After(r.deadline) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +44,7 @@ func (c *Cache) fileError(p *place, err error) {
 
 // diskError decides what an error of the cache's own means. A full disk can still be read; one that fails is left alone.
 func (c *Cache) diskError(err error) {
-	for _, usual := range []error{errStale, errBusy, ErrFull, ErrClosed, context.Canceled, context.DeadlineExceeded} {
+	for _, usual := range []error{fs.ErrNotExist, errStale, errBusy, ErrFull, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, usual) {
 			return
 		}

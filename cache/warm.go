@@ -46,7 +46,7 @@ func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 			return nil, err
 		}
 		if n := len(joined); n > 0 && s.Off < joined[n-1].End() {
-			s = shard.Span{Off: joined[n-1].End(), N: s.End() - joined[n-1].End()}
+			s = shard.Span{Off: joined[n-1].End(), N: max(0, s.End()-joined[n-1].End())}
 		}
 		joined = appendSpan(joined, s)
 	}

@@ -1,0 +1,310 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
+)
+
+// TestHeldNeedsNoServer: a shard that is held is read without as much as opening it.
+func TestHeldNeedsNoServer(t *testing.T) {
+	const size = 200_000
+	far, s := &origin{}, originShard(1, "v1", 200_000)
+	c := openTest(t, Options{})
+	if n, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
+		t.Fatal(n, err)
+	}
+	far.opens.Store(0)
+	o := openShard(t, c, far, s)
+	if err := readRight(o, s, []shard.Range{{Off: 5, P: make([]byte, size-5)}}); err != nil {
+		t.Error(err)
+	}
+	if far.opens.Load() != 0 || far.fetched.Load() != size {
+		t.Errorf("%d opens, %d bytes fetched", far.opens.Load(), far.fetched.Load())
+	}
+	if st := c.Stats(); st.Hits != 1 || st.HitBytes != size-5 {
+		t.Errorf("%v", st)
+	}
+}
+
+// TestColumnsShare: two jobs that read different columns of a shard share what is there, each byte is fetched once, and each job's bytes
+// are right.
+func TestColumnsShare(t *testing.T) {
+	const size = 1 << 20
+	far, s := &origin{}, originShard(1, "v1", size)
+	dir := testDir(t)
+	columns := func(skip int64) (ranges []shard.Range) {
+		for off := int64(0); off+10_000 <= size; off += skip * 10_000 {
+			ranges = append(ranges, shard.Range{Off: off, P: make([]byte, 10_000)})
+		}
+		return ranges
+	}
+	for _, skip := range []int64{4, 6, 1} {
+		c := openTest(t, Options{Dir: dir})
+		o := openShard(t, c, far, s)
+		if err := readRight(o, s, columns(skip)); err != nil {
+			t.Error(err)
+		}
+		settle(t, c)
+		closeTest(t, c)
+	}
+	if got := far.fetched.Load(); got != 1_040_000 {
+		t.Errorf("%d bytes fetched of 1040000", got)
+	}
+}
+
+// TestChangedShard: another version is another file, also when it is as long.
+func TestChangedShard(t *testing.T) {
+	far := &origin{}
+	c := openTest(t, Options{})
+	for _, version := range []string{"v1", "v2", "v1", "v2"} {
+		s := originShard(1, version, 100_000)
+		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, 100_000)}}); err != nil {
+			t.Error(err)
+		}
+		settle(t, c)
+	}
+	if far.fetched.Load() != 200_000 {
+		t.Errorf("%d bytes fetched", far.fetched.Load())
+	}
+	all, err := List(t.Context(), c.options.Dir)
+	if err != nil || len(all) != 2 || !all[0].Superseded && !all[1].Superseded {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// spellings is a store for which upper and lower case name the same shard.
+type spellings struct{ *origin }
+
+func (spellings) Identity(uri string) string { return strings.ToLower(uri) }
+
+func TestSpellingsShare(t *testing.T) {
+	c := openTest(t, Options{})
+	store := spellings{&origin{}}
+	for _, uri := range []string{"far://B/a", "far://b/A"} {
+		o := openShard(t, c, store, shard.Shard{URI: uri, Size: 100, Version: "1"})
+		if err := o.ReadAt(t.Context(), make([]byte, 100), 0); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, c)
+	}
+	if store.fetched.Load() != 100 {
+		t.Errorf("%d bytes fetched", store.fetched.Load())
+	}
+}
+
+// TestOneFetch: goroutines that want the same bytes at the same time fetch them once.
+func TestOneFetch(t *testing.T) {
+	const size = 3<<20 + 5
+	s := originShard(1, "v1", size)
+	far := &blockedSource{origin: &origin{}, entered: make(chan struct{}), let: make(chan struct{})}
+	c := openTest(t, Options{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		o := openShard(t, c, far, s)
+		wg.Go(func() {
+			if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+				t.Error(err)
+			}
+		})
+		if i == 0 {
+			<-far.entered
+		}
+	}
+	for c.Stats().Waited < 7 {
+		time.Sleep(time.Millisecond)
+	}
+	close(far.let)
+	wg.Wait()
+	if st := c.Stats(); far.fetched.Load() != size || st.Misses != 1 || st.Hits != 7 {
+		t.Errorf("%d bytes fetched, %v", far.fetched.Load(), st)
+	}
+}
+
+// blockedSource is a store whose reads wait until they are let go.
+type blockedSource struct {
+	*origin
+	entered, let chan struct{}
+}
+
+type blockedObject struct {
+	shard.Object
+	s *blockedSource
+}
+
+func (b *blockedSource) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
+	o, err := b.origin.Open(ctx, s)
+	return &blockedObject{o, b}, err
+}
+
+func (o *blockedObject) ReadAt(ctx context.Context, p []byte, off int64) error {
+	o.s.entered <- struct{}{}
+	select {
+	case <-o.s.let:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return o.Object.ReadAt(ctx, p, off)
+}
+
+// TestStalledHolder: who holds the lock and does not come on is waited for no longer than it takes to lose patience, within a process and
+// between two; and a reader that gives up meanwhile is not held back.
+func TestStalledHolder(t *testing.T) {
+	dir := testDir(t)
+	s := originShard(1, "v1", 100_000)
+	stalled := &blockedSource{origin: &origin{}, entered: make(chan struct{}), let: make(chan struct{})}
+	holder := openTest(t, Options{Dir: dir, patience: 50 * time.Millisecond})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		o := openShard(t, holder, stalled, s)
+		if err := readRight(o, s, []shard.Range{{P: make([]byte, 100_000)}}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-stalled.entered
+	for _, c := range []*Cache{holder, openTest(t, Options{Dir: dir, patience: 50 * time.Millisecond})} {
+		o := openShard(t, c, stalled.origin, s)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if err := o.ReadAt(ctx, make([]byte, 10), 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a reader that gives up: %v", err)
+		}
+		cancel()
+		before := time.Now()
+		if err := readRight(o, s, []shard.Range{{Off: 50, P: make([]byte, 10)}}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(before); took < 50*time.Millisecond || took > 5*time.Second || c.Stats().Bypassed != 1 {
+			t.Errorf("it took %v, %v", took, c.Stats())
+		}
+	}
+	close(stalled.let)
+	wg.Wait()
+	settle(t, holder)
+	if stalled.fetched.Load() != 100_020 {
+		t.Errorf("%d bytes fetched", stalled.fetched.Load())
+	}
+}
+
+// TestSourceFails: an error of the source is the reader's, and leaves nothing claimed behind.
+func TestSourceFails(t *testing.T) {
+	far, s := &origin{}, originShard(1, "v1", 100_000)
+	for _, rule := range []shardtest.Rule{
+		{Op: shardtest.OpOpen, Count: 1, Err: shard.ErrDenied},
+		{Op: shardtest.OpRead, Count: 1, Err: shard.ErrTransient},
+		{Op: shardtest.OpRead, Count: 1, Damage: shardtest.Short},
+	} {
+		c := openTest(t, Options{})
+		faults := shardtest.NewFaults(far, rule)
+		o := openShard(t, c, faults, s)
+		err := o.ReadAt(t.Context(), make([]byte, 1000), 0)
+		if want := rule.Err; want != nil && !errors.Is(err, want) || err == nil {
+			t.Errorf("%v, want %v", err, want)
+		}
+		var e *shard.Error
+		if !errors.As(err, &e) || e.URI != s.URI {
+			t.Errorf("%v does not name the shard", err)
+		}
+		if n := c.inFlight(); n != 0 {
+			t.Errorf("%d blocks stay claimed", n)
+		}
+		if err := readRight(o, s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// panicking is a store whose reads panic.
+type panicking struct{ *origin }
+
+func (p panicking) Open(context.Context, shard.Shard) (shard.Object, error) {
+	panic("the store is broken")
+}
+
+// TestSourcePanics: a panic of the store's passes, and leaves nothing claimed behind.
+func TestSourcePanics(t *testing.T) {
+	s := originShard(1, "v1", 100_000)
+	c := openTest(t, Options{})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_ = openShard(t, c, panicking{&origin{}}, s).ReadAt(t.Context(), make([]byte, 10), 0)
+	}()
+	if n := c.inFlight(); n != 0 {
+		t.Errorf("%d blocks stay claimed", n)
+	}
+	if err := readRight(openShard(t, c, &origin{}, s), s, []shard.Range{{P: make([]byte, 10)}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPendingFull: when too many bytes wait for the disk, what comes is delivered and dropped.
+func TestPendingFull(t *testing.T) {
+	const size = 5 << 20
+	far, s := &origin{}, originShard(1, "v1", size)
+	c := openTest(t, Options{Pending: 1 << 20})
+	if err := c.pending.Acquire(t.Context(), 1<<20); err != nil { // the disk is slow
+		t.Fatal(err)
+	}
+	o := openShard(t, c, far, s)
+	if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+		t.Error(err)
+	}
+	if st := c.Stats(); st.Dropped != size || st.FilledBytes != 0 || c.inFlight() != 0 {
+		t.Errorf("%v", st)
+	}
+	c.pending.Release(1 << 20)
+	if n, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
+		t.Errorf("filled %d, %v", n, err) // a Fill waits for room
+	}
+}
+
+// TestPassesOn: what the inner store can do beyond the contract, the wrapped one can.
+func TestPassesOn(t *testing.T) {
+	inner := &able{}
+	store := openTest(t, Options{}).Wrap(inner)
+	if shard.Reads(store, "x") != 7 || shard.TrafficOf(store).Reads != 3 || shard.Identity(store, "X") != "same" {
+		t.Error("numbers differ")
+	}
+	if p, err := store.(shard.Placer).Place(t.Context(), shard.Shard{}); err != nil || p.BlockSize != 9 {
+		t.Error(p, err)
+	}
+	if f, err := store.(shard.Explainer).Explain(t.Context(), "x"); err != nil || len(f) != 1 {
+		t.Error(f, err)
+	}
+	if err := store.(interface{ Close() error }).Close(); err != nil || !inner.closed {
+		t.Error("the inner store stays open")
+	}
+	plain := openTest(t, Options{}).Wrap(&origin{})
+	if _, err := plain.(shard.Placer).Place(t.Context(), shard.Shard{}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	if f, err := plain.(shard.Explainer).Explain(t.Context(), "x"); f != nil || err != nil {
+		t.Error(f, err)
+	}
+}
+
+type able struct {
+	origin
+	closed bool
+}
+
+func (*able) Parallel(string) int    { return 7 }
+func (*able) Traffic() shard.Traffic { return shard.Traffic{Reads: 3} }
+func (*able) Identity(string) string { return "same" }
+func (a *able) Close() error         { a.closed = true; return nil }
+func (*able) Place(context.Context, shard.Shard) (shard.Placement, error) {
+	return shard.Placement{BlockSize: 9}, nil
+}
+
+func (*able) Explain(context.Context, string) ([]shard.Fact, error) {
+	return []shard.Fact{{Name: "a", Value: "b"}}, nil
+}
