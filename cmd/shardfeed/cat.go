@@ -110,7 +110,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	state, err := c.print(ctx, printer, stream)
+	state, err := c.print(ctx, printer, stream, newEpochClock(ds.source.cache, stream.State()))
 	if err != nil || c.saveState == "" {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 
 // print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
 // before it is returned.
-func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream) (shuffle.State, error) {
+func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream, clock *epochClock) (shuffle.State, error) {
 	state := stream.State()
 	var printed int64
 	for c.limit.left(printed, 1) > 0 {
@@ -132,6 +132,7 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 		if err == nil {
 			printed += int64(draw.Rows)
 			state = draw.State
+			clock.at(state.Epoch)
 			err = p.add(draw)
 		}
 		if err != nil {

@@ -18,7 +18,8 @@ const (
 // An opening shows on a terminal how far the opening of shards is: how many were listed, then how many footers were read. It has one line,
 // which is gone when it is closed. Its methods are safe for concurrent use; on anything but a terminal they do nothing.
 type opening struct {
-	w io.Writer
+	w     io.Writer
+	quiet time.Duration
 
 	shards   atomic.Int64
 	read, of atomic.Int64
@@ -29,7 +30,7 @@ type opening struct {
 }
 
 func newOpening(w io.Writer) *opening {
-	o := &opening{w: w, closing: make(chan struct{}), done: make(chan struct{})}
+	o := &opening{w: w, quiet: openingQuiet, closing: make(chan struct{}), done: make(chan struct{})}
 	if !isTerminal(w) {
 		close(o.done)
 		return o
@@ -56,7 +57,7 @@ func (o *opening) close() {
 func (o *opening) show() {
 	defer close(o.done)
 	shown := false
-	for wait := openingQuiet; ; wait = openingEvery {
+	for wait := o.quiet; ; wait = openingEvery {
 		select {
 		case <-o.closing:
 			if shown {

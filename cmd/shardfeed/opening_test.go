@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"testing"
+	"time"
 )
 
 func TestOpeningLine(t *testing.T) {
@@ -27,5 +28,24 @@ func TestOpeningLine(t *testing.T) {
 	o.close()
 	if b.Len() > 0 {
 		t.Errorf("%q was written to what is no terminal", b.String())
+	}
+}
+
+// An opening that takes long has one line, which is gone in the end; a quick one has none.
+func TestOpeningShows(t *testing.T) {
+	for _, quiet := range []time.Duration{time.Millisecond, time.Hour} {
+		var b bytes.Buffer
+		o := &opening{w: &b, quiet: quiet, closing: make(chan struct{}), done: make(chan struct{})}
+		o.listed(7)
+		go o.show()
+		time.Sleep(50 * time.Millisecond)
+		o.close()
+		want := "\rlist  7 shards\x1b[K\r\x1b[K"
+		if quiet == time.Hour {
+			want = ""
+		}
+		if b.String() != want {
+			t.Errorf("quiet for %v: got %q, want %q", quiet, b.String(), want)
+		}
 	}
 }

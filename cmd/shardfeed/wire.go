@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
@@ -94,10 +95,14 @@ func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 		return nil, err
 	}
 	var c *cache.Cache
+	var said sync.Once
+	trouble := func(err error) {
+		said.Do(func() { a.note("the cache on disk was off for a while, and bytes came from the servers: %v", err) })
+	}
 	if err == nil {
 		c, err = cache.Open(cache.Options{
 			Dir: dir, Limit: limit, Policy: f.policy(), Pending: f.part(pendingPart, leastPending, mostPending),
-			Events: cache.Events{Trouble: func(err error) { a.note("the cache on disk was off for a while: %v", err) }},
+			Events: cache.Events{Trouble: trouble},
 		})
 	}
 	switch {

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/shardfeed/shardfeed/internal/servertest"
+)
+
+// The scripts of testdata/server have the shop in $S3 and $HDFS, and the same S3 server behind a slow line at $SLOW.
+func TestServerScripts(t *testing.T) {
+	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
+	bucket, dir := s3.Bucket(t), hdfs.Dir(t)
+	for _, file := range shopFiles(t) {
+		s3.PutFile(t, bucket, "shop/"+filepath.Base(file), file)
+		hdfs.PutFile(t, dir+"/shop/"+filepath.Base(file), file)
+	}
+	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
+	slow.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/server",
+		Setup: func(env *testscript.Env) error {
+			for name, value := range map[string]string{
+				"S3": "s3://" + bucket + "/shop", "HDFS": hdfs.URI + dir + "/shop", "SLOW": slow.Endpoint(),
+				"AWS_ENDPOINT_URL": s3.Endpoint, "AWS_ACCESS_KEY_ID": s3.Key, "AWS_SECRET_ACCESS_KEY": s3.Secret, "AWS_REGION": s3.Region,
+				"AWS_EC2_METADATA_DISABLED": "true", "HADOOP_CONF_DIR": hdfs.ConfDir, "HADOOP_USER_NAME": "test",
+				"GORACE": "atexit_sleep_ms=0", dirVariable: filepath.Join(env.WorkDir, ".cache"), limitVariable: "256MiB",
+			} {
+				env.Setenv(name, value)
+			}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"json": scriptJSON, "lines": scriptLines},
+	})
+}
