@@ -20,7 +20,7 @@ import (
 const (
 	formatDir = "v1" // below the directory that the user names
 
-	maxWriters = 4
+	writers    = 4                // enough for disks whose writes wait
 	closeFor   = 10 * time.Second // how long Close waits for the disk
 	sweepEvery = 10 * time.Second
 )
@@ -46,6 +46,8 @@ type Cache struct {
 	evicting  sync.Mutex
 	evictLock *os.File
 	floor     floor
+	written   atomic.Int64        // segments that writers came to the end of
+	verifying *semaphore.Weighted // views at a time
 
 	mu      sync.Mutex
 	closing bool
@@ -72,6 +74,8 @@ func Open(o Options) (*Cache, error) {
 		pending: semaphore.NewWeighted(o.Pending),
 		queue:   make(chan *segment, o.Pending/smallestPending+1),
 		stop:    make(chan struct{}),
+
+		verifying: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 	}
 	c.keepFor.Store(int64(o.KeepFor))
 	c.blocks.New = func() any { b := make([]byte, blockSize); return &b }
@@ -88,7 +92,7 @@ func Open(o Options) (*Cache, error) {
 		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
 	}
 	c.shelf = shelf{dir: dir, open: map[string]*place{}, most: maxFiles, create: c.create, drop: c.dropFile, end: c.end}
-	for range min(maxWriters, runtime.GOMAXPROCS(0)) {
+	for range writers {
 		c.workers.Go(c.writer)
 	}
 	c.workers.Go(c.sweeper)

@@ -31,6 +31,7 @@ type file struct {
 	table []atomic.Uint64 // of head
 
 	mu       sync.Mutex
+	data     []byte             // the whole shard, mapped for views; nil before the first
 	segments map[int64]*segment // by block: what goroutines of this process are about to fill
 
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
@@ -124,7 +125,24 @@ const leftoverMark = ".new-"
 // close gives everything back, the locks included.
 func (x *file) close() {
 	unmap(x.head)
+	if x.data != nil {
+		unmap(x.data)
+	}
 	x.f.Close()
+}
+
+// mapData maps the shard's bytes, holes and all, until the file is closed. Touching them can fault; see shard.Guard.
+func (x *file) mapData() ([]byte, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.data == nil {
+		b, err := mapData(x.f, x.layout.data, x.layout.size)
+		if err != nil {
+			return nil, err
+		}
+		x.data = b
+	}
+	return x.data, nil
 }
 
 // entry is what the table says of a block. It is called inside shard.Guard, as are set and swap.

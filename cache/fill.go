@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
@@ -14,15 +15,34 @@ const smallestPending = 32 << 10
 // pendingBytes is the memory that n bytes on their way to the disk are charged with.
 func pendingBytes(n int64) int64 { return max(mem.ClassBytes(n), smallestPending) }
 
-// fillLater copies the bytes of a segment out of ranges and leaves it to a writer. Without room in memory it is given back unfilled: a read
-// never waits for the disk.
-func (c *Cache) fillLater(s *segment, ranges []shard.Range) {
+// maxRoomWait is how long, in sum, one read waits for memory for what is to be filled.
+const maxRoomWait = time.Second
+
+// fillLater copies the bytes of a segment out of ranges and leaves it to a writer. While writers come on, it waits for memory as long as
+// patience lasts, so that bursts are not dropped, and takes the time off it; else the segment is given back unfilled.
+func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range, patience *time.Duration) {
 	n := spanBytes(s.spans)
-	if !c.pending.TryAcquire(pendingBytes(n)) {
-		c.drop(s, errNoMemory)
+	if c.pending.TryAcquire(pendingBytes(n)) || c.waitForMemory(ctx, pendingBytes(n), patience) {
+		c.enqueue(s, ranges, n)
 		return
 	}
-	c.enqueue(s, ranges, n)
+	c.drop(s, errNoMemory)
+}
+
+// waitForMemory waits for n bytes of pending. A disk on which nothing came to its end meanwhile is not waited for again for a while.
+func (c *Cache) waitForMemory(ctx context.Context, n int64, patience *time.Duration) bool {
+	if *patience <= 0 || c.disk.stuck() {
+		return false
+	}
+	start, before := time.Now(), c.written.Load()
+	ctx, cancel := context.WithTimeout(ctx, *patience)
+	defer cancel()
+	err := c.pending.Acquire(ctx, n)
+	*patience -= time.Since(start)
+	if errors.Is(err, context.DeadlineExceeded) && c.written.Load() == before {
+		c.disk.stick()
+	}
+	return err == nil
 }
 
 var errNoMemory = errors.New("too many bytes wait for the disk")
@@ -87,6 +107,7 @@ func (c *Cache) write(s *segment) {
 	if !c.hurry.Load() {
 		stored, err = c.store(s)
 	}
+	c.written.Add(1)
 	c.filledBytes.Add(stored)
 	c.dropped.Add(whole - stored)
 	c.fileError(s.place, err)

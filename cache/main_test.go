@@ -156,7 +156,7 @@ func openShard(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) shard.O
 func expect(t testing.TB, o shard.Object, all []byte, off, n int) {
 	t.Helper()
 	p := make([]byte, n)
-	if err := o.ReadAt(t.Context(), p, int64(off)); err != nil {
+	if err := shard.ReadRanges(t.Context(), o, []shard.Range{{Off: int64(off), P: p}}); err != nil {
 		t.Errorf("%d bytes from byte %d on: %v", n, off, err)
 	} else if !bytes.Equal(p, all[off:off+n]) {
 		t.Errorf("%d bytes from byte %d on are wrong", n, off)
@@ -179,5 +179,18 @@ func expectView(t testing.TB, o shard.Object, all []byte, off, n int) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// flipByte changes bits of one byte of a file.
+func flipByte(t testing.TB, f *os.File, off int64, bits byte) {
+	t.Helper()
+	b := []byte{0}
+	if _, err := f.ReadAt(b, off); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= bits
+	if _, err := f.WriteAt(b, off); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -36,20 +36,25 @@ func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
 	return &object{cache: c, store: inner, shard: s, key: k, opening: make(chan struct{}, 1)}
 }
 
-// ReadAt reads one range.
+// ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the like are read, which have an index of their
+// own; the bytes of columns come by ReadRanges and View.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
-	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
+	return o.read(ctx, []shard.Range{{Off: off, P: p}}, true)
 }
 
-// ReadRanges fills what is held from the disk and fetches the rest at once.
+// ReadRanges serves what is held, fetches the rest at once, and fills the cache with it.
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	return o.read(ctx, ranges, false)
+}
+
+func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) error {
 	if err := o.check(ctx, ranges); err != nil {
 		return o.wrap("read", err)
 	}
 	if bytesOf(ranges) == 0 {
 		return nil
 	}
-	if err := o.cache.read(ctx, o, ranges); err != nil {
+	if err := o.cache.read(ctx, o, ranges, noFill); err != nil {
 		return o.wrap("read", err)
 	}
 	return nil

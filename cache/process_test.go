@@ -150,19 +150,6 @@ func (k *killer) someHeld(f *os.File, l layout) (off int64, ok bool) {
 	return 0, false
 }
 
-// flipByte changes bits of one byte of a file.
-func flipByte(t testing.TB, f *os.File, off int64, bits byte) {
-	t.Helper()
-	b := []byte{0}
-	if _, err := f.ReadAt(b, off); err != nil {
-		t.Fatal(err)
-	}
-	b[0] ^= bits
-	if _, err := f.WriteAt(b, off); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // rounds kills n processes, one after the other, and flips bytes before each.
 func (k *killer) rounds(n, flips int) {
 	for range n {

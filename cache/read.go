@@ -25,20 +25,22 @@ type reading struct {
 	object *object
 	place  *place
 	rest   []shard.Range // not yet filled
+	noFill bool          // what is not held is fetched and not kept
 
 	missed   bool // something was fetched
 	bad      int  // times that what was held was wrong
 	deadline time.Time
 	poll     time.Duration
 	waited   bool
+	room     time.Duration // that is left to wait for memory for fills
 }
 
-// read fills ranges, which lie inside the shard and ascend.
-func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range) error {
+// read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched and not kept.
+func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFill bool) error {
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
 	}
-	p, err := c.shelf.acquire(ctx, o.key, c.mayFill())
+	p, err := c.shelf.acquire(ctx, o.key, !noFill && c.mayFill())
 	if ctx.Err() != nil {
 		if err == nil {
 			c.shelf.release(p)
@@ -50,7 +52,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range) error
 		return c.bypass(ctx, o, ranges) // also when there is no file and no room for one
 	}
 	defer c.shelf.release(p)
-	r := &reading{cache: c, object: o, place: p, rest: ranges}
+	r := &reading{cache: c, object: o, place: p, rest: ranges, noFill: noFill, room: maxRoomWait}
 	if err := c.touch(p.file); err != nil {
 		c.fileError(p, err)
 		return c.bypass(ctx, o, ranges)
@@ -83,7 +85,7 @@ func (r *reading) run(ctx context.Context) error {
 		if bytesOf(r.rest) < before {
 			r.deadline = time.Time{}
 		}
-		if r.bad >= maxBad || !c.mayFill() {
+		if r.noFill || r.bad >= maxBad || !c.mayFill() {
 			c.hitBytes.Add(total - fetched - bytesOf(r.rest))
 			return c.bypass(ctx, r.object, r.rest)
 		}
@@ -149,7 +151,7 @@ func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err 
 	before := bytesOf(r.rest)
 	r.rest = without(r.rest, allSpans(segments))
 	for _, s := range segments {
-		c.fillLater(s, ranges)
+		c.fillLater(ctx, s, ranges, &r.room)
 	}
 	return before - bytesOf(r.rest), nil
 }

@@ -11,14 +11,15 @@ import (
 const (
 	lockName = "evict.lock"
 
-	leastRoom    = blockSize   // less is not worth a fill
-	floorEvery   = time.Second // between two looks at the file system's free space
-	scanAgain    = time.Minute // a full cache is looked at again so often
-	scanShare    = 10          // and at least so many times what a look takes goes by
-	scanTries    = 40          // to get the directory's lock, which a look at all files holds
-	scanPause    = 5 * time.Millisecond
-	lowMark      = 90        // eviction goes down to so many percent of the limit
-	leftoverTime = int64(60) // seconds after which what a killed process left is removed
+	leastRoom      = blockSize        // less is not worth a fill
+	floorEvery     = time.Second      // between two looks at the file system's free space
+	scanAgain      = 10 * time.Second // a full cache is looked at again so often
+	scanPauseLeast = 100 * time.Millisecond
+	scanShare      = 10 // and at least so many times what a look takes goes by
+	scanTries      = 40 // to get the directory's lock, which a look at all files holds
+	scanPause      = 5 * time.Millisecond
+	lowMark        = 90        // eviction goes down to so many percent of the limit
+	leftoverTime   = int64(60) // seconds after which what a killed process left is removed
 )
 
 // openLock opens the file whose lock is held by who removes shard files.
@@ -87,7 +88,7 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	freed, next, err := c.removeSome(all, n, low)
 	if freed == 0 && err == nil {
 		next = min(next, time.Now().Add(scanAgain).UnixNano())
-		next = max(next, time.Now().Add(max(time.Second, scanShare*time.Since(start))).UnixNano())
+		next = max(next, time.Now().Add(max(scanPauseLeast, scanShare*time.Since(start))).UnixNano())
 		err = c.usage.setScanAfter(time.Unix(0, next))
 	}
 	c.floor.forget()
@@ -127,6 +128,7 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 		}
 		bytes, err := remove(f.path)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
+			next = now // it may go as soon as nobody uses it
 			continue
 		}
 		if err == nil {

@@ -89,7 +89,7 @@ func TestSpellingsShare(t *testing.T) {
 	store := spellings{&origin{}}
 	for _, uri := range []string{"far://B/a", "far://b/A"} {
 		o := openShard(t, c, store, shard.Shard{URI: uri, Size: 100, Version: "1"})
-		if err := o.ReadAt(t.Context(), make([]byte, 100), 0); err != nil {
+		if err := readOnly(t.Context(), o, 0, 100); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, c)
@@ -171,7 +171,7 @@ func TestStalledHolder(t *testing.T) {
 	for _, c := range []*Cache{holder, openTest(t, Options{Dir: dir, patience: 50 * time.Millisecond})} {
 		o := openShard(t, c, stalled.origin, s)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		if err := o.ReadAt(ctx, make([]byte, 10), 0); !errors.Is(err, context.DeadlineExceeded) {
+		if err := readOnly(ctx, o, 0, 10); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a reader that gives up: %v", err)
 		}
 		cancel()
@@ -202,7 +202,7 @@ func TestSourceFails(t *testing.T) {
 		c := openTest(t, Options{})
 		faults := shardtest.NewFaults(far, rule)
 		o := openShard(t, c, faults, s)
-		err := o.ReadAt(t.Context(), make([]byte, 1000), 0)
+		err := readOnly(t.Context(), o, 0, 1000)
 		if want := rule.Err; want != nil && !errors.Is(err, want) || err == nil {
 			t.Errorf("%v, want %v", err, want)
 		}
@@ -236,7 +236,7 @@ func TestSourcePanics(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		_ = openShard(t, c, panicking{&origin{}}, s).ReadAt(t.Context(), make([]byte, 10), 0)
+		_ = readOnly(t.Context(), openShard(t, c, panicking{&origin{}}, s), 0, 10)
 	}()
 	if n := c.inFlight(); n != 0 {
 		t.Errorf("%d blocks stay claimed", n)
@@ -307,4 +307,41 @@ func (*able) Place(context.Context, shard.Shard) (shard.Placement, error) {
 
 func (*able) Explain(context.Context, string) ([]shard.Fact, error) {
 	return []shard.Fact{{Name: "a", Value: "b"}}, nil
+}
+
+// readOnly reads bytes as columns are read, and compares nothing.
+func readOnly(ctx context.Context, o shard.Object, off, n int64) error {
+	return shard.ReadRanges(ctx, o, []shard.Range{{Off: off, P: make([]byte, n)}})
+}
+
+// TestReadAtNeverFills: what is read with ReadAt is served when it is held, and else not kept; not even a file is made for it.
+func TestReadAtNeverFills(t *testing.T) {
+	const size = 200_000
+	far, s := &origin{}, originShard(1, "v1", size)
+	c := openTest(t, Options{})
+	o := openShard(t, c, far, s)
+	check := func(off, n, fetched int64) {
+		t.Helper()
+		before := far.fetched.Load()
+		p := make([]byte, n)
+		if err := o.ReadAt(t.Context(), p, off); err != nil || !isTruth(s, p, off) {
+			t.Errorf("%d bytes from byte %d on: %v", n, off, err)
+		}
+		if got := far.fetched.Load() - before; got != fetched {
+			t.Errorf("%d bytes from byte %d on: %d fetched, want %d", n, off, got, fetched)
+		}
+		settle(t, c)
+	}
+	check(1000, 500, 500)
+	check(1000, 500, 500)
+	if all, err := List(t.Context(), c.options.Dir); len(all) != 0 || err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := readOnly(t.Context(), o, 1000, 70_000); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	check(2000, 1000, 0)
+	check(500, 1000, 500)
+	check(0, size, size-70_000)
 }

@@ -64,21 +64,35 @@ func mapShared(f *os.File, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// mapPages maps whole pages of a file for reading. Those that are not in memory are read at once: a wait for the disk in a system call
-// leaves the processor to other goroutines, in a page fault it does not. Those in memory are left to fault, which maps many at a time.
-func mapPages(f *os.File, off, n int64) ([]byte, error) {
+// mapData maps bytes of a file, from a page on, for reading.
+func mapData(f *os.File, off, n int64) ([]byte, error) {
 	if int64(int(n)) != n {
 		return nil, errors.ErrUnsupported
 	}
-	b, err := unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
-	if err == nil && !resident(b) {
-		for ahead := b; len(ahead) > 0; ahead = ahead[min(len(ahead), readAhead):] {
-			_ = unix.Madvise(ahead[:min(len(ahead), readAhead)], unix.MADV_WILLNEED) // longer ones are cut without a word
-		}
-		_ = unix.Madvise(b, unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
-	}
-	return b, err
+	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
 }
+
+// bringIn reads pages of a mapping that are not in memory: a wait for the disk in a system call leaves the processor to other goroutines,
+// in a page fault it does not. Pages in memory are left to fault, which maps many at a time.
+func bringIn(b []byte, start, end int64) {
+	b = pagesOf(b, start, end)
+	if resident(b) {
+		return
+	}
+	for ahead := b; len(ahead) > 0; ahead = ahead[min(len(ahead), readAhead):] {
+		_ = unix.Madvise(ahead[:min(len(ahead), readAhead)], unix.MADV_WILLNEED) // longer ones are cut without a word
+	}
+	_ = unix.Madvise(b, unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
+}
+
+// letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Whoever else
+// uses them faults them in again.
+func letGo(b []byte, start, end int64) {
+	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
+}
+
+// pagesOf is b from start to end, from the start of a page on.
+func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.Getpagesize()) : end] }
 
 // readAhead is how many bytes one piece of advice brings in.
 const readAhead = 512 << 10

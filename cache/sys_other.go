@@ -22,7 +22,9 @@ func lockRange(*os.File, int64, int64) error               { return errNoCache }
 func unlockRange(*os.File, int64, int64) error             { return errNoCache }
 func lockedElsewhere(*os.File, int64, int64) (bool, error) { return false, errNoCache }
 func mapShared(*os.File, int64) ([]byte, error)            { return nil, errNoCache }
-func mapPages(*os.File, int64, int64) ([]byte, error)      { return nil, errNoCache }
+func mapData(*os.File, int64, int64) ([]byte, error)       { return nil, errNoCache }
+func bringIn([]byte, int64, int64)                         {}
+func letGo([]byte, int64, int64)                           {}
 func unmap([]byte)                                         {}
 
 type fileState struct {

@@ -17,8 +17,12 @@ const offFor = 30 * time.Second
 // A disk is how the cache's disk behaves: after a failure it is left alone for a while, and training goes on from the source.
 type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
+	noWaits          atomic.Int64 // until then nobody waits for it
 	said, saidDenied atomic.Bool  // the present trouble was said
 }
+
+func (d *disk) stuck() bool { return time.Now().UnixNano() < d.noWaits.Load() }
+func (d *disk) stick()      { d.noWaits.Store(time.Now().Add(offFor).UnixNano()) }
 
 func (d *disk) readsOff() bool { return time.Now().UnixNano() < d.noReads.Load() }
 func (d *disk) fillsOff() bool { return time.Now().UnixNano() < d.noFills.Load() }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// View lends a mapping of the cache file when all n bytes are held, verified when it is made; else errors.ErrUnsupported, and a read
-// fetches what is missing. A view has a mapping of its own, so that the process's resident memory holds the pages of live views alone.
+// View lends a mapping of the cache file when all n bytes are held, verified when it is lent; else errors.ErrUnsupported, and ReadRanges
+// fetches what is missing. A file is mapped once for all views; the pages of a view that is released leave the process's resident memory,
+// so that this holds those of live views alone. As many views are verified at a time as there are processors, in the order of their calls:
+// more would bring in pages that are out of the processors' caches again when they are decoded.
 func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	if o.isClosed() {
 		return nil, nil, o.wrap("read", fs.ErrClosed)
@@ -43,7 +44,7 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	return b, release, nil
 }
 
-// view maps the runs that a span touches, which reach over its ends, and verifies them. The caller's use of the place becomes the view's.
+// view verifies the runs that a span touches, which may reach over its ends. The caller's use of the place becomes the view's.
 func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	x := p.file
 	var entries []entry
@@ -57,23 +58,27 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	if err := c.touch(x); err != nil {
 		return nil, nil, err
 	}
-	first := want.Off / blockSize
-	start := x.run(first, entries[0]).Off
-	end := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
-	aligned := start - start%int64(os.Getpagesize())
-	mapped, err := mapPages(x.f, x.layout.data+aligned, end-aligned)
+	all, err := x.mapData()
 	if err != nil {
 		return nil, nil, errors.Join(errors.ErrUnsupported, err)
 	}
-	err = shard.Guard(func() error { return c.verifyMapped(x, first, entries, mapped, aligned) })
+	first := want.Off / blockSize
+	start := x.run(first, entries[0]).Off
+	end := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
+	if err := c.verifying.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
+		return nil, nil, err
+	}
+	bringIn(all, start, end)
+	err = shard.Guard(func() error { return c.verifyMapped(x, first, entries, all) })
+	c.verifying.Release(1)
 	if err != nil {
-		unmap(mapped)
+		letGo(all, start, end)
 		return nil, nil, err
 	}
 	var released atomic.Bool
-	return mapped[want.Off-aligned : want.End()-aligned : want.End()-aligned], func() {
+	return all[want.Off:want.End():want.End()], func() {
 		if released.CompareAndSwap(false, true) {
-			unmap(mapped)
+			letGo(all, start, end)
 			c.shelf.release(p)
 		}
 	}, nil
@@ -94,12 +99,12 @@ func (x *file) holds(want shard.Span) (entries []entry, err error) {
 	return entries, nil
 }
 
-// verifyMapped verifies mapped runs of blocks in a row. Bytes from aligned on are mapped.
-func (c *Cache) verifyMapped(x *file, first int64, entries []entry, mapped []byte, aligned int64) error {
+// verifyMapped verifies the runs of blocks in a row, in the mapping of the whole shard.
+func (c *Cache) verifyMapped(x *file, first int64, entries []entry, all []byte) error {
 	check := checker{file: x, cache: c}
 	for i, e := range entries {
 		run := x.run(first+int64(i), e)
-		if !check.verify(first+int64(i), e, mapped[run.Off-aligned:run.End()-aligned]) {
+		if !check.verify(first+int64(i), e, all[run.Off:run.End()]) {
 			return errors.ErrUnsupported
 		}
 	}
