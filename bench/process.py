@@ -1,7 +1,9 @@
 """Runs a contender as a process of its own, on given cores, and says what it took."""
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 
@@ -40,3 +42,17 @@ def finish(contender, process):
     result["cpu_seconds"] = result["user_seconds"] + result["system_seconds"]
     result.setdefault("peak_rss_bytes", usage.ru_maxrss * MEMORY_UNIT)
     return result
+
+
+def on_a_terminal(contender, environment=None):
+    """What it shows to a person: its standard error is a terminal."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(contender.command, stdout=subprocess.DEVNULL, stderr=its, env={**os.environ, **(environment or {})})
+    os.close(its)
+    screen = b""
+    with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:  # its end is an error of the last read
+        while part := terminal.read(1 << 16):
+            screen += part
+    if process.wait() != 0:
+        raise Failed(f"{' '.join(contender.command)}: exit {process.returncode}: {screen.decode(errors='replace')[-1000:]}")
+    return screen
