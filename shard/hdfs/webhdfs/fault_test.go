@@ -264,26 +264,30 @@ func TestServerNamenodeRestart(t *testing.T) {
 	o := open(t, s, "webhdfs://"+c.HTTP[0]+path)
 	expect(t, o, all, 0, 100)
 	c.Command(t, "killnn")
-	done := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			for p := make([]byte, 100_000); ; {
-				if err := o.ReadAt(t.Context(), p, 1000); err != nil || !bytes.Equal(p, all[1000:101_000]) {
+			p := make([]byte, 100_000)
+			for ctx.Err() == nil {
+				err := o.ReadAt(ctx, p, 1000)
+				if ctx.Err() == nil && (err != nil || !bytes.Equal(p, all[1000:101_000])) {
 					t.Errorf("wrong bytes, or %v", err)
-				}
-				select {
-				case <-done:
-					return
-				default:
 				}
 			}
 		})
 	}
 	time.Sleep(time.Second)
-	c.Command(t, "startnn")
-	close(done)
+	_, err := c.Ask("startnn")
+	if err == nil {
+		err = o.ReadAt(t.Context(), make([]byte, 1000), 0)
+	}
+	stop()
 	wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if s.Traffic().Retries == 0 {
 		t.Error("nothing was tried again")
 	}
