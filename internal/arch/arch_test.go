@@ -126,6 +126,12 @@ func closure(r rule) map[string]bool {
 	return seen
 }
 
+// reached reports whether p is in reach, itself or as a part of a package that is: who may import one gets its own sub-packages with it.
+func reached(reach map[string]bool, p string) bool {
+	r, ok := ruleFor(p)
+	return ok && reach[r.at]
+}
+
 // within reports whether p is one of the allowed paths, or lies below r's own path (a package may use its own sub-packages).
 func within(r rule, allowed func(string) bool, p string) bool {
 	return allowed(p) || p == r.at || strings.HasPrefix(p, r.at+"/")
@@ -149,7 +155,7 @@ func TestImports(t *testing.T) {
 		}
 		reach := closure(r)
 		for _, d := range p.Deps {
-			if q := rel(d); q != "" && !within(r, func(s string) bool { return reach[s] }, q) {
+			if q := rel(d); q != "" && !within(r, func(s string) bool { return reached(reach, s) }, q) {
 				t.Errorf("%s depends on %s", name, q)
 			}
 		}
