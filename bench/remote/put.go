@@ -33,10 +33,11 @@ func put(ctx context.Context, args []string) error {
 	if *files > 0 && len(paths) > *files {
 		paths = paths[:*files]
 	}
-	c, err := newClient(ctx)
+	c, done, err := newClient(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	var owned *types.BucketAlreadyOwnedByYou
 	if _, err := c.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: bucket}); err != nil && !errors.As(err, &owned) {
 		return err

@@ -9,42 +9,47 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// newClient makes a client of the SDK that keeps its connections and checks nothing.
-func newClient(ctx context.Context) (*s3.Client, error) {
-	h := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 512
-		t.ReadBufferSize = 64 << 10
-		t.DisableCompression = true
-	})
-	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(h))
+// newClient makes a client of the SDK that keeps its connections until done is called, and checks nothing.
+func newClient(ctx context.Context) (c *s3.Client, done func(), err error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 512
+	t.ReadBufferSize = 64 << 10
+	t.DisableCompression = true
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(&http.Client{Transport: t}))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s3.NewFromConfig(c, func(o *s3.Options) {
+	return s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.UsePathStyle = os.Getenv("AWS_ENDPOINT_URL") != ""
-	}), nil
+	}), t.CloseIdleConnections, nil
 }
 
 // An sdk is the loop that reading from S3 cannot do without: GetObject with a range, and its body read into the worker's memory.
-type sdk struct{ client *s3.Client }
+type sdk struct {
+	client *s3.Client
+	done   func()
+}
 
 func newSDK(ctx context.Context) (*sdk, error) {
-	c, err := newClient(ctx)
+	c, done, err := newClient(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &sdk{c}, nil
+	return &sdk{c, done}, nil
 }
 
-func (s *sdk) Close() error { return nil }
+// Close closes the connections.
+func (s *sdk) Close() error {
+	s.done()
+	return nil
+}
 
 func (s *sdk) reader(context.Context) (reader, error) { return s.read, nil }
 
