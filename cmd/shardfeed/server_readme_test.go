@@ -18,7 +18,7 @@ func TestServerReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{HA: true})
+	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
 	quietHome(t)
 	bucket, dir := s3.Bucket(t), hdfs.Dir(t)
 	for _, file := range shopFiles(t) {
@@ -29,10 +29,10 @@ func TestServerReadme(t *testing.T) {
 	profiles := filepath.Join(t.TempDir(), "config")
 	write(t, profiles, fmt.Sprintf("[profile research]\naws_access_key_id = %s\naws_secret_access_key = %s\n", s3.Key, s3.Secret))
 	t.Setenv("AWS_CONFIG_FILE", profiles)
-	t.Setenv("HADOOP_CONF_DIR", hdfs.ConfDir)
+	t.Setenv("HADOOP_CONF_DIR", nameservice(t, hdfs))
 	names := strings.NewReplacer(
 		"s3://bucket/", "s3://"+bucket+"/", "http://localhost:9000", s3.Endpoint,
-		"hdfs:///data/", "hdfs://"+dir+"/", "hdfs://nameservice/data/", hdfs.URI+dir+"/", "hdfs://namenode:8020/data/", "hdfs://"+hdfs.RPC[0]+dir+"/",
+		"hdfs:///data/", "hdfs://"+dir+"/", "hdfs://nameservice/data/", "hdfs://nameservice"+dir+"/", "hdfs://namenode:8020/data/", "hdfs://"+hdfs.RPC[0]+dir+"/",
 		"webhdfs://namenode:9870/data/", "webhdfs://"+hdfs.HTTP[0]+dir+"/", "token_ids,label", "unique_id,label",
 	)
 	commands := readmeCommands(string(readme), "bash")
@@ -50,6 +50,21 @@ func TestServerReadme(t *testing.T) {
 			t.Errorf("%q prints nothing", args)
 		}
 	}
+}
+
+// nameservice is the directory of a configuration in which the cluster has a name, and is the one that addresses without a host mean.
+func nameservice(t *testing.T, c *servertest.Cluster) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "core-site.xml"),
+		`<configuration><property><name>fs.defaultFS</name><value>hdfs://nameservice</value></property></configuration>`)
+	write(t, filepath.Join(dir, "hdfs-site.xml"), fmt.Sprintf(`<configuration>
+<property><name>dfs.nameservices</name><value>nameservice</value></property>
+<property><name>dfs.ha.namenodes.nameservice</name><value>nn1</value></property>
+<property><name>dfs.namenode.rpc-address.nameservice.nn1</name><value>%s</value></property>
+<property><name>dfs.namenode.http-address.nameservice.nn1</name><value>%s</value></property>
+</configuration>`, c.RPC[0], c.HTTP[0]))
+	return dir
 }
 
 // With Kerberos the shop is read by a keytab, by the tickets of kinit, and natively as well as over HTTP.
