@@ -21,6 +21,10 @@
 // are on their way, and the batches that the layer above asks room for. Loads are read ahead while the account has room; one that the order waits
 // for is always admitted, and then the bound holds it. A consumer that stops taking draws stops the reading.
 //
+// Loads take their memory in the order of the schedule and only then a fetcher, whose requests wait in the store's own line, which is first in
+// first out; of what was fetched the first in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as it is, and
+// the load that is needed next stands behind no other. What the stores below hold is part of a stream's memory as Options.StoreMemory says.
+//
 // Streams of one data set account for themselves, also where they use one block: in file order the ranks of a process that go in step decode each
 // row group once (sharing.go).
 //

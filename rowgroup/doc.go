@@ -15,6 +15,12 @@
 // The index keeps footers on disk for the next start; its bytes are described in index_segment.go and record.go, its rules in index.go.
 // A record of it takes some 25 bytes of memory per column chunk, and as much per 3 pages of a page index.
 //
+// Requests are what a remote store costs. A footer takes one, with the page index (tail.go); a unit's column chunks one call of
+// [shard.ReadRanges] for all that the store does not lend, none of it beyond the unit's row group (fetch.go); and [Hot] keeps the footers and
+// dictionaries that several data sets or slices ask for. Column data is read through View and ReadRanges alone and everything else through
+// ReadAt, so that a cache can tell them apart.
+//
 // Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group, column and page; it does not panic
-// and it does not allocate more than the file's own sizes allow. It starts goroutines only inside Open, and waits for them there.
+// and it does not allocate more than the file's own sizes allow. It starts goroutines only inside Open and
+// Inspect, and waits for them there; those of a Hot end in its Close.
 package rowgroup

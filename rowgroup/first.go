@@ -4,9 +4,34 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 )
 
-// firstError keeps the error of the first shard, in their order, that has one, and stops the work on all behind it: nobody waits for them.
+// each calls work for 0 to n-1, so many at a time. The error is the first of them, in their order, that has one.
+func each(ctx context.Context, n, parallel int, work func(ctx context.Context, i int) error) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	first := newFirstError()
+	for range min(parallel, n) {
+		workers.Go(func() {
+			for {
+				i := int(next.Add(1) - 1)
+				if i >= n {
+					return
+				}
+				one, ok := first.begin(ctx, i)
+				if !ok {
+					return
+				}
+				first.end(i, work(one, i))
+			}
+		})
+	}
+	workers.Wait()
+	return first.err
+}
+
+// firstError keeps the first error in the order of the work, and stops what is behind it: nobody waits for that.
 type firstError struct {
 	mu       sync.Mutex
 	at       int // math.MaxInt: none yet
@@ -18,7 +43,7 @@ func newFirstError() *firstError {
 	return &firstError{at: math.MaxInt, underWay: map[int]context.CancelFunc{}}
 }
 
-// begin returns the context for the work on shard i; ok is false when a shard before it has an error.
+// begin returns the context for the i-th; ok is false when one before it has an error.
 func (f *firstError) begin(ctx context.Context, i int) (_ context.Context, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -29,7 +54,7 @@ func (f *firstError) begin(ctx context.Context, i int) (_ context.Context, ok bo
 	return ctx, true
 }
 
-// end says what came of shard i.
+// end says what came of the i-th.
 func (f *firstError) end(i int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

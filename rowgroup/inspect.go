@@ -78,26 +78,32 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	all, err := loadFooters(ctx, store, shards, o.withDefaults(store, shards))
+	o = o.withDefaults(store, shards)
+	all, err := loadFooters(ctx, store, shards, o)
 	if err != nil {
+		return nil, err
+	}
+	tallies := make([]*tally, len(all))
+	records := make([]record, len(all))
+	var samples []sample
+	for i, l := range all {
+		if records[i], err = parseRecord(l.record); err != nil {
+			return nil, &Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+		}
+		tallies[i] = newTally()
+		tallies[i].add(&records[i], l.schema, shards[i].Size)
+		samples = append(samples, tallies[i].samples(i, &records[i], l.schema)...)
+	}
+	if err := samplePages(ctx, store, shards, samples, o.Parallel); err != nil {
 		return nil, err
 	}
 	r := &Report{}
 	schemas := map[*fileSchema]bool{}
 	total := newTally()
 	for i, l := range all {
-		rec, err := parseRecord(l.record)
-		if err != nil {
-			return nil, &Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
-		}
-		one := newTally()
-		one.add(&rec, l.schema, shards[i].Size)
-		if err := one.samplePages(ctx, store, shards[i], &rec, l.schema); err != nil {
-			return nil, err
-		}
 		schemas[l.schema] = true
-		total.merge(one)
-		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: string(rec.createdBy), Content: one.finish()})
+		total.merge(tallies[i])
+		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: string(records[i].createdBy), Content: tallies[i].finish()})
 	}
 	r.Schemas = len(schemas)
 	r.Total = total.finish()

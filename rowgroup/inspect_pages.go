@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"context"
+	"errors"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -11,8 +12,15 @@ const (
 	headerGuess    = 4 << 10 // bytes that hold most page headers
 )
 
-// samplePages gives the columns without an offset index the size of their first data page in the first row group with rows.
-func (t *tally) samplePages(ctx context.Context, store shard.Store, s shard.Shard, r *record, schema *fileSchema) error {
+// A sample is the first data page of a column without an offset index, in a shard's first row group with rows.
+type sample struct {
+	shard, group int
+	column       *Column
+	off, n       int64 // of the chunk's data pages
+}
+
+// samples lists those of a shard.
+func (t *tally) samples(shard int, r *record, schema *fileSchema) (all []sample) {
 	group := 0
 	for group < r.groups && r.rows.at(group) == 0 {
 		group++
@@ -20,11 +28,6 @@ func (t *tally) samplePages(ctx context.Context, store shard.Store, s shard.Shar
 	if group == r.groups || t.finish().PageIndex == ShareAll {
 		return nil
 	}
-	o, err := store.Open(ctx, s)
-	if err != nil {
-		return &Error{Op: "inspect", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
-	}
-	defer o.Close()
 	leaves := schemaLeaves(schema.columns)
 	keys := columnKeys(leaves)
 	for i, n := range leaves[:min(len(leaves), sampledColumns)] {
@@ -33,11 +36,27 @@ func (t *tally) samplePages(ctx context.Context, store shard.Store, s shard.Shar
 		if lo, hi := r.pages(k); lo < hi || r.compressed.at(k) == 0 || c.PageBytes > 0 {
 			continue
 		}
-		if c.PageBytes, err = firstPage(ctx, o, r.start.at(k)+r.dict.at(k), r.compressed.at(k)-r.dict.at(k)); err != nil {
-			return &Error{Op: "inspect", URI: s.URI, RowGroup: group, Column: c.Path, Page: -1, Err: err}
-		}
+		all = append(all, sample{shard: shard, group: group, column: c, off: r.start.at(k) + r.dict.at(k), n: r.compressed.at(k) - r.dict.at(k)})
 	}
-	return nil
+	return all
+}
+
+// samplePages gives each sample's column the size of its page, so many at a time.
+func samplePages(ctx context.Context, store shard.Store, shards []shard.Shard, samples []sample, parallel int) error {
+	open := newObjects(store, shards)
+	err := each(ctx, len(samples), parallel, func(ctx context.Context, i int) error {
+		s := &samples[i]
+		o, err := open.acquire(ctx, s.shard)
+		if err == nil {
+			defer open.release(s.shard, o)
+			s.column.PageBytes, err = firstPage(ctx, o.object, s.off, s.n)
+		}
+		if err != nil {
+			return &Error{Op: "inspect", URI: shards[s.shard].URI, RowGroup: s.group, Column: s.column.Path, Page: -1, Err: err}
+		}
+		return nil
+	})
+	return errors.Join(err, open.close())
 }
 
 // firstPage is the bytes of a page body by the header at off; 0 when the header does not fit the guess.

@@ -3,10 +3,12 @@ package rowgroup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -230,5 +232,31 @@ func TestFormatBytes(t *testing.T) {
 		if got := formatBytes(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
+	}
+}
+
+// The pages of shards without a page index are looked at side by side, and the first error in order is the one.
+func TestInspectSideBySide(t *testing.T) {
+	store, shards := putFiles(t, manyFiles(t, 60))
+	far := &farStore{Store: store, latency: 10 * time.Millisecond}
+	dir := t.TempDir()
+	if _, err := Inspect(t.Context(), far, shards, Options{IndexDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	far.reads.Store(0)
+	far.most.Store(0)
+	r, err := Inspect(t.Context(), far, shards, Options{IndexDir: dir})
+	if err != nil || len(r.Shards) != 60 || r.Shards[7].URI != shards[7].URI {
+		t.Fatalf("%d shards, error %v", len(r.Shards), err)
+	}
+	if n, most := far.reads.Load(), far.most.Load(); n != 120 || most < 20 || most > 64 {
+		t.Errorf("%d reads, %d at a time", n, most)
+	}
+	broken := &recordingStore{Store: store, noViews: true, fail: errors.New("the wire is cut")}
+	if _, err = Inspect(t.Context(), broken, shards, Options{IndexDir: dir}); err == nil || !strings.HasPrefix(err.Error(), shards[0].URI) {
+		t.Errorf("error %v", err)
+	}
+	if broken.open != 0 {
+		t.Errorf("%d shards stay open", broken.open)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -62,31 +61,13 @@ func (l *footerLoader) unusable(dir string, err error) {
 // load gets all footers, so many at once. The error is that of the first shard, in their order, that has one.
 func (l *footerLoader) load(ctx context.Context, shards []shard.Shard) ([]loaded, error) {
 	all := make([]loaded, len(shards))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	first := newFirstError()
-	for range min(l.parallel, len(shards)) {
-		workers.Go(func() {
-			for {
-				i := int(next.Add(1) - 1)
-				if i >= len(shards) {
-					return
-				}
-				one, ok := first.begin(ctx, i)
-				if !ok {
-					return
-				}
-				var err error
-				all[i], err = l.loadOne(one, shards[i])
-				first.end(i, err)
-				if err == nil {
-					l.report(len(shards))
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return all, first.err
+	err := each(ctx, len(shards), l.parallel, func(ctx context.Context, i int) (err error) {
+		if all[i], err = l.loadOne(ctx, shards[i]); err == nil {
+			l.report(len(shards))
+		}
+		return err
+	})
+	return all, err
 }
 
 func (l *footerLoader) report(of int) {

@@ -194,7 +194,8 @@ func TestFootersBehindLatency(t *testing.T) {
 type farStore struct {
 	shard.Store
 	latency time.Duration
-	reads   atomic.Int64
+
+	reads, now, most atomic.Int64
 }
 
 type farObject struct {
@@ -211,6 +212,10 @@ func (s *farStore) Open(ctx context.Context, x shard.Shard) (shard.Object, error
 
 func (o farObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	o.store.reads.Add(1)
+	n := o.store.now.Add(1)
+	defer o.store.now.Add(-1)
+	for most := o.store.most.Load(); n > most && !o.store.most.CompareAndSwap(most, n); most = o.store.most.Load() {
+	}
 	time.Sleep(o.store.latency)
 	return o.Object.ReadAt(ctx, p, off)
 }
