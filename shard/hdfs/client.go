@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
+	"github.com/colinmarc/hdfs/v2/hadoopconf"
 
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
@@ -41,14 +42,8 @@ func newClient(ctx context.Context, c *cluster) (*client, error) {
 		AllowOpaque: s.options.AllowUnverified,
 		Counters:    &s.transfer,
 	})
-	o := hdfs.ClientOptions{
-		Addresses:              c.order(),
-		User:                   setup.user,
-		UseDatanodeHostname:    setup.datanodeHostname,
-		NamenodeDialFunc:       nn.dial,
-		DatanodeDialFunc:       made.dialer.DialContext,
-		DataTransferProtection: setup.protection,
-	}
+	o := setup.clientOptions()
+	o.Addresses, o.NamenodeDialFunc, o.DatanodeDialFunc = c.order(), nn.dial, made.dialer.DialContext
 	if setup.kerberos != nil {
 		o.KerberosServicePrincipleName = setup.principal
 		if o.KerberosClient, made.generation, err = setup.kerberos.Client(ctx); err != nil {
@@ -64,6 +59,17 @@ func newClient(ctx context.Context, c *cluster) (*client, error) {
 		return nil, err
 	}
 	return made, nil
+}
+
+// clientOptions are the library's. It makes them of a configuration, since one of them cannot be set otherwise: as in Hadoop, datanodes on
+// privileged ports are trusted without a handshake where transfers are not encrypted.
+func (s *setup) clientOptions() hdfs.ClientOptions {
+	const encrypt = "dfs.encrypt.data.transfer"
+	o := hdfs.ClientOptionsFromConf(hadoopconf.HadoopConf{encrypt: s.conf.Get(encrypt)})
+	o.User = s.user
+	o.UseDatanodeHostname = s.datanodeHostname
+	o.DataTransferProtection = s.protection
+	return o
 }
 
 // explain puts a namenode's own words in the place of what the client made of them.

@@ -20,6 +20,7 @@ type cluster struct {
 	life   context.Context
 	end    context.CancelFunc
 	opaque atomic.Bool // its datanodes encrypt
+	known  atomic.Bool // a namenode has answered
 
 	mu     sync.Mutex
 	idle   []*idleClient // the last used is the last
@@ -129,6 +130,7 @@ func (c *cluster) demote(addr string) {
 // succeeded puts the namenode that answered before the others.
 func (c *cluster) succeeded(cl *client) {
 	addr := cl.namenodes.addr()
+	c.known.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.Index(c.addrs, addr); i > 0 {

@@ -80,6 +80,9 @@ func brokenCall(err error) bool {
 	return false
 }
 
+// noSuchHost reports whether the host of a namenode has no address.
+func noSuchHost(err error) bool { return strings.Contains(err.Error(), "no such host") }
+
 // handshake reports whether a client was not let in for its credentials. The library keeps only the text.
 func handshake(err error) bool {
 	if err == nil {
@@ -188,6 +191,8 @@ func hint(err error) string {
 		return "hdfs fsck FILE -blocks -locations says what became of it"
 	case errors.Is(err, ErrUnfinished):
 		return "wait until its writer closes it, or leave it out"
+	case noSuchHost(err):
+		return "a nameservice needs the configuration that names its namenodes: set HADOOP_CONF_DIR or hdfs.conf_dir"
 	case errors.Is(err, shard.ErrTransient):
 		return "see whether the namenode and the datanodes can be reached from here; shardfeed doctor tries it"
 	}

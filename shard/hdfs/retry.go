@@ -46,7 +46,7 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 	p := patience{window: c.store.options.RetryFor}
 	for {
 		err := c.use(ctx, f)
-		if err == nil || !namenodeFault(err) || !p.wait(ctx) {
+		if err == nil || !namenodeFault(err) || c.nowhere(err) || !p.wait(ctx) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -54,4 +54,9 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 		}
 		c.store.traffic.retries.Add(1)
 	}
+}
+
+// nowhere reports whether the address is a mistake: a host that there is not, and none of the namenodes has ever answered.
+func (c *cluster) nowhere(err error) bool {
+	return !c.known.Load() && noSuchHost(err)
 }

@@ -99,3 +99,30 @@ func TestServerPrivacy(t *testing.T) {
 		t.Errorf("allowed: by WebHDFS, or without a word: %q", warned)
 	}
 }
+
+// TestServerIntegrity: what a namenode signs is looked into all the same: a file that is being written is refused, and blocks are known.
+func TestServerIntegrity(t *testing.T) {
+	k := servertest.Kerberos(t)
+	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k, Conf: map[string]string{"hadoop.rpc.protection": "integrity"}})
+	all := content(1, 2<<20)
+	dir := c.Dir(t)
+	c.Open(t, dir+"/open", all[:1<<20+1])
+	defer c.Close(t, dir+"/open")
+	c.Put(t, dir+"/x", all)
+	s := newStore(t, krbOptions(c, k))
+	if err := expect(t, openOne(t, s, c.URI+dir+"/x"), all, 0, len(all)); err != nil {
+		t.Error(err)
+	}
+	p, err := s.Place(t.Context(), one(t, s, c.URI+dir+"/x"))
+	if err != nil || len(p.Blocks) != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	sh := one(t, s, c.URI+dir+"/open")
+	o, err := s.Open(t.Context(), sh)
+	if err == nil {
+		err = o.ReadAt(t.Context(), make([]byte, sh.Size), 0)
+	}
+	if !errors.Is(err, ErrUnfinished) {
+		t.Errorf("being written, %d bytes so far: %v", sh.Size, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
@@ -174,12 +175,17 @@ func TestServerViewfs(t *testing.T) {
 	}
 }
 
-// TestServerPorts: an address of the wrong port says so at once.
+// TestServerPorts: an address of the wrong port, or of no host, says so at once.
 func TestServerPorts(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	s := newStore(t, serverOptions(c))
 	_, err := s.List(t.Context(), "hdfs://"+c.HTTP[0]+"/x")
 	if !errors.Is(err, shard.ErrBadURI) || !strings.Contains(err.Error(), "port for RPC") {
 		t.Errorf("%v", err)
+	}
+	start := time.Now()
+	_, err = s.List(t.Context(), "hdfs://nosuchhost.invalid/x")
+	if !errors.Is(err, shard.ErrTransient) || !strings.Contains(err.Error(), "HADOOP_CONF_DIR") || time.Since(start) > 20*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }

@@ -158,10 +158,12 @@ func (c *conn) finish(err error) error {
 		return c.err
 	case c.ctx.Err() != nil:
 		err = context.Cause(c.ctx)
-	case errors.Is(err, io.EOF):
+	default:
+		c.dialer.options.Counters.Failed.Add(1)
+	}
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	c.dialer.options.Counters.Failed.Add(1)
 	c.err = &Error{Datanode: c.datanode, Block: c.asked.block, Offset: max(c.next, c.asked.off), Err: err}
 	return c.err
 }

@@ -31,7 +31,7 @@ type Counters struct {
 	Packets  atomic.Int64 // verified
 	Bytes    atomic.Int64 // of data, verified
 	Opaque   atomic.Int64 // streams that were encrypted
-	Failed   atomic.Int64 // connections that ended with an error
+	Failed   atomic.Int64 // connections that ended with an error; not those whose reader gave up
 	Open     atomic.Int64 // connections now
 }
 
