@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
 // Options say how a Store reaches HDFS. The zero value finds everything as Hadoop's own tools do.
@@ -31,7 +33,14 @@ type Options struct {
 
 	WebHDFS    string // namenode's HTTP address, as in http://host:9870; "" asks the configuration
 	Delegation string // delegation token for WebHDFS
+	TokenFile  string // file of such tokens; "" asks HADOOP_TOKEN_FILE_LOCATION
 	CABundle   string // file of certificates that WebHDFS over TLS trusts, besides the system's
+	Gateway    string // path of a gateway before /webhdfs/v1, as in /gateway/default
+	Password   string // of User, for gateways that ask for one
+	Proxy      string // URL of an HTTP proxy for WebHDFS; "" asks HTTP_PROXY, HTTPS_PROXY and NO_PROXY
+
+	// DatanodeMap translates the addresses of datanodes that WebHDFS redirects to, as in "dn1:9864=127.0.0.1:19864,dn2=10.0.0.2".
+	DatanodeMap string
 
 	Slots       int           // streams at a time, for one group of namenodes; 0: 16
 	PartSize    int64         // bytes that one stream reads at most, so that a long range is read by several; 0: 32 MiB
@@ -90,10 +99,24 @@ func (o Options) Validate() error {
 	if o.WebHDFS != "" && !strings.HasPrefix(o.WebHDFS, "http://") && !strings.HasPrefix(o.WebHDFS, "https://") {
 		errs = append(errs, fmt.Errorf("hdfs.webhdfs is %q, not an address like http://namenode:9870", o.WebHDFS))
 	}
+	if err := (webhdfs.Options{Proxy: o.Proxy}).Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("hdfs.proxy: %w", err))
+	}
+	if _, err := o.datanodeHost(); err != nil {
+		errs = append(errs, fmt.Errorf("hdfs.datanode_map: %w", err))
+	}
 	if o.Slots < 0 || o.PartSize < 0 || o.ReadTimeout < 0 || o.RetryFor < 0 || o.IdleTimeout < 0 {
 		errs = append(errs, errors.New("sizes and times of hdfs options cannot be negative"))
 	}
 	return errors.Join(errs...)
+}
+
+// datanodeHost is how WebHDFS translates the addresses of datanodes; nil: not at all.
+func (o Options) datanodeHost() (func(hostport string) string, error) {
+	if o.DatanodeMap == "" {
+		return nil, nil
+	}
+	return webhdfs.ParseDatanodeMap(o.DatanodeMap)
 }
 
 // option sets one field of Options from text.
@@ -113,7 +136,12 @@ func known() map[string]option {
 		"hdfs.allow_unverified":         truth(func(o *Options) *bool { return &o.AllowUnverified }),
 		"hdfs.webhdfs":                  text(func(o *Options) *string { return &o.WebHDFS }),
 		"hdfs.delegation":               text(func(o *Options) *string { return &o.Delegation }),
+		"hdfs.token_file":               text(func(o *Options) *string { return &o.TokenFile }),
 		"hdfs.ca_bundle":                text(func(o *Options) *string { return &o.CABundle }),
+		"hdfs.gateway":                  text(func(o *Options) *string { return &o.Gateway }),
+		"hdfs.password":                 text(func(o *Options) *string { return &o.Password }),
+		"hdfs.proxy":                    text(func(o *Options) *string { return &o.Proxy }),
+		"hdfs.datanode_map":             text(func(o *Options) *string { return &o.DatanodeMap }),
 		"hdfs.slots":                    whole(func(o *Options) *int { return &o.Slots }),
 		"hdfs.read_timeout":             duration(func(o *Options) *time.Duration { return &o.ReadTimeout }),
 		"hdfs.retry_for":                duration(func(o *Options) *time.Duration { return &o.RetryFor }),

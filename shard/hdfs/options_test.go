@@ -11,6 +11,7 @@ func TestParseOptions(t *testing.T) {
 		"hdfs.conf_dir": "/etc/hadoop", "hdfs.user": "alice", "hdfs.keytab": "/k", "hdfs.principal": "alice@X", "hdfs.krb5_conf": "/krb5.conf",
 		"hdfs.data_transfer_protection": "privacy", "hdfs.use_datanode_hostname": "TRUE", "hdfs.allow_unverified": "1",
 		"hdfs.webhdfs": "http://h:9870", "hdfs.delegation": "secret", "hdfs.ca_bundle": "/ca", "hdfs.slots": "3", "hdfs.read_timeout": "5s",
+		"hdfs.gateway": "/gateway/default", "hdfs.password": "p", "hdfs.token_file": "/t", "hdfs.proxy": "http://proxy:3128", "hdfs.datanode_map": "a:1=b:2",
 		"hdfs.retry_for": "1.5", "dfs.nameservices": "ns", "fs.defaultFS": "hdfs://ns", "hadoop.rpc.protection": "privacy",
 	})
 	if err != nil {
@@ -19,6 +20,7 @@ func TestParseOptions(t *testing.T) {
 	if o.ConfDir != "/etc/hadoop" || o.User != "alice" || o.Keytab != "/k" || o.Principal != "alice@X" || o.Krb5Conf != "/krb5.conf" ||
 		o.DataTransferProtection != "privacy" || !o.UseDatanodeHostname || !o.AllowUnverified || o.WebHDFS != "http://h:9870" ||
 		o.Delegation != "secret" || o.CABundle != "/ca" || o.Slots != 3 || o.ReadTimeout != 5*time.Second || o.RetryFor != 1500*time.Millisecond ||
+		o.Gateway != "/gateway/default" || o.Password != "p" || o.TokenFile != "/t" || o.Proxy != "http://proxy:3128" || o.DatanodeMap != "a:1=b:2" ||
 		len(o.Conf) != 3 || o.Conf["fs.defaultFS"] != "hdfs://ns" {
 		t.Errorf("%+v", o)
 	}
@@ -43,6 +45,8 @@ func TestParseOptionsErrors(t *testing.T) {
 		{"hdfs.read_timeout", "soon", `hdfs.read_timeout: "soon" is no time like 20s`},
 		{"hdfs.retry_for", "-3s", "cannot be negative"},
 		{"hdfs.data_transfer_protection", "none", `is "none", not authentication, integrity or privacy`},
+		{"hdfs.proxy", "nonsense", "hdfs.proxy: "},
+		{"hdfs.datanode_map", "dn1", "hdfs.datanode_map: \"dn1\" is no translation"},
 		{"hdfs.webhdfs", "h:9870", "not an address like http://namenode:9870"},
 		{"endpoint_url", "x", `unknown option "endpoint_url"; known are hdfs.allow_unverified, `},
 	} {

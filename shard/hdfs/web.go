@@ -11,6 +11,7 @@ func (s *Store) WebHDFS() *webhdfs.Store { return s.web }
 
 func (s *Store) newWeb() *webhdfs.Store {
 	o := s.options
+	datanodeHost, _ := o.datanodeHost() // what is wrong with it, Validate says at the first use
 	return webhdfs.New(webhdfs.Options{
 		Setup: func() (*conf.Conf, *krb.Source, error) {
 			setup, err := s.setup()
@@ -19,12 +20,17 @@ func (s *Store) newWeb() *webhdfs.Store {
 			}
 			return setup.conf, setup.kerberos, nil
 		},
-		User:        o.User,
-		Delegation:  o.Delegation,
-		CABundle:    o.CABundle,
-		ReadTimeout: o.ReadTimeout,
-		RetryFor:    o.RetryFor,
-		Events:      webhdfs.Events{Listed: o.Events.Listed},
+		User:         o.User,
+		Password:     o.Password,
+		Delegation:   o.Delegation,
+		TokenFile:    o.TokenFile,
+		Gateway:      o.Gateway,
+		DatanodeHost: datanodeHost,
+		CABundle:     o.CABundle,
+		Proxy:        o.Proxy,
+		ReadTimeout:  o.ReadTimeout,
+		RetryFor:     o.RetryFor,
+		Events:       webhdfs.Events{Listed: o.Events.Listed},
 	})
 }
 

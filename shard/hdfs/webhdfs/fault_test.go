@@ -113,21 +113,22 @@ func TestServerBodiesForGood(t *testing.T) {
 
 // TestServerDatanodeDown: a dead datanode, of which the namenode does not know yet, is gone around.
 func TestServerDatanodeDown(t *testing.T) {
-	c := servertest.HDFS(t, servertest.HDFSOptions{Own: true, Datanodes: 2})
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	s := newStore(t, Options{})
 	all := content(3 << 20)
 	path := c.Dir(t) + "/a"
 	c.Put(t, path, all)
 	o := open(t, s, "webhdfs://"+c.HTTP[0]+path)
 	expect(t, o, all, 0, len(all))
-	for node := range 2 {
+	for _, node := range c.Blocks(t, path)[0].Nodes {
 		c.KillDatanode(t, node)
-		start := time.Now()
 		for range 5 {
 			expect(t, o, all, 0, len(all))
 		}
-		t.Logf("datanode %d down: %v, %+v", node, time.Since(start), s.Traffic())
 		c.StartDatanode(t, node)
+	}
+	if s.Traffic().Failovers == 0 {
+		t.Errorf("%+v", s.Traffic())
 	}
 }
 
@@ -148,12 +149,8 @@ func TestServerCorrupt(t *testing.T) {
 		f.cluster.FlipBlock(t, node, b.Name, 500_000)
 	}
 	o = open(t, f.store, f.Address("b"))
-	start := time.Now()
-	p := make([]byte, len(all))
-	if err := o.ReadAt(t.Context(), p, 0); err == nil {
-		t.Error("read a corrupt block")
-	} else {
-		t.Logf("after %v: %v", time.Since(start), err)
+	if err := o.ReadAt(t.Context(), make([]byte, len(all)), 0); err == nil || !strings.Contains(err.Error(), "fsck") {
+		t.Errorf("read a corrupt block: %v", err)
 	}
 }
 
@@ -232,31 +229,27 @@ func TestServerOpenFile(t *testing.T) {
 
 // TestServerErasureCoded reads a file that lies in cells on several datanodes, also with one of them down.
 func TestServerErasureCoded(t *testing.T) {
-	c := servertest.HDFS(t, servertest.HDFSOptions{Own: true})
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	s := newStore(t, Options{})
 	dir := c.Dir(t) + "/ec"
 	c.Command(t, "ec "+dir+" XOR-2-1-1024k")
 	all := content(5<<20 + 77)
-	start := time.Now()
 	c.Put(t, dir+"/a", all)
 	uri := "webhdfs://" + c.HTTP[0] + dir + "/a"
 	o := open(t, s, uri)
 	expect(t, o, all, 0, len(all))
 	expect(t, o, all, 1<<20-10, 20)
-	t.Log(time.Since(start))
 	p, err := s.Place(t.Context(), find(t, s, uri))
 	if err != nil || p.Policy != "XOR-2-1-1024k" || p.Replication != 0 || len(p.Blocks) == 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	c.KillDatanode(t, 1)
-	t.Log(time.Since(start))
 	expect(t, o, all, 0, len(all))
-	t.Log(time.Since(start))
 }
 
 // TestServerNamenodeRestart reads on while the namenode goes away and comes back.
 func TestServerNamenodeRestart(t *testing.T) {
-	c := servertest.HDFS(t, servertest.HDFSOptions{Own: true})
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	s := newStore(t, Options{})
 	all := content(1 << 20)
 	path := c.Dir(t) + "/a"
@@ -295,7 +288,7 @@ func TestServerNamenodeRestart(t *testing.T) {
 
 // TestServerPair reads from two namenodes, one of which stands by, under the name that the configuration gives them.
 func TestServerPair(t *testing.T) {
-	c := servertest.HDFS(t, servertest.HDFSOptions{HA: true, Own: true})
+	c := servertest.HDFS(t, servertest.HDFSOptions{HA: true})
 	s := newStore(t, Options{Setup: configured(t, c)})
 	all := content(1 << 20)
 	path := c.Dir(t) + "/a"

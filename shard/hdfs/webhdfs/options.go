@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/user"
 	"path"
 	"strings"
 	"time"
@@ -85,15 +86,13 @@ func (o Options) withDefaults() Options {
 
 // defaultUser is the name that Hadoop takes for this process's.
 func defaultUser() string {
-	for _, name := range []string{"HADOOP_USER_NAME", "USER", "LOGNAME"} {
-		if user := os.Getenv(name); user != "" {
-			return user
-		}
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
 	}
-	if os.Getuid() == 0 {
-		return "root"
+	if u, err := user.Current(); err == nil {
+		return u.Username
 	}
-	return ""
+	return os.Getenv("USER")
 }
 
 // Validate lists what is wrong with the options, in one error.
