@@ -35,6 +35,9 @@ func split(uri string) (prefix, path string, err error) {
 // locate finds the cluster and path of an address.
 func (s *Store) locate(uri string) (place, error) {
 	setup, err := s.setup()
+	if err == nil {
+		err = setup.native()
+	}
 	if err != nil {
 		return place{}, err
 	}

@@ -107,7 +107,11 @@ func TestSetup(t *testing.T) {
 		{"keytab, no principal", Options{Keytab: "/k"}, "dfs.namenode.kerberos.principal"},
 	} {
 		c.options.Getenv = func(string) string { return "" }
-		if _, err := newSetup(c.options); err == nil || !strings.Contains(err.Error(), c.want) {
+		s, err := newSetup(c.options)
+		if err == nil { // WebHDFS needs no more
+			err = s.native()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

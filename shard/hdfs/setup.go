@@ -50,12 +50,17 @@ func (s *setup) identify(o Options) (err error) {
 		return err
 	}
 	s.principal, _, _ = strings.Cut(s.conf.Get("dfs.namenode.kerberos.principal"), "@")
-	if s.principal == "" {
-		return fmt.Errorf("%w: Kerberos needs the principal of the namenodes: set dfs.namenode.kerberos.principal, in the configuration or as an option",
-			conf.ErrConfig)
-	}
 	s.kerberos, err = krb.New(krb.Options{Keytab: o.Keytab, Principal: o.Principal, CCache: o.CCache, Config: o.Krb5Conf}, o.Getenv)
 	return err
+}
+
+// native makes sure of what the native protocol needs besides what WebHDFS does.
+func (s *setup) native() error {
+	if s.kerberos == nil || s.principal != "" {
+		return nil
+	}
+	return fmt.Errorf("%w: Kerberos needs the principal of the namenodes: set dfs.namenode.kerberos.principal, in the configuration or as an option",
+		conf.ErrConfig)
 }
 
 // userName is the name that a cluster without Kerberos takes the user's word for.
