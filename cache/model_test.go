@@ -25,7 +25,7 @@ func TestModel(t *testing.T) {
 		{"full, kept", 6 << 20, Options{}},
 		{"full, evicting", 6 << 20, Options{KeepFor: 20 * time.Millisecond}},
 		{"full, least recently used", 6 << 20, Options{Policy: LRU}},
-		{"little memory", 1 << 30, Options{Pending: 1 << 20}},
+		{"little memory", 1 << 30, Options{Pending: 2 << 20}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

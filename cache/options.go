@@ -34,7 +34,7 @@ type Options struct {
 
 	Policy  Policy
 	KeepFor time.Duration // how long a shard is kept after a use; 0 means 24 hours. See also Cache.KeepFor
-	Pending int64         // bytes that may wait for the disk; 0 means 64 MiB
+	Pending int64         // bytes that may wait for the disk; 0 means 64 MiB, and 2 MiB is the least
 	MinFree float64       // part of the file system that stays free; 0 means 0.05
 
 	// NoVerify delivers cached bytes unchecked. It is there so that a test of the cache can show that it would see a wrong byte.
@@ -58,7 +58,8 @@ const (
 
 	defaultPatience = 10 * time.Second
 
-	minLimit = 1 << 20
+	minLimit   = 1 << 20
+	minPending = 2 << 20 // two segments
 )
 
 func (o Options) withDefaults() Options {
@@ -68,6 +69,7 @@ func (o Options) withDefaults() Options {
 	if o.Pending == 0 {
 		o.Pending = defaultPending
 	}
+	o.Pending = max(o.Pending, minPending)
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree
 	}

@@ -237,13 +237,14 @@ func (p patch) pieces(size int64) [2]shard.Span {
 	return [2]shard.Span{{Off: base + int64(p.lo), N: int64(lo - p.lo)}, {Off: base + int64(hi), N: int64(p.hi - hi)}}
 }
 
-// settle gives a segment back: its bytes are on the disk, or err says why not.
+// settle gives a segment back: its bytes are on the disk, or err says why not. Who waits for it finds its use of the file ended.
 func (c *Cache) settle(s *segment, err error) {
 	s.err = err
+	x := s.place.file
 	off, n := s.slots()
-	_ = unlockRange(s.place.file.f, off, n) // what fails here is freed when the file is closed
-	s.place.file.unclaim(s)
+	_ = unlockRange(x.f, off, n) // what fails here is freed when the file is closed
 	c.shelf.release(s.place)
+	x.unclaim(s)
 }
 
 // abandon gives segments back unfilled.

@@ -250,8 +250,8 @@ func TestSourcePanics(t *testing.T) {
 func TestPendingFull(t *testing.T) {
 	const size = 5 << 20
 	far, s := &origin{}, originShard(1, "v1", size)
-	c := openTest(t, Options{Pending: 1 << 20})
-	if err := c.pending.Acquire(t.Context(), 1<<20); err != nil { // the disk is slow
+	c := openTest(t, Options{Pending: 2 << 20})
+	if err := c.pending.Acquire(t.Context(), 2<<20); err != nil { // the disk is slow
 		t.Fatal(err)
 	}
 	o := openShard(t, c, far, s)
@@ -261,7 +261,7 @@ func TestPendingFull(t *testing.T) {
 	if st := c.Stats(); st.Dropped != size || st.FilledBytes != 0 || c.inFlight() != 0 {
 		t.Errorf("%v", st)
 	}
-	c.pending.Release(1 << 20)
+	c.pending.Release(2 << 20)
 	if n, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
 		t.Errorf("filled %d, %v", n, err) // a Fill waits for room
 	}

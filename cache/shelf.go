@@ -112,6 +112,9 @@ func (s *shelf) release(o *place) {
 		}
 	default: // the caller does not wait for it any more
 	}
+	if s.closed {
+		s.removeLocked(o)
+	}
 	var closing []*place
 	if o.users == 0 && o.gone && o.file != nil {
 		closing = append(closing, o)

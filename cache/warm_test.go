@@ -89,6 +89,7 @@ func TestFillFull(t *testing.T) {
 		if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("%v", err)
 		}
+		settle(t, c)
 		if err := c.usage.setScanAfter(time.Time{}); err != nil {
 			t.Fatal(err)
 		}

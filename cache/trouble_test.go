@@ -1,0 +1,210 @@
+//go:build linux
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// complaints collects what a cache says.
+type complaints struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (c *complaints) events() Events {
+	return Events{Trouble: func(err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = append(c.all, err)
+	}}
+}
+
+// smallDisk mounts a file system of so many bytes, which takes root.
+func smallDisk(t *testing.T, bytes int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		t.Skip("no small file system can be mounted:", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestFullDisk: a disk that is full costs nothing but fetches: reads are right, what is held is still served, and it is said once.
+func TestFullDisk(t *testing.T) {
+	const size = 6 << 20
+	var said complaints
+	far := &origin{}
+	c := openTest(t, Options{Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, Events: said.events()})
+	for range 2 {
+		for i := range 4 {
+			s := originShard(i, "v1", size)
+			o := openShard(t, c, far, s)
+			for off := int64(0); off < size; off += 1 << 20 {
+				if err := readRight(o, s, []shard.Range{{Off: off, P: make([]byte, 1<<20)}}); err != nil {
+					t.Fatal(err)
+				}
+				settle(t, c)
+			}
+		}
+	}
+	st := c.Stats()
+	if len(said.all) != 1 || !errors.Is(said.all[0], unix.ENOSPC) || st.Trouble != 1 {
+		t.Errorf("said %v", said.all)
+	}
+	if st.HitBytes < 1<<20 || st.FilledBytes < 1<<20 {
+		t.Errorf("what is held is not served: %v", st)
+	}
+	if r, err := Verify(t.Context(), c.options.Dir, nil); err != nil || r.Bad != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s := originShard(9, "v1", size)
+	if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); err == nil {
+		t.Error("a Fill does not say that the disk is full")
+	}
+}
+
+// TestTrouble: what each error of the disk means, and that a trouble is said once until the disk is well again.
+func TestTrouble(t *testing.T) {
+	for _, c := range []struct {
+		err                 error
+		reads, fills, saids bool // off, off, said
+	}{
+		{unix.ENOSPC, false, true, true},
+		{unix.EDQUOT, false, true, true},
+		{unix.EROFS, false, true, true},
+		{unix.EIO, true, true, true},
+		{unix.ENODEV, true, true, true},
+		{unix.EACCES, false, false, true},
+		{unix.EMFILE, false, false, false},
+		{errStale, false, false, false},
+		{ErrFull, false, false, false},
+		{ErrClosed, false, false, false},
+		{fs.ErrNotExist, false, false, false},
+		{context.Canceled, false, false, false},
+	} {
+		var said complaints
+		cache := openTest(t, Options{Events: said.events()})
+		for range 3 {
+			cache.diskError(&fs.PathError{Op: "write", Path: "x", Err: c.err})
+		}
+		if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said.all) == 1) != c.saids || len(said.all) > 1 {
+			t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said.all)
+		}
+		cache.disk.well()
+		cache.diskError(c.err)
+		if again := len(said.all) == 2; again != (c.saids && !notAllowed(c.err)) {
+			t.Errorf("%v: said %d times", c.err, len(said.all))
+		}
+	}
+}
+
+// TestOff: while the cache is off, reads are right and leave the disk alone.
+func TestOff(t *testing.T) {
+	far, s := &origin{}, originShard(1, "v1", 100_000)
+	c := openTest(t, Options{})
+	o := openShard(t, c, far, s)
+	for i, fetched := range []int64{1000, 1000, 2000} {
+		if i == 2 {
+			c.diskError(unix.EIO)
+		}
+		if err := readRight(o, s, []shard.Range{{Off: 5, P: make([]byte, 1000)}}); err != nil {
+			t.Error(err)
+		}
+		settle(t, c)
+		if got := far.fetched.Load(); got != fetched {
+			t.Errorf("read %d: %d bytes fetched, want %d", i, got, fetched)
+		}
+	}
+	if _, _, ok, err := shard.View(o, 5, 10); ok || err != nil {
+		t.Errorf("a view while the cache is off: %v, %v", ok, err)
+	}
+}
+
+// TestUnwritableFile: a shard file that this user may not open costs fetches and is said once.
+func TestUnwritableFile(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may open everything")
+	}
+	far, s := &origin{}, originShard(1, "v1", 1000)
+	var said complaints
+	c := openTest(t, Options{Events: said.events()})
+	o := openShard(t, c, far, s)
+	if err := readOnly(t.Context(), o, 0, 1000); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	c.shelf.closeIdle(0)
+	path, _ := fileOf(t, c, far, s)
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := readRight(o, s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(said.all) != 1 {
+		t.Errorf("said %v", said.all)
+	}
+}
+
+// TestTooManyFiles: a process that runs out of file descriptors gives some of the cache's back.
+func TestTooManyFiles(t *testing.T) {
+	far := &origin{}
+	c := openTest(t, Options{})
+	for i := range 20 {
+		if err := readOnly(t.Context(), openShard(t, c, far, originShard(i, "v1", 100)), 0, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, c)
+	var held []*os.File
+	var old, low unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	low = old
+	low.Cur = 100
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
+		t.Skip(err)
+	}
+	for {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		held = append(held, f)
+	}
+	for i := range 20 {
+		s := originShard(100+i, "v1", 100)
+		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, 100)}}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, f := range held {
+		f.Close()
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	if st := c.Stats(); st.Trouble != 0 || st.FilledBytes < 2100 {
+		t.Errorf("%v", st)
+	}
+}
