@@ -141,6 +141,36 @@ func TestWindowGrowsForWaiters(t *testing.T) {
 	})
 }
 
+// TestWindowGivenToOneWhoLeaves: a token that came at the moment at which its waiter gave up goes to the next.
+func TestWindowGivenToOneWhoLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 64 { // which of the two a waiter sees first is chance
+			w := NewWindow(1, 1, 1)
+			if err := w.Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			served := false
+			go func() {
+				if w.Acquire(ctx) == nil {
+					w.Release()
+				}
+			}()
+			synctest.Wait()
+			go func() { served = w.Acquire(t.Context()) == nil }()
+			synctest.Wait()
+			w.mu.Lock()
+			cancel()
+			w.out-- // as Release does
+			w.wake()
+			w.mu.Unlock()
+			if synctest.Wait(); !served {
+				t.Fatal("the token was lost")
+			}
+		}
+	})
+}
+
 func TestWindowCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

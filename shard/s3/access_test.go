@@ -2,6 +2,7 @@ package s3
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,6 +150,21 @@ func TestServerRenewal(t *testing.T) {
 	}
 	if store.clients.current() == old || expired.Struck() != 2 {
 		t.Error("the credentials were not looked for anew")
+	}
+}
+
+// TestServerRefusedWithoutReason: what may not be looked at, and nobody says why, is not taken for missing.
+func TestServerRefusedWithoutReason(t *testing.T) {
+	server := servertest.S3(t)
+	bucket := server.Bucket(t)
+	server.Put(t, bucket, "a", []byte("content"))
+	proxy := server.Proxy(t)
+	proxy.Use(&servertest.Rule{Match: func(r *http.Request) bool { return r.Method == http.MethodHead }, Answer: &servertest.Answer{Status: 400}})
+	o := optionsOf(server)
+	o.EndpointURL = proxy.Endpoint()
+	_, err := newStore(t, o).List(t.Context(), "s3://"+bucket+"/a")
+	if err == nil || errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "HTTP 400") || !strings.Contains(err.Error(), "SSE-C") {
+		t.Error(err)
 	}
 }
 

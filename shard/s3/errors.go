@@ -173,6 +173,8 @@ func (s *Store) hint(a action, err error) string {
 		return "the secret key does not belong to the key id"
 	case code == "RequestTimeTooSkewed":
 		return "set this machine's clock"
+	case isMute(err):
+		return "the server gives no reason: look at the credentials; an object that a customer's own key encrypts (SSE-C) cannot be read"
 	case isDenied(err) && s.o.Anonymous:
 		return "anonymous requests may not do this: leave --no-sign-request away"
 	case code == "Forbidden": // the answer to a HEAD: it has no body to say more

@@ -309,3 +309,27 @@ func TestServerCancelled(t *testing.T) {
 		})
 	}
 }
+
+// TestServerSlowButSteady: a body that takes longer than the read timeout, but never pauses for so long, is read by one request.
+func TestServerSlowButSteady(t *testing.T) {
+	r := newRig(t, 512<<10, Options{})
+	slow := servertest.NewProxy(t, r.server.Endpoint)
+	slow.Set(servertest.Faults{Rate: 512 << 10})
+	o := optionsOf(r.server)
+	o.EndpointURL, o.ReadTimeout = slow.Endpoint(), 300*time.Millisecond
+	store := newStore(t, o)
+	object, err := store.Open(t.Context(), r.shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, start := make([]byte, 512<<10), time.Now()
+	if err := object.ReadAt(t.Context(), p, 0); err != nil || !bytes.Equal(p, r.content) {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 2*o.ReadTimeout {
+		t.Errorf("it took %v only", took)
+	}
+	if tr := store.Traffic(); tr.Reads != 1 || tr.Retries != 0 {
+		t.Errorf("%+v", tr)
+	}
+}
