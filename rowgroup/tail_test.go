@@ -157,6 +157,9 @@ type stuckStore struct {
 
 func (s *stuckStore) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
 	s.opens.Add(1)
+	for strings.HasSuffix(x.URI, "0005.parquet") && s.opens.Load() < 20 { // others are stuck before it fails
+		time.Sleep(time.Millisecond)
+	}
 	if x.URI >= s.from {
 		select {
 		case <-ctx.Done():
