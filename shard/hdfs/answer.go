@@ -18,13 +18,16 @@ type answer struct {
 type fatalError struct{ exception, message string }
 
 func (e *fatalError) Error() string {
+	if e.exception == notRPC {
+		return e.message
+	}
 	name := e.exception[strings.LastIndexByte(e.exception, '.')+1:]
 	first, _, _ := strings.Cut(e.message, "\n")
 	return fmt.Sprintf("%s: %s", name, first)
 }
 
 // notRPC stands for the exception of a server that is no namenode's RPC server.
-const notRPC = "HTTP"
+const notRPC = "NoNamenode"
 
 // saslCall is the number of the call that a wrapped answer pretends to belong to.
 const saslCall = -33

@@ -62,7 +62,7 @@ func (c *cluster) use(ctx context.Context, f func(context.Context, *client) erro
 	done := cl.namenodes.use(ctx)
 	err = cl.namenodes.explain(f(ctx, cl))
 	done()
-	if err = c.failed(ctx, cl, err); err != nil && (ctx.Err() != nil || retryable(err)) {
+	if err = c.failed(ctx, cl, err); err != nil && (ctx.Err() != nil || namenodeFault(err)) {
 		cl.close()
 		return err
 	}

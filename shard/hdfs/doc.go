@@ -6,13 +6,16 @@
 // never to a wrong byte.
 //
 // What this way cannot verify or cannot read goes through WebHDFS, whose datanode verifies: encrypted transports, erasure-coded files, and
-// files within encryption zones. Where no HTTP address of the namenode is known such a file is refused before a byte is read. A file that
-// is still being written is refused too.
+// files within encryption zones. Where no HTTP address of the namenode is known such a file is refused before a byte is read.
+//
+// A file that is still being written is refused by name ([ErrUnfinished]). The namenode says so in its answers about blocks, which the library
+// keeps to itself, so the store looks at them on their way: at each read, and at Open of an empty file. Where the namenode encrypts its
+// answers (hadoop.rpc.protection=privacy) only WebHDFS can tell.
 //
 // A shard's version is the modification time in milliseconds and the file's id. It is compared whenever a file is opened anew, which is at
 // least once in each read.
 //
 // A store reads with a bounded number of slots: a slot is one client with one connection to a namenode, for one stream at a time. Slots
-// that nobody uses are closed after a while. The package starts one goroutine for each store while slots are idle, and two for each slot in
-// use; Close waits for them.
+// that nobody uses are closed after a while: the library renews leases each second also where there are none. The library starts a goroutine
+// for each client, and a read one for each part of a long range; Close waits for reads, and closes the clients.
 package hdfs

@@ -13,6 +13,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
@@ -56,10 +57,21 @@ func exception(err error) string {
 	return name[strings.LastIndexByte(name, '$')+1:]
 }
 
+// readError gives the library's errors a kind that it keeps to itself.
+func readError(err error, pos int64) error {
+	switch text := err.Error(); {
+	case text == "no available datanodes":
+		return fmt.Errorf("%w at byte %d", errNoDatanode, pos)
+	case strings.Contains(text, "cannot parse invalid wire-format data"): // it loses count in streams that are signed, or encrypted by RC4
+		return &errNative{how: "transfers under this protection cannot be read natively"}
+	}
+	return err
+}
+
 // namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode that cannot answer now.
 func namenodeFault(err error) bool {
 	var transfer *wire.Error
-	if err == nil || errors.As(err, &transfer) || handshake(err) {
+	if err == nil || errors.As(err, &transfer) || handshake(err) || final(err) {
 		return false
 	}
 	if name := exception(err); name != "" {
@@ -70,9 +82,20 @@ func namenodeFault(err error) bool {
 		errors.Is(err, shard.ErrTransient) || brokenCall(err)
 }
 
+// final reports whether an error is one of files, rights or credentials here; some of them look like errors of the network (syscall.ENOENT is
+// a net.Error).
+func final(err error) bool {
+	for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, shard.ErrNotExist, shard.ErrDenied, shard.ErrBadURI, conf.ErrConfig} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // brokenCall reports whether the library has no connection, or lost track of it. It keeps these errors to itself, so that their texts must tell.
 func brokenCall(err error) bool {
-	for _, text := range []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL", "cannot parse"} {
+	for _, text := range []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"} {
 		if strings.Contains(err.Error(), text) {
 			return true
 		}
@@ -105,8 +128,7 @@ func classify(err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	var kerberos *krb.Error
-	if errors.As(err, &kerberos) || isKind(err) {
+	if isKind(err) {
 		return err
 	}
 	return classifyNamenode(err)
@@ -163,18 +185,18 @@ func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) {
 		return err
 	}
+	if e := (*krb.Error)(nil); errors.As(err, &e) {
+		return &shard.Error{Op: op, URI: uri, Err: fmt.Errorf("no ticket of Kerberos: %w", e.Err), Hint: e.Hint} // whose own text holds the hint, too
+	}
 	err = classify(err)
 	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
 }
 
 // hint says what to try.
 func hint(err error) string {
-	var kerberos *krb.Error
 	var fatal *fatalError
 	var native *errNative
 	switch {
-	case errors.As(err, &kerberos):
-		return kerberos.Hint
 	case errors.As(err, &native) && native.word:
 		return "set hdfs.webhdfs or dfs.namenode.http-address, so that it is read by WebHDFS, or allow it with hdfs.allow_unverified"
 	case errors.As(err, &native):

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
@@ -52,6 +53,8 @@ func TestClassify(t *testing.T) {
 		{"no Kerberos there", errors.New("SASL handshake: kerberos authentication not supported by namenode"), shard.ErrDenied, false, "principal"},
 		{"wants Kerberos", &fatalError{"a.AccessControlException", "SIMPLE authentication is not enabled."}, shard.ErrDenied, false, "kinit"},
 		{"no namenode's port", &fatalError{notRPC, "speaks HTTP"}, shard.ErrBadURI, false, "8020"},
+		{"no keytab", &krb.Error{Err: fmt.Errorf("%w: %w", shard.ErrDenied, opened(syscall.ENOENT)), Hint: "klist"}, shard.ErrDenied, false, "klist"},
+		{"KDC is down", &krb.Error{Err: fmt.Errorf("%w: KDC", shard.ErrTransient)}, shard.ErrTransient, true, ""},
 		{"flipped", transfer(wire.ErrChecksum), shard.ErrCorrupt, true, ""},
 		{"short", transfer(wire.ErrShort), shard.ErrCorrupt, true, ""},
 		{"no checksums", transfer(wire.ErrNull), shard.ErrCorrupt, true, "hdfs.allow_unverified"},
@@ -75,6 +78,9 @@ func TestClassify(t *testing.T) {
 		var e *shard.Error
 		if !errors.As(got, &e) || !strings.Contains(e.Hint, c.hint) || (c.hint == "") != (e.Hint == "") {
 			t.Errorf("%s: hint %q", c.name, e.Hint)
+		}
+		if strings.Count(got.Error(), e.Hint) > 1 && e.Hint != "" {
+			t.Errorf("%s: its hint comes twice: %v", c.name, got)
 		}
 		if again := wrap("list", "y", got); again != got {
 			t.Errorf("%s: wrapped twice: %v", c.name, again)

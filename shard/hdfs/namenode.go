@@ -1,7 +1,6 @@
 package hdfs
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -15,8 +14,10 @@ import (
 // dialTimeout is how long a server may take to accept a connection.
 const dialTimeout = 5 * time.Second
 
-// maxAnswer is more than any answer of a namenode that is looked at.
-const maxAnswer = 64 << 20
+const (
+	maxAnswer = 64 << 20  // bytes of an answer that is looked at
+	maxLength = 128 << 20 // bytes of any answer, as Hadoop's clients have it
+)
 
 // A namenodes is the connection of one client to a namenode, or to one after another. It sees what the client's calls answer, and learns
 // from it what the client keeps to itself: whether a file is still being written, where its blocks lie, and why a namenode refused.
@@ -127,33 +128,41 @@ func (c *namenode) Read(b []byte) (int, error) {
 		c.Close()
 		return n, fmt.Errorf("namenode %s: %w", c.addr, err)
 	}
-	if len(c.answer) == 0 && bytes.HasPrefix(b[:n], []byte("HTTP")) {
-		c.all.mu.Lock()
-		c.all.fatal = &fatalError{notRPC, "the server at " + c.addr + " speaks HTTP"}
-		c.all.mu.Unlock()
-	}
 	if len(c.answer)+n <= maxAnswer {
 		c.answer = append(c.answer, b[:n]...)
-		c.look()
+		if err := c.look(); err != nil {
+			c.Close()
+			return 0, err
+		}
 	}
 	return n, nil
 }
 
-// look learns from an answer that has arrived whole.
-func (c *namenode) look() {
-	if len(c.answer) < 4 || int64(len(c.answer)) < 4+int64(binary.BigEndian.Uint32(c.answer)) {
-		return
+// look learns from an answer that has arrived whole. What cannot be one must not reach the library, which would make room for a length of
+// four letters.
+func (c *namenode) look() error {
+	if len(c.answer) < 4 {
+		return nil
+	}
+	n := int64(binary.BigEndian.Uint32(c.answer))
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if n > maxLength {
+		c.all.fatal = &fatalError{notRPC, fmt.Sprintf("the server at %s is no namenode: its answer begins with %q", c.addr, c.answer[:4])}
+		return c.all.fatal
+	}
+	if int64(len(c.answer)) < 4+n {
+		return nil
 	}
 	a := parseAnswer(c.answer[4:])
 	c.answer = c.answer[:0]
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
 	switch {
 	case a.fatal != nil:
 		c.all.fatal = a.fatal
 	case c.method == "getBlockLocations":
 		c.all.located = parseLocated(a.body)
 	}
+	return nil
 }
 
 // calledMethod is the method that a request calls, or "" when it is none: a handshake's.

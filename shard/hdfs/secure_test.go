@@ -126,3 +126,20 @@ func TestServerIntegrity(t *testing.T) {
 		t.Errorf("being written, %d bytes so far: %v", sh.Size, err)
 	}
 }
+
+// TestServerSigned: transfers that are signed are read by WebHDFS, also with the user's word for the native way, which loses count in them.
+func TestServerSigned(t *testing.T) {
+	k := servertest.Kerberos(t)
+	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k, Conf: map[string]string{"dfs.data.transfer.protection": "integrity"}})
+	all := content(1, 2<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all)
+	for _, word := range []bool{false, true} {
+		o := krbOptions(c, k)
+		o.AllowUnverified = word
+		s := newStore(t, o)
+		if err := expect(t, openOne(t, s, c.URI+path), all, 7, len(all)-7); err != nil || s.web.Traffic().Reads == 0 {
+			t.Errorf("allowed %v: %v, %+v", word, err, s.web.Traffic())
+		}
+	}
+}

@@ -3,7 +3,6 @@ package hdfs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 
@@ -85,11 +84,8 @@ func (s *stream) run(ctx context.Context, c *client) error {
 	for s.left() > 0 {
 		n, err := f.Read(s.next(c))
 		s.advance(int64(n))
-		if err != nil && err.Error() == "no available datanodes" { // the library keeps it to itself
-			err = fmt.Errorf("%w at byte %d", errNoDatanode, s.pos)
-		}
 		if err != nil {
-			return err
+			return readError(err, s.pos)
 		}
 	}
 	return s.object.verifyBlocks(c)
