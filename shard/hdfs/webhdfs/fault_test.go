@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -257,8 +258,56 @@ func TestServerNamenodeRestart(t *testing.T) {
 	o := open(t, s, "webhdfs://"+c.HTTP[0]+path)
 	expect(t, o, all, 0, 100)
 	c.Command(t, "killnn")
+	err := underLoad(t, o, all, func() error {
+		time.Sleep(time.Second)
+		if _, err := c.Ask("startnn"); err != nil {
+			return err
+		}
+		return o.ReadAt(t.Context(), make([]byte, 1000), 0)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Traffic().Retries == 0 {
+		t.Error("nothing was tried again")
+	}
+}
+
+// TestServerPair reads from two namenodes, one of which stands by, under the name that the configuration gives them, while they change
+// roles.
+func TestServerPair(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{HA: true})
+	s := newStore(t, Options{Setup: configured(t, c)})
+	all := content(1 << 20)
+	path := c.Dir(t) + "/a"
+	c.Put(t, path, all)
+	uri := "webhdfs://mini" + path
+	o := open(t, s, uri)
+	err := underLoad(t, o, all, func() error {
+		for range 2 {
+			if _, err := c.Ask("failover"); err != nil {
+				return err
+			}
+			if found, err := s.List(t.Context(), uri); err != nil || found[0].Size != int64(len(all)) {
+				return fmt.Errorf("%v, %w", found, err)
+			}
+			if err := o.ReadAt(t.Context(), make([]byte, 1000), 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Traffic().Failovers == 0 {
+		t.Errorf("%+v", s.Traffic())
+	}
+}
+
+// underLoad runs f while four readers compare what they read. They have ended when it returns.
+func underLoad(t *testing.T, o shard.Object, all []byte, f func() error) error {
 	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -271,40 +320,9 @@ func TestServerNamenodeRestart(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(time.Second)
-	_, err := c.Ask("startnn")
-	if err == nil {
-		err = o.ReadAt(t.Context(), make([]byte, 1000), 0)
-	}
-	stop()
-	wg.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Traffic().Retries == 0 {
-		t.Error("nothing was tried again")
-	}
-}
-
-// TestServerPair reads from two namenodes, one of which stands by, under the name that the configuration gives them.
-func TestServerPair(t *testing.T) {
-	c := servertest.HDFS(t, servertest.HDFSOptions{HA: true})
-	s := newStore(t, Options{Setup: configured(t, c)})
-	all := content(1 << 20)
-	path := c.Dir(t) + "/a"
-	c.Put(t, path, all)
-	uri := "webhdfs://mini" + path
-	o := open(t, s, uri)
-	for range 2 {
-		c.Command(t, "failover")
-		expect(t, o, all, 0, len(all))
-		if found := find(t, s, uri); found.Size != int64(len(all)) {
-			t.Errorf("%+v", found)
-		}
-	}
-	if s.Traffic().Failovers == 0 {
-		t.Errorf("%+v", s.Traffic())
-	}
+	defer wg.Wait()
+	defer stop()
+	return f()
 }
 
 // TestServerMuteNamenode: a namenode that takes connections and says nothing is left for the other.
