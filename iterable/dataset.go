@@ -52,7 +52,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, err
 	}
 	d := &Dataset{options: o, manifest: m, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
-	reads := likedReads(stores, shards)
+	reads := shard.ReadsOf(stores, shards) // none: a disk, whose bytes are lent
 	d.fetchers, d.sizes = chooseFetchers(o.Fetchers, reads), newSizes(m, reads > 0)
 	if d.memory == 0 {
 		d.memory = mem.DefaultLimit()

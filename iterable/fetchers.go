@@ -1,7 +1,5 @@
 package iterable
 
-import "github.com/shardfeed/shardfeed/shard"
-
 const (
 	localFetchers = 4   // loads that are fetched at a time from a store without an opinion: a disk
 	netFetchers   = 64  // at most from one that has one, unless the options say more
@@ -11,14 +9,6 @@ const (
 	// that are larger need fewer fetchers, since a store cuts them into several requests.
 	fetchBytes = 8 << 20
 )
-
-// likedReads is how many reads the first shard's store likes to have under way; 0 for a disk, whose bytes are lent.
-func likedReads(store shard.Store, shards []shard.Shard) int {
-	if len(shards) == 0 {
-		return 0
-	}
-	return shard.Reads(store, shards[0].URI)
-}
 
 // chooseFetchers says how many loads of a stream are fetched at a time. The account bounds them too: a load takes its memory, in the order of the
 // schedule, before it is fetched, so more fetchers than loads that fit only wait.

@@ -42,7 +42,7 @@ type Options struct {
 
 	IndexDir string // where footers are kept for the next start; "" keeps none
 	Parallel int    // footers in flight; 0 is the default of package rowgroup
-	Fetchers int    // loads of a stream that are fetched at a time; 0 is what the first shard's store likes, 64 at most, else 4
+	Fetchers int    // loads of a stream that are fetched at a time; 0 is what the shards' store likes, 64 at most, else 4
 
 	// StoreMemory is the part of Memory that the stores below hold: bytes on their way to a cache, and Hot. A stream is admitted with it. It
 	// does not change the order: the default shuffle buffer follows from Memory as it was given.

@@ -41,7 +41,7 @@ func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, o
 			defer l.index.close()
 		}
 	}
-	l.tails.dear = len(shards) > 0 && shard.Reads(store, shards[0].URI) > 0
+	l.tails.dear = shard.ReadsOf(store, shards) > 0
 	all, err := l.load(ctx, shards)
 	// Also after an error: the next start has less to read then.
 	if l.index != nil && (len(l.fresh) > 0 || len(l.index.segments) > maxSegments) {

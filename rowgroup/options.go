@@ -26,7 +26,7 @@ type Options struct {
 	// IndexDir is where footers are kept for the next start; see IndexDir. "" keeps none.
 	IndexDir string
 
-	Parallel    int         // footers in flight; 0 means what the first shard's store likes, else 16
+	Parallel    int         // footers in flight; 0 means what the shards' store likes, else 16
 	InvalidUTF8 InvalidUTF8 // for decoding
 	Pool        *mem.Pool   // buffers of Fetch; nil means a pool of the manifest's own
 	Hot         *Hot        // what is kept in memory for all manifests that share it; nil keeps nothing
@@ -45,8 +45,8 @@ const (
 )
 
 func (o Options) withDefaults(store shard.Store, shards []shard.Shard) Options {
-	if o.Parallel == 0 && len(shards) > 0 {
-		o.Parallel = min(shard.Reads(store, shards[0].URI), maxParallel)
+	if o.Parallel == 0 {
+		o.Parallel = min(shard.ReadsOf(store, shards), maxParallel)
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = defaultParallel

@@ -13,3 +13,16 @@ func Reads(store Store, uri string) int {
 	}
 	return 0
 }
+
+// ReadsOf is the most that the stores of some shards like: Reads of one shard of each scheme.
+func ReadsOf(store Store, shards []Shard) int {
+	most, asked := 0, map[string]bool{}
+	for i := range shards {
+		scheme := Scheme(shards[i].URI)
+		if !asked[scheme] {
+			asked[scheme] = true
+			most = max(most, Reads(store, shards[i].URI))
+		}
+	}
+	return most
+}
