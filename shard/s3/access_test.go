@@ -195,6 +195,10 @@ func TestNewDoesNothing(t *testing.T) {
 	if err := o.ReadAt(t.Context(), nil, 10); err != nil {
 		t.Errorf("reading nothing: %v", err)
 	}
+	overlap := []shard.Range{{Off: 0, P: make([]byte, 5)}, {Off: 4, P: make([]byte, 5)}}
+	if err := shard.ReadRanges(t.Context(), o, overlap); err == nil || !strings.Contains(err.Error(), "begins before another ends") {
+		t.Errorf("ranges that overlap: %v", err)
+	}
 	if err := errors.Join(o.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}

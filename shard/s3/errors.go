@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -115,9 +116,12 @@ func said(err error) string {
 	return text
 }
 
-// innermost drops the SDK's "operation error S3: GetObject, " in front of a network's error.
+// wrapping is what the SDK puts around an error within an answer.
+var wrapping = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
+
+// innermost drops what the SDK puts around a network's error, such as "operation error S3: GetObject, ".
 func innermost(err error) string {
-	text := err.Error()
+	text := wrapping.ReplaceAllString(err.Error(), "")
 	i := strings.Index(text, "operation error ")
 	if i < 0 {
 		return text
@@ -138,7 +142,7 @@ func (s *Store) describe(ctx context.Context, c *client, err error) error {
 		return err
 	}
 	var facts []string
-	if status := answerStatus(err); status != 0 {
+	if status := answerStatus(err); status >= 300 {
 		facts = append(facts, fmt.Sprintf("HTTP %d", status))
 	}
 	if id := requestID(err); id != "" {

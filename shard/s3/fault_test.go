@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -331,5 +332,44 @@ func TestServerSlowButSteady(t *testing.T) {
 	}
 	if tr := store.Traffic(); tr.Reads != 1 || tr.Retries != 0 {
 		t.Errorf("%+v", tr)
+	}
+}
+
+// TestServerListFaults: a list is whole or an error, whatever happens to its pages.
+func TestServerListFaults(t *testing.T) {
+	r := newRig(t, 1000, Options{ReadTimeout: 300 * time.Millisecond, GiveUp: 2 * time.Second})
+	keys := make([]string, 60)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("d/%d/%02d", i%7, i)
+	}
+	put(t, r.server, r.bucket, keys)
+	r.store.pageKeys = 5
+	for name, rule := range map[string]*servertest.Rule{
+		"slow down":   servertest.SlowDown(0.3),
+		"cut":         chance(servertest.CutBody(100, false), 0.3),
+		"reset":       chance(servertest.CutBody(100, true), 0.3),
+		"cut early":   chance(servertest.CutBody(0, false), 0.3),
+		"stall":       {Times: 1, After: 100, Stall: time.Minute},
+		"bad gateway": {Chance: 0.3, Answer: &servertest.Answer{Status: 502, Body: "<html>no</html>"}},
+	} {
+		rule.Match = servertest.Listing
+		r.proxy.Use(rule)
+		found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
+		if err != nil || len(found) != len(keys) || rule.Struck() == 0 { // the proxy's chances are the same in each run
+			t.Errorf("%s: %d shards, %v, after %d faults", name, len(found), err, rule.Struck())
+		}
+	}
+	for name, rule := range map[string]*servertest.Rule{
+		"slow down for ever": servertest.SlowDown(0),
+		"cut for ever":       servertest.CutBody(100, false),
+		"silent for ever":    servertest.StallBody(100, time.Minute),
+	} {
+		rule.Match = servertest.Listing
+		r.proxy.Use(rule)
+		start := time.Now()
+		found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
+		if !errors.Is(err, shard.ErrTransient) || strings.Contains(err.Error(), "StatusCode") || found != nil || time.Since(start) > 15*time.Second {
+			t.Errorf("%s: %d shards, %v after %v", name, len(found), err, time.Since(start))
+		}
 	}
 }

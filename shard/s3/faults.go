@@ -70,7 +70,7 @@ func isPassing(err error) bool {
 	case isTrust(err), isUnknownHost(err), isNoIdentity(err):
 		return false
 	}
-	if code := answerStatus(err); code != 0 {
+	if code := answerStatus(err); code >= 300 { // below, the answer was good, and what broke is its body
 		return code >= 500 && code != http.StatusNotImplemented || code == http.StatusRequestTimeout || passingCode(answerCode(err))
 	}
 	if netErr := net.Error(nil); errors.As(err, &netErr) {

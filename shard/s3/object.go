@@ -39,10 +39,15 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	if o.closed.Load() {
 		return o.wrap(fs.ErrClosed)
 	}
+	end := int64(0)
 	for _, r := range ranges {
 		if err := o.inside(r); err != nil {
 			return o.wrap(err)
 		}
+		if r.Off < end {
+			return o.wrap(fmt.Errorf("the range from byte %d on begins before another ends, at byte %d", r.Off, end))
+		}
+		end = r.Span().End()
 	}
 	parts := plan(ranges, maxHole, o.store.o.PartSize)
 	switch len(parts) {

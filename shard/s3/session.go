@@ -7,16 +7,19 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 )
 
 // Idle connections that are kept. The SDK keeps 10 to a host, so that every burst of reads would connect, and shake hands, anew.
@@ -25,6 +28,9 @@ const (
 	idleInAll   = 1024
 	readBuffer  = 64 << 10 // bytes; longer reads go past the buffer, straight into the caller's memory
 )
+
+// dialTimeout is within what an address answers that somebody listens at.
+const dialTimeout = 10 * time.Second
 
 // fallbackRegion is signed for where nobody names a region: what servers other than AWS expect.
 const fallbackRegion = "us-east-1"
@@ -86,7 +92,8 @@ func loadOptions(o Options) ([]func(*config.LoadOptions) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(transport))}
+	web := awshttp.NewBuildableClient().WithTransportOptions(transport).WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout })
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(web), config.WithLogger(logging.Nop{})} // what is worth saying is an error
 	if o.Region != "" {
 		options = append(options, config.WithRegion(o.Region))
 	}
