@@ -1,15 +1,19 @@
 // Package cache keeps bytes of remote shards on a local disk, so that later epochs and later jobs read them there.
 //
 // A [Cache] is one process's use of a directory; any number of processes of one host share it. [Cache.Wrap] makes a store of a store: what
-// is held comes from the disk, verified on every read; what is not is fetched and written to the disk beside the read, which never waits for
-// it. [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear] keep a directory in order and never ask a source.
+// is held comes from the disk, verified on every read; what is not is fetched, given to the reader, and written to the disk beside it.
+// [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear] keep a directory in order and never ask a source.
+//
+// Bytes of columns are read with ReadRanges and View, and fill the cache. ReadAt serves what is held and fills nothing: it reads footers and
+// the like, of which an index keeps the parsed form.
 //
 // What it never does: serve a byte that is not what was fetched, or is of another version of the shard; keep training from going on when the
 // disk is full or fails; exceed its limit; fsync; keep a file open that nobody has used for half a minute.
 //
-// Memory: bytes that wait for the disk ([Options].Pending), one block for each read under way, and the mappings of the tables of at most 256
-// open shards (8 bytes for 64 KiB of a shard). Views are mappings of their own, gone when they are released. Goroutines: up to four writers
-// and one that closes idle files, from [Open] to [Cache.Close].
+// Memory: bytes that wait for the disk ([Options].Pending; at that bound a read waits a second for room, no longer, and what finds none is
+// dropped), one block for each read under way, and the tables of at most 256 open shards (8 bytes for 64 KiB of a shard). An open shard is
+// mapped once for all its views; the pages of a view leave the process's resident memory when it is released. Goroutines: four writers and
+// one that closes idle files, from [Open] to [Cache.Close].
 //
 // # Directory
 //
