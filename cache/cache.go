@@ -91,7 +91,7 @@ func Open(o Options) (*Cache, error) {
 		}
 		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
 	}
-	c.shelf = shelf{dir: dir, open: map[string]*place{}, most: maxFiles, create: c.create, drop: c.dropFile, end: c.end}
+	c.shelf = shelf{dir: dir, open: map[string]*place{}, most: maxFiles, users: 1, create: c.create, drop: c.dropFile, end: c.end}
 	for range writers {
 		c.workers.Go(c.writer)
 	}
@@ -137,6 +137,7 @@ func tag(dir string) error {
 
 // sweeper closes files that nobody has used for a while, so that they can be evicted. Open starts it and Close waits for it.
 func (c *Cache) sweeper() {
+	c.diskError(c.shrink())
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -206,6 +207,7 @@ func (c *Cache) close(ctx context.Context) error {
 		c.fills.Wait()
 		close(c.stop)
 		c.workers.Wait()
+		c.shelf.leave()
 		close(ended)
 	}()
 	select {

@@ -87,6 +87,41 @@ func TestRotUnderGrowth(t *testing.T) {
 	}
 }
 
+// TestRotWhileFilling: a run that is found to be rotten while more is fetched to it does not come back as a part of what it would have
+// grown to.
+func TestRotWhileFilling(t *testing.T) {
+	content := random(1, blockSize)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s).(*object)
+	expect(t, o, content, 1000, 1000)
+	settle(t, c)
+	p, err := c.shelf.acquire(t.Context(), o.key, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.shelf.release(p)
+	missing := []shard.Range{{Off: 2000, P: make([]byte, 500)}}
+	got, err := c.claimAll(p, missing)
+	if err != nil || len(got.mine) != 1 {
+		t.Fatal(got, err)
+	}
+	ranges, err := c.fetch(t.Context(), o, got.mine, missing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.file.swap(0, p.file.entry(0), 0) { // a reader finds the rot
+		t.Fatal("the entry changed by itself")
+	}
+	if err := c.fillInTime(t.Context(), got.mine[0], ranges); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	if e := p.file.entry(0); e != 0 {
+		t.Errorf("the block holds %v", p.file.run(0, e))
+	}
+}
+
 // TestRotForever: a disk that gives wrong bytes each time is not asked for ever.
 func TestRotForever(t *testing.T) {
 	content := random(1, blockSize)

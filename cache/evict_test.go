@@ -188,3 +188,17 @@ func TestFloor(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestLowerLimit: a directory that was filled to a higher limit is brought below a lower one, used longest ago first.
+func TestLowerLimit(t *testing.T) {
+	dir := filled(t, originShard(1, "v1", mega), originShard(2, "v1", mega), originShard(3, "v1", mega), originShard(4, "v1", mega))
+	backdate(t, dir, time.Minute, 3*time.Minute, 2*time.Minute, 4*time.Minute)
+	c := openTest(t, Options{Dir: dir, Limit: 5 * mega / 2})
+	for deadline := time.Now().Add(10 * time.Second); c.Stats().Evicted < 2 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	all, err := List(t.Context(), dir)
+	if err != nil || len(all) != 2 || all[0].URI != originShard(1, "", 0).URI || all[1].URI != originShard(3, "", 0).URI {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

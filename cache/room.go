@@ -18,6 +18,7 @@ const (
 	scanShare      = 10 // and at least so many times what a look takes goes by
 	scanTries      = 40 // to get the directory's lock, which a look at all files holds
 	scanPause      = 5 * time.Millisecond
+	excess         = 64        // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
 	lowMark        = 90        // eviction goes down to so many percent of the limit
 	leftoverTime   = int64(60) // seconds after which what a killed process left is removed
 )
@@ -95,6 +96,19 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	return true, err // the recount alone may have found room
 }
 
+// shrink brings a directory that another process has filled to a higher limit below the limit of this one.
+func (c *Cache) shrink() error {
+	total, err := c.usage.bytes()
+	if err != nil || total <= c.options.Limit+c.options.Limit/excess {
+		return err
+	}
+	if err := c.usage.setScanAfter(time.Time{}); err != nil {
+		return err
+	}
+	_, err = c.evict(0, false)
+	return err
+}
+
 // lockDir takes the directory's lock, which another process keeps while it looks at all files.
 func (c *Cache) lockDir() (err error) {
 	for range scanTries {
@@ -118,8 +132,9 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 	if low {
 		target = min(target, total-c.options.Limit/100*(100-lowMark))
 	}
+	tooMuch := c.options.Limit + c.options.Limit/excess
 	for _, f := range inOrder(all) {
-		if until := f.until.UnixNano(); c.options.Policy == Keep && until > now {
+		if until := f.until.UnixNano(); c.options.Policy == Keep && until > now && total-freed <= tooMuch {
 			next = min(next, until)
 			continue
 		}

@@ -22,12 +22,12 @@ type shelf struct {
 	dir    string
 	create func(ctx context.Context, k key) error // makes the file of a key
 	drop   func(k key)                            // removes a file that is none
-	end    func()                                 // called once, after close, when nobody uses the cache any more
+	end    func()                                 // called once, when nobody uses the cache any more
 
 	mu     sync.Mutex
 	open   map[string]*place
 	most   int
-	users  int
+	users  int // of places, and the Cache itself until leave
 	closed bool
 }
 
@@ -190,14 +190,20 @@ func (s *shelf) shrink() {
 	s.closeIdle(0)
 }
 
-// close refuses further users and closes what is idle; the last user's release does the rest.
+// close refuses further users and closes what is idle.
 func (s *shelf) close() {
 	s.mu.Lock()
-	was := s.closed
 	s.closed = true
-	last := !was && s.users == 0
 	s.mu.Unlock()
 	s.closeIdle(0)
+}
+
+// leave ends the use of the Cache itself, after close.
+func (s *shelf) leave() {
+	s.mu.Lock()
+	s.users--
+	last := s.users == 0
+	s.mu.Unlock()
 	if last {
 		s.end()
 	}

@@ -9,7 +9,7 @@ import (
 type Stats struct {
 	Hits     int64 `json:"hits"`     // reads and views that were served from the disk alone
 	Misses   int64 `json:"misses"`   // reads that fetched something
-	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off, or was too slow
+	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off or too slow, or ReadAt was asked
 
 	HitBytes    int64 `json:"hit_bytes"`    // asked for and served from the disk
 	MissBytes   int64 `json:"miss_bytes"`   // fetched to be filled, those between two runs of a block included

@@ -72,17 +72,22 @@ func mapData(f *os.File, off, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// bringIn reads pages of a mapping that are not in memory: a wait for the disk in a system call leaves the processor to other goroutines,
-// in a page fault it does not. Pages in memory are left to fault, which maps many at a time.
-func bringIn(b []byte, start, end int64) {
+// readAhead starts to read the pages of a mapping that are not in memory, and says whether there are any.
+func readAhead(b []byte, start, end int64) (absent bool) {
 	b = pagesOf(b, start, end)
 	if resident(b) {
-		return
+		return false
 	}
-	for ahead := b; len(ahead) > 0; ahead = ahead[min(len(ahead), readAhead):] {
-		_ = unix.Madvise(ahead[:min(len(ahead), readAhead)], unix.MADV_WILLNEED) // longer ones are cut without a word
+	for ahead := b; len(ahead) > 0; ahead = ahead[min(len(ahead), adviceBytes):] {
+		_ = unix.Madvise(ahead[:min(len(ahead), adviceBytes)], unix.MADV_WILLNEED)
 	}
-	_ = unix.Madvise(b, unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
+	return true
+}
+
+// bringIn waits for pages of a mapping that are not in memory: a wait for the disk in a system call leaves the processor to other
+// goroutines, in a page fault it does not. Pages in memory are better left to fault, which maps many at a time.
+func bringIn(b []byte, start, end int64) {
+	_ = unix.Madvise(pagesOf(b, start, end), unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
 }
 
 // letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Whoever else
@@ -94,8 +99,8 @@ func letGo(b []byte, start, end int64) {
 // pagesOf is b from start to end, from the start of a page on.
 func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.Getpagesize()) : end] }
 
-// readAhead is how many bytes one piece of advice brings in.
-const readAhead = 512 << 10
+// adviceBytes is how much one piece of advice reads: longer ones are cut without a word.
+const adviceBytes = 512 << 10
 
 // resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on it.
 func resident(b []byte) bool {

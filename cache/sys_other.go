@@ -23,6 +23,7 @@ func unlockRange(*os.File, int64, int64) error             { return errNoCache }
 func lockedElsewhere(*os.File, int64, int64) (bool, error) { return false, errNoCache }
 func mapShared(*os.File, int64) ([]byte, error)            { return nil, errNoCache }
 func mapData(*os.File, int64, int64) ([]byte, error)       { return nil, errNoCache }
+func readAhead([]byte, int64, int64) bool                  { return false }
 func bringIn([]byte, int64, int64)                         {}
 func letGo([]byte, int64, int64)                           {}
 func unmap([]byte)                                         {}

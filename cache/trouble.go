@@ -48,6 +48,9 @@ func (c *Cache) fileError(p *place, err error) {
 
 // diskError decides what an error of the cache's own means. A full disk can still be read; one that fails is left alone.
 func (c *Cache) diskError(err error) {
+	if err == nil {
+		return
+	}
 	for _, usual := range []error{fs.ErrNotExist, errStale, errBusy, ErrFull, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, usual) {
 			return

@@ -65,10 +65,13 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	first := want.Off / blockSize
 	start := x.run(first, entries[0]).Off
 	end := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
+	absent := readAhead(all, start, end)                                 // of as many views as are asked for, so that the disk is busy
 	if err := c.verifying.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
 		return nil, nil, err
 	}
-	bringIn(all, start, end)
+	if absent {
+		bringIn(all, start, end)
+	}
 	err = shard.Guard(func() error { return c.verifyMapped(x, first, entries, all) })
 	c.verifying.Release(1)
 	if err != nil {
