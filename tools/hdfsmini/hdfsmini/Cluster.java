@@ -180,6 +180,11 @@ final class Cluster {
     namenodes[i].getRpcServer().transitionToActive(byHand);
   }
 
+  /** Makes the block tokens that the active namenode gives out from now on end after some time. */
+  void limitTokens(long millis) {
+    namenodes[active()].getNamesystem().getBlockManager().getBlockTokenSecretManager().setTokenLifetime(millis);
+  }
+
   /** The datanode that listens for transfers on a port, or -1. */
   int datanodeAt(int port) {
     for (int i = 0; i < ports.length; i++) {

@@ -26,6 +26,7 @@ import org.apache.hadoop.util.DataChecksum;
  * active                         the number of the active namenode, or -1
  * failover [N]                   make namenode N, or the other one, the active one
  * safemode enter|leave
+ * tokenlife MILLIS               how long new block tokens hold, where dfs.block.access.token.enable asks for them
  * dns                            one word for each datanode: transfer/http port
  * put LOCAL PATH [KEY=VALUE...]  copy a file; blocksize, replication, checksum (NULL, CRC32, CRC32C), bytes-per-checksum
  * open LOCAL PATH | close PATH   copy a file, its bytes visible, and leave it open for writing; finish it
@@ -49,7 +50,7 @@ final class Commands {
 
   String run(String command, List<String> words) throws Exception {
     switch (command) {
-      case "killdn", "startdn", "killnn", "startnn", "startall", "active", "failover", "safemode", "dns":
+      case "killdn", "startdn", "killnn", "startnn", "startall", "active", "failover", "safemode", "tokenlife", "dns":
         return daemons(command, words);
       case "put", "open", "close", "mkdir", "rm", "chmod", "chown", "ec":
         return files(command, words);
@@ -81,6 +82,7 @@ final class Commands {
         return String.valueOf(cluster.active());
       }
       case "failover" -> cluster.makeActive(words.isEmpty() ? 1 - Math.max(0, cluster.active()) : n);
+      case "tokenlife" -> cluster.limitTokens(n);
       case "safemode" -> cluster.files().setSafeMode(
           words.get(0).equals("enter") ? SafeModeAction.SAFEMODE_ENTER : SafeModeAction.SAFEMODE_LEAVE);
       default -> {
