@@ -31,7 +31,7 @@ func TestSlowStoresKeepTheOrder(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
 	r := rand.New(rand.NewPCG(5, 5))
-	for range 12 {
+	for range 8 {
 		world := 1 + r.IntN(3)
 		o := Options{
 			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 20 + r.Int64N(400)}, Lanes: 6, Tail: shuffle.Short,
@@ -94,7 +94,7 @@ func TestNothingHangs(t *testing.T) {
 	store := files(t, groups, noImage)
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
-	for round := range 40 {
+	for round := range 16 {
 		slow := &far{Store: store, latency: time.Duration(r.IntN(2000)) * time.Microsecond, parallel: []int{0, 2, 64}[r.IntN(3)]}
 		o := Options{
 			Shuffle: r.IntN(3) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 10 + r.Int64N(300)}, Lanes: []int{0, 2, 9}[r.IntN(3)], Tail: shuffle.Short,
