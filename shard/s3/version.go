@@ -42,30 +42,28 @@ func entityTag(version string) string {
 // check compares the head of an answer with what was asked: the version, the shard's size, and the first byte. Servers that pass over
 // If-Match or Range exist.
 func (o *object) check(out *s3.GetObjectOutput, off int64) error {
-	if now := version(out.ETag, out.LastModified); now != o.shard.Version && o.shard.Version != "" {
-		return o.changed(now, -1)
+	first, total, err := int64(0), aws.ToInt64(out.ContentLength), error(nil)
+	if out.ContentRange != nil {
+		first, total, err = contentRange(*out.ContentRange)
 	}
-	if out.ContentRange == nil {
-		if off == 0 && aws.ToInt64(out.ContentLength) == o.shard.Size {
-			return nil // all of it, of which the beginning is taken
-		}
-		return fmt.Errorf("%w: the server does not serve ranges: it answered without Content-Range", shard.ErrCorrupt)
-	}
-	first, total, err := contentRange(*out.ContentRange)
-	switch {
+	switch now := version(out.ETag, out.LastModified); {
+	case now != o.shard.Version && o.shard.Version != "":
+		return o.changed(now, total)
 	case err != nil:
 		return fmt.Errorf("%w: %w", shard.ErrCorrupt, err)
-	case total >= 0 && total != o.shard.Size:
-		return o.changed(version(out.ETag, out.LastModified), total)
+	case out.ContentRange == nil && off > 0:
+		return fmt.Errorf("%w: the server does not serve ranges: it answered without Content-Range", shard.ErrCorrupt)
+	case total > 0 && total != o.shard.Size:
+		return o.changed(now, total)
 	case first != off:
 		return fmt.Errorf("%w: the server answered with byte %d and on, not with byte %d and on", shard.ErrCorrupt, first, off)
 	}
-	return nil
+	return nil // without Content-Range it is all of it, of which the beginning is taken
 }
 
-// changed names both versions. A size of -1 is not known.
+// changed names both versions. A size of 0 or less is not known.
 func (o *object) changed(now string, size int64) error {
-	if size < 0 || size == o.shard.Size {
+	if size <= 0 || size == o.shard.Size {
 		return fmt.Errorf("%w: was version %s, is %s", shard.ErrChanged, o.shard.Version, now)
 	}
 	return fmt.Errorf("%w: was version %s of %d bytes, is %s of %d bytes", shard.ErrChanged, o.shard.Version, o.shard.Size, now, size)
