@@ -63,11 +63,21 @@ func TestChooseFetchers(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
+		copied   bool
 		fetchers int
 		load     int64
 		want     int
-	}{{4, 1 << 20, 0}, {64, 0, 64}, {64, 1 << 20, 64}, {64, 64 << 20, 9}, {64, 1 << 40, 1}, {16, 8 << 20, 16}} {
-		if got := (&Dataset{fetchers: c.fetchers}).fetchAhead(c.load); got != c.want {
+	}{
+		{false, 4, 1 << 20, 0},
+		{true, 4, 1 << 20, 4},
+		{true, 64, 0, 64},
+		{true, 64, 1 << 20, 64},
+		{true, 64, 64 << 20, 9},
+		{false, 64, 1 << 40, 1},
+		{true, 16, 8 << 20, 16},
+	} {
+		d := &Dataset{fetchers: c.fetchers, sizes: &sizes{copied: c.copied}}
+		if got := d.fetchAhead(c.load); got != c.want {
 			t.Errorf("%d fetchers, loads of %d bytes: %d ahead, want %d", c.fetchers, c.load, got, c.want)
 		}
 	}
