@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -104,7 +105,7 @@ func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []piece) err
 		return err
 	}
 	s := m.shards[raw.Rows.Shard]
-	if m.hot == nil || s.Version == "" {
+	if m.hot == nil || s.Version == "" || !slices.ContainsFunc(left, func(p piece) bool { return p.dict }) {
 		return m.copyPieces(ctx, raw, left)
 	}
 	dicts := hotDicts{hot: m.hot, shard: newShardKey(m.objects.store, s)}
