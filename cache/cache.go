@@ -105,6 +105,9 @@ func prepare(o Options) (dir string, disk diskState, err error) {
 	if err != nil {
 		return "", disk, err
 	}
+	if dir, err = filepath.Abs(o.Dir); err != nil {
+		return "", disk, err
+	}
 	check := checkFit
 	if o.anyFileSystem {
 		check = diskOf
@@ -112,7 +115,7 @@ func prepare(o Options) (dir string, disk diskState, err error) {
 	if _, err = check(there); err != nil { // before anything is made
 		return "", disk, err
 	}
-	dir = filepath.Join(o.Dir, formatDir)
+	dir = filepath.Join(dir, formatDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", disk, err
 	}
@@ -173,7 +176,7 @@ func (c *Cache) touch(x *file) error {
 
 // create makes the file of a key, if there is room for it.
 func (c *Cache) create(_ context.Context, k key) error {
-	if c.disk.fillsOff() {
+	if !c.mayFill() {
 		return ErrFull
 	}
 	n := layoutOf(k).head()

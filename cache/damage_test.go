@@ -193,6 +193,14 @@ func TestDamagedFile(t *testing.T) {
 				}
 				path, l := fileOf(t, cache, meter, s)
 				c.damage(t, path, l)
+				if b, release, ok, err := shard.View(o, 1, size-1); err != nil {
+					t.Errorf("a view: %v", err)
+				} else if ok { // of bytes that the damage did not reach
+					if err := shard.Guard(func() error { return sameBytes(b, content[1:]) }); err != nil {
+						t.Error(err)
+					}
+					release()
+				}
 				for range 2 {
 					expect(t, o, content, 0, size)
 					settle(t, cache)
@@ -211,6 +219,51 @@ func TestDamagedFile(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestForeignFile: a whole and right file of another version under a shard's name is not taken for the shard's.
+func TestForeignFile(t *testing.T) {
+	const size = 100_000
+	far := &origin{}
+	c := openTest(t, Options{})
+	var paths []string
+	for _, version := range []string{"v1", "v2"} {
+		s := originShard(1, version, size)
+		if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		path, _ := fileOf(t, c, far, s)
+		paths = append(paths, path)
+	}
+	c.shelf.closeIdle(0)
+	if err := os.Rename(paths[1], paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	s := originShard(1, "v1", size)
+	o := openShard(t, c, far, s)
+	if err := viewAnything(o, s, size); err != nil {
+		t.Error(err)
+	}
+	if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// viewAnything compares what is lent, if it is.
+func viewAnything(o shard.Object, s shard.Shard, n int64) error {
+	b, release, ok, err := shard.View(o, 0, n)
+	if err != nil || !ok {
+		return err
+	}
+	defer release()
+	return shard.Guard(func() error { return right(s, b, 0) })
+}
+
+func sameBytes(a, b []byte) error {
+	if !bytes.Equal(a, b) {
+		return errWrong
+	}
+	return nil
 }
 
 func truncate(t *testing.T, path string, n int64) {

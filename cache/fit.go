@@ -98,7 +98,7 @@ func tryOut(dir string) error {
 		}},
 	} {
 		if err := step.do(); noSpace(err) {
-			return err
+			return nil // what is held can still be read
 		} else if err != nil {
 			return fmt.Errorf("%w: %s cannot %s: %w", ErrUnfit, dir, step.what, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -69,6 +71,20 @@ func roomFor(dir string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	space, err := Usage(dir)
-	return disk.free + space.Bytes, err
+	held, err := accountOf(dir)
+	return disk.free + held, err
+}
+
+// accountOf is what the account of a cache in dir says that it holds, which takes no look at its files.
+func accountOf(dir string) (int64, error) {
+	path := filepath.Join(dir, formatDir)
+	if _, err := os.Stat(filepath.Join(path, usageName)); err != nil {
+		return 0, nil // there is no cache
+	}
+	u, err := mapUsage(path)
+	if err != nil {
+		return 0, err
+	}
+	defer u.close()
+	return u.bytes()
 }

@@ -109,6 +109,14 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%q: %d, %v", s, n, err)
 		}
 	}
+	held := testDir(t)
+	c := openTest(t, Options{Dir: held})
+	if ok, err := c.usage.reserve(1<<29, 1<<30); !ok || err != nil {
+		t.Fatal(err)
+	}
+	if with, err := roomFor(held); err != nil || with < free+1<<28 {
+		t.Errorf("%d with what is held, %d without, %v", with, free, err)
+	}
 	n, err := ParseLimit("50%", dir)
 	if err != nil || n < free/4 || n > free*3/4 {
 		t.Errorf("%d of %d free, %v", n, free, err)

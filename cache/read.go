@@ -40,7 +40,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
 	}
-	p, err := c.shelf.acquire(ctx, o.key, !noFill && c.mayFill())
+	p, err := c.shelf.acquire(ctx, o.key, !noFill)
 	if ctx.Err() != nil {
 		if err == nil {
 			c.shelf.release(p)

@@ -89,6 +89,7 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 
 // holds returns the entries of the blocks of a span when they hold all of it, else errors.ErrUnsupported.
 func (x *file) holds(want shard.Span) (entries []entry, err error) {
+	entries = make([]entry, 0, want.N/blockSize+2)
 	for off := want.Off; off < want.End(); {
 		block := off / blockSize
 		next := min(want.End(), (block+1)*blockSize)
