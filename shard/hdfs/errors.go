@@ -62,6 +62,8 @@ func readError(err error, pos int64) error {
 	switch text := err.Error(); {
 	case text == "no available datanodes":
 		return fmt.Errorf("%w at byte %d", errNoDatanode, pos)
+	case text == "invalid offset": // the blocks are not those of the file that was looked at, which the next look finds out
+		return fmt.Errorf("%w at byte %d, the file's blocks end before it", errNoDatanode, pos)
 	case strings.Contains(text, "cannot parse invalid wire-format data"): // it loses count in streams that are signed, or encrypted by RC4
 		return &errNative{how: "transfers under this protection cannot be read natively"}
 	}

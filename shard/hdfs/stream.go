@@ -143,10 +143,7 @@ func nativeFile(st *hdfs.FileStatus) error {
 // the name in between. So the name is looked at again, unless the blocks are known as the shard's.
 func (o *object) verifyBlocks(c *client) error {
 	now, _ := c.namenodes.learned()
-	if now != nil && now.unfinished {
-		return ErrUnfinished
-	}
-	if now.same(o.blocks.Load()) {
+	if known := o.blocks.Load(); now.same(known) && now.unfinished == known.unfinished {
 		return nil
 	}
 	o.store.traffic.looks.Add(1)
@@ -156,6 +153,9 @@ func (o *object) verifyBlocks(c *client) error {
 	}
 	if err := changed(o.shard, info); err != nil {
 		return err
+	}
+	if now != nil && now.unfinished {
+		return ErrUnfinished
 	}
 	if now != nil {
 		o.blocks.CompareAndSwap(nil, now)

@@ -21,7 +21,7 @@ func noWeb(o Options) Options {
 
 // TestServerErasureCoded reads striped files, which the native way cannot, through WebHDFS; with a datanode gone, too.
 func TestServerErasureCoded(t *testing.T) {
-	c := servertest.HDFS(t, servertest.HDFSOptions{Own: true})
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	dir := c.Dir(t)
 	c.Command(t, "ec "+dir+" XOR-2-1-1024k")
 	all := content(1, 5<<20+321)
