@@ -268,7 +268,12 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 	if err != nil {
 		return freed, err
 	}
-	for _, f := range choose(all, onDisk) {
+	return u.removeAll(ctx, choose(all, onDisk))
+}
+
+// removeAll removes shard files and takes them off the account.
+func (u *usage) removeAll(ctx context.Context, victims []found) (freed Freed, err error) {
+	for _, f := range victims {
 		if err := ctx.Err(); err != nil {
 			return freed, err
 		}

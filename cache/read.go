@@ -72,51 +72,50 @@ func (e *fileFault) Error() string { return e.err.Error() }
 
 // run goes on until everything is filled.
 func (r *reading) run(ctx context.Context) error {
-	c, total := r.cache, bytesOf(r.rest)
-	var fetched int64
+	c := r.cache
 	for {
 		before := bytesOf(r.rest)
 		if err := r.fromDisk(ctx); err != nil {
 			return err
 		}
-		if len(r.rest) == 0 {
-			break
-		}
-		if bytesOf(r.rest) < before {
+		held := before - bytesOf(r.rest)
+		c.hitBytes.Add(held)
+		if held > 0 {
 			r.deadline = time.Time{}
 		}
-		if r.noFill || r.bad >= maxBad || !c.mayFill() {
-			c.hitBytes.Add(total - fetched - bytesOf(r.rest))
-			return c.bypass(ctx, r.object, r.rest)
-		}
-		got, err := c.claimAll(r.place, r.rest)
-		if err != nil {
-			return &fileFault{err}
-		}
-		n, err := r.fetch(ctx, got.mine)
-		if err != nil {
-			return err
-		}
-		fetched += n
 		if len(r.rest) == 0 {
 			break
 		}
-		late, err := r.wait(ctx, got, n > 0)
+		if r.noFill || r.bad >= maxBad || !c.mayFill() {
+			return c.bypass(ctx, r.object, r.rest)
+		}
+		late, err := r.fillOrWait(ctx)
 		if err != nil {
 			return err
 		}
 		if late {
-			c.hitBytes.Add(total - fetched - bytesOf(r.rest))
 			return c.bypass(ctx, r.object, r.rest)
 		}
 	}
-	c.hitBytes.Add(total - fetched)
 	if r.missed {
 		c.misses.Add(1)
 	} else {
 		c.hits.Add(1)
 	}
 	return nil
+}
+
+// fillOrWait fetches what nobody else is about to, and then waits for the others, if there are any.
+func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
+	got, err := r.cache.claimAll(r.place, r.rest)
+	if err != nil {
+		return false, &fileFault{err}
+	}
+	n, err := r.fetch(ctx, got.mine)
+	if err != nil || len(r.rest) == 0 {
+		return false, err
+	}
+	return r.wait(ctx, got, n > 0)
 }
 
 // fromDisk fills what is held.
