@@ -135,3 +135,29 @@ func bare(b *testing.B, s *Store, o *object, p []byte, off int64) error {
 	_, err = io.ReadFull(out.Body, p)
 	return err
 }
+
+// BenchmarkServerSmall reads 16 KiB at a time, 32 in flight: what a request costs.
+func BenchmarkServerSmall(b *testing.B) {
+	server := servertest.S3(b)
+	bucket := server.Bucket(b)
+	server.Put(b, bucket, "a", random(1, 16<<10))
+	store := newStore(b, optionsOf(server))
+	found, err := store.List(b.Context(), "s3://"+bucket+"/a")
+	if err != nil {
+		b.Fatal(err)
+	}
+	o, err := store.Open(b.Context(), found[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		p := make([]byte, 16<<10)
+		for pb.Next() {
+			if err := o.ReadAt(b.Context(), p, 0); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -25,7 +25,7 @@ type query struct {
 type page struct {
 	files  []shard.Entry // named by their whole keys
 	dirs   []string      // whole, with their slash
-	last   string        // the last key, files or not; "" in an empty page
+	last   string        // the last key, of a file or not; "" in an empty page
 	marked bool          // the mark of a directory was among them
 	next   string        // token of the page that follows, or ""
 }
@@ -33,13 +33,14 @@ type page struct {
 // folderMark ends the names by which old Hadoop clients mark directories.
 const folderMark = "_$folder$"
 
-// page asks for one page. Keys travel percent-encoded: XML cannot carry all of them.
-func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
-	in := &s3.ListObjectsV2Input{Bucket: &q.bucket, Prefix: &q.prefix, RequestPayer: t.store.payer(), EncodingType: types.EncodingTypeUrl}
+// input asks for a page. Keys travel percent-encoded: XML cannot carry all of them. S3 Express knows neither that nor prefixes that end
+// within a name.
+func (s *Store) input(q query) *s3.ListObjectsV2Input {
+	in := &s3.ListObjectsV2Input{Bucket: &q.bucket, Prefix: &q.prefix, RequestPayer: s.payer(), EncodingType: types.EncodingTypeUrl}
 	if isExpress(q.bucket) {
 		in.Prefix, in.EncodingType = aws.String(q.prefix[:strings.LastIndexByte(q.prefix, '/')+1]), ""
 	}
-	if n := t.store.pageKeys; n > 0 {
+	if n := s.pageKeys; n > 0 {
 		in.MaxKeys = &n
 	}
 	if q.level {
@@ -51,6 +52,12 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	if q.token != "" {
 		in.ContinuationToken = &q.token
 	}
+	return in
+}
+
+// page asks for one page.
+func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
+	in := t.store.input(q)
 	var out *s3.ListObjectsV2Output
 	c, err := t.store.call(ctx, q.bucket, func(ctx context.Context, c *client) (err error) {
 		t.store.counts.lists.Add(1)
@@ -79,10 +86,12 @@ func readPage(out *s3.ListObjectsV2Output, prefix string) (*page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the server's list holds a key that cannot be read: %.200q", aws.ToString(o.Key))
 		}
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
 		p.last = max(p.last, key)
 		size := aws.ToInt64(o.Size)
 		switch {
-		case !strings.HasPrefix(key, prefix):
 		case strings.HasSuffix(key, "/") || size == 0 && strings.HasSuffix(key, folderMark):
 			p.marked = true
 		default:
