@@ -133,6 +133,39 @@ func TestServerDatanodeDown(t *testing.T) {
 	}
 }
 
+// TestServerDatanodeAvoided: a datanode that failed is not asked again for the same bytes, though the namenode thinks well of it.
+func TestServerDatanodeAvoided(t *testing.T) {
+	nobody := servertest.NewProxy(t, "127.0.0.1:1")
+	nobody.Down()
+	var mu sync.Mutex
+	bad := ""
+	host := func(node string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if bad == "" {
+			bad = node
+		}
+		if node == bad {
+			return nobody.Addr
+		}
+		return node
+	}
+	f := newFixture(t, Options{DatanodeHost: host})
+	all := content(2000)
+	f.Write(t, "a", all)
+	o := open(t, f.store, f.Address("a"))
+	for range 25 {
+		before := f.store.Traffic().Retries
+		expect(t, o, all, 0, len(all))
+		if n := f.store.Traffic().Retries - before; n > 1 {
+			t.Fatalf("%d requests were made again for one read", n)
+		}
+	}
+	if f.store.Traffic().Failovers == 0 {
+		t.Errorf("%+v", f.store.Traffic())
+	}
+}
+
 // TestServerCorrupt: replicas with flipped bits are gone around by the datanode; when all are bad the error comes soon enough.
 func TestServerCorrupt(t *testing.T) {
 	f := newFixture(t, Options{RetryFor: 2 * time.Second})

@@ -186,7 +186,7 @@ func (o *object) same(now status) error {
 // diagnose finds out why a read failed, by looking at the name. Again is true when inodes turn out not to be readable by number here, so
 // that the read is made anew by name.
 func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again bool, err error) {
-	if passing(failed) || errors.Is(failed, errOpen) || errors.Is(failed, shard.ErrCorrupt) {
+	if passing(failed) {
 		return false, failed
 	}
 	now, err := o.cluster.stat(ctx, o.path)
@@ -199,7 +199,8 @@ func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again
 	if err := o.same(now); err != nil {
 		return false, err
 	}
-	return !byName, failed
+	final := errors.Is(failed, errOpen) || errors.Is(failed, shard.ErrCorrupt)
+	return !byName && !final, failed
 }
 
 // Close ends the object. It holds nothing; reads fail from then on.

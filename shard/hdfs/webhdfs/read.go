@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,7 +36,7 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		}
 		switch {
 		case node != "" && (passing(err) || vague(err) && len(bad) < 3):
-			bad = append(bad, node)
+			bad = append(bad, c.nodeName(ctx, path, f.off, node))
 			c.store.traffic.failovers.Add(1)
 		case !c.elsewhere(at, err):
 			return err
@@ -45,6 +46,48 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		}
 		c.store.traffic.retries.Add(1)
 	}
+}
+
+// nodeName is how the namenode knows the datanode whose web server is at an address: by the address of its transfer port, which it tells
+// itself. Where it does not, the host's address has to do.
+func (c *cluster) nodeName(ctx context.Context, path string, off int64, address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	for _, n := range c.holders(ctx, path, off) {
+		if (n.Host == host || n.IP == host) && (port == strconv.Itoa(n.HTTPPort) || port == strconv.Itoa(n.SecurePort)) {
+			return net.JoinHostPort(n.IP, strconv.Itoa(n.Port))
+		}
+	}
+	if all, err := net.DefaultResolver.LookupHost(ctx, host); err == nil {
+		return all[0]
+	}
+	return host
+}
+
+// holders are the datanodes that hold a byte, nil where nobody tells. It asks once, and without a token of the window, since the caller has
+// one.
+func (c *cluster) holders(ctx context.Context, path string, off int64) []datanode {
+	if c.noLocated.Load() {
+		return nil
+	}
+	body, err := c.store.document(ctx, c.bases[c.active.Load()], locate(path, off, 1))
+	if err != nil {
+		return nil
+	}
+	found, err := parseLocations(body)
+	if err != nil {
+		return nil
+	}
+	return found.Nodes
+}
+
+// locate is the question where bytes of a file lie.
+func locate(path string, off, n int64) query {
+	return query{op: "GET_BLOCK_LOCATIONS", path: path, args: url.Values{
+		"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)},
+	}}
 }
 
 // vague reports whether a datanode's answer tells nothing but that it failed: another may do better.
@@ -138,8 +181,7 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 	if c.noLocated.Load() {
 		return locations{}, errUnsupported
 	}
-	args := url.Values{"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)}}
-	body, err := c.ask(ctx, query{op: "GET_BLOCK_LOCATIONS", path: path, args: args})
+	body, err := c.ask(ctx, locate(path, off, n))
 	if errors.Is(err, errUnsupported) || errors.Is(err, errNoAPI) { // gateways let only known operations pass
 		c.noLocated.Store(true)
 		return locations{}, errUnsupported

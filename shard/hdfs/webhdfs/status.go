@@ -139,6 +139,16 @@ func parsePage(body []byte) ([]status, int64, error) {
 type locations struct {
 	Open   bool // still being written
 	Blocks []shard.Block
+	Nodes  []datanode // of all blocks, as often as they hold one
+}
+
+// A datanode is known to clients of HTTP by its web server, and to the namenode by its transfer port.
+type datanode struct {
+	Host       string `json:"hostName"`
+	IP         string `json:"ipAddr"`
+	Port       int    `json:"xferPort"`
+	HTTPPort   int    `json:"infoPort"`
+	SecurePort int    `json:"infoSecurePort"`
 }
 
 // parseLocations reads the answer to GET_BLOCK_LOCATIONS of a namenode, or to GETFILEBLOCKLOCATIONS, which does not tell about open files.
@@ -151,9 +161,7 @@ func parseLocations(body []byte) (locations, error) {
 				Block struct {
 					N int64 `json:"numBytes"`
 				} `json:"block"`
-				Locations []struct {
-					Host string `json:"hostName"`
-				} `json:"locations"`
+				Locations []datanode `json:"locations"`
 			} `json:"locatedBlocks"`
 		}
 		BlockLocations *struct {
@@ -173,9 +181,10 @@ func parseLocations(body []byte) (locations, error) {
 		found.Open = answer.LocatedBlocks.Open
 		for _, b := range answer.LocatedBlocks.Blocks {
 			block := shard.Block{Span: shard.Span{Off: b.Start, N: b.Block.N}}
-			for _, l := range b.Locations {
-				block.Hosts = append(block.Hosts, l.Host)
+			for _, n := range b.Locations {
+				block.Hosts = append(block.Hosts, n.Host)
 			}
+			found.Nodes = append(found.Nodes, b.Locations...)
 			found.Blocks = append(found.Blocks, block)
 		}
 	case answer.BlockLocations != nil:
