@@ -183,7 +183,7 @@ func (f *flags) checkRanges() error {
 	return nil
 }
 
-// completeValues lets shells complete the flags that take one of a few words.
+// completeValues lets shells complete the flags that take one of a few words, or a directory.
 func completeValues(c *cobra.Command) {
 	for _, f := range [...]struct {
 		name  string
@@ -200,6 +200,11 @@ func completeValues(c *cobra.Command) {
 		if c.Flags().Lookup(f.name) != nil {
 			// It fails for flags that do not exist, and this one does.
 			_ = c.RegisterFlagCompletionFunc(f.name, cobra.FixedCompletions(f.words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	for _, name := range [...]string{"cache-dir", "hdfs-conf"} {
+		if c.Flags().Lookup(name) != nil {
+			_ = c.MarkFlagDirname(name)
 		}
 	}
 }
