@@ -208,7 +208,7 @@ const foundByAsking = "found by asking the bucket"
 // moved follows an answer that names another region than the one that was asked.
 func (s *Store) moved(c *client, bucket string, err error) bool {
 	name := regionIn(err)
-	if name == "" || name == c.region {
+	if status := answerStatus(err); name == "" || name == c.region || status != 301 && status != 400 && status != 403 {
 		return false
 	}
 	s.clients.setRegion(bucket, region{name, foundByAsking})
