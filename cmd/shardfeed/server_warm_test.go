@@ -75,18 +75,21 @@ func TestServerWarmFull(t *testing.T) {
 
 // A warm-up that is killed leaves what it has, and the next one needs the rest alone.
 func TestServerWarmKilled(t *testing.T) {
+	s3 := servertest.S3(t) // before families hides the home directory, where servers are installed
 	f := families(t)[1]
 	dir := t.TempDir()
-	s3 := servertest.S3(t)
 	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
-	slow.Set(servertest.Faults{Rate: 150 << 10})
+	slow.Set(servertest.Faults{Rate: 100 << 10})
 	args := f.args("warm", "--cache-dir", dir, "--endpoint-url", slow.Endpoint())
 	for range 3 {
+		before := held(t, dir)
 		c := exec.Command("shardfeed", args...)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(700 * time.Millisecond)
+		for begin := time.Now(); held(t, dir) == before && time.Since(begin) < 20*time.Second; {
+			time.Sleep(10 * time.Millisecond)
+		}
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}
@@ -148,6 +151,19 @@ func TestServerCacheVerbs(t *testing.T) {
 	if got := strings.TrimSpace(must(t, "cache", "path", "--cache-dir", dir)); got != dir {
 		t.Errorf("path: %s", got)
 	}
+}
+
+// held is how many bytes of shards the cache holds.
+func held(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	entries, err := cache.List(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		bytes += e.Held
+	}
+	return bytes
 }
 
 // damage flips a bit of the file, so many bytes before its end.
