@@ -3,7 +3,8 @@
 
 Contenders are run in turn, A B C A B C, each in a process of its own pinned to its cores, with the files in the page cache. A ratio is
 taken in each round; the table has the median and the quartiles. Rows per CPU-second count user and system time; the ratio by user time
-alone stands beside it, because kernel time depends on the machine's memory.
+alone stands beside it, because kernel time depends on the machine's memory. The rows of storage (--only storage) start real servers and
+compare bytes per second of wall time on all cores.
 --smoke runs every row once on very small sets, to see that all of it works; its figures mean nothing.
 """
 

@@ -55,7 +55,7 @@ def checks():
               many_shards),
         Check("storage, a second run asks for nothing", ("tokens",), "S3, a cache that warm filled", "no GET", second_run),
         Check("storage, half a cache, 3 epochs", ("tokens",), "S3", "keep: bytes fetched again <= 1.03x the optimum", half_a_cache),
-        Check(f"storage, {PROCESSES} processes, one cold cache", ("tokens",), "S3", "each byte fetched once", at_once),
+        Check(f"storage, {PROCESSES} processes, one cold cache", ("tokens",), "S3", "each byte fetched once", many_processes),
         Check(f"storage, memory, {IN_FLIGHT} requests in flight", ("ranges",), "S3 with 20 ms of latency, --memory 512MiB",
               "store: <= 64 MiB; stream: <= 1.1 x memory + 64 MiB", memory),
     ]  # fmt: skip
@@ -128,22 +128,25 @@ def ten_columns(place, rounds):
 
 
 def first_batch(place, shards, rounds, cold_limit, warm_limit=None):
-    """Cold is without anything kept; warm has the index of footers, but the cache is as cold."""
-    uri, cold, warm = place.put("shards", f"shards-{shards}", shards), [], []
+    """Cold is without anything kept; warm has the index of footers, but the cache is as cold; again has both, as a run has on its second
+    day."""
+    uri = place.put("shards", f"shards-{shards}", shards)
+    times = {"cold": [], "warm": [], "again": []}
     with place.delayed(LATENCY) as environment:
 
-        def first(cache):
-            contender = storage.epoch(uri, cache, "first", "--limit", "256")
-            return process.run(contender, cores(), environment)["first_batch_seconds"]
+        def first(name, cache):
+            contender = storage.epoch(uri, cache, name, "--limit", "256")
+            times[name].append(process.run(contender, cores(), environment)["first_batch_seconds"])
 
         for _ in range(rounds):
             kept = place.scratch()  # goes away at the end: ext4 is slow to make files where thousands have just been deleted
-            cold.append(first(kept / "cold"))
+            first("cold", kept / "cold")
             shutil.copytree(kept / "cold", kept / "warm", ignore=shutil.ignore_patterns("v1"))
-            warm.append(first(kept / "warm"))
-    found = statistics.median(cold), statistics.median(warm)
-    met = found[0] <= cold_limit and (warm_limit is None or found[1] <= warm_limit)
-    return f"{found[0]:.2f} s cold, {found[1]:.2f} s warm", met
+            first("warm", kept / "warm")
+            first("again", kept / "warm")
+    cold, warm, again = (statistics.median(t) for t in times.values())
+    met = cold <= cold_limit and (warm_limit is None or warm <= warm_limit)
+    return f"{cold:.2f} s cold, {warm:.2f} s with a warm index, {again:.2f} s with a warm cache too", met
 
 
 def many_shards(place, rounds):
@@ -181,7 +184,7 @@ def half_a_cache(place, rounds):
     return found, again["keep"] <= 1.03
 
 
-def at_once(place, rounds):
+def many_processes(place, rounds):
     uri, files, cache = place.put("tokens"), merging.files(place.directory / "tokens"), place.scratch()
 
     def run(environment):
