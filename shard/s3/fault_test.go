@@ -342,7 +342,7 @@ func TestServerSlowButSteady(t *testing.T) {
 
 // TestServerListFaults: a list is whole or an error, whatever happens to its pages.
 func TestServerListFaults(t *testing.T) {
-	r := newRig(t, 1000, Options{ReadTimeout: time.Second, GiveUp: 4 * time.Second})
+	r := newRig(t, 1000, Options{ReadTimeout: 500 * time.Millisecond, GiveUp: 3 * time.Second})
 	keys := make([]string, 60)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("d/%d/%02d", i%7, i)

@@ -65,11 +65,5 @@ func (f *fixture) Remove(t testing.TB, name string) { f.server.Remove(t, f.bucke
 
 func TestServerSuite(t *testing.T) {
 	server := servertest.S3(t)
-	for _, scheme := range []string{"s3", "S3A"} {
-		t.Run(scheme, func(t *testing.T) {
-			shardtest.Run(t, func(t *testing.T) shardtest.Fixture {
-				return newFixture(t, server, scheme)
-			})
-		})
-	}
+	shardtest.Run(t, func(t *testing.T) shardtest.Fixture { return newFixture(t, server, "s3") })
 }
