@@ -67,12 +67,15 @@ func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (re
 		return region{}, err
 	}
 	defer unlock()
-	r, ok := s.clients.region(bucket)
-	if !ok {
-		r = s.firstRegion(ctx, ses, bucket)
-		s.clients.setRegion(bucket, r)
+	if r, ok := s.clients.region(bucket); ok {
+		return r, nil
 	}
-	return r, ctx.Err()
+	r := s.firstRegion(ctx, ses, bucket)
+	if ctx.Err() != nil { // nobody was asked to the end
+		return region{}, ctx.Err()
+	}
+	s.clients.setRegion(bucket, r)
+	return r, nil
 }
 
 // hold waits until no other call looks at what lies outside: configuration, credentials, a bucket's region.
