@@ -175,20 +175,21 @@ func (c *Cache) touch(x *file) error {
 }
 
 // create makes the file of a key, if there is room for it.
-func (c *Cache) create(_ context.Context, k key) error {
+func (c *Cache) create(k key) (*file, error) {
 	if !c.mayFill() {
-		return ErrFull
+		return nil, ErrFull
 	}
 	n := layoutOf(k).head()
 	if ok, _, err := c.makeRoom(n); err != nil {
-		return err
+		return nil, err
 	} else if !ok {
-		return ErrFull
+		return nil, ErrFull
 	}
-	if err := createFile(c.dir, k, c.stamp()); err != nil {
-		return errors.Join(err, c.usage.commit(n))
+	f, err := createFile(c.dir, k, c.stamp())
+	if err = errors.Join(err, c.usage.commit(n)); err != nil || f == nil {
+		return nil, err
 	}
-	return c.usage.commit(n)
+	return newFile(f, k)
 }
 
 // Close finishes the fills that wait for the disk, but no longer than 10 s, and closes everything. Reads pass through from then on; what

@@ -22,9 +22,10 @@
 //	v1/CACHEDIR.TAG           backups leave the directory out (https://bford.info/cachedir)
 //	v1/usage                  the account that all processes share; see below
 //	v1/evict.lock             flock(2)ed exclusively by who removes shard files
-//	v1/ab/ab…-…               one shard at one version: 24 hexadecimal digits of SHA-256 of its address, a dash, and as many of
-//	                          its size in decimal, a zero byte and its version; ab are the first two digits
-//	v1/ab/ab…-….new-*         not yet a shard file; left by killed processes it is removed after a minute, as are v1/try-*
+//	v1/a/ab…-…                one shard at one version: 24 hexadecimal digits of SHA-256 of its address, a dash, and as many of
+//	                          its size in decimal, a zero byte and its version; a is the first digit
+//	v1/a/ab…-….new-*          not yet a shard file, where the file system has no unnamed files; left by killed processes it is
+//	                          removed after a minute, as are v1/try-*
 //
 // The address is the store's identity of it (two spellings are one shard), without secrets. A shard that has no version, or no bytes, is
 // never cached. A shard that changes has another version, so it is another file.
@@ -67,8 +68,8 @@
 // # Protocol
 //
 //  1. Open: open(2), flock(2) LOCK_SH for as long as the file is open; then it must still have a link, its length and its header must be the
-//     key's. A file that is not so is removed by whoever gets its lock exclusively. A missing one is made under another name, complete
-//     but for data, and linked to its name, which fails when another process was first.
+//     key's. A file that is not so is removed by whoever gets its lock exclusively. A missing one is made without a name (O_TMPFILE),
+//     complete but for data and locked, and then linked to its name, which fails when another process was first.
 //  2. Read: load the word, read the run, compare the sum; no lock. What is held stays true while data grow beside it. Where the sum
 //     differs and the word is still the same, it is set to zero by compare-and-swap, and the bytes are fetched again, three times at most
 //     for one read.

@@ -25,7 +25,6 @@ var errStale = errors.New("the shard file is not what it was")
 type file struct {
 	key
 	layout
-	path  string
 	f     *os.File
 	head  []byte          // header and table, mapped
 	table []atomic.Uint64 // of head
@@ -40,19 +39,24 @@ type file struct {
 // openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and errStale when there is another thing, which
 // may be gone at the next try.
 func openFile(dir string, k key) (*file, error) {
-	x := &file{key: k, layout: layoutOf(k), path: filepath.Join(dir, k.name), segments: map[int64]*segment{}}
-	f, err := os.OpenFile(x.path, os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, k.name), os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	x.f = f
-	if err := x.check(); err != nil {
+	if err := checkFile(f, k); err != nil {
 		f.Close()
 		return nil, err
 	}
+	return newFile(f, k)
+}
+
+// newFile takes an open shard file that is locked as shared.
+func newFile(f *os.File, k key) (*file, error) {
+	x := &file{key: k, layout: layoutOf(k), f: f, segments: map[int64]*segment{}}
+	var err error
 	if x.head, err = mapShared(f, x.layout.header+x.layout.table); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("mapping %s: %w", x.path, err)
+		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
 	}
 	x.table = wordsOf(x.head[x.layout.header:])
 	return x, nil
@@ -63,64 +67,31 @@ func wordsOf(b []byte) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), len(b)/8)
 }
 
-// check takes the shared lock and makes sure that the file is the key's, whole, and still has its name.
-func (x *file) check() error {
-	switch err := share(x.f); {
+// checkFile takes the shared lock and makes sure that the file is the key's, whole, and still has its name.
+func checkFile(f *os.File, k key) error {
+	switch err := share(f); {
 	case errors.Is(err, errBusy): // it is being removed, or just was
 		return errStale
 	case err != nil:
 		return err
 	}
-	state, err := stateOf(x.f)
+	state, err := stateOf(f)
 	if err != nil {
 		return err
 	}
-	if state.links == 0 || state.size != x.layout.file() {
+	l := layoutOf(k)
+	if state.links == 0 || state.size != l.file() {
 		return errStale
 	}
-	header := make([]byte, x.layout.header)
-	if _, err := x.f.ReadAt(header, 0); err != nil && !errors.Is(err, io.EOF) {
+	header := make([]byte, l.header)
+	if _, err := f.ReadAt(header, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if !sameHeader(header, encodeHeader(x.key)) {
+	if !sameHeader(header, encodeHeader(k)) {
 		return errStale
 	}
 	return nil
 }
-
-// createFile makes the shard file of a key, unless another process has by now: a name is linked to a file that is whole already.
-func createFile(dir string, k key, mark stamp) error {
-	l, path := layoutOf(k), filepath.Join(dir, k.name)
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverMark+"*")
-	if errors.Is(err, os.ErrNotExist) {
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-		f, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverMark+"*")
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
-	header := encodeHeader(k)
-	mark.put(header)
-	if err := allocate(f, l.head()); err != nil {
-		return err
-	}
-	if _, err := f.WriteAt(header, 0); err != nil {
-		return err
-	}
-	if err := f.Truncate(l.file()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// leftoverMark stands in the names of files that are not yet shard files.
-const leftoverMark = ".new-"
 
 // close gives everything back, the locks included.
 func (x *file) close() {

@@ -142,7 +142,7 @@ func TestKey(t *testing.T) {
 	store := &mem.Store{}
 	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}
 	k, ok := keyOf(store, s)
-	if !ok || !isShardName(k.name[3:]) || familyOf(k.name[3:])[:2] != k.name[:2] {
+	if !ok || !isShardName(k.name[2:]) || familyOf(k.name[2:])[:1] != k.name[:1] {
 		t.Fatalf("%+v", k)
 	}
 	if nameOf(k) != k.name {
@@ -157,7 +157,7 @@ func TestKey(t *testing.T) {
 		if !ok || k2.name == k.name {
 			t.Errorf("another %s is the same file", what)
 		}
-		if sameFamily := k2.name[:3+hashDigits] == k.name[:3+hashDigits]; sameFamily != (what != "address") {
+		if sameFamily := k2.name[:2+hashDigits] == k.name[:2+hashDigits]; sameFamily != (what != "address") {
 			t.Errorf("another %s: same family %v", what, sameFamily)
 		}
 	}
@@ -173,7 +173,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("%s: is cached", what)
 		}
 	}
-	for _, name := range []string{"", "usage", k.name, k.name[3:] + "x", k.name[3:] + leftoverMark + "1", strings.ToUpper(k.name[3:]), strings.Repeat("a", 49)} {
+	for _, name := range []string{"", "usage", k.name, k.name[2:] + "x", k.name[2:] + leftoverMark + "1", strings.ToUpper(k.name[2:]), strings.Repeat("a", 49)} {
 		if isShardName(name) {
 			t.Errorf("%q passes for a shard", name)
 		}

@@ -16,7 +16,7 @@ type key struct {
 	uri     string // identity of the address, without secrets
 	version string
 	size    int64
-	name    string // of the file, below the directory: "ab/ab…-…"
+	name    string // of the file, below the directory: "a/ab…-…"
 }
 
 // keyOf is the key of a shard of a store. ok is false for shards that cannot be cached: nothing tells their content from another, or their
@@ -33,7 +33,7 @@ func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
 // nameOf is the name of a key's file.
 func nameOf(k key) string {
 	family := hash96(k.uri)
-	return family[:2] + "/" + family + "-" + hash96(strconv.FormatInt(k.size, 10)+"\x00"+k.version)
+	return family[:1] + "/" + family + "-" + hash96(strconv.FormatInt(k.size, 10)+"\x00"+k.version)
 }
 
 // hash96 is the first 96 bits of SHA-256 in hexadecimal.

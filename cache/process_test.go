@@ -104,7 +104,7 @@ func (k *killer) kill(i int) {
 
 // flip changes one byte that a cache file holds.
 func (k *killer) flip() {
-	paths, err := filepath.Glob(filepath.Join(k.run.Dir, formatDir, "??", "*"))
+	paths, err := filepath.Glob(filepath.Join(k.run.Dir, formatDir, "?", "*"))
 	if err != nil || len(paths) == 0 {
 		return
 	}

@@ -58,7 +58,7 @@ func cover(spans []shard.Span, ranges []shard.Range) []shard.Range {
 			k++
 		}
 		for i := k; i < len(ranges) && ranges[i].Off < end; i++ {
-			if r := ranges[i]; r.Span().End() > off && len(r.P) > 0 {
+			if r := ranges[i]; len(r.P) > 0 {
 				all.gap(off, r.Off)
 				from, to := max(off, r.Off), min(end, r.Span().End())
 				all.add(i, r, from, to)

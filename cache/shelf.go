@@ -20,9 +20,9 @@ const (
 // when the last has gone.
 type shelf struct {
 	dir    string
-	create func(ctx context.Context, k key) error // makes the file of a key
-	drop   func(k key)                            // removes a file that is none
-	end    func()                                 // called once, when nobody uses the cache any more
+	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
+	drop   func(k key)                // removes a file that is none
+	end    func()                     // called once, when nobody uses the cache any more
 
 	mu     sync.Mutex
 	open   map[string]*place
@@ -222,7 +222,9 @@ func (s *shelf) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, 
 		case err == nil:
 			return x, nil
 		case errors.Is(err, fs.ErrNotExist) && orCreate:
-			err = s.create(ctx, k)
+			if x, err = s.create(k); x != nil {
+				return x, nil
+			}
 		case errors.Is(err, errStale):
 			s.drop(k)
 			time.Sleep(time.Duration(try) * time.Millisecond) // another is at it

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +17,31 @@ var errBusy = errors.New("locked by another")
 // allocate gives the first n bytes of a file their room on the disk, so that writes to a mapping of them find it.
 func allocate(f *os.File, n int64) error {
 	return ignoringInterrupts(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, n) })
+}
+
+// createUnnamed makes a file in a directory that has no name yet and is gone if it never gets one. Where there is no such thing its error
+// is errors.ErrUnsupported.
+func createUnnamed(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
+		return nil, errors.ErrUnsupported
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir), nil
+}
+
+// nameIt gives an unnamed file its name, unless there is one of that name.
+func nameIt(f *os.File, path string) error {
+	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	if errors.Is(err, unix.ENOENT) { // without /proc
+		return errors.ErrUnsupported
+	}
+	if err != nil {
+		return &fs.PathError{Op: "link", Path: path, Err: err}
+	}
+	return nil
 }
 
 // share locks a whole file for as long as it is open, together with others who share it: whoever wants to remove it sees that it is in use.

@@ -148,11 +148,10 @@ func (u *usage) recount(look func() (onDisk int64, err error)) error {
 	return shard.Guard(func() error { u.word(totalAt).Add(onDisk + underWay - before); return nil })
 }
 
-// underWay sums the notes of living processes and clears those of others.
+// underWay sums the notes of living processes. A slot is cleared by who takes it.
 func (u *usage) underWay() (n int64, err error) {
 	for i := range slots {
-		word := u.word(u.slotAt(i))
-		note := word.Load()
+		note := u.word(u.slotAt(i)).Load()
 		if note == 0 {
 			continue
 		}
@@ -164,8 +163,6 @@ func (u *usage) underWay() (n int64, err error) {
 		}
 		if alive {
 			n += note
-		} else {
-			word.CompareAndSwap(note, 0) // unless another has taken the slot by now
 		}
 	}
 	return n, nil
