@@ -1,8 +1,10 @@
 package hdfs
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -238,6 +240,37 @@ func TestServerChanged(t *testing.T) {
 			}
 		}
 		wg.Wait()
+	}
+}
+
+// TestServerReplacedBetweenLooks shows what the look after the read is for: the library looks at a name, and then at the blocks of whatever
+// file has the name by then.
+func TestServerReplacedBetweenLooks(t *testing.T) {
+	c := servertest.HDFS(t, servertest.HDFSOptions{})
+	path := c.Dir(t) + "/x"
+	first, second := content(1, 100_000), content(2, 100_000)
+	c.Put(t, path, first)
+	s := newStore(t, serverOptions(c))
+	o := openOne(t, s, c.URI+path).(*object)
+	err := o.place.cluster.use(t.Context(), func(ctx context.Context, cl *client) error {
+		defer cl.dialer.Use(ctx, nil)()
+		f, err := cl.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := o.verify(f.Stat()); err != nil {
+			return err
+		}
+		c.Put(t, path, second)
+		got := make([]byte, len(first))
+		if _, err := io.ReadFull(f, got); err != nil || !bytes.Equal(got, second) {
+			t.Errorf("the other file's bytes %v, %v", bytes.Equal(got, second), err)
+		}
+		return o.verifyBlocks(cl)
+	})
+	if !errors.Is(err, shard.ErrChanged) {
+		t.Errorf("%v", err)
 	}
 }
 
