@@ -8,17 +8,22 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// read fills one part. Where a body ends too early or stalls, it goes on from the byte reached.
+// read fills one part. Where a body ends too early or stalls, it goes on from the byte reached, with another datanode. When all have failed
+// it pauses and asks all of them again.
 func (c *cluster) read(ctx context.Context, path string, p part) error {
 	f := newFiller(p)
 	patience := newPatience(c.store.options.RetryFor)
-	var bad []string // datanodes that failed since the last progress
+	var (
+		bad   []string // datanodes that failed in this round
+		cause error    // of the last of them
+	)
 	for {
 		at := c.active.Load()
 		from := f.off
@@ -34,15 +39,23 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		next := false // datanode, at once
 		switch {
 		case node != "" && (passing(err) || vague(err) && len(bad) < 3):
-			bad = append(bad, c.nodeName(ctx, path, f.off, node))
+			name := c.nodeName(ctx, path, f.off, node)
+			next, cause = !slices.Contains(bad, name), err // else the namenode does not know it by this name
+			bad = append(bad, name)
 			c.store.traffic.failovers.Add(1)
+		case len(bad) > 0 && passing(err): // none is left that may be asked
+			err = cause
 		case !c.elsewhere(at, err):
 			return err
 		}
-		if !patience.wait(ctx, max(len(c.bases), min(len(bad)+1, 3))) {
-			return stuck(ctx, err, f.off)
+		if !next {
+			bad = nil
+			if !patience.wait(ctx, len(c.bases)) {
+				return stuck(ctx, err, f.off)
+			}
 		}
 		c.store.traffic.retries.Add(1)
 	}

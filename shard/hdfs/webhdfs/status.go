@@ -151,26 +151,32 @@ type datanode struct {
 	SecurePort int    `json:"infoSecurePort"`
 }
 
-// parseLocations reads the answer to GET_BLOCK_LOCATIONS of a namenode, or to GETFILEBLOCKLOCATIONS, which does not tell about open files.
+// located is the answer to GET_BLOCK_LOCATIONS of a namenode.
+type located struct {
+	Open   bool `json:"isUnderConstruction"`
+	Blocks []struct {
+		Start int64 `json:"startOffset"`
+		Block struct {
+			N int64 `json:"numBytes"`
+		} `json:"block"`
+		Nodes []datanode `json:"locations"`
+	} `json:"locatedBlocks"`
+}
+
+// hosted is the answer to GETFILEBLOCKLOCATIONS, which does not tell about open files.
+type hosted struct {
+	BlockLocation []struct {
+		Off   int64    `json:"offset"`
+		N     int64    `json:"length"`
+		Hosts []string `json:"hosts"`
+	}
+}
+
+// parseLocations reads either answer about a file's blocks.
 func parseLocations(body []byte) (locations, error) {
 	var answer struct {
-		LocatedBlocks *struct {
-			Open   bool `json:"isUnderConstruction"`
-			Blocks []struct {
-				Start int64 `json:"startOffset"`
-				Block struct {
-					N int64 `json:"numBytes"`
-				} `json:"block"`
-				Locations []datanode `json:"locations"`
-			} `json:"locatedBlocks"`
-		}
-		BlockLocations *struct {
-			BlockLocation []struct {
-				Off   int64    `json:"offset"`
-				N     int64    `json:"length"`
-				Hosts []string `json:"hosts"`
-			}
-		}
+		LocatedBlocks  *located
+		BlockLocations *hosted
 	}
 	if err := unmarshal(body, &answer); err != nil {
 		return locations{}, err
@@ -181,11 +187,11 @@ func parseLocations(body []byte) (locations, error) {
 		found.Open = answer.LocatedBlocks.Open
 		for _, b := range answer.LocatedBlocks.Blocks {
 			block := shard.Block{Span: shard.Span{Off: b.Start, N: b.Block.N}}
-			for _, n := range b.Locations {
+			for _, n := range b.Nodes {
 				block.Hosts = append(block.Hosts, n.Host)
 			}
-			found.Nodes = append(found.Nodes, b.Locations...)
 			found.Blocks = append(found.Blocks, block)
+			found.Nodes = append(found.Nodes, b.Nodes...)
 		}
 	case answer.BlockLocations != nil:
 		for _, b := range answer.BlockLocations.BlockLocation {
