@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"time"
 )
 
 // proxy forwards to a server until standard input ends. Its first line of output is the address that it listens on.
@@ -47,10 +46,4 @@ func proxy(ctx context.Context, args []string) error {
 // closeAfter closes c when ctx ends or the returned function is called.
 func closeAfter(ctx context.Context, c io.Closer) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { c.Close() })
-}
-
-// A chunk is bytes that a client sent, and when they may go on.
-type chunk struct {
-	b   []byte
-	due time.Time
 }

@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"time"
 )
 
-// pending is how many chunks of one client may wait for their time; a request is one or two.
-const pending = 256
-
-// serveDelayed forwards connections. What a client sends arrives latency later, so each request on a connection that has one under way
-// at a time takes that much longer; what the server sends is passed on by the kernel.
+// serveDelayed forwards connections. What a client sends arrives latency later, so each request that fits into one segment, as those that
+// read do, takes that much longer; what the server sends is passed on by the kernel.
 func serveDelayed(ctx context.Context, l net.Listener, target string, latency time.Duration) error {
 	defer closeAfter(ctx, l)()
 	var clients sync.WaitGroup
@@ -42,42 +38,28 @@ func forward(ctx context.Context, client *net.TCPConn, target string, latency ti
 	defer closeAfter(ctx, client)()
 	defer closeAfter(ctx, server)()
 
-	waiting := make(chan chunk, pending)
-	var both sync.WaitGroup
-	both.Go(func() { receive(client, waiting, latency) })
-	both.Go(func() { send(server, waiting) })
+	var sending sync.WaitGroup
+	sending.Go(func() { send(server, client, latency) })
 	_, _ = client.ReadFrom(server) // a side that went away ends both
 	_ = client.Close()
 	_ = server.Close()
-	both.Wait()
+	sending.Wait()
 }
 
-// receive takes what the client sends, until it ends.
-func receive(client net.Conn, waiting chan<- chunk, latency time.Duration) {
-	defer close(waiting)
+// send passes on what the client sends, until it ends. There is one request under way on a connection, so one goroutine can sleep for it.
+func send(server, client *net.TCPConn, latency time.Duration) {
+	b := make([]byte, 16<<10)
 	for {
-		b := make([]byte, 16<<10)
 		n, err := client.Read(b)
 		if n > 0 {
-			waiting <- chunk{b[:n], time.Now().Add(latency)}
+			time.Sleep(latency)
+			if _, err := server.Write(b[:n]); err != nil {
+				return
+			}
 		}
 		if err != nil {
+			_ = server.CloseWrite()
 			return
 		}
-	}
-}
-
-// send passes each chunk on when its time has come. It takes all of them, so that receive never waits for ever.
-func send(server *net.TCPConn, waiting <-chan chunk) {
-	var failed error
-	for c := range waiting {
-		if failed != nil {
-			continue
-		}
-		time.Sleep(time.Until(c.due))
-		_, failed = server.Write(c.b)
-	}
-	if !errors.Is(failed, net.ErrClosed) {
-		_ = server.CloseWrite()
 	}
 }
