@@ -29,7 +29,7 @@ func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range,
 	c.drop(s, errNoMemory)
 }
 
-// waitForMemory waits for n bytes of pending. A disk on which nothing came to its end meanwhile is not waited for again for a while.
+// waitForMemory waits for n bytes of pending. A disk on which nothing comes to its end for long is not waited for again for a while.
 func (c *Cache) waitForMemory(ctx context.Context, n int64, patience *time.Duration) bool {
 	if *patience <= 0 || c.disk.stuck() {
 		return false
@@ -38,8 +38,9 @@ func (c *Cache) waitForMemory(ctx context.Context, n int64, patience *time.Durat
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	err := c.pending.Acquire(ctx, n)
-	*patience -= time.Since(start)
-	if errors.Is(err, context.DeadlineExceeded) && c.written.Load() == before {
+	waited := time.Since(start)
+	*patience -= waited
+	if err != nil && waited > maxRoomWait/2 && c.written.Load() == before {
 		c.disk.stick()
 	}
 	return err == nil
