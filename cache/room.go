@@ -11,11 +11,11 @@ import (
 const (
 	lockName = "evict.lock"
 
-	leastRoom      = blockSize        // less is not worth a fill
-	floorEvery     = time.Second      // between two looks at the file system's free space
-	scanAgain      = 10 * time.Second // a full cache is looked at again so often
+	leastRoom      = blockSize   // less is not worth a fill
+	floorEvery     = time.Second // between two looks at the file system's free space
+	scanAgain      = time.Second // a full cache is looked at again so often
 	scanPauseLeast = 100 * time.Millisecond
-	scanShare      = 10 // and at least so many times what a look takes goes by
+	scanShare      = 30 // and at least so many times what a look takes goes by
 	scanTries      = 40 // to get the directory's lock, which a look at all files holds
 	scanPause      = 5 * time.Millisecond
 	excess         = 64        // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
@@ -76,7 +76,6 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	if total, err := c.usage.bytes(); err != nil || total+n <= c.options.Limit && !low { // another was here before
 		return true, err
 	}
-	c.shelf.closeIdle(0)
 	start := time.Now()
 	var all []found
 	err = c.usage.recount(func() (onDisk int64, err error) {
@@ -133,6 +132,7 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 		target = min(target, total-c.options.Limit/100*(100-lowMark))
 	}
 	tooMuch := c.options.Limit + c.options.Limit/excess
+	idle := false
 	for _, f := range inOrder(all) {
 		if until := f.until.UnixNano(); c.options.Policy == Keep && until > now && total-freed <= tooMuch {
 			next = min(next, until)
@@ -140,6 +140,10 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 		}
 		if total-freed <= target {
 			break
+		}
+		if !idle {
+			c.shelf.closeIdle(0) // what this process itself has open and does not use
+			idle = true
 		}
 		bytes, err := remove(f.path)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
