@@ -42,7 +42,7 @@ servers:
 
 # The packages whose tests start servers.
 test-storage: servers
-	go test -race -count=1 -timeout 6m -run TestServer $$(grep -rl --include='*_test.go' 'internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+	go test -race -count=1 -timeout 6m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
 
 test-minio:
 	tools/server minio
