@@ -24,6 +24,7 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 	select {
 	case <-l.ready:
 	default:
+		s.ahead.want(l.number)
 		if err := s.block(ctx, l); err != nil {
 			return nil, err
 		}

@@ -26,14 +26,20 @@ func (b bound) least() mem.Amounts {
 	}
 }
 
-// ahead is least and as many loads more on their way as the limit has room for, up to so many.
-func (b bound) ahead(limit int64, loads int) mem.Amounts {
+// ahead is least and as many loads more on their way as the limit has room for: up to so many whole ones, then the bytes of up to so many that
+// wait for memory for their blocks.
+func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	need := b.least()
-	if one := b.load.fetch + b.load.narrow + b.load.wide; one > 0 && limit > need.Total() {
-		n := min(int64(loads), (limit-need.Total())/one)
-		need[mem.Fetch] += n * b.load.fetch
-		need[mem.Decode] += n * (b.load.narrow + b.load.wide)
+	fit := func(most int, bytes int64) int64 {
+		if room := limit - need.Total(); bytes > 0 && room > 0 {
+			return min(int64(most), room/bytes)
+		}
+		return 0
 	}
+	n := fit(loads, b.load.fetch+b.load.narrow+b.load.wide)
+	need[mem.Fetch] += n * b.load.fetch
+	need[mem.Decode] += n * (b.load.narrow + b.load.wide)
+	need[mem.Fetch] += fit(fetches, b.load.fetch) * b.load.fetch
 	return need
 }
 
@@ -166,10 +172,9 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 	return b
 }
 
-// reserve admits a stream's bound, with as many loads ahead as there is room for, or refuses.
+// reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
 func (d *Dataset) reserve(b bound, o StreamOptions, fits func() int64) (*mem.Account, error) {
-	loads := o.Parallel + d.fetchAhead(b.load.fetch)
-	a, err := d.options.Budget.Reserve(d.memory, b.ahead(d.memory, loads))
+	a, err := d.options.Budget.Reserve(d.memory, b.ahead(d.memory, o.Parallel, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
 		a, err = d.options.Budget.Reserve(d.memory, b.least())

@@ -74,13 +74,24 @@ func TestBoundAhead(t *testing.T) {
 	if got, want := b.least(), (mem.Amounts{mem.Fetch: 30, mem.Decode: 70, mem.Shuffle: 1050, mem.Batch: 10}); got != want {
 		t.Fatalf("least %v", got)
 	}
-	for _, c := range []struct{ limit, loads, want int64 }{{0, 5, 0}, {1160, 5, 0}, {1259, 5, 0}, {1260, 5, 1}, {1 << 40, 5, 5}, {1 << 40, 0, 0}} {
-		got := b.ahead(c.limit, int(c.loads))
+	for _, c := range []struct{ limit, loads, fetches, whole, bytes int64 }{
+		{0, 5, 5, 0, 0},
+		{1160, 5, 0, 0, 0},
+		{1189, 5, 5, 0, 0},
+		{1190, 5, 5, 0, 1},
+		{1259, 5, 5, 0, 3},
+		{1260, 5, 5, 1, 0},
+		{1 << 40, 5, 0, 5, 0},
+		{1 << 40, 5, 7, 5, 7},
+		{1 << 40, 0, 7, 0, 7},
+		{1 << 40, 0, 0, 0, 0},
+	} {
+		got := b.ahead(c.limit, int(c.loads), int(c.fetches))
 		want := b.least()
-		want[mem.Fetch] += c.want * 30
-		want[mem.Decode] += c.want * 70
+		want[mem.Fetch] += (c.whole + c.bytes) * 30
+		want[mem.Decode] += c.whole * 70
 		if got != want {
-			t.Errorf("limit %d, %d loads: %v", c.limit, c.loads, got)
+			t.Errorf("limit %d, %d loads, %d fetches: %v, want %v", c.limit, c.loads, c.fetches, got, want)
 		}
 	}
 	if got := (cost{fetch: 9, narrow: 1, wide: 2, parts: 2}).largest(cost{fetch: 4, narrow: 5}); got != (cost{fetch: 9, narrow: 5}) {

@@ -8,7 +8,7 @@
 // The way of the data through the package:
 //
 //	schedule   lists the loads of a stream (spans of units) in the order in which they are needed   schedule.go, files.go; pure
-//	readahead  admits them to the account, fetches, decodes and transforms them                     readahead.go; the only goroutines
+//	readahead  admits them to the account, fetches, decodes and transforms them                     admission.go, readahead.go; the only goroutines
 //	await      takes them into the shuffle buffer when the order needs them                         await.go, buffer.go
 //	walk       goes through the order and picks rows                                                walk.go, files.go
 //	draw       holds the picked rows until it is released; then what is no longer needed is freed   draw.go, buffer.go
@@ -21,9 +21,10 @@
 // are on their way, and the batches that the layer above asks room for. Loads are read ahead while the account has room; one that the order waits
 // for is always admitted, and then the bound holds it. A consumer that stops taking draws stops the reading.
 //
-// Loads take their memory in the order of the schedule and only then a fetcher, whose requests wait in the store's own line, which is first in
-// first out; of what was fetched the first in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as it is, and
-// the load that is needed next stands behind no other. What the stores below hold is part of a stream's memory as Options.StoreMemory says.
+// Loads take the memory of their bytes in the order of the schedule and only then a fetcher, whose requests wait in the store's own line, which is
+// first in first out. The memory of their blocks they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
+// while blocks stay few; of what was fetched the first in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as
+// it is, and the load that is needed next stands behind no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go). What the stores below hold is part of a stream's memory as Options.StoreMemory says.
 //
 // Streams of one data set account for themselves, also where they use one block: in file order the ranks of a process that go in step decode each
 // row group once (sharing.go).

@@ -35,6 +35,9 @@ type load struct {
 	shared   bool  // streams of other ranks or workers want the same rows
 	owner    bool  // of a shared load: this stream decodes it, and others may wait for that
 
+	granted chan struct{} // closed when memory for the block is there, or will not be
+	flying  bool          // see flight
+
 	ready chan struct{} // closed when block and orders, or err, are set
 	block *rowgroup.Block
 	err   error

@@ -29,11 +29,14 @@ type readahead struct {
 	recodes  recodes
 	sharing  *sharing
 
-	loads  chan *load    // admitted, in the order of the schedule
-	fetch  chan *load    // to be fetched
-	decode *queue        // to be decoded
-	wake   chan struct{} // room was made, or the consumer needs a load
-	needed atomic.Int64  // the consumer waits for so many loads, and each of them is admitted
+	loads   chan *load   // admitted, in the order of the schedule
+	grants  chan *load   // to be given memory for their blocks, in the order of the schedule
+	fetch   chan *load   // to be fetched
+	decode  *queue       // fetched
+	started bell         // rings when a load may be admitted: room was made, a load ended, or the consumer needs one
+	granted bell         // rings when memory for a block may be there
+	needed  atomic.Int64 // the consumer waits for so many loads, and each of them is admitted and granted
+	flight  flight
 
 	stop   context.CancelFunc
 	owners sync.WaitGroup
@@ -50,13 +53,16 @@ type readahead struct {
 // start runs the goroutines, until ctx ends or stop is called.
 func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	ctx, r.stop = context.WithCancel(ctx)
-	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load), newQueue()
-	r.wake = make(chan struct{}, 1)
+	r.loads, r.grants, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), make(chan *load), newQueue()
+	r.started, r.granted = newBell(), newBell()
+	r.flight = newFlight(fetchers, decoders)
 	r.owners.Go(func() {
 		defer close(r.loads)
+		defer close(r.grants)
 		defer close(r.fetch)
 		r.admit(ctx)
 	})
+	r.owners.Go(func() { r.grant(ctx) })
 	var fetching sync.WaitGroup
 	for range fetchers {
 		fetching.Go(func() {
@@ -80,84 +86,6 @@ func (r *readahead) close() {
 	r.owners.Wait()
 }
 
-// admit takes memory for the loads and passes them on, in the order of the schedule.
-func (r *readahead) admit(ctx context.Context) {
-	for n := int64(1); ; n++ {
-		l, ok := r.schedule.next()
-		if !ok {
-			return
-		}
-		l.number = n
-		if !r.charge(ctx, l) {
-			return
-		}
-		l.begun = time.Now()
-		select {
-		case r.loads <- l:
-		case <-ctx.Done():
-			r.discharge(l)
-			return
-		}
-		select {
-		case r.fetch <- l:
-		case <-ctx.Done():
-			r.fail(l, ctx.Err())
-			return
-		}
-	}
-}
-
-// charge waits for room, or for the consumer to need the load; false when ctx ends.
-func (r *readahead) charge(ctx context.Context, l *load) bool {
-	for !r.tryCharge(l) {
-		if l.number <= r.needed.Load() {
-			r.account.Charge(mem.Fetch, l.est.fetch)
-			r.account.Charge(mem.Decode, l.est.decode)
-			break
-		}
-		select {
-		case <-r.wake:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	l.charged = l.est
-	return true
-}
-
-func (r *readahead) tryCharge(l *load) bool {
-	if !r.account.TryAcquire(mem.Fetch, l.est.fetch) {
-		return false
-	}
-	if !r.account.TryAcquire(mem.Decode, l.est.decode) {
-		r.account.Release(mem.Fetch, l.est.fetch)
-		return false
-	}
-	return true
-}
-
-// discharge gives back what the account counts for a load that is on its way.
-func (r *readahead) discharge(l *load) {
-	r.account.Release(mem.Fetch, l.charged.fetch)
-	r.account.Release(mem.Decode, l.charged.decode)
-	l.charged = estimate{}
-	r.roomMade()
-}
-
-// roomMade tells the goroutine that admits loads to look again.
-func (r *readahead) roomMade() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-// want tells it that the consumer waits for the n-th load.
-func (r *readahead) want(n int64) {
-	r.needed.Store(n)
-	r.roomMade()
-}
-
 // fail makes a load ready with an error.
 func (r *readahead) fail(l *load, err error) {
 	if l.raw != nil {
@@ -169,23 +97,34 @@ func (r *readahead) fail(l *load, err error) {
 		r.sharing.abandon(l.rows)
 	}
 	l.err = err
+	r.flight.land(l)
 	r.discharge(l)
 	l.done = time.Now()
 	close(l.ready)
 }
 
+// fetchOne fetches a load and hands it to the decoders once there is memory for its block. Of a shared load that memory comes first: whoever
+// takes the decoding on lets others wait for it, and must not wait for his own consumer then.
 func (r *readahead) fetchOne(ctx context.Context, l *load) {
-	if l.shared && r.joined(ctx, l) {
-		return
+	if l.shared {
+		<-l.granted
+		if r.joined(ctx, l) {
+			return
+		}
 	}
 	raw, err := r.fetchRows(ctx, l.rows)
 	l.fetched = time.Now()
+	if err == nil {
+		l.raw = raw
+		r.flight.learn(raw.Lent())
+		r.started.ring()
+		r.fetchedBytes(l)
+	}
+	<-l.granted
 	if err != nil {
 		r.fail(l, err)
 		return
 	}
-	l.raw = raw
-	r.fetchedBytes(l)
 	r.decode.put(ctx, l)
 }
 
@@ -210,6 +149,7 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 func (r *readahead) ready(l *load, extra int64) {
 	r.account.Release(mem.Fetch, l.charged.fetch)
 	l.charged.fetch = 0
+	r.flight.land(l)
 	r.settle(l, l.block.Bytes()+extra)
 	l.done = time.Now()
 	close(l.ready)

@@ -160,6 +160,7 @@ func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) err
 	}
 	buf := m.pool.Get(int(total))
 	raw.release = append(raw.release, func() { m.pool.Put(buf) })
+	raw.copied = true
 	raw.read, raw.held = raw.read+total, raw.held+int64(cap(buf))
 	ranges := make([]shard.Range, len(f.spans))
 	for i, rest := 0, buf; i < len(ranges); i++ {

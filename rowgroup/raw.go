@@ -23,6 +23,7 @@ type Raw struct {
 	read    int64      // bytes of the shard
 	held    int64      // memory
 	mapped  bool       // some bytes are a mapping of a file: touch them only inside use
+	copied  bool       // some bytes were read
 	object  shard.Object
 }
 
@@ -39,6 +40,9 @@ func (r *Raw) Bytes() int64 { return r.read }
 
 // Held is the memory, mapped bytes included, that is held until Release.
 func (r *Raw) Held() int64 { return r.held }
+
+// Lent reports whether the shard lent all bytes: a mapping of a local file, or of what a cache holds.
+func (r *Raw) Lent() bool { return r.mapped && !r.copied }
 
 // pieces are the bytes of the shard that the chunks need.
 func (r *Raw) pieces() []piece {
