@@ -187,6 +187,10 @@ func (s *Store) hint(a action, err error) string {
 		return "the credentials need " + a.right + "; where the requester pays, give --request-payer requester"
 	case isTrust(err):
 		return "give the certificate authority's file with --ca-bundle or AWS_CA_BUNDLE"
+	case isPlain(err):
+		return "the server speaks http here: let the endpoint begin with http://, or name its https port"
+	case errors.Is(err, errBundle):
+		return "--ca-bundle and AWS_CA_BUNDLE name a file of certificates in PEM"
 	case isUnreachable(err):
 		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
 	case isThrottle(err):

@@ -67,7 +67,7 @@ func isPassing(err error) bool {
 	switch {
 	case errors.Is(err, errStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
 		return true
-	case isTrust(err), isUnknownHost(err), isNoIdentity(err):
+	case isTrust(err), isUnknownHost(err), isNoIdentity(err), isPlain(err), errors.Is(err, errOptions):
 		return false
 	}
 	if code := answerStatus(err); code >= 300 { // below, the answer was good, and what broke is its body
@@ -111,6 +111,9 @@ func isTrust(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
 }
+
+// isPlain reports whether https was spoken to a server that speaks http.
+func isPlain(err error) bool { return errors.Is(err, http.ErrSchemeMismatch) }
 
 // isNoIdentity reports whether credentials could not be had, or not be had anew.
 func isNoIdentity(err error) bool {
@@ -161,8 +164,9 @@ func isMoved(err error) bool {
 	return answerStatus(err) == http.StatusMovedPermanently
 }
 
-// regionText finds a region in an answer such as "the region 'us-east-1' is wrong; expecting 'eu-west-1'".
-var regionText = regexp.MustCompile(`expecting '([a-z0-9-]{1,64})'`)
+// regionText finds a region in an answer such as "the region 'us-east-1' is wrong; expecting 'eu-west-1'". Some servers
+// have the other quotes.
+var regionText = regexp.MustCompile(`expecting ['"]([a-z0-9-]{1,64})['"]`)
 
 // regionIn is the region that an answer names as the bucket's, or "".
 func regionIn(err error) string {

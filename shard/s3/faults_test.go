@@ -91,6 +91,8 @@ func TestFaults(t *testing.T) {
 		{"stalled", fmt.Errorf("%w: after 1 s", errStalled), shard.ErrTransient, true, ""},
 		{"unknown authority", sent(x509.UnknownAuthorityError{}), nil, false, "--ca-bundle"},
 		{"another host's certificate", sent(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}), nil, false, "--ca-bundle"},
+		{"https to a server of http", sent(http.ErrSchemeMismatch), nil, false, "begin with http://"},
+		{"no bundle", fmt.Errorf("%w: %w: %w", errOptions, errBundle, syscall.ENOENT), nil, false, "PEM"},
 		{"no credentials", fmt.Errorf("%w: no EC2 IMDS role found", errNoCredentials), shard.ErrDenied, false, "--no-sign-request"},
 		{"sign-in over", fmt.Errorf("%w: the SSO session has expired or is invalid", errNoCredentials), shard.ErrDenied, false, "aws sso login"},
 		{"credentials not to be had anew", errors.New("operation error S3: GetObject, get identity: get credentials: x"), shard.ErrDenied, false, "--no-sign-request"},
@@ -131,6 +133,7 @@ func TestRegionIn(t *testing.T) {
 		{answered(301, "PermanentRedirect", "x", "x-amz-bucket-region", "eu-west-1"), "eu-west-1"},
 		{answered(400, "BadRequest", "", "x-amz-bucket-region", "eu-west-1"), "eu-west-1"},
 		{answered(400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong; expecting 'ap-south-1'"), "ap-south-1"},
+		{answered(400, "AuthorizationHeaderMalformed", `the region "eu-west-1" is wrong; expecting "us-east-1"`), "us-east-1"},
 		{answered(400, "InvalidArgument", "expecting 'this'"), ""},
 		{sent(io.EOF), ""},
 	} {

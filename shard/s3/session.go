@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -109,7 +110,10 @@ func loadOptions(o Options) ([]func(*config.LoadOptions) error, error) {
 	if o.CABundle != "" {
 		pem, err := os.ReadFile(o.CABundle)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the CA bundle: %w", errOptions, err)
+			return nil, fmt.Errorf("%w: %w: %w", errOptions, errBundle, err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%w: %w: there is no certificate in %s", errOptions, errBundle, o.CABundle)
 		}
 		options = append(options, config.WithCustomCABundle(bytes.NewReader(pem)))
 	}
@@ -206,5 +210,6 @@ func (s *session) close() {
 // What is wrong before a request is sent.
 var (
 	errOptions       = errors.New("the S3 settings")
+	errBundle        = errors.New("the CA bundle")
 	errNoCredentials = errors.New("no AWS credentials")
 )
