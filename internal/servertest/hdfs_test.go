@@ -118,6 +118,7 @@ func TestServerHDFSHA(t *testing.T) {
 
 // TestServerHDFSOwn: a cluster of a test's own is gone when the test ends, and its files with it.
 func TestServerHDFSOwn(t *testing.T) {
+	Need(t, "hdfsmini") // where it is absent, all of this test is skipped and not the part within alone
 	var c *Cluster
 	t.Run("within", func(t *testing.T) {
 		c = HDFS(t, HDFSOptions{Datanodes: 1, Own: true, Conf: map[string]string{"dfs.replication": "1"}})
