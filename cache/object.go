@@ -68,12 +68,7 @@ func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	if o.isClosed() {
 		return fs.ErrClosed
 	}
-	for _, r := range ranges {
-		if err := o.inside(r.Off, int64(len(r.P))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return shard.CheckRanges(ranges, o.shard.Size)
 }
 
 func (o *object) inside(off, n int64) error {

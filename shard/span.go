@@ -3,6 +3,8 @@ package shard
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 )
 
 // A Span is bytes of a shard.
@@ -19,6 +21,25 @@ type Range struct {
 
 // Span is where the range lies.
 func (r Range) Span() Span { return Span{r.Off, int64(len(r.P))} }
+
+// CheckRanges refuses ranges that are not within a shard of so many bytes, descend or overlap: a driver that cuts and joins them would leave
+// bytes out.
+func CheckRanges(ranges []Range, size int64) error {
+	end := int64(0)
+	for _, r := range ranges {
+		n := int64(len(r.P))
+		switch {
+		case r.Off < 0:
+			return fmt.Errorf("no such range: %d bytes from byte %d on", n, r.Off)
+		case r.Off > size || n > size-r.Off:
+			return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, r.Off, size, io.ErrUnexpectedEOF)
+		case r.Off < end:
+			return fmt.Errorf("the range from byte %d on begins before another ends, at byte %d", r.Off, end)
+		}
+		end = r.Span().End()
+	}
+	return nil
+}
 
 // A RangeReader is an Object that reads many ranges better at once than one after the other: it knows what a request costs, so it reads
 // over small holes, cuts long runs and keeps several requests in flight.

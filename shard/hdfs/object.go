@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -53,18 +52,13 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	return nil
 }
 
-// check refuses ranges that are not within the shard.
+// check refuses what cannot be read.
 func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	if o.closed.Load() {
 		return fs.ErrClosed
 	}
-	for _, r := range ranges {
-		if r.Off < 0 {
-			return fmt.Errorf("no such range: %d bytes from byte %d on", len(r.P), r.Off)
-		}
-		if r.Off > o.shard.Size || int64(len(r.P)) > o.shard.Size-r.Off {
-			return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", len(r.P), r.Off, o.shard.Size, io.ErrUnexpectedEOF)
-		}
+	if err := shard.CheckRanges(ranges, o.shard.Size); err != nil {
+		return err
 	}
 	return ctx.Err()
 }

@@ -3,8 +3,6 @@ package s3
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"sync/atomic"
 
@@ -39,15 +37,8 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	if o.closed.Load() {
 		return o.wrap(fs.ErrClosed)
 	}
-	end := int64(0)
-	for _, r := range ranges {
-		if err := o.inside(r); err != nil {
-			return o.wrap(err)
-		}
-		if r.Off < end {
-			return o.wrap(fmt.Errorf("the range from byte %d on begins before another ends, at byte %d", r.Off, end))
-		}
-		end = r.Span().End()
+	if err := shard.CheckRanges(ranges, o.shard.Size); err != nil {
+		return o.wrap(err)
 	}
 	parts := plan(ranges, maxHole, o.store.o.PartSize)
 	switch len(parts) {
@@ -74,18 +65,6 @@ func (o *object) readAll(ctx context.Context, parts []part) error {
 		return o.wrap(ctx.Err())
 	}
 	return err
-}
-
-// inside refuses ranges that are not within the shard.
-func (o *object) inside(r shard.Range) error {
-	off, n := r.Off, int64(len(r.P))
-	if off < 0 {
-		return fmt.Errorf("no such range: %d bytes from byte %d on", n, off)
-	}
-	if off > o.shard.Size || n > o.shard.Size-off {
-		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, o.shard.Size, io.ErrUnexpectedEOF)
-	}
-	return nil
 }
 
 func (o *object) wrap(err error) error {

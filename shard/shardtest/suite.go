@@ -39,6 +39,7 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"ReadRanges", readRanges},
 		{"ReadManyRanges", readManyRanges},
 		{"ReadOutside", readOutside},
+		{"ReadDisorder", readDisorder},
 		{"ReadEmpty", readEmpty},
 		{"ReadConcurrent", readConcurrent},
 		{"ReadCancelled", readCancelled},

@@ -136,6 +136,26 @@ func readOutside(t *testing.T, f Fixture) {
 	}
 }
 
+// readDisorder: ranges that overlap or descend are against the rules; they get their bytes all the same or an error, never others' bytes.
+func readDisorder(t *testing.T, f Fixture) {
+	all := content(3, 3<<20)
+	o := open(t, f, "a", all)
+	for _, spans := range [][][2]int64{{{2 << 20, 1000}, {100, 1000}}, {{100, 1000}, {600, 1000}}, {{100, 1000}, {100, 1000}}, {{100, 1000}, {200, 10}}} {
+		var list []shard.Range
+		for _, s := range spans {
+			list = append(list, shard.Range{Off: s[0], P: make([]byte, s[1])})
+		}
+		if err := shard.ReadRanges(t.Context(), o, list); err != nil {
+			continue
+		}
+		for _, r := range list {
+			if !bytes.Equal(r.P, all[r.Off:r.Span().End()]) {
+				t.Errorf("%v: wrong bytes from byte %d on, without an error", spans, r.Off)
+			}
+		}
+	}
+}
+
 func readEmpty(t *testing.T, f Fixture) {
 	o := open(t, f, "empty", nil)
 	expect(t, o, nil, 0, 0)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"sync"
@@ -56,10 +55,8 @@ func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, r := range ranges {
-		if err := o.inside(r); err != nil {
-			return err
-		}
+	if err := shard.CheckRanges(ranges, o.shard.Size); err != nil {
+		return err
 	}
 	parts := cut(ranges, o.cluster.store.options.PartSize)
 	if len(parts) == 0 {
@@ -85,18 +82,6 @@ func (o *object) attempt(ctx context.Context, parts []part, byName bool) error {
 		return err
 	}
 	return o.verify(ctx, byName)
-}
-
-// inside refuses ranges that are not within the shard.
-func (o *object) inside(r shard.Range) error {
-	n := int64(len(r.P))
-	if r.Off < 0 {
-		return fmt.Errorf("no such range: %d bytes from byte %d on", n, r.Off)
-	}
-	if r.Off > o.shard.Size || n > o.shard.Size-r.Off {
-		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, r.Off, o.shard.Size, io.ErrUnexpectedEOF)
-	}
-	return nil
 }
 
 // named reports whether the file is read by its name, since it cannot be by its inode.
