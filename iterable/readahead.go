@@ -117,8 +117,8 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	if err == nil {
 		l.raw = raw
 		r.flight.learn(raw.Lent())
-		r.started.ring()
 		r.fetchedBytes(l)
+		r.started.ring()
 	}
 	<-l.granted
 	if err != nil {
