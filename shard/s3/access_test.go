@@ -153,6 +153,29 @@ func TestServerRenewal(t *testing.T) {
 	}
 }
 
+// TestServerRenewalWithinReads: credentials that end while parts of objects are under way are looked for anew by one of them, for all.
+func TestServerRenewalWithinReads(t *testing.T) {
+	r := newRig(t, 16*256<<10, Options{PartSize: 256 << 10})
+	old := r.store.clients.current()
+	r.store.clients.made = time.Now().Add(-time.Hour)
+	expired := servertest.ExpiredToken()
+	expired.Times = 1
+	r.proxy.Use(expired)
+	if err := r.readAll(t, 4); err != nil {
+		t.Fatal(err)
+	}
+	if now := r.store.clients.current(); now == old || expired.Struck() != 1 {
+		t.Errorf("the credentials were not looked for anew; %d refused", expired.Struck())
+	}
+	r.store.clients.made = time.Now().Add(-time.Hour)
+	forEver := servertest.ExpiredToken()
+	r.proxy.Use(forEver)
+	start := time.Now()
+	if err := r.readAll(t, 4); !errors.Is(err, shard.ErrDenied) || time.Since(start) > 5*time.Second {
+		t.Errorf("expired for good: %v after %v", err, time.Since(start))
+	}
+}
+
 // TestServerRefusedWithoutReason: what may not be looked at, and nobody says why, is not taken for missing.
 func TestServerRefusedWithoutReason(t *testing.T) {
 	server := servertest.S3(t)
