@@ -60,6 +60,7 @@ test-python: cross-quick corrupt
 
 test-full: test
 	go test -count=1 -timeout 60m ./...
+	go test -count=1 ./cache -run 'TestKill$$' -kills 200
 	$(MAKE) cross
 	$(MAKE) corrupt CORRUPTIONS=100000
 	$(MAKE) bench-smoke
