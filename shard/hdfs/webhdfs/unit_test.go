@@ -3,16 +3,9 @@ package webhdfs
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -304,51 +297,6 @@ func TestPatience(t *testing.T) {
 	stop()
 	if newPatience(time.Hour).wait(ctx, 0) {
 		t.Error("waits for a context that is over")
-	}
-}
-
-func TestLost(t *testing.T) {
-	inURL := func(err error) error {
-		return &url.Error{Op: "Get", URL: "http://dn:9864/webhdfs/v1/x?op=OPEN&delegation=SECRET", Err: err}
-	}
-	for _, c := range []struct{ err, want error }{
-		{io.ErrUnexpectedEOF, shard.ErrTransient},
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, shard.ErrTransient},
-		{x509.UnknownAuthorityError{}, shard.ErrDenied},
-		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}, shard.ErrDenied},
-		{tls.RecordHeaderError{Msg: "x"}, shard.ErrBadURI},
-		{&net.DNSError{IsNotFound: true}, errNoHost},
-		{&net.DNSError{IsTimeout: true}, shard.ErrTransient},
-	} {
-		err := lost(t.Context(), "h:1", inURL(c.err))
-		if !errors.Is(err, c.want) || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "h:1") {
-			t.Errorf("%v became %v", c.err, err)
-		}
-	}
-	ctx, stop := context.WithCancelCause(t.Context())
-	stop(errStalled)
-	if err := lost(ctx, "h:1", inURL(context.Canceled)); !errors.Is(err, shard.ErrTransient) || !errors.Is(err, errStalled) {
-		t.Error(err)
-	}
-}
-
-func TestTransport(t *testing.T) {
-	dir := t.TempDir()
-	empty := filepath.Join(dir, "empty.pem")
-	if err := os.WriteFile(empty, []byte("nothing"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{empty, filepath.Join(dir, "none")} {
-		if _, err := (Options{CABundle: file}).newTransport(); err == nil || !strings.Contains(err.Error(), file) {
-			t.Errorf("error %v", err)
-		}
-	}
-	transport, err := Options{Proxy: "http://proxy:3128"}.newTransport()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u, err := transport.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "x"}}); err != nil || u.Host != "proxy:3128" {
-		t.Errorf("proxy %v, %v", u, err)
 	}
 }
 
