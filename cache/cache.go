@@ -60,7 +60,16 @@ type Cache struct {
 }
 
 // Open opens the cache in o.Dir, which is made if need be. A directory that cannot hold one is an error that wraps ErrUnfit and says why.
+// Where the disk is too full to begin with, the error wraps ErrNoRoom.
 func Open(o Options) (*Cache, error) {
+	c, err := open(o)
+	if isNoRoom(err) {
+		err = fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	return c, err
+}
+
+func open(o Options) (*Cache, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

@@ -8,20 +8,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // maxDefault is the largest limit that is not asked for.
 const maxDefault = 100 << 30
 
 // DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the free space and 100 GiB. What the cache holds
-// already counts as free. The directory need not be there yet.
+// already counts as free. The directory need not be there yet. Where that is too little for any cache, the error wraps ErrNoRoom.
 func DefaultLimit(dir string) (int64, error) {
 	room, err := roomFor(dir)
+	if err == nil && room/2 < minLimit {
+		err = ErrNoRoom
+	}
 	return min(room/2, maxDefault), err
 }
 
 // ParseLimit reads a limit as users write it: bytes ("100GiB", "500MB", "1e11"), or a part of the free space ("50%"), in which what the cache
-// holds already counts as free.
+// holds already counts as free; where that is too little for any cache, the error wraps ErrNoRoom.
 func ParseLimit(s, dir string) (int64, error) {
 	n, err := parseLimit(strings.TrimSpace(s), dir)
 	if err != nil {
@@ -40,6 +44,9 @@ func parseLimit(s, dir string) (int64, error) {
 			return 0, errors.New("not a part of 0% to 100%")
 		}
 		room, err := roomFor(dir)
+		if err == nil && room < minLimit {
+			err = ErrNoRoom
+		}
 		return int64(float64(room) * part / 100), err
 	}
 	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -73,6 +80,11 @@ func roomFor(dir string) (int64, error) {
 	}
 	held, err := accountOf(dir)
 	return disk.free + held, err
+}
+
+// isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is full.
+func isNoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // accountOf is what the account of a cache in dir says that it holds, which takes no look at its files.

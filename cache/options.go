@@ -10,6 +10,8 @@ import (
 var (
 	// ErrUnfit is a directory that cannot hold a cache: on a network file system, in memory, or on a system without what it takes.
 	ErrUnfit = errors.New("the directory cannot hold a cache")
+	// ErrNoRoom is a disk that is too full for a cache to begin with.
+	ErrNoRoom = errors.New("too little of the disk is free for a cache")
 	// ErrFull is a Fill that found no room: everything that is held is still to be kept.
 	ErrFull = errors.New("the cache is full")
 	// ErrClosed is a Fill after Close. Reads after Close pass through.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -43,6 +44,24 @@ func smallDisk(t *testing.T, bytes int) (dir string) {
 		}
 	})
 	return dir
+}
+
+// TestNoRoom: a disk that is full from the start is told apart from a directory that cannot hold a cache.
+func TestNoRoom(t *testing.T) {
+	dir := smallDisk(t, 1<<20)
+	if _, err := DefaultLimit(dir); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("by default: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other"), make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("2 MiB on a disk of 1: %v", err)
+	}
+	if _, err := ParseLimit("50%", dir); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("a part of it: %v", err)
+	}
+	_, err := Open(Options{Dir: filepath.Join(dir, "c"), Limit: 1 << 30, anyFileSystem: true})
+	if !errors.Is(err, ErrNoRoom) || !errors.Is(err, unix.ENOSPC) || errors.Is(err, ErrUnfit) {
+		t.Errorf("open: %v", err)
+	}
 }
 
 // TestFullDisk: a disk that is full costs nothing but fetches: reads are right, what is held is still served, and it is said once.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -56,8 +57,10 @@ func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 		return usagef("--no-cache keeps nothing: leave out the limit and the policy")
 	}
 	if fs.Changed("cache-limit") {
-		_, err := f.limitIn(os.TempDir()) // any directory shows whether it is a limit
-		return err
+		_, err := f.limitIn(os.TempDir()) // any directory shows whether it is a limit, even on a full disk
+		if !errors.Is(err, cache.ErrNoRoom) {
+			return err
+		}
 	}
 	return nil
 }
@@ -72,7 +75,10 @@ func (f *cacheFlags) limitIn(dir string) (int64, error) {
 		return cache.DefaultLimit(nearestDir(dir))
 	}
 	limit, err := cache.ParseLimit(text, nearestDir(dir))
-	if err != nil {
+	switch {
+	case errors.Is(err, cache.ErrNoRoom):
+		return 0, err
+	case err != nil:
 		return 0, usagef("%s: %v", where, err)
 	}
 	return limit, nil

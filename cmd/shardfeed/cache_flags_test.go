@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/cache"
@@ -75,6 +79,22 @@ func TestPending(t *testing.T) {
 	} {
 		if got := (&flags{memory: byteSize(memory)}).part(pendingPart, leastPending, mostPending); got != want {
 			t.Errorf("%d of %d bytes may wait, want %d", got, memory, want)
+		}
+	}
+}
+
+// What to do is said once, and fits what is wrong.
+func TestElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("cache /c: %w: /c is on NFS; give a directory on a local disk", cache.ErrUnfit), "a local disk"},
+		{fmt.Errorf("cache /c: %w", cache.ErrNoRoom), "(make room there, or name a directory on another disk with --cache-dir)"},
+		{fmt.Errorf("cache /c: %w", syscall.EROFS), "(name another directory with --cache-dir)"},
+	} {
+		if err := elsewhere(c.err); !errors.Is(err, c.err) || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%v", err)
 		}
 	}
 }

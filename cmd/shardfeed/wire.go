@@ -94,6 +94,9 @@ func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
 		return nil, err
 	}
+	if err != nil {
+		err = fmt.Errorf("cache %s: %w", dir, err)
+	}
 	var c *cache.Cache
 	var said sync.Once
 	trouble := func(err error) {
@@ -108,11 +111,22 @@ func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 	switch {
 	case err == nil:
 		return c, nil
-	case f.cacheDir != "" || f.cacheNeeded:
-		return nil, err
+	case f.cacheNeeded, f.cacheDir != "" && !errors.Is(err, cache.ErrNoRoom):
+		return nil, elsewhere(err)
 	}
 	a.note("going on without a cache on disk: %v", err)
 	return nil, nil
+}
+
+// elsewhere says what to do about a directory that cannot be used, unless the error does.
+func elsewhere(err error) error {
+	switch {
+	case errors.Is(err, cache.ErrUnfit):
+		return err
+	case errors.Is(err, cache.ErrNoRoom):
+		return fmt.Errorf("%w (make room there, or name a directory on another disk with --cache-dir)", err)
+	}
+	return fmt.Errorf("%w (name another directory with --cache-dir)", err)
 }
 
 // part is a part of a rank's memory, within bounds.
