@@ -32,20 +32,29 @@ func testDir(t testing.TB) string {
 	}
 	home, err := os.UserCacheDir()
 	if err != nil {
-		t.Skip(err)
+		noDisk(t, err)
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Skip(err)
+		noDisk(t, err)
 	}
 	dir, err = os.MkdirTemp(home, "shardfeed-test-")
 	if err != nil {
-		t.Skip(err)
+		noDisk(t, err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if _, err := checkFit(dir); err != nil {
-		t.Skip(err)
+		noDisk(t, err)
 	}
 	return dir
+}
+
+// noDisk skips a test for which there is no local disk; with CI=true that is a failure.
+func noDisk(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal("CI=true and there is no disk for a cache:", err)
+	}
+	t.Skip("there is no disk for a cache:", err)
 }
 
 // openTest opens a cache that is closed with the test.
