@@ -86,6 +86,47 @@ func TestFaultIsOneError(t *testing.T) {
 	}
 }
 
+// rotten is a store whose bytes are overwritten after they were lent, the first times, as those of a damaged cache file are.
+type rotten struct {
+	shard.Store
+	times *atomic.Int64
+}
+
+type rottenObject struct {
+	shard.Object
+	times *atomic.Int64
+}
+
+func (s rotten) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	return rottenObject{o, s.times}, err
+}
+
+func (o rottenObject) View(off, n int64) ([]byte, func(), error) {
+	if o.times.Add(-1) >= 0 {
+		return make([]byte, n), func() {}, nil
+	}
+	return nil, nil, errors.ErrUnsupported // its damage is known now
+}
+
+// Lent bytes that cannot be decoded are fetched again, once.
+func TestLentBytesRot(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	so := StreamOptions{BatchSize: 9, Parallel: 1}
+	want := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), WorkerInfo{}, so)))
+	var times atomic.Int64
+	d := open(t, rotten{store, &times}, Options{})
+	times.Store(1)
+	if got := fmt.Sprint(rest(t, stream(t, d, WorkerInfo{}, so))); got != want || times.Load() >= 0 {
+		t.Errorf("other rows after rot, %d left", times.Load())
+	}
+	times.Store(1 << 30)
+	if _, err := stream(t, d, WorkerInfo{}, so).Next(t.Context()); !contains(err.Error(), "part-000.parquet") {
+		t.Errorf("bytes that stay rotten: %v", err)
+	}
+}
+
 // A shard that is replaced under a running stream is one clear error, never a mixture.
 func TestShardChangesUnderTheStream(t *testing.T) {
 	store := files(t, [][]int{slices.Repeat([]int{50}, 20), {50}}, func(int64) int { return 3000 }) // more than is read ahead

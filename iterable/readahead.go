@@ -187,7 +187,7 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	r.fetchedBytes(l)
 	d := r.manifest.NewDecoder(r.pool)
 	defer d.Close()
-	r.decodeOne(d, l, nil)
+	r.decodeOne(ctx, d, l, nil)
 	return l.err
 }
 
@@ -202,7 +202,7 @@ func (r *readahead) decodeAll(ctx context.Context) {
 			continue
 		}
 		var panicked bool
-		if part, panicked = r.decodeOne(d, l, part); panicked {
+		if part, panicked = r.decodeOne(ctx, d, l, part); panicked {
 			d.Close()
 			d = r.manifest.NewDecoder(r.pool) // the old one may be in any state
 		}
@@ -210,10 +210,13 @@ func (r *readahead) decodeAll(ctx context.Context) {
 }
 
 // decodeOne makes the block and the orders of a load. part is scratch.
-func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
+func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
 	order, extra := r.arrange(l)
 	layout, part := l.layout(order, part)
 	block, err := r.decodeRows(d, l, layout)
+	if err != nil && r.fetchAgain(ctx, l, err) {
+		block, err = r.decodeRows(d, l, layout)
+	}
 	r.giveOrder(order)
 	if err != nil {
 		r.fail(l, err)
@@ -229,6 +232,22 @@ func (r *readahead) decodeOne(d *rowgroup.Decoder, l *load, part []uint8) (_ []u
 	}
 	r.ready(l, extra)
 	return part, false
+}
+
+// fetchAgain replaces the lent bytes of a load that could not be decoded. A cache verifies what it lends when it lends it; what was written
+// over since is found out when it lends it again, and fetched.
+func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
+	var p *PanicError
+	if !l.raw.Lent() || errors.As(err, &p) {
+		return false
+	}
+	raw, err := r.fetchRows(ctx, l.rows)
+	if err != nil {
+		return false // the first error says more
+	}
+	l.raw.Release()
+	l.raw = raw
+	return true
 }
 
 // arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in their order: the one in which they leave when
