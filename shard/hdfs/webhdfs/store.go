@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -221,6 +222,14 @@ func hint(err error) string {
 		return "the server did not take the credentials"
 	case errors.As(err, &remote) && remote.Exception == "SafeModeException":
 		return "the namenode is in safe mode"
+	case isUnreachable(err):
+		return "see whether the server's web port, or the proxy, can be reached from here; shardfeed doctor tries it"
 	}
 	return ""
+}
+
+// isUnreachable reports whether nobody listens at an address, or at the proxy's.
+func isUnreachable(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
 }
