@@ -90,9 +90,9 @@ func standard() *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.RateLimiter = ratelimit.None })
 }
 
-// isUnreachable reports whether nobody listens at an address.
+// isUnreachable reports whether nobody listens at an address, or at the proxy's.
 func isUnreachable(err error) bool {
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
 	}
 	return isUnknownHost(err)

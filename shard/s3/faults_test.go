@@ -83,6 +83,7 @@ func TestFaults(t *testing.T) {
 		{"501", answered(501, "NotImplemented", "x"), nil, false, ""},
 		{"400", answered(400, "InvalidArgument", "x"), nil, false, ""},
 		{"refused", sent(dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), shard.ErrTransient, true, "--endpoint-url"},
+		{"no proxy", sent(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(syscall.ECONNREFUSED)}), shard.ErrTransient, true, "the proxy"},
 		{"no such host", sent(dial(&net.DNSError{Err: "no such host", IsNotFound: true})), nil, false, "--endpoint-url"},
 		{"no answer of the name server", sent(dial(&net.DNSError{Err: "timeout", IsTimeout: true, IsTemporary: true})), shard.ErrTransient, true, "--endpoint-url"},
 		{"reset", sent(os.NewSyscallError("read", syscall.ECONNRESET)), shard.ErrTransient, true, ""},
