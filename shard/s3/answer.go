@@ -72,7 +72,13 @@ func (r *request) end() {
 		_ = r.out.Body.Close() // what it says about bytes that nobody wants means nothing
 	}
 	r.cancel(nil)
+	r.giveWay()
+}
+
+// giveWay gives the token back: at the end, or as soon as there will be no body, which may be long before the race is over.
+func (r *request) giveWay() {
 	if r.token {
+		r.token = false
 		r.client.window.Release()
 	}
 }
@@ -139,6 +145,9 @@ func (r *race) start(ctx context.Context, token bool) {
 	r.running++
 	go func() {
 		one.send(r.span)
+		if one.err != nil {
+			one.giveWay()
+		}
 		r.came <- one
 	}()
 }

@@ -378,17 +378,3 @@ func TestServerListFaults(t *testing.T) {
 		}
 	}
 }
-
-// TestServerOneWriter: of two requests for the same bytes, the one that lost never writes, not even when its answer comes in the end.
-func TestServerOneWriter(t *testing.T) {
-	r := newRig(t, 256<<10, Options{HedgeAfter: 100 * time.Millisecond})
-	r.proxy.Use(&servertest.Rule{Times: 1, Delay: 3 * time.Second, Body: func(b []byte) []byte { return make([]byte, len(b)) }})
-	p := make([]byte, len(r.content))
-	if err := r.object.ReadAt(t.Context(), p, 0); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(4 * time.Second)
-	if tr := r.store.Traffic(); !bytes.Equal(p, r.content) || tr.Hedges != 1 {
-		t.Errorf("wrong bytes, or %+v", tr)
-	}
-}
