@@ -33,6 +33,37 @@ func rot(t *testing.T, path string, off int64) {
 	flipByte(t, f, off, 0x10)
 }
 
+// TestRotUnderView: a view tells when a byte of it has changed since it was lent, and the next view does not lend that byte.
+func TestRotUnderView(t *testing.T) {
+	const size = 3*blockSize + 100
+	content := random(2, size)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 0, size)
+	settle(t, c)
+	path, l := fileOf(t, c, meter, s)
+	_, release, ok, err := shard.View(o, 10, size-10)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := shard.Recheck(o, 10, size-10); err != nil {
+		t.Errorf("nothing has changed: %v", err)
+	}
+	rot(t, path, l.data+blockSize)
+	if err := shard.Recheck(o, 10, blockSize-10); err != nil {
+		t.Errorf("another block has changed: %v", err)
+	}
+	if err := shard.Recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
+		t.Errorf("it has changed: %v", err)
+	}
+	release()
+	if _, _, ok, _ := shard.View(o, 10, size-10); ok {
+		t.Error("it is lent again")
+	}
+	expect(t, o, content, 0, size)
+}
+
 // TestRot: a byte that rots on the disk costs its block one more fetch, and is never served.
 func TestRot(t *testing.T) {
 	const size = 5*blockSize + 100

@@ -72,7 +72,8 @@
 //     complete but for data and locked, and then linked to its name, which fails when another process was first.
 //  2. Read: load the word, read the run, compare the sum; no lock. What is held stays true while data grow beside it. Where the sum
 //     differs and the word is still the same, it is set to zero by compare-and-swap, and the bytes are fetched again, three times at most
-//     for one read.
+//     for one read. A view is a mapping, which shows what anything writes into the file later: whoever has used it asks Recheck before
+//     the view is released.
 //  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between processes, look again, fetch, copy to memory that
 //     waits for the disk, give the bytes to the reader. A writer reserves room, writes the data, then the words, unlocks. A run grows to
 //     take new bytes in, and with them what lies between; its sum follows from the sums of its parts, so that bytes that have rotted

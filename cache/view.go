@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync/atomic"
 
@@ -85,6 +86,37 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 			c.shelf.release(p)
 		}
 	}, nil
+}
+
+// Recheck verifies again what a view that is not released lent. Words that have become zero, or another run, say that the bytes were damaged.
+func (o *object) Recheck(off, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	c := o.cache
+	p, err := c.shelf.acquire(context.Background(), o.key, false) // the view holds it
+	if err == nil {
+		err = c.recheck(p.file, shard.Span{Off: off, N: n})
+		c.shelf.release(p)
+	}
+	if err != nil {
+		return o.wrap("read", fmt.Errorf("%w: bytes %d to %d of its cache file changed while they were used", shard.ErrCorrupt, off, off+n))
+	}
+	return nil
+}
+
+func (c *Cache) recheck(x *file, want shard.Span) error {
+	return shard.Guard(func() error {
+		entries, err := x.holds(want)
+		if err != nil {
+			return err
+		}
+		all, err := x.mapData()
+		if err != nil {
+			return err
+		}
+		return c.verifyMapped(x, want.Off/blockSize, entries, all)
+	})
 }
 
 // holds returns the entries of the blocks of a span when they hold all of it, else errors.ErrUnsupported.

@@ -109,6 +109,52 @@ func (o rottenObject) View(off, n int64) ([]byte, func(), error) {
 	return nil, nil, errors.ErrUnsupported // its damage is known now
 }
 
+// stale is a store that finds, the first times, that what it lent is not what it verified.
+type stale struct {
+	shard.Store
+	times *atomic.Int64
+}
+
+type staleObject struct {
+	shard.Object
+	times *atomic.Int64
+}
+
+func (s stale) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	return staleObject{o, s.times}, err
+}
+
+func (o staleObject) View(off, n int64) ([]byte, func(), error) {
+	b := make([]byte, n)
+	return b, func() {}, o.ReadAt(context.Background(), b, off)
+}
+
+func (o staleObject) Recheck(off, n int64) error {
+	if o.times.Add(-1) >= 0 {
+		return shard.ErrCorrupt
+	}
+	return nil
+}
+
+// A block of bytes that are no longer what was verified is never given out.
+func TestLentBytesChange(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	var times atomic.Int64
+	times.Store(1)
+	so := StreamOptions{BatchSize: 9, Parallel: 1}
+	d := open(t, stale{store, &times}, Options{})
+	before := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), WorkerInfo{}, so)))
+	if got := fmt.Sprint(rest(t, stream(t, d, WorkerInfo{}, so))); got != before || times.Load() >= 0 {
+		t.Errorf("other rows, %d left", times.Load())
+	}
+	times.Store(1 << 30)
+	if _, err := stream(t, d, WorkerInfo{}, so).Next(t.Context()); !errors.Is(err, shard.ErrCorrupt) {
+		t.Errorf("always changed: %v", err)
+	}
+}
+
 // Lent bytes that cannot be decoded are fetched again, once.
 func TestLentBytesRot(t *testing.T) {
 	groups, _ := uneven()

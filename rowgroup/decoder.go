@@ -126,7 +126,9 @@ func (e *hintError) Unwrap() error { return e.err }
 func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 	d.at, d.path = -1, ""
 	d.block = &Block{rows: int(r.Rows.Hi - r.Rows.Lo)}
-	err = r.use(func() error { return d.decode(r, l) })
+	if err = r.use(func() error { return d.decode(r, l) }); err == nil {
+		err = r.recheck()
+	}
 	b = d.block
 	d.forget()
 	d.trim()

@@ -25,6 +25,7 @@ type Raw struct {
 	mapped  bool       // some bytes are a mapping of a file: touch them only inside use
 	copied  bool       // some bytes were read
 	object  shard.Object
+	lent    []shard.Span // of the shard, for recheck
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
@@ -33,6 +34,16 @@ func (r *Raw) use(f func() error) error {
 		return f()
 	}
 	return shard.Use(r.object, f)
+}
+
+// recheck makes sure that what was lent is still what was verified then: a program that writes into a cache file changes a mapping of it.
+func (r *Raw) recheck() error {
+	for _, s := range r.lent {
+		if err := shard.Recheck(r.object, s.Off, s.N); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bytes is how many bytes of the shard were read or lent.

@@ -45,6 +45,20 @@ func View(o Object, off, n int64) (b []byte, release func(), ok bool, err error)
 	return b, release, true, err
 }
 
+// A Rechecker is a Viewer that verified what it lent and can do so again: bytes that something else has overwritten since are an error that
+// wraps ErrCorrupt. It is asked before the view is released, and after the bytes were used.
+type Rechecker interface {
+	Recheck(off, n int64) error
+}
+
+// Recheck verifies again what o lent, where o can.
+func Recheck(o Object, off, n int64) error {
+	if c, ok := o.(Rechecker); ok {
+		return c.Recheck(off, n)
+	}
+	return nil
+}
+
 // A Checker is an Object that can tell whether its shard is still the version that was opened.
 type Checker interface {
 	Check() error
