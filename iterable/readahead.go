@@ -238,7 +238,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 // over since is found out when it lends it again, and fetched.
 func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 	var p *PanicError
-	if !l.raw.Lent() || errors.As(err, &p) {
+	if !l.raw.Mapped() || errors.As(err, &p) {
 		return false
 	}
 	raw, err := r.fetchRows(ctx, l.rows)
