@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -37,15 +38,19 @@ func (c *Cache) mayFill() bool {
 		return true
 	}
 	total, err := c.usage.bytes()
-	return err == nil && total+leastRoom <= c.options.Limit && !c.floor.low(c.dir, c.options.MinFree)
+	return err == nil && total+leastRoom <= c.options.Limit && !c.floor.low(c.dir, c.options.MinFree, leastRoom)
 }
 
 // makeRoom reserves n bytes on the disk, after an eviction if need be. When it cannot, it reserves nothing and tells what is left.
 func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
 	for range 2 {
-		low := c.floor.low(c.dir, c.options.MinFree)
+		low := c.floor.low(c.dir, c.options.MinFree, n)
 		if !low {
-			if ok, err := c.usage.reserve(n, c.options.Limit); ok || err != nil {
+			ok, err := c.usage.reserve(n, c.options.Limit)
+			if ok {
+				c.floor.take(n)
+			}
+			if ok || err != nil {
 				return ok, 0, err
 			}
 		}
@@ -55,7 +60,7 @@ func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
 			break
 		}
 	}
-	if c.floor.low(c.dir, c.options.MinFree) {
+	if c.floor.low(c.dir, c.options.MinFree, n) {
 		return false, 0, nil
 	}
 	total, err := c.usage.bytes()
@@ -177,24 +182,33 @@ func (c *Cache) dropFile(k key) {
 	}
 }
 
-// A floor watches the free space of the file system.
+// A floor watches the free space of the file system: it looks now and then, and counts what this process takes in between.
 type floor struct {
 	mu    sync.Mutex
 	at    time.Time
-	isLow bool
+	spare int64 // bytes above the floor when it looked, less what was taken since
 }
 
-// low is whether less than a part of the file system is free.
-func (f *floor) low(dir string, part float64) bool {
+// low is whether n bytes more would leave less than a part of the file system free.
+func (f *floor) low(dir string, part float64, n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Since(f.at) < floorEvery {
-		return f.isLow
+		return f.spare < n
 	}
-	f.at = time.Now()
+	f.at, f.spare = time.Now(), math.MaxInt64
 	disk, err := diskOf(dir)
-	f.isLow = err == nil && float64(disk.free) < part*float64(disk.total)
-	return f.isLow
+	if floor := int64(part * float64(disk.total)); err == nil && floor > 0 {
+		f.spare = disk.free - floor
+	}
+	return f.spare < n
+}
+
+// take counts bytes that are about to be written.
+func (f *floor) take(n int64) {
+	f.mu.Lock()
+	f.spare -= n
+	f.mu.Unlock()
 }
 
 // forget makes the next call look.

@@ -98,6 +98,27 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part.
+func TestFloorIsKept(t *testing.T) {
+	const size, disk = 6 << 20, 16 << 20
+	far := &origin{}
+	c := openTest(t, Options{Dir: smallDisk(t, disk), anyFileSystem: true, MinFree: 0.25})
+	for i := range 4 {
+		s := originShard(i, "v1", size)
+		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, c)
+	d, err := diskOf(c.options.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.free < disk/4-1<<20 || c.Stats().FilledBytes < 4<<20 {
+		t.Errorf("%d of %d bytes are free, %d were filled", d.free, d.total, c.Stats().FilledBytes)
+	}
+}
+
 // TestTrouble: what each error of the disk means, and that a trouble is said once until the disk is well again.
 func TestTrouble(t *testing.T) {
 	for _, c := range []struct {
