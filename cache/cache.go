@@ -47,7 +47,7 @@ type Cache struct {
 	evictLock *os.File
 	floor     floor
 	written   atomic.Int64        // segments that writers came to the end of
-	verifying *semaphore.Weighted // views at a time
+	arriving  *semaphore.Weighted // views whose pages come in at a time
 
 	mu      sync.Mutex
 	closing bool
@@ -84,7 +84,7 @@ func open(o Options) (*Cache, error) {
 		queue:   make(chan *segment, o.Pending/smallestPending+1),
 		stop:    make(chan struct{}),
 
-		verifying: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		arriving: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 	}
 	c.keepFor.Store(int64(o.KeepFor))
 	c.blocks.New = func() any { b := make([]byte, blockSize); return &b }

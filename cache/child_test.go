@@ -118,10 +118,6 @@ func (r childRun) readAll(c *Cache, far *origin) error {
 // readForever reads what it likes of shards whose version changes with time.
 func (r childRun) readForever(c *Cache, far *origin, random *rand.Rand) error {
 	store := c.Wrap(far)
-	flips, err := os.OpenFile(filepath.Join(r.Scratch, "flips"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
 	for {
 		version := fmt.Sprintf("v%d", time.Now().Unix()/2%3)
 		s := originShard(random.IntN(r.Shards), version, r.Size)
@@ -132,7 +128,7 @@ func (r childRun) readForever(c *Cache, far *origin, random *rand.Rand) error {
 		for range 1 + random.IntN(4) {
 			ranges := randomRanges(random, r.Size)
 			if random.IntN(2) == 0 {
-				err = viewRight(o, s, ranges[0], flips)
+				err = viewRight(o, s, ranges[0])
 			} else {
 				err = readRight(o, s, ranges)
 			}
@@ -177,24 +173,23 @@ func readRight(o shard.Object, s shard.Shard, ranges []shard.Range) error {
 	return nil
 }
 
-// viewRight borrows a range, if it is lent, and compares it with the truth. What is lent was right when it was lent; so that no byte is
-// flipped between that and the comparison, the test takes turns with who flips.
-func viewRight(o shard.Object, s shard.Shard, r shard.Range, flips *os.File) error {
-	for own(flips) != nil {
-		time.Sleep(time.Millisecond)
-	}
-	defer func() { _ = disown(flips) }()
+// viewRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
+func viewRight(o shard.Object, s shard.Shard, r shard.Range) error {
 	b, release, ok, err := shard.View(o, r.Off, int64(len(r.P)))
 	if !ok || err != nil {
 		return err
 	}
 	defer release()
-	return shard.Guard(func() error {
+	err = shard.Guard(func() error {
 		if !isTruth(s, b, r.Off) {
 			return fmt.Errorf("%w: %s at %s, %d bytes lent from byte %d on", errWrong, s.URI, s.Version, len(b), r.Off)
 		}
 		return nil
 	})
+	if shard.Recheck(o, r.Off, int64(len(r.P))) != nil {
+		return nil
+	}
+	return err
 }
 
 func isTruth(s shard.Shard, b []byte, off int64) bool {

@@ -51,15 +51,29 @@ func TestRotUnderView(t *testing.T) {
 		t.Errorf("nothing has changed: %v", err)
 	}
 	rot(t, path, l.data+blockSize)
-	if err := shard.Recheck(o, 10, blockSize-10); err != nil {
-		t.Errorf("another block has changed: %v", err)
-	}
 	if err := shard.Recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("it has changed: %v", err)
 	}
 	release()
 	if _, _, ok, _ := shard.View(o, 10, size-10); ok {
 		t.Error("it is lent again")
+	}
+	// Another has found the damage and fetched the bytes again before they are checked.
+	expect(t, o, content, 0, size)
+	settle(t, c)
+	_, release, ok, err = shard.View(o, 10, size-10)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	rot(t, path, l.data+blockSize)
+	expect(t, o, content, 0, size)
+	settle(t, c)
+	if err := shard.Recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
+		t.Errorf("it was damaged in between: %v", err)
+	}
+	release()
+	if err := shard.Recheck(o, 10, size-10); err == nil {
+		t.Error("nothing is lent")
 	}
 	expect(t, o, content, 0, size)
 }
@@ -79,10 +93,14 @@ func TestRot(t *testing.T) {
 			rot(t, path, l.data+at)
 			before := meter.Stats().ReadBytes
 			if view {
-				if b, release, ok, err := shard.View(o, 0, size); ok || err != nil {
-					t.Errorf("rotten bytes are lent: %d, %v", len(b), err)
-					release()
+				_, release, ok, err := shard.View(o, 0, size)
+				if !ok || err != nil {
+					t.Fatal(ok, err)
 				}
+				if err := shard.Recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
+					t.Errorf("rotten bytes are lent and not found out: %v", err)
+				}
+				release()
 			}
 			expect(t, o, content, 0, size)
 			settle(t, c)
@@ -227,7 +245,8 @@ func TestDamagedFile(t *testing.T) {
 				if b, release, ok, err := shard.View(o, 1, size-1); err != nil {
 					t.Errorf("a view: %v", err)
 				} else if ok { // of bytes that the damage did not reach
-					if err := shard.Guard(func() error { return sameBytes(b, content[1:]) }); err != nil {
+					err := shard.Guard(func() error { return sameBytes(b, content[1:]) })
+					if shard.Recheck(o, 1, size-1) == nil && err != nil {
 						t.Error(err)
 					}
 					release()
@@ -287,7 +306,11 @@ func viewAnything(o shard.Object, s shard.Shard, n int64) error {
 		return err
 	}
 	defer release()
-	return shard.Guard(func() error { return right(s, b, 0) })
+	err = shard.Guard(func() error { return right(s, b, 0) })
+	if shard.Recheck(o, 0, n) != nil {
+		return nil // and nobody believes it
+	}
+	return err
 }
 
 func sameBytes(a, b []byte) error {

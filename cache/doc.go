@@ -42,7 +42,7 @@
 //	24      4          length of the address, U
 //	28      4          length of the version, V
 //	32      4          CRC-32 of bytes 0 to 32 and 64 to H
-//	36      4          zero
+//	36      4          times that a block was found damaged
 //	40      8          time of the last use, nanoseconds since 1970
 //	48      8          time until which the shard is kept
 //	56      8          number of the Cache that set it
@@ -72,8 +72,9 @@
 //     complete but for data and locked, and then linked to its name, which fails when another process was first.
 //  2. Read: load the word, read the run, compare the sum; no lock. What is held stays true while data grow beside it. Where the sum
 //     differs and the word is still the same, it is set to zero by compare-and-swap, and the bytes are fetched again, three times at most
-//     for one read. A view is a mapping, which shows what anything writes into the file later: whoever has used it asks Recheck before
-//     the view is released.
+//     for one read. A view is a mapping, which shows what anything writes into the file later, and is verified when it has been used
+//     and before it is released. A word that was set to zero is counted in the header, after that and before the bytes are fetched: when the
+//     count differs from that at the lending, the view was of damaged bytes perhaps, though they are whole again.
 //  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between processes, look again, fetch, copy to memory that
 //     waits for the disk, give the bytes to the reader. A writer reserves room, writes the data, then the words, unlocks. A run grows to
 //     take new bytes in, and with them what lies between; its sum follows from the sums of its parts, so that bytes that have rotted

@@ -124,6 +124,19 @@ func (x *file) swap(block int64, old, new entry) bool {
 	return x.table[block].CompareAndSwap(uint64(old), uint64(new))
 }
 
+// damage empties an entry whose bytes are not what was written, and then counts that: what was lent before is not to be believed, though the
+// bytes may be fetched anew before anybody looks at them again. It is called inside shard.Guard.
+func (x *file) damage(block int64, e entry) bool {
+	if !x.swap(block, e, 0) {
+		return false
+	}
+	x.damages().Add(1)
+	return true
+}
+
+// damages counts the entries that were emptied, by all processes.
+func (x *file) damages() *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&x.head[damagesAt])) }
+
 // run is which bytes of the shard a block's entry holds.
 func (x *file) run(block int64, e entry) shard.Span {
 	lo, hi := e.run(blockLen(x.layout.size, block))

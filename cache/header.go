@@ -14,6 +14,7 @@ const (
 	uriAt     = 24
 	versionAt = 28
 	sumAt     = 32
+	damagesAt = 36
 	usedAt    = 40
 	untilAt   = 48
 	byAt      = 56
@@ -65,7 +66,7 @@ func encodeHeader(k key) []byte {
 	return b
 }
 
-// headerSum leaves out itself and the stamp, which changes.
+// headerSum leaves out itself, the count of damages and the stamp, which change.
 func headerSum(b []byte) uint32 { return appendSum(sumOf(b[:sumAt]), b[namesAt:]) }
 
 // headerLength reads from a file's first namesAt bytes how long its header is.
@@ -100,9 +101,9 @@ func parseHeader(b []byte) (key, error) {
 	}, nil
 }
 
-// sameHeader compares two headers but for their stamps.
+// sameHeader compares two headers but for what changes.
 func sameHeader(a, b []byte) bool {
-	return len(a) == len(b) && string(a[:usedAt]) == string(b[:usedAt]) && string(a[namesAt:]) == string(b[namesAt:])
+	return len(a) == len(b) && string(a[:damagesAt]) == string(b[:damagesAt]) && string(a[namesAt:]) == string(b[namesAt:])
 }
 
 func leInt(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }

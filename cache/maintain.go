@@ -199,7 +199,7 @@ func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress fu
 			}
 			err := x.readAt(buffer[:run.N], run.Off)
 			r.Blocks, r.Bytes = r.Blocks+1, r.Bytes+run.N
-			if (err != nil || sumOf(buffer[:run.N]) != e.sum()) && x.swap(b, e, 0) {
+			if (err != nil || sumOf(buffer[:run.N]) != e.sum()) && x.damage(b, e) {
 				r.Bad++
 			}
 			progress(run.N)

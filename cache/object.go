@@ -23,6 +23,7 @@ type object struct {
 	mu     sync.Mutex
 	inner  shard.Object
 	closed bool
+	loans  map[shard.Span]loan
 }
 
 var (

@@ -108,14 +108,6 @@ func (k *killer) flip() {
 	if err != nil || len(paths) == 0 {
 		return
 	}
-	turn, err := os.OpenFile(filepath.Join(k.run.Scratch, "flips"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer turn.Close()
-	for own(turn) != nil {
-		time.Sleep(100 * time.Microsecond)
-	}
 	path := paths[k.random.IntN(len(paths))]
 	key, err := keyAt(path)
 	if err != nil { // it is gone, or not yet whole

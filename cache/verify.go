@@ -140,7 +140,7 @@ func (c *checker) verify(block int64, e entry, b []byte) bool {
 	if c.cache.options.NoVerify || sumOf(b) == e.sum() {
 		return true
 	}
-	if c.swap(block, e, 0) {
+	if c.damage(block, e) {
 		c.cache.bad.Add(1)
 		c.wrong = true
 	}

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync/atomic"
+	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// View lends a mapping of the cache file when all n bytes are held, verified when it is lent; else errors.ErrUnsupported, and ReadRanges
-// fetches what is missing. A file is mapped once for all views; the pages of a view that is released leave the process's resident memory,
-// so that this holds those of live views alone. As many views are verified at a time as there are processors, in the order of their calls:
-// more would bring in pages that are out of the processors' caches again when they are decoded.
+// View lends a mapping of the cache file when all n bytes are held; else errors.ErrUnsupported, and ReadRanges fetches what is missing. What is
+// lent is verified once, by Recheck, when it has been used and lies in the processor's caches: see shard.Rechecker.
+//
+// A file is mapped once for all views; the pages of a view that is released leave the process's resident memory, so that this holds those of
+// live views alone. Pages come in for as many views at a time as there are processors, in the order of their calls: more would bring in what is
+// out of the processors' caches again when it is decoded.
 func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	if o.isClosed() {
 		return nil, nil, o.wrap("read", fs.ErrClosed)
@@ -32,8 +34,11 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 		}
 		return nil, nil, errors.ErrUnsupported
 	}
-	b, release, err = c.view(p, shard.Span{Off: off, N: n})
+	want := shard.Span{Off: off, N: n}
+	o.lend(p.file, want)
+	b, done, err := c.view(p, want)
 	if err != nil {
+		o.giveBack(want)
 		c.shelf.release(p)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			c.fileError(p, err)
@@ -42,10 +47,47 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	}
 	c.hits.Add(1)
 	c.hitBytes.Add(n)
-	return b, release, nil
+	return b, sync.OnceFunc(func() {
+		o.giveBack(want)
+		done()
+	}), nil
 }
 
-// view verifies the runs that a span touches, which may reach over its ends. The caller's use of the place becomes the view's.
+// A loan is the views of one span that are not released.
+type loan struct {
+	views   int
+	damages uint32 // that the file had when the first was lent
+}
+
+// lend notes a view before it looks at the table: what is found damaged from then on is not to be believed.
+func (o *object) lend(x *file, span shard.Span) {
+	var damages uint32
+	_ = shard.Guard(func() error { damages = x.damages().Load(); return nil }) // what faults here faults at the look at the table too
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.loans == nil {
+		o.loans = map[shard.Span]loan{}
+	}
+	l, ok := o.loans[span]
+	if !ok {
+		l.damages = damages
+	}
+	l.views++
+	o.loans[span] = l
+}
+
+func (o *object) giveBack(span shard.Span) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := o.loans[span]
+	if l.views--; l.views > 0 {
+		o.loans[span] = l
+	} else {
+		delete(o.loans, span)
+	}
+}
+
+// view maps the runs that a span touches, which may reach over its ends. The caller's use of the place becomes the view's.
 func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	x := p.file
 	var entries []entry
@@ -66,46 +108,46 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	first := want.Off / blockSize
 	start := x.run(first, entries[0]).Off
 	end := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
-	absent := readAhead(all, start, end)                                 // of as many views as are asked for, so that the disk is busy
-	if err := c.verifying.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
+	absent := readAhead(all, start, end)                                // of as many views as are asked for, so that the disk is busy
+	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
 		return nil, nil, err
 	}
 	if absent {
 		bringIn(all, start, end)
 	}
-	err = shard.Guard(func() error { return c.verifyMapped(x, first, entries, all) })
-	c.verifying.Release(1)
-	if err != nil {
-		letGo(all, start, end)
-		return nil, nil, err
-	}
-	var released atomic.Bool
+	c.arriving.Release(1)
 	return all[want.Off:want.End():want.End()], func() {
-		if released.CompareAndSwap(false, true) {
-			letGo(all, start, end)
-			c.shelf.release(p)
-		}
+		letGo(all, start, end)
+		c.shelf.release(p)
 	}, nil
 }
 
-// Recheck verifies again what a view that is not released lent. Words that have become zero, or another run, say that the bytes were damaged.
+// Recheck verifies what a view that is not released lent. It fails, too, when anybody has found a block of the file damaged since: the block may be
+// whole again by now, and was not when it was used.
 func (o *object) Recheck(off, n int64) error {
 	if n == 0 {
 		return nil
 	}
+	want := shard.Span{Off: off, N: n}
+	o.mu.Lock()
+	l, ok := o.loans[want]
+	o.mu.Unlock()
+	if !ok {
+		return o.wrap("read", fmt.Errorf("%d bytes from byte %d on are not lent", n, off))
+	}
 	c := o.cache
 	p, err := c.shelf.acquire(context.Background(), o.key, false) // the view holds it
 	if err == nil {
-		err = c.recheck(p.file, shard.Span{Off: off, N: n})
+		err = c.recheck(p.file, want, l.damages)
 		c.shelf.release(p)
 	}
 	if err != nil {
-		return o.wrap("read", fmt.Errorf("%w: bytes %d to %d of its cache file changed while they were used", shard.ErrCorrupt, off, off+n))
+		return o.wrap("read", fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, off, off+n))
 	}
 	return nil
 }
 
-func (c *Cache) recheck(x *file, want shard.Span) error {
+func (c *Cache) recheck(x *file, want shard.Span, damages uint32) error {
 	return shard.Guard(func() error {
 		entries, err := x.holds(want)
 		if err != nil {
@@ -115,7 +157,13 @@ func (c *Cache) recheck(x *file, want shard.Span) error {
 		if err != nil {
 			return err
 		}
-		return c.verifyMapped(x, want.Off/blockSize, entries, all)
+		if err := c.verifyMapped(x, want.Off/blockSize, entries, all); err != nil {
+			return err
+		}
+		if x.damages().Load() != damages {
+			return errStale
+		}
+		return nil
 	})
 }
 

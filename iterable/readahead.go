@@ -234,8 +234,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	return part, false
 }
 
-// fetchAgain replaces the lent bytes of a load that could not be decoded. A cache verifies what it lends when it lends it; what was written
-// over since is found out when it lends it again, and fetched.
+// fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be damaged: a cache fetches them then.
 func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 	var p *PanicError
 	if !l.raw.Mapped() || errors.As(err, &p) {

@@ -126,8 +126,9 @@ func (e *hintError) Unwrap() error { return e.err }
 func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 	d.at, d.path = -1, ""
 	d.block = &Block{rows: int(r.Rows.Hi - r.Rows.Lo)}
-	if err = r.use(func() error { return d.decode(r, l) }); err == nil {
-		err = r.recheck()
+	err = r.use(func() error { return d.decode(r, l) })
+	if damaged := r.recheck(); damaged != nil {
+		err = damaged
 	}
 	b = d.block
 	d.forget()

@@ -36,7 +36,7 @@ func (r *Raw) use(f func() error) error {
 	return shard.Use(r.object, f)
 }
 
-// recheck makes sure that what was lent is still what was verified then: a program that writes into a cache file changes a mapping of it.
+// recheck makes sure, after their use, that the bytes that were lent were right.
 func (r *Raw) recheck() error {
 	for _, s := range r.lent {
 		if err := shard.Recheck(r.object, s.Off, s.N); err != nil {

@@ -45,13 +45,14 @@ func View(o Object, off, n int64) (b []byte, release func(), ok bool, err error)
 	return b, release, true, err
 }
 
-// A Rechecker is a Viewer that verified what it lent and can do so again: bytes that something else has overwritten since are an error that
-// wraps ErrCorrupt. It is asked before the view is released, and after the bytes were used.
+// A Rechecker is a Viewer whose bytes are to be believed only when Recheck says so: after they were used, and before the view is released. What was
+// made of bytes that were damaged, an error included, is thrown away. Recheck is asked for what was lent as it was lent, and its error wraps
+// ErrCorrupt.
 type Rechecker interface {
 	Recheck(off, n int64) error
 }
 
-// Recheck verifies again what o lent, where o can.
+// Recheck verifies what o lent, where o can.
 func Recheck(o Object, off, n int64) error {
 	if c, ok := o.(Rechecker); ok {
 		return c.Recheck(off, n)
