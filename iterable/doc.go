@@ -24,7 +24,8 @@
 // Loads take the memory of their bytes in the order of the schedule and only then a fetcher, whose requests wait in the store's own line, which is
 // first in first out. The memory of their blocks they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
 // while blocks stay few; of what was fetched the first in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as
-// it is, and the load that is needed next stands behind no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go). What the stores below hold is part of a stream's memory as Options.StoreMemory says.
+// it is, and the load that is needed next stands behind no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go).
+// What the stores below hold is part of a stream's memory as Options.StoreMemory says.
 //
 // Streams of one data set account for themselves, also where they use one block: in file order the ranks of a process that go in step decode each
 // row group once (sharing.go).

@@ -179,8 +179,9 @@ type faultyObject struct {
 }
 
 var (
-	_ shard.Viewer  = (*faultyObject)(nil)
-	_ shard.Checker = (*faultyObject)(nil)
+	_ shard.Viewer    = (*faultyObject)(nil)
+	_ shard.Rechecker = (*faultyObject)(nil)
+	_ shard.Checker   = (*faultyObject)(nil)
 )
 
 func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
@@ -215,6 +216,9 @@ func (o *faultyObject) View(off, n int64) ([]byte, func(), error) {
 	}
 	return b, release, err
 }
+
+// Recheck passes on: a store that verifies what it lent must be asked through whatever stands around it.
+func (o *faultyObject) Recheck(off, n int64) error { return shard.Recheck(o.inner, off, n) }
 
 func (o *faultyObject) Check() error {
 	if _, err := o.faults.strike(context.Background(), OpCheck, o.uri); err != nil {

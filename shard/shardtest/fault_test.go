@@ -154,3 +154,45 @@ func TestDelayEndsWithContext(t *testing.T) {
 		t.Fatalf("six operations under two delays took %v", took)
 	}
 }
+
+// suspicious is a store whose objects never believe what they lent.
+type suspicious struct{ shard.Store }
+
+func (s suspicious) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	return suspiciousObject{o}, err
+}
+
+type suspiciousObject struct{ shard.Object }
+
+func (suspiciousObject) View(int64, int64) ([]byte, func(), error) { return []byte{1}, func() {}, nil }
+func (suspiciousObject) Recheck(int64, int64) error                { return shard.ErrCorrupt }
+
+// TestRecheckPassesOn: what stands around a store that verifies what it lent asks it.
+func TestRecheckPassesOn(t *testing.T) {
+	store := &mem.Store{}
+	store.Put("a", []byte("1"))
+	for name, around := range map[string]shard.Store{
+		"faults": shardtest.NewFaults(suspicious{store}), "meter": shard.NewMeter(suspicious{store}),
+	} {
+		found, err := around.List(t.Context(), "mem://a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := around.Open(t.Context(), found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, release, ok, err := shard.View(o, 0, 1); !ok || err != nil {
+			t.Errorf("%s: a view: %v, %v", name, ok, err)
+		} else {
+			release()
+		}
+		if err := shard.Recheck(o, 0, 1); !errors.Is(err, shard.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
