@@ -94,8 +94,8 @@ func namenodeMute(t *testing.T, c *servertest.Cluster) {
 	c.Put(t, path, all)
 	o := openOne(t, newStore(t, quick(c)), c.URI+path)
 	c.Proxies.RPC[0].Set(servertest.Faults{Mute: true})
-	time.AfterFunc(3*time.Second, func() { c.Proxies.RPC[0].Set(servertest.Faults{}) })
 	start := time.Now()
+	time.AfterFunc(3*time.Second, func() { c.Proxies.RPC[0].Set(servertest.Faults{}) })
 	if err := expect(t, o, all, 0, len(all)); err != nil || time.Since(start) > 10*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
