@@ -1,0 +1,85 @@
+// Package feed is the engine as a process: it serves batches to trainers on the same machine, from streams that it opens for them, through
+// shared memory. One engine serves all ranks of a job on a node, so they have one cache and one index of footers.
+//
+//	trainer ---- OPEN, JOIN, RELEASE ----> connection -> session (data set, rank) -> iteration (one epoch) -> loader
+//	trainer <--- RING + fd, BATCH, END --- connection <- ring slot <------------------------------------------- batch
+//
+// A Server accepts connections. A session counts the epochs of one rank of one data set; an iteration is one epoch of it, read by one
+// consumer or by the K torch workers of one DataLoader, each of which has a connection and a ring of its own. Rings are the allocators of
+// the loader, so a batch is collated where the trainer reads it.
+//
+// The rest of this page is the protocol, version 1. All integers are little-endian.
+//
+// # Socket
+//
+// A Unix stream socket in a directory of mode 0700 that belongs to the user; the engine refuses peers of another uid. Both sides speak in
+// frames:
+//
+//	0  u32  size of the payload, at most 16 MiB
+//	4  u16  kind
+//	6  u16  0
+//	8       payload: JSON, one object in UTF-8, but for RELEASE, RING and BATCH
+//
+// A frame of an unknown kind, a wrong size or JSON that does not fit is answered by ERROR, and the connection is closed. Unknown members of
+// objects are refused in HELLO, OPEN and JOIN, so that a misspelt option is never ignored.
+//
+//	kind  from     name      payload
+//	   1  trainer  HELLO     Hello, the first frame
+//	   2  trainer  OPEN      Open: what data to read; once per connection
+//	   3  trainer  JOIN      Join: begin an iteration, or take part in it; after OPENED, and after END again
+//	   4  trainer  RELEASE   u32 generation, u32 slot, u64 seq: the slot may be written again
+//	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by END
+//	   6  trainer  EPOCH     SetEpoch; answered by SESSION
+//	   7  trainer  ASK       Ask: the session's whereabouts and figures; answered by SESSION
+//	  65  engine   WELCOME   Welcome, the answer to HELLO
+//	  66  engine   OPENED    Opened, the answer to OPEN
+//	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
+//	  68  engine   JOINED    Joined, the answer to JOIN
+//	  69  engine   RING      u32 generation, u32 slots, u64 slot size; carries the ring's descriptor (SCM_RIGHTS)
+//	  70  engine   BATCH     u32 generation, u32 slot, u64 seq, u64 offset of the batch's header in the slot, u64 bytes used in the slot
+//	  71  engine   END       End: no more batches come until the next JOIN
+//	  72  engine   ERROR     Failure; after HELLO, OPEN and frames that are no protocol the connection is closed, after others it goes on
+//	  73  engine   SESSION   Session
+//	  74  engine   NOTE      Note: a line for the user's log, at any time
+//
+// The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered in their order. Until END, BATCH comes
+// whenever a slot is free and its batch is ready: the trainer asks for nothing, a free slot is the credit. ERROR ends an iteration as END does.
+// When the trainer closes the socket, or dies, all that is its own goes: its part of the iteration, its ring. When the last connection of
+// a data set has gone, so has the data set; when the last of the engine has gone, the engine ends after a grace period.
+//
+// # Ring
+//
+// A memfd (elsewhere a file without a name) of slots * slot size bytes, allocated, sealed against a change of its size, mapped shared by both
+// sides. It stays over all iterations of a connection. A batch that needs more than a slot makes a new ring with a higher generation, sent
+// before the BATCH that lies in it; slots of the old one stay valid until they are released, and are not written again.
+// The trainer may keep slots as long as it likes; when it keeps all, the engine waits and uses no processor. Slots are never announced half
+// written: the frame orders the memory.
+//
+// # Slot
+//
+// The batch's header, 256-byte aligned, at the offset that BATCH names:
+//
+//	 0  u32  magic 0x31424653 ("SFB1")
+//	 4  u32  nodes: number of descriptors
+//	 8  u64  seq
+//	16  u32  rows of each column
+//	20  u32  valid: the first so many rows count; the others fill up the last step of a padded tail
+//	24  i64  epoch
+//	32  i64  step of the epoch, from 0
+//	40  i64  position: rows of the epoch before this step, over all ranks
+//	48  i64  next epoch     } the state after this batch: Joined.State with these
+//	56  i64  next position  }
+//	64       descriptors, 64 bytes each, one for each node of Joined.Schema in pre-order, column by column:
+//
+//	 0  i64  length: number of values
+//	 8  i64  nulls
+//	16  u64  offset of the validity: a bit per value, least significant first, 1 is present; 0: no nulls
+//	24  u64  offset of the list or byte offsets: length+1 of i32; 0: the kind or a list size has none
+//	32  u64  offset of the data: length*width bytes, or the bytes of a binary node; 0: the kind has none, or no bytes
+//	40  u64  bytes of the data
+//	48  i64  list size: the items of each value of a list without offsets; 0 else
+//	56  u64  0
+//
+// Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte. What lies under a null is what the
+// options say: zero, NaN or the value of OPEN's null.
+package feed
