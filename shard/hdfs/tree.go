@@ -52,6 +52,13 @@ func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) b
 	return t.readDir(ctx, dir, func(e shard.Entry) bool { return keep(e.Name) })
 }
 
+// ReadAll lists many directories at a time.
+func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
+	return shard.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(shard.Entry) bool) ([]shard.Entry, error) {
+		return t.readDir(ctx, path.Join(root, dir), wanted)
+	})
+}
+
 // readDir describes the entries of a directory that keep wants.
 func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) bool) ([]shard.Entry, error) {
 	p, err := t.store.locate(t.prefix + dir)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -52,14 +53,33 @@ func (c *cluster) stat(ctx context.Context, path string) (status, error) {
 	return parseStatus(body)
 }
 
-func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
-	var all []shard.Entry
-	err := t.cluster.list(ctx, clean(path), func(page []status) {
+func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]shard.Entry, error) {
+	return t.readDir(ctx, clean(dir), func(e shard.Entry) bool { return keep(e.Name) })
+}
+
+// ReadAll lists many directories at a time.
+func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
+	root = clean(root)
+	return shard.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(shard.Entry) bool) ([]shard.Entry, error) {
+		return t.readDir(ctx, path.Join(root, dir), wanted)
+	})
+}
+
+// readDir describes the entries of a directory that keep wants.
+func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) bool) (all []shard.Entry, err error) {
+	err = t.cluster.list(ctx, dir, func(page []status) {
+		files := 0
 		for _, s := range page {
-			if s.Name != "" && keep(s.Name) { // a file lists itself under no name
-				all = append(all, s.entry())
+			e := s.entry()
+			if e.Name == "" || !keep(e) { // a file lists itself under no name
+				continue
+			}
+			all = append(all, e)
+			if e.Kind == shard.KindFile {
+				files++
 			}
 		}
+		t.found(files)
 	})
 	return all, err
 }

@@ -1,0 +1,76 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"path"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// listsAtOnce is how many directories Descend lists at a time: more would wait for the lock of a name service.
+const listsAtOnce = 8
+
+// Descend is ReadAll of a [DeepTree] that lists a directory per request, but many side by side. List describes what is wanted of the
+// entries of a directory at a path below the root, "" for the root itself; it and keep are called from several goroutines, which have ended
+// when Descend returns. A directory that vanishes meanwhile has no files.
+func Descend(
+	ctx context.Context, keep func(path string, dir bool) bool,
+	list func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error),
+) ([]Entry, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listsAtOnce)
+	d := &descent{keep: keep, list: list, group: group}
+	group.Go(func() error { return d.walk(ctx, "") })
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return d.files, nil
+}
+
+// A descent lists everything below a directory.
+type descent struct {
+	keep  func(path string, dir bool) bool
+	list  func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error)
+	group *errgroup.Group
+
+	mu    sync.Mutex
+	files []Entry
+}
+
+// walk lists a directory and those below it: beside this one where a walker is free.
+func (d *descent) walk(ctx context.Context, dir string) error {
+	entries, err := d.list(ctx, dir, func(e Entry) bool {
+		return e.Kind != KindOther && d.keep(path.Join(dir, e.Name), e.Kind == KindDir)
+	})
+	if dir != "" && errors.Is(err, ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, below := range d.take(dir, entries) {
+		if !d.group.TryGo(func() error { return d.walk(ctx, below) }) {
+			if err := d.walk(ctx, below); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take keeps the files among the entries of a directory, and returns the directories.
+func (d *descent) take(dir string, entries []Entry) (below []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range entries {
+		e.Name = path.Join(dir, e.Name)
+		if e.Kind == KindDir {
+			below = append(below, e.Name)
+		} else {
+			d.files = append(d.files, e)
+		}
+	}
+	return below
+}
