@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	reads := shard.ReadsOf(stores, shards) // none: a disk, whose bytes are lent
 	d.fetchers, d.sizes = chooseFetchers(o.Fetchers, reads), newSizes(m, reads > 0)
 	if d.memory == 0 {
-		d.memory = mem.DefaultLimit()
+		d.memory = cmp.Or(o.DefaultMemory, mem.DefaultLimit())
 	}
 	d.data = planManifest(m)
 	for _, g := range m.Groups() {

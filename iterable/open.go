@@ -25,14 +25,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 	if err != nil {
 		return nil, err
 	}
-	start := stepper{Steps: steps, epoch: uint64(o.Epoch)}
-	if o.State != nil {
-		start.epoch, start.pos = o.State.Epoch, o.State.Position
-	}
-	start.epoch, start.pos = start.Normalize(start.epoch, start.pos)
-	if o.Epochs > 0 {
-		start.end = start.epoch + uint64(o.Epochs)
-	}
+	start := firstStep(o, steps)
 	s := &Stream{
 		dataset: d, options: o, steps: start, closing: make(chan struct{}), outside: make(chan struct{}, o.Draws),
 		pending: map[key]*load{}, residents: map[key]*resident{}, stamps: make([]uint32, len(d.manifest.Groups())),
@@ -57,12 +50,8 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 
 // order gives a stream its schedule and walk, shuffled or not, and its account.
 func (d *Dataset) order(s *Stream, w WorkerInfo, start stepper) error {
-	shuffled := d.options.Shuffle
-	if s.options.State != nil {
-		shuffled = s.options.State.Shuffle
-	}
 	var err error
-	if shuffled {
+	if d.shuffled(s.options) {
 		err = d.lanesOf(s, w, start)
 	} else {
 		err = d.filesOf(s, w, start)
@@ -72,13 +61,7 @@ func (d *Dataset) order(s *Stream, w WorkerInfo, start stepper) error {
 }
 
 func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
-	var p *shuffle.Plan
-	var err error
-	if s.options.State != nil {
-		p, err = d.resume(*s.options.State, s.options.Tail)
-	} else {
-		p, err = d.plan(w.WorldSize, s.options.Tail, 0)
-	}
+	p, err := d.planOf(w.WorldSize, s.options)
 	if err != nil {
 		return err
 	}
@@ -106,15 +89,11 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
-	seed := d.options.Seed
-	if s.options.State != nil {
-		seed = s.options.State.Seed
-	}
 	if s.account, err = d.reserve(d.fileBound(q.Units(), s.options), s.options, nil); err != nil {
 		return err
 	}
 	order := &fileOrder{sequence: q, worker: w, start: start}
-	s.base = q.State(seed, 0, 0, start.GlobalBatch)
+	s.base = q.State(d.seed(s.options), 0, 0, start.GlobalBatch)
 	s.ahead.schedule = newFileSchedule(order, d.sizes)
 	s.walk = &fileWalk{stream: s, order: order}
 	return nil

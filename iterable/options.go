@@ -34,9 +34,11 @@ type Options struct {
 	Assign       shuffle.Assign
 	MaxWorldSize int // the largest world size that is to own whole lanes
 
-	// Memory is the limit in bytes of one rank's stream. 0 takes mem.DefaultLimit; only a limit that is given here bounds the default
-	// shuffle buffer, so that the machine never changes the order.
-	Memory int64
+	// Memory is the limit in bytes of one rank's stream. 0 takes DefaultMemory, and where that is 0 too mem.DefaultLimit; only a limit that
+	// is given here bounds the default shuffle buffer, so that the machine never changes the order.
+	Memory        int64
+	DefaultMemory int64
+
 	Budget *mem.Budget // what all streams of the process share; nil is one of the data set's own over the machine's memory
 	Pool   *mem.Pool   // where blocks live; nil is one of the data set's own
 
@@ -97,6 +99,7 @@ func (o Options) Validate() error {
 	check(o.ShuffleBuffer.Rows >= 0, "shuffle_buffer: %d is not a number of rows", o.ShuffleBuffer.Rows)
 	check(o.ShuffleBuffer.Bytes >= 0, "shuffle_buffer: %d is not a number of bytes", o.ShuffleBuffer.Bytes)
 	check(o.Memory >= 0, "memory: %d is not a number of bytes", o.Memory)
+	check(o.DefaultMemory >= 0, "default_memory: %d is not a number of bytes", o.DefaultMemory)
 	check(o.StoreMemory >= 0, "store_memory: %d is not a number of bytes", o.StoreMemory)
 	check(o.Fetchers >= 0 && o.Fetchers <= mostFetchers, "fetchers: %d is not 1 to %d", o.Fetchers, mostFetchers)
 	check(o.UnitRows >= 0, "unit_rows: %d is not a number of rows", o.UnitRows)

@@ -36,7 +36,8 @@ type Options struct {
 	Unordered bool
 
 	// MaxBatches bounds the batches that exist at once: being made, ready, or with the consumer and not yet released. 0 means what
-	// Workers and PrefetchFactor ask for and 2 with the consumer. An Allocator of the user's has its own bound.
+	// Workers and PrefetchFactor ask for and 2 with the consumer. An Allocator of the user's has its own bound; MaxBatches is then how many
+	// batches the stream's reservation has room for, so that their memory is within the stream's.
 	MaxBatches int
 
 	// Rank and WorldSize are those of torch.distributed. WorldSize 0 means 1.
@@ -115,7 +116,6 @@ func (o Options) Validate() error {
 	check(o.carries() && o.tail() != shuffle.Carry, "the state has the tail %q, and tail %q contradicts it", shuffle.Carry, o.tail())
 	check(o.State != nil && o.Epoch != 0, "state option is mutually exclusive with epoch")
 	check(o.MaxBatches < 0, "max_batches should be a positive integer value, but got max_batches=%d", o.MaxBatches)
-	check(o.Allocator != nil && o.MaxBatches != 0, "allocator option is mutually exclusive with max_batches")
 	check(o.MaxBatches > 0 && o.Workers > 0 && o.MaxBatches <= o.Workers,
 		"max_batches=%d leaves none for the consumer when num_workers=%d are at work; let it be greater", o.MaxBatches, o.Workers)
 	for i, t := range o.Transforms {

@@ -34,7 +34,6 @@ func TestOptionsRefuses(t *testing.T) {
 		}},
 		{"max batches", Options{MaxBatches: -1}, []string{"loader: max_batches should be a positive integer value, but got max_batches=-1"}},
 		{"max batches for the workers alone", Options{MaxBatches: 2, Workers: 2}, []string{"loader: max_batches=2 leaves none for the consumer when num_workers=2 are at work; let it be greater"}},
-		{"allocator and max batches", Options{MaxBatches: 2, Allocator: &slots{}}, []string{"loader: allocator option is mutually exclusive with max_batches"}},
 		{"transform", Options{Transforms: []Transform{{Name: "flip"}}}, []string{"loader: transform 0 (flip) has no function"}},
 		{"pad", Options{Pad: []Padding{{Column: "x", Multiple: -1, Max: -1, Side: 2, Cut: 3}}}, []string{
 			`loader: pad "x": multiple should be a positive integer value, but got -1`, `loader: pad "x": max should be a positive integer value, but got -1`,

@@ -1,0 +1,81 @@
+package iterable
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Start foretells the state of a stream that has handed out nothing: at an epoch, in its midst, and behind its last step.
+func TestStart(t *testing.T) {
+	for _, shuffled := range []bool{true, false} {
+		for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Carry} {
+			t.Run(fmt.Sprintf("shuffle %t, %s", shuffled, tail), func(t *testing.T) {
+				d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Shuffle: shuffled, Seed: 7, Tail: tail})
+				run := StreamOptions{BatchSize: 4, Epoch: 2}
+				for step := 0; step < 12; step++ {
+					s := stream(t, d, WorkerInfo{WorldSize: 3}, run)
+					got, err := d.Start(3, run)
+					if err != nil || !reflect.DeepEqual(got, s.State()) {
+						t.Fatalf("step %d: %+v, %v, want %+v", step, got, err, s.State())
+					}
+					draw, err := s.Next(t.Context())
+					if err != nil {
+						break
+					}
+					state := draw.State
+					draw.Release()
+					run = StreamOptions{BatchSize: 4, State: &state}
+				}
+			})
+		}
+	}
+}
+
+// A state goes on under another tail and world size, and one of other data is refused.
+func TestStartOfState(t *testing.T) {
+	d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Shuffle: true, Tail: shuffle.Drop})
+	first, err := d.Start(2, StreamOptions{BatchSize: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Position = 48
+	got, err := d.Start(1, StreamOptions{BatchSize: 3, State: &first, Tail: shuffle.Short})
+	if err != nil || got.Position != 48 || got.GlobalBatch != 3 || got.Params.Tail != shuffle.Short || got.Params.Lanes != first.Params.Lanes {
+		t.Errorf("state %+v, %v", got, err)
+	}
+	first.Manifest = "0" + first.Manifest[1:]
+	if _, err := d.Start(1, StreamOptions{State: &first}); err == nil {
+		t.Error("a state of other data is taken")
+	}
+	if _, err := d.Start(0, StreamOptions{}); err == nil {
+		t.Error("a world of no ranks is taken")
+	}
+	if _, err := d.Start(1, StreamOptions{Epoch: -1}); err == nil {
+		t.Error("an epoch below 0 is taken")
+	}
+}
+
+// The limit that is not the user's bounds a stream, and does not change the order.
+func TestDefaultMemory(t *testing.T) {
+	paths := files(t, [][]int{{4000}, {4000}}, noImage)
+	small := open(t, paths, Options{Shuffle: true, DefaultMemory: 1 << 10})
+	large := open(t, paths, Options{Shuffle: true, DefaultMemory: 1 << 30})
+	a, err := small.Start(1, StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := large.Start(1, StreamOptions{})
+	if err != nil || *a.Params != *b.Params {
+		t.Errorf("orders differ: %v, %v, %v", a.Params, b.Params, err)
+	}
+	if _, err := small.Stream(t.Context(), WorkerInfo{}, StreamOptions{}); err == nil {
+		t.Error("a stream begins within 1 KiB")
+	}
+	stream(t, large, WorkerInfo{}, StreamOptions{})
+	if got := large.BatchBytes(100); got < 800 || got > 1<<20 {
+		t.Errorf("%d bytes foretold for 100 rows", got)
+	}
+}
