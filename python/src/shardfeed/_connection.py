@@ -1,0 +1,280 @@
+"""A connection to the engine: one data set, and one iteration of it at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import weakref
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from . import _progress, _runtime, errors
+from . import _protocol as protocol
+from ._engine import Engine
+from ._inbox import Inbox
+from ._outbox import Outbox
+from ._raw_batch import RawBatch, private
+from ._ring import Copy, Ring
+from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
+
+log = logging.getLogger("shardfeed")
+
+_GREETINGS = 5  # an engine may leave just when someone connects; then the next one is started
+_SPARE = 2  # slots that the engine always has, so that it can go on when the consumer keeps its batches
+
+
+class Connection:
+    """The trainer's side of a connection. One thread at a time may use it; batches may be dropped in any thread, at any time.
+
+    Every wait ends after timeout seconds without a sign of the engine. In a forked child it is closed: make a new one there.
+    """
+
+    def __init__(self, engine: Engine, open: dict[str, Any], *, timeout: float | None = 600.0):
+        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol)."""
+        self.timeout = timeout
+        self.end: dict[str, Any] | None = None
+        self.ring: Ring | None = None
+        self._pid = os.getpid()
+        self._parsers: dict[int, Struct] = {}
+        self._iterating = False
+        self._leaving = False
+        self._copied = False
+        self._closed = False
+        self.welcome = self._greet(engine)
+        _open_connections.add(self)
+        try:
+            self.opened = self._request(protocol.OPEN, open, protocol.OPENED, "opening the data set")
+        except BaseException:
+            self.close()
+            raise
+
+    def join(self, **join: Any) -> dict[str, Any]:
+        """Begins an iteration, or takes part in it, and returns Joined."""
+        self._finish("beginning an iteration")
+        self.end = None
+        joined = self._request(protocol.JOIN, join, protocol.JOINED, "beginning an iteration")
+        self._iterating = True
+        return joined
+
+    def next(self, timeout: float | None = None) -> RawBatch | None:
+        """Returns the iteration's next batch; None at its end, which end tells more of."""
+        if not self._iterating or self._leaving:
+            return self._after()
+        kind = self._receive(timeout, "waiting for a batch")
+        if kind == protocol.BATCH:
+            return self._batch()
+        if kind == protocol.END:
+            self._iterating = False
+            self.end = self._decode(kind)
+            return None
+        raise self._unexpected(kind, "a batch")
+
+    def leave(self) -> None:
+        """Ends the iteration. It never waits: what still comes of it is dropped by the next request."""
+        if self._iterating and not self._leaving and not self._closed:
+            self._leaving = True
+            self._outbox.post(protocol.encode(protocol.LEAVE, {}))
+
+    def set_epoch(self, *, rank: int, epoch: int, serial: str) -> dict[str, Any]:
+        """Tells the epoch of the session's next iteration; returns Session. Not during an iteration of this connection."""
+        self._finish("setting the epoch")
+        request = {"rank": rank, "epoch": epoch, "serial": serial}
+        return self._request(protocol.EPOCH, request, protocol.SESSION, "setting the epoch")
+
+    def ask(self, *, rank: int, world_size: int, stats: bool = False, plan: bool = False) -> dict[str, Any]:
+        """Returns Session: where the session of a rank stands. Not during an iteration of this connection."""
+        self._finish("asking for the session")
+        request = {"rank": rank, "world_size": world_size, "stats": stats, "plan": plan}
+        return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
+
+    @property
+    def usable(self) -> bool:
+        """Tells whether this process can use it: it is open, and was not made before a fork."""
+        return not self._closed and self._pid == os.getpid()
+
+    def close(self) -> None:
+        """Ends what the engine does for this connection. Batches that are held stay as they are."""
+        if self._closed:
+            return
+        self._closed = True
+        self._iterating = False
+        self.ring = None
+        _open_connections.discard(self)
+        if self._pid != os.getpid():
+            self._socket.close()  # not shut down: the parent goes on with it
+            return
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # close alone would wait for children that have the socket too
+        self._outbox.close()
+        self._inbox.close()
+        self._socket.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_socket"):
+            self.close()
+
+    def _greet(self, engine: Engine) -> dict[str, Any]:
+        hello = {"version": protocol.VERSION, "build": engine.build, "job": engine.job, "pid": self._pid}
+        hello["local_world_size"] = engine.local_world_size
+        for _ in range(_GREETINGS):
+            self._attach(engine.connect(self.timeout))
+            self._outbox.post(protocol.encode(protocol.HELLO, hello))
+            try:
+                kind = self._inbox.next(self.timeout, "greeting the engine")
+            except EOFError:
+                self._socket.close()
+                continue
+            if kind == protocol.ERROR:
+                raise errors.from_failure(self._decode(kind))
+            if kind != protocol.WELCOME:
+                raise self._unexpected(kind, "WELCOME")
+            return self._decode(kind)
+        raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{engine.lastlast_lines()}")
+
+    def _attach(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._outbox = Outbox(sock)
+        self._inbox = Inbox(sock, self._outbox)
+
+    def _finish(self, doing: str) -> None:
+        """Makes the connection ready for a request: the iteration that was left has to end first."""
+        if self._leaving:
+            while True:
+                kind = self._receive(None, doing, leaving=True)
+                if kind == protocol.BATCH:
+                    self._drop()
+                elif kind == protocol.END and self._decode(kind).get("left"):
+                    break
+            self._leaving = self._iterating = False
+        if self._iterating:
+            raise ProtocolError(f"{doing}: this connection is in the midst of an iteration")
+
+    def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
+        self._check()
+        self._outbox.post(protocol.encode(kind, value))
+        with _progress.Line() as progress:
+            while True:
+                got = self._receive(None, doing)
+                if got == protocol.PROGRESS:
+                    progress.show(self._decode(got))
+                    continue
+                if got != answer:
+                    raise self._unexpected(got, protocol.name(answer))
+                return self._decode(got)
+
+    def _receive(self, timeout: float | None, doing: str, leaving: bool = False) -> int:
+        """Returns the kind of the next frame that its caller has to deal with."""
+        while True:
+            if self._closed:
+                raise self._gone(doing)
+            try:
+                kind = self._inbox.next(self.timeout if timeout is None else timeout, doing)
+            except EOFError:
+                raise self._gone(doing) from None
+            except FeedTimeoutError as e:
+                raise FeedTimeoutError(f"{e}; its log is {self.welcome['log']}:\n{_runtime.last_lines(self.welcome['log'])}") from None
+            if kind == protocol.BATCH:
+                return kind
+            if kind == protocol.NOTE:
+                _note(self._decode(kind))
+            elif kind == protocol.RING:
+                self._map()
+            elif kind != protocol.ERROR:
+                return kind
+            elif not leaving:
+                self._iterating = False
+                raise errors.from_failure(self._decode(kind))
+
+    def _batch(self) -> RawBatch:
+        """Returns the batch of the BATCH that was just received."""
+        inbox = self._inbox
+        generation, index, seq, offset, used = protocol.BATCH_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
+        ring = self.ring
+        if ring is None or inbox.size != protocol.BATCH_PAYLOAD.size or generation != ring.generation:
+            raise ProtocolError(f"the engine announced a batch in generation {generation}, which is not the last ring's")
+        slot = ring.slot(index, seq)
+        memory = np.asarray(slot)
+        if len(ring.held) + _SPARE <= max(ring.slots, _SPARE + 1):
+            return RawBatch(slot, memory, offset, used, self._parsers)
+        if not self._copied:
+            self._copied = True
+            log.debug("%d batches are held at once: further ones are copied out of the ring of %d slots", len(ring.held), ring.slots)
+        copied = RawBatch(Copy(), private(memory, used), offset, used, self._parsers)
+        slot.release()
+        return copied
+
+    def _drop(self) -> None:
+        """Gives the batch back that was just received."""
+        generation, index, seq, _, _ = protocol.BATCH_PAYLOAD.unpack_from(self._inbox.buffer, self._inbox.at)
+        self._outbox.post(protocol.RELEASE_FRAME.pack(16, protocol.RELEASE, 0, generation, index, seq))
+
+    def _map(self) -> None:
+        """Maps the ring that was just received. The one before lives as long as its batches."""
+        inbox = self._inbox
+        if inbox.size != protocol.RING_PAYLOAD.size:
+            raise ProtocolError(f"the engine's RING has {inbox.size} bytes")
+        generation, slots, size = protocol.RING_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
+        descriptor = inbox.descriptor()
+        try:
+            self.ring = Ring(descriptor, generation, slots, size, self._outbox)
+        finally:
+            os.close(descriptor)
+
+    def _after(self) -> None:
+        """What next returns when there is no iteration: at its end None, again and again."""
+        self._check()
+        if self.end is None and not self._leaving:
+            raise ProtocolError("this connection has no iteration: it was not begun, or it failed")
+
+    def _check(self) -> None:
+        if self._pid != os.getpid():
+            raise ForkError("this was connected to the engine before the process was forked: iterate anew in the child")
+        if self._closed:
+            raise ProtocolError("the connection to the engine was closed")
+
+    def _gone(self, doing: str) -> errors.ShardfeedError:
+        """Returns the error for a connection that has ended by itself, and closes it."""
+        if self._pid != os.getpid() or self._closed:
+            try:
+                self._check()
+            except errors.ShardfeedError as e:
+                return e
+        self.close()
+        path, pid = self.welcome["log"], self.welcome["pid"]
+        gone = EngineGone(f"{doing}: the engine (process {pid}) has ended; its log is {path}, and ends with\n{_runtime.last_lines(path)}")
+        gone.log = path
+        return gone
+
+    def _decode(self, kind: int) -> dict[str, Any]:
+        return protocol.decode(kind, self._inbox.payload())
+
+    def _unexpected(self, kind: int, wanted: str) -> ProtocolError:
+        self.close()
+        return ProtocolError(f"the engine sent {protocol.name(kind)} where {wanted} was due")
+
+
+_open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+_noted: set[str] = set()
+
+
+def _note(note: dict[str, Any]) -> None:
+    """Logs a line of the engine's for the user."""
+    once = note.get("once")
+    if once:
+        if once in _noted:
+            return
+        _noted.add(once)
+    log.log({"debug": logging.DEBUG, "warning": logging.WARNING}.get(note.get("level", ""), logging.INFO), "%s", note.get("text", ""))
+
+
+def _close_in_child() -> None:
+    """A child has copies of the parent's sockets: with these open, the engine would not see the parent go."""
+    for connection in list(_open_connections):
+        connection.close()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

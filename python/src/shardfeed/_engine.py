@@ -1,0 +1,169 @@
+"""The engine of a job on this node: where it is found, and how it is started when it is not there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import _rank, _runtime
+from ._version import __version__
+from .errors import EngineStartError, FeedTimeoutError
+
+_START_SECONDS = 60.0
+_RETRY_SECONDS = 0.005
+
+# The engine must not be the trainer's child: nobody would wait for it when it ends. A shell that ends at once leaves it to init.
+_DETACH = ("/bin/sh", "-c", '"$0" "$@" &')
+
+
+class Engine:
+    """The engine of one job, by its build: engines of different versions never meet. What it is lies in the runtime directory."""
+
+    def __init__(self, job: str | None = None, *, binary: str | os.PathLike[str] | None = None, local_world_size: int | None = None):
+        self.job = _rank.job() if job is None else job
+        self.build = __version__
+        self.binary = find_binary() if binary is None else Path(binary).absolute()
+        self.local_world_size = _rank.local_world_size() if local_world_size is None else local_world_size
+        status = self.binary.stat()
+        name = _rank.digest("\0".join([self.job, self.build, str(status.st_size), str(status.st_mtime_ns)]))
+        base = _runtime.directory() / name
+        self.socket, self.log, self.lock = (base.with_suffix(suffix) for suffix in (".sock", ".log", ".lock"))
+
+    def connect(self, timeout: float | None = None) -> socket.socket:
+        """Returns a socket to the engine, which is started when nobody answers. Of several processes that come at once, one starts it."""
+        sock = self._try()
+        if sock is not None:
+            return sock
+        deadline = time.monotonic() + (_START_SECONDS if timeout is None else min(timeout, _START_SECONDS))
+        with self._starting(deadline):
+            sock = self._try()
+            if sock is None:
+                words = self._start(deadline)
+                sock = self._try()
+            if sock is None:
+                raise EngineStartError(f"the engine {self.binary} did not start; its log is {self.log}, and ends with\n{words}")
+        return sock
+
+    def _try(self) -> socket.socket | None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.connect(str(self.socket))
+        except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
+            sock.close()
+            return None
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    @contextlib.contextmanager
+    def _starting(self, deadline: float) -> Iterator[None]:
+        """Holds the right to start the engine."""
+        while True:
+            descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if self._locked(descriptor, deadline):
+                    yield
+                    return
+            finally:
+                os.close(descriptor)
+
+    def _locked(self, descriptor: int, deadline: float) -> bool:
+        """Waits for the lock; False when its file was swept away meanwhile."""
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if time.monotonic() > deadline:
+                raise FeedTimeoutError(f"another process is starting the engine and does not finish; the engine's log is {self.log}")
+            time.sleep(_RETRY_SECONDS)
+        with contextlib.suppress(FileNotFoundError):
+            return os.fstat(descriptor).st_ino == self.lock.stat().st_ino
+        return False
+
+    def _start(self, deadline: float) -> str:
+        """Starts the engine and waits until it listens. Returns what it said when it did not."""
+        _runtime.sweep(self.log.parent)
+        ready, told = os.pipe()
+        try:
+            log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                begin = os.fstat(log).st_size
+                group = self._launch(told, log)
+            finally:
+                os.close(told)
+                os.close(log)
+            if _says_ready(ready, deadline):
+                return ""
+        except TimeoutError:
+            with contextlib.suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
+            words = _runtime.last_lines(self.log, begin)
+            raise FeedTimeoutError(
+                f"the engine {self.binary} did not start in time; its log is {self.log}, and ends with\n{words}"
+            ) from None
+        finally:
+            os.close(ready)
+        return _runtime.last_lines(self.log, begin)
+
+    def _launch(self, told: int, log: int) -> int:
+        """Starts the program in a session of its own, so that no signal of a terminal reaches it, and returns its process group.
+
+        It gets the write end of the pipe and the log, and no other descriptor: nothing of a GPU's driver, for one.
+        """
+        command = [str(self.binary), "serve", "--socket", str(self.socket), "--log", str(self.log), "--ready-fd", str(told)]
+        if grace := os.environ.get("SHARDFEED_GRACE"):
+            command += ["--grace", grace]
+        detach = os.access(_DETACH[0], os.X_OK)
+        process = subprocess.Popen(
+            [*_DETACH, *command] if detach else command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(told,),
+            start_new_session=True,
+            cwd="/",
+        )
+        if detach:
+            process.wait()
+        else:  # a system without a shell: it stays a child, and is waited for when this process ends
+            process.returncode = 0
+        return process.pid
+
+
+def find_binary() -> Path:
+    """Returns the engine's program: $SHARDFEED_BIN, else the one that came with the package."""
+    if given := os.environ.get("SHARDFEED_BIN"):
+        path = Path(given).absolute()
+        if not os.access(path, os.X_OK):
+            raise EngineStartError(f"SHARDFEED_BIN names {path}, which is no program that can be run")
+        return path
+    path = Path(__file__).parent / "_bin" / "shardfeed"
+    if not os.access(path, os.X_OK):
+        raise EngineStartError(
+            f"this installation holds no engine ({path}): install a wheel for this machine, run pip install where Go is, "
+            "or set SHARDFEED_BIN to a shardfeed program"
+        )
+    return path
+
+
+def _says_ready(ready: int, deadline: float) -> bool:
+    """Waits for the engine's line on the pipe; False when it ended without one."""
+    poll = select.poll()
+    poll.register(ready, select.POLLIN)
+    said = b""
+    while True:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
+        part = os.read(ready, 4096)
+        said += part
+        if not part or said.endswith(b"\n"):
+            return bool(part)

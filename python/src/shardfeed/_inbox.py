@@ -1,0 +1,118 @@
+"""What comes from the engine."""
+
+from __future__ import annotations
+
+import array
+import os
+import select
+import socket
+import time
+from collections import deque
+
+from . import _protocol as protocol
+from ._outbox import Outbox
+from .errors import FeedTimeoutError, ProtocolError
+
+_FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+_ANCILLARY = socket.CMSG_SPACE(4 * 8)
+_ROOM = 64 << 10
+
+
+class Inbox:
+    """Frames of the engine, as many as have come read at once. One thread at a time reads."""
+
+    __slots__ = ("_descriptors", "_end", "_events", "_outbox", "_poll", "_socket", "_start", "_torn", "at", "buffer", "size")
+
+    def __init__(self, sock: socket.socket, outbox: Outbox):
+        self._socket = sock
+        self._outbox = outbox  # flushed while waiting
+        self._poll = select.poll()
+        self._events = select.POLLIN
+        self._poll.register(sock, self._events)
+        self._descriptors: deque[int] = deque()
+        self._start = self._end = 0  # what has been read and not yet returned
+        self._torn = False  # an interrupt may have lost bytes
+        self.buffer = bytearray(_ROOM)
+        self.at = self.size = 0  # the payload of the last frame, in buffer until the next call
+
+    def next(self, timeout: float | None, doing: str) -> int:
+        """Returns the kind of the next frame. Raises EOFError when the engine has gone, FeedTimeoutError after timeout seconds."""
+        deadline = None
+        while True:
+            have = self._end - self._start
+            if have >= 8:
+                size, kind, zero = protocol.HEADER.unpack_from(self.buffer, self._start)
+                if size > protocol.MAX_PAYLOAD or zero:
+                    raise ProtocolError(f"the engine sent a frame of {size} bytes, kind {kind}, {zero}: that is not the protocol")
+                if have >= 8 + size:
+                    self.at, self.size = self._start + 8, size
+                    self._start += 8 + size
+                    return kind
+                self._make_room(8 + size)
+            elif have == 0:
+                self._start = self._end = 0
+            else:
+                self._make_room(8)
+            if not self._read():
+                if deadline is None and timeout is not None:
+                    deadline = time.monotonic() + timeout
+                self._wait(deadline, timeout, doing)
+
+    def payload(self) -> bytes:
+        """Returns a copy of the last frame's payload."""
+        return bytes(memoryview(self.buffer)[self.at : self.at + self.size])
+
+    def descriptor(self) -> int:
+        """Returns the file descriptor that came with the last RING; it is the caller's."""
+        if not self._descriptors:
+            raise ProtocolError("the engine sent a ring without its memory")
+        return self._descriptors.popleft()
+
+    def _make_room(self, size: int) -> None:
+        if self._start + size <= len(self.buffer):
+            return
+        rest = self.buffer[self._start : self._end]
+        if size > len(self.buffer):
+            self.buffer = bytearray(size)
+        self.buffer[: len(rest)] = rest
+        self._start, self._end = 0, len(rest)
+
+    def _read(self) -> bool:
+        """Reads what is there; False when nothing is."""
+        if self._torn:
+            raise EOFError("interrupted in the midst of a message")
+        self._torn = True
+        try:
+            with memoryview(self.buffer) as buffer, buffer[self._end :] as room:
+                n, ancillary, _, _ = self._socket.recvmsg_into([room], _ANCILLARY, _FLAGS)
+        except BlockingIOError:
+            self._torn = False
+            return False
+        except OSError:
+            n, ancillary = 0, []
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                self._descriptors.extend(array.array("i", data[: len(data) - len(data) % 4]))
+        if n == 0:
+            raise EOFError("the engine closed the connection")
+        self._end += n
+        self._torn = False
+        return True
+
+    def _wait(self, deadline: float | None, timeout: float | None, doing: str) -> None:
+        """Waits until something can be read. What the outbox still has goes out meanwhile."""
+        events = select.POLLIN if self._outbox.flush() else select.POLLIN | select.POLLOUT
+        if events != self._events:
+            self._poll.modify(self._socket, events)
+            self._events = events
+        if deadline is None:
+            self._poll.poll()
+            return
+        left = deadline - time.monotonic()
+        if left <= 0 or not self._poll.poll(max(1, left * 1000)):
+            raise FeedTimeoutError(f"{doing}: no answer from the engine within {timeout:g} s")
+
+    def close(self) -> None:
+        """Closes the descriptors that nobody took."""
+        while self._descriptors:
+            os.close(self._descriptors.popleft())

@@ -1,0 +1,64 @@
+"""Frames of the protocol between a trainer and its engine, which internal/feed/doc.go specifies."""
+
+from __future__ import annotations
+
+import json
+from struct import Struct
+from typing import Any
+
+from .errors import ProtocolError
+
+VERSION = 1
+
+HELLO, OPEN, JOIN, RELEASE, LEAVE, EPOCH, ASK = range(1, 8)
+WELCOME, OPENED, PROGRESS, JOINED, RING, BATCH, END, ERROR, SESSION, NOTE = range(65, 75)
+
+NAMES = {
+    WELCOME: "WELCOME",
+    OPENED: "OPENED",
+    PROGRESS: "PROGRESS",
+    JOINED: "JOINED",
+    RING: "RING",
+    BATCH: "BATCH",
+    END: "END",
+    ERROR: "ERROR",
+    SESSION: "SESSION",
+    NOTE: "NOTE",
+}
+
+MAX_PAYLOAD = 16 << 20
+
+HEADER = Struct("<IHH")  # bytes of the payload, kind, 0
+RING_PAYLOAD = Struct("<IIQ")  # generation, slots, slot size
+BATCH_PAYLOAD = Struct("<IIQQQ")  # generation, slot, seq, offset of the header, bytes used
+RELEASE_FRAME = Struct("<IHHIIQ")  # header and generation, slot, seq
+
+# Of a slot: magic, nodes, seq, rows, valid, epoch, step, position, next epoch, next position.
+SLOT_HEADER = Struct("<IIQIIqqqqq")
+SLOT_MAGIC = 0x31424653
+NODE_BYTES = 64
+NODE_FIELDS = 8
+
+
+def encode(kind: int, value: dict[str, Any]) -> bytes:
+    """Returns a frame that holds value as JSON."""
+    payload = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(payload) > MAX_PAYLOAD:
+        raise ProtocolError(f"a message of {len(payload)} bytes is more than the protocol carries ({MAX_PAYLOAD})")
+    return HEADER.pack(len(payload), kind, 0) + payload
+
+
+def decode(kind: int, payload: bytes) -> dict[str, Any]:
+    """Returns the object that a frame of JSON holds."""
+    try:
+        value = json.loads(payload)
+    except ValueError as e:
+        raise ProtocolError(f"the engine's {name(kind)} is not JSON: {e}") from None
+    if not isinstance(value, dict):
+        raise ProtocolError(f"the engine's {name(kind)} is no object")
+    return value
+
+
+def name(kind: int) -> str:
+    """Returns the name of a kind of frame, as messages give it."""
+    return NAMES.get(kind, f"frame of kind {kind}")

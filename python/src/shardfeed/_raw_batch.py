@@ -1,0 +1,56 @@
+"""A batch as it lies in memory, before anyone knows of columns."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+import numpy as np
+
+from . import _protocol as protocol
+from ._ring import Bytes, Copy, Slot
+from .errors import ProtocolError
+
+
+class RawBatch:
+    """A batch in a slot, or in a copy of one.
+
+    bytes is the slot's memory, whose base is slot, the owner: np.ndarray(shape, dtype, raw.bytes, offset) is a column that keeps the
+    slot. nodes are the descriptors, flat, 8 numbers each: length, nulls, and the offsets in bytes of validity, offsets and data, then the
+    bytes of the data, the list size, and 0.
+    """
+
+    __slots__ = ("bytes", "epoch", "next_epoch", "next_position", "nodes", "position", "rows", "seq", "slot", "step", "valid")
+
+    def __init__(self, slot: Slot | Copy, memory: Bytes, offset: int, used: int, parsers: dict[int, Struct]):
+        """Reads the header at offset; used bytes of memory are the batch's. parsers are kept by the caller, by the number of nodes."""
+        if offset + protocol.SLOT_HEADER.size > used or used > memory.nbytes:
+            raise ProtocolError(f"the engine announced a batch at {offset} of {used} bytes in a slot of {memory.nbytes}")
+        (
+            magic,
+            nodes,
+            self.seq,
+            self.rows,
+            self.valid,
+            self.epoch,
+            self.step,
+            self.position,
+            self.next_epoch,
+            self.next_position,
+        ) = protocol.SLOT_HEADER.unpack_from(memory, offset)
+        if magic != protocol.SLOT_MAGIC or offset + protocol.SLOT_HEADER.size + nodes * protocol.NODE_BYTES > used:
+            raise ProtocolError("the engine announced a batch that is none: its header is broken")
+        parser = parsers.get(nodes)
+        if parser is None:
+            parser = parsers[nodes] = Struct(f"<{nodes * protocol.NODE_FIELDS}q")
+        self.nodes: tuple[int, ...] = parser.unpack_from(memory, offset + protocol.SLOT_HEADER.size)
+        self.slot = slot
+        self.bytes = memory
+
+
+def private(memory: Bytes, used: int) -> Bytes:
+    """Returns a copy of the first used bytes, aligned as slots are."""
+    room = np.empty(used + 256, np.uint8)
+    skip = -room.__array_interface__["data"][0] % 256
+    copy = room[skip : skip + used]
+    copy[:] = memory[:used]
+    return copy

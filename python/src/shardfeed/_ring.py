@@ -1,0 +1,89 @@
+"""The memory that batches come in: a ring of slots that the engine and this process share."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _protocol as protocol
+from ._outbox import Outbox
+from .errors import ProtocolError
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class Ring:
+    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go, and the last view of a slot is gone."""
+
+    def __init__(self, descriptor: int, generation: int, slots: int, slot_size: int, outbox: Outbox):
+        """Maps the ring. The descriptor stays the caller's."""
+        if slots == 0 or slot_size == 0 or slot_size % 256:
+            raise ProtocolError(f"the engine sent a ring of {slots} slots of {slot_size} bytes")
+        if os.fstat(descriptor).st_size < slots * slot_size:
+            raise ProtocolError(f"the engine's ring is smaller than {slots} slots of {slot_size} bytes")
+        self.generation = generation
+        self.slots = slots
+        self.slot_size = slot_size
+        self.bytes: Bytes = np.frombuffer(mmap.mmap(descriptor, slots * slot_size, flags=mmap.MAP_SHARED), np.uint8)
+        self.address: int = self.bytes.__array_interface__["data"][0]
+        self.held: set[int] = set()  # slots that were handed out and not yet released
+        self._outbox = outbox
+
+    def slot(self, index: int, seq: int) -> Slot:
+        """Returns the owner of a slot that the engine announced. When it goes, the slot goes back."""
+        if index >= self.slots or index in self.held:
+            raise ProtocolError(f"the engine announced slot {index} of {self.slots}, which it does not have")
+        self.held.add(index)
+        return Slot(self, index, seq)
+
+    def release(self, index: int, seq: int) -> None:
+        """Gives a slot back."""
+        self.held.discard(index)
+        self._outbox.post(protocol.RELEASE_FRAME.pack(16, protocol.RELEASE, 0, self.generation, index, seq))
+
+
+class Slot:
+    """The owner of a slot's memory: arrays made of it keep it alive, and the slot goes back to the engine when the last one is gone.
+
+    Nothing that it refers to may refer to it, or the slot would wait for a run of the garbage collector.
+    """
+
+    __slots__ = ("__weakref__", "index", "released", "ring", "seq")
+
+    def __init__(self, ring: Ring, index: int, seq: int):
+        self.ring = ring  # also after a release: arrays may still lie in it
+        self.index = index
+        self.seq = seq
+        self.released = False
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        ring = self.ring
+        return {"version": 3, "shape": (ring.slot_size,), "typestr": "|u1", "data": (ring.address + self.index * ring.slot_size, False)}
+
+    def release(self) -> None:
+        """Gives the slot back now. Arrays made of it may change from here on: for callers that have copied what they need."""
+        if not self.released:
+            self.released = True
+            self.ring.release(self.index, self.seq)
+
+    __del__ = release
+
+
+class Copy:
+    """The owner of a batch that was copied out of the ring: it has nothing to give back."""
+
+    __slots__ = ("__weakref__", "released")
+
+    ring: Ring | None = None
+
+    def __init__(self) -> None:
+        self.released = False
+
+    def release(self) -> None:
+        """Does nothing but remember it."""
+        self.released = True

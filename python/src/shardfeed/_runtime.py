@@ -1,0 +1,80 @@
+"""The directory where engines are found: sockets, the locks of those that start them, and logs."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import time
+from pathlib import Path
+
+from .errors import OptionError
+
+_LONGEST = 70  # bytes of a directory, so that what lies in it fits into a socket's address of 107
+_TAIL_LINES = 15
+_TAIL_BYTES = 4096
+_OLD_SECONDS = 7 * 86400.0
+
+
+def directory() -> Path:
+    """Makes and returns the directory: $SHARDFEED_RUNTIME_DIR, else one below $XDG_RUNTIME_DIR, else one below $TMPDIR or /tmp."""
+    if given := os.environ.get("SHARDFEED_RUNTIME_DIR"):
+        path = Path(given).absolute()
+    elif (xdg := os.environ.get("XDG_RUNTIME_DIR")) and os.access(xdg, os.W_OK) and len(xdg) < _LONGEST - 10:
+        path = Path(xdg) / "shardfeed"
+    else:
+        path = Path(os.environ.get("TMPDIR") or "/tmp").absolute() / f"shardfeed-{os.geteuid()}"
+    if len(os.fsencode(path)) > _LONGEST:
+        raise OptionError(
+            f"{path} is too long for the address of a socket: set SHARDFEED_RUNTIME_DIR to a path of at most {_LONGEST} bytes"
+        )
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700, parents=True)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise OptionError(f"{path} is not a directory of yours: set SHARDFEED_RUNTIME_DIR to one")
+    if status.st_mode & 0o077:
+        raise OptionError(f"others may enter {path} (mode {stat.S_IMODE(status.st_mode):o}): chmod 700 it, or set SHARDFEED_RUNTIME_DIR")
+    return path
+
+
+def last_lines(log: str | os.PathLike[str], begin: int = 0) -> str:
+    """Returns the last lines of a log from the byte begin on, indented."""
+    try:
+        with open(log, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = max(begin, size - _TAIL_BYTES)
+            file.seek(start)
+            text = file.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError as e:
+        return f"  (it cannot be read: {e.strerror})"
+    lines = text.splitlines()
+    if start > begin and len(lines) > 1:
+        del lines[0]  # cut in the midst
+    return "\n".join("  " + line for line in lines[-_TAIL_LINES:]) or "  (nothing)"
+
+
+def sweep(path: Path) -> None:
+    """Removes what engines that ended long ago have left."""
+    with contextlib.suppress(OSError):
+        for lock in path.glob("*.lock"):
+            with contextlib.suppress(OSError):
+                _sweep_one(lock)
+
+
+def _sweep_one(lock: Path) -> None:
+    log = lock.with_suffix(".log")
+    newest = max(file.stat().st_mtime for file in (lock, log) if file.exists())
+    if time.time() - newest < _OLD_SECONDS or _answers(lock.with_suffix(".sock")):
+        return
+    with open(lock, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for file in (lock.with_suffix(".sock"), log, lock):
+            file.unlink(missing_ok=True)
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        return sock.connect_ex(str(path)) == 0
