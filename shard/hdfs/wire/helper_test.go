@@ -47,10 +47,6 @@ func readBlock(off, length int64) []byte {
 	return protowire.AppendBytes([]byte{0, version, opReadBlock}, op)
 }
 
-func appendNumber(m []byte, n protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(m, n, protowire.VarintType), v)
-}
-
 func appendText(m []byte, n protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(m, n, protowire.BytesType), s)
 }
@@ -113,6 +109,20 @@ func (b block) stream(off, end int64) (all []byte, ends []int) {
 		}
 		at += n
 	}
+}
+
+// handed is what a client receives of a stream: that of a block without checksums.
+func (b block) handed(off, end int64) (all []byte, ends []int) {
+	b.kind = sumNull
+	return b.stream(off, end)
+}
+
+// unitsBefore is how many units of a stream have ended at a byte.
+func unitsBefore(ends []int, at int) (n int) {
+	for n < len(ends) && ends[n] <= at {
+		n++
+	}
+	return n
 }
 
 // fake is the socket below: what a datanode sends, cut or spoiled, and what it was sent.

@@ -17,7 +17,7 @@ type packetHeader struct {
 	data     int // bytes
 }
 
-// readPacket reads the next packet and verifies it, and returns its length.
+// readPacket reads the next packet and verifies it, and returns the length of what is handed on: the packet without its checksums.
 func (c *conn) readPacket() (int, error) {
 	b, err := c.need(packetPrefix)
 	if err != nil {
@@ -39,12 +39,16 @@ func (c *conn) readPacket() (int, error) {
 	if err := c.checkPacket(h, b[head:]); err != nil {
 		return 0, err
 	}
+	sums := int(payload) - h.data
+	copy(b[sums:], b[:head])
+	binary.BigEndian.PutUint32(b[sums:], uint32(4+h.data))
+	c.win.skip(sums)
 	c.next += int64(h.data)
 	c.seq++
 	c.final = h.last
 	c.dialer.options.Counters.Packets.Add(1)
 	c.dialer.options.Counters.Bytes.Add(int64(h.data))
-	return n, nil
+	return n - sums, nil
 }
 
 func parsePacketHeader(m []byte) (h packetHeader, err error) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// bufferSize holds many packets of the usual 64 KiB, so that one call of the system brings several.
-const bufferSize = 256 << 10
+// bufferSize holds several packets of the usual 64 KiB, so that one call of the system brings them; more than twice as much gains nothing.
+const bufferSize = 512 << 10
 
 type buffer [bufferSize]byte
 
@@ -29,6 +29,9 @@ func (w *window) take(n int) { w.r += n }
 
 // verify marks the next n bytes.
 func (w *window) verify(n int) { w.v += n }
+
+// skip drops the next n bytes, which are not verified. All verified bytes must have been taken.
+func (w *window) skip(n int) { w.r, w.v = w.r+n, w.v+n }
 
 // fill returns the first n bytes that are not verified, after reading what is missing of them and whatever else is there. All verified bytes
 // must have been taken.
