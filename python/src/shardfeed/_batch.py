@@ -1,0 +1,212 @@
+"""Batches: the rows of one step of one rank, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _state
+from ._columns import Column, iter_column
+from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
+from ._schema import Schema
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from ._connection import RawBatch
+
+    Raw = RawBatch | "Detached"
+
+
+class Detached(NamedTuple):
+    """A batch's bytes and numbers in memory of their own, in place of a slot of the ring."""
+
+    bytes: np.ndarray
+    nodes: tuple[int, ...]
+    rows: int
+    valid: int
+    epoch: int
+    step: int
+    position: int
+    next_epoch: int
+    next_position: int
+
+
+class Batch(Mapping[str, Any]):
+    """Columns by name. They are made when they are asked for, of the memory that the engine wrote, and are not copied.
+
+    Numbers are arrays, strings and binary values :class:`Bytes`, lists of different lengths :class:`Ragged`, structs dicts of columns. A
+    dotted path leads to a struct's member. The memory goes back to the engine when the batch and all columns made of it are gone.
+    """
+
+    __slots__ = ("__weakref__", "_columns", "_layout", "_raw", "_start")
+
+    def __init__(self, raw: Raw, layout: Layout, start: Mapping[str, Any]) -> None:
+        self._raw: Any = raw
+        self._layout = layout
+        self._start = start  # the state where the iteration began
+        self._columns: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        column = self._columns.get(name)
+        if column is None:
+            maker = self._layout.makers.get(name)
+            raw = self._raw
+            if maker is None:
+                return self._member(name)
+            if raw is None:
+                raise ValueError("the batch was released")
+            column = self._columns[name] = maker(raw.bytes, raw.nodes)
+        return column
+
+    def _member(self, path: str) -> Column:
+        """The struct member that a dotted path leads to."""
+        head, _, name = path.rpartition(".")
+        column = self[head] if head in self._layout.makers else self._member(head) if head else None
+        if not isinstance(column, dict) or name not in column:
+            raise KeyError(path)
+        return column[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layout.makers)
+
+    def __len__(self) -> int:
+        return len(self._layout.makers)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._layout.makers
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+        return self._layout.schema
+
+    @property
+    def rows(self) -> int:
+        """Rows of each column."""
+        return int(self._live().rows)
+
+    @property
+    def epoch(self) -> int:
+        return int(self._live().epoch)
+
+    @property
+    def step(self) -> int:
+        """The step of the epoch, from 0."""
+        return int(self._live().step)
+
+    @property
+    def position(self) -> int:
+        """Rows of the epoch before this step, over all ranks."""
+        return int(self._live().position)
+
+    @property
+    def padding(self) -> int:
+        """How many rows at the end only fill up the last step of a padded tail."""
+        raw = self._live()
+        return int(raw.rows - raw.valid)
+
+    @property
+    def row_valid(self) -> np.ndarray:
+        """A boolean for each row: False for the padding of a padded tail, which does not count."""
+        raw = self._live()
+        return np.arange(raw.rows) < raw.valid
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state after this batch, for ``load_state_dict``."""
+        raw = self._live()
+        return _state.pack({**self._start, "epoch": int(raw.next_epoch), "position": int(raw.next_position)})
+
+    def valid(self, name: str, *, items: bool = False) -> np.ndarray:
+        """A boolean for each value of a column: False where it is null. A dotted path leads to a part of the column.
+
+        With items it is the mask of a list's items; for lists of one size it has the shape of the lists.
+        """
+        raw = self._live()
+        field, at = self._layout.find(name)
+        if not items:
+            return validity(raw.bytes, raw.nodes, at)
+        if field.kind not in ("list", "map"):
+            raise TypeError(f"column {name!r} is {field}, which has no items")
+        item, place = members(field, at)[0]
+        mask = validity(raw.bytes, raw.nodes, place)
+        if item.kind == "list" or not field.is_dense:
+            return mask
+        return mask.reshape(raw.nodes[at + LENGTH], -1)
+
+    def nulls(self, name: str) -> int:
+        """How many values of a column are null."""
+        return int(self._live().nodes[self._layout.find(name)[1] + NULLS])
+
+    def to_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows one after the other as dicts: scalars and arrays as numpy has them, str or bytes, dicts for structs."""
+        names = tuple(self._layout.makers)
+        return (dict(zip(names, row)) for row in zip(*[iter_column(self[name]) for name in names]))
+
+    def to_arrow(self) -> pyarrow.RecordBatch:
+        """The batch as pyarrow has it, with its nulls. Nothing is copied where the layouts agree. Needs pyarrow."""
+        from ._arrow import to_arrow
+
+        raw = self._live()
+        return to_arrow(self._layout, raw.bytes, raw.nodes)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts of Python values: None for null, Decimal, datetime. Needs pyarrow."""
+        return list(self.to_arrow().to_pylist())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The batch as a table of pandas. Needs pyarrow and pandas."""
+        from ._arrow import need
+
+        need("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def copy(self) -> Batch:
+        """The same batch in memory of its own, which leaves the engine's free for others."""
+        raw = self._live()
+        used = raw.bytes[: _used(raw.nodes)].copy()
+        own = Detached(used, tuple(raw.nodes), raw.rows, raw.valid, raw.epoch, raw.step, raw.position, raw.next_epoch, raw.next_position)
+        return Batch(own, self._layout, self._start)
+
+    def release(self) -> None:
+        """Gives the memory back now, for those who have copied what they need: columns made of it change from here on."""
+        raw, self._raw = self._raw, None
+        self._columns.clear()
+        if raw is not None and not isinstance(raw, Detached):
+            raw.slot.release()
+
+    def _live(self) -> Any:
+        if self._raw is None:
+            raise ValueError("the batch was released")
+        return self._raw
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = self.copy()
+        return _restore, (tuple(own._raw), tuple(self.schema.values()), self._layout.plain, dict(self._start))
+
+    def __repr__(self) -> str:
+        if self._raw is None:
+            return "Batch(released)"
+        columns = ", ".join(f"{name}: {field}" for name, field in self.schema.items())
+        return f"Batch(epoch {self.epoch}, step {self.step}, {self.rows} rows of {columns})"
+
+
+def _restore(raw: tuple[Any, ...], fields: tuple[Any, ...], plain: bool, start: dict[str, Any]) -> Batch:
+    return Batch(Detached(*raw), Layout(Schema(fields), plain=plain), start)
+
+
+def _used(nodes: Sequence[int]) -> int:
+    """Where the last buffer of a batch ends."""
+    end = 0
+    for at in range(0, len(nodes), NODE_FIELDS):
+        length = nodes[at + LENGTH]
+        end = max(end, nodes[at + DATA] + nodes[at + DATA_BYTES])
+        if nodes[at + VALIDITY]:
+            end = max(end, nodes[at + VALIDITY] + (length + 7) // 8)
+        if nodes[at + OFFSETS]:
+            end = max(end, nodes[at + OFFSETS] + 4 * (length + 1))
+    return end

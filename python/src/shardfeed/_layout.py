@@ -1,0 +1,160 @@
+"""How the columns of a batch are found in a slot: worked out once for a schema, used for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ._columns import Bytes, Column, Ragged
+from ._schema import Field, Schema, unique_names
+
+# Numbers of a descriptor, of which each node has one: eight in a row.
+LENGTH, NULLS, VALIDITY, OFFSETS, DATA, DATA_BYTES, LIST_SIZE, NODE_FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
+
+_OFFSET = np.dtype("<i4")
+_BYTE = np.dtype("u1")
+
+# A Maker makes a column out of a slot's bytes and the batch's descriptors.
+Maker = Callable[[np.ndarray, Sequence[int]], Column]
+
+
+class Layout:
+    """The makers of a schema's columns. With plain, columns have only dtypes that every tensor library has.
+
+    ``field`` is the schema entry of each column, ``at`` where its first descriptor begins among the batch's numbers.
+    """
+
+    def __init__(self, schema: Schema, *, plain: bool = False) -> None:
+        self.schema = schema
+        self.plain = plain
+        self.at: dict[str, int] = {}
+        self.makers: dict[str, Maker] = {}
+        self.numbers = 0  # of a batch's descriptors
+        for name, field in schema.items():
+            self.at[name] = self.numbers
+            self.makers[name] = self._maker(field, self.numbers)
+            self.numbers += field.nodes * NODE_FIELDS
+
+    def _maker(self, field: Field, at: int) -> Maker:
+        if field.is_dense:
+            return _dense(field, at, self.plain) if field.kind == "list" else _fixed(field, at, self.plain)
+        if field.kind == "binary":
+            return _binary(field, at)
+        if field.kind == "struct":
+            return _struct([m.name for m in field.children], self._members(field, at))
+        if field.kind == "map":
+            entries = field.children[0]
+            return _ragged(at, _struct(["key", "value"], self._members(entries, at + NODE_FIELDS)))
+        if field.kind == "list":
+            items = self._maker(field.children[0], at + NODE_FIELDS)
+            return _sized(at, items) if field.list_size else _ragged(at, items)
+        return _nothing(at)
+
+    def _members(self, field: Field, at: int) -> list[Maker]:
+        return [self._maker(member, place) for member, place in members(field, at)]
+
+    def find(self, path: str) -> tuple[Field, int]:
+        """Returns the node that a name or a dotted path leads to, and where its descriptor begins. An exact name wins over a path."""
+        for cut in _cuts(path):
+            if (field := self.schema.get(path[:cut])) is not None:
+                found = _descend(field, self.at[path[:cut]], path[cut + 1 :])
+                if found is not None:
+                    return found
+        raise KeyError(path)
+
+
+def _cuts(path: str) -> list[int]:
+    """Where the name of a column can end in a path, the longest first."""
+    return [len(path), *(i for i in range(len(path) - 1, 0, -1) if path[i] == ".")]
+
+
+def _descend(field: Field, at: int, path: str) -> tuple[Field, int] | None:
+    if not path:
+        return field, at
+    for member, place in members(field, at):
+        if path == member.name:
+            return member, place
+        if path.startswith(member.name + ".") and (found := _descend(member, place, path[len(member.name) + 1 :])):
+            return found
+    return None
+
+
+def members(field: Field, at: int) -> list[tuple[Field, int]]:
+    """The children of a node, with where their descriptors begin when the node's begins at at."""
+    place = at + NODE_FIELDS
+    out = []
+    for child in field.children:
+        out.append((child, place))
+        place += child.nodes * NODE_FIELDS
+    return out
+
+
+def _fixed(field: Field, at: int, plain: bool) -> Maker:
+    dtype, shape, _, convert = field.storage(plain=plain)
+    length, data = at + LENGTH, at + DATA
+    ndarray = np.ndarray
+    if convert is not None:
+        return lambda slot, nodes: convert(ndarray((nodes[length],), dtype, slot, nodes[data]))
+    if shape:
+        return lambda slot, nodes: ndarray((nodes[length], *shape), dtype, slot, nodes[data])
+    return lambda slot, nodes: ndarray(nodes[length], dtype, slot, nodes[data])
+
+
+def _dense(field: Field, at: int, plain: bool) -> Maker:
+    """Lists of one size of fixed values: one array with a dimension for each list."""
+    length, sizes = at + LENGTH, []
+    while field.kind == "list":
+        sizes.append(at + LIST_SIZE)
+        field, at = field.children[0], at + NODE_FIELDS
+    dtype, shape, _, convert = field.storage(plain=plain)
+    data = at + DATA
+
+    def make(slot: np.ndarray, nodes: Sequence[int]) -> np.ndarray:
+        array: np.ndarray = np.ndarray((nodes[length], *[nodes[s] for s in sizes], *shape), dtype, slot, nodes[data])
+        return array if convert is None else convert(array)
+
+    return make
+
+
+def _offsets(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
+    if not nodes[at + OFFSETS]:
+        return np.zeros(nodes[at + LENGTH] + 1, _OFFSET)
+    return np.ndarray(nodes[at + LENGTH] + 1, _OFFSET, slot, nodes[at + OFFSETS])
+
+
+def _binary(field: Field, at: int) -> Maker:
+    data, size, text = at + DATA, at + DATA_BYTES, field.is_text
+    return lambda slot, nodes: Bytes(np.ndarray(nodes[size], _BYTE, slot, nodes[data]), _offsets(slot, nodes, at), text)
+
+
+def _ragged(at: int, items: Maker) -> Maker:
+    return lambda slot, nodes: Ragged(items(slot, nodes), _offsets(slot, nodes, at))
+
+
+def _sized(at: int, items: Maker) -> Maker:
+    """Lists of one size of something that makes no array: they have no offsets of their own."""
+
+    def make(slot: np.ndarray, nodes: Sequence[int]) -> Ragged:
+        size = nodes[at + LIST_SIZE]
+        return Ragged(items(slot, nodes), np.arange(0, (nodes[at + LENGTH] + 1) * size, size, _OFFSET))
+
+    return make
+
+
+def _struct(names: list[str], makers: list[Maker]) -> Maker:
+    pairs = list(zip(unique_names(names), makers))
+    return lambda slot, nodes: {name: make(slot, nodes) for name, make in pairs}
+
+
+def _nothing(at: int) -> Maker:
+    return lambda slot, nodes: np.full(nodes[at + LENGTH], np.nan)
+
+
+def validity(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
+    """A boolean for each value of a node: True where it is present."""
+    length, bits = nodes[at + LENGTH], nodes[at + VALIDITY]
+    if not bits:
+        return np.ones(length, np.bool_)
+    packed = slot[bits : bits + (length + 7) // 8]
+    return np.unpackbits(packed, count=length, bitorder="little").view(np.bool_)

@@ -1,0 +1,223 @@
+"""Schemas: what the columns of a batch are, known before the first batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_NUMBERS = {
+    "bool": "?",
+    "int8": "i1",
+    "int16": "<i2",
+    "int32": "<i4",
+    "int64": "<i8",
+    "uint8": "u1",
+    "uint16": "<u2",
+    "uint32": "<u4",
+    "uint64": "<u8",
+    "float16": "<f2",
+    "float": "<f4",
+    "float32": "<f4",
+    "double": "<f8",
+    "float64": "<f8",
+}
+
+_FLOATS = frozenset({"float16", "float", "float32", "double", "float64"})
+_TEXTS = frozenset({"string", "enum", "json"})
+
+_INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
+_INTERVAL = np.dtype([("months", "<u4"), ("days", "<u4"), ("milliseconds", "<u4")])
+_UNIX_DAY = 2_440_588  # as a Julian day
+_NANOSECONDS = 86_400_000_000_000  # of a day
+
+
+class Storage(NamedTuple):
+    """How the values of a fixed column lie in a slot, and what they are shown as."""
+
+    dtype: np.dtype[Any]  # in the slot
+    shape: tuple[int, ...]  # of a value
+    shown: np.dtype[Any]
+    convert: Callable[[np.ndarray], np.ndarray] | None = None  # None: they are shown as they lie
+
+
+def _as_lies(dtype: Any, shape: tuple[int, ...] = (), shown: Any = None) -> Storage:
+    lies = np.dtype(dtype)
+    return Storage(lies, shape, lies if shown is None else np.dtype(shown))
+
+
+def _days(stored: np.ndarray) -> np.ndarray:
+    return stored.astype("<M8[D]")
+
+
+def _int96(stored: np.ndarray) -> np.ndarray:
+    return (stored["day"].astype("<i8") - _UNIX_DAY) * _NANOSECONDS + stored["nanoseconds"]
+
+
+def _int96_times(stored: np.ndarray) -> np.ndarray:
+    return _int96(stored).view("<M8[ns]")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column, or a part of one.
+
+    ``type`` is the name that ``shardfeed inspect`` prints; ``kind`` is how the values lie: fixed, binary, list, struct, map or null.
+    """
+
+    name: str
+    kind: str
+    type: str = "none"
+    width: int = 0  # bytes of a fixed value
+    nullable: bool = False
+    unit: str = ""
+    utc: bool = False
+    precision: int = 0
+    scale: int = 0
+    list_size: int = 0  # of lists of one size; -1: dense, and of a length that each batch has for itself; 0: ragged
+    partition: bool = False  # from the names of directories
+    added: bool = False  # not of the data: lengths of a padded column
+    children: tuple[Field, ...] = ()
+
+    @classmethod
+    def from_json(cls, node: Mapping[str, Any]) -> Field:
+        """Reads a node of the engine's schema."""
+        known = {name: node[name] for name in _FIELDS if node.get(name) is not None}
+        return cls(**known, children=tuple(cls.from_json(c) for c in node.get("children") or ()))
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the column has, itself included."""
+        return 1 + sum(c.nodes for c in self.children)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are shown as str rather than bytes."""
+        return self.type in _TEXTS
+
+    @property
+    def holds_nan(self) -> bool:
+        """Whether a null can be shown as NaN."""
+        return self.type in _FLOATS or self.kind == "null"
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the column is one array of numbers: fixed values, or lists of one size of them."""
+        field = self
+        while field.kind == "list" and field.list_size:
+            field = field.children[0]
+        return field.kind == "fixed"
+
+    @property
+    def leaf(self) -> Field:
+        """The values within all lists around them; the field itself when it is no list."""
+        field = self
+        while field.kind == "list":
+            field = field.children[0]
+        return field
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values in numpy, of lists that of the items within; object for strings, binary, structs and maps."""
+        leaf = self.leaf
+        if leaf.kind == "null":
+            return np.dtype("<f8")
+        return leaf.storage().shown if leaf.kind == "fixed" else np.dtype(object)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row; -1 stands for a length that differs from row to row, or from batch to batch."""
+        sizes: list[int] = []
+        field = self
+        while field.kind == "list":
+            sizes.append(field.list_size or -1)
+            field = field.children[0]
+        return (*sizes, *field.storage().shape) if field.kind == "fixed" else tuple(sizes)
+
+    def storage(self, *, plain: bool = False) -> Storage:
+        """How fixed values lie, and how they are shown: plain shows only dtypes that every tensor library has."""
+        if self.type in _NUMBERS:
+            return _as_lies(_NUMBERS[self.type])
+        if self.type == "decimal" and self.width in (4, 8):
+            return _as_lies(f"<i{self.width}")
+        if self.type == "decimal":
+            return _as_lies("<i8" if plain else "<u8", (self.width // 8,))
+        if self.type == "date":
+            return _as_lies("<i4") if plain else Storage(np.dtype("<i4"), (), np.dtype("<M8[D]"), _days)
+        if self.type in ("timestamp", "time"):
+            letter = "M" if self.type == "timestamp" else "m"
+            return _as_lies("<i8" if plain else f"<{letter}8[{self.unit or 'ns'}]")
+        if self.type == "int96":
+            return Storage(_INT96, (), np.dtype("<i8"), _int96) if plain else Storage(_INT96, (), np.dtype("<M8[ns]"), _int96_times)
+        if self.type == "interval":
+            return _as_lies("<i4", (3,)) if plain else _as_lies(_INTERVAL)
+        return _as_lies("u1", (self.width,)) if plain else _as_lies(f"V{self.width}")
+
+    def __str__(self) -> str:
+        if self.kind == "list":
+            size = {0: "", -1: "[padded]"}.get(self.list_size, f"[{self.list_size}]")
+            return f"list<{self.children[0]}>{size}"
+        if self.kind == "map":
+            return f"map<{', '.join(map(str, self.children[0].children))}>"
+        if self.kind == "struct":
+            return f"struct<{', '.join(f'{c.name}: {c}' for c in self.children)}>"
+        return self.type + self._details()
+
+    def _details(self) -> str:
+        if self.type == "decimal":
+            return f"({self.precision},{self.scale})"
+        if self.type in ("time", "timestamp"):
+            return f"({self.unit}, {'UTC' if self.utc else 'local'})"
+        return f"({self.width})" if self.type == "fixed binary" else ""
+
+
+_FIELDS = tuple(name for name in Field.__dataclass_fields__ if name != "children")
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Makes names that repeat differ: x, x#2, x#3."""
+    counts: dict[str, int] = {}
+    taken: set[str] = set()
+    out: list[str] = []
+    for name in names:
+        own = name
+        while own in taken:
+            counts[name] = counts.get(name, 1) + 1
+            own = f"{name}#{counts[name]}"
+        taken.add(own)
+        out.append(own)
+    return out
+
+
+class Schema(Mapping[str, Field]):
+    """The columns of a batch by name, in their order. The first column of a name has it, others of that name are ``x#2``, ``x#3``."""
+
+    def __init__(self, fields: Iterable[Field]) -> None:
+        fields = tuple(fields)
+        self._fields = dict(zip(unique_names(f.name for f in fields), fields))
+
+    @classmethod
+    def from_json(cls, nodes: Iterable[Mapping[str, Any]]) -> Schema:
+        """Reads the engine's schema."""
+        return cls(Field.from_json(n) for n in nodes)
+
+    def __getitem__(self, name: str) -> Field:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._fields.items()))
+
+    def __repr__(self) -> str:
+        lines = [
+            (name, str(f), f"{f.dtype}{list(f.shape) if f.shape else ''}", "nullable" if f.nullable else "") for name, f in self.items()
+        ]
+        widths = [max((len(line[i]) for line in lines), default=0) for i in range(3)]
+        return "\n".join("  ".join([*(part.ljust(w) for part, w in zip(line, widths)), line[3]]).rstrip() for line in lines)
