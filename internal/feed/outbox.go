@@ -1,0 +1,170 @@
+package feed
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	outboxLimit = 2*maxPayload + 1<<20 // bytes that may wait for a trainer; more than one that keeps to the protocol can leave unread
+	chatterRoom = 64 << 10             // bytes that may wait before lines for the user's log are left out
+)
+
+// errSlow ends a connection whose trainer asks and asks and reads no answer.
+var errSlow = errors.New("the trainer does not read what it has asked for")
+
+// An outbox writes frames to a trainer. Nobody waits for it: what the socket does not take at once stays in the outbox, and one goroutine
+// waits for the socket, without using the processor. Batches are bounded by the slots of their ring.
+type outbox struct {
+	raw syscall.RawConn
+
+	mu      sync.Mutex
+	idle    *sync.Cond
+	waiting []parcel
+	bytes   int
+	writing bool // the goroutine is there
+	err     error
+
+	// What try's closure reads and writes, so that it is made once.
+	try  func(fd uintptr) bool
+	now  *parcel
+	wait bool
+	sent int
+	fail error
+}
+
+// A parcel is bytes that go out together, with the descriptor that the first of them carries.
+type parcel struct {
+	data []byte
+	file *os.File
+}
+
+func newOutbox(c *net.UnixConn) (*outbox, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	o := &outbox{raw: raw}
+	o.idle = sync.NewCond(&o.mu)
+	o.try = o.sendmsg
+	return o, nil
+}
+
+// sendmsg sends what it can of the current parcel. It reports whether that is all that is to be done.
+func (o *outbox) sendmsg(fd uintptr) bool {
+	var rights []byte
+	if o.now.file != nil {
+		rights = unix.UnixRights(int(o.now.file.Fd()))
+	}
+	for {
+		n, err := unix.SendmsgN(int(fd), o.now.data, rights, nil, unix.MSG_DONTWAIT)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN || err == unix.ENOBUFS:
+			return !o.wait
+		case err != nil:
+			o.fail = os.NewSyscallError("sendmsg", err)
+			return true
+		}
+		o.sent = n
+		return true
+	}
+}
+
+// push sends once; with wait it waits until the socket takes something.
+func (o *outbox) push(p *parcel, wait bool) error {
+	o.now, o.wait, o.sent, o.fail = p, wait, 0, nil
+	err := o.raw.Write(o.try)
+	if err == nil {
+		err = o.fail
+	}
+	if o.sent > 0 {
+		p.data, p.file = p.data[o.sent:], nil
+	}
+	return err
+}
+
+// add sends a frame, or keeps it until the socket takes it; one to spare is left out when much waits already. data is the caller's again
+// when add returns; file has to stay open until all is sent.
+func (o *outbox) add(data []byte, file *os.File, spare bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return o.err
+	}
+	p := parcel{data: data, file: file}
+	for !o.writing && len(p.data) > 0 {
+		before := len(p.data)
+		if err := o.push(&p, false); err != nil {
+			return o.failLocked(err)
+		}
+		if len(p.data) == before {
+			break
+		}
+	}
+	if len(p.data) == 0 {
+		return nil
+	}
+	if spare && len(p.data) == len(data) && o.bytes > chatterRoom {
+		return nil
+	}
+	if o.bytes+len(p.data) > outboxLimit {
+		return o.failLocked(errSlow)
+	}
+	o.waiting = append(o.waiting, parcel{data: append([]byte(nil), p.data...), file: p.file})
+	o.bytes += len(p.data)
+	if !o.writing {
+		o.writing = true
+		go o.drain()
+	}
+	return nil
+}
+
+func (o *outbox) failLocked(err error) error {
+	o.err = err
+	o.waiting, o.bytes = nil, 0
+	return err
+}
+
+// drain sends what waits, and ends when nothing does.
+func (o *outbox) drain() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.err == nil && len(o.waiting) > 0 {
+		p := o.waiting[0]
+		before := len(p.data)
+		o.mu.Unlock()
+		err := o.push(&p, true) // alone: others only add while writing is set
+		o.mu.Lock()
+		if err != nil {
+			_ = o.failLocked(err)
+			break
+		}
+		o.bytes -= before - len(p.data)
+		if o.waiting[0] = p; len(p.data) == 0 {
+			o.waiting = o.waiting[1:]
+		}
+	}
+	o.writing = false
+	o.idle.Broadcast()
+}
+
+// finish waits until all is sent, or the connection's write deadline ends that.
+func (o *outbox) finish(c *net.UnixConn, patience time.Duration) {
+	_ = c.SetWriteDeadline(time.Now().Add(patience))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.writing {
+		o.idle.Wait()
+	}
+	if o.err == nil {
+		o.err = net.ErrClosed
+	}
+}

@@ -1,0 +1,30 @@
+package feed
+
+import (
+	"fmt"
+	"net"
+	"os"
+)
+
+// A peer is who is at the other end of a socket, by the kernel's word.
+type peer struct{ uid, pid int }
+
+// checkPeer refuses the processes of other users.
+func checkPeer(c *net.UnixConn) (peer, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return peer{}, err
+	}
+	var p peer
+	var failed error
+	if err := raw.Control(func(fd uintptr) { p, failed = peerOf(int(fd)) }); err != nil {
+		return peer{}, err
+	}
+	if failed != nil {
+		return peer{}, failed
+	}
+	if own := os.Geteuid(); p.uid != own {
+		return p, fmt.Errorf("process %d belongs to user %d; this engine serves user %d alone", p.pid, p.uid, own)
+	}
+	return p, nil
+}
