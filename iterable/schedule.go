@@ -29,12 +29,19 @@ type laneSchedule struct {
 type feed struct {
 	lane  *shuffle.Lane
 	slot  int
-	first []uint32 // spans that must be there at the row where the stream begins
-	start int64    // that row
-	span  int      // the next, unless first has some left
-	need  int64    // position at which the next must be there
+	start int64   // the row where the stream begins
+	first []early // what is left of the spans that are there from that row on, by the row of each
+	span  int     // the next of those that arrive later
+	need  int64   // position at which the next of both must be there
 
 	taken map[int]bool // spans that went along with a sibling
+}
+
+// An early is a span that is there from the row on where the stream begins. Those are as many as the shuffle buffer holds, and the first steps
+// have rows of a few.
+type early struct {
+	span int
+	row  int64 // of the lane, up to which none of the span's rows leave
 }
 
 // A sibling is a span that holds part of a unit.
@@ -99,28 +106,59 @@ func newFeed(e *laneEpoch, slot int) *feed {
 		f.span = f.lane.Spans()
 		return f
 	}
-	f.first = t.Load
 	for f.span < f.lane.Spans() && f.lane.Arrival(f.span) <= t.Index {
 		f.span++
 	}
+	for _, j := range t.Load {
+		f.first = append(f.first, early{span: int(j)})
+	}
+	f.lookAhead(it, &t)
 	return f
+}
+
+// lookAhead puts the spans of first into the order in which their first rows leave, by a look at as many rows as there are spans. Which of the
+// others comes first matters little by then.
+func (f *feed) lookAhead(it *shuffle.Iter, t *shuffle.Tick) {
+	rows := make(map[int]int64, len(f.first)) // by span
+	end, more := t.Row, true
+	for ; more && end-f.start < int64(len(f.first)); more = it.Next(t) {
+		for i, p := range t.Picks {
+			if _, ok := rows[int(p.Span)]; !ok {
+				rows[int(p.Span)] = t.Row + int64(i)
+			}
+		}
+		end = t.Row + int64(len(t.Picks))
+	}
+	for i, x := range f.first {
+		row, ok := rows[x.span]
+		if !ok {
+			row = end
+		}
+		f.first[i].row = row
+	}
+	slices.SortStableFunc(f.first, func(a, b early) int { return cmp.Compare(a.row, b.row) })
 }
 
 // pop takes the next span.
 func (f *feed) pop() int {
-	if len(f.first) > 0 {
-		j := f.first[0]
+	if f.isEarly() {
+		j := f.first[0].span
 		f.first = f.first[1:]
-		return int(j)
+		return j
 	}
 	f.span++
 	return f.span - 1
 }
 
+// isEarly says that the next span is of first.
+func (f *feed) isEarly() bool {
+	return len(f.first) > 0 && (f.span == f.lane.Spans() || f.first[0].row <= f.lane.Need(f.span))
+}
+
 // settle finds where the next span is needed; false when there is none that a step waits for.
 func (f *feed) settle(e *laneEpoch) bool {
-	if len(f.first) > 0 {
-		f.need = e.position(f.slot, f.start)
+	if f.isEarly() {
+		f.need = e.position(f.slot, f.first[0].row)
 	} else if f.span < f.lane.Spans() {
 		f.need = e.position(f.slot, f.lane.Need(f.span))
 	} else {
@@ -139,8 +177,8 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 				cut[sp.Unit] = append(cut[sp.Unit], sibling{feed: f, span: j, Span: sp, need: s.now.position(f.slot, need)})
 			}
 		}
-		for _, j := range f.first {
-			add(int(j), f.start)
+		for _, x := range f.first {
+			add(x.span, f.start)
 		}
 		for j := f.span; j < f.lane.Spans(); j++ {
 			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
@@ -188,7 +226,7 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 		}
 		b := family[i]
 		left, right := family[min(i, next)], family[max(i, next)]
-		return left.To == right.From && (b.span >= b.feed.span || slices.Contains(b.feed.first, uint32(b.span)))
+		return left.To == right.From && (b.span >= b.feed.span || b.feed.hasEarly(b.span))
 	}
 	lo, hi := at, at
 	for joins(lo-1, lo) {
@@ -206,6 +244,11 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 		}
 	}
 	return family[lo : hi+1]
+}
+
+// hasEarly says that a span of first is left.
+func (f *feed) hasEarly(span int) bool {
+	return slices.ContainsFunc(f.first, func(x early) bool { return x.span == span })
 }
 
 // feeds is a heap by the position at which the next span is needed.

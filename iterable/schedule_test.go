@@ -48,13 +48,15 @@ func TestLaneSchedule(t *testing.T) {
 		{6, 3, 411, 24, 150, "pad"},
 		{5, 2, 77, 24, 150, "carry"},
 		{16, 1, 800, 24, 150, "short"},
+		{2, 1, 0, 24, 10000, "drop"}, // all units are there from the start on
+		{3, 1, 555, 24, 10000, "carry"},
 		{2, 1, 0, 300, 10, "drop"}, // a third of the rows is left out, and the units that hold no others
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, store, Options{Shuffle: true, Lanes: c.lanes, ShuffleBuffer: Size{Rows: c.buffer}})
 			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: c.global, Tail: c.tail}, pos: c.pos, end: 2}
 			e := laneEpochsOf(t, d, WorkerInfo{WorldSize: c.world}, start)
-			seen := map[key]bool{}
+			seen := map[key]*load{}
 			var last *load
 			for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
 				if last != nil && l.wanted[0].epoch == last.wanted[0].epoch && l.need < last.need {
@@ -63,10 +65,10 @@ func TestLaneSchedule(t *testing.T) {
 				last = l
 				low, high := l.rows.Hi, l.rows.Lo
 				for _, w := range l.wanted {
-					if seen[w.key] {
+					if seen[w.key] != nil {
 						t.Errorf("%v is wanted twice", w.key)
 					}
-					seen[w.key] = true
+					seen[w.key] = l
 					sp := w.lane.Span(int(w.span))
 					if sp.Lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
 						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, sp.Lo, sp.Hi, w.offset, l.rows.Lo, l.rows.Hi)
@@ -84,24 +86,32 @@ func TestLaneSchedule(t *testing.T) {
 	}
 }
 
-// checkWanted compares with what walking the lanes asks for.
-func checkWanted(t *testing.T, e *laneEpoch, seen map[key]bool) {
+// checkWanted compares with what walking the lanes asks for: the spans of all rows that steps take, each no later than its first row, and no
+// others but of those that are there with them.
+func checkWanted(t *testing.T, e *laneEpoch, seen map[key]*load) {
 	t.Helper()
+	there := map[key]bool{}
 	for _, slot := range e.slots {
 		it, tick := e.lanes[slot].Iter(), shuffle.Tick{}
 		it.SeekRow(e.RowsBefore(e.span.from, slot))
 		for it.Next(&tick) && e.position(slot, tick.Row) < e.span.to {
 			for _, j := range tick.Load {
-				k := key{epoch: e.Number(), slot: int32(slot), span: int32(j)}
-				if !seen[k] {
+				there[key{epoch: e.Number(), slot: int32(slot), span: int32(j)}] = true
+			}
+			for i, p := range tick.Picks {
+				k, pos := key{epoch: e.Number(), slot: int32(slot), span: int32(p.Span)}, e.position(slot, tick.Row+int64(i))
+				switch l := seen[k]; {
+				case pos >= e.span.to:
+				case l == nil:
 					t.Errorf("%v is never loaded", k)
+				case l.need > pos:
+					t.Errorf("%v is needed at %d, and said to be at %d", k, pos, l.need)
 				}
-				delete(seen, k)
 			}
 		}
 	}
 	for k := range seen {
-		if k.epoch == e.Number() {
+		if k.epoch == e.Number() && !there[k] {
 			t.Errorf("%v is loaded for nothing", k)
 		}
 	}

@@ -127,7 +127,10 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 			}
 		}
 		p := c.tick.Picks[c.at]
-		r := c.residents[p.Span]
+		r, err := c.resident(ctx, w.stream, p.Span)
+		if err != nil {
+			return err
+		}
 		if r.draw != d.number {
 			w.stream.place(d, r)
 		}
@@ -150,49 +153,52 @@ type laneCursor struct {
 	residents []*resident // by span; nil when not there
 	active    []uint32    // spans that are there and lie in parts
 
-	tick   shuffle.Tick
-	at     int   // next pick of the tick
-	loaded int   // spans of tick.Load that are there
-	want   int64 // lane row of the next pick; those before it are another worker's
+	tick shuffle.Tick
+	at   int   // next pick of the tick
+	want int64 // lane row of the next pick; those before it are another worker's
 }
 
 // row of the next pick.
 func (c *laneCursor) row() int64 { return c.tick.Row + int64(c.at) }
 
-// advance skips picks of the tick that are not wanted, or goes to the next tick and waits for what it needs. It can be called again when ctx
-// ended.
+// advance skips picks of the tick that are not wanted, or goes to the next tick. It can be called again when ctx ended.
 func (c *laneCursor) advance(ctx context.Context, s *Stream, d *Draw) error {
-	if c.at < len(c.tick.Picks) {
-		c.at = int(min(c.want-c.tick.Row, int64(len(c.tick.Picks))))
-		if c.at == len(c.tick.Picks) {
-			c.finish(s, d.number)
-		}
-		return nil
-	}
-	if c.loaded == len(c.tick.Load) {
+	if c.at == len(c.tick.Picks) {
 		if !c.it.Next(&c.tick) {
 			return errOrder
 		}
-		c.at, c.loaded = 0, 0
+		c.at = 0
+		return nil
 	}
-	for ; c.loaded < len(c.tick.Load); c.loaded++ {
-		j := c.tick.Load[c.loaded]
-		r, err := s.await(ctx, key{epoch: c.epoch, slot: int32(c.slot), span: int32(j)})
-		if err != nil {
-			// The tick's picks must not be taken yet: they are, once the loads are there.
-			c.at = len(c.tick.Picks)
+	for ; c.at < len(c.tick.Picks) && c.row() < c.want; c.at++ {
+		if _, err := c.resident(ctx, s, c.tick.Picks[c.at].Span); err != nil { // it leaves the buffer with its last row
 			return err
 		}
-		c.residents[j] = r
-		if r.parts > 0 {
-			c.active = append(c.active, j)
-			if c.tick.Index > 0 {
-				s.buffer.skip(r, int(c.lane.Emitted(int(j), c.tick.Index-1)))
-			}
+	}
+	if c.at == len(c.tick.Picks) {
+		c.finish(s, d.number)
+	}
+	return nil
+}
+
+// resident is a span of the tick's picks. It comes into the buffer with the first of them, which may be long after the plan has room for it: so the
+// first batch waits for the units of its own rows, not for all that the buffer is filled with.
+func (c *laneCursor) resident(ctx context.Context, s *Stream, j uint32) (*resident, error) {
+	if r := c.residents[j]; r != nil {
+		return r, nil
+	}
+	r, err := s.await(ctx, key{epoch: c.epoch, slot: int32(c.slot), span: int32(j)})
+	if err != nil {
+		return nil, err
+	}
+	c.residents[j] = r
+	if r.parts > 0 {
+		c.active = append(c.active, j)
+		if c.tick.Index > 0 {
+			s.buffer.skip(r, int(c.lane.Emitted(int(j), c.tick.Index-1)))
 		}
 	}
-	c.at = 0
-	return nil
+	return r, nil
 }
 
 // finish frees what has left for good with the tick.
