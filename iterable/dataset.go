@@ -111,6 +111,9 @@ func (d *Dataset) Pool() *mem.Pool { return d.options.Pool }
 // Manifest of the shards.
 func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
 
+// List is the same as plans and states know it. The caller does not change it.
+func (d *Dataset) List() *shuffle.Manifest { return d.data }
+
 // Len is the number of steps of an epoch, the same for every rank, when it begins at position 0. Tail "" is that of the options.
 func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error) {
 	if tail == "" {

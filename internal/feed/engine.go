@@ -2,7 +2,12 @@ package feed
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -24,6 +29,27 @@ type Options struct {
 	Log   string // the log file, for WELCOME
 }
 
+const (
+	defaultGrace    = 10 * time.Second
+	defaultPatience = 60 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Budget == nil {
+		o.Budget = mem.NewBudget(0)
+	}
+	if o.Grace == 0 {
+		o.Grace = defaultGrace
+	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	return o
+}
+
 // A Request is what is to be opened.
 type Request struct {
 	Spec           Spec
@@ -37,6 +63,7 @@ type Data struct {
 	// Loader is how its batches are made: all but rank, world size, epoch, state and allocator.
 	Loader loader.Options
 
+	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user
 
@@ -48,12 +75,12 @@ type Data struct {
 
 // Figures are what a session did so far, all its iterations together.
 type Figures struct {
-	Seconds, FirstBatch time.Duration // in iterations; from the first JOIN to the first batch
-	Reserved            int64         // bytes of the engine's streams, now
-	Memory              int64         // limit of a rank; 0: the default
-	Batches, Rows       int64
-	Bytes               int64 // of the batches
-	Loaders             []loader.Stats
+	Seconds       time.Duration // in iterations
+	FirstBatch    time.Duration // from the first JOIN on
+	Batches, Rows int64         // handed out; rows that count
+	Bytes         int64         // of the batches
+	Reserved      int64         // of all streams of the engine, now
+	Loaders       []loader.Stats
 }
 
 // A consumer is where the batches of an iteration go: a connection. One goroutine at a time calls it, joined first, then deliver, and at
@@ -82,4 +109,113 @@ type ringNeed struct {
 
 	// reserve admits so many bytes more, of slots that have to be larger, or refuses with the numbers. free gives them back.
 	reserve func(bytes int64) (free func(), err error)
+}
+
+// errEngineEnds is why an iteration ends with its engine.
+var errEngineEnds = errors.New("the engine ends")
+
+// An engine has the data sets that connections share, and the sessions that read them.
+type engine struct {
+	Options
+	ctx    context.Context // of everything that the engine opened
+	cancel context.CancelCauseFunc
+	agreed agreements
+
+	mu      sync.Mutex
+	opened  map[string]*opened // by what was asked for
+	running map[*run]bool
+	owned   sync.WaitGroup // goroutines of open data sets and of runs
+}
+
+func newEngine(o Options) *engine {
+	e := &engine{Options: o.withDefaults(), opened: map[string]*opened{}, running: map[*run]bool{}}
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	return e
+}
+
+// close ends all iterations, and waits until everything is closed. The connections have closed their seats before.
+func (e *engine) close() {
+	e.cancel(errEngineEnds)
+	e.owned.Wait()
+}
+
+// open gives a connection its seat at the data set that it asks for, which is opened where nobody did yet. It waits until that is done.
+func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (*seat, Opened, error) {
+	if len(o.Spec.Addresses) == 0 {
+		return nil, Opened{}, valueError("no address of a data set")
+	}
+	request := Request{Spec: o.Spec, LocalWorldSize: max(1, h.LocalWorldSize)}
+	key, err := json.Marshal(request)
+	if err != nil {
+		return nil, Opened{}, err
+	}
+	d, err := e.enter(string(key), request)
+	if err != nil {
+		return nil, Opened{}, err
+	}
+	if err := d.wait(ctx, progress); err != nil {
+		d.leave()
+		return nil, Opened{}, err
+	}
+	return &seat{engine: e, hello: h, group: d.group(o.Dataset)}, d.told, nil
+}
+
+// enter finds an open data set or begins to open it. The caller leaves it.
+func (e *engine) enter(key string, r Request) (*opened, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() != nil {
+		return nil, context.Cause(e.ctx)
+	}
+	d := e.opened[key]
+	if d == nil {
+		d = newOpened(e, key, r)
+		e.opened[key] = d
+		e.owned.Go(d.own)
+	}
+	d.users++
+	return d, nil
+}
+
+// runs are all runs of the engine that have not ended.
+func (e *engine) runs() []*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.running))
+}
+
+// start makes a run's goroutine.
+func (e *engine) start(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running[r] = true
+	e.owned.Go(func() {
+		r.do()
+		e.mu.Lock()
+		delete(e.running, r)
+		e.mu.Unlock()
+		close(r.done)
+	})
+}
+
+// settle waits for the runs of a session that are ending, so that its next run finds their memory and slots free.
+func (e *engine) settle(next *run) {
+	for _, r := range e.runs() {
+		if r != next && r.session == next.session && r.ctx.Err() != nil {
+			<-r.done
+		}
+	}
+}
+
+// makeRoom ends the runs that wait for an epoch that nobody has asked for yet, waits for all that are ending, and reports whether there
+// were any.
+func (e *engine) makeRoom(except *run) bool {
+	freed := false
+	for _, r := range e.runs() {
+		if r != except && r.ends() {
+			<-r.done
+			freed = true
+		}
+	}
+	return freed
 }

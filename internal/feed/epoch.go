@@ -1,0 +1,36 @@
+package feed
+
+import "github.com/shardfeed/shardfeed/shuffle"
+
+// tail is what becomes of the rows that fill no step: what the options say, else what the loader makes of none.
+func (s *session) tail(state *shuffle.State, worldSize int) shuffle.Tail {
+	switch tail := s.opened.data.Loader.Tail; {
+	case tail != "":
+		return tail
+	case state != nil && state.Params != nil && state.Params.Tail == shuffle.Carry:
+		return shuffle.Carry
+	case worldSize <= 1:
+		return shuffle.Short
+	}
+	return shuffle.Pad
+}
+
+// epochOf is the epoch whose steps an iteration from a state on makes, where the first begins in it, and how many there are. Under
+// shuffle.Carry it is the epoch after that of the state, once none of its own steps is left.
+func epochOf(state shuffle.State, steps shuffle.Steps) (epoch uint64, from, count int64) {
+	epoch, from = state.Epoch, state.Position
+	for count = steps.Count(from); count == 0; count = steps.Count(from) {
+		epoch, from = epoch+1, steps.Next(from)
+	}
+	return epoch, from, count
+}
+
+// afterEpoch is the state with which the epoch after that of an iteration from the state begins.
+func afterEpoch(state shuffle.State, steps shuffle.Steps) shuffle.State {
+	epoch, from, _ := epochOf(state, steps)
+	state.Epoch, state.Position = epoch+1, steps.Next(from)
+	if state.Position < 0 { // rows that the epoch has left to the next stay with it in a state
+		state.Epoch, state.Position = epoch, steps.Rows+state.Position
+	}
+	return state
+}

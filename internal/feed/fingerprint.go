@@ -1,0 +1,58 @@
+package feed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Names of a fingerprint that say where an iteration begins. They are compared when ranks begin their first iterations alone: later ones need
+// not run in step.
+const (
+	placeEpoch    = "epoch"
+	placePosition = "position"
+)
+
+// fingerprint is what all ranks have to have in common so that together they read each row once.
+func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
+	d := s.opened.data
+	f := Fingerprint{
+		"data": state.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.opened.told.Schema),
+		"order": state.Plan, "seed": strconv.FormatUint(state.Seed, 10),
+		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
+		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
+	}
+	if d.Versioned {
+		f["versions"] = s.opened.told.Versions
+	}
+	if state.Units != "" {
+		f["units"] = state.Units
+	}
+	if p := state.Params; p != nil {
+		f["lanes"], f["quantum"], f["life"] = strconv.Itoa(p.Lanes), strconv.FormatInt(p.Quantum, 10), strconv.FormatInt(p.Life, 10)
+		f["shuffle_buffer"], f["start"], f["unit_rows"] = strconv.FormatInt(p.Buffer, 10), string(p.Start), strconv.FormatInt(p.UnitRows, 10)
+		f["spread"], f["assign"] = strconv.Itoa(p.Spread), string(p.Assign)
+	}
+	return f
+}
+
+// fewColumns is how long the list of columns may be that is shown as it is.
+const fewColumns = 200
+
+// columnsOf names the columns, and many of them by a hash.
+func columnsOf(nodes []Node) string {
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Name+" "+n.Type)
+	}
+	all := strings.Join(names, ", ")
+	if len(all) <= fewColumns {
+		return all
+	}
+	sum := sha256.Sum256([]byte(all))
+	return fmt.Sprintf("%d columns %s", len(nodes), hex.EncodeToString(sum[:6]))
+}

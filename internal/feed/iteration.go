@@ -1,0 +1,209 @@
+package feed
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// An iteration is one epoch of a session, or what a state leaves of it, read by the K parts of its torch workers, or by one. It is born with
+// the first part and begins with the last; whatever goes wrong, each part is told.
+type iteration struct {
+	session *session
+	join    Join          // of the first part; the others agree with it
+	state   shuffle.State // where it begins
+	steps   shuffle.Steps
+	count   int64 // batches
+	timer   *time.Timer
+
+	parts []*part // by worker; nil until it has joined; guarded by the session's mutex while the iteration is forming
+	order []*part // by the steps: the n-th batch is the (n mod K)-th part's
+
+	mu   sync.Mutex
+	run  *run          // nil until it begins
+	now  shuffle.State // after the last batch
+	gone int           // parts that have left or died
+}
+
+func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
+	it := &iteration{session: s, join: j, state: state, steps: steps, now: state, parts: make([]*part, j.Workers)}
+	if j.Workers > 1 {
+		it.timer = time.AfterFunc(s.opened.engine.Patience, it.late)
+	}
+	return it
+}
+
+// add takes a worker's part; the session's mutex is held.
+func (it *iteration) add(p *part) error {
+	j, first := p.join, it.join
+	if j.Workers != first.Workers || j.WorldSize != first.WorldSize {
+		return valueError("worker %d joins as one of %d in a world of %d, others of the same iteration as one of %d in a world of %d",
+			j.Worker, j.Workers, j.WorldSize, first.Workers, first.WorldSize)
+	}
+	p.iteration = it
+	it.parts[j.Worker] = p
+	return nil
+}
+
+// complete reports whether all workers have joined; the session's mutex is held.
+func (it *iteration) complete() bool { return !slices.Contains(it.parts, nil) }
+
+// stop ends the waiting for workers.
+func (it *iteration) stop() {
+	if it.timer != nil {
+		it.timer.Stop()
+	}
+}
+
+// late tells the workers that have joined that others have not.
+func (it *iteration) late() {
+	s := it.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forming[it.join.Iteration] != it {
+		return
+	}
+	delete(s.forming, it.join.Iteration)
+	var missing []string
+	for k, p := range it.parts {
+		if p == nil {
+			missing = append(missing, fmt.Sprint(k))
+		}
+	}
+	it.give(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
+		s.opened.engine.Patience))
+}
+
+// give tells all parts an error.
+func (it *iteration) give(err error) {
+	it.stop()
+	for _, p := range it.parts {
+		if p != nil {
+			p.fail(err)
+		}
+	}
+}
+
+// arrange orders the parts by their next steps, which have to follow each other, and lets the iteration begin with the first of them.
+func (it *iteration) arrange() error {
+	global := it.steps.GlobalBatch
+	next := func(p *part) int64 {
+		if p.join.Next != nil {
+			return *p.join.Next
+		}
+		return it.state.Position + int64(p.join.Worker)*global
+	}
+	it.order = slices.SortedFunc(slices.Values(it.parts), func(a, b *part) int { return cmp.Compare(next(a), next(b)) })
+	first := next(it.order[0])
+	for i, p := range it.order {
+		if want := first + int64(i)*global; next(p) != want {
+			return &Failure{
+				Kind: KindState, RowGroup: -1, Step: -1,
+				Text: fmt.Sprintf("the torch workers do not go on with consecutive steps: worker %d at position %d, where %d would follow the others",
+					p.join.Worker, next(p), want),
+				Hint: "load states that were saved together, with as many workers",
+			}
+		}
+	}
+	if first < 0 && it.steps.Tail != shuffle.Carry {
+		return valueError("position %d is below 0", first)
+	}
+	it.state.Epoch, it.state.Position = it.steps.Normalize(it.state.Epoch, first)
+	it.now = it.state
+	_, _, it.count = epochOf(it.state, it.steps)
+	return nil
+}
+
+// begins notes what reads the iteration.
+func (it *iteration) begins(r *run) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.run = r
+	if it.gone == len(it.parts) {
+		r.cancel(errNotWanted)
+	}
+}
+
+// at notes the state after a batch.
+func (it *iteration) at(state shuffle.State) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.now = state
+}
+
+func (it *iteration) whereabouts() shuffle.State {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	return it.now
+}
+
+// left notes that a part has gone and wants no more; the last one ends the run.
+func (it *iteration) left() {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.gone++
+	if it.gone == len(it.parts) && it.run != nil {
+		it.run.cancel(errNotWanted)
+	}
+}
+
+// died notes that a part's connection has gone. In the midst of an iteration of several workers that ends it for the others; after it, nobody
+// will ask for the epoch that is read ahead.
+func (it *iteration) died(p *part, inMidst bool) {
+	if !inMidst {
+		it.mu.Lock()
+		r := it.run
+		it.mu.Unlock()
+		if r != nil {
+			r.endsWith(it)
+		}
+		return
+	}
+	it.left()
+	if len(it.parts) == 1 {
+		return
+	}
+	err := &Failure{
+		Kind: KindInternal, RowGroup: -1, Step: -1,
+		Text: fmt.Sprintf("torch worker %d of %d (%s) ended in the midst of the epoch", p.join.Worker, len(it.parts), p.seat.who()),
+		Hint: "its own error says why; a worker that was killed may have run out of memory",
+	}
+	s := it.session
+	s.mu.Lock()
+	if s.forming[it.join.Iteration] == it {
+		delete(s.forming, it.join.Iteration)
+	}
+	it.give(err)
+	s.mu.Unlock()
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if it.run != nil {
+		it.run.cancel(err)
+	}
+}
+
+// abort fails an iteration from outside.
+func (it *iteration) abort(err error) {
+	it.mu.Lock()
+	r := it.run
+	it.mu.Unlock()
+	it.give(err)
+	if r != nil {
+		r.endsWith(it)
+	}
+}
+
+// tell is what each consumer is told of the iteration.
+func (it *iteration) tell() Joined {
+	s := it.session
+	epoch, _, _ := epochOf(it.state, it.steps)
+	return Joined{
+		Epoch: int64(epoch), State: it.state, Steps: it.steps.Count(0), Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
+		Schema: s.opened.told.Schema,
+	}
+}

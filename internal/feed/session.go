@@ -1,0 +1,216 @@
+package feed
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when it begins, however it ends.
+type session struct {
+	opened *opened
+	rank   int
+
+	mu      sync.Mutex
+	closed  bool
+	next    *shuffle.State        // where the next iteration begins; nil: none began yet
+	begun   int                   // iterations
+	workers int                   // of the last one
+	used    map[string]bool       // serials of states and epochs
+	pending *SetEpoch             // told by EPOCH
+	forming map[string]*iteration // by id: not all workers have joined yet
+	waiting *run                  // reads the next epoch ahead of its JOIN
+
+	figures tally
+}
+
+func newSession(d *opened, rank int) *session {
+	return &session{opened: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}}
+}
+
+// take gives a part to the iteration that it names; where it is the last, the iteration begins.
+func (s *session) take(p *part) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errEngineEnds
+	}
+	j := p.join
+	it := s.forming[j.Iteration]
+	if it != nil && it.parts[min(j.Worker, len(it.parts)-1)] != nil { // a worker that comes again begins another
+		it.give(timeoutError("an iteration that not all torch workers have joined began anew"))
+		it = nil
+	}
+	if it == nil {
+		var err error
+		if it, err = s.newIteration(j); err != nil {
+			return err
+		}
+		s.forming[j.Iteration] = it
+	}
+	if err := it.add(p); err != nil {
+		return err
+	}
+	s.figures.joined()
+	if !it.complete() {
+		return nil
+	}
+	delete(s.forming, j.Iteration)
+	s.begin(it)
+	return nil
+}
+
+// newIteration decides which epoch an iteration reads, and uses it up.
+func (s *session) newIteration(j Join) (*iteration, error) {
+	state, err := s.choose(j)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := s.steps(state, j.WorldSize)
+	if err != nil {
+		return nil, err
+	}
+	serials := []string{j.StateSerial, j.EpochSerial}
+	if s.pending != nil {
+		serials, s.pending = append(serials, s.pending.Serial), nil
+	}
+	for _, serial := range serials {
+		if serial != "" { // one without a serial is always new
+			s.used[serial] = true
+		}
+	}
+	s.begun++
+	s.workers = j.Workers
+	after := afterEpoch(state, steps)
+	s.next = &after
+	return newIteration(s, j, state, steps), nil
+}
+
+// choose is the state with which an iteration begins: a state that was not used yet, else an epoch that was not, else what follows the
+// iteration before.
+func (s *session) choose(j Join) (shuffle.State, error) {
+	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next}
+	epoch, told := s.told(j)
+	switch {
+	case j.State != nil && !s.used[j.StateSerial]:
+		o.State = j.State
+	case told && s.next != nil:
+		state := *s.next
+		state.Epoch, state.Position = uint64(epoch), 0
+		o.State = &state
+	case told:
+		o.Epoch = int(epoch)
+	}
+	o.Tail = s.tail(o.State, j.WorldSize)
+	return s.opened.data.Dataset.Start(j.WorldSize, o)
+}
+
+// told is the epoch that was set and not used yet. What came by EPOCH is younger than what workers carry since they were made.
+func (s *session) told(j Join) (int64, bool) {
+	switch {
+	case s.pending != nil && !s.used[s.pending.Serial]:
+		return s.pending.Epoch, true
+	case j.Epoch != nil && !s.used[j.EpochSerial]:
+		return *j.Epoch, true
+	}
+	return 0, false
+}
+
+// batchSize is the rows of a batch.
+func (s *session) batchSize() int { return max(1, s.opened.data.Loader.BatchSize) }
+
+// steps is the arithmetic of the steps from a state on.
+func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, error) {
+	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
+	if steps.Rows == 0 {
+		return steps, &Failure{Kind: KindData, Text: "the data set has no rows", RowGroup: -1, Step: -1}
+	}
+	return steps, steps.Validate()
+}
+
+// begin hands a complete iteration to the run that waits for it, or to a new one.
+func (s *session) begin(it *iteration) {
+	it.stop()
+	if err := it.arrange(); err != nil {
+		it.give(err)
+		return
+	}
+	if err := s.opened.engine.agreed.check(it); err != nil {
+		it.give(err)
+		return
+	}
+	if r := s.waiting; r != nil {
+		s.waiting = nil
+		if r.adopts(it) {
+			return
+		}
+		r.cancel(errNotWanted)
+	}
+	s.opened.engine.start(newRun(it, s.begun > 1))
+}
+
+// setEpoch keeps an epoch for the next iteration.
+func (s *session) setEpoch(e SetEpoch) Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.used[e.Serial] {
+		s.pending = &e
+	}
+	return s.stands()
+}
+
+// stands is where the session is, as far as it is known without the world size.
+func (s *session) stands() Session {
+	r := Session{Workers: s.workers, State: s.next}
+	if s.next != nil {
+		r.NextEpoch = int64(s.next.Epoch)
+	}
+	if epoch, told := s.told(Join{}); told {
+		r.NextEpoch = epoch
+	}
+	return r
+}
+
+// ask tells where the session stands at a world size.
+func (s *session) ask(a Ask) (Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.stands()
+	j := Join{Rank: s.rank, WorldSize: a.WorldSize}
+	state, err := s.choose(j)
+	if err != nil {
+		return r, err
+	}
+	steps, err := s.steps(state, a.WorldSize)
+	if err != nil {
+		return r, err
+	}
+	r.State, r.Steps = &state, steps.Count(0)
+	if a.Plan {
+		r.Fingerprint = s.fingerprint(state, a.WorldSize)
+	}
+	if a.Stats && s.opened.data.Stats != nil {
+		f := s.figures.figures()
+		f.Reserved = s.opened.engine.Budget.Admitted()
+		if r.Stats, err = json.Marshal(s.opened.data.Stats(f)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// close ends what the session is doing. Its consumers have gone.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, it := range s.forming {
+		it.stop()
+	}
+	if s.waiting != nil {
+		s.waiting.cancel(errNotWanted)
+		s.waiting = nil
+	}
+}
