@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
 from ._layout import LENGTH, NULLS, Layout, members
 from ._schema import Field
+from ._warn import warn
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-_SHOWN = {"binary": "empty", "list": "empty", "map": "empty", "struct": "members of nothing"}
+_SHOWN = {"binary": "empty", "list": "empty", "map": "empty", "struct": "0 and empty"}
 
 
 class NullWarning(UserWarning):
@@ -70,11 +66,3 @@ def _text(column: str, field: Field, nulls: int, length: int) -> str:
         f"column {column!r} holds nulls, {nulls} of {length} values of this batch, and they are shown as {shown}: "
         f"batch.valid({column!r}) is the mask, null={{{column!r}: value}} puts another value in their place"
     )
-
-
-def warn(text: str, category: type[Warning]) -> None:
-    """Warns at the user's line: the first frame that is not of this package."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)

@@ -1,0 +1,323 @@
+"""StreamingDataset: parquet as batches in training order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _rank, _state
+from ._connection import Connection
+from ._engine import Engine
+from ._iterator import BatchIterator, Place
+from ._layout import Layout
+from ._nulls import NullWatch
+from ._options import Options, Paths
+from ._schema import Schema
+from ._warn import place
+from .errors import StateError
+
+log = logging.getLogger("shardfeed")
+
+_made: Counter[str] = Counter()  # data sets by the line that made them
+
+
+class StreamingDataset:
+    """Batches of parquet shards: shuffled, split over ranks, each row once an epoch, resumable at any batch on any number of ranks.
+
+    One ``iter()`` is one epoch and the next one the next epoch; an iteration that is left early has used up its epoch. Batches are
+    :class:`Batch`, mappings from column to array; with ``batch_size=None`` rows come, as dicts. Nothing needs to be closed.
+
+    What to read
+      uri: an address such as ``s3://bucket/table/dt=*/``, ``hdfs://...``, a path, or a list of them.
+      columns: names or dotted paths; None for all.
+      missing: "error", or "null" for columns that some shards lack.
+      invalid_utf8: "refuse", or "replace" strings that are not UTF-8.
+      manifest: go on with the list of shards in this file, whatever was added since.
+      plan: a file that ``shardfeed plan --save`` wrote; it pins the shards and the order.
+      storage_options: options of the store by the names of s3fs, pyarrow or the command.
+
+    The order
+      shuffle, seed: shuffled by the seed, each epoch anew; False is the order of the files.
+      shuffle_buffer: what is mixed at once, over all ranks: rows, or bytes as in "512MiB". None: 1 % of the data.
+      lanes, unit_rows, start, max_world_size: pin parts of the plan; see ``shardfeed plan``.
+
+    Batches
+      batch_size: rows of a batch of this rank; None yields rows.
+      drop_last, tail: what becomes of rows that do not fill a batch on every rank: "drop", "pad", "short" or "carry". None: "pad", or
+        "short" at world size 1. Where batches are padded, ``batch.row_valid`` marks the real rows.
+      null: ``{column: value}``: what stands in the place of a null. Without it floats are NaN, others 0, False or empty.
+      pad: ``{column: value}`` makes lists dense, [rows, longest], and adds ``<column>_lengths``. The value may be a dict of ``value``,
+        ``max_length``, ``to_max``, ``multiple``, ``side`` and ``cut``.
+      max_length: most items of padded lists; longer ones are cut.
+      vocabulary: ``{column: words}`` turns texts into the places of words, int64.
+
+    Resources
+      memory: the limit of this rank's stream, as in "4GiB". None: a quarter of the machine's.
+      cache, cache_dir, cache_limit, cache_policy, index_dir: what is kept on the local disk of shards that are far.
+      slots, collate_workers: batches that can be made ahead, and goroutines that make them.
+      timeout: seconds to wait for a batch, or anything else of the engine, before FeedTimeoutError. None waits for ever.
+
+    Ranks
+      rank, world_size: None takes torchrun's environment, else an initialised process group, else 0 of 1. They are asked for when an
+        iteration begins, and compared among the ranks then: the constructor waits for no other rank.
+    """
+
+    def __init__(
+        self,
+        uri: Paths | Sequence[Paths],
+        *,
+        batch_size: int | None,
+        columns: Sequence[str] | None = None,
+        shuffle: bool = True,
+        shuffle_buffer: int | str | None = None,
+        seed: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        drop_last: bool = False,
+        tail: str | None = None,
+        memory: int | str | None = None,
+        cache: bool = True,
+        cache_dir: Paths | None = None,
+        cache_limit: int | float | str | None = None,
+        cache_policy: str | None = None,
+        index_dir: Paths | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        null: Mapping[str, Any] | None = None,
+        pad: Mapping[str, Any] | None = None,
+        max_length: int | Mapping[str, int] | None = None,
+        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
+        manifest: Paths | None = None,
+        plan: Paths | None = None,
+        missing: str = "error",
+        invalid_utf8: str = "refuse",
+        lanes: int | None = None,
+        unit_rows: int | None = None,
+        start: str | None = None,
+        max_world_size: int | None = None,
+        slots: int | None = None,
+        collate_workers: int | None = None,
+        timeout: float | None = 600.0,
+    ) -> None:
+        given = locals()
+        options = Options(**{name: given[name] for name in Options.__dataclass_fields__})
+        self._spec = options.spec()
+        self._rows_wanted = batch_size is None
+        self._rank_given = rank, world_size
+        if rank is not None or world_size is not None:
+            _rank.resolve(rank, world_size)  # a pair that cannot be meant is refused here
+        self._timeout = timeout
+        self._id = uuid.uuid4().hex
+        self._job = _rank.job()
+        self._agree = _agreement()
+        self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
+        self._pending_epoch: tuple[int, str] | None = None
+        self._forget()
+        self._opened: dict[str, Any] = self._control().opened
+        for warning in self._opened.get("warnings") or ():
+            log.warning("%s", warning)
+
+    def _forget(self) -> None:
+        """Begins without connections, as a copy in another process does."""
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._connection: Connection | None = None  # for questions
+        self._idle: Connection | None = None  # of an iteration that has ended, with its ring
+        self._steps: dict[tuple[int, int], int] = {}
+        self._place: Place | None = None
+        self._layout: Layout | None = None
+        self._nulls: NullWatch | None = None
+        self._engine_pid = 0
+        self._next_epoch = 0
+        self._said_padding = False
+
+    # What it is
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the batches, with their dtypes."""
+        return Schema.from_json(self._opened["schema"])
+
+    @property
+    def size(self) -> int:
+        """Rows of an epoch, over all ranks."""
+        return int(self._opened["rows"])
+
+    @property
+    def rank(self) -> int:
+        return self._ranks()[0]
+
+    @property
+    def world_size(self) -> int:
+        return self._ranks()[1]
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on every rank."""
+        ranks = self._ranks()
+        if ranks not in self._steps:
+            self._steps[ranks] = int(self._session(plan=True)["steps"])
+        return self._steps[ranks]
+
+    def stats(self) -> dict[str, Any]:
+        """Figures of this rank's stream by the names that ``shardfeed bench --json`` has."""
+        return dict(self._session(stats=True).get("stats") or {})
+
+    def __repr__(self) -> str:
+        addresses = self._spec["addresses"]
+        what = addresses[0] if len(addresses) == 1 else f"{addresses[0]} and {len(addresses) - 1} more"
+        size = None if self._rows_wanted else self._spec["batch_size"]
+        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {self._opened['shards']} shards)"
+
+    # Epochs and state
+
+    def __iter__(self) -> Iterator[Any]:
+        batches = self._batches()
+        return (row for batch in batches for row in batch.to_rows()) if self._rows_wanted else batches
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded."""
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
+            raise ValueError(f"epoch {epoch!r} must be a whole number from 0")
+        serial = uuid.uuid4().hex
+        self._pending_epoch = epoch, serial
+        rank, _ = self._ranks()
+        with self._lock:
+            self._control().set_epoch(rank=rank, epoch=epoch, serial=serial)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank."""
+        if self._pending_state is not None:
+            return _state.pack(self._pending_state[0])
+        if self._pending_epoch is None and self._place is not None:
+            return self._place.state()
+        session = self._session(plan=True)
+        if session.get("workers"):
+            raise StateError(
+                "the batches of this data set were handed out in torch workers, which this process cannot see: use "
+                "shardfeed.torch.DataLoader, or torchdata's StatefulDataLoader, and take the state_dict of the loader"
+            )
+        return _state.pack(session["state"])
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
+        self._pending_state = _state.unpack(state_dict), uuid.uuid4().hex
+
+    # Iterations
+
+    def _batches(self, *, plain: bool = False, **join: Any) -> BatchIterator:
+        """Begins an iteration. Plain columns have only dtypes that every tensor library has; join adds members to Join."""
+        rank, world_size = self._ranks()
+        connection = self._take()
+        request = {
+            "iteration": uuid.uuid4().hex,
+            "worker": 0,
+            "workers": 0,
+            "rank": rank,
+            "world_size": world_size,
+            **self._start(connection),
+            "next": None,
+            "agree": self._agree if world_size > 1 else "",
+            **join,
+        }
+        try:
+            joined = connection.join(**request)
+            self._joined(joined, rank, world_size)
+        except BaseException:
+            connection.close()
+            raise
+        self._pending_state = self._pending_epoch = None
+        self._place = Place(joined["state"])
+        self._engine_pid = int(connection.welcome["pid"])
+        self._next_epoch = int(joined["epoch"]) + 1
+        layout, nulls = self._laid_out(joined["schema"], plain)
+        return BatchIterator(connection, self._place, layout, nulls, self._give_back)
+
+    def _start(self, connection: Connection) -> dict[str, Any]:
+        """The members of Join that say where the iteration begins."""
+        state, state_serial = self._pending_state or (None, "")
+        epoch, epoch_serial = self._pending_epoch or (None, "")
+        if state is None and epoch is None and self._engine_pid not in (0, int(connection.welcome["pid"])):
+            epoch, epoch_serial = self._next_epoch, uuid.uuid4().hex  # a new engine, which does not know of the epochs before
+        return {"state": state, "state_serial": state_serial, "epoch": epoch, "epoch_serial": epoch_serial}
+
+    def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
+        """Looks at what the engine says of an iteration before its first batch."""
+        steps = int(joined["steps"])
+        self._steps[rank, world_size] = steps
+        padded = self._spec["tail"] == "pad" or (not self._spec["tail"] and world_size > 1)
+        padding = steps * self._spec["batch_size"] * world_size - self.size
+        if padded and padding > 0 and rank == 0 and not self._said_padding:
+            self._said_padding = True
+            log.warning(
+                "the last of %d steps has %d rows of padding over all %d ranks, which do not count: batch.row_valid marks the real ones, "
+                "and drop_last=True leaves the step out",
+                steps,
+                padding,
+                world_size,
+            )
+
+    def _laid_out(self, schema: Sequence[Mapping[str, Any]], plain: bool) -> tuple[Layout, NullWatch]:
+        """The layout of batches, the same for all iterations: nothing is said twice."""
+        if self._layout is None or self._nulls is None or self._layout.plain != plain:
+            self._layout = Layout(Schema.from_json(schema), plain=plain)
+            self._nulls = NullWatch(self._layout, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]})
+        return self._layout, self._nulls
+
+    # Connections
+
+    def _ranks(self) -> tuple[int, int]:
+        return _rank.resolve(*self._rank_given)
+
+    def _session(self, **what: bool) -> dict[str, Any]:
+        rank, world_size = self._ranks()
+        with self._lock:
+            return self._control().ask(rank=rank, world_size=world_size, **what)
+
+    def _control(self) -> Connection:
+        """The connection for questions. It keeps the data set open in the engine."""
+        self._after_fork()
+        if self._connection is None or not self._connection.usable:
+            self._connection = self._connect()
+        return self._connection
+
+    def _take(self) -> Connection:
+        """A connection for an iteration: that of the last one, or a new one."""
+        self._after_fork()
+        connection, self._idle = self._idle, None
+        if connection is not None and connection.usable:
+            return connection
+        return self._connect()
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._idle is None and connection.usable:
+            self._idle = connection
+        else:
+            connection.close()
+
+    def _connect(self) -> Connection:
+        return Connection(Engine(self._job), {"dataset": self._id, "spec": self._spec}, timeout=self._timeout)
+
+    def _after_fork(self) -> None:
+        if self._pid != os.getpid():
+            pending = self._pending_state, self._pending_epoch
+            self._forget()
+            self._pending_state, self._pending_epoch = pending
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("_spec", "_rows_wanted", "_rank_given", "_timeout", "_id", "_job", "_agree", "_pending_state", "_pending_epoch", "_opened")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+
+def _agreement() -> str:
+    """A name for a data set that all ranks have for it, since they run one program: the line that made it, and how often it did."""
+    line = place()
+    _made[line] += 1
+    return f"{line}#{_made[line]}"

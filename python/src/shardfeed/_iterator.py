@@ -1,0 +1,86 @@
+"""Iterations: one epoch of batches, or what a state leaves of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _state
+from ._batch import Batch
+from ._connection import Connection
+from ._layout import Layout
+from ._nulls import NullWatch
+from .errors import FeedTimeoutError
+
+
+class Place:
+    """Where an iteration stands, by the batches that it has handed out. It outlives the iteration and holds no batch."""
+
+    __slots__ = ("epoch", "position", "start")
+
+    def __init__(self, start: Mapping[str, Any]) -> None:
+        self.start = start  # the engine's state where the iteration began
+        self.epoch = int(start["epoch"])
+        self.position = int(start["position"])
+
+    def state(self) -> dict[str, Any]:
+        return _state.pack({**self.start, "epoch": self.epoch, "position": self.position})
+
+
+class BatchIterator:
+    """The batches of one iteration. Dropping it, or close, ends the iteration in the engine; batches that are held stay as they are."""
+
+    def __init__(self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None]) -> None:
+        self.place = place
+        self.layout = layout
+        self._connection: Connection | None = connection
+        self._next = connection.next
+        self._nulls = nulls
+        self._done = done
+
+    def __iter__(self) -> BatchIterator:
+        return self
+
+    def __next__(self) -> Batch:
+        if self._connection is None:
+            raise StopIteration
+        try:
+            raw = self._next()
+        except FeedTimeoutError:
+            raise  # the batch may still come: the caller may ask again
+        except BaseException:
+            self._break()
+            raise
+        if raw is None:
+            self._finish()
+            raise StopIteration
+        self._nulls.see(raw.nodes)
+        place = self.place
+        place.epoch, place.position = raw.next_epoch, raw.next_position
+        return Batch(raw, self.layout, place.start)
+
+    def _finish(self) -> None:
+        """The epoch is over: the state is now the beginning of the next one."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        end = connection.end or {}
+        if state := end.get("state"):
+            self.place.epoch, self.place.position = int(state["epoch"]), int(state["position"])
+        self._done(connection)
+
+    def _break(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def close(self) -> None:
+        """Ends the iteration. It never waits."""
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.usable:
+            connection.leave()
+            self._done(connection)
+
+    def __del__(self) -> None:
+        if getattr(self, "_connection", None) is not None:
+            self.close()

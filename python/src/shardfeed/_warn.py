@@ -1,0 +1,29 @@
+"""The user's line: the nearest caller that is not of this package."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from types import FrameType
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _user_frame() -> tuple[FrameType, int]:
+    """The frame, and how many frames above the caller's it is."""
+    frame, level = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return frame, level
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Warns at the user's line."""
+    warnings.warn(text, category, stacklevel=_user_frame()[1] + 1)
+
+
+def place() -> str:
+    """Names the user's line, the same on every machine that runs the program."""
+    frame, _ = _user_frame()
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
