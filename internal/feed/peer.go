@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 )
@@ -24,7 +25,7 @@ func checkPeer(c *net.UnixConn) (peer, error) {
 		return peer{}, failed
 	}
 	if own := os.Geteuid(); p.uid != own {
-		return p, fmt.Errorf("process %d belongs to user %d; this engine serves user %d alone", p.pid, p.uid, own)
+		return p, fmt.Errorf("%w: process %d belongs to user %d, and this engine serves user %d alone", fs.ErrPermission, p.pid, p.uid, own)
 	}
 	return p, nil
 }

@@ -1,0 +1,235 @@
+package feed
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// helloPatience is the time from a connection to its HELLO.
+const helloPatience = 10 * time.Second
+
+// A tenant is what a connection has of an open data set: a seat.
+type tenant interface {
+	join(Join, consumer) error
+	leave(consumer)
+	setEpoch(SetEpoch) (Session, error)
+	ask(Ask) (Session, error)
+	close()
+}
+
+// An opener finds or opens the data set that a trainer asks for.
+type opener func(ctx context.Context, h Hello, o Open, progress func(Progress)) (tenant, Opened, error)
+
+// A connection reads what one trainer asks. Opening a data set has a goroutine of its own, so that the end of a trainer that waits for it is
+// noticed.
+type connection struct {
+	*trainer
+	welcome Welcome
+	open    opener
+	frames  frameReader
+
+	greeted bool
+	hello   Hello
+	opening sync.WaitGroup
+
+	mu     sync.Mutex
+	asked  bool   // OPEN was there
+	tenant tenant // from OPENED on
+}
+
+func newConnection(t *trainer, welcome Welcome, open opener) *connection {
+	return &connection{trainer: t, welcome: welcome, open: open, frames: frameReader{from: bufio.NewReader(t.conn)}}
+}
+
+// serve goes on until the trainer goes, breaks the protocol, or ctx ends, and gives back all that was the trainer's.
+func (c *connection) serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(told)
+		c.refuse(errEngineEnds)
+	})
+	err := c.read(ctx)
+	if stop() {
+		c.part(err)
+	} else {
+		<-told
+	}
+	cancel()
+	c.opening.Wait()
+	c.memory.stop()
+	if c.tenant != nil {
+		c.tenant.close()
+	}
+	if err := c.memory.close(); err != nil {
+		c.log.Error("shared memory", "error", err)
+	}
+}
+
+// part ends the connection after what reading it ended with.
+func (c *connection) part(err error) {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		c.log.Warn("the connection is closed", "error", err)
+	}
+	c.refuse(err)
+}
+
+// read handles frame by frame; it returns io.EOF when the trainer has gone.
+func (c *connection) read(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error("panic", "value", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	_ = c.conn.SetReadDeadline(time.Now().Add(helloPatience))
+	for {
+		kind, payload, err := c.frames.next()
+		if err != nil {
+			return err
+		}
+		if err := c.handle(ctx, kind, payload); err != nil {
+			return err
+		}
+	}
+}
+
+// handle returns an error that ends the connection.
+func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte) error {
+	if kind == kindHello || !c.greeted {
+		return c.greet(kind, payload)
+	}
+	if kind == kindOpen {
+		return c.begin(ctx, payload)
+	}
+	c.mu.Lock()
+	t := c.tenant
+	c.mu.Unlock()
+	if t == nil {
+		return protocolError("%v before OPENED", kind)
+	}
+	switch kind {
+	case kindRelease:
+		r, err := decodeRelease(payload)
+		if err != nil {
+			return err
+		}
+		return c.memory.release(r)
+	case kindJoin:
+		return c.join(t, payload)
+	case kindLeave:
+		t.leave(c.trainer)
+		return nil
+	case kindEpoch:
+		var e SetEpoch
+		return c.answer(kind, payload, &e, func() (Session, error) { return t.setEpoch(e) })
+	case kindAsk:
+		var a Ask
+		return c.answer(kind, payload, &a, func() (Session, error) { return t.ask(a) })
+	}
+	return protocolError("a trainer sends no %v", kind)
+}
+
+// greet is HELLO.
+func (c *connection) greet(kind frameKind, payload []byte) error {
+	if kind != kindHello || c.greeted {
+		return protocolError("%v where HELLO has to be, once", kind)
+	}
+	var of struct {
+		Version int `json:"version"`
+	}
+	if err := decode(kind, payload, false, &of); err != nil {
+		return err
+	}
+	if of.Version != Version {
+		return protocolError("the trainer speaks version %d, this engine %d; install one version of shardfeed for both", of.Version, Version)
+	}
+	if err := decode(kind, payload, true, &c.hello); err != nil {
+		return err
+	}
+	if err := c.hello.validate(); err != nil {
+		return err
+	}
+	c.greeted = true
+	c.log = c.log.With("trainer", c.hello.PID)
+	_ = c.conn.SetReadDeadline(time.Time{})
+	c.say(kindWelcome, c.welcome)
+	return nil
+}
+
+// begin is OPEN.
+func (c *connection) begin(ctx context.Context, payload []byte) error {
+	c.mu.Lock()
+	again := c.asked
+	c.asked = true
+	c.mu.Unlock()
+	if again {
+		return protocolError("a second OPEN")
+	}
+	var o Open
+	if err := decode(kindOpen, payload, true, &o); err != nil {
+		return err
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	c.opening.Go(func() {
+		if err := c.opened(ctx, o); err != nil {
+			c.refuse(err)
+		}
+	})
+	return nil
+}
+
+func (c *connection) opened(ctx context.Context, o Open) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error("panic", "value", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	t, told, err := c.open(ctx, c.hello, o, c.progress)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.tenant = t
+	c.mu.Unlock()
+	c.say(kindOpened, told)
+	return nil
+}
+
+// join is JOIN. Its refusal is an ERROR after which the connection goes on, unless it was no protocol.
+func (c *connection) join(t tenant, payload []byte) error {
+	var j Join
+	if err := decode(kindJoin, payload, true, &j); err != nil {
+		return err
+	}
+	err := t.join(j, c.trainer)
+	if err != nil && !errors.Is(err, errProtocol) {
+		c.fail(err)
+		return nil
+	}
+	return err
+}
+
+// answer is EPOCH and ASK.
+func (c *connection) answer(kind frameKind, payload []byte, v any, do func() (Session, error)) error {
+	if err := decode(kind, payload, false, v); err != nil {
+		return err
+	}
+	s, err := do()
+	if err != nil {
+		c.fail(err)
+		return nil
+	}
+	c.say(kindSession, s)
+	return nil
+}

@@ -1,0 +1,140 @@
+package feed
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// finishPatience is the time for the last frames of a connection.
+const finishPatience = time.Second
+
+// A trainer is the sending side of a connection: the consumer of an iteration, with its ring.
+type trainer struct {
+	conn   *net.UnixConn
+	out    *outbox
+	memory *ring
+	log    *slog.Logger
+
+	mu    sync.Mutex // keeps frames whole and in order
+	over  bool       // the last frame was sent
+	frame []byte
+}
+
+func newTrainer(conn *net.UnixConn, log *slog.Logger) (*trainer, error) {
+	out, err := newOutbox(conn)
+	if err != nil {
+		return nil, err
+	}
+	return &trainer{conn: conn, out: out, memory: newRing(), log: log}, nil
+}
+
+// say sends a message. What cannot be sent ends the connection, which its reader sees.
+func (t *trainer) say(kind frameKind, v any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.sayLocked(kind, v, false); err != nil {
+		_ = t.conn.CloseRead()
+	}
+}
+
+func (t *trainer) sayLocked(kind frameKind, v any, spare bool) (err error) {
+	if t.over {
+		return errGone
+	}
+	if t.frame, err = appendMessage(t.frame[:0], kind, v); err != nil {
+		t.log.Error("a message cannot be sent", "error", err)
+		return err
+	}
+	return t.out.add(t.frame, nil, spare)
+}
+
+// refuse sends the connection's last frame, unless the trainer has gone, and ends it.
+func (t *trainer) refuse(err error) {
+	t.mu.Lock()
+	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		_ = t.sayLocked(kindError, failureOf(err), false)
+	}
+	again := t.over
+	t.over = true
+	t.mu.Unlock()
+	if !again {
+		t.out.finish(t.conn, finishPatience)
+		_ = t.conn.Close()
+	}
+}
+
+func (t *trainer) progress(p Progress) { t.chat(kindProgress, p) }
+
+func (t *trainer) note(n Note) { t.chat(kindNote, n) }
+
+// chat is say for what can be left out when the trainer does not read.
+func (t *trainer) chat(kind frameKind, v any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.sayLocked(kind, v, true)
+}
+
+func (t *trainer) ring(need ringNeed) (loader.Allocator, error) {
+	if err := t.memory.fit(need); err != nil {
+		return nil, err
+	}
+	return t.memory, nil
+}
+
+// joined sends the ring, too, so that the trainer maps it while its first batch is made.
+func (t *trainer) joined(j Joined) {
+	t.say(kindJoined, j)
+	if g := t.memory.latest(); g != nil {
+		_ = t.sendRing(g.number)
+	}
+}
+
+// sendRing sends a generation of the ring, unless the trainer has it.
+func (t *trainer) sendRing(number uint32) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return errGone
+	}
+	g, fresh := t.memory.unsent(number)
+	if !fresh {
+		return nil
+	}
+	t.frame = appendRing(t.frame[:0], g.number, g.slots(), int64(g.size))
+	return t.out.add(t.frame, g.file, false)
+}
+
+func (t *trainer) deliver(b *loader.Batch) error {
+	defer b.Release() // a slot that was announced stays the trainer's
+	s, ok := b.Memory().(*slot)
+	if !ok || s.ring != t.memory {
+		return errors.New("a batch that does not lie in the trainer's ring; this is a bug")
+	}
+	a, err := s.write(b)
+	if err != nil {
+		return err
+	}
+	if err := t.sendRing(a.generation); err != nil {
+		return errGone
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return errGone
+	}
+	t.frame = a.append(t.frame[:0])
+	if t.out.add(t.frame, nil, false) != nil {
+		return errGone
+	}
+	return nil
+}
+
+func (t *trainer) end(e End) { t.say(kindEnd, e) }
+
+func (t *trainer) fail(err error) { t.say(kindError, failureOf(err)) }
