@@ -18,13 +18,12 @@ from ._engine import Engine
 from ._inbox import Inbox
 from ._outbox import Outbox
 from ._raw_batch import RawBatch, private
-from ._ring import Copy, Ring
+from ._ring import Copy, Ring, Rings
 from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 
 log = logging.getLogger("shardfeed")
 
 _GREETINGS = 5  # an engine may leave just when someone connects; then the next one is started
-_SPARE = 2  # slots that the engine always has, so that it can go on when the consumer keeps its batches
 
 
 class Connection:
@@ -37,7 +36,7 @@ class Connection:
         """Finds or starts the engine, and opens the data set that open describes (Open of the protocol)."""
         self.timeout = timeout
         self.end: dict[str, Any] | None = None
-        self.ring: Ring | None = None
+        self._rings = Rings()
         self._pid = os.getpid()
         self._parsers: dict[int, Struct] = {}
         self._iterating = False
@@ -64,14 +63,18 @@ class Connection:
         """Returns the iteration's next batch; None at its end, which end tells more of."""
         if not self._iterating or self._leaving:
             return self._after()
-        kind = self._receive(timeout, "waiting for a batch")
-        if kind == protocol.BATCH:
-            return self._batch()
-        if kind == protocol.END:
-            self._iterating = False
+        try:
+            kind = self._receive(timeout, "waiting for a batch")
+            if kind == protocol.BATCH:
+                return self._batch()
+            if kind != protocol.END:
+                raise _unexpected(kind, "a batch")
             self.end = self._decode(kind)
-            return None
-        raise self._unexpected(kind, "a batch")
+        except ProtocolError:
+            self.close()
+            raise
+        self._iterating = False
+        return None
 
     def leave(self) -> None:
         """Ends the iteration. It never waits: what still comes of it is dropped by the next request."""
@@ -92,6 +95,11 @@ class Connection:
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
 
     @property
+    def ring(self) -> Ring | None:
+        """The newest generation of the ring. It may not be there yet after join; raw.slot.ring is a batch's own."""
+        return self._rings.newest
+
+    @property
     def usable(self) -> bool:
         """Tells whether this process can use it: it is open, and was not made before a fork."""
         return not self._closed and self._pid == os.getpid()
@@ -102,7 +110,7 @@ class Connection:
             return
         self._closed = True
         self._iterating = False
-        self.ring = None
+        self._rings = Rings()
         _open_connections.discard(self)
         if self._pid != os.getpid():
             self._socket.close()  # not shut down: the parent goes on with it
@@ -131,9 +139,11 @@ class Connection:
             if kind == protocol.ERROR:
                 raise errors.from_failure(self._decode(kind))
             if kind != protocol.WELCOME:
-                raise self._unexpected(kind, "WELCOME")
+                raise _unexpected(kind, "WELCOME")
             return self._decode(kind)
-        raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{engine.lastlast_lines()}")
+        raise EngineGone(
+            f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
+        )
 
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -163,7 +173,8 @@ class Connection:
                     progress.show(self._decode(got))
                     continue
                 if got != answer:
-                    raise self._unexpected(got, protocol.name(answer))
+                    self.close()
+                    raise _unexpected(got, protocol.name(answer))
                 return self._decode(got)
 
     def _receive(self, timeout: float | None, doing: str, leaving: bool = False) -> int:
@@ -176,7 +187,7 @@ class Connection:
             except EOFError:
                 raise self._gone(doing) from None
             except FeedTimeoutError as e:
-                raise FeedTimeoutError(f"{e}; its log is {self.welcome['log']}:\n{_runtime.last_lines(self.welcome['log'])}") from None
+                raise FeedTimeoutError(f"{e}; {self._log()}") from None
             if kind == protocol.BATCH:
                 return kind
             if kind == protocol.NOTE:
@@ -192,17 +203,16 @@ class Connection:
     def _batch(self) -> RawBatch:
         """Returns the batch of the BATCH that was just received."""
         inbox = self._inbox
+        if inbox.size != protocol.BATCH_PAYLOAD.size:
+            raise ProtocolError(f"the engine's BATCH has {inbox.size} bytes")
         generation, index, seq, offset, used = protocol.BATCH_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
-        ring = self.ring
-        if ring is None or inbox.size != protocol.BATCH_PAYLOAD.size or generation != ring.generation:
-            raise ProtocolError(f"the engine announced a batch in generation {generation}, which is not the last ring's")
-        slot = ring.slot(index, seq)
+        slot = self._rings.slot(generation, index, seq)
         memory = np.asarray(slot)
-        if len(ring.held) + _SPARE <= max(ring.slots, _SPARE + 1):
+        if not self._rings.scarce:
             return RawBatch(slot, memory, offset, used, self._parsers)
         if not self._copied:
             self._copied = True
-            log.debug("%d batches are held at once: further ones are copied out of the ring of %d slots", len(ring.held), ring.slots)
+            log.debug("nearly all batches of the ring are held at once: further ones are copied out of it")
         copied = RawBatch(Copy(), private(memory, used), offset, used, self._parsers)
         slot.release()
         return copied
@@ -220,7 +230,7 @@ class Connection:
         generation, slots, size = protocol.RING_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
         descriptor = inbox.descriptor()
         try:
-            self.ring = Ring(descriptor, generation, slots, size, self._outbox)
+            self._rings.add(Ring(descriptor, generation, slots, size, self._outbox))
         finally:
             os.close(descriptor)
 
@@ -244,21 +254,24 @@ class Connection:
             except errors.ShardfeedError as e:
                 return e
         self.close()
-        path, pid = self.welcome["log"], self.welcome["pid"]
-        gone = EngineGone(f"{doing}: the engine (process {pid}) has ended; its log is {path}, and ends with\n{_runtime.last_lines(path)}")
-        gone.log = path
+        gone = EngineGone(f"{doing}: the engine (process {self.welcome['pid']}) has ended; {self._log()}")
+        gone.log = self.welcome["log"]
         return gone
+
+    def _log(self) -> str:
+        path = self.welcome["log"]
+        return f"its log is {path}, and ends with\n{_runtime.last_lines(path)}"
 
     def _decode(self, kind: int) -> dict[str, Any]:
         return protocol.decode(kind, self._inbox.payload())
 
-    def _unexpected(self, kind: int, wanted: str) -> ProtocolError:
-        self.close()
-        return ProtocolError(f"the engine sent {protocol.name(kind)} where {wanted} was due")
-
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 _noted: set[str] = set()
+
+
+def _unexpected(kind: int, wanted: str) -> ProtocolError:
+    return ProtocolError(f"the engine sent {protocol.name(kind)} where {wanted} was due")
 
 
 def _note(note: dict[str, Any]) -> None:

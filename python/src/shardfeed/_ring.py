@@ -31,6 +31,7 @@ class Ring:
         self.bytes: Bytes = np.frombuffer(mmap.mmap(descriptor, slots * slot_size, flags=mmap.MAP_SHARED), np.uint8)
         self.address: int = self.bytes.__array_interface__["data"][0]
         self.held: set[int] = set()  # slots that were handed out and not yet released
+        self.announced = 0
         self._outbox = outbox
 
     def slot(self, index: int, seq: int) -> Slot:
@@ -38,12 +39,52 @@ class Ring:
         if index >= self.slots or index in self.held:
             raise ProtocolError(f"the engine announced slot {index} of {self.slots}, which it does not have")
         self.held.add(index)
+        self.announced += 1
         return Slot(self, index, seq)
 
     def release(self, index: int, seq: int) -> None:
         """Gives a slot back."""
         self.held.discard(index)
         self._outbox.post(protocol.RELEASE_FRAME.pack(16, protocol.RELEASE, 0, self.generation, index, seq))
+
+
+class Rings:
+    """The generations of a connection's ring. Batches of an old one may come after the new one, as they were begun before it."""
+
+    __slots__ = ("_older", "newest")
+
+    def __init__(self) -> None:
+        self.newest: Ring | None = None
+        self._older: list[Ring] = []
+
+    def add(self, ring: Ring) -> None:
+        """Takes a new generation."""
+        if self.newest is not None:
+            self._older.append(self.newest)
+        self.newest = ring
+
+    def slot(self, generation: int, index: int, seq: int) -> Slot:
+        """Returns the owner of a slot that the engine announced."""
+        newest = self.newest
+        if newest is not None and generation == newest.generation:
+            # The engine works on no more batches at once than there are slots, and announces them in order.
+            if self._older and newest.announced >= newest.slots:
+                self._older.clear()
+            return newest.slot(index, seq)
+        for ring in self._older:
+            if generation == ring.generation:
+                return ring.slot(index, seq)
+        raise ProtocolError(f"the engine announced a batch in generation {generation} of the ring, which it did not send")
+
+    @property
+    def scarce(self) -> bool:
+        """Tells that so many batches are held that the engine would soon have no slot to go on with."""
+        if self.newest is None:
+            return False
+        slots, held = self.newest.slots, len(self.newest.held)
+        if self._older:
+            held += sum(len(ring.held) for ring in self._older)
+        return held > slots - (2 if slots > 3 else 1)
 
 
 class Slot:

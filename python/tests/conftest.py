@@ -1,0 +1,101 @@
+"""What the tests share: the engine's program, a runtime directory of their own, and data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GRACE_SECONDS = 1.0
+
+
+@pytest.fixture(scope="session")
+def engine_binary() -> Path:
+    """The engine's program, built once a run. SHARDFEED_TEST_BIN names one that is there already."""
+    if given := os.environ.get("SHARDFEED_TEST_BIN"):
+        return Path(given).absolute()
+    program = ROOT / "bin" / "shardfeed"
+    subprocess.run(["go", "build", "-o", str(program), "./cmd/shardfeed"], cwd=ROOT, check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def runtime(engine_binary: Path) -> Iterator[Path]:
+    """A runtime directory for this run; at its end every engine that was started in it has ended, and left no socket."""
+    directory = Path(tempfile.mkdtemp(prefix="shardfeed-test-"))
+    old = {name: os.environ.get(name) for name in ("SHARDFEED_RUNTIME_DIR", "SHARDFEED_BIN", "SHARDFEED_GRACE", "XDG_CACHE_HOME")}
+    os.environ["SHARDFEED_RUNTIME_DIR"] = str(directory / "run")
+    os.environ["SHARDFEED_BIN"] = str(engine_binary)
+    os.environ["SHARDFEED_GRACE"] = f"{GRACE_SECONDS:g}s"
+    os.environ["XDG_CACHE_HOME"] = str(directory / "cache")
+    yield directory / "run"
+    for name, value in old.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    left = wait_for_engines(directory)
+    sockets = sorted(directory.glob("run/*.sock"))
+    shutil.rmtree(directory, ignore_errors=True)
+    assert not left, f"engines outlived their trainers: {left}"
+    assert not sockets, f"engines left sockets: {sockets}"
+
+
+@pytest.fixture
+def job(runtime: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An engine for this test alone."""
+    name = f"{os.getpid()} {request.node.nodeid}"
+    monkeypatch.setenv("SHARDFEED_JOB", name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four shards of 1000 rows, 250 in a row group. id counts the rows; x is id / 2, label id % 7, and tokens has id % 5 items."""
+    directory = tmp_path_factory.mktemp("shards")
+    for k in range(4):
+        ids = range(1000 * k, 1000 * (k + 1))
+        table = pa.table(
+            {
+                "id": pa.array(ids, pa.int64()),
+                "x": pa.array([i / 2 for i in ids], pa.float32()),
+                "label": pa.array([i % 7 for i in ids], pa.int32()),
+                "text": pa.array([f"row {i}" for i in ids], pa.string()),
+                "tokens": pa.array([list(range(i, i + i % 5)) for i in ids], pa.list_(pa.int32())),
+            }
+        )
+        pq.write_table(table, directory / f"part-{k}.parquet", row_group_size=250)
+    return directory
+
+
+def engines(directory: Path) -> list[psutil.Process]:
+    """The engines whose sockets lie below directory."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            line = process.cmdline()
+        except psutil.Error:
+            continue
+        if "serve" in line[1:2] and any(argument.startswith(f"{directory}/") for argument in line):
+            found.append(process)
+    return found
+
+
+def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 10) -> list[psutil.Process]:
+    """Waits until the engines below directory have ended; returns, after killing them, those that have not."""
+    deadline = time.monotonic() + seconds
+    while (left := engines(directory)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for process in left:
+        process.kill()
+    return left

@@ -1,0 +1,96 @@
+"""The engine's side of a connection, driven by a test message by message: for what a real engine does rarely, or never."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import socket
+import struct
+from typing import Any
+
+from shardfeed import _protocol as protocol
+
+HEADER_AT = 4096
+USED = HEADER_AT + 64 + 64
+
+
+class FakeEngine:
+    """Stands for an Engine, and for the process behind it. It says WELCOME and OPENED before it is asked."""
+
+    job = "fake"
+    build = "0"
+    local_world_size = 1
+
+    def __init__(self, log: str = "/nonexistent/engine.log", opened: bool = True):
+        self.log = log
+        self.opened = opened
+        self.memory: mmap.mmap | None = None
+
+    def connect(self, timeout: float | None = None) -> socket.socket:
+        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket = mine
+        self.send(protocol.WELCOME, {"version": 1, "build": "0", "pid": 7, "log": self.log})
+        if self.opened:
+            self.send(protocol.OPENED, {"rows": 10, "schema": []})
+        return theirs
+
+    def receive(self, *kinds: int) -> tuple[int, Any]:
+        """Returns the next message, which is of one of the kinds."""
+        self.socket.settimeout(5)
+        header = self._exactly(8)
+        size, kind, zero = protocol.HEADER.unpack(header)
+        payload = self._exactly(size)
+        assert zero == 0
+        assert not kinds or kind in kinds, f"{kind} came, {kinds} were due"
+        return kind, struct.unpack("<IIQ", payload) if kind == protocol.RELEASE else json.loads(payload)
+
+    def _exactly(self, size: int) -> bytes:
+        got = b""
+        while len(got) < size:
+            part = self.socket.recv(size - len(got))
+            if not part:
+                raise EOFError
+            got += part
+        return got
+
+    def nothing(self) -> bool:
+        """Tells that no message has come."""
+        self.socket.setblocking(False)
+        try:
+            return not self.socket.recv(1)
+        except BlockingIOError:
+            return True
+
+    def send(self, kind: int, value: dict[str, Any]) -> None:
+        self.socket.sendall(protocol.encode(kind, value))
+
+    def ring(self, generation: int = 1, slots: int = 4, size: int = 8192) -> None:
+        descriptor = os.memfd_create("fake")
+        os.ftruncate(descriptor, slots * size)
+        self.memory, self.size = mmap.mmap(descriptor, slots * size), size
+        frame = protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(generation, slots, size)
+        socket.send_fds(self.socket, [frame], [descriptor])
+        os.close(descriptor)
+
+    def join(self, **ring: int) -> None:
+        """Says what an engine says before the first batch."""
+        self.send(protocol.JOINED, {"epoch": 0, "steps": 9, "schema": []})
+        self.ring(**ring)
+
+    def batch(self, seq: int, slot: int | None = None, generation: int = 1) -> None:
+        """Announces a batch of one column: 8 bytes that are all seq."""
+        assert self.memory is not None
+        slot = seq % (len(self.memory) // self.size) if slot is None else slot
+        at = slot * self.size
+        self.memory[at + 256 : at + 264] = bytes([seq % 256] * 8)
+        protocol.SLOT_HEADER.pack_into(self.memory, at + HEADER_AT, protocol.SLOT_MAGIC, 1, seq, 8, 8, 0, seq, 8 * seq, 0, 8 * seq + 8)
+        struct.pack_into("<8q", self.memory, at + HEADER_AT + 64, 8, 0, 0, 0, 256, 8, 0, 0)
+        self.announce(generation, slot, seq, HEADER_AT, USED)
+
+    def announce(self, generation: int, slot: int, seq: int, offset: int, used: int) -> None:
+        frame = protocol.HEADER.pack(32, protocol.BATCH, 0) + protocol.BATCH_PAYLOAD.pack(generation, slot, seq, offset, used)
+        self.socket.sendall(frame)
+
+    def close(self) -> None:
+        self.socket.close()
