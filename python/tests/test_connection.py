@@ -142,7 +142,7 @@ def test_new_generation_leaves_the_old_one_to_its_views(fake: FakeEngine) -> Non
     late = connection.next()
     assert late is not None and late.bytes[256] == 2
     del old, late
-    assert [fake.receive()[1] for _ in range(2)] == [(1, 0, 0), (1, 2, 2)]
+    assert sorted(fake.receive()[1] for _ in range(2)) == [(1, 0, 0), (1, 2, 2)]
     del new
     assert fake.receive() == (protocol.RELEASE, (2, 1, 1))
 

@@ -46,9 +46,10 @@ class Engine:
         with self._starting(deadline):
             sock = self._try()
             if sock is None:
-                words = self._start(deadline)
+                begin = self._start(deadline)
                 sock = self._try()
             if sock is None:
+                words = _runtime.last_lines(self.log, begin)
                 raise EngineStartError(f"the engine {self.binary} did not start; its log is {self.log}, and ends with\n{words}")
         return sock
 
@@ -89,8 +90,8 @@ class Engine:
             return os.fstat(descriptor).st_ino == self.lock.stat().st_ino
         return False
 
-    def _start(self, deadline: float) -> str:
-        """Starts the engine and waits until it listens. Returns what it said when it did not."""
+    def _start(self, deadline: float) -> int:
+        """Starts the engine and waits until it listens or has ended. Returns where in the log it began."""
         _runtime.sweep(self.log.parent)
         ready, told = os.pipe()
         try:
@@ -101,8 +102,7 @@ class Engine:
             finally:
                 os.close(told)
                 os.close(log)
-            if _says_ready(ready, deadline):
-                return ""
+            _wait_ready(ready, deadline)
         except TimeoutError:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
@@ -112,7 +112,7 @@ class Engine:
             ) from None
         finally:
             os.close(ready)
-        return _runtime.last_lines(self.log, begin)
+        return begin
 
     def _launch(self, told: int, log: int) -> int:
         """Starts the program in a session of its own, so that no signal of a terminal reaches it, and returns its process group.
@@ -155,8 +155,8 @@ def find_binary() -> Path:
     return path
 
 
-def _says_ready(ready: int, deadline: float) -> bool:
-    """Waits for the engine's line on the pipe; False when it ended without one."""
+def _wait_ready(ready: int, deadline: float) -> None:
+    """Waits for the engine's line on the pipe, or for its end."""
     poll = select.poll()
     poll.register(ready, select.POLLIN)
     said = b""
@@ -166,4 +166,4 @@ def _says_ready(ready: int, deadline: float) -> bool:
         part = os.read(ready, 4096)
         said += part
         if not part or said.endswith(b"\n"):
-            return bool(part)
+            return

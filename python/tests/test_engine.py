@@ -1,0 +1,202 @@
+"""How engines are found and started, with a small program in the engine's place."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from shardfeed import _runtime, errors
+from shardfeed._engine import Engine, find_binary
+
+FAKE = Path(__file__).with_name("fake_serve.py")
+
+
+class Place:
+    """A runtime directory with a program in the engine's place."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.starts_file = directory / "starts"
+        self.program = directory / "shardfeed"
+        self.program.write_text(f'#!/bin/sh\nexec {sys.executable} -S {FAKE} "$@"\n')
+        self.program.chmod(0o700)
+
+    def engine(self, job: str = "job") -> Engine:
+        return Engine(job, binary=self.program, local_world_size=1)
+
+    def starts(self) -> list[str]:
+        return self.starts_file.read_text().splitlines() if self.starts_file.exists() else []
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Place:
+    directory = tmp_path_factory.mktemp("e")
+    monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(directory / "run"))
+    monkeypatch.setenv("FAKE_SERVE_STARTS", str(directory / "starts"))
+    monkeypatch.delenv("FAKE_SERVE", raising=False)
+    monkeypatch.delenv("SHARDFEED_GRACE", raising=False)
+    return Place(directory)
+
+
+def test_starts_a_detached_engine(place: Place) -> None:
+    with open("/dev/null"):  # a descriptor that an engine must not get
+        sock = place.engine().connect(10)
+    pid, session, parent, descriptors, cwd = place.starts()[0].replace(", ", ",").split()
+    try:
+        assert int(session) != os.getsid(0)
+        assert int(parent) != os.getpid()
+        assert len(descriptors.split(",")) == 6, "stdin, stdout, stderr, the pipe, and two of its own"
+        assert cwd == "/"
+        assert psutil.Process().children() == []
+    finally:
+        sock.close()
+    psutil.Process(int(pid)).wait(10)
+    assert list(place.engine().socket.parent.glob("*.sock*")) == []
+
+
+def test_many_at_once_start_one(place: Place) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        socks = list(pool.map(lambda _: place.engine().connect(10), range(8)))
+    try:
+        assert len(place.starts()) == 1
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+def test_many_processes_start_one(place: Place) -> None:
+    code = f"import time; from shardfeed._engine import Engine; s = Engine('job', binary={str(place.program)!r}).connect(10); time.sleep(1)"
+    children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(8)]
+    assert [child.wait(30) for child in children] == [0] * 8
+    assert len(place.starts()) == 1
+
+
+def test_jobs_and_builds_have_engines_of_their_own(place: Place) -> None:
+    one, two = place.engine(), place.engine("another")
+    with open(place.program, "a") as program:
+        program.write("# another build\n")
+    assert len({one.socket, two.socket, place.engine().socket}) == 3
+
+
+def test_a_start_that_fails_shows_the_engines_words(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = place.engine()
+    engine.log.write_text("of an earlier run\n")
+    monkeypatch.setenv("FAKE_SERVE", "die")
+    with pytest.raises(errors.EngineStartError) as caught:
+        engine.connect(10)
+    assert "panic: no space left on device" in str(caught.value)
+    assert str(engine.log) in str(caught.value)
+    assert "earlier" not in str(caught.value)
+
+
+def test_a_program_that_cannot_run_says_why(place: Place) -> None:
+    place.program.write_text("#!/nonexistent/interpreter\n")
+    with pytest.raises(errors.EngineStartError, match=r"did not start[^?]*not found"):
+        place.engine().connect(10)
+
+
+def test_a_start_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SERVE", "hang")
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"did not start in time(.|\n)*serving"):
+        place.engine().connect(1)
+    assert time.monotonic() - begin < 5
+    pid = int(place.starts()[0].split()[0])
+    with pytest.raises(psutil.NoSuchProcess):
+        psutil.Process(pid).wait(5)
+        psutil.Process(pid)
+
+
+def test_a_start_of_another_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = place.engine()
+    with engine._starting(time.monotonic() + 1), pytest.raises(TimeoutError, match="another process is starting"):
+        place.engine().connect(0.3)
+
+
+def test_an_engine_that_died_is_replaced(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    sock = place.engine().connect(10)
+    psutil.Process(int(place.starts()[0].split()[0])).kill()
+    with contextlib.suppress(ConnectionResetError):
+        assert sock.recv(1) == b""
+    assert place.engine().socket.exists(), "the test needs a stale socket"
+    place.engine().connect(10).close()
+    assert len(place.starts()) == 2
+
+
+def test_an_engine_that_dies_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SERVE", "crash")
+    with pytest.raises(errors.EngineStartError, match="serving"):
+        place.engine().connect(10)
+
+
+def test_the_lock_survives_a_sweep(place: Place) -> None:
+    engine = place.engine()
+    engine.lock.touch()
+    descriptor = os.open(engine.lock, os.O_RDWR)
+    engine.lock.unlink()
+    assert not engine._locked(descriptor, time.monotonic() + 1)
+    os.close(descriptor)
+    with engine._starting(time.monotonic() + 1):
+        pass
+
+
+def test_old_logs_are_swept(place: Place) -> None:
+    directory = place.engine().socket.parent
+    old, new = directory / "old.log", directory / "new.log"
+    for log in (old, new):
+        log.touch()
+        log.with_suffix(".lock").touch()
+    for file in (old, old.with_suffix(".lock")):
+        os.utime(file, (0, time.time() - 8 * 86400))
+    _runtime.sweep(directory)
+    assert sorted(f.name for f in directory.iterdir()) == ["new.lock", "new.log"]
+
+
+def test_runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SHARDFEED_RUNTIME_DIR", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert _runtime.directory() == tmp_path / f"shardfeed-{os.geteuid()}"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert _runtime.directory() == tmp_path / "shardfeed"
+    monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(tmp_path / "mine"))
+    assert _runtime.directory() == tmp_path / "mine"
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "mine").chmod(0o755)
+    with pytest.raises(ValueError, match="others may enter"):
+        _runtime.directory()
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(tmp_path / "link"))
+    with pytest.raises(ValueError, match="not a directory of yours"):
+        _runtime.directory()
+    monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(tmp_path / ("x" * 80)))
+    with pytest.raises(ValueError, match="too long"):
+        _runtime.directory()
+
+
+def test_last_lines(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert "cannot be read" in _runtime.last_lines(log)
+    log.write_bytes(b"")
+    assert _runtime.last_lines(log) == "  (nothing)"
+    log.write_bytes(b"one\n\xff\n" + b"long " * 2000 + b"\nlast")
+    assert _runtime.last_lines(log) == "  last"
+    assert _runtime.last_lines(log, log.stat().st_size - 2) == "  st"
+    log.write_text("\n".join(map(str, range(40))))
+    assert _runtime.last_lines(log).split() == [str(i) for i in range(25, 40)]
+
+
+def test_find_binary(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHARDFEED_BIN", str(place.program))
+    assert find_binary() == place.program
+    monkeypatch.setenv("SHARDFEED_BIN", str(tmp_path / "none"))
+    with pytest.raises(errors.EngineStartError, match="SHARDFEED_BIN"):
+        find_binary()
