@@ -1,0 +1,199 @@
+"""The arguments of a data set: what the engine is told, and what is refused with which words."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shardfeed import _storage
+from shardfeed._options import Options
+from shardfeed.errors import OptionError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def spec(uri="s3://b/p", batch_size=8, **given):
+    return Options(uri, batch_size, **given).spec()
+
+
+def test_defaults():
+    told = spec()
+    assert told.pop("env") == _storage.environment(os.environ)
+    assert told == {
+        "addresses": ["s3://b/p"],
+        "columns": None,
+        "manifest": "",
+        "plan": "",
+        "missing": "error",
+        "invalid_utf8": "refuse",
+        "shuffle": True,
+        "shuffle_buffer": "",
+        "seed": 0,
+        "lanes": 0,
+        "unit_rows": 0,
+        "start": "",
+        "max_world_size": 0,
+        "batch_size": 8,
+        "tail": "",
+        "memory": "",
+        "cache_dir": "",
+        "cache_limit": "",
+        "cache_policy": "",
+        "no_cache": False,
+        "index_dir": "",
+        "storage": {},
+        "null": {},
+        "pad": [],
+        "vocabulary": {},
+        "slots": 0,
+        "workers": 0,
+    }
+
+
+def test_members_are_those_of_the_protocol():
+    source = (ROOT / "internal/feed/message.go").read_text()
+    struct = source[source.index("type Spec struct") :].split("\n}\n")[0]
+    assert set(spec()) == set(re.findall(r'json:"(\w+)"', struct))
+    struct = source[source.index("type Pad struct") :].split("\n}\n")[0]
+    assert set(spec(pad={"x": 0})["pad"][0]) == set(re.findall(r'json:"(\w+)"', struct))
+
+
+@pytest.mark.parametrize(
+    "given, member, told",
+    [
+        ({"shuffle_buffer": 1000}, "shuffle_buffer", "1000"),
+        ({"shuffle_buffer": "1000"}, "shuffle_buffer", "1000"),
+        ({"shuffle_buffer": "512MiB"}, "shuffle_buffer", f"{512 << 20}B"),
+        ({"memory": "1.5GiB"}, "memory", str(3 << 29)),
+        ({"memory": "2 gb"}, "memory", "2000000000"),
+        ({"memory": 1 << 30}, "memory", str(1 << 30)),
+        ({"cache_limit": "50%"}, "cache_limit", "50%"),
+        ({"cache_limit": 0.25}, "cache_limit", "25%"),
+        ({"cache_limit": "100GiB"}, "cache_limit", str(100 << 30)),
+        ({"drop_last": True}, "tail", "drop"),
+        ({"drop_last": True, "tail": "drop"}, "tail", "drop"),
+        ({"tail": "carry"}, "tail", "carry"),
+        ({"cache": False}, "no_cache", True),
+        ({"columns": ("a", "b.c")}, "columns", ["a", "b.c"]),
+        ({"seed": 2**64 - 1}, "seed", 2**64 - 1),
+        ({"seed": np.int64(3)}, "seed", 3),
+        ({"batch_size": None}, "batch_size", 1),
+        ({"batch_size": None}, "slots", 64),
+        ({"batch_size": None, "slots": 5}, "slots", 5),
+        ({"uri": ["s3://a/", "hdfs:///b", "s3a://c"]}, "addresses", ["s3://a/", "hdfs:///b", "s3a://c"]),
+        ({"uri": "data/*.parquet"}, "addresses", [os.path.abspath("data/*.parquet")]),
+        ({"uri": Path("~/data")}, "addresses", [os.path.expanduser("~/data")]),
+        ({"cache_dir": "here"}, "cache_dir", os.path.abspath("here")),
+        ({"null": {"a": 1, "b": True, "c": "x", "d": np.float32(0.5)}}, "null", {"a": 1, "b": True, "c": "x", "d": 0.5}),
+        ({"null": {"a": b"\0\xff", "b": float("nan"), "c": np.datetime64("NaT")}}, "null", {"a": {"base64": "AP8="}, "b": "NaN", "c": -(2**63)}),
+        ({"vocabulary": {"l": ["cat", "dog"]}}, "vocabulary", {"l": ["cat", "dog"]}),
+        ({"vocabulary": {"l": {"dog": 1, "cat": 0}}}, "vocabulary", {"l": ["cat", "dog"]}),
+        ({"storage_options": {"anon": True, "client_kwargs": {"region_name": "x"}, "token": None}}, "storage", {"anon": "true", "client_kwargs.region_name": "x"}),
+        ({"storage_options": {"endpoint_override": "http://h", "no_sign_request": True}}, "storage", {"endpoint_override": "http://h", "no-sign-request": "true"}),
+        ({"storage_options": {"endpoint-url": "http://h", "region": "r"}}, "storage", {"endpoint-url": "http://h", "region": "r"}),
+        ({"storage_options": {"extra_conf": {"dfs.x": 3}, "user": "u", "hdfs.slots": 4}}, "storage", {"dfs.x": "3", "user": "u", "hdfs.slots": "4"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_told(given, member, told):
+    assert spec(**given)[member] == told
+
+
+def pad(**given):
+    return {"column": "t", "value": 0, "max_length": 0, "to_max": False, "multiple": 0, "left": False, "cut_left": False} | given
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({"pad": {"t": 0}}, [pad()]),
+        ({"pad": {"t": None}}, [pad(value=None)]),
+        ({"pad": {"t": 1, "u": 2}, "max_length": 5}, [pad(value=1, max_length=5), pad(column="u", value=2, max_length=5)]),
+        ({"pad": {"t": 1, "u": 2}, "max_length": {"u": 5}}, [pad(value=1), pad(column="u", value=2, max_length=5)]),
+        ({"pad": {"t": {"value": 3, "side": "left", "cut": "left", "multiple": 8}}}, [pad(value=3, left=True, cut_left=True, multiple=8)]),
+        ({"pad": {"t": {"max_length": 7, "to_max": True}}}, [pad(value=None, max_length=7, to_max=True)]),
+    ],
+    ids=str,
+)
+def test_pads(given, told):
+    assert spec(**given)["pad"] == told
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"uri": ""}, "uri is empty"),
+        ({"uri": []}, "uri is empty"),
+        ({"uri": 3}, "uri is an address"),
+        ({"batch_size": 0}, "batch_size=0 must be at least 1"),
+        ({"batch_size": 2**31}, "must be at most"),
+        ({"batch_size": "8"}, "batch_size='8' is no whole number"),
+        ({"batch_size": True}, "is no whole number"),
+        ({"columns": "price"}, r"columns=\['price'\]"),
+        ({"columns": []}, "give names or dotted paths"),
+        ({"shuffle": False, "shuffle_buffer": 10}, "shuffle_buffer says how to shuffle"),
+        ({"shuffle": False, "lanes": 2}, "lanes says how to shuffle"),
+        ({"shuffle_buffer": "many"}, "shuffle_buffer='many' is no size.*100000"),
+        ({"shuffle_buffer": 0}, "out of range"),
+        ({"memory": "5 parsecs"}, "memory='5 parsecs' is no size.*512MiB"),
+        ({"memory": 1.5}, "is no size"),
+        ({"memory": "1.5"}, "is no size"),
+        ({"cache_limit": "150%"}, "no part of the free space"),
+        ({"cache_limit": 1.5}, "no part of the free space"),
+        ({"seed": -1}, r"seed=-1 must be a whole number from 0 to 2\*\*64 - 1"),
+        ({"seed": 1.0}, "seed=1.0 must be"),
+        ({"tail": "padd"}, "tail='padd' must be 'drop', 'pad', 'short' or 'carry'; did you mean 'pad'"),
+        ({"drop_last": True, "tail": "pad"}, "says something else"),
+        ({"start": "fast"}, "'filled' or 'direct'"),
+        ({"missing": "nul"}, "did you mean 'null'"),
+        ({"invalid_utf8": "drop"}, "'refuse' or 'replace'"),
+        ({"cache": False, "cache_limit": "1GiB"}, "cache=False keeps nothing"),
+        ({"cache_policy": "mru"}, "did you mean 'lru'"),
+        ({"cache_dir": ""}, "cache_dir='' is no path"),
+        ({"slots": 1}, "slots=1 must be at least 2"),
+        ({"null": ["a"]}, r"null is a dict by column, as in null=\{'price': 0.0\}"),
+        ({"null": {"a": [1]}}, r"null of column 'a': \[1\] is a list"),
+        ({"null": {"a": np.datetime64("2024-01-01")}}, "as it is stored"),
+        ({"pad": {"t": {"valu": 1}}}, "'valu' is not known.*did you mean 'value'"),
+        ({"pad": {"t": {"side": "top"}}}, "side='top' must be 'left' or 'right'"),
+        ({"pad": {"t": {"to_max": True}}}, "to_max needs a max_length"),
+        ({"max_length": 5}, "name their columns and the value in pad"),
+        ({"pad": {"t": 0}, "max_length": {"u": 5}}, "max_length names column 'u'"),
+        ({"pad": {"t": 0}, "max_length": 0}, "at least 1"),
+        ({"vocabulary": {"l": {"a": 0, "b": 2}}}, "places 0 to 1"),
+        ({"vocabulary": {"l": "abc"}}, "is a list of words"),
+        ({"vocabulary": {"l": []}}, "there must be one"),
+        ({"storage_options": {"endpointurl": "x"}}, "'endpointurl' is not known: did you mean 'endpoint_url' or"),
+        ({"storage_options": {"zzzzzz": "x"}}, "known are those of s3fs"),
+        ({"storage_options": {"host": "x"}}, "hdfs://host:port/path"),
+        ({"storage_options": {"key": ["x"]}}, "'key' is a list"),
+        ({"storage_options": "anon"}, "storage_options is a dict"),
+    ],
+    ids=str,
+)
+def test_refused(given, words):
+    with pytest.raises(OptionError, match=words) as caught:
+        spec(**given)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_storage_names_are_those_of_the_stores():
+    parse = (ROOT / "shard/s3/parse.go").read_text()
+    aliases = parse[parse.index("var aliases") : parse.index("// setters")]
+    setters = parse[parse.index("func setters") : parse.index("// flatten")]
+    names = set(re.findall(r'"([\w.]+)":', aliases)) | set(re.findall(r'"([\w.]+)":', setters))
+    assert names == _storage.S3
+    options = (ROOT / "shard/hdfs/options.go").read_text()
+    known = options[options.index("func known") : options.index("// ParseOptions")]
+    assert set(re.findall(r'^\s*"([\w.]+)":', known, re.M)) == _storage.HDFS
+    flags = (ROOT / "cmd/shardfeed/storage_flags.go").read_text()
+    assert set(re.findall(r'Var\(&f\.\w+, "([\w-]+)"', flags)) - {"storage-option"} == _storage.FLAGS
+
+
+def test_environment_of_the_trainer():
+    kept = {"AWS_PROFILE": "p", "KRB5CCNAME": "c", "HADOOP_CONF_DIR": "d", "https_proxy": "h", "HOME": "/h", "SHARDFEED_CACHE_DIR": "x"}
+    assert _storage.environment(kept | {"PATH": "/bin", "SECRET": "s", "SHARDFEED_LOG": "debug"}) == kept
