@@ -15,11 +15,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
+	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
-// ErrUnfinished is a file that somebody is still writing.
-var ErrUnfinished = errors.New("it is still being written")
+// ErrUnfinished is a file that somebody is still writing, however it is read.
+var ErrUnfinished = webhdfs.ErrUnfinished
 
 // errNoDatanode is a block that no datanode holds, as far as the namenode knows.
 var errNoDatanode = errors.New("no datanode holds the block")
@@ -107,6 +108,12 @@ func brokenCall(err error) bool {
 
 // noSuchHost reports whether the host of a namenode has no address.
 func noSuchHost(err error) bool { return strings.Contains(err.Error(), "no such host") }
+
+// refused reports whether nobody listens where a namenode should be.
+func refused(err error) bool {
+	var transfer *wire.Error
+	return !errors.As(err, &transfer) && strings.Contains(err.Error(), "connection refused")
+}
 
 // handshake reports whether a client was not let in for its credentials. The library keeps only the text.
 func handshake(err error) bool {
@@ -214,9 +221,11 @@ func hint(err error) string {
 	case errors.Is(err, errNoDatanode):
 		return "hdfs fsck FILE -blocks -locations says what became of it"
 	case errors.Is(err, ErrUnfinished):
-		return "wait until its writer closes it, or leave it out"
+		return "wait until its writer closes it, or leave it out; where the writer died, hdfs debug recoverLease closes it"
 	case noSuchHost(err):
 		return "a nameservice needs the configuration that names its namenodes: set HADOOP_CONF_DIR or hdfs.conf_dir"
+	case refused(err):
+		return "nobody listens there: hdfs:// takes the namenode's port for RPC, often 8020; shardfeed doctor tries it"
 	case errors.Is(err, shard.ErrTransient):
 		return "see whether the namenode and the datanodes can be reached from here; shardfeed doctor tries it"
 	}

@@ -45,7 +45,7 @@ type Options struct {
 	Slots       int           // streams at a time, for one group of namenodes; 0: 16
 	PartSize    int64         // bytes that one stream reads at most, so that a long range is read by several; 0: 32 MiB
 	ReadTimeout time.Duration // how long a server may be silent; 0: 20 s
-	RetryFor    time.Duration // how long a namenode may be out of reach, from the first failure; 0: 60 s
+	RetryFor    time.Duration // how long a namenode may be out of reach; 0: 60 s, but 5 s where a lone one refuses the first connections
 	IdleTimeout time.Duration // after which an unused slot is closed; 0: 15 s
 
 	Getenv func(string) string // nil: os.Getenv
@@ -65,6 +65,8 @@ const (
 	defaultReadTimeout = 20 * time.Second
 	defaultRetryFor    = 60 * time.Second
 	defaultIdleTimeout = 15 * time.Second
+
+	defaultFirstContact = 5 * time.Second
 )
 
 func (o Options) withDefaults() Options {

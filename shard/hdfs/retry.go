@@ -43,10 +43,10 @@ func (p *patience) reset() { p.since = time.Time{} }
 // retry runs f with a client until the namenodes have answered, for at most Options.RetryFor after the first failure. Each try has another
 // client, and begins with another namenode where there are several.
 func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) error) error {
-	p := patience{window: c.store.options.RetryFor}
+	var p patience
 	for {
 		err := c.use(ctx, f)
-		if err == nil || !namenodeFault(err) || c.nowhere(err) || !p.wait(ctx) {
+		if err == nil || !namenodeFault(err) || c.nowhere(err) || !c.bear(ctx, &p, err) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -54,6 +54,16 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 		}
 		c.store.traffic.retries.Add(1)
 	}
+}
+
+// bear pauses after a failure, or reports that there were enough. A lone namenode that refuses the first connections is soon taken for a wrong
+// port; of a pair one may be on its way up.
+func (c *cluster) bear(ctx context.Context, p *patience, err error) bool {
+	p.window = c.store.options.RetryFor
+	if !c.known.Load() && len(c.ns.RPC) == 1 && refused(err) {
+		p.window = c.store.firstContact
+	}
+	return p.wait(ctx)
 }
 
 // nowhere reports whether the address is a mistake: a host that there is not, and none of the namenodes has ever answered.

@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
@@ -22,6 +24,8 @@ type Store struct {
 	web      *webhdfs.Store         // of other addresses, and of files that are not read natively
 	traffic  traffic
 	transfer wire.Counters
+
+	firstContact time.Duration // how long a lone namenode may refuse connections that has never answered
 
 	mu       sync.Mutex
 	clusters map[string]*cluster // by nameservice
@@ -44,9 +48,12 @@ var (
 
 // New returns a store. It reads no file and opens no connection before its first use.
 func New(o Options) *Store {
-	s := &Store{options: o.withDefaults(), clusters: make(map[string]*cluster), warned: make(map[string]bool)}
+	s := &Store{
+		options: o.withDefaults(), firstContact: cmp.Or(o.RetryFor, defaultFirstContact),
+		clusters: make(map[string]*cluster), warned: make(map[string]bool),
+	}
 	s.setup = sync.OnceValues(func() (*setup, error) { return newSetup(s.options) })
-	s.web = s.newWeb()
+	s.web = s.newWeb(o.RetryFor)
 	return s
 }
 

@@ -33,7 +33,7 @@ type stream struct {
 // as Options.RetryFor says. A success of any size starts the count again.
 func (o *object) readPart(ctx context.Context, p part) error {
 	s := &stream{object: o, part: p, pos: p.off()}
-	wait := patience{window: o.store.options.RetryFor}
+	var wait patience
 	tries := 0
 	for {
 		before := s.pos
@@ -45,7 +45,7 @@ func (o *object) readPart(ctx context.Context, p part) error {
 			wait.reset()
 			tries = 0
 		}
-		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !wait.wait(ctx) {
+		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !o.place.cluster.bear(ctx, &wait, err) {
 			return err
 		}
 		o.store.traffic.retries.Add(1)

@@ -1,6 +1,8 @@
 package hdfs
 
 import (
+	"time"
+
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
@@ -9,7 +11,8 @@ import (
 // WebHDFS returns the store of webhdfs:// and swebhdfs:// addresses, with the same configuration and credentials. It is closed with s.
 func (s *Store) WebHDFS() *webhdfs.Store { return s.web }
 
-func (s *Store) newWeb() *webhdfs.Store {
+// newWeb makes the store; retryFor is as it was given, since its default depends on what fails.
+func (s *Store) newWeb(retryFor time.Duration) *webhdfs.Store {
 	o := s.options
 	datanodeHost, _ := o.datanodeHost() // what is wrong with it, Validate says at the first use
 	return webhdfs.New(webhdfs.Options{
@@ -29,7 +32,7 @@ func (s *Store) newWeb() *webhdfs.Store {
 		CABundle:     o.CABundle,
 		Proxy:        o.Proxy,
 		ReadTimeout:  o.ReadTimeout,
-		RetryFor:     o.RetryFor,
+		RetryFor:     retryFor,
 		Events:       webhdfs.Events{Listed: o.Events.Listed},
 	})
 }

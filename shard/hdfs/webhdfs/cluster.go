@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -18,6 +19,7 @@ type cluster struct {
 	window *shard.Window
 
 	active    atomic.Int64 // index of the base that answered last
+	met       atomic.Bool  // a server took a connection
 	byName    atomic.Bool  // inodes cannot be read by their number
 	noPages   atomic.Bool  // LISTSTATUS_BATCH is unknown
 	noLocated atomic.Bool  // GET_BLOCK_LOCATIONS is unknown
@@ -62,6 +64,11 @@ func (p *patience) progress() {
 	p.until, p.tries = time.Now().Add(p.total), 0
 }
 
+// limit makes the time shorter.
+func (p *patience) limit(total time.Duration) {
+	p.until, p.total = p.until.Add(total-p.total), total
+}
+
 // wait pauses before the next try, longer each time. It returns false when there should be none. The first tries up to free, with the other
 // servers of a cluster, cost no pause.
 func (p *patience) wait(ctx context.Context, free int) bool {
@@ -89,7 +96,19 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 	for {
 		at := c.active.Load()
 		err := request(ctx, c.bases[at])
-		if err == nil || ctx.Err() != nil || !c.elsewhere(at, err) || !p.wait(ctx, len(c.bases)) {
+		switch {
+		case !errors.Is(err, syscall.ECONNREFUSED):
+			c.met.Store(true)
+		case !c.met.Load() && len(c.bases) == 1: // of several one may be on its way up
+			p.limit(c.store.firstContact)
+		}
+		if err == nil || !c.elsewhere(at, err) {
+			return err
+		}
+		if !p.wait(ctx, len(c.bases)) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			return err
 		}
 		c.store.traffic.retries.Add(1)

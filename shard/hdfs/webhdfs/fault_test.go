@@ -262,7 +262,7 @@ func TestServerOpenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = o.ReadAt(t.Context(), make([]byte, 1), 0)
-	if !errors.Is(err, errOpen) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "recoverLease") {
+	if !errors.Is(err, ErrUnfinished) || errors.Is(err, shard.ErrBadURI) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "recoverLease") {
 		t.Errorf("error %v", err)
 	}
 	f.cluster.Close(t, path)

@@ -3,7 +3,6 @@ package webhdfs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strconv"
 	"sync"
@@ -141,14 +140,14 @@ func (o *object) finish(ctx context.Context, byName bool) error {
 	case err != nil:
 		return err
 	case found.Open:
-		return &hinted{error: errOpen, hint: "its writer has not closed it, or died: hdfs fsck PATH -openforwrite lists such files, hdfs debug recoverLease closes them"}
+		return ErrUnfinished
 	}
 	o.finished.Store(true)
 	return nil
 }
 
-// errOpen is a file that has no end yet.
-var errOpen = fmt.Errorf("%w: the file is still being written", shard.ErrBadURI)
+// ErrUnfinished is a file that somebody is still writing.
+var ErrUnfinished = errors.New("it is still being written")
 
 // verify makes sure that the bytes that came are the shard's; see the package's documentation.
 func (o *object) verify(ctx context.Context, byName bool) error {
@@ -184,7 +183,7 @@ func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again
 	if err := o.same(now); err != nil {
 		return false, err
 	}
-	final := errors.Is(failed, errOpen) || errors.Is(failed, shard.ErrCorrupt)
+	final := errors.Is(failed, ErrUnfinished) || errors.Is(failed, shard.ErrCorrupt)
 	return !byName && !final, failed
 }
 

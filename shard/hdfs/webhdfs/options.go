@@ -35,7 +35,7 @@ type Options struct {
 	MaxRequests int           // in flight for each cluster; 0: 64
 	PartSize    int64         // longest range of one request in bytes; 0: 16 MiB
 	ReadTimeout time.Duration // a request that brings no byte for so long is given up; 0: 20 s
-	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 1 min
+	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 1 min, or 5 s: see defaultFirstContact
 
 	Events Events
 }
@@ -51,6 +51,9 @@ const (
 	defaultPart        = 16 << 20
 	defaultReadTimeout = 20 * time.Second
 	defaultRetryFor    = time.Minute
+
+	// defaultFirstContact is how long a lone server may refuse connections that has never answered: a wrong port rather than a restart.
+	defaultFirstContact = 5 * time.Second
 )
 
 func (o Options) withDefaults() Options {

@@ -1,6 +1,7 @@
 package webhdfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
@@ -19,8 +21,11 @@ import (
 
 // A Store reads webhdfs:// and swebhdfs:// addresses.
 type Store struct {
-	options  Options
-	invalid  error // what is wrong with the options
+	options Options
+	invalid error // what is wrong with the options
+
+	firstContact time.Duration // how long a lone server may refuse connections that has never answered
+
 	traffic  counters
 	clusters registry
 	asking   sync.WaitGroup // of the KDC
@@ -53,7 +58,10 @@ const parallelReads = 16
 
 // New returns a store. It reads no file and asks no server before the first use.
 func New(o Options) *Store {
-	s := &Store{invalid: o.Validate(), options: o.withDefaults(), services: make(map[*base]string)}
+	s := &Store{
+		invalid: o.Validate(), options: o.withDefaults(), firstContact: cmp.Or(o.RetryFor, defaultFirstContact),
+		services: make(map[*base]string),
+	}
 	s.clusters.all = make(map[string]*cluster)
 	s.transport = sync.OnceValues(s.options.newTransport)
 	s.tokens = sync.OnceValues(func() (*tokenFile, error) { return loadTokens(s.options.TokenFile) })
@@ -222,6 +230,8 @@ func hint(err error) string {
 		return "the server did not take the credentials"
 	case errors.As(err, &remote) && remote.Exception == "SafeModeException":
 		return "the namenode is in safe mode"
+	case errors.Is(err, ErrUnfinished):
+		return "wait until its writer closes it, or leave it out; where the writer died, hdfs debug recoverLease closes it"
 	case isUnreachable(err):
 		return "see whether the server's web port, or the proxy, can be reached from here; shardfeed doctor tries it"
 	}

@@ -1,0 +1,73 @@
+package webhdfs
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// nobody is an address at which nobody listens.
+func nobody(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestFirstContact: a port at which nobody listens is soon taken for a wrong one, but not where a server has answered, is one of several, or
+// where the user has said how long to wait.
+func TestFirstContact(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		bases    []string
+		retryFor time.Duration
+		met      bool
+		soon     bool
+	}{
+		{name: "lone", bases: []string{nobody(t)}, soon: true},
+		{name: "has answered", bases: []string{nobody(t)}, met: true},
+		{name: "pair", bases: []string{nobody(t), nobody(t)}},
+		{name: "said by the user", bases: []string{nobody(t)}, retryFor: time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t, Options{RetryFor: c.retryFor})
+			if c.retryFor == 0 && s.firstContact != defaultFirstContact {
+				t.Fatal(s.firstContact)
+			} else if c.retryFor == 0 {
+				s.firstContact = 500 * time.Millisecond
+			}
+			for i, base := range c.bases {
+				c.bases[i] = "http://" + base
+			}
+			cluster, err := s.at(c.bases)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster.met.Store(c.met)
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+			defer stop()
+			uri := "webhdfs://" + strings.TrimPrefix(c.bases[0], "http://") + "/x"
+			o, err := s.OpenAt(ctx, c.bases, "/x", shard.Shard{URI: uri, Size: 10, Version: "1-1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, statErr := cluster.stat(ctx, "/x")
+			for what, err := range map[string]error{"stat": statErr, "read": o.ReadAt(ctx, make([]byte, 10), 0)} {
+				if !c.soon && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %v", what, err)
+				}
+				if c.soon && (!errors.Is(err, shard.ErrTransient) || !strings.Contains(err.Error(), "refused")) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
+	}
+}
