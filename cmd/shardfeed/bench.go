@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -126,10 +127,14 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 }
 
 // addStats takes over what the loader and its stream counted.
-func (m *measurement) addStats(s loader.Stats) {
-	m.ReadBytes, m.needed = s.Stream.Fetched, s.Stream.Needed
-	m.GroupsPerBatch = s.Stream.GroupsPerDraw()
-	m.Waits = waits(s)
+func (m *measurement) addStats(all ...loader.Stats) {
+	var sum iterable.Stats
+	for _, s := range all {
+		sum.Draws, sum.Groups = sum.Draws+s.Stream.Draws, sum.Groups+s.Stream.Groups
+		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed
+	}
+	m.GroupsPerBatch = sum.GroupsPerDraw()
+	m.Waits = waits(all...)
 }
 
 func (m *measurement) report() *report {

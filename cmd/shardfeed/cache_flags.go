@@ -23,6 +23,9 @@ type cacheFlags struct {
 	cachePolicy string
 	noCache     bool
 	cacheNeeded bool // the verb is about the cache: that there can be none is an error
+
+	footers   string            // directory of the index; "": beside the cache
+	variables map[string]string // the environment, where it is not this process's
 }
 
 // cache is whether, where and how much is kept.
@@ -57,19 +60,25 @@ func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 		return usagef("--no-cache keeps nothing: leave out the limit and the policy")
 	}
 	if fs.Changed("cache-limit") {
-		_, err := f.limitIn(os.TempDir()) // any directory shows whether it is a limit, even on a full disk
-		if !errors.Is(err, cache.ErrNoRoom) {
-			return err
-		}
+		return f.checkCacheLimit()
 	}
 	return nil
+}
+
+// checkCacheLimit finds what is no limit.
+func (f *cacheFlags) checkCacheLimit() error {
+	_, err := f.limitIn(os.TempDir()) // any directory shows whether it is a limit, even on a full disk
+	if errors.Is(err, cache.ErrNoRoom) {
+		return nil
+	}
+	return err
 }
 
 // limitIn is the most bytes that are kept in a directory, which need not exist yet.
 func (f *cacheFlags) limitIn(dir string) (int64, error) {
 	text, where := f.cacheLimit, "--cache-limit"
 	if text == "" {
-		text, where = os.Getenv(limitVariable), limitVariable
+		text, where = f.env(limitVariable), limitVariable
 	}
 	if text == "" {
 		return cache.DefaultLimit(nearestDir(dir))
@@ -96,11 +105,19 @@ func (f *cacheFlags) env(name string) string {
 	if name == dirVariable && f.cacheDir != "" {
 		return f.cacheDir
 	}
+	if f.variables != nil {
+		return f.variables[name]
+	}
 	return os.Getenv(name)
 }
 
 // indexDir is where footers are kept for the next start, or "" when the machine has no place for it.
-func (f *cacheFlags) indexDir() string { return rowgroup.IndexDir(f.env) }
+func (f *cacheFlags) indexDir() string {
+	if f.footers != "" {
+		return f.footers
+	}
+	return rowgroup.IndexDir(f.env)
+}
 
 // root is the directory of everything that is kept between runs: the cache, the index of footers, the lists of shards. It may be "".
 func (f *cacheFlags) root() string { return f.beside("") }
@@ -110,7 +127,7 @@ func (f *cacheFlags) manifestDir() string { return f.beside("manifests") }
 
 // beside is a name in the directory that holds the index.
 func (f *cacheFlags) beside(name string) string {
-	if dir := f.indexDir(); dir != "" {
+	if dir := rowgroup.IndexDir(f.env); dir != "" {
 		return filepath.Join(filepath.Dir(dir), name)
 	}
 	return ""

@@ -64,11 +64,16 @@ func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *me
 	}
 	shown := newOpening(a.stderr)
 	defer shown.close()
+	o.Budget = budget
+	return a.openWith(ctx, addresses, f, o, shown)
+}
+
+// openWith opens the data set with these options and what the flags say of stores.
+func (a *app) openWith(ctx context.Context, addresses []string, f *flags, o iterable.Options, shown *opening) (*dataset, error) {
 	from, err := a.connect(f, addresses, shown)
 	if err != nil {
 		return nil, err
 	}
-	o.Budget = budget
 	o.Hot, o.StoreMemory = from.hot, from.memory
 	o.Events.FootersRead = shown.footers
 	ds, err := iterable.Open(ctx, from.Stores, addresses, o)

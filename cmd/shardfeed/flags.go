@@ -38,6 +38,7 @@ type flags struct {
 
 	rank, worldSize int
 	memory          byteSize
+	ranksHere       int // ranks that share this machine's memory; 0: as the environment says
 	limit           rowLimit
 	json            bool
 

@@ -29,10 +29,12 @@ const (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	started        bool // a verb began: errors before that are wrong usage
+	started        bool  // a verb began: errors before that are wrong usage
+	host           *host // what the data sets of an engine share; nil: one of the verb's own
 
 	mu    sync.Mutex
-	notes []string // said at the end, when all went well otherwise
+	notes []string          // said at the end, when all went well otherwise
+	say   func(text string) // what is said at once; nil: at the end
 }
 
 // run executes the command line and returns the exit code. An error is one line on stderr.
@@ -82,7 +84,20 @@ func reason(err error) error {
 func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.notes = append(a.notes, oneLine(fmt.Sprintf(format, args...)))
+	text := oneLine(fmt.Sprintf(format, args...))
+	if a.say != nil {
+		a.say(text)
+		return
+	}
+	a.notes = append(a.notes, text)
+}
+
+// sayAlways says from now on at once what a verb would say at its end, and returns what was kept so far.
+func (a *app) sayAlways(say func(text string)) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.say = say
+	return a.notes
 }
 
 // A usageError is a command line that contradicts itself, found by a verb.
@@ -164,7 +179,7 @@ webhdfs://host:port/path. What lies on servers is kept in a cache on this machin
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("shardfeed {{.Version}}\n")
 	root.SetUsageFunc(usage)
-	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench(), a.warm(), a.caches())
+	root.AddCommand(a.demo(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench(), a.warm(), a.caches(), a.serve())
 	strict(root)
 	return root
 }

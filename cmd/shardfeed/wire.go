@@ -33,6 +33,7 @@ type source struct {
 	dir          string       // of the cache
 	hot          *rowgroup.Hot
 	memory       int64 // bytes of a stream's memory that all this may hold
+	shared       bool  // cache and hot are others' too, who close them
 }
 
 // connect is the one place where stores are chosen and what lies around them: a driver for each scheme, and around those of servers the disk
@@ -51,16 +52,29 @@ func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, er
 		return s, nil
 	}
 	s.dir = f.root()
-	if s.cache, err = a.openCache(f, s.dir); err != nil {
+	if s.cache, err = a.cacheOf(f, s.dir); err != nil {
 		return nil, errors.Join(err, s.direct.Close())
 	}
 	if s.cache != nil {
 		s.memory = f.part(pendingPart, leastPending, mostPending)
 	}
 	hot := f.part(hotPart, leastHot, mostHot)
-	s.hot = rowgroup.NewHot(hot)
+	if s.shared = a.host != nil; s.shared {
+		s.hot = a.host.hotOf(hot)
+	} else {
+		s.hot = rowgroup.NewHot(hot)
+	}
 	s.memory += hot
 	return s, nil
+}
+
+// cacheOf is the cache in dir: the verb's own, or the one of the engine.
+func (a *app) cacheOf(f *flags, dir string) (*cache.Cache, error) {
+	open := func() (*cache.Cache, error) { return a.openCache(f, dir) }
+	if a.host == nil || dir == "" {
+		return open()
+	}
+	return a.host.cacheIn(dir, open)
 }
 
 // throughCache puts the cache around the stores of servers, around each once though several schemes share it. It is called when the
@@ -133,9 +147,17 @@ func elsewhere(err error) error {
 func (f *flags) part(of, least, most int64) int64 {
 	memory := int64(f.memory)
 	if memory == 0 {
-		memory = mem.DefaultLimit()
+		memory = f.rankMemory()
 	}
 	return min(max(memory/of, least), most, memory/storePart)
+}
+
+// rankMemory is the limit of a rank where the flags give none.
+func (f *flags) rankMemory() int64 {
+	if f.ranksHere == 0 {
+		return mem.DefaultLimit()
+	}
+	return mem.ThisMachine().RankLimit(f.ranksHere)
 }
 
 // close finishes what waits for the cache's disk, or drops it after an interrupt, and closes the connections.
@@ -145,6 +167,9 @@ func (s *source) close(ctx context.Context) error {
 		patience = dropFills
 	}
 	var err error
+	if s.shared {
+		return s.direct.Close()
+	}
 	if s.cache != nil {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()

@@ -81,10 +81,9 @@ func (r *run) iterate() error {
 	}
 	defer r.session.figures.ends(l)
 	defer l.Close() // its error counts the batches that were not released, and none is held
+	joined := it.tell()
 	for _, p := range it.order {
-		joined := it.tell()
 		p.call(func(c consumer) { c.joined(joined) })
-		p.call(func(c consumer) { c.progress(Progress{Doing: "first batch"}) })
 	}
 	var n int64
 	for b, err := range l.Batches(r.ctx) {

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+const (
+	logVariable  = "SHARDFEED_LOG"
+	defaultGrace = 10 * time.Second
+	sharedJob    = "shared" // the name of an engine that nobody named
+)
+
+// logLevels by their names.
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warning": slog.LevelWarn, "error": slog.LevelError}
+
+// A serveCommand is the flags of serve.
+type serveCommand struct {
+	socket  string
+	job     string
+	grace   time.Duration
+	log     string
+	level   string
+	readyFD int
+}
+
+func (a *app) serve() *cobra.Command {
+	s := &serveCommand{}
+	c := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Serve batches to Python on this machine, through shared memory",
+		Long: `serve is the engine behind the Python package, which starts one for each job and node and ends it
+with the job. Started by hand it serves several jobs: set SHARDFEED_SOCKET to its socket in their
+environment. It ends when its last client has been gone for the grace period.`,
+		Example: `  shardfeed serve --grace 0
+  shardfeed serve --socket /run/user/1000/shardfeed/mine.sock --log-level debug`,
+		Args: cobra.NoArgs,
+	}
+	fs := c.Flags()
+	fs.StringVar(&s.socket, "socket", "", "`path` of the socket (default: JOB.sock in SHARDFEED_RUNTIME_DIR, XDG_RUNTIME_DIR/shardfeed or /tmp/shardfeed-UID)")
+	fs.StringVar(&s.job, "job", sharedJob, "`name` of the socket, where no path is given")
+	fs.DurationVar(&s.grace, "grace", defaultGrace, "end when nobody has been connected for so long; 0 stays until it is stopped")
+	fs.StringVar(&s.log, "log", "", "`file` that the log is added to (default: stderr)")
+	fs.StringVar(&s.level, "log-level", "", "debug, info, warning or error (default: "+logVariable+", else info)")
+	fs.IntVar(&s.readyFD, "ready-fd", -1, "tell through this open file `descriptor`, by a line of JSON, that the socket can be used")
+	return a.runs(c, func(ctx context.Context, _ []string) error { return a.runServe(ctx, s) })
+}
+
+// jobName is what a job may be called: a name of a file.
+var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
+	ready := io.WriteCloser(nopCloser{io.Discard})
+	if s.readyFD >= 0 {
+		ready = os.NewFile(uintptr(s.readyFD), "ready")
+	}
+	defer ready.Close()
+	logger, closeLog, err := s.logger(a.stderr)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	path, err := s.path()
+	if err != nil {
+		return err
+	}
+	l, err := feed.Listen(path)
+	if err != nil {
+		return err
+	}
+	h := newHost(logger)
+	server := feed.New(feed.Options{
+		Open: h.open, Logger: logger, Budget: h.budget, Grace: s.patience(), Build: version(), Log: s.log,
+	})
+	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.budget.Limit()))
+	if err := json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path}); err != nil {
+		logger.Warn("nobody waits for the socket", "error", err)
+	}
+	_ = ready.Close() // whoever waits reads on until then
+	err = server.Serve(ctx, l)
+	h.close(ctx)
+	logger.Info("ended", "error", err)
+	return err
+}
+
+// patience is the grace period as the server takes it.
+func (s *serveCommand) patience() time.Duration {
+	if s.grace <= 0 {
+		return -1
+	}
+	return s.grace
+}
+
+// path is that of the socket.
+func (s *serveCommand) path() (string, error) {
+	if s.socket != "" {
+		return s.socket, nil
+	}
+	if !jobName.MatchString(s.job) {
+		return "", usagef("--job %s is no name of a file", s.job)
+	}
+	dir, err := feed.Dir()
+	return filepath.Join(dir, s.job+".sock"), err
+}
+
+// logger writes to the file, or to stderr, which may be that very file.
+func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
+	name := s.level
+	if name == "" {
+		name = strings.ToLower(os.Getenv(logVariable))
+	}
+	level, known := logLevels[name]
+	if !known && s.level != "" {
+		return nil, nil, usagef("--log-level %s: must be debug, info, warning or error", s.level)
+	}
+	w, done := stderr, func() {}
+	if s.log != "" && !sameFile(stderr, s.log) {
+		file, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, nil, fileError(err)
+		}
+		w, done = file, func() { _ = file.Close() }
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), done, nil
+}
+
+// sameFile reports whether w is the file of that name.
+func sameFile(w io.Writer, name string) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	a, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(name)
+	return err == nil && os.SameFile(a, b)
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// flagName is a flag as messages of the command name it.
+var flagName = regexp.MustCompile(`--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)`)
+
+// asArgument is a message about flags as one about the arguments of Python.
+func asArgument(message string) string {
+	return flagName.ReplaceAllStringFunc(message, func(flag string) string {
+		return strings.ReplaceAll(flag[2:], "-", "_")
+	})
+}
+
+// valueError is an option that cannot be meant, for the trainer.
+func valueError(format string, args ...any) error {
+	return &feed.Failure{Kind: feed.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A host opens data sets for an engine. What they can share, they share: one account of memory, one cache for each directory, one memory of
+// footers and dictionaries.
+type host struct {
+	log    *slog.Logger
+	budget *mem.Budget
+
+	mu     sync.Mutex
+	caches map[string]*cache.Cache // by directory
+	hot    *rowgroup.Hot
+}
+
+func newHost(log *slog.Logger) *host {
+	return &host{log: log, budget: mem.NewBudget(mem.ThisMachine().SharedLimit()), caches: map[string]*cache.Cache{}}
+}
+
+// open opens what a trainer asks for, by the same chain as the verbs do.
+func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Progress)) (*feed.Data, error) {
+	a := &app{stdout: io.Discard, stderr: io.Discard, host: h}
+	f, err := specFlags(r)
+	if err != nil {
+		return nil, trainersError(err)
+	}
+	shown := newOpening(io.Discard)
+	shown.tell = throttled(progress)
+	defer shown.close()
+	o, err := a.options(f)
+	if err != nil {
+		return nil, trainersError(err)
+	}
+	o.Budget, o.DefaultMemory = h.budget, f.rankMemory()
+	ds, err := a.openWith(ctx, r.Spec.Addresses, f, o, shown)
+	if err != nil {
+		return nil, trainersError(err)
+	}
+	warnings := a.sayAlways(func(text string) { h.log.Warn(text, "addresses", r.Spec.Addresses) })
+	return &feed.Data{
+		Dataset: ds.Dataset, Loader: specLoader(r), Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
+		Stats: func(f feed.Figures) any { return sessionFigures(ds, f) },
+		Close: func(ctx context.Context) error { return ds.source.close(ctx) },
+	}, nil
+}
+
+// cacheIn is the one cache of a directory, which open opens where nobody did; it may be nil.
+func (h *host) cacheIn(dir string, open func() (*cache.Cache, error)) (*cache.Cache, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.caches[dir]; c != nil {
+		return c, nil
+	}
+	c, err := open()
+	if c != nil {
+		h.caches[dir] = c
+	}
+	return c, err
+}
+
+// hotOf is the one memory of footers and dictionaries, of so many bytes where nobody has made it.
+func (h *host) hotOf(bytes int64) *rowgroup.Hot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hot == nil {
+		h.hot = rowgroup.NewHot(bytes)
+	}
+	return h.hot
+}
+
+// close finishes what waits for the caches' disks, or drops it when the engine was told to end at once.
+func (h *host) close(ctx context.Context) {
+	patience := finishFills
+	if ctx.Err() != nil {
+		patience = dropFills
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	for dir, c := range h.caches {
+		if err := c.Close(bounded); err != nil {
+			h.log.Warn("closing the cache", "dir", dir, "error", err)
+		}
+	}
+	h.hot.Close()
+}
+
+// trainersError speaks of arguments where a verb's error speaks of flags.
+func trainersError(err error) error {
+	var wrong *usageError
+	if errors.As(err, &wrong) {
+		return valueError("%s", wrong.message)
+	}
+	return err
+}
+
+// allFar reports whether all addresses lead to servers.
+func allFar(addresses []string) bool {
+	for _, address := range addresses {
+		if !far(address) {
+			return false
+		}
+	}
+	return true
+}
+
+// throttled tells of an opening now and then.
+func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(shards, read, of int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(last) < openingEvery && read < of {
+			return
+		}
+		last = time.Now()
+		doing := "footers"
+		if of == 0 {
+			doing = "list"
+		}
+		progress(feed.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
+	}
+}
+
+// workersOf is how many goroutines collate for a rank: its share of the processors.
+func workersOf(r feed.Request) int {
+	if r.Spec.Workers > 0 {
+		return r.Spec.Workers
+	}
+	return max(1, (runtime.GOMAXPROCS(0)+r.LocalWorldSize-1)/r.LocalWorldSize)
+}
+
+// sessionFigures are the figures of a session under bench's names. Processor time, resident memory and what was asked of servers are those of
+// the engine and of the data set.
+func sessionFigures(ds *dataset, f feed.Figures) *measurement {
+	user, system := cpuTime()
+	m := &measurement{
+		Rows: f.Rows, Batches: f.Batches, Seconds: f.Seconds.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
+		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
+		BudgetBytes: f.Reserved, Storage: ds.source.direct.Traffic(), Cache: ds.source.use(),
+	}
+	m.addStats(f.Loaders...)
+	return m
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// specFlags are the flags that say what a trainer's spec says.
+func specFlags(r feed.Request) (*flags, error) {
+	s := r.Spec
+	f := &flags{
+		columns: s.Columns, manifest: s.Manifest, missing: s.Missing, invalidUTF8: s.InvalidUTF8,
+		shuffle: s.Shuffle, seed: s.Seed, lanes: s.Lanes, unitRows: s.UnitRows, start: s.Start, maxWorldSize: s.MaxWorldSize,
+		batchSize: s.BatchSize, tail: s.Tail, ranksHere: r.LocalWorldSize,
+		cacheFlags: cacheFlags{
+			cacheDir: s.CacheDir, cacheLimit: s.CacheLimit, cachePolicy: s.CachePolicy, noCache: s.NoCache, footers: s.IndexDir, variables: s.Env,
+		},
+	}
+	if s.ShuffleBuffer != "" {
+		if err := f.shuffleBuffer.Set(s.ShuffleBuffer); err != nil {
+			return nil, valueError("shuffle_buffer: %v", err)
+		}
+	}
+	if s.Memory != "" {
+		if err := f.memory.Set(s.Memory); err != nil {
+			return nil, valueError("memory: %v", err)
+		}
+	}
+	if err := f.storageFlags.adopt(s.Storage); err != nil {
+		return nil, err
+	}
+	if err := checkSpec(s); err != nil {
+		return nil, err
+	}
+	return f, f.checkCacheLimit()
+}
+
+// checkSpec finds words that mean nothing, and numbers that cannot be meant.
+func checkSpec(s feed.Spec) error {
+	for _, w := range []struct {
+		name, value string
+		words       []string
+	}{
+		{"missing", s.Missing, []string{"", "error", "null"}},
+		{"invalid_utf8", s.InvalidUTF8, []string{"", "refuse", "replace"}},
+		{"start", s.Start, []string{"", string(shuffle.Filled), string(shuffle.Direct)}},
+		{"tail", s.Tail, []string{"", string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry)}},
+		{"cache_policy", s.CachePolicy, []string{"", "keep", "lru"}},
+	} {
+		if !slices.Contains(w.words, w.value) {
+			return valueError("%s=%q: must be one of %q", w.name, w.value, w.words[1:])
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"batch_size", int64(s.BatchSize)},
+		{"lanes", int64(s.Lanes)},
+		{"unit_rows", s.UnitRows},
+		{"max_world_size", int64(s.MaxWorldSize)},
+		{"slots", int64(s.Slots)},
+		{"workers", int64(s.Workers)},
+	} {
+		if n.value < 0 {
+			return valueError("%s=%d is below 0", n.name, n.value)
+		}
+	}
+	return nil
+}
+
+// adopt takes the options that have flags, and keeps the others as --storage-option does.
+func (f *storageFlags) adopt(options map[string]string) error {
+	texts := map[string]*string{
+		"endpoint-url": &f.endpointURL, "region": &f.region, "profile": &f.profile, "request-payer": &f.requestPayer, "ca-bundle": &f.caBundle,
+		"hdfs-conf": &f.hdfsConf, "keytab": &f.keytab, "principal": &f.principal,
+	}
+	f.more = keyValues{}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		value := options[key]
+		switch text := texts[key]; {
+		case text != nil:
+			*text = value
+		case key == "no-sign-request":
+			var err error
+			if f.noSignRequest, err = strconv.ParseBool(value); err != nil {
+				return valueError("no_sign_request=%q is neither true nor false", value)
+			}
+		default:
+			f.more[key] = value
+		}
+	}
+	_, err := f.stores()
+	return err
+}
+
+// specLoader is how batches are made, but for what an iteration says.
+func specLoader(r feed.Request) loader.Options {
+	s := r.Spec
+	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: workersOf(r)}
+	for _, p := range s.Pad {
+		side := func(left bool) loader.Side {
+			if left {
+				return loader.Left
+			}
+			return loader.Right
+		}
+		o.Pad = append(o.Pad, loader.Padding{
+			Column: p.Column, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Side: side(p.Left), Cut: side(p.CutLeft),
+		})
+	}
+	return o
+}
