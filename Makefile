@@ -3,8 +3,9 @@
 # make servers     installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
 # make test-storage  the tests against real servers alone; with CI=true a server that is missing is a failure, else they say so and skip
 # make test-minio  the tests of S3 on MinIO
+# make test-package  the tests of the Python package alone; PYTEST=... are further arguments, as in PYTEST='-k ring'
 # make test-full   make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
-# make lint        formatting, vet, staticcheck, ruff
+# make lint        formatting, vet, staticcheck, ruff, mypy
 # make bench       the table of speeds: rivals in the same run
 # make fuzz        every fuzz target for FUZZTIME each
 # make demo        the demo on the embedded shop
@@ -15,11 +16,12 @@ FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
 SEED ?= 1
 BENCH ?=
+PYTEST ?=
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers test-python cross-build cross-quick corrupt bench-smoke
+.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke
 
 build:
 	go build ./...
@@ -30,7 +32,8 @@ test:
 	tools/stage go 12 $(MAKE) --no-print-directory test-go
 	tools/stage servers 6 $(MAKE) --no-print-directory servers
 	tools/stage storage 9 $(MAKE) --no-print-directory test-storage
-	tools/stage python 9 $(MAKE) --no-print-directory test-python
+	tools/stage packages 15 $(MAKE) --no-print-directory packages
+	tools/stage python 10 $(MAKE) --no-print-directory test-python
 
 test-go: lint cross-build
 	go test -count=1 ./internal/arch
@@ -56,13 +59,22 @@ cross-build:
 	  echo "== $$platform"; go build ./...; go vet ./...; \
 	done
 
-test-python: cross-quick corrupt
+test-python: cross-quick corrupt test-package
+
+# The Python package against the engine that was built just now, with torch and the frameworks around it.
+test-package: build
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -m 'not long' -p no:cacheprovider $(PYTEST)
+
+# torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
+packages:
+	@for requirements in testdata/requirements.txt python/requirements-test.txt; do tools/venv $$requirements >/dev/null; done
 
 test-full: test
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 ./cache -run 'TestKill$$' -kills 200
 	$(MAKE) cross
 	$(MAKE) corrupt CORRUPTIONS=100000
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -q -m long --timeout 1800
 	$(MAKE) bench-smoke
 	$(MAKE) fuzz FUZZTIME=20s
 

@@ -18,6 +18,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0
 
+# Children that tests start find the package too.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH")]))
+
 
 @pytest.fixture(scope="session")
 def engine_binary() -> Path:

@@ -62,7 +62,8 @@ class Connection:
     def next(self, timeout: float | None = None) -> RawBatch | None:
         """Returns the iteration's next batch; None at its end, which end tells more of."""
         if not self._iterating or self._leaving:
-            return self._after()
+            self._check_ended()
+            return None
         try:
             kind = self._receive(timeout, "waiting for a batch")
             if kind == protocol.BATCH:
@@ -234,8 +235,8 @@ class Connection:
         finally:
             os.close(descriptor)
 
-    def _after(self) -> None:
-        """What next returns when there is no iteration: at its end None, again and again."""
+    def _check_ended(self) -> None:
+        """Raises an error when there is no iteration, and none has come to its end."""
         self._check()
         if self.end is None and not self._leaving:
             raise ProtocolError("this connection has no iteration: it was not begun, or it failed")

@@ -32,9 +32,7 @@ class Engine:
         self.build = __version__
         self.binary = find_binary() if binary is None else Path(binary).absolute()
         self.local_world_size = _rank.local_world_size() if local_world_size is None else local_world_size
-        status = self.binary.stat()
-        name = _rank.digest("\0".join([self.job, self.build, str(status.st_size), str(status.st_mtime_ns)]))
-        base = _runtime.directory() / name
+        base = _runtime.directory() / _rank.digest(f"{self.job}\0{self.build}\0{_identity(self.binary)}")
         self.socket, self.log, self.lock = (base.with_suffix(suffix) for suffix in (".sock", ".log", ".lock"))
 
     def connect(self, timeout: float | None = None) -> socket.socket:
@@ -153,6 +151,13 @@ def find_binary() -> Path:
             "or set SHARDFEED_BIN to a shardfeed program"
         )
     return path
+
+
+def _identity(binary: Path) -> str:
+    """Tells a build from others. Go's linker writes an identity of the content into a program's first page."""
+    status = binary.stat()
+    with open(binary, "rb") as file:
+        return f"{status.st_size} {status.st_mtime_ns} {file.read(4096).hex()}"
 
 
 def _wait_ready(ready: int, deadline: float) -> None:
