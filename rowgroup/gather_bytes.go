@@ -121,6 +121,9 @@ func (g *Gatherer) copyRows(dst []byte, w int) {
 // value is where value i of a Binary vector begins, and its length in bytes.
 func (v *vector) value(i int) (unsafe.Pointer, uint32) {
 	if v.codes != nil {
+		if v.nulls > 0 && v.isNull(i) { // whose code is 0, that of an entry
+			return unsafe.Pointer(&zeros), 0
+		}
 		return v.dict.value(v.code(i))
 	}
 	if v.views == nil {

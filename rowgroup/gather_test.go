@@ -206,6 +206,21 @@ func TestGatherZeroesNulls(t *testing.T) {
 	}
 }
 
+// Nothing is under a null text either, also where codes stand for the texts.
+func TestGatherEmptiesNulls(t *testing.T) {
+	v := coded(text("ab", "c"), 1, 0, 1, 0)
+	v.setNull(0)
+	var g Gatherer
+	a, err := g.Gather(0, field(Binary, 0), []*Block{{cols: []*vector{v}}, {cols: []*vector{text("d", "-")}}},
+		[]Pick{0, 1, 2, MakePick(1, 1), MakePick(1, 0)}, heap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int32{0, 0, 1, 3, 3, 4}; !reflect.DeepEqual(a.Offsets, want) || string(a.Data) != "cabd" {
+		t.Fatalf("got %q at %v, want %v", a.Data, a.Offsets, want)
+	}
+}
+
 func TestGatherAllocFails(t *testing.T) {
 	full := errors.New("no room")
 	var g Gatherer
