@@ -41,6 +41,7 @@ func newClient(ctx context.Context, c *cluster) (*client, error) {
 		AllowNull:   s.options.AllowUnverified,
 		AllowOpaque: s.options.AllowUnverified,
 		Counters:    &s.transfer,
+		Peers:       &c.peers,
 	})
 	o := setup.clientOptions()
 	o.Addresses, o.NamenodeDialFunc, o.DatanodeDialFunc = c.order(), nn.dial, made.dialer.DialContext

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
 // A cluster is the namenodes that know one tree of files, and the clients that speak to them: at most Options.Slots.
@@ -21,6 +22,7 @@ type cluster struct {
 	end    context.CancelFunc
 	opaque atomic.Bool // its datanodes encrypt
 	known  atomic.Bool // a namenode has answered
+	peers  wire.Peers  // connections to datanodes between two reads
 
 	mu     sync.Mutex
 	idle   []*idleClient // the last used is the last
@@ -219,4 +221,5 @@ func (c *cluster) close() {
 		i.timer.Stop()
 		i.close()
 	}
+	c.peers.Close()
 }

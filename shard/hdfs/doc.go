@@ -16,6 +16,7 @@
 // least once in each read.
 //
 // A store reads with a bounded number of slots: a slot is one client with one connection to a namenode, for one stream at a time. Slots
-// that nobody uses are closed after a while: the library renews leases each second also where there are none. The library starts a goroutine
-// for each client, and a read one for each part of a long range; Close waits for reads, and closes the clients.
+// that nobody uses are closed after a while: the library renews leases each second also where there are none. Connections to datanodes are
+// kept for two seconds, for whichever slot asks the same datanode next. The library starts a goroutine for each client, and a read one for
+// each part of a long range; Close waits for reads, and closes the clients.
 package hdfs

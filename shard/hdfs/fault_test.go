@@ -31,6 +31,7 @@ func TestServerFaults(t *testing.T) {
 		run  func(*testing.T, *servertest.Cluster)
 	}{
 		{"Datanodes", datanodeFaults},
+		{"Between", cutBetween},
 		{"Many", manyFaults},
 		{"Cancel", cancelReads},
 		{"NamenodeMute", namenodeMute},
@@ -62,8 +63,8 @@ func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 		{"reset in a packet", servertest.Faults{CutAfter: 700_000, Reset: true}, 2 * time.Second},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			o := openOne(t, newStore(t, quick(c)), c.URI+path)
 			for _, off := range []int{0, 1<<20 + 77} { // the same from an offset that is no chunk's
+				o := openOne(t, newStore(t, quick(c)), c.URI+path) // which has no connections yet
 				before := struck(c)
 				f.faults.Times = 1 // the first connection to each: which is asked first depends on earlier failures
 				for _, p := range c.Proxies.Datanodes {
@@ -81,6 +82,29 @@ func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 				}
 			}
 		})
+	}
+}
+
+// cutBetween ends the connections that are kept from one read to the next: no read fails by that.
+func cutBetween(t *testing.T, c *servertest.Cluster) {
+	all := content(1, 1<<20)
+	path := c.Dir(t) + "/x"
+	c.Put(t, path, all, "replication=1")
+	s := newStore(t, quick(c))
+	o := openOne(t, s, c.URI+path)
+	for i := range 6 {
+		if err := expect(t, o, all, i*1000, 500_000); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3 { // the others are used again
+			for _, p := range c.Proxies.Datanodes {
+				p.CutAll(i%2 == 0)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	if failed, reused := s.transfer.Failed.Load(), s.transfer.Reused.Load(); failed != 0 || reused != 2 {
+		t.Errorf("%d connections failed, %d were used again", failed, reused)
 	}
 }
 

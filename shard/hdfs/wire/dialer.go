@@ -23,11 +23,13 @@ type Options struct {
 	AllowNull   bool                                                              // accept blocks without checksums
 	AllowOpaque bool                                                              // pass encrypted streams through, unverified
 	Counters    *Counters                                                         // shared with other Dialers; nil: its own
+	Peers       *Peers                                                            // shared with other Dialers; nil: no connection is used twice
 }
 
 // Counters of connections and what they carried. Each number only grows, but for Open.
 type Counters struct {
 	Requests atomic.Int64 // blocks asked for
+	Reused   atomic.Int64 // connections that took another request
 	Packets  atomic.Int64 // verified
 	Bytes    atomic.Int64 // of data, verified
 	Opaque   atomic.Int64 // streams that were encrypted
@@ -90,6 +92,10 @@ func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn,
 	if ctx == nil {
 		return nil, &Error{Datanode: addr, Err: ErrNoReader}
 	}
+	if nc := d.options.Peers.take(addr); nc != nil {
+		d.options.Counters.Reused.Add(1)
+		return d.adopt(ctx, nc, addr, wanted), nil
+	}
 	timed, cancel := context.WithTimeout(ctx, d.options.DialTimeout)
 	defer cancel()
 	nc, err := d.options.Dial(timed, network, addr)
@@ -110,13 +116,22 @@ func (d *Dialer) adopt(ctx context.Context, nc net.Conn, addr string, wanted fun
 	d.mu.Unlock()
 	d.options.Counters.Open.Add(1)
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	c.shut = sync.OnceValue(func() error {
-		stop()
-		d.mu.Lock()
-		delete(d.conns, c)
-		d.mu.Unlock()
-		d.options.Counters.Open.Add(-1)
-		return nc.Close()
-	})
+	var once sync.Once
+	var err error
+	c.end = func(keep bool) error {
+		once.Do(func() {
+			whole := stop() // else the socket is closed already, or about to be
+			d.mu.Lock()
+			delete(d.conns, c)
+			d.mu.Unlock()
+			d.options.Counters.Open.Add(-1)
+			if keep && whole {
+				d.options.Peers.put(addr, nc)
+				return
+			}
+			err = nc.Close()
+		})
+		return err
+	}
 	return c
 }

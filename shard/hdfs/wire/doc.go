@@ -11,6 +11,7 @@
 //	response   length as a varint, BlockOpResponseProto: status, checksum type, bytes per checksum, offset of the first chunk
 //	packet     4 bytes: 4 + length of checksums + length of data; 2 bytes: length of the header; PacketHeaderProto; checksums; data
 //	...        until a packet without data
+//	status     2, 8, 6: a ClientReadStatusProto of CHECKSUM_OK, with its length before it; only where the connection is used again
 //
 // A unit is the response or a packet. The response must begin at the chunk that holds the asked offset. Of a packet the offset must be where
 // the last one ended, the sequence number one more than the last, the lengths must add up, each chunk's CRC-32 or CRC-32C must be right, and
@@ -21,5 +22,6 @@
 //
 // A first write that is none of these is encrypted: [ErrOpaque]. A response without checksums is [ErrNull]. Both can be allowed by whoever
 // made the Dialer. Each unit, handshake answer and write must be done within a time; deadlines that a client sets are ignored. A connection
-// closes itself after its first error. Buffers of 512 KiB are pooled, and a packet costs no allocation. The package starts no goroutine.
+// closes itself after its first error. One whose client closes it when all that was asked for has come can be kept in [Peers] for a moment,
+// for the next request to that datanode. Buffers of 512 KiB are pooled, and a packet costs no allocation. The package starts no goroutine.
 package wire

@@ -29,7 +29,7 @@ func (c *conn) watch(b []byte) ([]byte, error) {
 	case c.state > stateRequest:
 		return b, nil
 	case c.state == stateStart && len(b) >= 4 && binary.BigEndian.Uint32(b) == saslMagic:
-		c.state = stateHandshake
+		c.state, c.greeted = stateHandshake, true
 		return b, nil
 	case c.state == stateHandshake:
 		c.state = stateRequest
