@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
@@ -23,6 +24,7 @@ type recipe struct {
 	schema     *rowgroup.Schema
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it
+	fillers    []*filler
 	collate    Collate
 	transforms []Transform
 	rank       int
@@ -31,12 +33,13 @@ type recipe struct {
 }
 
 func newRecipe(schema *rowgroup.Schema, o Options) (*recipe, error) {
-	padders, err := bindPads(o.Pad, schema)
-	if err != nil {
+	padders, padding := bindPads(o.Pad, schema)
+	fillers, filling := bindFills(o, schema)
+	if err := errors.Join(padding, filling); err != nil {
 		return nil, err
 	}
 	r := &recipe{
-		schema: schema, padders: padders, padded: make([]bool, len(schema.Fields)), collate: o.Collate, transforms: o.Transforms,
+		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), collate: o.Collate, transforms: o.Transforms,
 		rank: o.Rank,
 	}
 	for _, p := range padders {
@@ -105,6 +108,9 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
 			alloc = scratch
 		}
 		a, err := c.gatherer.Gather(i, f, d.Blocks, d.Picks, alloc)
+		if err == nil {
+			err = c.fillers[i].apply(a, own)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Package loader makes the batches that training reads: rows that a dataset's stream has drawn, gathered column by column into memory that
 // an Allocator gives, padded, transformed, and handed out in order.
 //
-//	draw (block, row picks) -> gather -> pad -> collate -> transforms -> Batch
+//	draw (block, row picks) -> gather -> fill -> pad -> collate -> transforms -> Batch
 //
 // [New] takes a dataset and [Options], which have the names and the exclusions of torch.utils.data.DataLoader. [Loader.Batches] is the
 // iteration. A [Batch] has one array in Arrow's layout for each column, and the state that resumes after it; [Values], [Lists], [Bytes],

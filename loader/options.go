@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -49,6 +50,11 @@ type Options struct {
 
 	// State resumes after the batch that it came with; nil begins at Epoch.
 	State *shuffle.State
+
+	// NaN puts NaN under the nulls of floats, in lists and structs too, wherever they occur. Fill says for any column what stands under its
+	// nulls, and wins; else that is zero, false or empty.
+	NaN  bool
+	Fill []Fill
 
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
@@ -125,6 +131,12 @@ func (o Options) Validate() error {
 		errs = append(errs, p.validate()...)
 	}
 	return errors.Join(errs...)
+}
+
+// Check lists what does not fit the columns of a data set: what is padded or filled and cannot be.
+func (o Options) Check(s *rowgroup.Schema) error {
+	_, err := newRecipe(s, o)
+	return err
 }
 
 // tail is what the options say of the end of an epoch. Under shuffle.Carry a state's position may lie in the rows that an epoch has left to

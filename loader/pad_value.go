@@ -30,7 +30,7 @@ func encode(f *rowgroup.Field, v any) ([]byte, error) {
 			}
 			return b, nil
 		}
-	case rowgroup.TypeFloat32, rowgroup.TypeFloat64:
+	case rowgroup.TypeFloat16, rowgroup.TypeFloat32, rowgroup.TypeFloat64:
 		if x, ok := floatOf(v); ok && putFloat(b, x) {
 			return b, nil
 		}
@@ -93,15 +93,37 @@ func floatOf(v any) (float64, bool) {
 	return 0, false
 }
 
-// putFloat rounds to float32 as any conversion does, but a finite value does not become infinite.
+// putFloat rounds to float32 and float16 as any conversion does, but a finite value does not become infinite.
 func putFloat(b []byte, x float64) bool {
-	if len(b) == 8 {
+	switch len(b) {
+	case 8:
 		binary.LittleEndian.PutUint64(b, math.Float64bits(x))
 		return true
+	case 2:
+		h, ok := half(x)
+		binary.LittleEndian.PutUint16(b, h)
+		return ok
 	}
 	y := float32(x)
 	binary.LittleEndian.PutUint32(b, math.Float32bits(y))
 	return math.IsInf(float64(y), 0) == math.IsInf(x, 0)
+}
+
+// half is x as a float16, rounded to even; false when that is too large.
+func half(x float64) (uint16, bool) {
+	sign, a := uint16(math.Float64bits(x)>>48&0x8000), math.Abs(x)
+	switch {
+	case math.IsNaN(x):
+		return 0x7e00, true
+	case math.IsInf(x, 0):
+		return sign | 0x7c00, true
+	case a >= 65520:
+		return 0, false
+	case a < 0x1p-14: // subnormal
+		return sign | uint16(math.RoundToEven(a*0x1p24)), true
+	}
+	fraction, exponent := math.Frexp(a)
+	return sign | uint16(int(math.RoundToEven(fraction*2048))-1024+(exponent+14)<<10), true
 }
 
 func putInt(b []byte, x uint64) {

@@ -51,7 +51,8 @@ func TestEncode(t *testing.T) {
 		{rowgroup.TypeBool, 1, true, "01"},
 		{rowgroup.TypeBool, 1, 1, ""},
 		{rowgroup.TypeFloat16, 2, []byte{0, 0x3c}, "003c"},
-		{rowgroup.TypeFloat16, 2, 1.0, ""},
+		{rowgroup.TypeFloat16, 2, 1.0, "003c"},
+		{rowgroup.TypeFloat16, 2, 1e6, ""},
 		{rowgroup.TypeUUID, 16, []byte("0123456789abcdef"), "30313233343536373839616263646566"},
 		{rowgroup.TypeUUID, 16, []byte("short"), ""},
 	} {

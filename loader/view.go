@@ -69,7 +69,7 @@ func fits[T Value](f *rowgroup.Field) bool {
 }
 
 // Values returns the values of a fixed-width column without a copy. For a list column, of any depth, it returns the items of all rows one
-// after the other; [Shape] says how they lie. A null is zero in it; see [IsNull].
+// after the other; [Shape] says how they lie. A null is zero in it, or what [Options] fill in; see [IsNull].
 func Values[T Value](a *rowgroup.Array) ([]T, error) {
 	leaf := a
 	for leaf.Field.Kind == rowgroup.List {

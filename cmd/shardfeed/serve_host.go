@@ -44,14 +44,22 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	if err != nil {
 		return nil, trainersError(err)
 	}
+	how, err := specLoader(r)
+	if err != nil {
+		return nil, err
+	}
+	o.Transforms = specTransforms(r.Spec)
 	o.Budget, o.DefaultMemory = h.budget, f.rankMemory()
 	ds, err := a.openWith(ctx, r.Spec.Addresses, f, o, shown)
 	if err != nil {
 		return nil, trainersError(err)
 	}
+	if err := how.Check(ds.Schema()); err != nil {
+		return nil, errors.Join(valueError("%v", err), ds.close(ctx))
+	}
 	warnings := a.sayAlways(func(text string) { h.log.Warn(text, "addresses", r.Spec.Addresses) })
 	return &feed.Data{
-		Dataset: ds.Dataset, Loader: specLoader(r), Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
+		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
 		Stats: func(f feed.Figures) any { return sessionFigures(ds, f) },
 		Close: func(ctx context.Context) error { return ds.source.close(ctx) },
 	}, nil
@@ -148,7 +156,7 @@ func workersOf(r feed.Request) int {
 func sessionFigures(ds *dataset, f feed.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{
-		Rows: f.Rows, Batches: f.Batches, Seconds: f.Seconds.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
+		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
 		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
 		BudgetBytes: f.Reserved, Storage: ds.source.direct.Traffic(), Cache: ds.source.use(),
 	}

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -100,19 +105,70 @@ func (f *storageFlags) adopt(options map[string]string) error {
 }
 
 // specLoader is how batches are made, but for what an iteration says.
-func specLoader(r feed.Request) loader.Options {
+func specLoader(r feed.Request) (loader.Options, error) {
 	s := r.Spec
-	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: workersOf(r)}
+	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: workersOf(r), NaN: true}
+	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
+		value, err := specValue(s.Null[column])
+		if err != nil || value == nil {
+			return o, valueError("null[%q]: %s is no value", column, s.Null[column])
+		}
+		o.Fill = append(o.Fill, loader.Fill{Column: column, Value: value})
+	}
 	for _, p := range s.Pad {
-		side := func(left bool) loader.Side {
-			if left {
-				return loader.Left
-			}
-			return loader.Right
+		value, err := specValue(p.Value)
+		if err != nil {
+			return o, valueError("pad[%q]: %s is no value", p.Column, p.Value)
 		}
 		o.Pad = append(o.Pad, loader.Padding{
-			Column: p.Column, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Side: side(p.Left), Cut: side(p.CutLeft),
+			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Side: side(p.Left), Cut: side(p.CutLeft),
 		})
 	}
-	return o
+	return o, nil
+}
+
+func side(left bool) loader.Side {
+	if left {
+		return loader.Left
+	}
+	return loader.Right
+}
+
+// specValue is a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of {"base64": "..."}.
+func specValue(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case nil, bool, string:
+		return v, nil
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		return v.Float64()
+	case map[string]any:
+		if text, ok := v["base64"].(string); ok && len(v) == 1 {
+			return base64.StdEncoding.DecodeString(text)
+		}
+	}
+	return nil, errors.New("no value")
+}
+
+// specTransforms are the static ones.
+func specTransforms(s feed.Spec) []iterable.Transform {
+	var all []iterable.Transform
+	for _, column := range slices.Sorted(maps.Keys(s.Vocabulary)) {
+		all = append(all, iterable.Vocabulary(column, s.Vocabulary[column]))
+	}
+	return all
 }

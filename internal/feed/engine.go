@@ -75,7 +75,7 @@ type Data struct {
 
 // Figures are what a session did so far, all its iterations together.
 type Figures struct {
-	Seconds       time.Duration // in iterations
+	Took          time.Duration // in iterations
 	FirstBatch    time.Duration // from the first JOIN on
 	Batches, Rows int64         // handed out; rows that count
 	Bytes         int64         // of the batches

@@ -31,7 +31,7 @@ type iteration struct {
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
-	it := &iteration{session: s, join: j, state: state, steps: steps, now: state, parts: make([]*part, j.Workers)}
+	it := &iteration{session: s, join: j, state: state, steps: steps, now: state, parts: make([]*part, max(1, j.Workers))}
 	if j.Workers > 1 {
 		it.timer = time.AfterFunc(s.opened.engine.Patience, it.late)
 	}

@@ -19,11 +19,11 @@ type seat struct {
 
 // join begins an iteration or takes part in one. It waits for nothing: what comes of it, the consumer is told.
 func (s *seat) join(j Join, c consumer) error {
-	j.WorldSize, j.Workers = max(1, j.WorldSize), max(1, j.Workers)
+	j.WorldSize = max(1, j.WorldSize)
 	switch {
 	case j.Rank < 0 || j.Rank >= j.WorldSize:
 		return valueError("rank %d is not one of a world of %d", j.Rank, j.WorldSize)
-	case j.Worker < 0 || j.Worker >= j.Workers:
+	case j.Worker < 0 || j.Worker >= max(1, j.Workers):
 		return valueError("worker %d is not one of %d", j.Worker, j.Workers)
 	case j.Iteration == "":
 		return protocolError("JOIN without an iteration")

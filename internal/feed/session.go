@@ -17,7 +17,7 @@ type session struct {
 	closed  bool
 	next    *shuffle.State        // where the next iteration begins; nil: none began yet
 	begun   int                   // iterations
-	workers int                   // of the last one
+	workers int                   // of the last one, as it said
 	used    map[string]bool       // serials of states and epochs
 	pending *SetEpoch             // told by EPOCH
 	forming map[string]*iteration // by id: not all workers have joined yet

@@ -40,7 +40,7 @@ func (t *tally) ends(l *loader.Loader) {
 	stats := l.Stats()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sum.Seconds += time.Since(t.loaders[l])
+	t.sum.Took += time.Since(t.loaders[l])
 	t.sum.Loaders = append(t.sum.Loaders, stats)
 	delete(t.loaders, l)
 }
@@ -73,7 +73,7 @@ func (t *tally) figures() Figures {
 	f.Loaders = slices.Clone(f.Loaders)
 	for l := range maps.Keys(t.loaders) {
 		f.Loaders = append(f.Loaders, l.Stats())
-		f.Seconds += time.Since(t.loaders[l])
+		f.Took += time.Since(t.loaders[l])
 	}
 	return f
 }

@@ -1,0 +1,186 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A Fill says what stands under the nulls of one column, or of one node within it. The column keeps its validity: a Fill is for those who
+// read the values without it. Rows without nulls are not touched.
+type Fill struct {
+	Column string // a column, or a dotted path to a struct's member, a list's items or a map's keys or values, by the schema's names
+
+	// Value is a Go number or bool that the type holds exactly, or the value's bytes as a []byte; for texts and binary a string or []byte.
+	Value any
+}
+
+// A filler is what stands under the nulls of a node and of those below; nil where zero does.
+type filler struct {
+	value    []byte // nil: zero
+	children []*filler
+}
+
+// bindFills makes the fillers of a schema's columns, and lists all that is wrong.
+func bindFills(o Options, s *rowgroup.Schema) ([]*filler, error) {
+	values := make(map[*rowgroup.Field][]byte)
+	var errs []error
+	for _, fill := range o.Fill {
+		if err := bindFill(fill, s, values); err != nil {
+			errs = append(errs, fmt.Errorf("loader: fill %q: %w", fill.Column, err))
+		}
+	}
+	fillers := make([]*filler, len(s.Fields))
+	for i, f := range s.Fields {
+		fillers[i] = newFiller(f, values, o.NaN)
+	}
+	return fillers, errors.Join(errs...)
+}
+
+func bindFill(fill Fill, s *rowgroup.Schema, values map[*rowgroup.Field][]byte) error {
+	f, err := findField(s.Fields, fill.Column)
+	switch {
+	case err != nil:
+		return err
+	case f == nil:
+		return errors.New("no such column is read")
+	case values[f] != nil:
+		return errors.New("it is filled twice")
+	}
+	switch f.Kind {
+	case rowgroup.Fixed:
+		values[f], err = encode(f, fill.Value)
+		return err
+	case rowgroup.Binary:
+		switch v := fill.Value.(type) {
+		case string:
+			values[f] = append([]byte{}, v...)
+		case []byte:
+			values[f] = append([]byte{}, v...)
+		default:
+			return fmt.Errorf("it is %v, which does not hold %v (%T)", f, v, v)
+		}
+		return nil
+	case rowgroup.Null:
+		return errors.New("it has no type, and so no values")
+	}
+	return fmt.Errorf("it is %v; name the values within it", f)
+}
+
+// findField looks for a path among fields: an exact name wins over a path. It returns nil when there is none.
+func findField(fields []*rowgroup.Field, path string) (*rowgroup.Field, error) {
+	var found *rowgroup.Field
+	for _, f := range fields {
+		if f.Name != path {
+			continue
+		}
+		if found != nil {
+			return nil, errors.New("the schema has more than one column of that name")
+		}
+		found = f
+	}
+	for _, f := range fields {
+		if rest, below := strings.CutPrefix(path, f.Name+"."); found == nil && below {
+			return findField(f.Children, rest)
+		}
+	}
+	return found, nil
+}
+
+// newFiller is nil when zero stands under all nulls of the field.
+func newFiller(f *rowgroup.Field, values map[*rowgroup.Field][]byte, nan bool) *filler {
+	fill := &filler{value: values[f]}
+	if fill.value == nil && nan && f.Kind == rowgroup.Fixed {
+		fill.value = nanOf(f.Type)
+	}
+	any := fill.value != nil
+	for _, c := range f.Children {
+		below := newFiller(c, values, nan)
+		fill.children = append(fill.children, below)
+		any = any || below != nil
+	}
+	if !any {
+		return nil
+	}
+	return fill
+}
+
+// nanOf is the quiet NaN of a float type; nil for others.
+func nanOf(t rowgroup.Type) []byte {
+	switch t {
+	case rowgroup.TypeFloat16:
+		return []byte{0, 0x7e}
+	case rowgroup.TypeFloat32:
+		return []byte{0, 0, 0xc0, 0x7f}
+	case rowgroup.TypeFloat64:
+		return []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
+	}
+	return nil
+}
+
+// apply writes the values under the nulls of an array. Those of byte strings move to memory of alloc.
+func (f *filler) apply(a *rowgroup.Array, alloc rowgroup.Alloc) error {
+	if f == nil {
+		return nil
+	}
+	if a.Nulls > 0 && f.value != nil {
+		if a.Field.Kind == rowgroup.Binary {
+			if err := f.strings(a, alloc); err != nil {
+				return err
+			}
+		} else {
+			f.fixed(a)
+		}
+	}
+	for i, c := range a.Children {
+		if err := f.children[i].apply(c, alloc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fixed goes from null to null, eight values at a time where there is none.
+func (f *filler) fixed(a *rowgroup.Array) {
+	w := len(f.value)
+	for i, valid := range a.Valid {
+		for null := ^valid; null != 0; null &= null - 1 {
+			at := i*8 + bits.TrailingZeros8(null)
+			if at >= a.Len {
+				break
+			}
+			copy(a.Data[at*w:(at+1)*w], f.value)
+		}
+	}
+}
+
+// strings gives an array bytes and offsets of its own.
+func (f *filler) strings(a *rowgroup.Array, alloc rowgroup.Alloc) error {
+	if len(f.value) == 0 {
+		return nil // a null is empty already
+	}
+	size := len(a.Data) + a.Nulls*len(f.value)
+	if size > 1<<31-1 {
+		return fmt.Errorf("%d bytes of text do not fit one batch", size)
+	}
+	data, err := alloc(size)
+	if err != nil {
+		return err
+	}
+	n, from := 0, a.Offsets[0]
+	for i := range a.Len {
+		to := a.Offsets[i+1]
+		if a.IsNull(i) {
+			n += copy(data[n:], f.value)
+		} else {
+			n += copy(data[n:], a.Data[from:to])
+		}
+		from = to
+		a.Offsets[i+1] = int32(n)
+	}
+	a.Data = data[:n]
+	return nil
+}

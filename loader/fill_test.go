@@ -1,0 +1,108 @@
+package loader
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// bare is an array as those see it who do not look at its validity.
+func bare(a *rowgroup.Array) {
+	a.Valid, a.Nulls = nil, 0
+	for _, c := range a.Children {
+		bare(c)
+	}
+}
+
+func TestFill(t *testing.T) {
+	floats := fixed("x", rowgroup.TypeFloat32, 4)
+	doubles := fixed("x", rowgroup.TypeFloat64, 8)
+	pair := &rowgroup.Field{Name: "x", Kind: rowgroup.Struct, Nullable: true, Children: []*rowgroup.Field{int32s("a"), fixed("b", rowgroup.TypeFloat64, 8)}}
+	for _, c := range []struct {
+		name  string
+		field *rowgroup.Field
+		rows  string
+		o     Options
+		want  string
+	}{
+		{"zero", int32s("x"), `[1,null,3]`, Options{NaN: true}, `[1,0,3]`},
+		{"value", int32s("x"), `[1,null,3]`, Options{Fill: []Fill{{"x", -7}}}, `[1,-7,3]`},
+		{"value, no nulls", int32s("x"), `[1,2]`, Options{Fill: []Fill{{"x", -7}}}, `[1,2]`},
+		{"beyond eight", int32s("x"), `[1,2,3,4,5,6,7,null,null,10,null]`, Options{Fill: []Fill{{"x", -7}}}, `[1,2,3,4,5,6,7,-7,-7,10,-7]`},
+		{"float, zero", floats, `[1.5,null]`, Options{}, `[1.5,0]`},
+		{"float, NaN", floats, `[1.5,null]`, Options{NaN: true}, `[1.5,NaN]`},
+		{"float, value wins", floats, `[1.5,null]`, Options{NaN: true, Fill: []Fill{{"x", 2.5}}}, `[1.5,2.5]`},
+		{"double", doubles, `[null,1]`, Options{NaN: true}, `[NaN,1]`},
+		{"items", listed("x", 0, fixed("item", rowgroup.TypeFloat64, 8)), `[[1,null],null,[],[null]]`, Options{NaN: true}, `[[1,NaN],[],[],[NaN]]`},
+		{"items by name", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x.item", 4}}}, `[[1,4],[],[4]]`},
+		{"fixed-size lists", listed("x", 2, fixed("item", rowgroup.TypeFloat32, 4)), `[[1,null],[2,3]]`, Options{NaN: true}, `[[1,NaN],[2,3]]`},
+		{"members", pair, `[{"a":1,"b":null},{"a":null,"b":2}]`, Options{NaN: true, Fill: []Fill{{"x.a", 9}}}, `[{"a":1,"b":NaN},{"a":9,"b":2}]`},
+		{"texts", texts("x"), `["a",null,"ccc",null]`, Options{Fill: []Fill{{"x", "none"}}}, `["a","none","ccc","none"]`},
+		{"texts, bytes", texts("x"), `[null]`, Options{Fill: []Fill{{"x", []byte("z")}}}, `["z"]`},
+		{"texts, empty", texts("x"), `["a",null]`, Options{Fill: []Fill{{"x", ""}}}, `["a",""]`},
+		{"texts in lists", listed("x", 0, texts("item")), `[["a",null],[null,"b"]]`, Options{Fill: []Fill{{"x.item", "?"}}}, `[["a","?"],["?","b"]]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fillers, err := bindFills(c.o, &rowgroup.Schema{Fields: []*rowgroup.Field{c.field}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := build(t, c.field, c.rows)
+			valid, nulls := slices.Clone(a.Valid), a.Nulls
+			if err := fillers[0].apply(a, (&heapMemory{}).Alloc); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(a.Valid, valid) || a.Nulls != nulls {
+				t.Error("the validity changed")
+			}
+			bare(a)
+			if got := show(a); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFillRefuses(t *testing.T) {
+	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
+		int32s("a"), texts("s"), listed("l", 0, int32s("item")), int32s("twice"), int32s("twice"), {Name: "n", Kind: rowgroup.Null},
+	}}
+	for _, c := range []struct {
+		fill []Fill
+		want string
+	}{
+		{[]Fill{{"b", 1}}, `loader: fill "b": no such column is read`},
+		{[]Fill{{"a", 1.5}}, `loader: fill "a": items are int32, which does not hold 1.5 exactly`},
+		{[]Fill{{"a", 1}, {"a", 2}}, `loader: fill "a": it is filled twice`},
+		{[]Fill{{"s", 1}}, `loader: fill "s": it is string, which does not hold 1 (int)`},
+		{[]Fill{{"l", 1}}, `loader: fill "l": it is list<int32>; name the values within it`},
+		{[]Fill{{"l.element", 1}}, `loader: fill "l.element": no such column is read`},
+		{[]Fill{{"twice", 1}}, `loader: fill "twice": the schema has more than one column of that name`},
+		{[]Fill{{"n", 1}}, `loader: fill "n": it has no type, and so no values`},
+	} {
+		_, err := bindFills(Options{Fill: c.fill}, schema)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %s", c.fill, err, c.want)
+		}
+	}
+}
+
+func TestHalf(t *testing.T) {
+	for x, want := range map[float64]uint16{
+		0: 0, 1: 0x3c00, -2: 0xc000, 65504: 0x7bff, 65519: 0x7bff, 0x1p-24: 1, 0x1p-14: 0x400, 0x1.ff8p-15: 0x3ff, 0.1: 0x2e66, 2049: 0x6800, 2051: 0x6802,
+		math.Inf(-1): 0xfc00, 0x1.fffp-15: 0x400, 2047.9: 0x6800,
+	} {
+		if got, ok := half(x); !ok || got != want {
+			t.Errorf("%v: %#x, want %#x", x, got, want)
+		}
+	}
+	if _, ok := half(65520); ok {
+		t.Error("65520 is within float16")
+	}
+	if got, ok := half(math.NaN()); !ok || got != 0x7e00 {
+		t.Errorf("NaN is %#x", got)
+	}
+}
