@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -192,6 +193,18 @@ def test_last_lines(tmp_path: Path) -> None:
     assert _runtime.last_lines(log, log.stat().st_size - 2) == "  st"
     log.write_text("\n".join(map(str, range(40))))
     assert _runtime.last_lines(log).split() == [str(i) for i in range(25, 40)]
+
+
+def test_an_engine_that_was_started_by_hand(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = place.directory / "by hand"
+    monkeypatch.setenv("SHARDFEED_SOCKET", str(path))
+    with pytest.raises(errors.EngineStartError, match=r"no engine listens at .*by hand"):
+        Engine("job").connect(5)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        Engine("another job").connect(5).close()
+    assert place.starts() == []
 
 
 def test_find_binary(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

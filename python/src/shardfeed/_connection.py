@@ -6,7 +6,9 @@ import contextlib
 import logging
 import os
 import socket
+import sys
 import weakref
+from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
@@ -114,6 +116,7 @@ class Connection:
         self._rings = Rings()
         _open_connections.discard(self)
         if self._pid != os.getpid():
+            self._outbox.abandon()
             self._socket.close()  # not shut down: the parent goes on with it
             return
         with contextlib.suppress(OSError):
@@ -122,8 +125,8 @@ class Connection:
         self._inbox.close()
         self._socket.close()
 
-    def __del__(self) -> None:
-        if hasattr(self, "_socket"):
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if hasattr(self, "_socket") and not is_finalizing():  # at the interpreter's end the kernel closes it
             self.close()
 
     def _greet(self, engine: Engine) -> dict[str, Any]:

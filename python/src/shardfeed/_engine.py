@@ -25,21 +25,32 @@ _DETACH = ("/bin/sh", "-c", '"$0" "$@" &')
 
 
 class Engine:
-    """The engine of one job, by its build: engines of different versions never meet. What it is lies in the runtime directory."""
+    """The engine of one job, by its build: engines of different versions never meet. What it is lies in the runtime directory.
+
+    $SHARDFEED_SOCKET names the socket of an engine that somebody started by hand: then that one is used, and none is ever started.
+    """
 
     def __init__(self, job: str | None = None, *, binary: str | os.PathLike[str] | None = None, local_world_size: int | None = None):
         self.job = _rank.job() if job is None else job
         self.build = __version__
-        self.binary = find_binary() if binary is None else Path(binary).absolute()
         self.local_world_size = _rank.local_world_size() if local_world_size is None else local_world_size
-        base = _runtime.directory() / _rank.digest(f"{self.job}\0{self.build}\0{_identity(self.binary)}")
-        self.socket, self.log, self.lock = (base.with_suffix(suffix) for suffix in (".sock", ".log", ".lock"))
+        self.given = os.environ.get("SHARDFEED_SOCKET")
+        if self.given:
+            base = Path(self.given).absolute()
+            self.socket = base
+        else:
+            self.binary = find_binary() if binary is None else Path(binary).absolute()
+            base = _runtime.directory() / _rank.digest(f"{self.job}\0{self.build}\0{_identity(self.binary)}")
+            self.socket = base.with_suffix(".sock")
+        self.log, self.lock = base.with_suffix(".log"), base.with_suffix(".lock")
 
     def connect(self, timeout: float | None = None) -> socket.socket:
         """Returns a socket to the engine, which is started when nobody answers. Of several processes that come at once, one starts it."""
         sock = self._try()
         if sock is not None:
             return sock
+        if self.given:
+            raise EngineStartError(f"no engine listens at {self.socket}, which SHARDFEED_SOCKET names: start shardfeed serve, or unset it")
         deadline = time.monotonic() + (_START_SECONDS if timeout is None else min(timeout, _START_SECONDS))
         with self._starting(deadline):
             sock = self._try()

@@ -21,7 +21,7 @@ _ROOM = 64 << 10
 class Inbox:
     """Frames of the engine, as many as have come read at once. One thread at a time reads."""
 
-    __slots__ = ("_descriptors", "_end", "_events", "_outbox", "_poll", "_socket", "_start", "_torn", "at", "buffer", "size")
+    __slots__ = ("_descriptors", "_end", "_events", "_outbox", "_poll", "_socket", "_start", "_torn", "_whole", "at", "buffer", "size")
 
     def __init__(self, sock: socket.socket, outbox: Outbox):
         self._socket = sock
@@ -33,6 +33,7 @@ class Inbox:
         self._start = self._end = 0  # what has been read and not yet returned
         self._torn = False  # an interrupt may have lost bytes
         self.buffer = bytearray(_ROOM)
+        self._whole = [self.buffer]
         self.at = self.size = 0  # the payload of the last frame, in buffer until the next call
 
     def next(self, timeout: float | None, doing: str) -> int:
@@ -74,6 +75,7 @@ class Inbox:
         rest = self.buffer[self._start : self._end]
         if size > len(self.buffer):
             self.buffer = bytearray(size)
+            self._whole = [self.buffer]
         self.buffer[: len(rest)] = rest
         self._start, self._end = 0, len(rest)
 
@@ -83,8 +85,8 @@ class Inbox:
             raise EOFError("interrupted in the midst of a message")
         self._torn = True
         try:
-            with memoryview(self.buffer) as buffer, buffer[self._end :] as room:
-                n, ancillary, _, _ = self._socket.recvmsg_into([room], _ANCILLARY, _FLAGS)
+            room = self._whole if self._end == 0 else [memoryview(self.buffer)[self._end :]]
+            n, ancillary, _, _ = self._socket.recvmsg_into(room, _ANCILLARY, _FLAGS)
         except BlockingIOError:
             self._torn = False
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from collections import deque
@@ -17,55 +16,49 @@ class Outbox:
     leaves its frame to the holder, who looks again after letting go.
     """
 
-    __slots__ = ("_frames", "_getpid", "_lock", "_pid", "_socket")
+    __slots__ = ("_flags", "_frames", "_lock", "_socket")
 
     def __init__(self, sock: socket.socket):
         self._socket: socket.socket | None = sock
         self._frames: deque[bytes | memoryview] = deque()
         self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._getpid = os.getpid  # reachable while the interpreter shuts down
+        self._flags = _FLAGS  # reachable at the interpreter's end too
 
-    def post(self, frame: bytes) -> None:
-        """Sends frame now, or as soon as the engine reads on. In a forked child it does nothing: what the parent has is not the child's."""
-        if self._getpid() != self._pid:
-            return
+    def post(self, frame: bytes) -> bool:
+        """Sends frame now, or as soon as the engine reads on, and tells whether all has gone. A connection that is closed takes all."""
         self._frames.append(frame)
-        self.flush()
+        return self.flush()
 
     def flush(self) -> bool:
-        """Sends what waits, and tells whether all has gone. A connection that is closed takes all."""
+        """Sends what waits, and tells whether all has gone."""
         frames, lock = self._frames, self._lock
         while frames:
             if not lock.acquire(blocking=False):
                 return True  # the holder sends it
             try:
-                if not self._send():
-                    return False
-            finally:
-                lock.release()
-        return True
-
-    def _send(self) -> bool:
-        frames, sock = self._frames, self._socket
-        while frames:
-            frame = frames.popleft()
-            if sock is None:
-                continue
-            try:
-                sent = sock.send(frame, _FLAGS)
+                sock = self._socket
+                while frames:
+                    frame = frames.popleft()
+                    if sock is None:
+                        continue
+                    sent = sock.send(frame, self._flags)
+                    if sent < len(frame):
+                        frames.appendleft(memoryview(frame)[sent:])
             except (BlockingIOError, InterruptedError):
                 frames.appendleft(frame)
                 return False
             except OSError:  # the engine has gone; who waits for its answer will say so
                 frames.clear()
-                return True
-            if sent < len(frame):
-                frames.appendleft(memoryview(frame)[sent:])
+            finally:
+                lock.release()
         return True
 
     def close(self) -> None:
         """Drops what waits; nothing is sent any more. The socket may be closed then: no thread is about to write to it."""
         with self._lock:
-            self._socket = None
-            self._frames.clear()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Does as close in a forked child, where a thread that is not there may have the lock: what the parent has is not the child's."""
+        self._socket = None
+        self._frames.clear()

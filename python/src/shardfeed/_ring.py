@@ -32,20 +32,10 @@ class Ring:
         self.address: int = self.bytes.__array_interface__["data"][0]
         self.held: set[int] = set()  # slots that were handed out and not yet released
         self.announced = 0
-        self._outbox = outbox
-
-    def slot(self, index: int, seq: int) -> Slot:
-        """Returns the owner of a slot that the engine announced. When it goes, the slot goes back."""
-        if index >= self.slots or index in self.held:
-            raise ProtocolError(f"the engine announced slot {index} of {self.slots}, which it does not have")
-        self.held.add(index)
-        self.announced += 1
-        return Slot(self, index, seq)
-
-    def release(self, index: int, seq: int) -> None:
-        """Gives a slot back."""
-        self.held.discard(index)
-        self._outbox.post(protocol.RELEASE_FRAME.pack(16, protocol.RELEASE, 0, self.generation, index, seq))
+        self.outbox = outbox
+        # What finalizers need is reached through objects: at the interpreter's end the names of modules are gone.
+        self.pack = protocol.RELEASE_FRAME.pack
+        self.release_head = (16, protocol.RELEASE, 0, generation)
 
 
 class Rings:
@@ -70,10 +60,10 @@ class Rings:
             # The engine works on no more batches at once than there are slots, and announces them in order.
             if self._older and newest.announced >= newest.slots:
                 self._older.clear()
-            return newest.slot(index, seq)
+            return Slot(newest, index, seq)
         for ring in self._older:
             if generation == ring.generation:
-                return ring.slot(index, seq)
+                return Slot(ring, index, seq)
         raise ProtocolError(f"the engine announced a batch in generation {generation} of the ring, which it did not send")
 
     @property
@@ -96,6 +86,12 @@ class Slot:
     __slots__ = ("__weakref__", "index", "released", "ring", "seq")
 
     def __init__(self, ring: Ring, index: int, seq: int):
+        """Takes a slot that the engine announced."""
+        self.released = True
+        if index >= ring.slots or index in ring.held:
+            raise ProtocolError(f"the engine announced slot {index} of {ring.slots}, which it does not have")
+        ring.held.add(index)
+        ring.announced += 1
         self.ring = ring  # also after a release: arrays may still lie in it
         self.index = index
         self.seq = seq
@@ -110,7 +106,9 @@ class Slot:
         """Gives the slot back now. Arrays made of it may change from here on: for callers that have copied what they need."""
         if not self.released:
             self.released = True
-            self.ring.release(self.index, self.seq)
+            ring = self.ring
+            ring.held.discard(self.index)
+            ring.outbox.post(ring.pack(*ring.release_head, self.index, self.seq))
 
     __del__ = release
 

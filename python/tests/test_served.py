@@ -1,0 +1,208 @@
+"""The connection against the engine itself: what processes do to each other."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from conftest import engines
+from trainer import connect, ids, join, rest, start
+
+from shardfeed import errors
+from shardfeed._engine import Engine
+
+ROWS = 4000
+
+
+def test_epochs(job: str, shards: Path) -> None:
+    connection = connect(shards)
+    assert connection.opened["rows"] == ROWS
+    orders = []
+    for epoch in range(3):
+        assert join(connection, f"i{epoch}")["epoch"] == epoch
+        orders.append(rest(connection))
+        assert sorted(orders[-1]) == list(range(ROWS))
+        assert connection.end is not None and connection.end["batches"] == 40
+    assert orders[0] != orders[1] != orders[2]
+
+
+def test_all_batches_can_be_kept(job: str, shards: Path) -> None:
+    connection = connect(shards)
+    join(connection, "i")
+    kept = []
+    while (raw := connection.next()) is not None:
+        kept.append(ids(raw))
+    assert len(kept) == 40
+    assert sorted(np.concatenate(kept).tolist()) == list(range(ROWS))
+
+
+def test_leaving_and_beginning_anew(job: str, shards: Path) -> None:
+    connection = connect(shards)
+    for epoch in range(20):
+        assert join(connection, f"i{epoch}")["epoch"] == epoch
+        raw = connection.next()
+        assert raw is not None and raw.epoch == epoch and raw.step == 0
+        connection.leave()
+    assert len(connection._rings.newest.held) == 1  # type: ignore[union-attr]
+
+
+def test_ranks_share_an_engine(job: str, runtime: Path, shards: Path) -> None:
+    connections = [connect(shards) for _ in range(3)]
+    steps = {join(c, f"i{rank}", rank, 3)["steps"] for rank, c in enumerate(connections)}
+    assert len(steps) == 1
+    assert sorted(row for c in connections for row in rest(c)) == list(range(ROWS))
+    assert len({c.welcome["pid"] for c in connections}) == 1
+
+
+def test_ranks_as_processes_start_one_engine(job: str, shards: Path) -> None:
+    code = "c = connect(shards); join(c, '{0}', {0}, 8); found = rest(c); print(c.welcome['pid'], len(found), sum(found))"
+    children = [start(code.format(rank), shards) for rank in range(8)]
+    said = [child.communicate(timeout=60)[0].split() for child in children]
+    assert len({pid for pid, _, _ in said}) == 1
+    assert sum(int(n) for _, n, _ in said) == ROWS
+    assert sum(int(s) for _, _, s in said) == ROWS * (ROWS - 1) // 2
+
+
+def test_a_trainer_that_is_killed_leaves_nothing(job: str, runtime: Path, shards: Path) -> None:
+    staying = connect(shards)
+    join(staying, "staying")
+    code = """if True:
+        import time
+        connection = connect(shards, dataset="other", batch_size=10)
+        join(connection, "i")
+        kept = [connection.next() for _ in range(3)]
+        print(connection.welcome["pid"], flush=True)
+        time.sleep(60)
+    """
+    child = start(code, shards)
+    assert child.stdout is not None
+    engine = psutil.Process(int(child.stdout.readline()))
+    assert engine.pid == staying.welcome["pid"]
+    child.kill()
+    child.wait()
+    deadline = time.monotonic() + 5
+    while len(shared(engine)) > 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(shared(engine)) == 1, "the ring of the dead trainer is still mapped"
+    assert sorted(rest(staying)) == list(range(ROWS))
+
+
+def shared(process: psutil.Process) -> list[str]:
+    """The rings that a process has mapped."""
+    return [line for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines() if "memfd:" in line]
+
+
+def test_an_engine_that_is_killed(job: str, shards: Path) -> None:
+    connection = connect(shards)
+    join(connection, "i")
+    raw = connection.next()
+    assert raw is not None
+    before = ids(raw).tolist()
+    os.kill(connection.welcome["pid"], signal.SIGKILL)
+    with pytest.raises(errors.EngineGone) as caught:
+        rest(connection)
+    assert connection.welcome["log"] in str(caught.value) and "opened" in str(caught.value)
+    assert ids(raw).tolist() == before
+    again = connect(shards)  # at once
+    join(again, "i")
+    assert sorted(rest(again)) == list(range(ROWS))
+
+
+def test_the_engine_ends_after_its_last_client(job: str, runtime: Path, shards: Path) -> None:
+    connection = connect(shards)
+    pid = connection.welcome["pid"]
+    assert any(process.pid == pid for process in engines(runtime))
+    del connection
+    assert psutil.pid_exists(pid)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).wait(15)
+    assert not psutil.pid_exists(pid)
+    assert not Engine().socket.exists()
+
+
+def test_errors_of_the_engine(job: str, shards: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        connect(tmp_path / "nowhere")
+    with pytest.raises(errors.SchemaError, match="lable"):
+        connect(shards, columns=["lable"])
+    with pytest.raises(ValueError, match="tail"):
+        connect(shards, tail="mouse")
+    with pytest.raises(errors.ShardfeedError):
+        connect(shards, no_such_option=1)
+
+
+def test_a_slow_trainer_costs_the_engine_nothing(job: str, shards: Path) -> None:
+    connection = connect(shards, batch_size=10)
+    join(connection, "i")
+    assert connection.next() is not None
+    time.sleep(0.5)
+    engine = psutil.Process(connection.welcome["pid"])
+    before = engine.cpu_times()
+    time.sleep(1)
+    after = engine.cpu_times()
+    assert after.user + after.system - before.user - before.system < 0.05
+
+
+def test_a_hundred_iterations_leak_nothing(job: str, shards: Path) -> None:
+    trainer = psutil.Process()
+    connection = connect(shards, batch_size=500)
+    engine = psutil.Process(connection.welcome["pid"])
+
+    def held() -> tuple[int, int, int, int]:
+        gc.collect()
+        return trainer.num_fds(), engine.num_fds(), len(shared(trainer)), len(shared(engine))
+
+    join(connection, "warm")
+    rest(connection)
+    before = held()
+    for k in range(100):
+        join(connection, f"i{k}")
+        if k % 3:
+            rest(connection)
+        else:
+            connection.next()
+            connection.leave()
+    join(connection, "last")
+    rest(connection)
+    assert held() == before
+    for k in range(20):
+        other = connect(shards, batch_size=500, dataset=f"o{k}")
+        join(other, "i")
+        other.next()
+        del other
+    time.sleep(0.3)
+    assert held() == before
+
+
+def test_the_interpreters_end_is_quiet(job: str, shards: Path) -> None:
+    for dropped in ("", "del connection", "del raw", "connection.close()"):
+        child = start(f"connection = connect(shards); join(connection, 'i'); raw = connection.next(); column = ids(raw)\n{dropped}", shards)
+        assert child.communicate(timeout=30) == ("", "")
+        assert child.returncode == 0
+
+
+def test_ctrl_c_ends_a_trainer_and_spares_the_engine(job: str, shards: Path) -> None:
+    staying = connect(shards)
+    code = """if True:
+        connection = connect(shards, dataset="other", batch_size=10)
+        join(connection, "i")
+        print("reading", flush=True)
+        while True:
+            rest(connection)
+            join(connection, "i%d" % connection.end["state"]["epoch"])
+    """
+    child = start(code, shards)
+    assert child.stdout is not None and child.stdout.readline() == "reading\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    _, words = child.communicate(timeout=5)
+    assert child.returncode == -signal.SIGINT and "KeyboardInterrupt" in words
+    join(staying, "i")
+    assert sorted(rest(staying)) == list(range(ROWS))
