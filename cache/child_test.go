@@ -186,7 +186,7 @@ func viewRight(o shard.Object, s shard.Shard, r shard.Range) error {
 		}
 		return nil
 	})
-	if shard.Recheck(o, r.Off, int64(len(r.P))) != nil {
+	if shard.Recheck(o, r.Span(), r.Span()) != nil {
 		return nil
 	}
 	return err

@@ -33,6 +33,11 @@ func rot(t *testing.T, path string, off int64) {
 	flipByte(t, f, off, 0x10)
 }
 
+// recheck verifies all of what was lent.
+func recheck(o shard.Object, off, n int64) error {
+	return shard.Recheck(o, shard.Span{Off: off, N: n}, shard.Span{Off: off, N: n})
+}
+
 // TestRotUnderView: a view tells when a byte of it has changed since it was lent, and the next view does not lend that byte.
 func TestRotUnderView(t *testing.T) {
 	const size = 3*blockSize + 100
@@ -47,11 +52,11 @@ func TestRotUnderView(t *testing.T) {
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if err := shard.Recheck(o, 10, size-10); err != nil {
+	if err := recheck(o, 10, size-10); err != nil {
 		t.Errorf("nothing has changed: %v", err)
 	}
 	rot(t, path, l.data+blockSize)
-	if err := shard.Recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
+	if err := recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("it has changed: %v", err)
 	}
 	release()
@@ -68,11 +73,11 @@ func TestRotUnderView(t *testing.T) {
 	rot(t, path, l.data+blockSize)
 	expect(t, o, content, 0, size)
 	settle(t, c)
-	if err := shard.Recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
+	if err := recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("it was damaged in between: %v", err)
 	}
 	release()
-	if err := shard.Recheck(o, 10, size-10); err == nil {
+	if err := recheck(o, 10, size-10); err == nil {
 		t.Error("nothing is lent")
 	}
 	expect(t, o, content, 0, size)
@@ -97,7 +102,7 @@ func TestRot(t *testing.T) {
 				if !ok || err != nil {
 					t.Fatal(ok, err)
 				}
-				if err := shard.Recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
+				if err := recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
 					t.Errorf("rotten bytes are lent and not found out: %v", err)
 				}
 				release()
@@ -246,7 +251,7 @@ func TestDamagedFile(t *testing.T) {
 					t.Errorf("a view: %v", err)
 				} else if ok { // of bytes that the damage did not reach
 					err := shard.Guard(func() error { return sameBytes(b, content[1:]) })
-					if shard.Recheck(o, 1, size-1) == nil && err != nil {
+					if recheck(o, 1, size-1) == nil && err != nil {
 						t.Error(err)
 					}
 					release()
@@ -307,7 +312,7 @@ func viewAnything(o shard.Object, s shard.Shard, n int64) error {
 	}
 	defer release()
 	err = shard.Guard(func() error { return right(s, b, 0) })
-	if shard.Recheck(o, 0, n) != nil {
+	if recheck(o, 0, n) != nil {
 		return nil // and nobody believes it
 	}
 	return err

@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,24 @@ func FuzzEntry(f *testing.F) {
 			t.Fatalf("%#x is not the entry of [%d, %d)", word, lo, hi)
 		}
 	})
+}
+
+// TestSum: sums of all lengths and places are the standard library's.
+func TestSum(t *testing.T) {
+	b := random(3, blockSize+1000)
+	for n := range 2000 {
+		for _, sum := range []uint32{0, 1, 0xffffffff, 0x12345678} {
+			at := n * 7 % 300
+			if got, want := appendSum(sum, b[at:at+n]), crc32.Update(sum, crc32.IEEETable, b[at:at+n]); got != want {
+				t.Fatalf("%d bytes from %d on, after %#x: %#x, want %#x", n, at, sum, got, want)
+			}
+		}
+	}
+	for at := range 300 {
+		if got, want := sumOf(b[at:at+blockSize]), crc32.ChecksumIEEE(b[at:at+blockSize]); got != want {
+			t.Fatalf("a block from %d on: %#x, want %#x", at, got, want)
+		}
+	}
 }
 
 func FuzzJoinSums(f *testing.F) {

@@ -2,12 +2,23 @@ package cache
 
 import "hash/crc32"
 
+// foldBytes is the least that fold takes, and what it takes is a multiple of it.
+const foldBytes = 256
+
 // sumOf is the CRC-32 (IEEE 802.3) of b. CRC-32C is no better at finding what rots in 64 KiB, and on bytes that come from memory, as mapped
 // ones do, the standard library's is three times slower: it walks them at three places at once.
-func sumOf(b []byte) uint32 { return crc32.ChecksumIEEE(b) }
+func sumOf(b []byte) uint32 { return appendSum(0, b) }
 
-// appendSum is the sum of what sum is of, followed by b.
-func appendSum(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
+// appendSum is the sum of what sum is of, followed by b. Most of b is folded to 64 bytes that leave the same remainder where the processor can:
+// what the standard library folds in one stream takes twice as long in four, since each step waits for the one before it.
+func appendSum(sum uint32, b []byte) uint32 {
+	if n := len(b) &^ (foldBytes - 1); n > 0 && canFold() {
+		var rest [64]byte
+		fold(&rest, ^sum, &b[0], n)
+		sum, b = crc32.Update(^uint32(0), crc32.IEEETable, rest[:]), b[n:] // the register begins as zero: the sum so far is in rest
+	}
+	return crc32.Update(sum, crc32.IEEETable, b)
+}
 
 // joinSums is the sum of two pieces one after the other, from the sums of both and the length of the second: a run grows to both sides
 // without its old bytes being read again, and without blessing them if they have rotted. It is zlib's crc32_combine: the first sum times

@@ -11,7 +11,7 @@ import (
 )
 
 // View lends a mapping of the cache file when all n bytes are held; else errors.ErrUnsupported, and ReadRanges fetches what is missing. What is
-// lent is verified once, by Recheck, when it has been used and lies in the processor's caches: see shard.Rechecker.
+// lent is verified once, by Recheck, when it has been used: see shard.Rechecker.
 //
 // A file is mapped once for all views; the pages of a view that is released leave the process's resident memory, so that this holds those of
 // live views alone. Pages come in for as many views at a time as there are processors, in the order of their calls: more would bring in what is
@@ -35,7 +35,10 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 		return nil, nil, errors.ErrUnsupported
 	}
 	want := shard.Span{Off: off, N: n}
-	o.lend(p.file, want)
+	if !o.lend(p.file, want) {
+		c.shelf.release(p)
+		return nil, nil, errors.ErrUnsupported
+	}
 	b, done, err := c.view(p, want)
 	if err != nil {
 		o.giveBack(want)
@@ -53,14 +56,16 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	}), nil
 }
 
-// A loan is the views of one span that are not released.
+// A loan is the views of one span that are not released. They hold their file open.
 type loan struct {
+	file    *file
 	views   int
-	damages uint32 // that the file had when the first was lent
+	damages uint32 // that the file had when the first view was lent
 }
 
-// lend notes a view before it looks at the table: what is found damaged from then on is not to be believed.
-func (o *object) lend(x *file, span shard.Span) {
+// lend notes a view before it looks at the table: what is found damaged from then on is not to be believed. False says that the same span of
+// another file, which has been given up since, is lent.
+func (o *object) lend(x *file, span shard.Span) bool {
 	var damages uint32
 	_ = shard.Guard(func() error { damages = x.damages().Load(); return nil }) // what faults here faults at the look at the table too
 	o.mu.Lock()
@@ -70,10 +75,14 @@ func (o *object) lend(x *file, span shard.Span) {
 	}
 	l, ok := o.loans[span]
 	if !ok {
-		l.damages = damages
+		l = loan{file: x, damages: damages}
+	}
+	if l.file != x {
+		return false
 	}
 	l.views++
 	o.loans[span] = l
+	return true
 }
 
 func (o *object) giveBack(span shard.Span) {
@@ -122,45 +131,38 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	}, nil
 }
 
-// Recheck verifies what a view that is not released lent. It fails, too, when anybody has found a block of the file damaged since: the block may be
-// whole again by now, and was not when it was used.
-func (o *object) Recheck(off, n int64) error {
-	if n == 0 {
+// Recheck verifies some of what a view that is not released lent, in whole blocks. It fails, too, when anybody has found a block of the file damaged
+// since: the block may be whole again by now, and was not when it was used.
+func (o *object) Recheck(lent, used shard.Span) error {
+	if used.N == 0 {
 		return nil
 	}
-	want := shard.Span{Off: off, N: n}
 	o.mu.Lock()
-	l, ok := o.loans[want]
+	l, ok := o.loans[lent]
 	o.mu.Unlock()
-	if !ok {
-		return o.wrap("read", fmt.Errorf("%d bytes from byte %d on are not lent", n, off))
+	if !ok || used.Off < lent.Off || used.End() > lent.End() {
+		return o.wrap("read", fmt.Errorf("%d bytes from byte %d on are not lent", used.N, used.Off))
 	}
-	c := o.cache
-	p, err := c.shelf.acquire(context.Background(), o.key, false) // the view holds it
-	if err == nil {
-		err = c.recheck(p.file, want, l.damages)
-		c.shelf.release(p)
-	}
-	if err != nil {
-		return o.wrap("read", fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, off, off+n))
+	if err := o.cache.recheck(l, used); err != nil {
+		return o.wrap("read", fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, used.Off, used.End()))
 	}
 	return nil
 }
 
-func (c *Cache) recheck(x *file, want shard.Span, damages uint32) error {
+func (c *Cache) recheck(l loan, used shard.Span) error {
 	return shard.Guard(func() error {
-		entries, err := x.holds(want)
+		entries, err := l.file.holds(used)
 		if err != nil {
 			return err
 		}
-		all, err := x.mapData()
+		all, err := l.file.mapData()
 		if err != nil {
 			return err
 		}
-		if err := c.verifyMapped(x, want.Off/blockSize, entries, all); err != nil {
+		if err := c.verifyMapped(l.file, used.Off/blockSize, entries, all); err != nil {
 			return err
 		}
-		if x.damages().Load() != damages {
+		if l.file.damages().Load() != l.damages {
 			return errStale
 		}
 		return nil

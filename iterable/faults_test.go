@@ -130,7 +130,7 @@ func (o staleObject) View(off, n int64) ([]byte, func(), error) {
 	return b, func() {}, o.ReadAt(context.Background(), b, off)
 }
 
-func (o staleObject) Recheck(off, n int64) error {
+func (o staleObject) Recheck(lent, used shard.Span) error {
 	if o.times.Add(-1) >= 0 {
 		return shard.ErrCorrupt
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 var errChunk = errors.New("corrupt column chunk")
@@ -15,6 +17,9 @@ type page struct {
 	body []byte // as stored; what follows it in the Raw may be read
 	off  int64  // byte of the shard where the page's header begins
 }
+
+// span is where the page lies in the shard.
+func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.bytes + p.stored)} }
 
 // A pageScan is what the headers of a chunk say before any page is decompressed: which pages are needed, and how much they hold.
 type pageScan struct {

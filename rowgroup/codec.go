@@ -8,7 +8,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -66,20 +65,6 @@ func (c *codecs) decompress(codec format.CompressionCodec, dst, src []byte) erro
 		return c.decompressHadoop(dst, src)
 	}
 	return checkCodec(codec)
-}
-
-func decompressSnappy(dst, src []byte) error {
-	n, err := snappy.DecodedLen(src)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
-	}
-	if n != len(dst) {
-		return errLength
-	}
-	if _, err := snappy.Decode(dst, src); err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
-	}
-	return nil
 }
 
 func (c *codecs) decompressZstd(dst, src []byte) error {

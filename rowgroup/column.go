@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A column decodes one leaf of a unit into slots: the places of its vector, one for each value that is there or null.
@@ -85,6 +86,10 @@ func (c *column) pages() error {
 		if err := c.page(p); err != nil {
 			return err
 		}
+		// Whatever of the page is needed from here on was copied: its values lie in slots and text, its levels became lists.
+		if err := c.d.raw.doneWith(p.span()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -158,7 +163,7 @@ func (c *column) open(p *page, o *openPage) (err error) {
 	}
 	if c.chunk.codec != format.Uncompressed && !p.plainBody {
 		dst := c.place(p, size, o)
-		if err := c.d.codecs.decompress(c.chunk.codec, dst, body); err != nil {
+		if err := c.decompress(p, dst, body); err != nil {
 			return err
 		}
 		body = dst
@@ -175,6 +180,17 @@ func (c *column) open(p *page, o *openPage) (err error) {
 	}
 	o.values = body
 	return nil
+}
+
+// decompress decompresses a page's body. One that was lent and that hardly compresses is verified on the way: it may be larger than the processor's
+// caches.
+func (c *column) decompress(p *page, dst, body []byte) error {
+	if c.chunk.codec != format.Snappy || p.kind != format.DataPage || !c.d.raw.mapped || len(body) < 2*recheckBytes || len(body) < len(dst)/8*7 {
+		return c.d.codecs.decompress(c.chunk.codec, dst, body)
+	}
+	return walkSnappy(dst, body, recheckBytes, func(n int) error {
+		return c.d.raw.doneWith(shard.Span{Off: p.off, N: int64(p.bytes + n)})
+	})
 }
 
 // verify holds a page against its checksum, which covers the body as stored.

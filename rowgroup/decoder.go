@@ -20,6 +20,7 @@ type Decoder struct {
 	codecs codecs
 
 	// Of the unit that is decoded.
+	raw    *Raw
 	arena  *mem.Arena
 	rows   Rows
 	chunks []rawChunk // those not decoded yet
@@ -149,7 +150,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 
 // forget drops what points into the Raw and the block.
 func (d *Decoder) forget() {
-	d.block, d.chunks, d.col = nil, nil, column{}
+	d.block, d.raw, d.chunks, d.col = nil, nil, nil, column{}
 	clear(d.scan.pages[:cap(d.scan.pages)])
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
@@ -166,7 +167,7 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 		}
 	}()
 	b := d.block
-	d.rows, d.chunks, d.layout = r.Rows, r.chunks, l
+	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
 	d.arena = d.pool.NewArena()
 	b.parts = []part{{arena: d.arena}}
 	if d.rows.Hi-d.rows.Lo > math.MaxInt32 {

@@ -13,6 +13,10 @@ type Rows struct {
 	Lo, Hi   int64 // rows of the row group, Hi exclusive
 }
 
+// recheckBytes is how much is used before it is verified: little enough to lie in the processor's caches still, and so much that the blocks at both
+// ends, which a store verifies whole, hardly count.
+const recheckBytes = 256 << 10
+
 // Raw is the encoded bytes of one unit, as fetched. It is decoded once and then released.
 type Raw struct {
 	Rows    Rows
@@ -25,7 +29,10 @@ type Raw struct {
 	mapped  bool       // some bytes are a mapping of a file: touch them only inside use
 	copied  bool       // some bytes were read
 	object  shard.Object
-	lent    []shard.Span // of the shard, for recheck
+
+	lent     []shard.Span // of the shard, which verifies them when they have been used
+	used     shard.Span   // what was used last and is not verified
+	verified []shard.Span // after their use
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
@@ -36,10 +43,40 @@ func (r *Raw) use(f func() error) error {
 	return shard.Use(r.object, f)
 }
 
-// recheck makes sure, after their use, that the bytes that were lent were right.
+// doneWith is told of bytes that are not touched again. They are verified while they lie in the processor's caches, in pieces that are worth it.
+func (r *Raw) doneWith(s shard.Span) error {
+	if s.Off <= r.used.End() && r.used.Off <= s.End() { // it goes on, or says more of the same
+		s = shard.Span{Off: r.used.Off, N: max(s.End(), r.used.End()) - r.used.Off}
+	}
+	r.used = s
+	if s.N < recheckBytes {
+		return nil
+	}
+	r.used = shard.Span{Off: s.End()}
+	for _, lent := range r.lent {
+		if lent.Off <= s.Off && s.End() <= lent.End() {
+			r.verified = append(r.verified, s)
+			return shard.Recheck(r.object, lent, s)
+		}
+	}
+	return nil
+}
+
+// recheck makes sure, after their use, that the bytes that were lent were right: those that were not verified on the way.
 func (r *Raw) recheck() error {
-	for _, s := range r.lent {
-		if err := shard.Recheck(r.object, s.Off, s.N); err != nil {
+	verified := mergeSpans(r.verified)
+	for _, lent := range r.lent {
+		rest := lent
+		for _, v := range verified {
+			if v.Off < rest.Off || v.End() > rest.End() {
+				continue
+			}
+			if err := shard.Recheck(r.object, lent, shard.Span{Off: rest.Off, N: v.Off - rest.Off}); err != nil {
+				return err
+			}
+			rest = shard.Span{Off: v.End(), N: rest.End() - v.End()}
+		}
+		if err := shard.Recheck(r.object, lent, rest); err != nil {
 			return err
 		}
 	}

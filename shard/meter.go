@@ -159,6 +159,6 @@ func (o *meteredObject) View(off, n int64) ([]byte, func(), error) {
 	return b, release, err
 }
 
-func (o *meteredObject) Recheck(off, n int64) error { return Recheck(o.Object, off, n) }
+func (o *meteredObject) Recheck(lent, used Span) error { return Recheck(o.Object, lent, used) }
 
 func (o *meteredObject) Check() error { return Check(o.Object) }

@@ -46,16 +46,17 @@ func View(o Object, off, n int64) (b []byte, release func(), ok bool, err error)
 }
 
 // A Rechecker is a Viewer whose bytes are to be believed only when Recheck says so: after they were used, and before the view is released. What was
-// made of bytes that were damaged, an error included, is thrown away. Recheck is asked for what was lent as it was lent, and its error wraps
-// ErrCorrupt.
+// made of bytes that were damaged, an error included, is thrown away.
 type Rechecker interface {
-	Recheck(off, n int64) error
+	// Recheck verifies used, which lies within lent: the bytes of a view that is not released, as they were lent. Its error wraps ErrCorrupt.
+	// What is used is best verified bit by bit, while it lies in the processor's caches; a few hundred kilobytes are worth a call.
+	Recheck(lent, used Span) error
 }
 
-// Recheck verifies what o lent, where o can.
-func Recheck(o Object, off, n int64) error {
+// Recheck verifies some of what o lent, where o can.
+func Recheck(o Object, lent, used Span) error {
 	if c, ok := o.(Rechecker); ok {
-		return c.Recheck(off, n)
+		return c.Recheck(lent, used)
 	}
 	return nil
 }

@@ -218,7 +218,9 @@ func (o *faultyObject) View(off, n int64) ([]byte, func(), error) {
 }
 
 // Recheck passes on: a store that verifies what it lent must be asked through whatever stands around it.
-func (o *faultyObject) Recheck(off, n int64) error { return shard.Recheck(o.inner, off, n) }
+func (o *faultyObject) Recheck(lent, used shard.Span) error {
+	return shard.Recheck(o.inner, lent, used)
+}
 
 func (o *faultyObject) Check() error {
 	if _, err := o.faults.strike(context.Background(), OpCheck, o.uri); err != nil {

@@ -166,7 +166,7 @@ func (s suspicious) Open(ctx context.Context, x shard.Shard) (shard.Object, erro
 type suspiciousObject struct{ shard.Object }
 
 func (suspiciousObject) View(int64, int64) ([]byte, func(), error) { return []byte{1}, func() {}, nil }
-func (suspiciousObject) Recheck(int64, int64) error                { return shard.ErrCorrupt }
+func (suspiciousObject) Recheck(shard.Span, shard.Span) error      { return shard.ErrCorrupt }
 
 // TestRecheckPassesOn: what stands around a store that verifies what it lent asks it.
 func TestRecheckPassesOn(t *testing.T) {
@@ -188,7 +188,7 @@ func TestRecheckPassesOn(t *testing.T) {
 		} else {
 			release()
 		}
-		if err := shard.Recheck(o, 0, 1); !errors.Is(err, shard.ErrCorrupt) {
+		if err := shard.Recheck(o, shard.Span{N: 1}, shard.Span{N: 1}); !errors.Is(err, shard.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := o.Close(); err != nil {

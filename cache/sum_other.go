@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package cache
+
+// Without vector instructions all bytes go to the standard library.
+
+func fold(*[64]byte, uint32, *byte, int) {}
+
+func canFold() bool { return false }

@@ -1,0 +1,242 @@
+package rowgroup
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A lender is a store that lends copies of its bytes, and destroys what it has verified: whoever touches it again decodes something else.
+type lender struct {
+	shard.Store
+	damagedAt int64 // a byte that is never right; -1 for none
+
+	verified []shard.Span
+	lent     []shard.Span
+}
+
+type lentObject struct {
+	shard.Object
+	store *lender
+	views map[shard.Span][]byte
+}
+
+func (l *lender) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
+	o, err := l.Store.Open(ctx, s)
+	return &lentObject{Object: o, store: l, views: map[shard.Span][]byte{}}, err
+}
+
+func (o *lentObject) View(off, n int64) ([]byte, func(), error) {
+	b, s := make([]byte, n), shard.Span{Off: off, N: n}
+	o.views[s] = b
+	o.store.lent = append(o.store.lent, s)
+	return b, func() { delete(o.views, s) }, o.ReadAt(context.Background(), b, off)
+}
+
+func (o *lentObject) Recheck(lent, used shard.Span) error {
+	b := o.views[lent][used.Off-lent.Off:][:used.N]
+	for i := range b {
+		b[i] ^= 0xff
+	}
+	o.store.verified = append(o.store.verified, used)
+	if at := o.store.damagedAt; at >= used.Off && at < used.End() {
+		return shard.ErrCorrupt
+	}
+	return nil
+}
+
+type wideRow struct {
+	ID    int64    `parquet:"id,plain"`
+	Image []byte   `parquet:"image,plain"`
+	Text  string   `parquet:"text,plain"`
+	Label string   `parquet:"label,dict"`
+	Name  string   `parquet:"name,delta"`
+	Tags  []string `parquet:"tags,list"`
+	Pairs []struct {
+		A int64    `parquet:"a,delta"`
+		B []string `parquet:"b,list"`
+	} `parquet:"pairs,list"`
+}
+
+// wideFile has a row group of pages of so many bytes, of which the images do not compress.
+func wideFile(t *testing.T, codec parquet.WriterOption, page, version int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[wideRow](&b, parquet.PageBufferSize(page), codec, parquet.DataPageVersion(version))
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 300 {
+		image := make([]byte, 5000+r.IntN(5000))
+		for k := range image {
+			image[k] = byte(r.Uint32())
+		}
+		row := wideRow{ID: int64(i), Image: image, Text: fmt.Sprint("text ", i), Label: fmt.Sprint("label ", i%7), Name: fmt.Sprint("name ", i), Tags: []string{"a", fmt.Sprint(i % 5)}}
+		row.Pairs = append(row.Pairs, struct {
+			A int64    `parquet:"a,delta"`
+			B []string `parquet:"b,list"`
+		}{int64(i * i), row.Tags})
+		if _, err := w.Write([]wideRow{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// decodeLent decodes the file's row group from a store that lends.
+func decodeLent(t *testing.T, file []byte, damagedAt int64, l Layout) (*Block, *lender, error) {
+	t.Helper()
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": file})
+	from := &lender{Store: store, damagedAt: damagedAt}
+	m, err := Open(t.Context(), from, shards, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	raw := fetch(t, m, Rows{Hi: 300})
+	from.verified = nil
+	d := m.NewDecoder(&mem.Pool{})
+	t.Cleanup(d.Close)
+	b, err := d.Decode(raw, l)
+	return b, from, err
+}
+
+func allRows(b *Block) string {
+	var all strings.Builder
+	for i := range b.rows {
+		for _, v := range b.cols {
+			if v.field.Kind == Binary && v.nulls == 0 {
+				all.Write(v.bytes(v.skip + i))
+			} else {
+				all.WriteString(dump(v, v.skip+i))
+			}
+		}
+	}
+	return all.String()
+}
+
+// TestVerifiedAfterUse: each lent byte is verified once or more, and not touched afterwards.
+func TestVerifiedAfterUse(t *testing.T) {
+	part := make([]uint8, 300)
+	for i := range part {
+		part[i] = uint8(1 + i%3)
+	}
+	for name, codec := range map[string]parquet.WriterOption{
+		"snappy": parquet.Compression(&parquet.Snappy), "zstd": parquet.Compression(&parquet.Zstd), "plain": parquet.Compression(&parquet.Uncompressed),
+	} {
+		for _, page := range []int{20_000, 200_000, 10_000_000} {
+			for version := 1; version <= 2; version++ {
+				for _, l := range []Layout{{}, {Part: part, Parts: 3}} {
+					t.Run(fmt.Sprintf("%s/%d/v%d/%d parts", name, page, version, l.Parts), func(t *testing.T) {
+						file := wideFile(t, codec, page, version)
+						m := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})
+						d := m.NewDecoder(&mem.Pool{})
+						defer d.Close()
+						want, err := d.Decode(fetch(t, m, Rows{Hi: 300}), l)
+						if err != nil {
+							t.Fatal(err)
+						}
+						got, from, err := decodeLent(t, file, -1, l)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if allRows(got) != allRows(want) {
+							t.Error("bytes that were verified are used again")
+						}
+						if v := mergeSpans(from.verified); !slices.Equal(v, mergeSpans(from.lent)) {
+							t.Errorf("%v was lent, %v verified", from.lent, v)
+						}
+						if page == 10_000_000 && name == "snappy" && version == 1 && len(from.verified) < 6 {
+							t.Errorf("one large page was verified in %d pieces", len(from.verified))
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestDamageIsFound: wherever a lent byte is not right, nothing that was decoded is given out.
+func TestDamageIsFound(t *testing.T) {
+	file := wideFile(t, parquet.Compression(&parquet.Snappy), 10_000_000, 1)
+	_, whole, err := decodeLent(t, file, -1, Layout{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := mergeSpans(whole.lent)
+	last := spans[len(spans)-1].End() - 1
+	for at := spans[0].Off; at < last+200_000; at += 200_000 {
+		if _, _, err := decodeLent(t, file, min(at, last), Layout{}); !errors.Is(err, shard.ErrCorrupt) {
+			t.Errorf("byte %d is not right: %v", min(at, last), err)
+		}
+	}
+}
+
+// FuzzWalkSnappy: step by step comes out what comes out at once.
+func FuzzWalkSnappy(f *testing.F) {
+	for _, s := range []string{"", "a", strings.Repeat("ab", 300), strings.Repeat("a long text that repeats ", 5000)} {
+		f.Add(snappy.Encode(nil, []byte(s)), 100)
+	}
+	noise := make([]byte, 200_000)
+	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise); i++ {
+		noise[i] = byte(r.Uint32())
+	}
+	f.Add(snappy.Encode(nil, noise), 1)
+	f.Add([]byte("\x05\x00a\x01\x01"), 1)             // four bytes from one before
+	f.Add([]byte("\x03\xfc\x02\x00\x00\x00abc"), 1)   // a length of four bytes
+	f.Add([]byte("\x05\x00a\x0f\x01\x00\x00\x00"), 1) // a distance of four
+	f.Fuzz(func(t *testing.T, src []byte, step int) {
+		n, err := snappy.DecodedLen(src)
+		if err != nil || n > 1<<22 {
+			return
+		}
+		want, got := make([]byte, n), make([]byte, n)
+		wantErr := decompressSnappy(want, src)
+		done := 0
+		err = walkSnappy(got, src, max(1, step), func(n int) error {
+			if n <= done || n > len(src) {
+				t.Fatalf("done with %d of %d bytes after %d", n, len(src), done)
+			}
+			done = n
+			return nil
+		})
+		if err != nil {
+			if wantErr == nil && !hasRepeats(src) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if wantErr != nil || !bytes.Equal(got, want) {
+			t.Fatalf("other bytes; at once: %v", wantErr)
+		}
+		if _, head := binary.Uvarint(src); done != len(src) && len(src) > head {
+			t.Fatalf("done with %d bytes of %d", done, len(src))
+		}
+	})
+}
+
+// hasRepeats says whether the walk ends at a copy from no distance, which is an element of S2 and not of Snappy; the library knows both.
+func hasRepeats(src []byte) bool {
+	size, n := binary.Uvarint(src)
+	w := snappyWalk{dst: make([]byte, size), src: src, step: len(src), in: n}
+	for w.in < len(src) {
+		tag := src[w.in:min(len(src), w.in+5)]
+		if !w.element() {
+			return tag[0]&3 != 0 && tag[0]>>5 == 0 && len(tag) > 1 && tag[1] == 0
+		}
+	}
+	return false
+}
