@@ -12,7 +12,8 @@ import (
 // A Fill says what stands under the nulls of one column, or of one node within it. The column keeps its validity: a Fill is for those who
 // read the values without it. Rows without nulls are not touched.
 type Fill struct {
-	Column string // a column, or a dotted path to a struct's member, a list's items or a map's keys or values, by the schema's names
+	// Column is a column, or a dotted path to a struct's member or a map's values, by the schema's names. Of lists it means the items.
+	Column string
 
 	// Value is a Go number or bool that the type holds exactly, or the value's bytes as a []byte; for texts and binary a string or []byte.
 	Value any
@@ -42,6 +43,9 @@ func bindFills(o Options, s *rowgroup.Schema) ([]*filler, error) {
 
 func bindFill(fill Fill, s *rowgroup.Schema, values map[*rowgroup.Field][]byte) error {
 	f, err := findField(s.Fields, fill.Column)
+	for f != nil && f.Kind == rowgroup.List {
+		f = f.Children[0]
+	}
 	switch {
 	case err != nil:
 		return err

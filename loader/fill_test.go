@@ -37,6 +37,7 @@ func TestFill(t *testing.T) {
 		{"float, value wins", floats, `[1.5,null]`, Options{NaN: true, Fill: []Fill{{"x", 2.5}}}, `[1.5,2.5]`},
 		{"double", doubles, `[null,1]`, Options{NaN: true}, `[NaN,1]`},
 		{"items", listed("x", 0, fixed("item", rowgroup.TypeFloat64, 8)), `[[1,null],null,[],[null]]`, Options{NaN: true}, `[[1,NaN],[],[],[NaN]]`},
+		{"items", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x", 4}}}, `[[1,4],[],[4]]`},
 		{"items by name", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x.item", 4}}}, `[[1,4],[],[4]]`},
 		{"fixed-size lists", listed("x", 2, fixed("item", rowgroup.TypeFloat32, 4)), `[[1,null],[2,3]]`, Options{NaN: true}, `[[1,NaN],[2,3]]`},
 		{"members", pair, `[{"a":1,"b":null},{"a":null,"b":2}]`, Options{NaN: true, Fill: []Fill{{"x.a", 9}}}, `[{"a":1,"b":NaN},{"a":9,"b":2}]`},
@@ -69,6 +70,7 @@ func TestFill(t *testing.T) {
 func TestFillRefuses(t *testing.T) {
 	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
 		int32s("a"), texts("s"), listed("l", 0, int32s("item")), int32s("twice"), int32s("twice"), {Name: "n", Kind: rowgroup.Null},
+		{Name: "p", Kind: rowgroup.Struct, Children: []*rowgroup.Field{int32s("a")}},
 	}}
 	for _, c := range []struct {
 		fill []Fill
@@ -78,7 +80,7 @@ func TestFillRefuses(t *testing.T) {
 		{[]Fill{{"a", 1.5}}, `loader: fill "a": items are int32, which does not hold 1.5 exactly`},
 		{[]Fill{{"a", 1}, {"a", 2}}, `loader: fill "a": it is filled twice`},
 		{[]Fill{{"s", 1}}, `loader: fill "s": it is string, which does not hold 1 (int)`},
-		{[]Fill{{"l", 1}}, `loader: fill "l": it is list<int32>; name the values within it`},
+		{[]Fill{{"p", 1}}, `loader: fill "p": it is struct<a: int32>; name the values within it`},
 		{[]Fill{{"l.element", 1}}, `loader: fill "l.element": no such column is read`},
 		{[]Fill{{"twice", 1}}, `loader: fill "twice": the schema has more than one column of that name`},
 		{[]Fill{{"n", 1}}, `loader: fill "n": it has no type, and so no values`},
