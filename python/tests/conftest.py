@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shardfeed import _connection
+
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0
 
@@ -33,7 +35,7 @@ def engine_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
-def runtime(engine_binary: Path) -> Iterator[Path]:
+def runtime(engine_binary: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """A runtime directory for this run; at its end every engine that was started in it has ended, and left no socket."""
     directory = Path(tempfile.mkdtemp(prefix="shardfeed-test-"))
     old = {name: os.environ.get(name) for name in ("SHARDFEED_RUNTIME_DIR", "SHARDFEED_BIN", "SHARDFEED_GRACE", "XDG_CACHE_HOME")}
@@ -47,6 +49,9 @@ def runtime(engine_binary: Path) -> Iterator[Path]:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+    if request.session.testsfailed:  # the traceback of a failed test holds what it used
+        for connection in list(_connection._open_connections):
+            connection.close()
     left = wait_for_engines(directory)
     sockets = sorted(directory.glob("run/*.sock"))
     shutil.rmtree(directory, ignore_errors=True)
@@ -90,7 +95,7 @@ def engines(directory: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
         if "serve" in line[1:2] and any(argument.startswith(f"{directory}/") for argument in line):
-            found.append(process)
+            found.append(process)  # a zombie has no command line: it waits for nobody but init
     return found
 
 

@@ -77,13 +77,27 @@ def test_slot_returns_with_its_last_view(fake: FakeEngine) -> None:
     column = np.ndarray((4,), np.uint16, raw.bytes, 256)
     part = column[1:3].reshape(2, 1)
     del raw, column
+    connection._loans.settle()
     assert fake.nothing()
     gc.disable()
     try:
         del part
+        fake.batch(6, slot=3)
+        assert connection.next() is not None  # takes the news with it
         assert fake.receive() == (protocol.RELEASE, (1, 2, 5))
     finally:
         gc.enable()
+
+
+def test_a_slot_goes_back_though_it_was_dropped_in_a_cycle(fake: FakeEngine) -> None:
+    connection = joined(fake)
+    fake.batch(0)
+    cycle: list[object] = [connection.next()]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    connection._loans.settle()
+    assert fake.receive() == (protocol.RELEASE, (1, 0, 0))
 
 
 def test_release_by_hand_happens_once(fake: FakeEngine) -> None:
@@ -142,8 +156,10 @@ def test_new_generation_leaves_the_old_one_to_its_views(fake: FakeEngine) -> Non
     late = connection.next()
     assert late is not None and late.bytes[256] == 2
     del old, late
+    connection._loans.settle()
     assert sorted(fake.receive()[1] for _ in range(2)) == [(1, 0, 0), (1, 2, 2)]
     del new
+    connection._loans.settle()
     assert fake.receive() == (protocol.RELEASE, (2, 1, 1))
 
 
@@ -197,6 +213,7 @@ def test_releases_wait_while_the_engine_does_not_read(fake: FakeEngine) -> None:
     for seq in range(count):
         fake.batch(seq)
         assert connection.next() is not None  # dropped at once
+    connection._loans.settle()
     assert connection._outbox._frames, "the test needs a full socket"
     assert time.monotonic() - begin < 20
     reader = threading.Thread(target=lambda: got.extend(fake.receive()[1][2] for _ in range(count)))
@@ -220,6 +237,7 @@ def test_slots_may_be_dropped_in_any_thread(fake: FakeEngine) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    connection._loans.settle()
     assert sorted(fake.receive(protocol.RELEASE)[1][2] for _ in range(48)) == list(range(48))
 
 
@@ -319,11 +337,10 @@ def test_leave_never_waits_and_the_next_join_drains(fake: FakeEngine) -> None:
     fake.batch(0)
     fake.batch(1)
     assert connection.next() is not None
-    fake.receive(protocol.RELEASE)
     connection.leave()
     connection.leave()
     assert connection.next() is None
-    fake.receive(protocol.LEAVE)
+    assert [fake.receive()[0] for _ in range(2)] == [protocol.RELEASE, protocol.LEAVE]
     fake.batch(2)
     fake.send(protocol.END, {"left": False, "batches": 3})  # it had just ended by itself
     fake.send(protocol.END, {"left": True, "batches": 3})
@@ -470,6 +487,7 @@ def test_a_forked_child_leaves_its_parents_batches_alone(fake: FakeEngine) -> No
         connection.close()
 
     in_child(child)
+    connection._loans.settle()
     assert fake.nothing()
     fake.batch(1)
     raw = connection.next()  # the parent goes on

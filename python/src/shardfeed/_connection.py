@@ -19,8 +19,9 @@ from . import _protocol as protocol
 from ._engine import Engine
 from ._inbox import Inbox
 from ._outbox import Outbox
-from ._raw_batch import RawBatch, private
-from ._ring import Copy, Ring, Rings
+from ._raw_batch import RawBatch
+from ._ring import Ring, Rings, private
+from ._slot import Copy, Loans
 from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 
 log = logging.getLogger("shardfeed")
@@ -66,6 +67,7 @@ class Connection:
         if not self._iterating or self._leaving:
             self._check_ended()
             return None
+        self._loans.settle()
         try:
             kind = self._receive(timeout, "waiting for a batch")
             if kind == protocol.BATCH:
@@ -83,6 +85,7 @@ class Connection:
         """Ends the iteration. It never waits: what still comes of it is dropped by the next request."""
         if self._iterating and not self._leaving and not self._closed:
             self._leaving = True
+            self._loans.settle()
             self._outbox.post(protocol.encode(protocol.LEAVE, {}))
 
     def set_epoch(self, *, rank: int, epoch: int, serial: str) -> dict[str, Any]:
@@ -114,6 +117,7 @@ class Connection:
         self._closed = True
         self._iterating = False
         self._rings = Rings()
+        self._loans.close()
         _open_connections.discard(self)
         if self._pid != os.getpid():
             self._outbox.abandon()
@@ -152,6 +156,7 @@ class Connection:
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
         self._outbox = Outbox(sock)
+        self._loans = Loans(self._outbox)
         self._inbox = Inbox(sock, self._outbox)
 
     def _finish(self, doing: str) -> None:
@@ -169,6 +174,7 @@ class Connection:
 
     def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
         self._check()
+        self._loans.settle()
         self._outbox.post(protocol.encode(kind, value))
         with _progress.Line() as progress:
             while True:
@@ -210,9 +216,10 @@ class Connection:
         if inbox.size != protocol.BATCH_PAYLOAD.size:
             raise ProtocolError(f"the engine's BATCH has {inbox.size} bytes")
         generation, index, seq, offset, used = protocol.BATCH_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
-        slot = self._rings.slot(generation, index, seq)
+        ring = self._rings.find(generation)
+        slot = self._loans.lend(ring, index, seq)
         memory = np.asarray(slot)
-        if not self._rings.scarce:
+        if len(self._loans) < ring.slots - (ring.slots > 3):
             return RawBatch(slot, memory, offset, used, self._parsers)
         if not self._copied:
             self._copied = True
@@ -234,7 +241,7 @@ class Connection:
         generation, slots, size = protocol.RING_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
         descriptor = inbox.descriptor()
         try:
-            self._rings.add(Ring(descriptor, generation, slots, size, self._outbox))
+            self._rings.add(Ring(descriptor, generation, slots, size))
         finally:
             os.close(descriptor)
 

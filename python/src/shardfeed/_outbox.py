@@ -16,13 +16,12 @@ class Outbox:
     leaves its frame to the holder, who looks again after letting go.
     """
 
-    __slots__ = ("_flags", "_frames", "_lock", "_socket")
+    __slots__ = ("_frames", "_lock", "_socket")
 
     def __init__(self, sock: socket.socket):
         self._socket: socket.socket | None = sock
         self._frames: deque[bytes | memoryview] = deque()
         self._lock = threading.Lock()
-        self._flags = _FLAGS  # reachable at the interpreter's end too
 
     def post(self, frame: bytes) -> bool:
         """Sends frame now, or as soon as the engine reads on, and tells whether all has gone. A connection that is closed takes all."""
@@ -41,7 +40,7 @@ class Outbox:
                     frame = frames.popleft()
                     if sock is None:
                         continue
-                    sent = sock.send(frame, self._flags)
+                    sent = sock.send(frame, _FLAGS)
                     if sent < len(frame):
                         frames.appendleft(memoryview(frame)[sent:])
             except (BlockingIOError, InterruptedError):

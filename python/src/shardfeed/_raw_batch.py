@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from struct import Struct
 
-import numpy as np
-
 from . import _protocol as protocol
-from ._ring import Bytes, Copy, Slot
+from ._ring import Bytes
+from ._slot import Copy, Slot
 from .errors import ProtocolError
 
 
@@ -45,12 +44,3 @@ class RawBatch:
         self.nodes: tuple[int, ...] = parser.unpack_from(memory, offset + protocol.SLOT_HEADER.size)
         self.slot = slot
         self.bytes = memory
-
-
-def private(memory: Bytes, used: int) -> Bytes:
-    """Returns a copy of the first used bytes, aligned as slots are."""
-    room = np.empty(used + 256, np.uint8)
-    skip = -room.__array_interface__["data"][0] % 256
-    copy = room[skip : skip + used]
-    copy[:] = memory[:used]
-    return copy
