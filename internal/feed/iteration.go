@@ -17,7 +17,9 @@ type iteration struct {
 	session *session
 	join    Join          // of the first part; the others agree with it
 	state   shuffle.State // where it begins
-	steps   shuffle.Steps
+	steps   shuffle.Steps // of the batches
+	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
+	bundle  int
 	count   int64 // batches
 	timer   *time.Timer
 
@@ -31,7 +33,11 @@ type iteration struct {
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
-	it := &iteration{session: s, join: j, state: state, steps: steps, now: state, parts: make([]*part, max(1, j.Workers))}
+	n := bundleOf(j, state, steps.Tail)
+	it := &iteration{
+		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
+		parts: make([]*part, max(1, j.Workers)),
+	}
 	if j.Workers > 1 {
 		it.timer = time.AfterFunc(s.opened.engine.Patience, it.late)
 	}
@@ -113,7 +119,7 @@ func (it *iteration) arrange() error {
 	if first < 0 && it.steps.Tail != shuffle.Carry {
 		return valueError("position %d is below 0", first)
 	}
-	it.state.Epoch, it.state.Position = it.steps.Normalize(it.state.Epoch, first)
+	it.state.Epoch, it.state.Position = it.single.Normalize(it.state.Epoch, first)
 	it.now = it.state
 	_, _, it.count = epochOf(it.state, it.steps)
 	return nil
@@ -203,7 +209,7 @@ func (it *iteration) tell() Joined {
 	s := it.session
 	epoch, _, _ := epochOf(it.state, it.steps)
 	return Joined{
-		Epoch: int64(epoch), State: it.state, Steps: it.steps.Count(0), Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
+		Epoch: int64(epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
 		Schema: s.opened.told.Schema,
 	}
 }

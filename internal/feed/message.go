@@ -140,6 +140,10 @@ type Join struct {
 	// Worker steps more.
 	Next *int64 `json:"next"`
 
+	// Bundle lets so many steps come as one batch, for trainers of single rows. It is heeded where the batch's rows are then those of the
+	// steps, in their order; see Joined. 0 and 1: each step is a batch.
+	Bundle int `json:"bundle"`
+
 	// Agree names the data set among the ranks: those of one job that join with the same name must have the same fingerprint. Empty: no
 	// comparison.
 	Agree string `json:"agree"`
@@ -150,6 +154,7 @@ type Joined struct {
 	Epoch       int64         `json:"epoch"`
 	State       shuffle.State `json:"state"`       // where the iteration begins
 	Steps       int64         `json:"steps"`       // of a whole epoch, on each rank
+	Bundle      int           `json:"bundle"`      // steps that come as one batch; the last one has all rows that are left, whatever the tail says
 	Fingerprint Fingerprint   `json:"fingerprint"` // what all ranks must have in common
 	Schema      []Node        `json:"schema"`      // of the batches
 }

@@ -110,8 +110,9 @@ func (r *run) iterate() error {
 func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	d := r.session.opened.data
 	o := d.Loader
-	o.Rank, o.WorldSize, o.Tail = r.session.rank, it.join.WorldSize, it.steps.Tail
+	o.Rank, o.WorldSize, o.Tail, o.BatchSize = r.session.rank, it.join.WorldSize, it.steps.Tail, r.session.batchSize()*it.bundle
 	state := it.state
+	state.GlobalBatch = it.steps.GlobalBatch // the same steps, in bundles: nothing that a user would want to read of
 	o.State, o.Epoch, o.Epochs = &state, 0, 1
 	if epoch, _, _ := epochOf(it.state, it.steps); epoch > it.state.Epoch {
 		o.Epochs = int(epoch-it.state.Epoch) + 1
@@ -120,7 +121,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 		o.Epochs = -1
 	}
 	slots := slotsOf(d, len(it.order))
-	need := ringNeed{slots: slots, bytes: r.session.slotBytes(), reserve: r.session.opened.engine.reserveRing}
+	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle), reserve: r.session.opened.engine.reserveRing}
 	var links []*link
 	for _, p := range it.order {
 		l, err := p.connect(need)
@@ -191,8 +192,8 @@ func (s *session) drop(r *run) {
 func (r *run) adopts(it *iteration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.join.WorldSize != r.now.join.WorldSize ||
-		len(it.order) != len(r.now.order) {
+	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
+		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) {
 		return false
 	}
 	for i, p := range it.order {
@@ -244,9 +245,9 @@ func slotsOf(d *Data, k int) int {
 }
 
 // slotBytes foretells the bytes of a slot: those of mean rows and a quarter, or of the largest batch that came so far and a sixteenth.
-func (s *session) slotBytes() int64 {
+func (s *session) slotBytes(bundle int) int64 {
 	o := s.opened.data
-	foretold := o.Dataset.BatchBytes(s.batchSize())
+	foretold := o.Dataset.BatchBytes(s.batchSize() * bundle)
 	if most := s.figures.most(); most > 0 {
 		return most + most/16
 	}
