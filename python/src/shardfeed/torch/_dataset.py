@@ -1,0 +1,166 @@
+"""StreamingDataset for torch: parquet as dicts of tensors in training order."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch.utils.data import IterableDataset
+
+from .. import _dataset, _rank, _state
+from .._iterator import BatchIterator
+from ..errors import StateError
+from . import _agree, _workers, _wrapped
+from ._iterator import TensorIterator
+from ._transform import Transform
+
+_WORKER = "worker"  # the key of a state that describes one torch worker
+
+
+class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
+    """Batches of parquet shards as dicts of tensors; a torch IterableDataset with the arguments of :class:`shardfeed.StreamingDataset`.
+
+    Numbers are tensors that lie in the memory that the engine wrote, without a copy; strings and binary values :class:`Bytes`, lists of
+    different lengths :class:`Ragged`, structs dicts. Where the last step is padded, the key ``"_row_valid"`` is True for the real rows.
+
+    Give it to torch's ``DataLoader(dataset, batch_size=None, num_workers=K)``, to torchdata's StatefulDataLoader, to
+    :class:`shardfeed.torch.DataLoader`, or iterate over it. With K workers the k-th takes the steps k, k + K, k + 2K, ... of the one stream
+    of this rank: order, batches and length are the same for any K.
+
+    An epoch is used up when its first batch is asked for.
+    """
+
+    _transforms: tuple[Transform, ...] = ()
+    _part: _workers.Part  # of a torch worker
+    _agreed: bool  # the ranks have compared what they read
+
+    def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset:
+        """The same data with a function done to each batch, in the process that iterates: the trainer, or a torch worker.
+
+        With random the function gets a torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
+        result counts its own epochs.
+        """
+        mapped = type(self).__new__(type(self))
+        mapped.__setstate__(self.__getstate__())
+        mapped._id = uuid.uuid4().hex
+        mapped._transforms = (*self._transforms, Transform(function, random, self._spec["seed"]))
+        return mapped
+
+    def __iter__(self) -> TensorIterator:
+        _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self.world_size)
+        self._after_fork()
+        iterator = TensorIterator(self)
+        if _workers.current() is not None:
+            self._iterates(iterator)
+        return iterator
+
+    def _iterates(self, iterator: TensorIterator) -> None:
+        """Notes the one iteration of a torch worker; the one before it has been left.
+
+        Where a state is loaded it begins at once: a loader may make workers to restore a finished epoch, and drop them for others that must
+        find the epoch used up. All others begin with their first batch, so that until then all workers see the same epoch.
+        """
+        part = self._part
+        if (last := part.iterator()) is not None:
+            last.close()
+        part.count += 1
+        part.iterator, part.start = weakref.ref(iterator), None
+        if self._pending_state is not None:
+            iterator.begin()
+
+    def _begin(self) -> BatchIterator:
+        """Begins an iteration in the engine."""
+        worker = _workers.current()
+        if worker is None:
+            return self._batches(plain=True)
+        part = self._part
+        names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
+        batches = self._batches(plain=True, **names)
+        part.start = batches.place.start
+        first = worker.first(int(part.start["position"]), self._global_batch())
+        part.first, part.restored = first if part.restored is None else part.restored, None
+        return batches
+
+    # State
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank.
+
+        In a torch worker it is the state of this worker alone, which torchdata's StatefulDataLoader puts together with the others'.
+        """
+        worker = _workers.current()
+        return super().state_dict() if worker is None else self._worker_state(worker)
+
+    def _worker_state(self, worker: _workers.Worker) -> dict[str, Any]:
+        part, start = self._part, self._part.start
+        if start is not None:
+            step = part.next_step(worker, self._global_batch())
+        else:
+            start = self._pending_state[0] if self._pending_state is not None else self._session(plan=True)["state"]
+            first = worker.first(int(start["position"]), self._global_batch())
+            step = first if part.restored is None else part.restored
+        return {**_state.pack(start), _WORKER: {"worker": worker.id, "workers": worker.workers, "next": step}}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
+        part = state_dict.get(_WORKER) if isinstance(state_dict, Mapping) else None
+        if part is not None:
+            worker = _workers.current()
+            if worker is None or worker.workers != part["workers"]:
+                here = "no torch worker" if worker is None else f"one of {worker.workers}"
+                raise StateError(
+                    f"this is the state of one of {part['workers']} torch workers, and this process is {here}: load the state of the whole "
+                    "loader, into a loader with as many workers"
+                )
+        self._after_fork()
+        super().load_state_dict(state_dict)
+        self._part.restored = None if part is None else int(part["next"])
+
+    def _state_here(self) -> dict[str, Any]:
+        """The state for a loader that has handed out nothing yet: its workers' batches are behind it."""
+        return _state.pack(self._pending_state[0] if self._pending_state is not None else self._session(plan=True)["state"])
+
+    def _used_by_workers(self) -> None:
+        """Notes that torch workers have begun with what was set here for the next iteration."""
+        self._pending_state = self._pending_epoch = None
+
+    def _global_batch(self) -> int:
+        return int(self._spec["batch_size"]) * self.world_size
+
+    # Ranks
+
+    def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
+        super()._joined(joined, rank, world_size)
+        if _workers.current() is None:
+            self._compare(joined["fingerprint"])
+
+    def _compare_plans(self) -> None:
+        """Compares the ranks before torch workers begin, which have no process group."""
+        if not self._agreed and self.world_size > 1:
+            self._compare(self._session(plan=True)["fingerprint"])
+
+    def _compare(self, fingerprint: Mapping[str, str]) -> None:
+        if not self._agreed:
+            _agree.with_other_ranks(self._agree, fingerprint, *self._ranks(), self._timeout)
+            self._agreed = True
+
+    def _padded(self) -> bool:
+        """Whether the last step is filled up with rows that do not count."""
+        tail = self._spec["tail"]
+        return tail == "pad" or (not tail and self.world_size > 1)
+
+    # Other processes
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._agreed = False
+        self._part = _workers.Part()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**super().__getstate__(), "_transforms": self._transforms}
+        if state["_rank_given"] == (None, None) and "RANK" not in os.environ:
+            state["_rank_given"] = _rank._from_process_group() or (None, None)  # a spawned worker has no process group
+        return state

@@ -1,0 +1,251 @@
+"""Columns as torch has them: tensors, and classes for what is no plain tensor."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import _columns
+
+# A column is a tensor, or one of the classes below, or for a struct a dict of its members' columns.
+Column = Any
+
+
+class Bytes:
+    """Strings or binary values: the bytes of all rows in one tensor, and where each row begins and ends.
+
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing by a number gives str for text and bytes for binary; by a slice, a Bytes.
+    """
+
+    __slots__ = ("offsets", "text", "values")
+
+    def __init__(self, values: torch.Tensor, offsets: torch.Tensor, text: bool = False) -> None:
+        self.values = values  # uint8
+        self.offsets = offsets  # int32, one more than rows; the first is 0
+        self.text = text
+
+    def numpy(self) -> _columns.Bytes:
+        """The same column of arrays, without a copy where the tensors are on the host."""
+        return _columns.Bytes(self.values.cpu().numpy(), self.offsets.cpu().numpy(), self.text)
+
+    def tolist(self) -> list[Any]:
+        """A str of each row for text, else bytes."""
+        return self.numpy().tolist()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            values, offsets = _run(self.values, self.offsets, index)
+            return Bytes(values, offsets, self.text)
+        return self.numpy()[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """The bytes of each row."""
+        return torch.diff(self.offsets)
+
+    def to(self, *args: Any, **kwargs: Any) -> Bytes:
+        """The same rows on a device; arguments are those of ``Tensor.to``, of which only where it goes means something here."""
+        return self._each(_mover(args, kwargs))
+
+    def cpu(self) -> Bytes:
+        return self._each(torch.Tensor.cpu)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Bytes:
+        return self._each(lambda t: t.cuda(*args, **kwargs))
+
+    def clone(self) -> Bytes:
+        """The same rows in memory of their own."""
+        return self._each(torch.Tensor.clone)
+
+    def pin_memory(self) -> Bytes:
+        return self._each(torch.Tensor.pin_memory)
+
+    def record_stream(self, stream: Any) -> None:
+        self.values.record_stream(stream)
+        self.offsets.record_stream(stream)
+
+    def _each(self, do: Callable[[torch.Tensor], torch.Tensor]) -> Bytes:
+        return Bytes(do(self.values), do(self.offsets), self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bytes, (self.values, self.offsets, self.text)
+
+    def __repr__(self) -> str:
+        return f"Bytes({len(self)} {'strings' if self.text else 'values'}, {len(self.values)} bytes{_where(self.values)})"
+
+
+class Ragged:
+    """Lists of different lengths: the items of all rows in one column, and where each row begins and ends.
+
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: a tensor, Bytes, Ragged, or for lists of structs and
+    for maps a dict of columns.
+    """
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: Column, offsets: torch.Tensor) -> None:
+        self.values = values
+        self.offsets = offsets  # int32, one more than rows; the first is 0
+
+    def numpy(self) -> _columns.Ragged:
+        """The same column of arrays, without a copy where the tensors are on the host."""
+        return _columns.Ragged(to_arrays(self.values), self.offsets.cpu().numpy())
+
+    def tolist(self) -> list[list[Any]]:
+        """A list of each row."""
+        return self.numpy().tolist()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Ragged(*_run(self.values, self.offsets, index))
+        i = range(len(self))[index]
+        return _slice(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def __iter__(self) -> Iterator[Any]:
+        edges = self.offsets.tolist()
+        return (_slice(self.values, lo, hi) for lo, hi in itertools.pairwise(edges))
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """The number of items of each row."""
+        return torch.diff(self.offsets)
+
+    def to_padded(self, value: Any = 0, length: int | None = None) -> torch.Tensor:
+        """A dense tensor of shape [rows, length], filled up with value; longer rows are cut. Without length it is the longest row's.
+
+        The engine does it faster: see the arguments ``pad`` and ``max_length``.
+        """
+        if not isinstance(self.values, torch.Tensor):
+            raise TypeError(f"only lists of numbers are padded, and these are of {type(self.values).__name__}")
+        lengths = self.lengths
+        width = (int(lengths.max()) if len(lengths) else 0) if length is None else length
+        out = self.values.new_full((len(self), width, *self.values.shape[1:]), value)
+        columns = torch.arange(width, device=self.offsets.device)
+        inside = columns < lengths[:, None]
+        out[inside] = self.values[(self.offsets[:-1, None] + columns)[inside]]
+        return out
+
+    def to_nested(self) -> torch.Tensor:
+        """A nested tensor of torch with jagged layout, without a copy."""
+        if not isinstance(self.values, torch.Tensor):
+            raise TypeError(f"only lists of numbers make a nested tensor, and these are of {type(self.values).__name__}")
+        return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
+
+    def to(self, *args: Any, **kwargs: Any) -> Ragged:
+        """The same rows on a device; arguments are those of ``Tensor.to``, of which only where it goes means something here."""
+        return self._each(_mover(args, kwargs))
+
+    def cpu(self) -> Ragged:
+        return self._each(torch.Tensor.cpu)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Ragged:
+        return self._each(lambda t: t.cuda(*args, **kwargs))
+
+    def clone(self) -> Ragged:
+        """The same rows in memory of their own."""
+        return self._each(torch.Tensor.clone)
+
+    def pin_memory(self) -> Ragged:
+        return self._each(torch.Tensor.pin_memory)
+
+    def record_stream(self, stream: Any) -> None:
+        each(self.values, lambda t: t.record_stream(stream))
+        self.offsets.record_stream(stream)
+
+    def _each(self, do: Callable[[torch.Tensor], torch.Tensor]) -> Ragged:
+        return Ragged(each(self.values, do), do(self.offsets))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ragged, (self.values, self.offsets)
+
+    def __repr__(self) -> str:
+        return f"Ragged({len(self)} lists, {int(self.offsets[-1])} items{_where(self.offsets)})"
+
+
+def to_tensors(column: _columns.Column) -> Column:
+    """A column of arrays as tensors, without a copy. Its dtypes are those that torch has."""
+    if isinstance(column, np.ndarray):
+        return torch.from_numpy(column)
+    if isinstance(column, _columns.Bytes):
+        return Bytes(torch.from_numpy(column.values), torch.from_numpy(column.offsets), column.text)
+    if isinstance(column, _columns.Ragged):
+        return Ragged(to_tensors(column.values), torch.from_numpy(column.offsets))
+    return {name: to_tensors(member) for name, member in column.items()}
+
+
+def to_arrays(column: Column) -> _columns.Column:
+    """A column of tensors as arrays."""
+    if isinstance(column, torch.Tensor):
+        return column.cpu().numpy()
+    if isinstance(column, Mapping):
+        return {name: to_arrays(member) for name, member in column.items()}
+    return column.numpy()
+
+
+def each(value: Any, do: Callable[[torch.Tensor], Any]) -> Any:
+    """Does something to each tensor within dicts, lists, tuples and columns; what is none of these stays as it is."""
+    if isinstance(value, torch.Tensor):
+        return do(value)
+    if isinstance(value, (Bytes, Ragged)):
+        return value._each(do)
+    if isinstance(value, dict):
+        return type(value)((k, each(v, do)) for k, v in value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(each(v, do) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(each(v, do) for v in value)
+    return value
+
+
+def rows(batch: Mapping[str, Column]) -> Iterator[dict[str, Any]]:
+    """The rows of a batch one after the other: tensors, str or bytes, dicts for structs."""
+    names = tuple(batch)
+    return (dict(zip(names, row)) for row in zip(*map(_rows, batch.values())))
+
+
+def _rows(column: Column) -> Iterator[Any]:
+    if isinstance(column, torch.Tensor):
+        return iter(column.unbind(0))
+    if isinstance(column, dict):
+        return rows(column)
+    return iter(column)
+
+
+def _slice(column: Column, lo: int, hi: int) -> Column:
+    if isinstance(column, dict):
+        return {name: _slice(member, lo, hi) for name, member in column.items()}
+    return column[lo:hi]
+
+
+def _run(values: Column, offsets: torch.Tensor, index: slice) -> tuple[Column, torch.Tensor]:
+    """The rows of a slice, whose offsets begin at 0 again."""
+    start, stop, step = index.indices(len(offsets) - 1)
+    if step != 1:
+        raise IndexError("rows are taken in a run: the step of a slice must be 1")
+    own = offsets[start : max(start, stop) + 1]
+    lo, hi = int(own[0]), int(own[-1])
+    return _slice(values, lo, hi), own - lo
+
+
+def _mover(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Tensor.to for bytes and offsets, whose dtype always stays."""
+    kwargs = {name: value for name, value in kwargs.items() if name != "dtype"}
+    args = tuple(a for a in args if not isinstance(a, torch.dtype))
+    return lambda t: t.to(*args, **kwargs) if args or kwargs else t
+
+
+def _where(t: torch.Tensor) -> str:
+    return "" if t.device.type == "cpu" else f", on {t.device}"

@@ -1,0 +1,57 @@
+"""Torch workers: processes of a DataLoader, of which the k-th of K takes each K-th step of the rank's one stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import get_worker_info
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The torch worker that this process is."""
+
+    id: int
+    workers: int
+    loader: str  # tells the iterators of loaders apart; the same in all their workers
+
+    def iteration(self, count: int) -> str:
+        """The name of the count-th iteration of a loader's workers, the same for all of them."""
+        return f"{self.loader}-{count}"
+
+    def first(self, position: int, global_batch: int) -> int:
+        """Where this worker's first step begins, in an iteration that begins at position."""
+        return position + self.id * global_batch
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass
+class Part:
+    """What a torch worker has of its loader's iteration."""
+
+    count: int = 0  # iterations so far
+    iterator: Callable[[], Any] = _nothing  # a weak reference to that of this iteration
+    start: Mapping[str, Any] | None = None  # the engine's state where the iteration began; None: it has not
+    first: int = 0  # where this worker's first step began
+    restored: int | None = None  # where this worker goes on, of a state that was loaded into it
+
+    def next_step(self, worker: Worker, global_batch: int) -> int:
+        """Where this worker's next step begins, once the iteration has begun."""
+        iterator = self.iterator()
+        if iterator is None or iterator.position is None:
+            return self.first
+        return int(iterator.position) + worker.workers * global_batch
+
+
+def current() -> Worker | None:
+    """Returns the torch worker that this process is, or None."""
+    info: Any = get_worker_info()
+    if info is None:
+        return None
+    return Worker(info.id, info.num_workers, f"{os.getppid()}-{info.seed - info.id}")
