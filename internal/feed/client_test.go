@@ -22,6 +22,7 @@ type client struct {
 	files []int // descriptors that came and that no RING has taken yet
 	rings map[uint32]*clientRing
 	order []uint32 // generations in the order of their RINGs
+	held  map[uint64]*clientBatch
 }
 
 // A clientRing is a generation of the engine's ring.
@@ -53,7 +54,7 @@ func dial(t testing.TB, path string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{conn: conn, rings: map[uint32]*clientRing{}}
+	c := &client{conn: conn, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	t.Cleanup(c.close)
 	return c
 }
@@ -84,8 +85,19 @@ func (c *client) release(b *clientBatch) error {
 	frame := appendFrame(nil, kindRelease, releaseSize)
 	frame = binary.LittleEndian.AppendUint32(frame, b.generation)
 	frame = binary.LittleEndian.AppendUint32(frame, b.slot)
+	delete(c.held, b.seq)
 	_, err := c.conn.Write(binary.LittleEndian.AppendUint64(frame, b.seq))
 	return err
+}
+
+// releaseAll releases every batch that came.
+func (c *client) releaseAll(t testing.TB) {
+	t.Helper()
+	for _, b := range c.held {
+		if err := c.release(b); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // fill reads until n bytes are there.
@@ -207,6 +219,9 @@ func (c *client) batch() (*clientBatch, *End, error) {
 		switch kind {
 		case kindBatch:
 			b, err := c.parse(payload)
+			if err == nil {
+				c.held[b.seq] = b
+			}
 			return b, nil, err
 		case kindEnd:
 			e := &End{}

@@ -17,7 +17,9 @@ import (
 // parseAnnounced reads an announced slot as a trainer does.
 func parseAnnounced(t *testing.T, r *ring, a announcement) *clientBatch {
 	t.Helper()
+	r.mu.Lock()
 	g := r.all[a.generation]
+	r.mu.Unlock()
 	c := &client{rings: map[uint32]*clientRing{a.generation: {slots: g.slots(), slotSize: g.size, memory: g.memory}}}
 	b, err := c.parse(a.append(nil)[frameHeader:])
 	if err != nil {
@@ -99,7 +101,7 @@ func TestSlotHoldsBatch(t *testing.T) {
 		if err := want.Close(); err != nil {
 			t.Error(err)
 		}
-		if slotBytes > 20_000 && r.newest.number != 0 {
+		if slotBytes > 20_000 && r.latest().number != 0 {
 			t.Errorf("slots of %d bytes were too small", slotBytes)
 		}
 	}
