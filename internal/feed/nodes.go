@@ -54,7 +54,7 @@ func added(p loader.Padding, size int) []Node {
 	nodes := []Node{{Name: name, Kind: kinds[rowgroup.Fixed], Type: rowgroup.TypeInt32.String(), Width: 4, Added: true, Children: []Node{}}}
 	if p.Mask != "" {
 		item := Node{Name: p.Mask, Kind: kinds[rowgroup.Fixed], Type: rowgroup.TypeBool.String(), Width: 1, Added: true, Children: []Node{}}
-		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[rowgroup.List], ListSize: size, Added: true, Children: []Node{item}})
+		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[rowgroup.List], Type: kinds[rowgroup.List], ListSize: size, Added: true, Children: []Node{item}})
 	}
 	return nodes
 }

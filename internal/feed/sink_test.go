@@ -20,7 +20,11 @@ import (
 const patience = 20 * time.Second // of tests that wait for what has to come
 
 // shop opens testdata/shop by a spec.
-func shop(_ context.Context, r Request, _ func(Progress)) (*Data, error) {
+func shop(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+	return shopWithin(ctx, r, shopBudget)
+}
+
+func shopWithin(ctx context.Context, r Request, budget *mem.Budget) (*Data, error) {
 	if r.Spec.Addresses[0] == "nothing" {
 		return nil, &shard.Error{Op: "list", URI: "nothing", Err: shard.ErrNotExist}
 	}
@@ -29,8 +33,8 @@ func shop(_ context.Context, r Request, _ func(Progress)) (*Data, error) {
 		return nil, err
 	}
 	store := local.Store{}
-	ds, err := iterable.Open(context.Background(), shard.Stores{"": store, "file": store}, []string{path}, iterable.Options{
-		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: 64 << 20, Budget: shopBudget,
+	ds, err := iterable.Open(ctx, shard.Stores{"": store, "file": store}, []string{path}, iterable.Options{
+		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: 64 << 20, Budget: budget,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,115 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ranked is a rank of a world, whose data set is its own.
+func ranked(t *testing.T, e *engine, rank int, s Spec) *sink {
+	t.Helper()
+	return newSink(t, sit(t, e, fmt.Sprint("rank ", rank), s))
+}
+
+// Ranks that do not agree all fail, each is told what differs and on which rank, and those that agree do not.
+func TestRanks(t *testing.T) {
+	other := testSpec()
+	other.Seed, other.BatchSize = 4, 60
+	for _, c := range []struct {
+		name   string
+		second Spec
+		change func(*Join)
+		want   []string
+	}{
+		{name: "the same", second: testSpec()},
+		{
+			name: "spec", second: other,
+			want: []string{"batch_size: 50 on rank 0, 60 on rank 1", "seed: 3 on rank 0, 4 on rank 1"},
+		},
+		{
+			name: "world", second: testSpec(), change: func(j *Join) { j.WorldSize = 3 },
+			want: []string{
+				"lanes: 2 on rank 0, 3 on rank 1", "life: 307 on rank 0, 205 on rank 1", "shuffle_buffer: 29315 on rank 0, 43972 on rank 1",
+				"world_size: 2 on rank 0, 3 on rank 1",
+			},
+		},
+		{
+			name: "epoch", second: testSpec(), change: func(j *Join) { four := int64(4); j.Epoch = &four },
+			want: []string{"epoch: 0 on rank 0, 4 on rank 1"},
+		},
+		{name: "no comparison", second: other, change: func(j *Join) { j.Agree = "" }},
+		{name: "other name", second: other, change: func(j *Join) { j.Agree = "validation" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := testEngine(t, Options{})
+			all := []*sink{ranked(t, e, 0, testSpec()), ranked(t, e, 1, c.second)}
+			for rank, s := range all {
+				j := Join{Iteration: "0", Rank: rank, WorldSize: 2, Agree: "train"}
+				if rank == 1 && c.change != nil {
+					c.change(&j)
+				}
+				s.ask(j)
+			}
+			for _, s := range all {
+				if c.want == nil {
+					s.batches(-1)
+					continue
+				}
+				f := s.failure()
+				if f.Kind != KindRanks || !slices.Equal(f.Details, c.want) || !strings.Contains(f.Text, strings.Join(c.want, "; ")) {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
+
+// Where an iteration begins is compared once: later iterations of one rank may be over before another's begin. All else is compared each time.
+func TestRanksLater(t *testing.T) {
+	e := testEngine(t, Options{})
+	a, b := ranked(t, e, 0, testSpec()), ranked(t, e, 1, testSpec())
+	join := func(s *sink, rank, n int) {
+		s.ask(Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 2, Agree: "train"})
+	}
+	join(a, 0, 0)
+	a.batches(-1)
+	join(b, 1, 0)
+	join(a, 0, 1)
+	a.batches(-1)
+	b.batches(-1)
+	other := testSpec()
+	other.Seed = 9
+	c := ranked(t, e, 1, other)
+	join(c, 1, 2)
+	if f := c.failure(); f.Kind != KindRanks || len(f.Details) != 1 {
+		t.Errorf("%+v", f)
+	}
+	a.seat.close()
+	join(c, 1, 3) // rank 0 has gone, and what it had
+	c.batches(1)
+	if n := len(e.agreed.ranks); n != 1 {
+		t.Errorf("%d agreements", n)
+	}
+	b.seat.close()
+	c.seat.close()
+	if n := len(e.agreed.ranks); n != 0 {
+		t.Errorf("%d agreements are left", n)
+	}
+}
+
+func TestFingerprintOfManyColumns(t *testing.T) {
+	var nodes []Node
+	for i := range 100 {
+		nodes = append(nodes, Node{Name: fmt.Sprint("column ", i), Type: "int32"})
+	}
+	few, many := columnsOf(nodes[:2]), columnsOf(nodes)
+	if few != "column 0 int32, column 1 int32" || !strings.HasPrefix(many, "100 columns ") || len(many) > 40 {
+		t.Errorf("%q, %q", few, many)
+	}
+	nodes[99].Type = "int64"
+	if columnsOf(nodes) == many {
+		t.Error("another type makes no difference")
+	}
+}

@@ -1,0 +1,111 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Connections that ask for the same share one open data set, which is closed with the last of them; others have their own.
+func TestOpenShares(t *testing.T) {
+	var open, closed atomic.Int64
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		open.Add(1)
+		d, err := shop(ctx, r, p)
+		d.Close = func(context.Context) error {
+			closed.Add(1)
+			return errors.New("trouble")
+		}
+		return d, err
+	}})
+	other := testSpec()
+	other.Seed = 8
+	a, b, c := sit(t, e, "a", testSpec()), sit(t, e, "b", testSpec()), sit(t, e, "a", other)
+	if a.group.opened != b.group.opened || a.group == b.group || c.group.opened == a.group.opened || open.Load() != 2 {
+		t.Errorf("%d were opened", open.Load())
+	}
+	a.close()
+	a.close()
+	b.close()
+	until(t, "closed", func() bool { return closed.Load() == 1 })
+	c.close()
+	until(t, "closed", func() bool { return closed.Load() == 2 })
+	sit(t, e, "a", testSpec())
+	if open.Load() != 3 {
+		t.Errorf("%d were opened", open.Load())
+	}
+}
+
+// All who wait hear how far opening is, and its error, which is not kept; when all have gone it is given up.
+func TestOpenWaits(t *testing.T) {
+	proceed, given := make(chan error, 1), make(chan struct{})
+	var tell func(Progress)
+	begun := make(chan struct{}, 10)
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		tell = p
+		begun <- struct{}{}
+		select {
+		case err := <-proceed:
+			if err != nil {
+				return nil, err
+			}
+			return shop(ctx, r, p)
+		case <-ctx.Done():
+			close(given)
+			return nil, context.Cause(ctx)
+		}
+	}})
+	var heard atomic.Int64
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	errs := make([]error, 2)
+	wait := func() (group *sync.WaitGroup) {
+		group = &sync.WaitGroup{}
+		for i := range errs {
+			group.Go(func() {
+				var s *seat
+				if s, _, errs[i] = e.open(ctx, Hello{}, Open{Spec: testSpec()}, func(Progress) { heard.Add(1) }); errs[i] == nil {
+					s.close()
+				}
+			})
+		}
+		<-begun
+		until(t, "both wait", func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			for _, d := range e.opened {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				return len(d.watchers) == 2
+			}
+			return false
+		})
+		return group
+	}
+	group := wait()
+	tell(Progress{Footers: 1})
+	broken := errors.New("broken")
+	proceed <- broken
+	group.Wait()
+	if heard.Load() != 2 || errs[0] != broken || errs[1] != broken {
+		t.Errorf("%d heard, %v", heard.Load(), errs)
+	}
+	group = wait()
+	proceed <- nil
+	group.Wait()
+	if errs[0] != nil || errs[1] != nil {
+		t.Errorf("%v", errs)
+	}
+	group = wait()
+	cancel(broken)
+	group.Wait()
+	<-given
+	if errs[0] != broken {
+		t.Errorf("%v", errs)
+	}
+	if _, _, err := e.open(t.Context(), Hello{}, Open{}, nil); failureOf(err).Kind != KindValue {
+		t.Errorf("no address: %v", err)
+	}
+}
