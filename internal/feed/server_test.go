@@ -498,9 +498,11 @@ func TestServeOpening(t *testing.T) {
 			if r.Spec.Seed == 1 {
 				return nil, errors.New("no such luck")
 			}
-			progress(Progress{Shards: 3, Doing: "footers"})
 			close(began)
-			<-ctx.Done()
+			for ctx.Err() == nil {
+				progress(Progress{Shards: 3, Doing: "footers"})
+				time.Sleep(time.Millisecond)
+			}
 			ended <- ctx.Err()
 			return nil, ctx.Err()
 		}
