@@ -145,6 +145,8 @@ func (r *run) after(it *iteration) *iteration {
 	expects := afterEpoch(it.state, it.steps)
 	if r.goesOn {
 		r.session.keep(r, &expects)
+	} else {
+		r.cancel(errNotWanted) // the next run waits for what this one holds
 	}
 	for _, p := range it.order {
 		p.end(end)
