@@ -75,7 +75,7 @@ func TestNoBundle(t *testing.T) {
 		{"carry", func(s *Spec, _ *Join) { s.Tail = string(shuffle.Carry) }, 1},
 		{"lanes that are not divided", func(_ *Spec, j *Join) { j.WorldSize = 7 }, 1},
 		{"far too many", func(_ *Spec, j *Join) { j.Bundle = 1 << 40 }, 1024},
-		{"steps of many bytes", func(s *Spec, _ *Join) { s.BatchSize = 100 }, 8},
+		{"steps of many bytes", func(s *Spec, _ *Join) { s.BatchSize = 100 }, 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec, j := testSpec(), Join{Iteration: "1", WorldSize: 2, Bundle: 64}
