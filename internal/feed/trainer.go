@@ -116,6 +116,11 @@ func (t *trainer) deliver(b *loader.Batch) error {
 	if !ok || s.ring != t.memory {
 		return errors.New("a batch that does not lie in the trainer's ring; this is a bug")
 	}
+	return t.announce(s, b)
+}
+
+// announce lays a batch out in its slot and tells the trainer of it.
+func (t *trainer) announce(s *slot, b *loader.Batch) error {
 	a, err := s.write(b)
 	if err != nil {
 		return err
