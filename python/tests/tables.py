@@ -72,16 +72,18 @@ def _map(kind: Kind) -> Kind:
     return pa.map_(pa.string(), kind[0]), st.dictionaries(_TEXT, _maybe(kind[1]), max_size=3).map(lambda d: list(d.items()))
 
 
-KINDS: st.SearchStrategy = st.recursive(
-    st.sampled_from(LEAVES),
-    lambda inner: st.one_of(
+def _nested(inner: st.SearchStrategy) -> st.SearchStrategy:
+    return st.one_of(
         inner.map(_list),
         st.tuples(inner, st.integers(1, 3)).map(lambda t: _sized(*t)),
         st.lists(inner, min_size=1, max_size=3).map(_struct),
         inner.map(_map),
-    ),
-    max_leaves=4,
-)
+    )
+
+
+_FLAT = st.sampled_from(LEAVES)
+_DEPTHS = [_FLAT, _nested(_FLAT), _nested(_nested(_FLAT)), _nested(_nested(_nested(_FLAT)))]
+KINDS: st.SearchStrategy = st.sampled_from([0, 0, 0, 0, 1, 1, 2, 3]).flatmap(lambda depth: _DEPTHS[depth])
 
 
 @st.composite

@@ -82,23 +82,38 @@ def test_members_are_those_of_the_protocol():
         ({"seed": 2**64 - 1}, "seed", 2**64 - 1),
         ({"seed": np.int64(3)}, "seed", 3),
         ({"batch_size": None}, "batch_size", 1),
-        ({"batch_size": None}, "slots", 64),
-        ({"batch_size": None, "slots": 5}, "slots", 5),
+        ({"slots": 5}, "slots", 5),
         ({"uri": ["s3://a/", "hdfs:///b", "s3a://c"]}, "addresses", ["s3://a/", "hdfs:///b", "s3a://c"]),
         ({"uri": "data/*.parquet"}, "addresses", [os.path.abspath("data/*.parquet")]),
         ({"uri": Path("~/data")}, "addresses", [os.path.expanduser("~/data")]),
         ({"cache_dir": "here"}, "cache_dir", os.path.abspath("here")),
         ({"null": {"a": 1, "b": True, "c": "x", "d": np.float32(0.5)}}, "null", {"a": 1, "b": True, "c": "x", "d": 0.5}),
-        ({"null": {"a": b"\0\xff", "b": float("nan"), "c": np.datetime64("NaT")}}, "null", {"a": {"base64": "AP8="}, "b": "NaN", "c": -(2**63)}),
+        (
+            {"null": {"a": b"\0\xff", "b": float("nan"), "c": np.datetime64("NaT")}},
+            "null",
+            {"a": {"base64": "AP8="}, "b": "NaN", "c": -(2**63)},
+        ),
         ({"vocabulary": {"l": ["cat", "dog"]}}, "vocabulary", {"l": ["cat", "dog"]}),
         ({"vocabulary": {"l": {"dog": 1, "cat": 0}}}, "vocabulary", {"l": ["cat", "dog"]}),
-        ({"storage_options": {"anon": True, "client_kwargs": {"region_name": "x"}, "token": None}}, "storage", {"anon": "true", "client_kwargs.region_name": "x"}),
-        ({"storage_options": {"endpoint_override": "http://h", "no_sign_request": True}}, "storage", {"endpoint_override": "http://h", "no-sign-request": "true"}),
+        (
+            {"storage_options": {"anon": True, "client_kwargs": {"region_name": "x"}, "token": None}},
+            "storage",
+            {"anon": "true", "client_kwargs.region_name": "x"},
+        ),
+        (
+            {"storage_options": {"endpoint_override": "http://h", "no_sign_request": True}},
+            "storage",
+            {"endpoint_override": "http://h", "no-sign-request": "true"},
+        ),
         ({"storage_options": {"endpoint-url": "http://h", "region": "r"}}, "storage", {"endpoint-url": "http://h", "region": "r"}),
-        ({"storage_options": {"extra_conf": {"dfs.x": 3}, "user": "u", "hdfs.slots": 4}}, "storage", {"dfs.x": "3", "user": "u", "hdfs.slots": "4"}),
+        (
+            {"storage_options": {"extra_conf": {"dfs.x": 3}, "user": "u", "hdfs.slots": 4}},
+            "storage",
+            {"dfs.x": "3", "user": "u", "hdfs.slots": "4"},
+        ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_told(given, member, told):
     assert spec(**given)[member] == told
 

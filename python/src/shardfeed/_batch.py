@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from ._connection import RawBatch
-
-    Raw = RawBatch | "Detached"
+    from ._raw_batch import RawBatch
 
 
 class Detached(NamedTuple):
@@ -44,7 +42,7 @@ class Batch(Mapping[str, Any]):
 
     __slots__ = ("__weakref__", "_columns", "_layout", "_raw", "_start")
 
-    def __init__(self, raw: Raw, layout: Layout, start: Mapping[str, Any]) -> None:
+    def __init__(self, raw: RawBatch | Detached, layout: Layout, start: Mapping[str, Any]) -> None:
         self._raw: Any = raw
         self._layout = layout
         self._start = start  # the state where the iteration began

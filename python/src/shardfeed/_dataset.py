@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _rank, _state
+from . import _rank, _rows, _state
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
@@ -175,11 +175,22 @@ class StreamingDataset:
     # Epochs and state
 
     def __iter__(self) -> Iterator[Any]:
-        batches = self._batches()
-        return (row for batch in batches for row in batch.to_rows()) if self._rows_wanted else batches
+        if self._nothing_left():
+            return iter(())
+        if not self._rows_wanted:
+            return self._batches()
+        batches = self._batches(bundle=_rows.BUNDLE)
+        world_size = self._ranks()[1]
+        tail = self._tail(world_size)
+        marks = tail == "pad" and world_size > 1
+        return _rows.rows(batches, bundle=batches.bundle, world_size=world_size, size=self.size, tail=tail, marks=marks)
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded."""
+        """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded.
+
+        Where a state was loaded that was taken after the last batch of this very epoch, nothing of it is left and the next iteration is
+        empty; the one after it is the next epoch.
+        """
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
             raise ValueError(f"epoch {epoch!r} must be a whole number from 0")
         serial = uuid.uuid4().hex
@@ -187,6 +198,16 @@ class StreamingDataset:
         rank, _ = self._ranks()
         with self._lock:
             self._control().set_epoch(rank=rank, epoch=epoch, serial=serial)
+
+    def _nothing_left(self) -> bool:
+        """Tells whether the next iteration is empty, and takes it as done."""
+        if self._pending_state is None or self._pending_epoch is None:
+            return False
+        state, (epoch, _) = self._pending_state[0], self._pending_epoch
+        if int(state["position"]) != 0 or int(state["epoch"]) != epoch + 1:
+            return False
+        self._pending_epoch = None
+        return True
 
     def state_dict(self) -> dict[str, Any]:
         """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank."""
@@ -205,6 +226,7 @@ class StreamingDataset:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
         self._pending_state = _state.unpack(state_dict), uuid.uuid4().hex
+        self._pending_epoch = None
 
     # Iterations
 
@@ -220,6 +242,7 @@ class StreamingDataset:
             "world_size": world_size,
             **self._start(connection),
             "next": None,
+            "bundle": 0,
             "agree": self._agree if world_size > 1 else "",
             **join,
         }
@@ -234,7 +257,7 @@ class StreamingDataset:
         self._engine_pid = int(connection.welcome["pid"])
         self._next_epoch = int(joined["epoch"]) + 1
         layout, nulls = self._laid_out(joined["schema"], plain)
-        return BatchIterator(connection, self._place, layout, nulls, self._give_back)
+        return BatchIterator(connection, self._place, layout, nulls, self._give_back, bundle=int(joined.get("bundle") or 1))
 
     def _start(self, connection: Connection) -> dict[str, Any]:
         """The members of Join that say where the iteration begins."""
@@ -248,7 +271,7 @@ class StreamingDataset:
         """Looks at what the engine says of an iteration before its first batch."""
         steps = int(joined["steps"])
         self._steps[rank, world_size] = steps
-        padded = self._spec["tail"] == "pad" or (not self._spec["tail"] and world_size > 1)
+        padded = self._tail(world_size) == "pad"
         padding = steps * self._spec["batch_size"] * world_size - self.size
         if padded and padding > 0 and rank == 0 and not self._said_padding:
             self._said_padding = True
@@ -259,6 +282,10 @@ class StreamingDataset:
                 padding,
                 world_size,
             )
+
+    def _tail(self, world_size: int) -> str:
+        """What becomes of rows that fill no batch on every rank."""
+        return str(self._spec["tail"] or ("pad" if world_size > 1 else "short"))
 
     def _laid_out(self, schema: Sequence[Mapping[str, Any]], plain: bool) -> tuple[Layout, NullWatch]:
         """The layout of batches, the same for all iterations: nothing is said twice."""

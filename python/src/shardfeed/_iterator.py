@@ -30,8 +30,11 @@ class Place:
 class BatchIterator:
     """The batches of one iteration. Dropping it, or close, ends the iteration in the engine; batches that are held stay as they are."""
 
-    def __init__(self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None]) -> None:
+    def __init__(
+        self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None], *, bundle: int = 1
+    ) -> None:
         self.place = place
+        self.bundle = bundle  # steps that come as one batch
         self.layout = layout
         self._connection: Connection | None = connection
         self._next = connection.next

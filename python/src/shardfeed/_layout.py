@@ -137,7 +137,7 @@ def _sized(at: int, items: Maker) -> Maker:
 
     def make(slot: np.ndarray, nodes: Sequence[int]) -> Ragged:
         size = nodes[at + LIST_SIZE]
-        return Ragged(items(slot, nodes), np.arange(0, (nodes[at + LENGTH] + 1) * size, size, _OFFSET))
+        return Ragged(items(slot, nodes), np.arange(0, (nodes[at + LENGTH] + 1) * size, size, dtype=_OFFSET))
 
     return make
 

@@ -10,7 +10,7 @@ from ._layout import LENGTH, NULLS, Layout, members
 from ._schema import Field
 from ._warn import warn
 
-_SHOWN = {"binary": "empty", "list": "empty", "map": "empty", "struct": "0 and empty"}
+_SHOWN = {"binary": "empty", "list": "empty", "map": "empty"}
 
 
 class NullWarning(UserWarning):
@@ -25,17 +25,21 @@ class NullWatch:
         self._layout = layout
         self._open: dict[int, tuple[str, Field]] = {}  # by the place of the null count
         for name, field in layout.schema.items():
-            self._add(name, name, field, layout.at[name], answered, name in padded)
+            self._add(name, name, field, layout.at[name], answered, padded=name in padded)
         self._counts: Any = None
         self._look()
 
-    def _add(self, column: str, path: str, field: Field, at: int, answered: Collection[str], padded: bool) -> None:
+    def _add(
+        self, column: str, path: str, field: Field, at: int, answered: Collection[str], padded: bool = False, within_null: bool = False
+    ) -> None:
+        """Watches a node. What a null struct is shown as is what its members are, so they are watched in its place."""
         if path in answered:
             return
-        if field.nullable and not field.holds_nan and not padded:
+        nullable = field.nullable or within_null
+        if nullable and field.kind != "struct" and not field.holds_nan and not padded:
             self._open[at + NULLS] = (column, field)
         for member, place in members(field, at):
-            self._add(column, f"{path}.{member.name}", member, place, answered, False)
+            self._add(column, f"{path}.{member.name}", member, place, answered, within_null=nullable and field.kind == "struct")
 
     def _look(self) -> None:
         self._counts = itemgetter(*self._open) if self._open else None

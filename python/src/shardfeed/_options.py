@@ -18,7 +18,6 @@ from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NOT_A_TIME = -(2**63)  # as numpy has it
-_ROW_SLOTS = 64  # of a ring whose batches are single rows
 
 _SHUFFLE_ONLY = ("shuffle_buffer", "lanes", "start", "max_world_size")
 _PAD_KEYS = ("value", "max_length", "to_max", "multiple", "side", "cut")
@@ -77,7 +76,7 @@ class Options:
             "null": _nulls(self.null),
             "pad": _pads(self.pad, self.max_length),
             "vocabulary": _vocabularies(self.vocabulary),
-            "slots": _number("slots", self.slots, 2) or (_ROW_SLOTS if self.batch_size is None else 0),
+            "slots": _number("slots", self.slots, 2),
             "workers": _number("collate_workers", self.collate_workers),
         }
 
