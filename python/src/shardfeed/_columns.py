@@ -68,6 +68,8 @@ class Bytes:
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array of objects is always made anew: .values and .offsets are there without a copy")
         out = self.to_numpy()
         return out if dtype is None else out.astype(dtype)
 

@@ -81,6 +81,10 @@ class Connection:
         self._iterating = False
         return None
 
+    def ready(self) -> bool:
+        """Tells whether something of the engine is there already; a batch in most cases."""
+        return not self._closed and self._inbox.ready()
+
     def leave(self) -> None:
         """Ends the iteration. It never waits: what still comes of it is dropped by the next request."""
         if self._iterating and not self._leaving and not self._closed:

@@ -185,6 +185,11 @@ class StreamingDataset:
         marks = tail == "pad" and world_size > 1
         return _rows.rows(batches, bundle=batches.bundle, world_size=world_size, size=self.size, tail=tail, marks=marks)
 
+    def __getitem__(self, index: Any) -> Any:
+        raise TypeError(
+            "a stream has no rows by number: iterate over it. torch's DataLoader takes shardfeed.torch.StreamingDataset, with batch_size=None"
+        )
+
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded.
 
@@ -196,6 +201,7 @@ class StreamingDataset:
         serial = uuid.uuid4().hex
         self._pending_epoch = epoch, serial
         rank, _ = self._ranks()
+        self._after_fork()
         with self._lock:
             self._control().set_epoch(rank=rank, epoch=epoch, serial=serial)
 
@@ -301,12 +307,12 @@ class StreamingDataset:
 
     def _session(self, **what: bool) -> dict[str, Any]:
         rank, world_size = self._ranks()
+        self._after_fork()
         with self._lock:
             return self._control().ask(rank=rank, world_size=world_size, **what)
 
     def _control(self) -> Connection:
         """The connection for questions. It keeps the data set open in the engine."""
-        self._after_fork()
         if self._connection is None or not self._connection.usable:
             self._connection = self._connect()
         return self._connection

@@ -59,6 +59,10 @@ class Inbox:
                     deadline = time.monotonic() + timeout
                 self._wait(deadline, timeout, doing)
 
+    def ready(self) -> bool:
+        """Tells whether something has come that was not returned yet."""
+        return self._end > self._start or any(events & ~select.POLLOUT for _, events in self._poll.poll(0))
+
     def payload(self) -> bytes:
         """Returns a copy of the last frame's payload."""
         return bytes(memoryview(self.buffer)[self.at : self.at + self.size])

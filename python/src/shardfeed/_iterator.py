@@ -62,6 +62,10 @@ class BatchIterator:
         place.epoch, place.position = raw.next_epoch, raw.next_position
         return Batch(raw, self.layout, place.start)
 
+    def ready(self) -> bool:
+        """Tells whether the next batch, or the end, needs no waiting for."""
+        return self._connection is None or self._connection.ready()
+
     def _finish(self) -> None:
         """The epoch is over: the state is now the beginning of the next one."""
         connection, self._connection = self._connection, None

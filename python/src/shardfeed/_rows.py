@@ -16,7 +16,7 @@ def rows(batches: BatchIterator, *, bundle: int, world_size: int, size: int, tai
     """The rows of an iteration as dicts. With marks each says in ``_row_valid`` whether it counts, as a padded tail needs it."""
     place = batches.place
     for batch in batches:
-        take = batch.rows if bundle == 1 else _due(batch, bundle, world_size, size, tail)
+        take = batch.rows if bundle == 1 else due(batch, bundle, world_size, size, tail)
         after = place.epoch, place.position
         values = batch.to_rows()
         for n in range(1, take + 1):
@@ -30,7 +30,7 @@ def rows(batches: BatchIterator, *, bundle: int, world_size: int, size: int, tai
             yield row
 
 
-def _due(batch: Batch, bundle: int, world_size: int, size: int, tail: str) -> int:
+def due(batch: Batch, bundle: int, world_size: int, size: int, tail: str) -> int:
     """How many rows of a bundle are this rank's. It differs from all at an epoch's end, where the tail counts single rows."""
     left = size - batch.position
     if left >= bundle * world_size:

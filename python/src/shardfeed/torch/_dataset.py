@@ -12,6 +12,7 @@ from torch.utils.data import IterableDataset
 
 from .. import _dataset, _rank, _state
 from .._iterator import BatchIterator
+from .._rows import BUNDLE
 from ..errors import StateError
 from . import _agree, _workers, _wrapped
 from ._iterator import TensorIterator
@@ -75,7 +76,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         """Begins an iteration in the engine."""
         worker = _workers.current()
         if worker is None:
-            return self._batches(plain=True)
+            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0)
         part = self._part
         names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
         batches = self._batches(plain=True, **names)
@@ -146,11 +147,6 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         if not self._agreed:
             _agree.with_other_ranks(self._agree, fingerprint, *self._ranks(), self._timeout)
             self._agreed = True
-
-    def _padded(self) -> bool:
-        """Whether the last step is filled up with rows that do not count."""
-        tail = self._spec["tail"]
-        return tail == "pad" or (not tail and self.world_size > 1)
 
     # Other processes
 

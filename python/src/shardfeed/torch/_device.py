@@ -1,24 +1,207 @@
-"""Batches on their way to a device: from pinned memory, on a stream of their own, a few ahead of their use."""
+"""Batches on their way to a device: on a stream of their own, a few ahead of their use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import logging
+from collections import deque
+from typing import Any, Protocol
 
 import torch
 
+from .._ring import Ring
+from ._pin import Cuda, Pins
 from ._tensors import each
+
+log = logging.getLogger("shardfeed")
+
+
+class Source(Protocol):
+    """Where batches come from, each with the stamp of the place behind it."""
+
+    ring: Ring | None  # in which the last one lies
+
+    def __next__(self) -> tuple[Any, Any]: ...
+
+    def ready(self) -> bool:
+        """Tells whether a batch is there already."""
+
+    def close(self) -> None: ...
+
+
+class Event(Protocol):
+    """A point of a stream that is passed at some time."""
+
+    def query(self) -> bool: ...
+
+    def synchronize(self) -> None: ...
+
+
+class Streams:
+    """The stream of the copies, and that of the training."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._copies = torch.cuda.Stream(device)
+
+    def copy(self, batch: Any) -> tuple[Any, Event]:
+        """Begins to copy a batch to the device; it is there when the event has passed."""
+        with torch.cuda.stream(self._copies):
+            moved = each(batch, lambda t: t.to(self._device, non_blocking=True))
+            return moved, self._copies.record_event()
+
+    def hand_over(self, batch: Any, arrived: Event) -> Any:
+        """Lets what the training does from now on wait for a batch. Objects of the user's own move now."""
+        training = torch.cuda.current_stream(self._device)
+        training.wait_event(arrived)
+        each(batch, lambda t: t.record_stream(training))
+        return each(batch, _same, lambda o: o.to(self._device, non_blocking=True) if hasattr(o, "to") else o)
+
+    def mark(self) -> Event:
+        """What the training has begun until now."""
+        return torch.cuda.current_stream(self._device).record_event()
 
 
 class Feeder:
-    """Moves what comes of a source of (batch, stamp) to a device."""
+    """Copies batches to a CUDA device ahead of their use. What a copy reads is kept until the copy is done."""
 
-    def __init__(self, source: Iterator[tuple[Any, Any]], device: torch.device | None, *, pin: bool, depth: int) -> None:
+    def __init__(self, source: Source, streams: Streams, pins: Pins | None, *, ahead: int) -> None:
+        self._source = source
+        self._streams = streams
+        self._pins = pins
+        self._ahead = ahead
+        self._ended = False
+        self._failed: Exception | None = None  # what batches ahead of their use have met
+        self._moved: deque[tuple[Any, Any, Any, Event]] = deque()  # not yet handed out: batch, its host memory, stamp, arrival
+        self._in_use: deque[tuple[Any, Event]] = deque()  # host memory that may still be read, until an event
+
+    def __next__(self) -> tuple[Any, Any]:
+        _drop_passed(self._in_use, self._ahead + 1)
+        if not self._moved:
+            self._move()
+        while len(self._moved) <= self._ahead and not self._ended and self._source.ready():
+            try:
+                self._move()
+            except StopIteration:
+                self._ended = True
+            except Exception as e:
+                self._ended, self._failed = True, e
+        batch, host, stamp, arrived = self._moved.popleft()
+        batch = self._streams.hand_over(batch, arrived)
+        self._in_use.append((host, self._streams.mark()))
+        return batch, stamp
+
+    def _move(self) -> None:
+        if self._failed is not None:
+            raise self._failed
+        if self._ended:
+            raise StopIteration
+        host, stamp = next(self._source)
+        if self._pins is not None:
+            self._pins.ring(self._source.ring)
+            host = self._pins.pinned(host)
+        batch, arrived = self._streams.copy(host)
+        self._moved.append((batch, host, stamp, arrived))
+
+    def close(self) -> None:
+        """Waits for the copies that are on their way: the memory that they read goes back to the engine then."""
+        self._ended = True
+        self._source.close()
+        for *_, event in (*self._moved, *self._in_use):
+            event.synchronize()
+        self._moved.clear()
+        self._in_use.clear()
+
+
+class Pinner:
+    """Hands out batches in page-locked memory, for a trainer that copies them itself.
+
+    The memory of a batch is kept until what the trainer had begun on its stream when it asked for the next one is done.
+    """
+
+    def __init__(self, source: Source, streams: Streams, pins: Pins, *, ahead: int = 2) -> None:
+        self._source = source
+        self._streams = streams
+        self._pins = pins
+        self._ahead = ahead
+        self._last: Any = None
+        self._in_use: deque[tuple[Any, Event]] = deque()
+
+    def __next__(self) -> tuple[Any, Any]:
+        if self._last is not None:
+            self._in_use.append((self._last, self._streams.mark()))
+            self._last = None
+        _drop_passed(self._in_use, self._ahead)
+        batch, stamp = next(self._source)
+        self._pins.ring(self._source.ring)
+        self._last = self._pins.pinned(batch)
+        return self._last, stamp
+
+    def close(self) -> None:
+        self._source.close()
+        for _, event in self._in_use:
+            event.synchronize()
+        self._in_use.clear()
+        self._last = None
+
+
+class Mover:
+    """Moves batches to a device that is no CUDA device, when they are handed out."""
+
+    def __init__(self, source: Source, device: torch.device) -> None:
         self._source = source
         self._device = device
 
     def __next__(self) -> tuple[Any, Any]:
         batch, stamp = next(self._source)
-        if self._device is not None:
-            batch = each(batch, lambda t: t.to(self._device))
-        return batch, stamp
+        return each(batch, lambda t: t.to(self._device), lambda o: o.to(self._device) if hasattr(o, "to") else o), stamp
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _drop_passed(in_use: deque[tuple[Any, Event]], most: int) -> None:
+    """Lets go of memory that is no longer read; waits where more than most batches are kept."""
+    while in_use and (len(in_use) > most or in_use[0][1].query()):
+        in_use[0][1].synchronize()
+        in_use.popleft()
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+class Route:
+    """How the batches of a loader get to its device. It keeps what is made once: pinned rings, and the stream of the copies."""
+
+    def __init__(self, device: torch.device | None, pin_memory: bool | None, ahead: int) -> None:
+        self._device = device
+        self._ahead = ahead
+        cuda = device is not None and device.type == "cuda"
+        pin = cuda if pin_memory is None else pin_memory
+        if pin and not torch.cuda.is_available():
+            _say_once("there is no CUDA here: pin_memory=True changes nothing")
+            pin = False
+        self._pins = Pins(Cuda()) if pin else None
+        self._streams: Streams | None = None
+
+    def open(self, source: Source) -> Any:
+        """Returns what hands out the batches of a source."""
+        if self._device is not None and self._device.type == "cuda":
+            return Feeder(source, self._on_streams(self._device), self._pins, ahead=self._ahead)
+        if self._pins is not None:
+            return Pinner(source, self._on_streams(torch.device("cuda")), self._pins)
+        return source if self._device is None or self._device.type == "cpu" else Mover(source, self._device)
+
+    def _on_streams(self, device: torch.device) -> Streams:
+        if self._streams is None:
+            self._streams = Streams(device)
+        return self._streams
+
+
+_said: set[str] = set()
+
+
+def _say_once(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        log.warning("%s", text)

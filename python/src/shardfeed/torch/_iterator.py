@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .._iterator import BatchIterator, Place
 from .._layout import Layout
+from .._ring import Ring
+from ._rows import Bundles, Row
 from ._tensors import rows, to_tensors
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ ROW_VALID = "_row_valid"
 
 
 class TensorIterator:
-    """One epoch of batches as dicts of tensors. It begins in the engine when its first batch is asked for, or by begin.
+    """One epoch of batches as dicts of tensors, or of rows. It begins in the engine when the first one is asked for, or by begin.
 
     ``place`` is where it stands, None before it begins; ``position`` counts the rows of the epoch, over all ranks, before its last batch.
     """
@@ -26,26 +28,31 @@ class TensorIterator:
     def __init__(self, dataset: StreamingDataset) -> None:
         self.place: Place | None = None
         self.position: int | None = None
+        self.ring: Ring | None = None  # in which the last batch lies
         self._dataset: StreamingDataset | None = dataset
         self._batches: BatchIterator | None = None
         self._columns: list[tuple[str, Callable[..., Any], Callable[..., Any]]] = []
-        self._padded = self._rows = False
+        self._padded = False
+        self._bundles: Bundles | None = None  # of a data set of rows
+        self._came: Iterator[Row] = iter(())  # rows that came together
         self._rank = 0
         self._transforms = dataset._transforms
 
     def begin(self) -> None:
         """Begins the iteration now. Once it has begun this does nothing."""
-        dataset, self._dataset = self._dataset, None
+        dataset = self._dataset
         if dataset is None:
             return
-        try:
+        if not dataset._nothing_left():
             self._batches = dataset._begin()
-        except BaseException:
-            self._dataset = dataset
-            raise
-        self.place = self._batches.place
-        self._columns = _columns(self._batches.layout)
-        self._padded, self._rows, self._rank = dataset._padded(), dataset._rows_wanted, dataset.rank
+            self.place = self._batches.place
+            self._columns = _columns(self._batches.layout)
+            self._rank, world_size = dataset._ranks()
+            tail = dataset._tail(world_size)
+            self._padded = tail == "pad"
+            if dataset._rows_wanted:
+                self._bundles = Bundles(self._batches.bundle, world_size, dataset.size, tail)
+        self._dataset = None
 
     def __iter__(self) -> TensorIterator:
         return self
@@ -56,18 +63,43 @@ class TensorIterator:
             self.begin()
             batches = self._batches
             if batches is None:
-                raise StopIteration  # it was closed before it began
+                raise StopIteration  # it was closed before it began, or nothing is left of its epoch
+        if self._bundles is not None:
+            return self._row(batches, self._bundles)
         raw = next(batches)._raw
-        memory, nodes = raw.bytes, raw.nodes
-        batch: Any = {name: convert(make(memory, nodes)) for name, make, convert in self._columns}
-        self.position = raw.position
-        if self._padded:
-            batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
-        if self._rows:
-            batch = next(rows(batch))
+        batch = self._made(raw)
         for transform in self._transforms:
             batch = transform(batch, raw.epoch, raw.step, self._rank)
         return batch
+
+    def _made(self, raw: Any) -> Any:
+        """A batch as tensors."""
+        memory, nodes = raw.bytes, raw.nodes
+        self.position, self.ring = raw.position, raw.slot.ring
+        batch = {name: convert(make(memory, nodes)) for name, make, convert in self._columns}
+        if self._padded:
+            batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
+        return batch
+
+    def _row(self, batches: BatchIterator, bundles: Bundles) -> Any:
+        """The next row. Many come together, and the state is exact after each."""
+        place = batches.place
+        row = next(self._came, None)
+        while row is None:
+            before = place.epoch, place.position
+            batch = next(batches)
+            after, (place.epoch, place.position) = (place.epoch, place.position), before
+            self._came = bundles.rows(batch, rows(self._made(batch._raw)), after)
+            row = next(self._came, None)
+        epoch, value = place.epoch, row.columns
+        place.epoch, place.position = row.epoch, row.position
+        for transform in self._transforms:
+            value = transform(value, epoch, row.step, self._rank)
+        return value
+
+    def ready(self) -> bool:
+        """Tells whether something of the engine is there already, so that the next batch needs no waiting for."""
+        return self._batches is not None and self._batches.ready()
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""

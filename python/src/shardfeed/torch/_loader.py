@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -10,9 +11,10 @@ import torch
 from torch.utils.data import IterableDataset
 
 from .. import _state
+from .._ring import Ring
 from ..errors import OptionError
 from ._dataset import StreamingDataset
-from ._device import Feeder
+from ._device import Route
 from ._iterator import TensorIterator
 
 _DATASET_ARGUMENTS = frozenset(inspect.signature(StreamingDataset.__init__).parameters) - {"self", "uri"}
@@ -54,7 +56,7 @@ class DataLoader:
         self.dataset = _dataset(data, options)
         self.collate_fn = collate_fn
         self.device = None if device is None else torch.device(device)
-        self.pin_memory = self.device is not None and self.device.type == "cuda" if pin_memory is None else pin_memory
+        self.pin_memory = pin_memory
         self.num_workers = num_workers
         self.prefetch = prefetch
         self.prefetch_factor = prefetch_factor
@@ -63,6 +65,7 @@ class DataLoader:
         self.multiprocessing_context = multiprocessing_context
         if num_workers < 0 or prefetch < 0:
             raise OptionError(f"num_workers {num_workers} and prefetch {prefetch} must not be below 0")
+        self._route = Route(self.device, pin_memory, prefetch)
         self._stamp: _Stamp | None = None  # of the last batch that was handed out; None: none was since the last set_epoch or state
         self._workers: torch.utils.data.DataLoader[Any] | None = None
 
@@ -76,8 +79,9 @@ class DataLoader:
         return len(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        source = _Local(self) if self.num_workers == 0 else _Remote(self)
-        return _Epoch(self, Feeder(source, self.device, pin=self.pin_memory, depth=self.prefetch))
+        if self.num_workers == 0:
+            return _Epoch(self, self._route.open(_Local(self)))
+        return _Epoch(self, self._route.open(_Remote(self)))
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded."""
@@ -123,47 +127,54 @@ class DataLoader:
 class _Epoch:
     """The batches of one iteration of a loader, which notes each that it hands out."""
 
-    def __init__(self, loader: DataLoader, feeder: Feeder) -> None:
+    def __init__(self, loader: DataLoader, batches: Any) -> None:
         self._loader = loader
-        self._feeder = feeder
+        self._batches = batches
 
     def __iter__(self) -> _Epoch:
         return self
 
     def __next__(self) -> Any:
-        batch, self._loader._stamp = next(self._feeder)
+        batch, self._loader._stamp = next(self._batches)
         return batch
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self._batches.close()
 
 
 class _Local:
     """Batches that this process makes, each with the stamp behind it."""
 
     def __init__(self, loader: DataLoader) -> None:
+        self.ring: Ring | None = None
         self._batches: TensorIterator = iter(loader.dataset)
         self._batches.begin()
         self._collate = loader.collate_fn
 
-    def __iter__(self) -> _Local:
-        return self
-
     def __next__(self) -> tuple[Any, _Stamp]:
         batch = next(self._batches)
+        self.ring = self._batches.ring
         if self._collate is not None:
             batch = self._collate(batch)
         return batch, _stamp(self._batches)
+
+    def ready(self) -> bool:
+        return self._batches.ready()
+
+    def close(self) -> None:
+        self._batches.close()
 
 
 class _Remote:
     """Batches that torch workers make, each with the stamp behind it."""
 
     def __init__(self, loader: DataLoader) -> None:
+        self.ring: Ring | None = None  # it is the workers'
         dataset = loader.dataset
         dataset._compare_plans()
-        self._batches = iter(loader._torch_loader())
+        self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
         self._dataset: StreamingDataset | None = dataset
-
-    def __iter__(self) -> _Remote:
-        return self
 
     def __next__(self) -> tuple[Any, _Stamp]:
         batch, stamp = next(self._batches)
@@ -171,6 +182,12 @@ class _Remote:
             self._dataset._used_by_workers()
             self._dataset = None
         return batch, stamp
+
+    def ready(self) -> bool:
+        return True  # workers are ahead by themselves
+
+    def close(self) -> None:
+        self._batches = iter(())
 
 
 class _Stamped(IterableDataset[Any]):

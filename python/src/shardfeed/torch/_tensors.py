@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -195,19 +196,23 @@ def to_arrays(column: Column) -> _columns.Column:
     return column.numpy()
 
 
-def each(value: Any, do: Callable[[torch.Tensor], Any]) -> Any:
-    """Does something to each tensor within dicts, lists, tuples and columns; what is none of these stays as it is."""
+def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
+    """The value with something done to each tensor within its dicts, lists, tuples and columns, and other to what is none of these."""
     if isinstance(value, torch.Tensor):
         return do(value)
     if isinstance(value, (Bytes, Ragged)):
         return value._each(do)
-    if isinstance(value, dict):
-        return type(value)((k, each(v, do)) for k, v in value.items())
+    if type(value) is dict:
+        return {k: each(v, do, other) for k, v in value.items()}
+    if isinstance(value, MutableMapping):
+        own = copy.copy(value)  # it may have more than its items
+        own.update({k: each(v, do, other) for k, v in value.items()})
+        return own
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(each(v, do) for v in value))
+        return type(value)(*(each(v, do, other) for v in value))
     if isinstance(value, (list, tuple)):
-        return type(value)(each(v, do) for v in value)
-    return value
+        return type(value)(each(v, do, other) for v in value)
+    return value if other is None else other(value)
 
 
 def rows(batch: Mapping[str, Column]) -> Iterator[dict[str, Any]]:

@@ -23,8 +23,8 @@ def check(*, rows: bool, batch_size: int, world_size: int) -> None:
     if world_size > 1 and (splitter := _splitter(frame)):
         raise OptionError(
             f"accelerate's {splitter} splits what it is given over the ranks, and this data set is one rank's part of {world_size} "
-            "already: most rows would never be seen. Give a shardfeed.torch.DataLoader to accelerator.prepare, which leaves it whole, or make the "
-            "data set with rank=0, world_size=1"
+            "already: most rows would never be seen. Give a shardfeed.torch.DataLoader to accelerator.prepare, which leaves it whole, "
+            "or make the data set with rank=0, world_size=1"
         )
 
 

@@ -1,0 +1,81 @@
+"""Page-locked memory: rings that the device reads from directly, and through torch whatever else is on its way there."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import weakref
+from typing import Any
+
+import torch
+
+from .._ring import Ring
+from ._tensors import each
+
+log = logging.getLogger("shardfeed")
+
+_PORTABLE = 1  # cudaHostRegisterPortable: pinned for all devices
+
+
+class Cuda:
+    """What is asked of CUDA here, by torch's own binding of its runtime."""
+
+    def register(self, address: int, size: int) -> None:
+        """Page-locks memory, or raises."""
+        torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(address, size, _PORTABLE))
+
+    def unregister(self, address: int) -> None:
+        torch.cuda.cudart().cudaHostUnregister(address)
+
+    def forget_error(self) -> None:
+        """Takes the error of a failed call from the runtime, which would give it to whoever starts the next kernel."""
+        with contextlib.suppress(RuntimeError):
+            torch.zeros(1, device="cuda")
+
+    def is_pinned(self, tensor: torch.Tensor) -> bool:
+        return tensor.is_pinned()
+
+    def pin(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.pin_memory()
+
+
+class Pins:
+    """The rings that were page-locked, each once while it lives."""
+
+    def __init__(self, cuda: Cuda) -> None:
+        self._cuda = cuda
+        self._rings: weakref.WeakKeyDictionary[Ring, bool] = weakref.WeakKeyDictionary()
+
+    def ring(self, ring: Ring | None) -> None:
+        """Page-locks a ring. Where that fails it says so, and the ring's batches are copied into memory that is page-locked already."""
+        if ring is None or ring in self._rings:
+            return
+        size = ring.slots * ring.slot_size
+        try:
+            self._cuda.register(ring.address, size)
+        except RuntimeError as e:
+            self._cuda.forget_error()
+            self._rings[ring] = False
+            log.warning("%d MiB of batches could not be page-locked (%s): they are copied once more on their way", size >> 20, e)
+            return
+        self._rings[ring] = True
+        weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid())
+
+    def pinned(self, value: Any) -> Any:
+        """The same value with all its tensors in page-locked memory, and objects that know themselves how to be pinned."""
+        return each(value, self._tensor, _object)
+
+    def _tensor(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.device.type != "cpu" or self._cuda.is_pinned(tensor):
+            return tensor
+        return self._cuda.pin(tensor)
+
+
+def _object(value: Any) -> Any:
+    return value.pin_memory() if hasattr(value, "pin_memory") else value
+
+
+def _unregister(cuda: Cuda, address: int, pid: int) -> None:
+    if pid == os.getpid():
+        cuda.unregister(address)
