@@ -151,10 +151,13 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err := checkPeer(u); err != nil {
+	p, err := checkPeer(u)
+	if err != nil {
 		t.refuse(err)
 		return err
 	}
+	stop := onDeath(p.pid, func() { _ = u.CloseRead() })
+	defer stop()
 	welcome := Welcome{Version: Version, Build: s.options.Build, PID: os.Getpid(), Log: s.options.Log}
 	newConnection(t, welcome, s.open).serve(ctx)
 	return nil

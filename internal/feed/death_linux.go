@@ -1,0 +1,44 @@
+package feed
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// onDeath calls gone when the process has ended, however it ended. A socket tells it too, but only when no child that was forked has the
+// socket as well. stop waits for gone when it is being called. Where the kernel has no such descriptors (before 5.3), or the process cannot
+// be seen from here, nothing is watched.
+func onDeath(pid int, gone func()) (stop func()) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return func() {}
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return func() {}
+	}
+	file := os.NewFile(uintptr(fd), "pidfd")
+	raw, err := file.SyscallConn()
+	if err != nil {
+		_ = file.Close()
+		return func() {}
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if err := raw.Read(hasEnded); err == nil {
+			gone()
+		}
+	}()
+	return func() {
+		_ = file.Close()
+		<-watched
+	}
+}
+
+// hasEnded reports whether the process of a pidfd has ended.
+func hasEnded(fd uintptr) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
