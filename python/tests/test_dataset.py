@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import textwrap
@@ -280,6 +281,41 @@ def test_views_outlive_everything(shards):
     del batch, dataset
     gc.collect()
     assert column.tolist() == want and texts.tolist() == [f"row {i}" for i in want]
+
+
+def test_arrow_outlives_its_batch(shards):
+    dataset = open_shards(shards, 50)
+    batches = iter(dataset)
+    batch = next(batches)
+    arrow, want = batch.to_arrow(), batch.to_pylist()
+    del batch
+    for _ in batches:
+        pass
+    list(dataset)
+    assert arrow.to_pylist() == want
+
+
+def test_an_engine_that_was_killed(shards, job):
+    dataset = open_shards(shards)
+    whole = [ids(dataset), ids(dataset)]
+    dataset.set_epoch(0)
+    batches = iter(dataset)
+    taken = [next(batches) for _ in range(3)]
+    os.kill(dataset._control().welcome["pid"], signal.SIGKILL)
+    with pytest.raises(errors.EngineGone, match="its log is"):
+        taken.extend(batches)
+    state = dataset.state_dict()
+    assert state == taken[-1].state, "which is known without the engine"
+    again = open_shards(shards)
+    again.load_state_dict(state)
+    assert ids(taken) + ids(again) == whole[0]
+    assert ids(dataset) == whole[1], "the data set goes on with a new engine, in the epoch that is next"
+    assert len(dataset) == 63
+
+
+def test_rows_by_number_are_refused(shards):
+    with pytest.raises(TypeError, match="iterate over it"):
+        open_shards(shards)[0]
 
 
 def test_what_is_dropped_is_free(shards):

@@ -116,6 +116,8 @@ def test_bytes_of_texts_and_binary():
     assert batch.to_arrow()["t"].to_pylist() == texts
     with pytest.raises(IndexError):
         batch["t"][5]
+    with pytest.raises(ValueError, match="always made anew"):
+        np.array(batch["t"], copy=False)
     with pytest.raises(IndexError):
         batch["t"][::2]
 

@@ -187,7 +187,8 @@ class StreamingDataset:
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
-            "a stream has no rows by number: iterate over it. torch's DataLoader takes shardfeed.torch.StreamingDataset, with batch_size=None"
+            "a stream has no rows by number: iterate over it. "
+            "torch's DataLoader takes shardfeed.torch.StreamingDataset, with batch_size=None"
         )
 
     def set_epoch(self, epoch: int) -> None:
