@@ -39,6 +39,12 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	o = o.withDefaults()
+	if o.Plan != nil {
+		o.Manifest = o.Plan.Manifest
+		if o.Plan.Params != nil {
+			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
+		}
+	}
 	shards, err := shard.Discover(ctx, stores, addresses)
 	if err != nil {
 		return nil, err
@@ -173,6 +179,9 @@ func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 // plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the shuffle buffer in rows; 0 leaves it to the
 // options.
 func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer int64) (*shuffle.Plan, error) {
+	if d.options.Plan != nil {
+		return d.planned(tail)
+	}
 	units, err := d.cut(d.options.UnitRows)
 	if err != nil {
 		return nil, err

@@ -70,8 +70,8 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	s.account, err = d.reserve(d.laneBound(epochs, s.options), s.options, func() int64 {
-		if s.options.State != nil {
-			return 0 // the state has fixed the buffer
+		if s.options.State != nil || d.options.Plan != nil {
+			return 0 // the buffer is fixed
 		}
 		return d.bufferThatFits(w, start, s.options, p.Params().Buffer)
 	})

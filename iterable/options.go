@@ -53,6 +53,9 @@ type Options struct {
 
 	Transforms []Transform // of values, applied in this order; they change the schema
 
+	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks have them; nil leaves them to the rule.
+	Plan *SavedPlan
+
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came since are left out, and each shard of the
 	// list must be what it was. nil takes what the addresses name now.
 	Manifest *shuffle.Manifest
@@ -105,6 +108,9 @@ func (o Options) Validate() error {
 	check(o.UnitRows >= 0, "unit_rows: %d is not a number of rows", o.UnitRows)
 	check(o.Start == "" || o.Start == shuffle.Filled || o.Start == shuffle.Direct, "start: %q is neither %q nor %q", o.Start,
 		shuffle.Filled, shuffle.Direct)
+	if o.Plan != nil {
+		errs = append(errs, o.besidePlan()...)
+	}
 	if o.Tail != "" {
 		if err := o.Tail.Validate(); err != nil {
 			errs = append(errs, err)
@@ -117,6 +123,31 @@ func (o Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// besidePlan refuses what contradicts a saved plan.
+func (o Options) besidePlan() (errs []error) {
+	for _, pin := range []struct {
+		name  string
+		given bool
+	}{
+		{"shuffle_buffer", o.ShuffleBuffer != Size{}},
+		{"lanes", o.Lanes != 0},
+		{"unit_rows", o.UnitRows != 0},
+		{"start", o.Start != ""},
+		{"spread", o.Spread != 0},
+		{"assign", o.Assign != ""},
+		{"max_world_size", o.MaxWorldSize != 0},
+		{"manifest", o.Manifest != nil},
+	} {
+		if pin.given {
+			errs = append(errs, fmt.Errorf("%s: the plan says it; leave one of the two out", pin.name))
+		}
+	}
+	if o.Shuffle != (o.Plan.Params != nil) {
+		errs = append(errs, fmt.Errorf("shuffle: %t, and the plan was saved with %t", o.Shuffle, o.Plan.Params != nil))
+	}
+	return errs
 }
 
 // planOptions are what the user gave of the plan, without the buffer's size.

@@ -134,7 +134,7 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 		}
 		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, d.sizes), p.GlobalBatch))
 	}
-	if !p.Fits {
+	if !p.Fits && d.options.Plan == nil {
 		p.Buffer = d.bufferThatFits(worst, start, o, params.Buffer)
 	}
 	p.propose()

@@ -33,6 +33,7 @@ func (a *app) options(f *flags) (iterable.Options, error) {
 	if f.shuffle {
 		o.Start = shuffle.Start(f.start)
 	}
+	o.Plan = f.pinned
 	if f.manifest != "" {
 		var err error
 		if o.Manifest, err = iterable.ReadManifest(f.manifest); err != nil {

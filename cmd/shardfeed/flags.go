@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -31,6 +32,8 @@ type flags struct {
 	unitRows      int64
 	start         string
 	maxWorldSize  int
+	plan          string              // file
+	pinned        *iterable.SavedPlan // what is in it
 
 	batchSize int
 	tail      string
@@ -76,6 +79,7 @@ func (f *flags) orderFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.lanes, "lanes", 0, "pin the plan's number of lanes (default: by the rule)")
 	fs.Int64Var(&f.unitRows, "unit-rows", 0, "pin the rows of the units that are loaded and mixed as one; with a page index, no fewer than a page has (default: by the rule)")
 	fs.StringVar(&f.start, "start", string(shuffle.Filled), "filled: mixed from the first batch on; direct: the first batch sooner")
+	fs.StringVar(&f.plan, "plan", "", "pin shards and order to what plan --save wrote into this `file`")
 	fs.IntVar(&f.maxWorldSize, "max-world-size", 0, "the largest world size that the run will ever have (default: the world size)")
 }
 
@@ -121,7 +125,7 @@ var needShuffle = [...]string{"shuffle-buffer", "lanes", "start", "max-world-siz
 // check finds what cannot be meant. Verbs that registered fewer flags have zeros in the others.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range needShuffle {
-		if fs.Changed(name) && !f.shuffle {
+		if fs.Changed(name) && !f.shuffle && f.plan == "" {
 			return usagef("--%s says how to shuffle: add --shuffle", name)
 		}
 	}
@@ -161,7 +165,36 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.checkRanges(); err != nil {
 		return err
 	}
-	return f.checkRemote(fs)
+	if err := f.checkRemote(fs); err != nil {
+		return err
+	}
+	return f.adoptPlan(fs.Changed)
+}
+
+// adoptPlan lets the plan's file say the order, and refuses flags that would say another.
+func (f *flags) adoptPlan(given func(flag string) bool) error {
+	if f.plan == "" {
+		return nil
+	}
+	for _, name := range [...]string{"shuffle-buffer", "lanes", "unit-rows", "start", "max-world-size", "manifest"} {
+		if given(name) {
+			return usagef("--%s: the plan in %s says it", name, f.plan)
+		}
+	}
+	var err error
+	if f.pinned, err = iterable.ReadPlan(f.plan); err != nil {
+		return fileError(err)
+	}
+	f.start = ""
+	switch shuffled := f.pinned.Params != nil; {
+	case f.shuffle && !shuffled:
+		return usagef("--shuffle: the plan in %s was saved without", f.plan)
+	case given("shuffle") && !f.shuffle && shuffled:
+		return usagef("--shuffle=false: the plan in %s was saved with it", f.plan)
+	default:
+		f.shuffle = shuffled
+	}
+	return nil
 }
 
 // checkRemote finds what cannot be meant of storage and cache.

@@ -14,6 +14,7 @@ import (
 
 func (a *app) plan() *cobra.Command {
 	f := &flags{}
+	var save string
 	c := &cobra.Command{
 		Use:   "plan [flags] ADDRESS...",
 		Short: "Show a run's order, memory and mixing before anything but footers is read",
@@ -21,7 +22,8 @@ func (a *app) plan() *cobra.Command {
 steps of each rank, the memory that a rank needs, what is read before the first batch, and how
 well batches would be mixed.`,
 		Example: `  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
-  shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json`,
+  shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json
+  shardfeed plan data/ --shuffle --world-size 8 --save plan.json`,
 	}
 	fs := c.Flags()
 	f.data(fs)
@@ -30,6 +32,7 @@ well batches would be mixed.`,
 	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
 	f.split(fs)
 	f.object(fs)
+	fs.StringVar(&save, "save", "", "write the list of shards and the parameters of the order into this `file`, for --plan of all ranks and later runs")
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := f.check(fs); err != nil {
@@ -41,6 +44,9 @@ well batches would be mixed.`,
 		}
 		defer func() { err = errors.Join(err, ds.close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
+		if err == nil && save != "" {
+			err = fileError(ds.SavePlan(save, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}))
+		}
 		if err != nil {
 			return err
 		}

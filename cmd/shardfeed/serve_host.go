@@ -57,12 +57,22 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	if err := how.Check(ds.Schema()); err != nil {
 		return nil, errors.Join(valueError("%v", err), ds.close(ctx))
 	}
+	h.keepManifest(ds, f)
 	warnings := a.sayAlways(func(text string) { h.log.Warn(text, "addresses", r.Spec.Addresses) })
 	return &feed.Data{
 		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
 		Stats: func(f feed.Figures) any { return sessionFigures(ds, f) },
 		Close: func(ctx context.Context) error { return ds.source.close(ctx) },
 	}, nil
+}
+
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+func (h *host) keepManifest(ds *dataset, f *flags) {
+	if dir := f.manifestDir(); dir != "" {
+		if _, err := ds.SaveManifest(dir); err != nil {
+			h.log.Warn("the list of shards is not kept", "error", err)
+		}
+	}
 }
 
 // cacheIn is the one cache of a directory, which open opens where nobody did; it may be nil.

@@ -42,7 +42,18 @@ func specFlags(r feed.Request) (*flags, error) {
 	if err := checkSpec(s); err != nil {
 		return nil, err
 	}
-	return f, f.checkCacheLimit()
+	if err := f.checkCacheLimit(); err != nil {
+		return nil, err
+	}
+	return f, f.adoptPlan(func(flag string) bool { return saysOrder(s, flag) })
+}
+
+// saysOrder reports whether a spec says what a plan would say.
+func saysOrder(s feed.Spec, flag string) bool {
+	return map[string]bool{
+		"shuffle-buffer": s.ShuffleBuffer != "", "lanes": s.Lanes != 0, "unit-rows": s.UnitRows != 0, "start": s.Start != "",
+		"max-world-size": s.MaxWorldSize != 0, "manifest": s.Manifest != "", "shuffle": true,
+	}[flag]
 }
 
 // checkSpec finds words that mean nothing, and numbers that cannot be meant.

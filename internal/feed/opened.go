@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -29,6 +30,7 @@ type opened struct {
 
 	mu       sync.Mutex
 	watchers map[*watcher]bool
+	last     *Progress // that was told
 }
 
 // A watcher is told how far opening is.
@@ -45,7 +47,7 @@ func newOpened(e *engine, key string, r Request) *opened {
 // own opens the data set, and closes it in the end.
 func (d *opened) own() {
 	began := time.Now()
-	d.data, d.err = d.engine.Open(d.ctx, d.request, d.progress)
+	d.data, d.err = d.open()
 	if d.err == nil {
 		d.told = describe(d.data)
 		d.engine.Logger.Info("opened", "addresses", d.request.Spec.Addresses, "rows", d.told.Rows, "shards", d.told.Shards, "took", time.Since(began))
@@ -77,6 +79,17 @@ func (d *opened) own() {
 	d.engine.Logger.Info("closed", "addresses", d.request.Spec.Addresses)
 }
 
+// open turns a panic into the error of those who wait.
+func (d *opened) open() (data *Data, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.engine.Logger.Error("panic", "value", v, "stack", string(debug.Stack()))
+			data, err = nil, newFailure(KindInternal, "panic: %v", v)
+		}
+	}()
+	return d.engine.Open(d.ctx, d.request, d.progress)
+}
+
 // forget makes the engine open the data set anew for whoever asks next.
 func (d *opened) forget() {
 	d.engine.mu.Lock()
@@ -91,6 +104,9 @@ func (d *opened) wait(ctx context.Context, progress func(Progress)) error {
 	w := &watcher{tell: progress}
 	d.mu.Lock()
 	d.watchers[w] = true
+	if d.last != nil {
+		w.tell(*d.last)
+	}
 	d.mu.Unlock()
 	defer func() {
 		d.mu.Lock()
@@ -109,6 +125,7 @@ func (d *opened) wait(ctx context.Context, progress func(Progress)) error {
 func (d *opened) progress(p Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.last = &p
 	for w := range d.watchers {
 		w.tell(p)
 	}

@@ -105,6 +105,33 @@ func TestOpenWaits(t *testing.T) {
 	if errs[0] != broken {
 		t.Errorf("%v", errs)
 	}
+	e = testEngine(t, Options{Open: func(_ context.Context, _ Request, p func(Progress)) (*Data, error) {
+		p(Progress{Footers: 7})
+		close(begun)
+		<-proceed
+		panic("at the disco")
+	}})
+	begun = make(chan struct{})
+	first := make(chan error)
+	go func() {
+		_, _, err := e.open(t.Context(), Hello{}, Open{Spec: testSpec()}, func(Progress) {})
+		first <- err
+	}()
+	<-begun
+	late := make(chan Progress, 1)
+	go func() {
+		_, _, err := e.open(t.Context(), Hello{}, Open{Spec: testSpec()}, func(p Progress) { late <- p })
+		first <- err
+	}()
+	if p := <-late; p.Footers != 7 {
+		t.Errorf("who comes late is told %+v", p)
+	}
+	proceed <- nil
+	for range 2 {
+		if f := failureOf(<-first); f.Kind != KindInternal || f.Text != "panic: at the disco" {
+			t.Errorf("%+v", f)
+		}
+	}
 	if _, _, err := e.open(t.Context(), Hello{}, Open{}, nil); failureOf(err).Kind != KindValue {
 		t.Errorf("no address: %v", err)
 	}

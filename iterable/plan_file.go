@@ -1,0 +1,132 @@
+package iterable
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A SavedPlan pins the order of a run: the list of its shards, and the parameters that were chosen for it. Ranks, and later runs, that are
+// given the same one read in the same order whatever was added to the data, whatever their memory and their world size are. The seed and the
+// batch size are not of it.
+type SavedPlan struct {
+	Manifest *shuffle.Manifest
+	Units    string          // hash of how the row groups are cut
+	Params   *shuffle.Params // nil: file order
+	Hash     string          // of all that
+}
+
+// A planFile is the bytes of a SavedPlan: {"v":1,"hash":...,"manifest":...,"units":...,"params":...}. The hash is SHA-256, in hex, over the
+// JSON of manifest, units and params as they stand there, with a line feed after each.
+type planFile struct {
+	Version  int             `json:"v"`
+	Hash     string          `json:"hash"`
+	Manifest json.RawMessage `json:"manifest"`
+	Units    string          `json:"units,omitempty"`
+	Params   json.RawMessage `json:"params,omitempty"`
+}
+
+func (f *planFile) sum() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n", f.Manifest, f.Units, f.Params)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// SavePlan writes the plan of streams with these options, begun on so many ranks.
+func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
+	state, err := d.Start(worldSize, o)
+	if err != nil {
+		return err
+	}
+	f := &planFile{Version: 1, Units: state.Units}
+	if f.Manifest, err = d.data.JSON(); err != nil {
+		return err
+	}
+	if state.Params != nil {
+		if f.Params, err = json.Marshal(state.Params); err != nil {
+			return err
+		}
+	}
+	f.Hash = f.sum()
+	b, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe or a device
+		return os.WriteFile(path, append(b, '\n'), 0)
+	}
+	return writeWhole(filepath.Clean(path), append(b, '\n'))
+}
+
+// ReadPlan reads what SavePlan wrote.
+func ReadPlan(path string) (*SavedPlan, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := parsePlan(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: is no plan of shardfeed: %w", path, err)
+	}
+	return p, nil
+}
+
+func parsePlan(b []byte) (*SavedPlan, error) {
+	var f planFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != 1 {
+		return nil, fmt.Errorf("version %d is not known", f.Version)
+	}
+	if sum := f.sum(); sum != f.Hash {
+		return nil, errors.New("it was changed: its hash does not fit")
+	}
+	p := &SavedPlan{Units: f.Units, Hash: f.Hash}
+	var err error
+	if p.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil {
+		return nil, err
+	}
+	if f.Params == nil {
+		return p, nil
+	}
+	p.Params = &shuffle.Params{}
+	if err := json.Unmarshal(f.Params, p.Params); err != nil {
+		return nil, err
+	}
+	return p, p.Params.Validate()
+}
+
+// pinned is the parameters of the saved plan, with another tail when that does not move rows.
+func (p *SavedPlan) pinned(tail shuffle.Tail) (shuffle.Params, error) {
+	params := *p.Params
+	if params.Tail != tail && (params.Tail == shuffle.Carry || tail == shuffle.Carry) {
+		return params, &shuffle.MismatchError{Field: "tail", Saved: string(params.Tail), Here: string(tail)}
+	}
+	params.Tail = tail
+	return params, nil
+}
+
+// planned makes the shuffled order of the saved plan.
+func (d *Dataset) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
+	saved := d.options.Plan
+	params, err := saved.pinned(tail)
+	if err != nil {
+		return nil, err
+	}
+	units, err := d.cut(params.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	p, err := shuffle.New(d.data, units, params, d.options.Seed)
+	if err == nil && p.UnitsHash() != saved.Units {
+		err = &shuffle.MismatchError{Field: "units", Saved: saved.Units, Here: p.UnitsHash()}
+	}
+	return p, err
+}

@@ -1,0 +1,114 @@
+package iterable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A saved plan pins the order: at another world size and memory, and when shards were added.
+func TestPlanFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	stores := files(t, [][]int{{400, 310}, {290}}, noImage)
+	first := open(t, stores, Options{Shuffle: true, Seed: 5, ShuffleBuffer: Size{Rows: 300}, UnitRows: 50, Tail: shuffle.Drop})
+	if err := first.SavePlan(path, 6, StreamOptions{BatchSize: 8}); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := ReadPlan(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := first.Start(6, StreamOptions{BatchSize: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, stores, Options{Shuffle: true, Seed: 5, Memory: 64 << 20, Plan: saved})
+	got, err := second.Start(6, StreamOptions{BatchSize: 8})
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	one, err := second.Start(1, StreamOptions{BatchSize: 8, Tail: shuffle.Short})
+	if err != nil || one.Params.Lanes != want.Params.Lanes || one.Params.Tail != shuffle.Short {
+		t.Errorf("%+v, %v", one.Params, err)
+	}
+	a, b := rest(t, stream(t, first, WorkerInfo{WorldSize: 6}, StreamOptions{BatchSize: 8})), rest(t, stream(t, second, WorkerInfo{WorldSize: 6}, StreamOptions{BatchSize: 8}))
+	if len(a) == 0 || !slices.EqualFunc(a, b, func(x, y drawn) bool { return slices.Equal(x.ids, y.ids) }) {
+		t.Error("the order is another one")
+	}
+	var mismatch *shuffle.MismatchError
+	if _, err := second.Start(1, StreamOptions{Tail: shuffle.Carry}); !errors.As(err, &mismatch) {
+		t.Errorf("carry: %v", err)
+	}
+	if p, err := second.Plan(2, StreamOptions{}); err != nil || p.Params.Lanes != want.Params.Lanes {
+		t.Errorf("foretold %+v, %v", p, err)
+	}
+}
+
+// A plan without shuffle pins the shards.
+func TestPlanFileOfFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	d := open(t, files(t, [][]int{{40}}, noImage), Options{})
+	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadPlan(path)
+	if err != nil || p.Params != nil || p.Manifest.Content() != d.List().Content() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := d.SavePlan(filepath.Join(path, "no", "directory"), 1, StreamOptions{}); err == nil {
+		t.Error("it is written to no directory")
+	}
+}
+
+func TestPlanFileRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	d := open(t, files(t, [][]int{{40}}, noImage), Options{Shuffle: true})
+	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ content, want string }{
+		"cut":     {string(b[:len(b)/2]), "is no plan of shardfeed"},
+		"edited":  {strings.Replace(string(b), `"lanes":1`, `"lanes":2`, 1), "its hash does not fit"},
+		"version": {strings.Replace(string(b), `"v":1`, `"v":2`, 1), "version 2 is not known"},
+		"state":   {`{"v":1,"shuffle":true}`, "its hash does not fit"},
+	} {
+		wrong := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(wrong, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPlan(wrong); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	p, err := ReadPlan(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := Options{
+		Plan: p, ShuffleBuffer: Size{Rows: 1}, Lanes: 1, UnitRows: 1, Start: shuffle.Direct, Spread: 1, Assign: shuffle.Sticky, MaxWorldSize: 2, Manifest: p.Manifest,
+	}.Validate()
+	for _, name := range []string{"shuffle_buffer", "lanes", "unit_rows", "start", "spread", "assign", "max_world_size", "manifest"} {
+		if beside == nil || !strings.Contains(beside.Error(), name+": the plan says it") {
+			t.Errorf("%s beside a plan: %v", name, beside)
+		}
+	}
+	if !strings.Contains(beside.Error(), "shuffle: false, and the plan was saved with true") {
+		t.Errorf("%v", beside)
+	}
+}
+
+// FuzzPlan: whatever a file holds is a plan or an error.
+func FuzzPlan(f *testing.F) {
+	f.Add([]byte(`{"v":1,"hash":"","manifest":{},"units":"","params":{}}`))
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parsePlan(b) })
+}
