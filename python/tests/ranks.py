@@ -1,0 +1,157 @@
+"""Jobs of several ranks, each a process of its own as in training, and what they report.
+
+A job is a program of jobs/ that torchrun starts. Each of its ranks appends lines of JSON to a file of its own, at once, so that nothing of
+what it said is lost when it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import shardfeed
+
+JOBS = Path(__file__).parent / "jobs"
+WITHIN = 240.0  # seconds that a job may take: eight ranks import torch on two cores
+
+Line = dict[str, Any]
+
+
+class Job:
+    """A job that runs, or has run. As a context it leaves no process behind."""
+
+    def __init__(self, name: str, ranks: int, directory: Path, *arguments: object, restarts: int = 0, **environment: str) -> None:
+        self.directory = directory
+        self.ranks = ranks
+        directory.mkdir(parents=True, exist_ok=True)
+        self.output = directory / "output.txt"
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={restarts}"]
+        command = [sys.executable, *launcher, str(JOBS / f"{name}.py"), *map(str, arguments)]
+        inherited = {k: v for k, v in os.environ.items() if k != "SHARDFEED_JOB"}
+        own = {"REPORT": str(directory), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment}
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=subprocess.STDOUT, env={**inherited, **own}, start_new_session=True, cwd=directory
+            )
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def wait(self, within: float = WITHIN) -> Job:
+        """Waits for the end of a job that must succeed."""
+        assert self.end(within) == 0, self.words()
+        return self
+
+    def end(self, within: float = WITHIN) -> int:
+        """Waits for the end; returns the exit code."""
+        try:
+            return self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the job hangs: it has not ended after {within:g} s\n{self.words()}") from None
+
+    def until(self, kind: str, count: int = 1, within: float = WITHIN) -> None:
+        """Waits until the ranks have reported so many lines of a kind."""
+        deadline = time.monotonic() + within
+        while len(self.lines(kind)) < count:
+            assert self.process.poll() is None, f"the job ended early\n{self.words()}"
+            assert time.monotonic() < deadline, f"no {kind} within {within:g} s\n{self.words()}"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Kills the launcher, all ranks and their workers with SIGKILL; the engine is left to find out."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            launcher = psutil.Process(self.process.pid)
+            for process in [launcher, *self.family(launcher)]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+        self.process.wait()
+
+    def family(self, launcher: psutil.Process) -> list[psutil.Process]:
+        return [p for p in launcher.children(recursive=True) if not is_engine(p)]
+
+    def kill_rank(self, rank: int) -> None:
+        """Kills one rank, and nothing else."""
+        os.kill(self.lines("start", rank)[-1]["pid"], signal.SIGKILL)
+
+    def lines(self, kind: str, rank: int | None = None, **having: object) -> list[Line]:
+        """What the ranks reported of a kind, in their order; of a rank that writes just now the whole lines."""
+        found = []
+        for r in range(self.ranks) if rank is None else [rank]:
+            path = self.directory / f"rank-{r}.jsonl"
+            text = path.read_text() if path.exists() else ""
+            for line in map(json.loads, text[: text.rfind("\n") + 1].splitlines()):
+                if line["kind"] == kind and all(line[k] == v for k, v in having.items()):
+                    found.append(line)
+        return found
+
+    def words(self) -> str:
+        """The end of what the ranks said, without torchrun's summary."""
+        return self.output.read_text(errors="replace").partition(" failed (exitcode")[0][-8000:]
+
+
+def is_engine(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return "serve" in process.cmdline()[1:2]
+    return False
+
+
+def steps(lines: list[Line], world_size: int) -> list[list[list[int]]]:
+    """The ids of each step, by rank. All ranks have the same steps."""
+    of: Mapping[int, dict[int, list[int]]] = defaultdict(dict)
+    for line in lines:
+        assert line["rank"] not in of[line["step"]], f"rank {line['rank']} has step {line['step']} twice"
+        of[line["step"]][line["rank"]] = line["ids"]
+    for step, ranks in of.items():
+        assert sorted(ranks) == list(range(world_size)), f"only the ranks {sorted(ranks)} have step {step}"
+    return [[of[step][rank] for rank in range(world_size)] for step in sorted(of)]
+
+
+def flat(found: list[list[list[int]]]) -> list[int]:
+    return [i for step in found for ids in step for i in ids]
+
+
+def assert_sequence(found: list[list[list[int]]], sequence: list[int]) -> None:
+    """Asserts that steps are the consecutive pieces of one sequence, whatever their world size: every step has the rows that are next, and
+    each rank has its own of them in their order."""
+    place = {row: k for k, row in enumerate(sequence)}
+    at = 0
+    for step, ranks in enumerate(found):
+        places = [[place[i] for i in ids] for ids in ranks]
+        for rank, own in enumerate(places):
+            assert own == sorted(own), f"rank {rank} has the rows of step {step} in another order"
+        together = sorted(k for own in places for k in own)
+        assert together == list(range(at, at + len(together))), f"step {step} has not the rows from {at} on"
+        at += len(together)
+    assert at == len(sequence), f"the steps end at row {at} of {len(sequence)}"
+
+
+def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int) -> list[int]:
+    """The ids of the first epoch of a job that begins with this world size, in the order of one process that reads all of it."""
+    begun = shardfeed.StreamingDataset(shards, batch_size=batch_size, columns=["id"], seed=seed, rank=0, world_size=world_size)
+    alone = shardfeed.StreamingDataset(shards, batch_size=100, columns=["id"], seed=seed, rank=0, world_size=1)
+    alone.load_state_dict(begun.state_dict())
+    return [int(i) for batch in alone for i in batch["id"]]
+
+
+def readers(ranks: int, arguments: Callable[[int], Sequence[object]], **environment: str) -> list[subprocess.Popen[str]]:
+    """Starts ranks that read and do nothing else, as a launcher that lets each live its own life: see jobs/reads.py."""
+    started = []
+    for rank in range(ranks):
+        own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), **environment}
+        command = [sys.executable, str(JOBS / "reads.py"), *map(str, arguments(rank))]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **own}))
+    return started

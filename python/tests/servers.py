@@ -1,0 +1,171 @@
+"""Real storage servers for tests, on loopback: S3 by versitygw and HDFS by Hadoop's daemons. They end with the tests, however those end.
+
+The programs come from tools/server and are never installed here. Where one is absent the test skips with a line that says what is missing;
+with CI=true that is a failure. SHARDFEED_SERVERS=off skips every test that asks for a server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_WITHIN = 60.0  # seconds
+BUCKET = "train"
+KEY, SECRET = "shardfeedtest", "shardfeedtestsecret"
+
+# Kills the server when the standard input ends, which it does with the process that holds its other end.
+UNDER_WATCH = ("sh", "-c", '"$@" </dev/null & server=$!; cat >/dev/null; kill -9 $server', "watch")
+
+
+@dataclass
+class S3:
+    """An S3 server, and the environment by which clients find it."""
+
+    address: str  # host:port
+    environment: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.environment = {
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_ENDPOINT_URL": f"http://{self.address}",
+            "AWS_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        }
+
+    def put(self, directory: Path) -> str:
+        """Uploads the files of a directory; returns its address."""
+        from pyarrow import fs
+
+        there = fs.S3FileSystem(
+            access_key=KEY, secret_key=SECRET, endpoint_override=self.address, scheme="http", region="us-east-1", allow_bucket_creation=True
+        )
+        there.create_dir(BUCKET)
+        fs.copy_files(str(directory), f"{BUCKET}/{directory.name}", destination_filesystem=there, use_threads=False)
+        return f"s3://{BUCKET}/{directory.name}"
+
+
+class HDFS:
+    """A namenode and a datanode of Hadoop's in one JVM, that takes commands. Clients need no environment."""
+
+    environment: dict[str, str] = {}
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stdout is not None
+        said = process.stdout.readline().split()
+        assert said[:1] == ["READY"], f"HDFS did not start: {' '.join(said)}"
+        self.namenode = said[1]
+
+    def put(self, directory: Path) -> str:
+        """Uploads the files of a directory; returns its address."""
+        for path in sorted(directory.iterdir()):
+            self.command("put", str(path), f"/{directory.name}/{path.name}")
+        return f"hdfs://{self.namenode}/{directory.name}"
+
+    def command(self, *words: str) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(" ".join(urllib.parse.quote_plus(word, safe="/=") for word in words) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        assert answer.startswith("OK"), f"{' '.join(words)}: {answer}"
+        return answer
+
+
+Storage = S3 | HDFS
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3]:
+    server = program("versitygw")
+    with scratch("s3") as root:
+        address = free_address()
+        keys = {"ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
+        command = [*UNDER_WATCH, str(server), "--port", address, "--region", "us-east-1", "--keep-alive", "--quiet", "posix", str(root)]
+        with running(command, stdout=subprocess.DEVNULL, env={**os.environ, **keys}):
+            wait_for_answer(f"http://{address}/")
+            yield S3(address)
+
+
+@pytest.fixture(scope="session")
+def hdfs() -> Iterator[HDFS]:
+    script = program("hdfsmini")
+    with scratch("hdfs") as root:
+        command = [str(script), str(root / "data"), "1", "dfs.replication=1"]
+        with running(command, stdout=subprocess.PIPE) as process:
+            yield HDFS(process)
+
+
+def program(name: str) -> Path:
+    """The path of a server that is installed; skips the test, or fails it, where it is not."""
+    if os.environ.get("SHARDFEED_SERVERS") == "off":
+        pytest.skip("SHARDFEED_SERVERS=off: no server is started")
+    found = subprocess.run([ROOT / "tools" / "server", "-n", name], capture_output=True, text=True)
+    if found.returncode == 0:
+        return Path(found.stdout.strip())
+    missing = found.stderr.strip() or name
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI=true and {missing}")
+    pytest.skip(missing)
+
+
+@contextlib.contextmanager
+def scratch(name: str) -> Iterator[Path]:
+    root = Path(tempfile.mkdtemp(prefix=f"shardfeed-test-{name}-"))
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running(command: list[str], **options: object) -> Iterator[subprocess.Popen[str]]:
+    """A server that ends by the end of its standard input."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload]
+    try:
+        yield process
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def free_address() -> str:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{s.getsockname()[1]}"
+
+
+def wait_for_answer(url: str) -> None:
+    """Waits until a server answers, if only to refuse."""
+    deadline = time.monotonic() + READY_WITHIN
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            assert time.monotonic() < deadline, f"{url} does not answer within {READY_WITHIN:g} s"
+            time.sleep(0.05)

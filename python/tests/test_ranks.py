@@ -1,0 +1,82 @@
+"""Ranks that train together: equal steps, every row once, the same order for any number of workers, and elastic resume."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ranks import Job, assert_sequence, epoch_order, flat, steps
+
+ROWS = 4000
+BATCH = 32
+SEED = 7
+WAYS = ["own", "torch-0", "torch-2", "torch-4"]
+
+
+class Worlds:
+    """Jobs of 8, 3 and 1 ranks, each of which trains an epoch in every way, and then a part of the one epoch that they share."""
+
+    def __init__(self, uri: Path, directory: Path) -> None:
+        self.uri, self.directory = uri, directory
+        self.jobs: dict[int, Job] = {}
+
+    def run(self, world_size: int, *arguments: object) -> Job:
+        if world_size not in self.jobs:
+            with Job("epochs", world_size, self.directory / str(world_size), self.uri, "--batch-size", BATCH, *arguments) as job:
+                self.jobs[world_size] = job.wait()
+        return self.jobs[world_size]
+
+    def of(self, world_size: int) -> Job:
+        states = [self.directory / f"state-{k}.json" for k in range(3)]
+        ways = ",".join(WAYS)
+        if world_size == 8:
+            return self.run(8, "--ways", ways, "--steps", 5, "--save", states[0])
+        if world_size == 3:
+            self.of(8)
+            return self.run(3, "--ways", ways, "--go-on", states[0], "--steps", 11, "--save", states[1])
+        if world_size == 1:
+            self.of(3)
+            return self.run(1, "--ways", ways, "--go-on", states[1], "--save", states[2])
+        return self.run(world_size, "--ways", ",".join([*WAYS, "own-2", "persistent"]))
+
+
+@pytest.fixture(scope="module")
+def worlds(runtime: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(shards, tmp_path_factory.mktemp("worlds"))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("world_size", [8, 3, 1, 2])
+def test_every_row_once_in_one_order(worlds: Worlds, job: str, shards: Path, world_size: int) -> None:
+    ran = worlds.of(world_size)
+    lengths = {(line["steps"], line["rows"]) for line in ran.lines("length")}
+    assert lengths == {(-(-ROWS // (BATCH * world_size)), ROWS)}
+    order = steps(ran.lines("step", way="own"), world_size)
+    assert len(order) == lengths.pop()[0]
+    assert sorted(flat(order)) == list(range(ROWS))
+    for way in {line["way"] for line in ran.lines("length")}:
+        assert steps(ran.lines("step", way=way, epoch=0), world_size) == order, way
+    assert_sequence(order, epoch_order(shards, BATCH, SEED, world_size))
+
+
+@pytest.mark.timeout(600)
+def test_persistent_workers_go_on_to_the_next_epoch(worlds: Worlds) -> None:
+    ran = worlds.of(2)
+    first, second = (steps(ran.lines("step", way="persistent", epoch=epoch), 2) for epoch in range(2))
+    assert sorted(flat(second)) == list(range(ROWS))
+    assert flat(first) != flat(second)
+
+
+@pytest.mark.timeout(600)
+def test_elastic_resume(worlds: Worlds, job: str, shards: Path) -> None:
+    worlds.of(1)
+    parts = [steps(worlds.of(n).lines("step", way="part"), n) for n in (8, 3, 1)]
+    assert len(parts[0]) == 5 and len(parts[1]) == 11
+    assert sum(len(flat(part)) for part in parts) == ROWS
+    assert_sequence([step for part in parts for step in part], epoch_order(shards, BATCH, SEED, 8))
+    for n in (8, 3, 1):
+        said = worlds.of(n).lines("state")
+        assert len(said) == n and all(line["same"] for line in said)
+    last = json.loads((worlds.directory / "state-2.json").read_text())
+    assert (last["shardfeed"]["epoch"], last["shardfeed"]["position"]) == (1, 0)
