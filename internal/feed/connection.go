@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -92,6 +93,9 @@ func (c *connection) read(ctx context.Context) (err error) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(helloPatience))
 	for {
 		kind, payload, err := c.frames.next()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return protocolError("no HELLO within %v", helloPatience)
+		}
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ type Server struct {
 
 	mu          sync.Mutex
 	connected   int
-	idle        *time.Timer // runs while nobody is connected
+	idle        *time.Timer // begins when the last one has left
 	ending      bool        // no connection is taken any more
 	connections sync.WaitGroup
 }
@@ -63,7 +63,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// expire ends a server that nobody has come back to.
+// expire ends a server that nobody has come back to. The timer is not stopped when somebody does.
 func (s *Server) expire(cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,9 +119,6 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) bool {
 		return false
 	}
 	s.connected++
-	if s.idle != nil {
-		s.idle.Stop()
-	}
 	s.connections.Go(func() {
 		defer s.left()
 		if err := s.serve(ctx, conn); err != nil {

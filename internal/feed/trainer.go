@@ -51,7 +51,11 @@ func (t *trainer) sayLocked(kind frameKind, v any, spare bool) (err error) {
 		t.log.Error("a message cannot be sent", "error", err)
 		return err
 	}
-	return t.out.add(t.frame, nil, spare)
+	err = t.out.add(t.frame, nil, spare)
+	if cap(t.frame) > keptPayload {
+		t.frame = nil
+	}
+	return err
 }
 
 // refuse sends the connection's last frame, unless the trainer has gone, and ends it.
