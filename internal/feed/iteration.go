@@ -105,9 +105,12 @@ func (it *iteration) arrange() error {
 		return it.state.Position + int64(p.join.Worker)*global
 	}
 	it.order = slices.SortedFunc(slices.Values(it.parts), func(a, b *part) int { return cmp.Compare(next(a), next(b)) })
-	first := next(it.order[0])
+	first, apart := next(it.order[0]), global
+	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1])-first == s.GlobalBatch {
+		apart = s.GlobalBatch // saved at another world size: all before the first is taken, and nothing behind it
+	}
 	for i, p := range it.order {
-		if want := first + int64(i)*global; next(p) != want {
+		if want := first + int64(i)*apart; next(p) != want {
 			return &Failure{
 				Kind: KindState, RowGroup: -1, Step: -1,
 				Text: fmt.Sprintf("the torch workers do not go on with consecutive steps: worker %d at position %d, where %d would follow the others",

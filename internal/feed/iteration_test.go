@@ -93,6 +93,16 @@ func TestWorkersGoOn(t *testing.T) {
 	for k, batches := range parts {
 		same(t, fmt.Sprint("worker ", k), idsOf(batches), idsOf(want[k][taken[k]:]))
 	}
+	state.GlobalBatch = 100
+	joinAll(all, "elsewhere", func(k int, j *Join) { // the same rows, by steps of 100 of another world size
+		j.State, j.Next = &state, &[]int64{700, 600, 800}[k]
+	})
+	parts, _ = drain(all)
+	if got := parts[1][0]; got.position != 600 || got.step != 12 {
+		t.Errorf("the first is step %d at %d", got.step, got.position)
+	}
+	same(t, "elsewhere", idsOf(parts[1], parts[0], parts[2]), epochIDs(t, testSpec(), 0, 1, nil, 0)[600:])
+	state.GlobalBatch = 50
 	for _, next := range [][]int64{{450, 350, 350}, {450, 350, 450}, {50, -50, 0}} {
 		joinAll(all, fmt.Sprint("wrong ", next), func(k int, j *Join) { j.State, j.Next = &state, &next[k] })
 		for _, s := range all {
