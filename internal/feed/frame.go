@@ -52,7 +52,6 @@ func (k frameKind) String() string {
 const (
 	frameHeader = 8
 	maxPayload  = 16 << 20
-	maxSlots    = 1 << 16
 
 	releaseSize = 16
 	ringSize    = 16

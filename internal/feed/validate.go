@@ -3,7 +3,14 @@ package feed
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+)
+
+// More than this is a mistake.
+const (
+	maxSlots   = 1 << 16
+	maxWorkers = 1 << 10
 )
 
 func (h Hello) validate() error {
@@ -43,11 +50,15 @@ func (s Spec) validate() error {
 		check(n < 0, "%s=%d is below 0", name, n)
 	}
 	check(s.Slots > maxSlots, "slots=%d is more than %d", s.Slots, maxSlots)
+	check(s.Workers > maxWorkers, "workers=%d is more than %d", s.Workers, maxWorkers)
+	check(s.BatchSize > math.MaxInt32, "batch_size=%d is more than %d", s.BatchSize, math.MaxInt32)
 	seen := map[string]bool{}
 	for _, p := range s.Pad {
 		check(p.Column == "", "pad: no column is named")
 		check(seen[p.Column], "pad: column %q stands there twice", p.Column)
 		check(p.MaxLength < 0 || p.Multiple < 0, "pad: column %q: max_length=%d, multiple=%d", p.Column, p.MaxLength, p.Multiple)
+		check(max(p.MaxLength, p.Multiple) > math.MaxInt32, "pad: column %q: max_length=%d, multiple=%d: more than %d", p.Column, p.MaxLength, p.Multiple,
+			math.MaxInt32)
 		seen[p.Column] = true
 	}
 	if len(errs) == 0 {
