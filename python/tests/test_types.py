@@ -117,7 +117,7 @@ def test_bytes_of_texts_and_binary():
     with pytest.raises(IndexError):
         batch["t"][5]
     with pytest.raises(ValueError, match="always made anew"):
-        np.array(batch["t"], copy=False)
+        batch["t"].__array__(copy=False)
     with pytest.raises(IndexError):
         batch["t"][::2]
 
@@ -191,7 +191,7 @@ def test_types_that_pyarrow_does_not_write():
     ids = [uuid.UUID(int=1), uuid.UUID(int=2**127)]
     batch = raw_of(Field("u", "fixed", "uuid", 16), b"".join(i.bytes for i in ids), 2)
     assert batch["u"].dtype == np.dtype("V16") and batch["u"][1].tobytes() == ids[1].bytes
-    assert batch.to_pylist() == [{"u": i} for i in ids]
+    assert batch.to_pylist() == [{"u": i if hasattr(pa, "uuid") else i.bytes} for i in ids]
 
     noon = (12 * 3600 * 10**9).to_bytes(8, "little") + (2_440_589).to_bytes(4, "little")
     batch = raw_of(Field("t", "fixed", "int96", 12), noon, 1)

@@ -56,6 +56,7 @@ def engine(runtime: Path) -> None:
     """One engine for all examples, kept by a data set that stays open."""
 
 
+@pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
 @settings(max_examples=60, deadline=None, suppress_health_check=_UNLIKE)
 @given(
     table=tables.tables(max_rows=30),
