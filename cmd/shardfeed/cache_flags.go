@@ -105,7 +105,7 @@ func (f *cacheFlags) env(name string) string {
 	if name == dirVariable && f.cacheDir != "" {
 		return f.cacheDir
 	}
-	if f.variables != nil {
+	if len(f.variables) > 0 {
 		return f.variables[name]
 	}
 	return os.Getenv(name)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, er
 	if err != nil {
 		return nil, err
 	}
+	f.inEnvironment(&drivers)
 	drivers.S3.Events.Listed = shown.listed
 	drivers.HDFS.Events.Listed = shown.listed
 	drivers.HDFS.Events.Warn = func(text string) { a.note("%s", text) }
@@ -75,6 +77,17 @@ func (a *app) cacheOf(f *flags, dir string) (*cache.Cache, error) {
 		return open()
 	}
 	return a.host.cacheIn(dir, open)
+}
+
+// inEnvironment lets the stores read the environment of the one who asks, where that is another process.
+func (f *flags) inEnvironment(drivers *all.Options) {
+	if len(f.variables) == 0 {
+		return
+	}
+	drivers.S3.Environ = f.variables
+	drivers.HDFS.Getenv = func(name string) string { return f.variables[name] }
+	drivers.HDFS.User = cmp.Or(drivers.HDFS.User, f.variables["HADOOP_USER_NAME"])
+	drivers.HDFS.TokenFile = cmp.Or(drivers.HDFS.TokenFile, f.variables["HADOOP_TOKEN_FILE_LOCATION"])
 }
 
 // throughCache puts the cache around the stores of servers, around each once though several schemes share it. It is called when the

@@ -12,6 +12,15 @@ import (
 type agreements struct {
 	mu    sync.Mutex
 	ranks map[agreement]map[int]*agreed
+	found map[agreement]*finding
+	seats map[string]int // of each job
+}
+
+// A finding is that ranks differ. It is kept for those that have not heard of it, because the others may have ended by the time when they
+// come; as long as the job has a connection, so that a job that begins anew under the name does not hear of it.
+type finding struct {
+	err  error
+	told map[int]bool // by rank
 }
 
 // An agreement is a name under which the ranks of a job compare.
@@ -33,10 +42,11 @@ func (a *agreements) check(it *iteration) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ranks == nil {
-		a.ranks = map[agreement]map[int]*agreed{}
-	}
 	key := agreement{it.parts[0].seat.hello.Job, j.Agree}
+	if f := a.found[key]; f != nil && !f.told[j.Rank] {
+		f.told[j.Rank] = true
+		return f.err
+	}
 	if a.ranks[key] == nil {
 		a.ranks[key] = map[int]*agreed{}
 	}
@@ -53,10 +63,32 @@ func (a *agreements) check(it *iteration) error {
 		err := ranksError(differ)
 		if first == nil {
 			first = err
+			a.found[key] = &finding{err: err, told: map[int]bool{j.Rank: true}}
 		}
+		a.found[key].told[rank] = true
 		other.iteration.abort(err)
 	}
 	return first
+}
+
+// sit counts a connection of a job, and stand counts it out.
+func (a *agreements) sit(job string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seats == nil {
+		a.seats, a.ranks, a.found = map[string]int{}, map[agreement]map[int]*agreed{}, map[agreement]*finding{}
+	}
+	a.seats[job]++
+}
+
+func (a *agreements) stand(job string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seats[job]--; a.seats[job] > 0 {
+		return
+	}
+	delete(a.seats, job)
+	maps.DeleteFunc(a.found, func(key agreement, _ *finding) bool { return key.job == job })
 }
 
 // forget drops the fingerprints of a group's ranks.

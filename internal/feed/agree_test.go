@@ -99,6 +99,34 @@ func TestRanksLater(t *testing.T) {
 	}
 }
 
+// A rank that comes when the others have failed and gone hears of it too, once.
+func TestRanksLate(t *testing.T) {
+	e := testEngine(t, Options{})
+	other := testSpec()
+	other.Seed = 9
+	all := []*sink{ranked(t, e, 0, testSpec()), ranked(t, e, 1, other), ranked(t, e, 2, testSpec())}
+	join := func(rank, n int) { all[rank].ask(Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 3, Agree: "train"}) }
+	for _, rank := range []int{1, 2} {
+		join(rank, 0)
+	}
+	for _, rank := range []int{1, 2} {
+		if f := all[rank].failure(); f.Kind != KindRanks {
+			t.Errorf("rank %d: %+v", rank, f)
+		}
+		all[rank].seat.close()
+	}
+	join(0, 0)
+	if f := all[0].failure(); f.Kind != KindRanks || !slices.Equal(f.Details, []string{"seed: 9 on rank 1, 3 on rank 2"}) {
+		t.Errorf("rank 0: %+v", f)
+	}
+	join(0, 1) // the others have gone, and this one has heard
+	all[0].batches(1)
+	all[0].seat.close()
+	again := ranked(t, e, 3, testSpec()) // another run of the job
+	again.ask(Join{Iteration: "0", Rank: 3, WorldSize: 4, Agree: "train"})
+	again.batches(1)
+}
+
 func TestFingerprintOfManyColumns(t *testing.T) {
 	var nodes []Node
 	for i := range 100 {

@@ -157,6 +157,7 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 		d.leave()
 		return nil, Opened{}, err
 	}
+	e.agreed.sit(h.Job)
 	return &seat{engine: e, hello: h, group: d.group(o.Dataset)}, d.told, nil
 }
 

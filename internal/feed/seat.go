@@ -67,6 +67,7 @@ func (s *seat) close() {
 		p.die()
 	}
 	s.group.leave()
+	s.engine.agreed.stand(s.hello.Job)
 }
 
 // setEpoch tells the epoch of the next iteration.

@@ -23,6 +23,9 @@ type Options struct {
 	CABundle      string // file of certificates to trust, in PEM; "" is AWS_CA_BUNDLE, or the system's
 	Proxy         string // address of an HTTP proxy; "" asks HTTPS_PROXY and its like
 
+	// Environ is the environment that credentials and profiles are looked for in, by name: AWS_* and HOME. Nil is that of the process.
+	Environ map[string]string
+
 	MaxRequests int           // requests in flight to one endpoint at most; 0 is 128
 	PartSize    int64         // bytes that one request reads at most; 0 is 16 MiB. Longer runs are cut evenly
 	ReadTimeout time.Duration // without a byte, after which a request is given up and made again; 0 is 20 s

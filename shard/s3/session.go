@@ -51,10 +51,18 @@ type session struct {
 }
 
 // newSession reads the configuration and gets credentials, so that their absence is one error with a name.
-func newSession(ctx context.Context, o Options) (*session, error) {
+func newSession(ctx context.Context, o Options) (s *session, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOptions, err)
 	}
+	err = o.inEnvironment(func() error {
+		s, err = configure(ctx, o)
+		return err
+	})
+	return s, err
+}
+
+func configure(ctx context.Context, o Options) (*session, error) {
 	options, err := loadOptions(o)
 	if err != nil {
 		return nil, err
