@@ -332,6 +332,23 @@ def test_keyboard_interrupt_ends_a_wait_at_once(fake: FakeEngine) -> None:
     assert connection.next() is not None
 
 
+def test_an_interrupt_while_bytes_arrive_ends_the_connection(fake: FakeEngine) -> None:
+    connection = joined(fake)
+    fake.batch(0)
+
+    class Interrupted:
+        def recvmsg_into(self, *_: object) -> None:
+            connection._socket.recv(20)
+            raise KeyboardInterrupt
+
+    connection._inbox._socket = Interrupted()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        connection.next()
+    with pytest.raises(errors.ProtocolError, match="begin a new iteration"):
+        connection.next()
+    assert not connection.usable
+
+
 def test_leave_never_waits_and_the_next_join_drains(fake: FakeEngine) -> None:
     connection = joined(fake)
     fake.batch(0)

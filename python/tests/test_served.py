@@ -139,6 +139,22 @@ def test_errors_of_the_engine(job: str, shards: Path, tmp_path: Path) -> None:
         connect(shards, no_such_option=1)
 
 
+def test_the_hand_over_is_cheap(job: str, shards: Path) -> None:
+    """Of a batch of three columns: 20 us of the trainer's processor on a quiet machine."""
+    connection = connect(shards, batch_size=1, slots=16)
+    costs = []
+    for epoch in range(3):
+        join(connection, f"i{epoch}")
+        assert connection.next() is not None
+        begin = time.process_time()
+        batches = 0
+        while (raw := connection.next()) is not None:
+            columns = [np.ndarray((raw.rows,), dtype, raw.bytes, at) for dtype, at in zip("qfi", raw.nodes[4::8])]
+            batches += len(columns) == 3
+        costs.append((time.process_time() - begin) / batches)
+    assert min(costs) < 100e-6, f"{[round(cost * 1e6) for cost in costs]} us"
+
+
 def test_a_slow_trainer_costs_the_engine_nothing(job: str, shards: Path) -> None:
     connection = connect(shards, batch_size=10)
     join(connection, "i")

@@ -102,26 +102,22 @@ class Engine:
     def _start(self, deadline: float) -> int:
         """Starts the engine and waits until it listens or has ended. Returns where in the log it began."""
         _runtime.sweep(self.log.parent)
-        ready, told = os.pipe()
-        try:
+        with contextlib.ExitStack() as stack:
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, log)
+            begin = os.fstat(log).st_size
+            ready, told = os.pipe()
+            stack.callback(os.close, ready)
             try:
-                begin = os.fstat(log).st_size
                 group = self._launch(told, log)
             finally:
                 os.close(told)
-                os.close(log)
-            _wait_ready(ready, deadline)
-        except TimeoutError:
-            with contextlib.suppress(OSError):
-                os.killpg(group, signal.SIGKILL)
-            words = _runtime.last_lines(self.log, begin)
-            raise FeedTimeoutError(
-                f"the engine {self.binary} did not start in time; its log is {self.log}, and ends with\n{words}"
-            ) from None
-        finally:
-            os.close(ready)
-        return begin
+            if _ready_or_ended(ready, deadline):
+                return begin
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+        words = _runtime.last_lines(self.log, begin)
+        raise FeedTimeoutError(f"the engine {self.binary} did not start in time; its log is {self.log}, and ends with\n{words}")
 
     def _launch(self, told: int, log: int) -> int:
         """Starts the program in a session of its own, so that no signal of a terminal reaches it, and returns its process group.
@@ -171,15 +167,15 @@ def _identity(binary: Path) -> str:
         return f"{status.st_size} {status.st_mtime_ns} {file.read(4096).hex()}"
 
 
-def _wait_ready(ready: int, deadline: float) -> None:
-    """Waits for the engine's line on the pipe, or for its end."""
+def _ready_or_ended(ready: int, deadline: float) -> bool:
+    """Waits for the engine's line on the pipe, or for its end; False when there was neither in time."""
     poll = select.poll()
     poll.register(ready, select.POLLIN)
     said = b""
     while True:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise TimeoutError
+            return False
         part = os.read(ready, 4096)
         said += part
         if not part or said.endswith(b"\n"):
-            return
+            return True

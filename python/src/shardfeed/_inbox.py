@@ -37,7 +37,10 @@ class Inbox:
         self.at = self.size = 0  # the payload of the last frame, in buffer until the next call
 
     def next(self, timeout: float | None, doing: str) -> int:
-        """Returns the kind of the next frame. Raises EOFError when the engine has gone, FeedTimeoutError after timeout seconds."""
+        """Returns the kind of the next frame. Raises EOFError when the engine has gone, FeedTimeoutError after timeout seconds.
+
+        An interrupt of the user's ends a wait and loses nothing; the one in a million that strikes while bytes arrive ends the connection.
+        """
         deadline = None
         while True:
             have = self._end - self._start
@@ -86,7 +89,7 @@ class Inbox:
     def _read(self) -> bool:
         """Reads what is there; False when nothing is."""
         if self._torn:
-            raise EOFError("interrupted in the midst of a message")
+            raise ProtocolError("an interrupt struck in the midst of a message: begin a new iteration")
         self._torn = True
         try:
             room = self._whole if self._end == 0 else [memoryview(self.buffer)[self._end :]]

@@ -101,7 +101,10 @@ class Loans:
         """Gives back what nobody has any more."""
         gone = self._gone
         while gone:
-            loan = gone.popleft()
+            try:
+                loan = gone.popleft()
+            except IndexError:  # another one took it
+                return
             self.give_back(loan.generation, loan.index, loan.seq)
 
     def close(self) -> None:

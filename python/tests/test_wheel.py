@@ -1,0 +1,108 @@
+"""The wheel: what is in it, and that it works where there is no Go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1]
+MACHINES = {"amd64": ("x86_64", 62), "arm64": ("aarch64", 183)}  # wheels' name, ELF's number
+
+READ_ALL = """
+import sys, shardfeed
+assert "site-packages" in shardfeed.__file__, shardfeed.__file__
+rows = 0
+for batch in shardfeed.StreamingDataset(sys.argv[1], batch_size=256):
+    rows += len(batch["id"])
+print(rows)
+"""
+
+
+def build(directory: Path, goarch: str) -> Path:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(directory), str(PACKAGE)]
+    subprocess.run(command, check=True, env={**os.environ, "GOARCH": goarch})
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("goarch", sorted(MACHINES))
+def test_what_is_in_it(tmp_path: Path, goarch: str) -> None:
+    wheel = build(tmp_path, goarch)
+    machine, number = MACHINES[goarch]
+    assert wheel.name.endswith(f"-py3-none-manylinux_2_17_{machine}.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        program = archive.read("shardfeed/_bin/shardfeed")
+        assert archive.getinfo("shardfeed/_bin/shardfeed").external_attr >> 16 & 0o111
+        metadata = archive.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    assert program[:4] == b"\x7fELF" and program[18] == number
+    assert str(PACKAGE.parent).encode() not in program, "paths of the machine that built it"
+    assert {"shardfeed/__init__.py", "shardfeed/py.typed", "shardfeed/torch/__init__.py"} <= set(names)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    requires = [line for line in metadata.splitlines() if line.startswith("Requires-Dist")]
+    assert requires == ["Requires-Dist: numpy>=1.24"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_it_works_without_go(tmp_path: Path, shards: Path, runtime: Path) -> None:
+    wheel = build(tmp_path, "amd64")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)], check=True)
+    dropped = ("PYTHONPATH", "SHARDFEED_BIN", "SHARDFEED_TEST_BIN", "GOROOT")
+    environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    environment["PATH"] = f"{python.parent}:/usr/bin:/bin"
+    assert shutil.which("go", path=environment["PATH"]) is None
+    run = subprocess.run([str(python), "-c", READ_ALL, str(shards)], env=environment, cwd=tmp_path, text=True, capture_output=True)
+    assert (run.stdout, run.stderr) == ("4000\n", "")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_an_editable_install(tmp_path: Path) -> None:
+    """A copy of the repository's part that it takes, so that the checkout stays as it is."""
+    copy = tmp_path / "repository"
+    root = PACKAGE.parent
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z", "python", "cmd", "go.mod", "go.sum", "LICENSE"], cwd=root, check=True, capture_output=True
+    )
+    for name in tracked.stdout.decode().split("\0"):
+        if name and (root / name).exists():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, copy / name, follow_symlinks=False)
+    main = copy / "cmd" / "shardfeed"
+    shutil.rmtree(main)
+    main.mkdir()
+    (main / "main.go").write_text('package main\n\nfunc main() { println("an engine") }\n')
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SHARDFEED_BIN")}
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", str(copy / "python")]
+    subprocess.run(install, check=True, env=environment)
+    code = "from shardfeed._engine import find_binary; print(find_binary())"
+    program = subprocess.run([python, "-c", code], check=True, env=environment, capture_output=True, text=True).stdout.strip()
+    assert program == str(copy / "python" / "src" / "shardfeed" / "_bin" / "shardfeed")
+    assert subprocess.run([program], check=True, capture_output=True).stderr == b"an engine\n"
+
+
+def test_a_source_without_go_says_what_is_missing(tmp_path: Path) -> None:
+    hook = PACKAGE / "hatch_build.py"
+    code = f"""if True:
+        import importlib.util
+        spec = importlib.util.spec_from_file_location("hatch_build", {str(hook)!r})
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        hook = object.__new__(module.EngineHook)
+        hook._build(__import__("pathlib").Path({str(PACKAGE.parent)!r}), __import__("pathlib").Path("/nonexistent/x"), "amd64")
+    """
+    run = subprocess.run([sys.executable, "-c", code], env={"PATH": "/nonexistent"}, capture_output=True, text=True)
+    assert "takes Go" in run.stderr
