@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,11 +49,6 @@ def plain_values(want: pa.ChunkedArray, got) -> None:
         assert got.lengths.tolist() == [len(v or ()) for v in want.to_pylist()]
 
 
-@pytest.fixture(scope="module")
-def engine(runtime: Path) -> None:
-    """One engine for all examples, kept by a data set that stays open."""
-
-
 @pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
 @settings(max_examples=60, deadline=None, suppress_health_check=_UNLIKE)
 @given(
@@ -67,7 +60,7 @@ def engine(runtime: Path) -> None:
     page=st.sampled_from(["1.0", "2.0"]),
 )
 @example(table=pa.table({"c0": pa.array([1.5, None, 2.5])}), batch_size=2, row_group=2, compression="none", dictionary=True, page="1.0")
-def test_engine(engine, tmp_path_factory, table, batch_size, row_group, compression, dictionary, page):
+def test_engine(runtime, tmp_path_factory, table, batch_size, row_group, compression, dictionary, page):
     path = tmp_path_factory.mktemp("any") / "t.parquet"
     pq.write_table(table, path, row_group_size=row_group, compression=compression, use_dictionary=dictionary, data_page_version=page)
     dataset = StreamingDataset(path, batch_size=batch_size, shuffle=False, cache=False)

@@ -351,7 +351,10 @@ class StreamingDataset:
 
 
 def _agreement() -> str:
-    """A name for a data set that all ranks have for it, since they run one program: the line that made it, and how often it did."""
+    """A name for a data set that all ranks have for it, since they run one program: the line that made it, and how often it did.
+
+    Ranks that torchrun has started again do not meet what their predecessors left.
+    """
     line = place()
     _made[line] += 1
-    return f"{line}#{_made[line]}"
+    return " ".join([f"{line}#{_made[line]}", *filter(None, [os.environ.get("TORCHELASTIC_RESTART_COUNT")])])
