@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -101,6 +102,7 @@ def engines(directory: Path) -> list[psutil.Process]:
 
 def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 10) -> list[psutil.Process]:
     """Waits until the engines below directory have ended; returns, after killing them, those that have not."""
+    gc.collect()  # data sets that only the traceback of an expected error still holds
     deadline = time.monotonic() + seconds
     while (left := engines(directory)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -332,6 +332,20 @@ def test_keyboard_interrupt_ends_a_wait_at_once(fake: FakeEngine) -> None:
     assert connection.next() is not None
 
 
+def test_an_interrupted_request_ends_the_connection(fake: FakeEngine) -> None:
+    connection = Connection(fake, OPEN, timeout=30)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        connection.ask(rank=0, world_size=1)
+    assert not connection.usable, "the answer may come after all"
+
+
+def test_a_wait_may_be_very_long(fake: FakeEngine) -> None:
+    connection = joined(fake, timeout=1e30)
+    threading.Timer(0.2, fake.batch, (0,)).start()
+    assert connection.next() is not None
+
+
 def test_an_interrupt_while_bytes_arrive_ends_the_connection(fake: FakeEngine) -> None:
     connection = joined(fake)
     fake.batch(0)

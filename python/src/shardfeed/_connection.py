@@ -72,13 +72,16 @@ class Connection:
             kind = self._receive(timeout, "waiting for a batch")
             if kind == protocol.BATCH:
                 return self._batch()
-            if kind != protocol.END:
+            if kind not in (protocol.END, protocol.ERROR):
                 raise _unexpected(kind, "a batch")
-            self.end = self._decode(kind)
+            answer = self._decode(kind)
         except ProtocolError:
             self.close()
             raise
         self._iterating = False
+        if kind == protocol.ERROR:
+            raise errors.from_failure(answer)
+        self.end = answer
         return None
 
     def ready(self) -> bool:
@@ -167,7 +170,7 @@ class Connection:
         """Makes the connection ready for a request: the iteration that was left has to end first."""
         if self._leaving:
             while True:
-                kind = self._receive(None, doing, leaving=True)
+                kind = self._receive(None, doing)
                 if kind == protocol.BATCH:
                     self._drop()
                 elif kind == protocol.END and self._decode(kind).get("left"):
@@ -179,19 +182,23 @@ class Connection:
     def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
         self._check()
         self._loans.settle()
-        self._outbox.post(protocol.encode(kind, value))
-        with _progress.Line() as progress:
-            while True:
-                got = self._receive(None, doing)
-                if got == protocol.PROGRESS:
+        request = protocol.encode(kind, value)
+        try:
+            self._outbox.post(request)
+            with _progress.Line() as progress:
+                while (got := self._receive(None, doing)) == protocol.PROGRESS:
                     progress.show(self._decode(got))
-                    continue
-                if got != answer:
-                    self.close()
-                    raise _unexpected(got, protocol.name(answer))
-                return self._decode(got)
+            if got not in (answer, protocol.ERROR):
+                raise _unexpected(got, protocol.name(answer))
+            answered = self._decode(got)
+        except BaseException:  # an interrupt, for one: the answer may still come, and would be taken for that to the next request
+            self.close()
+            raise
+        if got == protocol.ERROR:
+            raise errors.from_failure(answered)
+        return answered
 
-    def _receive(self, timeout: float | None, doing: str, leaving: bool = False) -> int:
+    def _receive(self, timeout: float | None, doing: str) -> int:
         """Returns the kind of the next frame that its caller has to deal with."""
         while True:
             if self._closed:
@@ -202,17 +209,12 @@ class Connection:
                 raise self._gone(doing) from None
             except FeedTimeoutError as e:
                 raise FeedTimeoutError(f"{e}; {self._log()}") from None
-            if kind == protocol.BATCH:
-                return kind
-            if kind == protocol.NOTE:
-                _note(self._decode(kind))
-            elif kind == protocol.RING:
+            if kind == protocol.RING:
                 self._map()
-            elif kind != protocol.ERROR:
+            elif kind == protocol.NOTE:
+                _note(self._decode(kind))
+            else:
                 return kind
-            elif not leaving:
-                self._iterating = False
-                raise errors.from_failure(self._decode(kind))
 
     def _batch(self) -> RawBatch:
         """Returns the batch of the BATCH that was just received."""

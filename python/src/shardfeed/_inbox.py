@@ -16,6 +16,7 @@ from .errors import FeedTimeoutError, ProtocolError
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _ANCILLARY = socket.CMSG_SPACE(4 * 8)
 _ROOM = 64 << 10
+_LONGEST_POLL = 3600.0  # seconds; poll takes no more than some weeks
 
 
 class Inbox:
@@ -118,8 +119,9 @@ class Inbox:
             self._poll.poll()
             return
         left = deadline - time.monotonic()
-        if left <= 0 or not self._poll.poll(max(1, left * 1000)):
+        if left <= 0:
             raise FeedTimeoutError(f"{doing}: no answer from the engine within {timeout:g} s")
+        self._poll.poll(min(left, _LONGEST_POLL) * 1000)
 
     def close(self) -> None:
         """Closes the descriptors that nobody took."""
