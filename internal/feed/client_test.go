@@ -82,12 +82,16 @@ func (c *client) send(kind frameKind, v any) error {
 }
 
 func (c *client) release(b *clientBatch) error {
-	frame := appendFrame(nil, kindRelease, releaseSize)
-	frame = binary.LittleEndian.AppendUint32(frame, b.generation)
-	frame = binary.LittleEndian.AppendUint32(frame, b.slot)
 	delete(c.held, b.seq)
-	_, err := c.conn.Write(binary.LittleEndian.AppendUint64(frame, b.seq))
+	r := release{generation: b.generation, slot: b.slot, seq: b.seq}
+	_, err := c.conn.Write(r.append(appendFrame(nil, kindRelease, releaseSize)))
 	return err
+}
+
+func (r release) append(to []byte) []byte {
+	to = binary.LittleEndian.AppendUint32(to, r.generation)
+	to = binary.LittleEndian.AppendUint32(to, r.slot)
+	return binary.LittleEndian.AppendUint64(to, r.seq)
 }
 
 // releaseAll releases every batch that came.
