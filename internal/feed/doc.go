@@ -28,7 +28,7 @@
 //	   2  trainer  OPEN      Open: what data to read; once per connection
 //	   3  trainer  JOIN      Join: begin an iteration, or take part in it; after OPENED, and after END again
 //	   4  trainer  RELEASE   u32 generation, u32 slot, u64 seq: the slot may be written again
-//	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by END
+//	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END that says left, whatever crossed it
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
 //	   7  trainer  ASK       Ask: the session's whereabouts and figures; answered by SESSION
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
@@ -44,14 +44,17 @@
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered in their order. Until END, BATCH comes
 // whenever a slot is free and its batch is ready: the trainer asks for nothing, a free slot is the credit. ERROR ends an iteration as END does.
-// When the trainer closes the socket, or dies, all that is its own goes: its part of the iteration, its ring. When the last connection of
-// a data set has gone, so has the data set; when the last of the engine has gone, the engine ends after a grace period.
+// When the trainer closes the socket, or dies, all that is its own goes: its part of the iteration, its ring; children that it has forked
+// keep nothing of it. When the last connection of a data set has gone, so has the data set; when the last of the engine has gone, the engine
+// ends after a grace period. It takes its socket's name away first. A connection that ends before WELCOME found it so: connect again, to
+// the next engine.
 //
 // # Ring
 //
-// A memfd (elsewhere a file without a name) of slots * slot size bytes, allocated, sealed against a change of its size, mapped shared by both
-// sides. It stays over all iterations of a connection. A batch that needs more than a slot makes a new ring with a higher generation, sent
-// before the BATCH that lies in it; slots of the old one stay valid until they are released, and are not written again.
+// A memfd (elsewhere a file without a name) of slots * slot size bytes, sealed against a change of its size, mapped shared by both sides. The
+// bytes of batches have their memory before they are announced; pages beyond have none until somebody touches them. RING comes right after
+// the first JOINED, and the ring stays over all iterations of a connection. A batch that needs more than a slot makes a new ring with a higher
+// generation, sent before the BATCH that lies in it; slots of the old one stay valid until they are released, and are not written again.
 // The trainer may keep slots as long as it likes; when it keeps all, the engine waits and uses no processor. Slots are never announced half
 // written: the frame orders the memory.
 //
