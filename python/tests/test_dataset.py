@@ -28,7 +28,9 @@ ROWS = 4000
 @pytest.fixture(scope="module", autouse=True)
 def one_engine(runtime: Path, shards: Path):
     """One engine for the module: a data set that stays open keeps it."""
-    return StreamingDataset(shards, batch_size=1, cache=False)
+    dataset = StreamingDataset(shards, batch_size=1, cache=False)
+    yield
+    del dataset
 
 
 def open_shards(shards: Path, batch_size: int | None = 64, **given) -> StreamingDataset:
