@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,7 +116,6 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *warmth) error {
 	bar := newByteProgress(a.stderr, "warm", w.Bytes)
 	defer bar.close()
-	var lacking atomic.Int64
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(warmAtOnce)
 	for _, s := range shards {
@@ -129,18 +127,25 @@ func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *war
 			w.mu.Lock()
 			w.Fetched += fetched
 			w.mu.Unlock()
-			if err != nil && !errors.Is(err, cache.ErrFull) {
-				return err
+			if errors.Is(err, cache.ErrFull) {
+				return nil
 			}
-			held, err := from.cache.Held(from.direct, s.Shard, s.spans)
-			lacking.Add(s.bytes - held)
 			return err
 		})
 	}
-	err := tasks.Wait()
-	w.Lacking = lacking.Load()
-	w.Complete = err == nil && w.Lacking == 0
-	return err
+	if err := tasks.Wait(); err != nil {
+		return err
+	}
+	// What was filled first can have made room since: only what is there when all is done counts.
+	for _, s := range shards {
+		held, err := from.cache.Held(from.direct, s.Shard, s.spans)
+		if err != nil {
+			return err
+		}
+		w.Lacking += s.bytes - held
+	}
+	w.Complete = w.Lacking == 0
+	return nil
 }
 
 // verdict fails unless all is there.
