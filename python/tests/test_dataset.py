@@ -171,12 +171,44 @@ def test_nothing_is_left_of_an_epoch_that_was_finished(shards):
         (None, "this is NoneType"),
         ({"model": 1}, r"has the keys \['model'\], and 'shardfeed' is missing"),
         ({"version": 2, "shardfeed": {}}, "version 2, and this release reads version 1"),
-        ({"version": 1, "shardfeed": {"seed": 1}}, "lacks plan, epoch, position, manifest"),
+        ({"version": 1, "shardfeed": {"seed": 1, "v": 1}}, "lacks plan, shuffle, epoch, position, rows, global_batch, manifest"),
     ],
 )
 def test_what_is_no_state(shards, state, words):
     with pytest.raises(errors.StateError, match=words):
         open_shards(shards).load_state_dict(state)
+
+
+def test_what_was_edited(shards):
+    dataset = open_shards(shards)
+    state = dataset.state_dict()
+    inner = state["shardfeed"]
+    for edit, words in [
+        ({"position": "ten"}, "position is 'ten'"),
+        ({"epoch": 1.5}, "epoch is 1.5"),
+        ({"shuffle": "yes"}, "shuffle is 'yes'"),
+        ({"lines": 3}, "has lines, which"),
+        ({"params": {**inner["params"], "lanes": None}}, None),
+        ({"params": {"lanes": 3}}, "lacks quantum"),
+        ({"params": 3}, "params is 3"),
+        ({"position": 10**9}, "position: 1000000000 is not in"),
+    ]:
+        with pytest.raises(errors.ShardfeedError, match=words):
+            dataset.load_state_dict({**state, "shardfeed": {**inner, **edit}})
+            iter(dataset)
+    dataset.load_state_dict({**state, "shardfeed": {**inner, "position": np.int64(64), "shuffle": np.bool_(True)}})
+    assert json.loads(json.dumps(dataset.state_dict()))["shardfeed"]["position"] == 64
+    assert next(iter(dataset)).step == 1
+
+
+def test_what_a_state_brings(shards, caplog):
+    state = open_shards(shards, seed=1).state_dict()
+    want = ids(open_shards(shards, seed=1))
+    other = open_shards(shards, seed=2)
+    with caplog.at_level(logging.WARNING, "shardfeed"):
+        other.load_state_dict(state)
+    assert [r.message for r in caplog.records] == ["the state was taken with seed=1, which wins over seed=2 here"]
+    assert ids(other) == want
 
 
 def test_state_of_other_data(shards, tmp_path):

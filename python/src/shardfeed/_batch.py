@@ -48,7 +48,7 @@ class Batch(Mapping[str, Any]):
         self._start = start  # the state where the iteration began
         self._columns: dict[str, Column] = {}
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> Any:
         column = self._columns.get(name)
         if column is None:
             maker = self._layout.makers.get(name)

@@ -129,6 +129,7 @@ class StreamingDataset:
         self._idle: Connection | None = None  # of an iteration that has ended, with its ring
         self._steps: dict[tuple[int, int], int] = {}
         self._place: Place | None = None
+        self._schema: Schema | None = None
         self._layout: Layout | None = None
         self._nulls: NullWatch | None = None
         self._engine_pid = 0
@@ -140,7 +141,9 @@ class StreamingDataset:
     @property
     def schema(self) -> Schema:
         """The columns of the batches, with their dtypes."""
-        return Schema.from_json(self._opened["schema"])
+        if self._schema is None:
+            self._schema = Schema.from_json(self._opened["schema"])
+        return self._schema
 
     @property
     def size(self) -> int:
@@ -232,8 +235,11 @@ class StreamingDataset:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
-        self._pending_state = _state.unpack(state_dict), uuid.uuid4().hex
-        self._pending_epoch = None
+        state = _state.unpack(state_dict)
+        for name in ("shuffle", "seed"):
+            if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
+                log.warning("the state was taken with %s=%s, which wins over %s=%s here", name, state[name], name, self._spec[name])
+        self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
 
     # Iterations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,32 @@ from .errors import StateError
 
 VERSION = 1
 
-# What the engine's part of a state must have to be one; the engine checks the rest against the data.
-_KEYS = ("plan", "seed", "epoch", "position", "manifest")
+# The engine's part of a state. It checks the values against the data.
+_FIELDS: dict[str, type] = {
+    "v": int,
+    "plan": str,
+    "shuffle": bool,
+    "seed": int,
+    "epoch": int,
+    "position": int,
+    "rows": int,
+    "global_batch": int,
+    "manifest": str,
+    "units": str,
+    "params": dict,
+}
+_PARAMS: dict[str, type] = {
+    "lanes": int,
+    "quantum": int,
+    "life": int,
+    "buffer": int,
+    "start": str,
+    "spread": int,
+    "assign": str,
+    "tail": str,
+    "unit_rows": int,
+}
+_MAY_LACK = frozenset({"units", "params"})  # in file order there are none
 
 
 def pack(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +55,30 @@ def unpack(state_dict: Any) -> dict[str, Any]:
         )
     if state_dict.get("version") != VERSION:
         raise StateError(f"the state has version {state_dict.get('version')!r}, and this release reads version {VERSION}")
-    missing = [key for key in _KEYS if key not in inner]
+    return _checked(inner, _FIELDS)
+
+
+def _checked(given: Mapping[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
+    missing = [name for name in fields if name not in given and name not in _MAY_LACK]
     if missing:
         raise StateError(f"the state lacks {', '.join(missing)}: was it edited or cut short?")
-    return copy.deepcopy(dict(inner))
+    unknown = [str(name) for name in given if name not in fields]
+    if unknown:
+        raise StateError(f"the state has {', '.join(unknown)}, which this release does not know: is it of a later one?")
+    return {name: _plain(name, value, fields[name]) for name, value in given.items() if value is not None}
+
+
+def _plain(name: str, value: Any, kind: type) -> Any:
+    """A value as JSON has it: what saves states may have made numbers of numpy or tensors of them."""
+    if kind is dict and isinstance(value, Mapping):
+        return _checked(value, _PARAMS)
+    if kind is int and not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    elif kind is bool and value in (False, True):
+        return bool(value)
+    elif kind is str and isinstance(value, str):
+        return value
+    raise StateError(f"the state's {name} is {value!r}: was it edited?")
