@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -76,8 +74,10 @@ func (c *connection) serve(ctx context.Context) {
 
 // part ends the connection after what reading it ended with.
 func (c *connection) part(err error) {
-	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-		c.log.Warn("the connection is closed", "error", err)
+	if isGone(err) {
+		c.log.Debug("a trainer has gone")
+	} else {
+		c.log.Warn("a connection is closed", "error", err)
 	}
 	c.refuse(err)
 }
@@ -163,6 +163,7 @@ func (c *connection) greet(kind frameKind, payload []byte) error {
 	}
 	c.greeted = true
 	c.log = c.log.With("trainer", c.hello.PID)
+	c.log.Debug("a trainer has come", "job", c.hello.Job, "build", c.hello.Build)
 	_ = c.conn.SetReadDeadline(time.Time{})
 	c.say(kindWelcome, c.welcome)
 	return nil

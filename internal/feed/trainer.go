@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/shardfeed/shardfeed/loader"
@@ -58,10 +59,15 @@ func (t *trainer) sayLocked(kind frameKind, v any, spare bool) (err error) {
 	return err
 }
 
+// isGone reports whether an error is the end of the trainer. One that is killed with frames unread resets its connection.
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
 // refuse sends the connection's last frame, unless the trainer has gone, and ends it.
 func (t *trainer) refuse(err error) {
 	t.mu.Lock()
-	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+	if !isGone(err) {
 		_ = t.sayLocked(kindError, failureOf(err), false)
 	}
 	again := t.over
