@@ -23,6 +23,13 @@ def test_examples(runtime, monkeypatch):
     assert names["tokens"].shape == (len(names["lengths"]), int(names["lengths"].max()))
 
 
+def test_first_screen(runtime, monkeypatch, capsys):
+    monkeypatch.chdir(PYTHON.parent)
+    example = re.search(r"```python\n(.*?)```", (PYTHON.parent / "README.md").read_text(), re.S)[1]
+    exec(compile(example, "README.md", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) == 8
+
+
 def rows() -> dict[str, tuple[str, str]]:
     """The table of types by its second cell."""
     lines = [line.strip("| \n").split(" | ") for line in (PYTHON / "README.md").read_text().splitlines() if line.startswith("| ")]
