@@ -17,6 +17,18 @@ type Transform interface {
 	Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error)
 }
 
+// TransformError says that a transform does not fit its column.
+type TransformError struct {
+	Column string
+	Err    error
+}
+
+func (e *TransformError) Error() string {
+	return fmt.Sprintf("transform of column %q: %v", e.Column, e.Err)
+}
+
+func (e *TransformError) Unwrap() error { return e.Err }
+
 // recodes are what a data set's transforms come to for its schema.
 type recodes struct {
 	schema *rowgroup.Schema
@@ -39,14 +51,14 @@ func bindTransforms(schema *rowgroup.Schema, transforms []Transform) (recodes, e
 		}
 		old := r.schema.Fields[col]
 		if old.Kind != rowgroup.Fixed && old.Kind != rowgroup.Binary {
-			return recodes{}, fmt.Errorf("transform of column %q: it is nested", t.Column())
+			return recodes{}, &TransformError{t.Column(), errors.New("it is nested")}
 		}
 		field, mapping, err := t.Bind(old)
 		if err != nil {
-			return recodes{}, fmt.Errorf("transform of column %q: %w", t.Column(), err)
+			return recodes{}, &TransformError{t.Column(), err}
 		}
 		if field.Kind != rowgroup.Fixed || field.Width < 1 {
-			return recodes{}, fmt.Errorf("transform of column %q: it does not become a column of fixed width", t.Column())
+			return recodes{}, &TransformError{t.Column(), errors.New("it does not become a column of fixed width")}
 		}
 		r.schema.Fields[col] = field
 		r.list = append(r.list, recode{column: col, field: field, mapping: mapping})
@@ -58,14 +70,14 @@ func (r recodes) find(name string) (int, error) {
 	col := -1
 	for i, f := range r.schema.Fields {
 		if f.Name == name && col >= 0 {
-			return 0, fmt.Errorf("transform of column %q: two columns have that name", name)
+			return 0, &TransformError{name, errors.New("two columns have that name")}
 		}
 		if f.Name == name {
 			col = i
 		}
 	}
 	if col < 0 {
-		return 0, fmt.Errorf("transform of column %q: there is no such column", name)
+		return 0, &TransformError{name, errors.New("there is no such column")}
 	}
 	return col, nil
 }

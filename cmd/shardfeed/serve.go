@@ -83,7 +83,7 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	}
 	h := newHost(logger)
 	server := feed.New(feed.Options{
-		Open: h.open, Logger: logger, Budget: h.budget, Grace: s.patience(), Build: version(), Log: s.log,
+		Open: h.open, Phrase: asArgument, Logger: logger, Budget: h.budget, Grace: s.patience(), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.budget.Limit()))
 	if err := json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path}); err != nil {
@@ -155,13 +155,26 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// flagName is a flag as messages of the command name it.
-var flagName = regexp.MustCompile(`--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)`)
+// flagName is a flag as messages of the command name it: a word of its own, which addresses with hyphens are not.
+var flagName = regexp.MustCompile(`(?:^|[ (])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*\b`)
+
+// storageFlag are the flags that are keys of storage_options.
+var storageFlag = regexp.MustCompile(`^(endpoint-url|region|profile|request-payer|ca-bundle|hdfs-conf|keytab|principal)$`)
 
 // asArgument is a message about flags as one about the arguments of Python.
 func asArgument(message string) string {
-	return flagName.ReplaceAllStringFunc(message, func(flag string) string {
-		return strings.ReplaceAll(flag[2:], "-", "_")
+	return flagName.ReplaceAllStringFunc(message, func(found string) string {
+		before, flag, _ := strings.Cut(found, "--")
+		name := strings.ReplaceAll(flag, "-", "_")
+		switch {
+		case flag == "no-sign-request":
+			name = `storage_options={"anon": True}`
+		case flag == "storage-option":
+			name = "storage_options"
+		case storageFlag.MatchString(flag):
+			name = fmt.Sprintf("storage_options={%q: ...}", name)
+		}
+		return before + name
 	})
 }
 

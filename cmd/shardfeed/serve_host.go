@@ -50,6 +50,9 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	}
 	o.Transforms = specTransforms(r.Spec)
 	o.Budget, o.DefaultMemory = h.budget, f.rankMemory()
+	if err := o.Validate(); err != nil {
+		return nil, valueError("%v", err)
+	}
 	ds, err := a.openWith(ctx, r.Spec.Addresses, f, o, shown)
 	if err != nil {
 		return nil, trainersError(err)

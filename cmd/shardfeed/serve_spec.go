@@ -21,7 +21,7 @@ func specFlags(r feed.Request) (*flags, error) {
 	f := &flags{
 		columns: s.Columns, manifest: s.Manifest, missing: s.Missing, invalidUTF8: s.InvalidUTF8,
 		shuffle: s.Shuffle, seed: s.Seed, lanes: s.Lanes, unitRows: s.UnitRows, start: s.Start, maxWorldSize: s.MaxWorldSize,
-		batchSize: s.BatchSize, tail: s.Tail, ranksHere: r.LocalWorldSize,
+		batchSize: s.BatchSize, tail: s.Tail, plan: s.Plan, ranksHere: r.LocalWorldSize,
 		cacheFlags: cacheFlags{
 			cacheDir: s.CacheDir, cacheLimit: s.CacheLimit, cachePolicy: s.CachePolicy, noCache: s.NoCache, footers: s.IndexDir, variables: s.Env,
 		},

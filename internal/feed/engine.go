@@ -25,6 +25,9 @@ type Options struct {
 	Grace    time.Duration // after the last connection has gone; 0 is 10 s, below 0 the engine stays
 	Patience time.Duration // for the torch workers of an iteration that has begun; 0 is 60 s
 
+	// Phrase says to a trainer what the engine says in the words of the command; nil changes nothing.
+	Phrase func(text string) string
+
 	Build string // of the engine, for WELCOME
 	Log   string // the log file, for WELCOME
 }
@@ -145,7 +148,10 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 		return nil, Opened{}, valueError("no address of a data set")
 	}
 	request := Request{Spec: o.Spec, LocalWorldSize: max(1, h.LocalWorldSize)}
-	key, err := json.Marshal(request)
+	key, err := json.Marshal(struct {
+		Request
+		Opening string
+	}{request, o.Opening})
 	if err != nil {
 		return nil, Opened{}, err
 	}
@@ -155,10 +161,20 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 	}
 	if err := d.wait(ctx, progress); err != nil {
 		d.leave()
-		return nil, Opened{}, err
+		return nil, Opened{}, e.phrased(err)
 	}
 	e.agreed.sit(h.Job)
 	return &seat{engine: e, hello: h, group: d.group(o.Dataset)}, d.told, nil
+}
+
+// phrased is an error in the words of the trainer.
+func (e *engine) phrased(err error) error {
+	if e.Phrase == nil {
+		return err
+	}
+	f := failureOf(err)
+	f.Text, f.Hint = e.Phrase(f.Text), e.Phrase(f.Hint)
+	return &f
 }
 
 // enter finds an open data set or begins to open it. The caller leaves it.

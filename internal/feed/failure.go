@@ -70,6 +70,10 @@ func locate(f *Failure, err error) {
 	if errors.As(err, &l) {
 		f.Op, f.Column, f.Step = l.Op, l.Column, l.Step
 	}
+	var t *iterable.TransformError
+	if errors.As(err, &t) {
+		f.Column = t.Column
+	}
 	var r *rowgroup.Error
 	if errors.As(err, &r) {
 		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, r.Hint
@@ -110,8 +114,12 @@ func kindOf(err error) string {
 		panicked *loader.PanicError
 		broke    *iterable.PanicError
 		ring     *RingError
+		recode   *iterable.TransformError
+		ready    *Failure
 	)
 	switch {
+	case errors.As(err, &ready):
+		return ready.Kind
 	case errors.Is(err, errProtocol):
 		return KindProtocol
 	case errors.As(err, &panicked), errors.As(err, &broke):
@@ -120,7 +128,7 @@ func kindOf(err error) string {
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState
-	case errors.As(err, &few), errors.As(err, &wrong), errors.Is(err, shard.ErrBadURI):
+	case errors.As(err, &few), errors.As(err, &recode), errors.As(err, &wrong), errors.Is(err, shard.ErrBadURI):
 		return KindValue
 	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return KindNotFound

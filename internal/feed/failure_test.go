@@ -49,6 +49,9 @@ func TestFailureOf(t *testing.T) {
 		{"memory", &iterable.MemoryError{Err: &mem.OverLimit{}}, bare(KindMemory, &iterable.MemoryError{Err: &mem.OverLimit{}})},
 		{"mismatch", &shuffle.MismatchError{Field: "rows"}, bare(KindState, &shuffle.MismatchError{Field: "rows"})},
 		{"few rows", &shuffle.TooFewRowsError{}, bare(KindValue, &shuffle.TooFewRowsError{})},
+		{"transform", &iterable.TransformError{Column: "a", Err: errors.New("x")}, Failure{
+			Kind: KindValue, Text: `transform of column "a": x`, Column: "a", RowGroup: -1, Step: -1, Details: []string{},
+		}},
 		{"no file", fs.ErrNotExist, bare(KindNotFound, fs.ErrNotExist)},
 		{"full", syscall.ENOSPC, bare(KindStorage, syscall.ENOSPC)},
 		{"passing", shard.ErrTransient, bare(KindStorage, shard.ErrTransient)},

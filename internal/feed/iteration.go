@@ -88,6 +88,7 @@ func (it *iteration) late() {
 // give tells all parts an error.
 func (it *iteration) give(err error) {
 	it.stop()
+	err = it.session.opened.engine.phrased(err)
 	for _, p := range it.parts {
 		if p != nil {
 			p.fail(err)

@@ -27,8 +27,12 @@ type Welcome struct {
 	Log     string `json:"log"` // the engine's log file
 }
 
-// Open says what to read. Connections that give the same Spec share one open data set.
+// Open says what to read. Connections that give the same Spec and Opening share one open data set.
 type Open struct {
+	// Opening is another text where the shards are to be listed anew though somebody has the same Spec open: the same on all ranks, and for
+	// all that belongs to one data set object.
+	Opening string `json:"opening"`
+
 	Dataset string `json:"dataset"` // identity of the trainer's data set object; the same in its torch workers and iterators
 	Spec    Spec   `json:"spec"`
 }

@@ -23,6 +23,14 @@ func TestOpenShares(t *testing.T) {
 	other := testSpec()
 	other.Seed = 8
 	a, b, c := sit(t, e, "a", testSpec()), sit(t, e, "b", testSpec()), sit(t, e, "a", other)
+	anew, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "a", Spec: other, Opening: "2"}, func(Progress) {})
+	if err != nil || anew.group.opened == c.group.opened || open.Load() != 3 {
+		t.Fatalf("%d were opened, %v", open.Load(), err)
+	}
+	anew.close()
+	until(t, "closed", func() bool { return closed.Load() == 1 })
+	open.Add(-1)
+	closed.Add(-1)
 	if a.group.opened != b.group.opened || a.group == b.group || c.group.opened == a.group.opened || open.Load() != 2 {
 		t.Errorf("%d were opened", open.Load())
 	}

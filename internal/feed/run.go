@@ -55,6 +55,9 @@ func (r *run) do() {
 	r.mu.Lock()
 	it := r.now
 	r.mu.Unlock()
+	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
+		r.session.opened.forget() // who opens it anew is to see what there is now
+	}
 	if err != nil && !errors.Is(err, errNotWanted) {
 		r.session.opened.engine.Logger.Error("iteration failed", "rank", r.session.rank, "epoch", it.state.Epoch, "error", err)
 	}

@@ -38,7 +38,7 @@ func (s *seat) join(j Join, c consumer) error {
 	}
 	p := &part{join: j, consumer: c, seat: s}
 	if err := s.group.session(j.Rank).take(p); err != nil {
-		return err
+		return s.engine.phrased(err)
 	}
 	s.part = p
 	return nil
@@ -84,7 +84,11 @@ func (s *seat) ask(a Ask) (Session, error) {
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank %d is not one of a world of %d", a.Rank, a.WorldSize)
 	}
-	return s.group.session(a.Rank).ask(a)
+	session, err := s.group.session(a.Rank).ask(a)
+	if err != nil {
+		return session, s.engine.phrased(err)
+	}
+	return session, nil
 }
 
 // who names a connection in messages.

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/iterable"
@@ -104,7 +105,11 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 		o.Epoch = int(epoch)
 	}
 	o.Tail = s.tail(o.State, j.WorldSize)
-	return s.opened.data.Dataset.Start(j.WorldSize, o)
+	state, err := s.opened.data.Dataset.Start(j.WorldSize, o)
+	if wrong := (*shuffle.Error)(nil); errors.As(err, &wrong) && o.State == j.State && j.State != nil {
+		err = &Failure{Kind: KindState, Text: "the state cannot be gone on from: " + err.Error(), RowGroup: -1, Step: -1}
+	}
+	return state, err
 }
 
 // told is the epoch that was set and not used yet. What came by EPOCH is younger than what workers carry since they were made.

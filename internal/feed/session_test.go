@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -218,6 +219,27 @@ func TestSessionsApart(t *testing.T) {
 	c.seat.close()
 	if joined := newSink(t, sit(t, e, "a", testSpec())).join(Join{Iteration: "2", WorldSize: 2}); joined.Epoch != 0 {
 		t.Errorf("a session goes on in epoch %d after its last connection", joined.Epoch)
+	}
+}
+
+// A position that no epoch has is the state's fault. What is said is said in the trainer's words.
+func TestWrongState(t *testing.T) {
+	sink := newSink(t, sit(t, testEngine(t, Options{Phrase: func(s string) string { return strings.ReplaceAll(s, "position", "place") }}), "d", testSpec()))
+	joined := sink.join(alone(0))
+	sink.leave()
+	state := joined.State
+	state.Position = 3000
+	err := sink.seat.join(Join{Iteration: "1", State: &state}, sink)
+	if f := failureOf(err); f.Kind != KindState || !strings.Contains(f.Text, "place") {
+		t.Errorf("%+v", f)
+	}
+	state.Position, state.Manifest = 0, strings.Repeat("0", 64)
+	err = sink.seat.join(Join{Iteration: "1", State: &state}, sink)
+	if f := failureOf(err); f.Kind != KindState {
+		t.Errorf("%+v", f)
+	}
+	if joined := sink.join(alone(2)); joined.Epoch != 1 {
+		t.Errorf("epoch %d after states that were refused", joined.Epoch)
 	}
 }
 

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// opened opens what a spec asks for, until the test ends.
+func opened(t *testing.T, h *host, r feed.Request) *feed.Data {
+	t.Helper()
+	d, err := h.open(t.Context(), r, func(feed.Progress) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Dataset.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := d.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// readAll reads an epoch, and returns its figures.
+func readAll(t *testing.T, d *feed.Data) feed.Figures {
+	t.Helper()
+	l, err := loader.New(d.Dataset, d.Loader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := feed.Figures{}
+	for b, err := range l.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Batches, f.Rows, f.Bytes = f.Batches+1, f.Rows+int64(b.Valid), f.Bytes+b.Bytes()
+		b.Release()
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	f.Loaders = []loader.Stats{l.Stats()}
+	return f
+}
+
+// The figures of a session have the names of bench's.
+func TestSessionFigures(t *testing.T) {
+	h := newHost(quiet())
+	t.Cleanup(func() { h.close(t.Context()) })
+	d := opened(t, h, asked(feed.Spec{BatchSize: 100}))
+	got, err := json.Marshal(d.Stats(readAll(t, d)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var figures, bench map[string]any
+	object(t, &bench, "bench", shop)
+	if err := json.Unmarshal(got, &figures); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := slices.Sorted(maps.Keys(figures)), slices.Sorted(maps.Keys(bench)); !slices.Equal(a, b) {
+		t.Errorf("keys %q, bench has %q", a, b)
+	}
+	if figures["rows"] != 2026.0 || figures["batches"] != 21.0 || figures["read_bytes"] != bench["read_bytes"] || figures["row_groups_per_batch"] == 0.0 {
+		t.Errorf("figures %v", figures)
+	}
+}
+
+// The default limit of a rank is its share of the machine, and changes no order; a rank's collating goroutines are its share of the
+// processors.
+func TestShareOfRank(t *testing.T) {
+	h := newHost(quiet())
+	t.Cleanup(func() { h.close(t.Context()) })
+	r := asked(feed.Spec{Shuffle: true, BatchSize: 10})
+	alone := opened(t, h, r)
+	r.LocalWorldSize = 4
+	four := opened(t, h, r)
+	a, err := loader.Plan(alone.Dataset, alone.Loader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := loader.Plan(four.Dataset, four.Loader)
+	if err != nil || *a.Params != *b.Params || a.Memory != mem.ThisMachine().RankLimit(1) || b.Memory != mem.ThisMachine().RankLimit(4) {
+		t.Errorf("memory %d of %v, %d of %v, %v", a.Memory, a.Params, b.Memory, b.Params, err)
+	}
+	if workersOf(r) > workersOf(asked(feed.Spec{})) || workersOf(r) < 1 {
+		t.Errorf("%d workers for a rank of four", workersOf(r))
+	}
+}
+
+// Opening tells how far it is, the last footer included.
+func TestOpeningProgress(t *testing.T) {
+	h := newHost(quiet())
+	t.Cleanup(func() { h.close(t.Context()) })
+	var last atomic.Pointer[feed.Progress]
+	d, err := h.open(t.Context(), asked(feed.Spec{}), func(p feed.Progress) { last.Store(&p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := last.Load(); p == nil || p.Of != 8 || p.Footers != 8 || p.Doing != "footers" {
+		t.Errorf("told %+v", p)
+	}
+	if err := d.Dataset.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
