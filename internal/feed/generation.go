@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	slotAlign   = 4 << 10   // of small slots
-	hugeAlign   = 2 << 20   // of slots that are at least as large, so that huge pages lie in one slot each
+	hugePage    = 2 << 20   // bytes: what slots are rounded to that are much larger, so that huge pages lie in one slot each
 	touchStep   = 1 << 20   // bytes of a slot that are brought in at a time
 	maxRingSize = 1<<46 - 1 // bytes: address space that any machine has
 )
@@ -34,10 +33,11 @@ type generation struct {
 	giving  []func() // what gives back the bytes that were reserved
 }
 
+// roundSlot makes slots begin where pages do.
 func roundSlot(n int64) int64 {
-	align := int64(slotAlign)
-	if n >= hugeAlign {
-		align = hugeAlign
+	align := int64(os.Getpagesize())
+	if n >= 8*hugePage {
+		align = hugePage
 	}
 	return max(align, (n+align-1)/align*align)
 }
@@ -60,7 +60,7 @@ func newGeneration(number uint32, slots int, size int64) (*generation, error) {
 		_ = g.file.Close()
 		return nil, ringError(slots, size, err)
 	}
-	if size >= hugeAlign {
+	if size >= hugePage {
 		adviseHuge(g.memory)
 	}
 	return g, nil

@@ -86,7 +86,7 @@ func (s *Server) end() {
 const acceptPause = 50 * time.Millisecond
 
 func (s *Server) accept(ctx context.Context, l net.Listener) error {
-	for {
+	for refused := false; ; {
 		conn, err := l.Accept()
 		if ctx.Err() != nil {
 			if err == nil {
@@ -98,13 +98,17 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 			return err
 		}
 		if err != nil {
-			s.options.Logger.Error("a connection cannot be taken", "error", err)
+			if !refused {
+				s.options.Logger.Error("a connection cannot be taken", "error", err)
+			}
+			refused = true
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():
 			}
 			continue
 		}
+		refused = false
 		if !s.begin(ctx, conn) {
 			_ = conn.Close()
 		}

@@ -430,6 +430,31 @@ func TestServeRefusal(t *testing.T) {
 	}
 }
 
+// What does not fit a frame is an error and not silence.
+func TestServeTooMuch(t *testing.T) {
+	here, there := pair(t)
+	side, err := newTrainer(here, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		newConnection(side, Welcome{}, func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+			return quiet{}, Opened{Manifest: strings.Repeat("x", maxPayload)}, nil
+		}).serve(t.Context())
+	}()
+	c := &client{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
+	defer c.close()
+	if _, err := c.open(opening); err == nil || !strings.Contains(err.Error(), "OPENED takes 167") {
+		t.Errorf("error %v", err)
+	}
+	if _, _, err := c.next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after ERROR: %v", err)
+	}
+	<-served
+}
+
 // The engine ends after its last trainer, not before, and at once when it is told to.
 func TestServeEnds(t *testing.T) {
 	stores := wares(t, 1, 70, noImages)

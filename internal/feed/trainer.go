@@ -48,15 +48,17 @@ func (t *trainer) sayLocked(kind frameKind, v any, spare bool) (err error) {
 	if t.over {
 		return errGone
 	}
-	if t.frame, err = appendMessage(t.frame[:0], kind, v); err != nil {
-		t.log.Error("a message cannot be sent", "error", err)
-		return err
+	frame, unfit := appendMessage(t.frame[:0], kind, v)
+	if unfit != nil {
+		t.log.Error("a message cannot be sent", "error", unfit)
+		if frame, err = appendMessage(frame[:0], kindError, failureOf(unfit)); err != nil {
+			return err
+		}
 	}
-	err = t.out.add(t.frame, nil, spare)
-	if cap(t.frame) > keptPayload {
+	if t.frame = frame; cap(frame) > keptPayload {
 		t.frame = nil
 	}
-	return err
+	return errors.Join(unfit, t.out.add(frame, nil, spare))
 }
 
 // isGone reports whether an error is the end of the trainer. One that is killed with frames unread resets its connection.
