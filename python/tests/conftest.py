@@ -100,6 +100,19 @@ def engines(directory: Path) -> list[psutil.Process]:
     return found
 
 
+def ended(pid: int, seconds: float = 15) -> bool:
+    """Waits until a process has ended. It may be a zombie for a while: that is init's affair."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.02)
+    return False
+
+
 def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 10) -> list[psutil.Process]:
     """Waits until the engines below directory have ended; returns, after killing them, those that have not."""
     gc.collect()  # data sets that only the traceback of an expected error still holds

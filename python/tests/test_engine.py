@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from conftest import ended
 
 from shardfeed import _runtime, errors
 from shardfeed._engine import Engine, find_binary
@@ -59,7 +60,7 @@ def test_starts_a_detached_engine(place: Place) -> None:
         assert psutil.Process().children() == []
     finally:
         sock.close()
-    psutil.Process(int(pid)).wait(10)
+    assert ended(int(pid))
     assert list(place.engine().socket.parent.glob("*.sock*")) == []
 
 
@@ -110,10 +111,7 @@ def test_a_start_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(TimeoutError, match=r"did not start in time(.|\n)*serving"):
         place.engine().connect(1)
     assert time.monotonic() - begin < 5
-    pid = int(place.starts()[0].split()[0])
-    with pytest.raises(psutil.NoSuchProcess):
-        psutil.Process(pid).wait(5)
-        psutil.Process(pid)
+    assert ended(int(place.starts()[0].split()[0]), 5)
 
 
 def test_a_start_of_another_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

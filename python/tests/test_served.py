@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from conftest import engines
+from conftest import ended, engines
 from trainer import connect, ids, join, rest, start
 
 from shardfeed import errors
@@ -122,9 +121,7 @@ def test_the_engine_ends_after_its_last_client(job: str, runtime: Path, shards: 
     assert any(process.pid == pid for process in engines(runtime))
     del connection
     assert psutil.pid_exists(pid)
-    with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(pid).wait(15)
-    assert not psutil.pid_exists(pid)
+    assert ended(pid)
     assert not Engine().socket.exists()
 
 
