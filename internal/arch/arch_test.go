@@ -91,7 +91,7 @@ var rules = []rule{
 	{at: "loader", may: []string{"iterable", "rowgroup", "shuffle", "internal/mem"}},
 	{at: "gpu", may: []string{"loader", "rowgroup", "internal/mem"}},
 	{at: "internal/jsonl", may: []string{"rowgroup", "internal/mem"}},
-	{at: "internal/feed", may: []string{"loader", "iterable", "rowgroup", "shuffle", "internal/mem"}},
+	{at: "internal/feed", may: []string{"loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem"}},
 	{at: "cmd", anyOur: true},
 	{at: "bench", anyOur: true},
 	{at: "examples", anyOur: true},
