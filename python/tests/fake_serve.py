@@ -10,7 +10,10 @@ option = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 mode = os.environ.get("FAKE_SERVE", "serve")
 print(f"serving {option['--socket']} as {os.getpid()}", flush=True)
 with open(os.environ["FAKE_SERVE_STARTS"], "a") as starts:
-    starts.write(f"{os.getpid()} {os.getsid(0)} {os.getppid()} {sorted(map(int, os.listdir('/proc/self/fd')))} {os.getcwd()}\n")
+    starts.write(
+        f"{os.getpid()} {os.getsid(0)} {os.getppid()} {sorted(map(int, os.listdir('/proc/self/fd')))} {os.getcwd()} "
+        f"{sorted(os.sched_getaffinity(0))}\n"
+    )
 if mode == "die":
     sys.exit("panic: no space left on device")
 if mode == "hang":

@@ -51,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 def test_starts_a_detached_engine(place: Place) -> None:
     with open("/dev/null"):  # a descriptor that an engine must not get
         sock = place.engine().connect(10)
-    pid, session, parent, descriptors, cwd = place.starts()[0].replace(", ", ",").split()
+    pid, session, parent, descriptors, cwd, _ = place.starts()[0].replace(", ", ",").split()
     try:
         assert int(session) != os.getsid(0)
         assert int(parent) != os.getpid()
@@ -79,6 +79,22 @@ def test_many_processes_start_one(place: Place) -> None:
     children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(8)]
     assert [child.wait(30) for child in children] == [0] * 8
     assert len(place.starts()) == 1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_ranks_that_are_bound_do_not_bind_the_engine(place: Place, ranks: int) -> None:
+    code = f"""if True:
+        import os
+        from shardfeed._engine import Engine
+        os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+        Engine("job", binary={str(place.program)!r}, local_world_size={ranks}).connect(10).close()
+        assert len(os.sched_getaffinity(0)) == 1
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+    processors = place.starts()[0].partition("/ ")[2]
+    own = sorted(os.sched_getaffinity(0))
+    assert processors == str(own if ranks > 1 else own[:1])
 
 
 def test_jobs_and_builds_have_engines_of_their_own(place: Place) -> None:

@@ -128,15 +128,16 @@ class Engine:
         if grace := os.environ.get("SHARDFEED_GRACE"):
             command += ["--grace", grace]
         detach = os.access(_DETACH[0], os.X_OK)
-        process = subprocess.Popen(
-            [*_DETACH, *command] if detach else command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=(told,),
-            start_new_session=True,
-            cwd="/",
-        )
+        with _processors_of_the_job() if self.local_world_size > 1 else contextlib.nullcontext():
+            process = subprocess.Popen(
+                [*_DETACH, *command] if detach else command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(told,),
+                start_new_session=True,
+                cwd="/",
+            )
         if detach:
             process.wait()
         else:  # a system without a shell: it stays a child, and is waited for when this process ends
@@ -165,6 +166,19 @@ def _identity(binary: Path) -> str:
     status = binary.stat()
     with open(binary, "rb") as file:
         return f"{status.st_size} {status.st_mtime_ns} {file.read(4096).hex()}"
+
+
+@contextlib.contextmanager
+def _processors_of_the_job() -> Iterator[None]:
+    """Lets what this thread starts run where the launcher of the ranks may: ranks are often bound to some processors each, and the engine
+    works for all of them."""
+    own = os.sched_getaffinity(0)
+    try:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, own | os.sched_getaffinity(os.getppid()))
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 def _ready_or_ended(ready: int, deadline: float) -> bool:
