@@ -17,6 +17,7 @@ from ..errors import FeedTimeoutError, RankMismatchError
 
 _SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks at the store
 _GRACE = 10.0  # seconds that the first rank has, beyond the timeout, to tell what it found
+_VERDICT = "verdict"  # the key of what the first rank found
 _SHOWN = 8  # differences, or ranks, that an error names
 
 
@@ -27,29 +28,57 @@ def with_other_ranks(name: str, fingerprint: Mapping[str, str], rank: int, world
         compare(store, name, fingerprint, rank, world_size, timeout)
 
 
+def give_up(name: str, error: BaseException, rank: int, world_size: int) -> None:
+    """Tells the ranks that compare with this one that it could not begin, so that none waits for it."""
+    store = _store(world_size)
+    if store is not None:
+        leave(store, name, error, rank)
+
+
 def compare(store: Any, name: str, fingerprint: Mapping[str, str], rank: int, world_size: int, timeout: float | None) -> None:
-    """Compares the ranks' fingerprints through a store; all ranks call it."""
-    key = f"shardfeed/{name}/{store.add(f'shardfeed/{name}/{rank}/times', 1)}"
-    store.set(f"{key}/{rank}", json.dumps(dict(fingerprint)))
-    verdict = f"{key}/verdict"
+    """Compares the ranks' fingerprints through a store; each rank calls it, or leave."""
+    key = _key(store, name, rank)
+    store.set(f"{key}/{rank}", json.dumps({"has": dict(fingerprint)}))
+    verdict = f"{key}/{_VERDICT}"
     if rank == 0:
         missing = _wait(store, [f"{key}/{r}" for r in range(world_size)], timeout)
-        there = [r for r in range(world_size) if f"{key}/{r}" not in missing]
-        prints = {r: json.loads(store.get(f"{key}/{r}")) for r in there}
-        ranks = [r for r in range(world_size) if r not in prints]
-        store.set(verdict, json.dumps({"differences": _differences(prints), "missing": ranks}))
+        there = {r: json.loads(store.get(f"{key}/{r}")) for r in range(world_size) if f"{key}/{r}" not in missing}
+        store.set(verdict, json.dumps(_found(there, world_size)))
     elif timeout is None:
         _wait(store, [verdict], None)
     elif _wait(store, [verdict], timeout + _GRACE):
         raise FeedTimeoutError(f"rank 0 did not compare the data set of {name} with this rank {rank} within {timeout + _GRACE:g} seconds")
     found = json.loads(store.get(verdict))
-    if found["differences"]:
-        raise _mismatch(name, found["differences"])
+    if differences := found["failed"] or found["differences"]:
+        raise _mismatch(name, differences)
     if found["missing"]:
         raise FeedTimeoutError(
             f"{_some(found['missing'], 'rank')} of {world_size} did not begin to iterate over the data set of {name} within {timeout:g} "
             "seconds: every rank has to, and in the same order of data sets"
         )
+
+
+def leave(store: Any, name: str, error: BaseException, rank: int) -> None:
+    """Tells through a store that this rank could not begin."""
+    key = _key(store, name, rank)
+    failed = {"failed": str(error).splitlines()[0] if str(error) else type(error).__name__}
+    store.set(f"{key}/{rank}", json.dumps(failed))
+    if rank == 0:
+        store.set(f"{key}/{_VERDICT}", json.dumps(_found({0: failed}, 1)))
+
+
+def _key(store: Any, name: str, rank: int) -> str:
+    """Where the ranks leave what they have; another place each time that they compare."""
+    return f"shardfeed/{name}/{store.add(f'shardfeed/{name}/{rank}/times', 1)}"
+
+
+def _found(there: Mapping[int, Mapping[str, Any]], world_size: int) -> dict[str, Any]:
+    """What the first rank finds in what the ranks have left."""
+    return {
+        "failed": [f"rank {r} could not begin: {left['failed']}" for r, left in there.items() if "failed" in left],
+        "differences": _differences({r: left["has"] for r, left in there.items() if "has" in left}),
+        "missing": [r for r in range(world_size) if r not in there],
+    }
 
 
 def _store(world_size: int) -> Any:

@@ -13,7 +13,7 @@ from torch.utils.data import IterableDataset
 from .. import _dataset, _rank, _state
 from .._iterator import BatchIterator
 from .._rows import BUNDLE
-from ..errors import StateError
+from ..errors import ShardfeedError, StateError
 from . import _agree, _workers, _wrapped
 from ._iterator import TensorIterator
 from ._transform import Transform
@@ -36,7 +36,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
 
     _transforms: tuple[Transform, ...] = ()
     _part: _workers.Part  # of a torch worker
-    _agreed: bool  # the ranks have compared what they read
+    _compared: bool  # the ranks have compared what they read
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset:
         """The same data with a function done to each batch, in the process that iterates: the trainer, or a torch worker.
@@ -72,18 +72,33 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         if self._pending_state is not None:
             iterator.begin()
 
-    def _begin(self) -> BatchIterator:
-        """Begins an iteration in the engine."""
+    def _begin(self) -> BatchIterator | None:
+        """Begins an iteration in the engine; None when nothing is left of the epoch."""
         worker = _workers.current()
         if worker is None:
-            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0)
-        part = self._part
+            return self._begin_here()
+        part, pending = self._part, self._pending_state
         names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
         batches = self._batches(plain=True, **names)
-        part.start = batches.place.start
-        first = worker.first(int(part.start["position"]), self._global_batch())
-        part.first, part.restored = first if part.restored is None else part.restored, None
-        return batches
+        part.start, restored, part.restored = batches.place.start, part.restored, None
+        if restored is None or pending is None:
+            part.first = worker.first(int(part.start["position"]), self._global_batch())
+            return batches
+        part.first = restored
+        if int(part.start["epoch"]) == int(pending[0]["epoch"]):
+            return batches
+        part.start = pending[0]  # the steps of all workers are behind the end of the epoch
+        batches.close()
+        return None
+
+    def _begin_here(self) -> BatchIterator:
+        try:
+            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0)
+        except ShardfeedError as e:
+            if not self._compared:
+                self._compared = True
+                _agree.give_up(self._agree, e, *self._ranks())
+            raise
 
     # State
 
@@ -140,19 +155,19 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
-        if not self._agreed and self.world_size > 1:
+        if not self._compared and self.world_size > 1:
             self._compare(self._session(plan=True)["fingerprint"])
 
     def _compare(self, fingerprint: Mapping[str, str]) -> None:
-        if not self._agreed:
+        if not self._compared:
+            self._compared = True
             _agree.with_other_ranks(self._agree, fingerprint, *self._ranks(), self._timeout)
-            self._agreed = True
 
     # Other processes
 
     def _forget(self) -> None:
         super()._forget()
-        self._agreed = False
+        self._compared = False
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:

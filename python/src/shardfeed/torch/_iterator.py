@@ -43,8 +43,9 @@ class TensorIterator:
         dataset = self._dataset
         if dataset is None:
             return
-        if not dataset._nothing_left():
-            self._batches = dataset._begin()
+        batches = None if dataset._nothing_left() else dataset._begin()
+        if batches is not None:
+            self._batches = batches
             self.place = self._batches.place
             self._columns = _columns(self._batches.layout)
             self._rank, world_size = dataset._ranks()

@@ -1,0 +1,96 @@
+"""Agreement of ranks through the store of a process group."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+
+from shardfeed import errors  # noqa: E402
+from shardfeed.torch import StreamingDataset, _agree  # noqa: E402
+
+PRINT = {"data": "abc", "seed": "1", "batch_size": "64"}
+
+
+def compare(prints, *, store=None, timeout: float | None = 20.0):
+    """What compare raises on each rank; a rank of None does not come."""
+    store = store or dist.HashStore()
+
+    def one(rank):
+        if prints[rank] is None:
+            return None
+        try:
+            _agree.compare(store, "train.py:3#1", prints[rank], rank, len(prints), timeout)
+        except errors.ShardfeedError as e:
+            return e
+        return None
+
+    with ThreadPoolExecutor(len(prints)) as pool:
+        return list(pool.map(one, range(len(prints))))
+
+
+@pytest.mark.parametrize("world", [2, 3, 9])
+def test_ranks_that_agree(world):
+    store = dist.HashStore()
+    for _ in range(3):
+        assert compare([PRINT] * world, store=store, timeout=None) == [None] * world
+
+
+def test_a_difference_fails_every_rank():
+    found = compare([PRINT, PRINT, {**PRINT, "seed": "2"}, PRINT | {"extra": "x"}])
+    for error in found:
+        assert isinstance(error, errors.RankMismatchError)
+        assert "train.py:3#1" in str(error) and "seed: 1 on ranks 0, 1, 3, 2 on rank 2" in str(error)
+        assert error.details == ("extra: nothing on ranks 0, 1, 2, x on rank 3", "seed: 1 on ranks 0, 1, 3, 2 on rank 2")
+
+
+def test_ranks_that_do_not_come_are_named():
+    began = time.monotonic()
+    found = compare([PRINT, None, PRINT, None], timeout=0.5)
+    assert time.monotonic() - began < 10
+    for error in (found[0], found[2]):
+        assert isinstance(error, TimeoutError) and "ranks 1, 3 of 4" in str(error)
+
+
+def test_the_first_rank_does_not_come(monkeypatch):
+    monkeypatch.setattr(_agree, "_GRACE", 0.2)
+    found = compare([None, PRINT], timeout=0.2)
+    assert isinstance(found[1], errors.FeedTimeoutError) and "rank 0" in str(found[1])
+
+
+@pytest.mark.parametrize("failed", [0, 2])
+def test_a_rank_that_cannot_begin_fails_the_others(failed):
+    store = dist.HashStore()
+    _agree.leave(store, "train.py:3#1", ValueError("no such\nfile"), failed)
+    prints = [None if r == failed else PRINT for r in range(3)]
+    for rank, error in enumerate(compare(prints, store=store)):
+        if rank != failed:
+            assert isinstance(error, errors.RankMismatchError) and f"rank {failed} could not begin: no such" in str(error)
+
+
+def test_without_a_process_group_nothing_is_compared(monkeypatch):
+    _agree.with_other_ranks("here", PRINT, 0, 1, 1.0)
+    _agree.with_other_ranks("here", PRINT, 1, 2, 1.0)
+
+
+def test_the_first_iteration_compares(job, shards, monkeypatch):
+    store = dist.HashStore()
+    monkeypatch.setattr(_agree, "_store", lambda world_size: store)
+    ranks = [StreamingDataset(shards, batch_size=64, cache=False, rank=r, world_size=2, seed=s, timeout=20) for r, s in ((0, 1), (1, 2))]
+    for dataset in ranks:
+        dataset._agree = "the same"
+
+    def first(dataset):
+        try:
+            return next(iter(dataset))
+        except errors.RankMismatchError as e:
+            return str(e)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(first, ranks))
+    assert all("seed: 1 on rank 0, 2 on rank 1" in text for text in found), found
