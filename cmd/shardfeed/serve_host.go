@@ -61,7 +61,12 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 		return nil, errors.Join(valueError("%v", err), ds.close(ctx))
 	}
 	h.keepManifest(ds, f)
-	warnings := a.sayAlways(func(text string) { h.log.Warn(text, "addresses", r.Spec.Addresses) })
+	warnings := a.sayAlways(func(text string) {
+		h.log.Warn(text, "addresses", r.Spec.Addresses)
+		if r.Note != nil {
+			r.Note(asArgument(text))
+		}
+	})
 	return &feed.Data{
 		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
 		Stats: func(f feed.Figures) any { return sessionFigures(ds, f) },

@@ -57,6 +57,9 @@ func (o Options) withDefaults() Options {
 type Request struct {
 	Spec           Spec
 	LocalWorldSize int // ranks that share this machine's memory; at least 1
+
+	// Note tells all trainers that read the data set something that came up after it was opened.
+	Note func(text string) `json:"-"`
 }
 
 // Data is an open data set.

@@ -21,7 +21,9 @@ type iteration struct {
 	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
 	bundle  int
 	count   int64 // batches
-	timer   *time.Timer
+
+	announced bool // by the run's goroutine
+	timer     *time.Timer
 
 	parts []*part // by worker; nil until it has joined; guarded by the session's mutex while the iteration is forming
 	order []*part // by the steps: the n-th batch is the (n mod K)-th part's
@@ -94,6 +96,32 @@ func (it *iteration) give(err error) {
 			p.fail(err)
 		}
 	}
+}
+
+// note tells all parts something.
+func (it *iteration) note(n Note) {
+	for _, p := range it.parts {
+		p.call(func(c consumer) { c.note(n) })
+	}
+}
+
+// announce tells the parts that the iteration begins; once, though its loader may be made again.
+func (it *iteration) announce() {
+	if it.announced {
+		return
+	}
+	it.announced = true
+	joined := it.tell()
+	for _, p := range it.order {
+		p.call(func(c consumer) { c.joined(joined) })
+	}
+	if s := it.join.State; s != nil && s.GlobalBatch != it.single.GlobalBatch && s.Epoch == it.state.Epoch && s.Position > 0 {
+		text := fmt.Sprintf("the state was taken with %d rows a step over all ranks, now there are %d: the rows that are left stay the same, in the same order",
+			s.GlobalBatch, it.single.GlobalBatch)
+		it.order[0].call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
+	}
+	it.session.opened.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
+		"position", it.state.Position, "batches", it.count, "workers", len(it.parts))
 }
 
 // arrange orders the parts by their next steps, which have to follow each other, and lets the iteration begin with the first of them.

@@ -41,7 +41,17 @@ func newOpened(e *engine, key string, r Request) *opened {
 		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*watcher]bool{},
 	}
 	d.ctx, d.cancel = context.WithCancel(e.ctx)
+	d.request.Note = d.note
 	return d
+}
+
+// note tells each trainer that reads the data set now.
+func (d *opened) note(text string) {
+	for _, r := range d.engine.runs() {
+		if r.session.opened == d {
+			r.current().note(Note{Level: "warning", Text: text, Once: text})
+		}
+	}
 }
 
 // own opens the data set, and closes it in the end.

@@ -46,6 +46,28 @@ func TestOpenShares(t *testing.T) {
 	}
 }
 
+// What comes up later is told to who reads, and to nobody else.
+func TestOpenNotes(t *testing.T) {
+	var note func(string)
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		note = r.Note
+		return shop(ctx, r, p)
+	}})
+	all := workers(t, e, "d", 2)
+	joinAll(all, "0", nil)
+	idle := newSink(t, sit(t, e, "d", testSpec()))
+	all[0].batches(1)
+	note("the disk is full")
+	for _, s := range all {
+		if n := <-s.noted; n.Text != "the disk is full" || n.Level != "warning" || n.Once != n.Text {
+			t.Errorf("noted %+v", n)
+		}
+	}
+	if len(idle.noted) > 0 {
+		t.Error("who reads nothing is told")
+	}
+}
+
 // All who wait hear how far opening is, and its error, which is not kept; when all have gone it is given up.
 func TestOpenWaits(t *testing.T) {
 	proceed, given := make(chan error, 1), make(chan struct{})

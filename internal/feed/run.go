@@ -52,9 +52,7 @@ func (r *run) do() {
 	}
 	r.cancel(errNotWanted)
 	r.session.drop(r)
-	r.mu.Lock()
-	it := r.now
-	r.mu.Unlock()
+	it := r.current()
 	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
 		r.session.opened.forget() // who opens it anew is to see what there is now
 	}
@@ -67,6 +65,13 @@ func (r *run) do() {
 	for _, p := range it.parts {
 		p.unlink()
 	}
+}
+
+// current is the iteration that the run is at.
+func (r *run) current() *iteration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
 }
 
 // shortOfShared reports whether an iteration could not begin because the engine's streams hold the memory that it needs.
@@ -84,10 +89,7 @@ func (r *run) iterate() error {
 	}
 	defer r.session.figures.ends(l)
 	defer l.Close() // its error counts the batches that were not released, and none is held
-	joined := it.tell()
-	for _, p := range it.order {
-		p.call(func(c consumer) { c.joined(joined) })
-	}
+	it.announce()
 	var n int64
 	for b, err := range l.Batches(r.ctx) {
 		if err != nil {
@@ -162,10 +164,7 @@ func (r *run) after(it *iteration) *iteration {
 	case <-r.ctx.Done():
 		return nil
 	}
-	joined := it.tell()
-	for _, p := range it.order {
-		p.call(func(c consumer) { c.joined(joined) })
-	}
+	it.announce()
 	return it
 }
 
@@ -249,13 +248,9 @@ func slotsOf(d *Data, k int) int {
 	return (flight+k-1)/k + 2
 }
 
-// slotBytes foretells the bytes of a slot: those of mean rows and a quarter, or of the largest batch that came so far and a sixteenth.
+// slotBytes foretells the bytes of a slot: those of mean rows and a quarter. What batches take beyond is admitted by itself.
 func (s *session) slotBytes(bundle int) int64 {
-	o := s.opened.data
-	foretold := o.Dataset.BatchBytes(s.batchSize() * bundle)
-	if most := s.figures.most(); most > 0 {
-		return most + most/16
-	}
+	foretold := s.opened.data.Dataset.BatchBytes(s.batchSize() * bundle)
 	return foretold + foretold/4
 }
 

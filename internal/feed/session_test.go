@@ -133,6 +133,9 @@ func TestResumeElsewhere(t *testing.T) {
 	for rank := range 2 {
 		sink := newSink(t, sit(t, e, fmt.Sprint("after", rank), testSpec()))
 		joined := sink.join(Join{Iteration: "1", WorldSize: 2, Rank: rank, State: &state})
+		if n := <-sink.noted; !strings.Contains(n.Text, "200 rows a step over all ranks, now there are 100") {
+			t.Errorf("noted %+v", n)
+		}
 		if joined.State.Params.Lanes != state.Params.Lanes || joined.State.GlobalBatch != 100 {
 			t.Errorf("joined %+v", joined.State)
 		}

@@ -76,7 +76,9 @@ type sink struct {
 	t    *testing.T
 	seat *seat
 
-	told   chan any // Joined, *row batches, End or error, in their order
+	told   chan any // Joined, *got, End or error, in their order
+	noted  chan Note
+	inside bool // an iteration
 	tokens chan struct{}
 
 	mu    sync.Mutex
@@ -90,7 +92,7 @@ type got struct {
 	valid                 int
 }
 
-func newSink(t *testing.T, s *seat) *sink { return &sink{t: t, seat: s, told: make(chan any, 1000)} }
+func newSink(t *testing.T, s *seat) *sink { return &sink{t: t, seat: s, told: make(chan any, 1000), noted: make(chan Note, 100)} }
 
 func (s *sink) ring(n ringNeed) (loader.Allocator, error) {
 	s.mu.Lock()
@@ -125,10 +127,22 @@ func (m *sinkMemory) Free() {
 }
 
 func (s *sink) progress(Progress) {}
-func (s *sink) note(Note)         {}
-func (s *sink) joined(j Joined)   { s.told <- j }
-func (s *sink) end(e End)         { s.told <- e }
-func (s *sink) fail(err error)    { s.told <- err }
+func (s *sink) note(n Note)       { s.noted <- n }
+func (s *sink) end(e End)         { s.over(e) }
+func (s *sink) fail(err error)    { s.over(err) }
+
+func (s *sink) joined(j Joined) {
+	if s.inside {
+		s.t.Error("JOINED twice")
+	}
+	s.inside = true
+	s.told <- j
+}
+
+func (s *sink) over(v any) {
+	s.inside = false
+	s.told <- v
+}
 
 func (s *sink) deliver(b *loader.Batch) error {
 	defer b.Release()

@@ -14,7 +14,6 @@ type tally struct {
 	mu      sync.Mutex
 	asked   time.Time // the first JOIN
 	sum     Figures
-	largest int64                        // bytes of a batch
 	loaders map[*loader.Loader]time.Time // those at work, and since when
 }
 
@@ -55,14 +54,6 @@ func (t *tally) batch(b *loader.Batch) {
 	t.sum.Batches++
 	t.sum.Rows += int64(b.Valid)
 	t.sum.Bytes += b.Bytes()
-	t.largest = max(t.largest, b.Bytes())
-}
-
-// most is the bytes of the largest batch so far.
-func (t *tally) most() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.largest
 }
 
 // figures are those of the loaders at work and of those that have ended.
