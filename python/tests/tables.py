@@ -55,17 +55,22 @@ def _maybe(values: st.SearchStrategy) -> st.SearchStrategy:
     return st.one_of(values, st.none())
 
 
-def _list(kind: Kind) -> Kind:
-    return pa.list_(kind[0]), st.lists(_maybe(kind[1]), max_size=4)
+def _part(name: str, kind: Kind, nullable: bool) -> tuple[pa.Field, st.SearchStrategy]:
+    return pa.field(name, kind[0], nullable), _maybe(kind[1]) if nullable else kind[1]
+
+
+def _list(kind: Kind, nullable: bool) -> Kind:
+    field, items = _part("element", kind, nullable)
+    return pa.list_(field), st.lists(items, max_size=4)
 
 
 def _sized(kind: Kind, size: int) -> Kind:
     return pa.list_(kind[0], size), st.lists(_maybe(kind[1]), min_size=size, max_size=size)
 
 
-def _struct(kinds: list[Kind]) -> Kind:
-    names = [f"m{i}" for i in range(len(kinds))]
-    return pa.struct(list(zip(names, (k[0] for k in kinds)))), st.fixed_dictionaries(dict(zip(names, (_maybe(k[1]) for k in kinds))))
+def _struct(members: list[tuple[Kind, bool]]) -> Kind:
+    parts = [_part(f"m{i}", kind, nullable) for i, (kind, nullable) in enumerate(members)]
+    return pa.struct([field for field, _ in parts]), st.fixed_dictionaries({field.name: values for field, values in parts})
 
 
 def _map(kind: Kind) -> Kind:
@@ -74,9 +79,9 @@ def _map(kind: Kind) -> Kind:
 
 def _nested(inner: st.SearchStrategy) -> st.SearchStrategy:
     return st.one_of(
-        inner.map(_list),
+        st.tuples(inner, st.booleans()).map(lambda t: _list(*t)),
         st.tuples(inner, st.integers(1, 3)).map(lambda t: _sized(*t)),
-        st.lists(inner, min_size=1, max_size=3).map(_struct),
+        st.lists(st.tuples(inner, st.booleans()), min_size=1, max_size=3).map(_struct),
         inner.map(_map),
     )
 

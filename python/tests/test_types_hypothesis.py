@@ -69,6 +69,8 @@ def test_engine(runtime, tmp_path_factory, table, batch_size, row_group, compres
     assert [b.rows for b in batches] == [min(batch_size, table.num_rows - at) for at in range(0, table.num_rows, batch_size)]
     read = pq.read_table(path)
     assert [row for b in batches for row in b.to_pylist()] == read.to_pylist()
+    whole = pa.Table.from_batches([b.to_arrow() for b in batches])
+    assert [(f.name, f.nullable) for f in whole.schema] == [(f.name, f.nullable) for f in read.schema]
     at = 0
     for batch in batches:
         part = read.slice(at, batch.rows)

@@ -32,7 +32,7 @@ def to_arrow(layout: Layout, slot: np.ndarray, nodes: Sequence[int]) -> pa.Recor
     reader = _Reader(slot, nodes)
     arrays = [reader.array(field, layout.at[name]) for name, field in layout.schema.items()]
     rows = len(arrays[0]) if arrays else 0
-    fields = [pa.field(name, a.type, field.nullable or a.null_count > 0) for (name, field), a in zip(layout.schema.items(), arrays)]
+    fields = [pa.field(name, a.type, field.nullable) for (name, field), a in zip(layout.schema.items(), arrays)]
     if not arrays:
         return pa.RecordBatch.from_pydict({})
     assert all(len(a) == rows for a in arrays)
@@ -45,7 +45,7 @@ def _import() -> None:
 
 
 class _Reader:
-    """Makes arrays of one batch."""
+    """Makes arrays of one batch. Their types are those of the schema, whatever the batch holds, so that batches make a table."""
 
     def __init__(self, slot: np.ndarray, nodes: Sequence[int]) -> None:
         self._slot = slot
@@ -71,42 +71,46 @@ class _Reader:
     def _data(self, at: int) -> pa.Buffer:
         return self._buffer(self._nodes[at + DATA], self._nodes[at + DATA_BYTES])
 
-    def _build(self, kind: pa.DataType, at: int, buffers: Sequence[pa.Buffer | None], children: Sequence[pa.Array] = ()) -> pa.Array:
-        nulls = self._nodes[at + NULLS]
-        return pa.Array.from_buffers(kind, self._length(at), [self._validity(at), *buffers], nulls, children=list(children) or None)
+    def _build(
+        self, field: Field, kind: pa.DataType, at: int, buffers: Sequence[pa.Buffer | None], children: Sequence[pa.Array] = ()
+    ) -> pa.Array:
+        """Where a part is not nullable, only what it is a part of is null."""
+        nulls = self._nodes[at + NULLS] if field.nullable else 0
+        validity = self._validity(at) if nulls else None
+        return pa.Array.from_buffers(kind, self._length(at), [validity, *buffers], nulls, children=list(children) or None)
 
     def _null(self, _field: Field, at: int) -> pa.Array:
         return pa.nulls(self._length(at))
 
     def _binary(self, field: Field, at: int) -> pa.Array:
-        return self._build(pa.string() if field.is_text else pa.binary(), at, [self._offsets(at), self._data(at)])
+        return self._build(field, pa.string() if field.is_text else pa.binary(), at, [self._offsets(at), self._data(at)])
 
     def _struct(self, field: Field, at: int) -> pa.Array:
         arrays = [self.array(member, place) for member, place in members(field, at)]
-        fields = [pa.field(m.name, a.type, m.nullable or a.null_count > 0) for m, a in zip(field.children, arrays)]
-        return self._build(pa.struct(fields), at, [], arrays)
+        fields = [pa.field(m.name, a.type, m.nullable) for m, a in zip(field.children, arrays)]
+        return self._build(field, pa.struct(fields), at, [], arrays)
 
     def _map(self, field: Field, at: int) -> pa.Array:
         entries = self.array(field.children[0], at + NODE_FIELDS)
         key, value = entries.type
-        return self._build(pa.map_(key.type, pa.field("value", value.type, value.nullable)), at, [self._offsets(at)], [entries])
+        return self._build(field, pa.map_(key.type, pa.field("value", value.type, value.nullable)), at, [self._offsets(at)], [entries])
 
     def _list(self, field: Field, at: int) -> pa.Array:
         item = field.children[0]
         items = self.array(item, at + NODE_FIELDS)
-        child = pa.field(item.name, items.type, item.nullable or items.null_count > 0)
+        child = pa.field(item.name, items.type, item.nullable)
         if field.list_size:
-            return self._build(pa.list_(child, self._nodes[at + LIST_SIZE]), at, [], [items])
-        return self._build(pa.list_(child), at, [self._offsets(at)], [items])
+            return self._build(field, pa.list_(child, self._nodes[at + LIST_SIZE]), at, [], [items])
+        return self._build(field, pa.list_(child), at, [self._offsets(at)], [items])
 
     def _fixed(self, field: Field, at: int) -> pa.Array:
         if field.type == "bool":
-            return self._build(pa.bool_(), at, [pa.py_buffer(np.packbits(self._stored(field, at), bitorder="little"))])
+            return self._build(field, pa.bool_(), at, [pa.py_buffer(np.packbits(self._stored(field, at), bitorder="little"))])
         convert = _CONVERSIONS.get((field.type, field.width)) or (_milliseconds if field.type == "time" and field.unit == "ms" else None)
         data = self._data(at) if convert is None else pa.py_buffer(np.ascontiguousarray(convert(self._stored(field, at))))
         if field.type == "uuid" and hasattr(pa, "uuid"):
-            return pa.uuid().wrap_array(self._build(pa.binary(16), at, [data]))
-        return self._build(_arrow_type(field), at, [data])
+            return pa.uuid().wrap_array(self._build(field, pa.binary(16), at, [data]))
+        return self._build(field, _arrow_type(field), at, [data])
 
     def _stored(self, field: Field, at: int) -> np.ndarray:
         storage = field.storage()
