@@ -23,7 +23,7 @@ import psutil
 import shardfeed
 
 JOBS = Path(__file__).parent / "jobs"
-WITHIN = 240.0  # seconds that a job may take: eight ranks import torch on two cores
+WITHIN = 400.0  # seconds that a job may take: eight ranks import torch, on two cores that others use too
 
 Line = dict[str, Any]
 
@@ -31,13 +31,13 @@ Line = dict[str, Any]
 class Job:
     """A job that runs, or has run. As a context it leaves no process behind."""
 
-    def __init__(self, name: str, ranks: int, directory: Path, *arguments: object, restarts: int = 0, **environment: str) -> None:
+    def __init__(self, program: str | Path, ranks: int, directory: Path, *arguments: object, restarts: int = 0, **environment: str) -> None:
         self.directory = directory
         self.ranks = ranks
         directory.mkdir(parents=True, exist_ok=True)
         self.output = directory / "output.txt"
         launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={restarts}"]
-        command = [sys.executable, *launcher, str(JOBS / f"{name}.py"), *map(str, arguments)]
+        command = [sys.executable, *launcher, str(JOBS / program), *map(str, arguments)]
         inherited = {k: v for k, v in os.environ.items() if k != "SHARDFEED_JOB"}
         own = {"REPORT": str(directory), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment}
         with self.output.open("ab") as output:
@@ -63,12 +63,19 @@ class Job:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the job hangs: it has not ended after {within:g} s\n{self.words()}") from None
 
-    def until(self, kind: str, count: int = 1, within: float = WITHIN) -> None:
+    def until(self, kind: str, count: int = 1) -> None:
         """Waits until the ranks have reported so many lines of a kind."""
-        deadline = time.monotonic() + within
-        while len(self.lines(kind)) < count:
+        self._until(lambda: len(self.lines(kind)) >= count, kind)
+
+    def until_said(self, words: str, times: int = 1) -> None:
+        """Waits until the job has said something so many times."""
+        self._until(lambda: self.words().count(words) >= times, words)
+
+    def _until(self, met: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + WITHIN
+        while not met():
             assert self.process.poll() is None, f"the job ended early\n{self.words()}"
-            assert time.monotonic() < deadline, f"no {kind} within {within:g} s\n{self.words()}"
+            assert time.monotonic() < deadline, f"no {what} within {WITHIN:g} s\n{self.words()}"
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -148,10 +155,17 @@ def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int) -> li
 
 
 def readers(ranks: int, arguments: Callable[[int], Sequence[object]], **environment: str) -> list[subprocess.Popen[str]]:
-    """Starts ranks that read and do nothing else, as a launcher that lets each live its own life: see jobs/reads.py."""
-    started = []
+    """Starts ranks that read and do nothing else, and begin together; nobody ends them when one of them ends. See jobs/reads.py."""
+    started: list[subprocess.Popen[str]] = []
     for rank in range(ranks):
         own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), **environment}
         command = [sys.executable, str(JOBS / "reads.py"), *map(str, arguments(rank))]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **own}))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started.append(subprocess.Popen(command, **pipes, text=True, env={**os.environ, **own}))
+    for process in started:
+        assert process.stdout is not None and "ready" in process.stdout.readline(), process.communicate()[1]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
     return started

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from ranks import Job, assert_sequence, epoch_order, flat, steps
 
+pytestmark = pytest.mark.timeout(900)  # what a job takes at most is in ranks.py
+
 ROWS = 4000
 BATCH = 32
 SEED = 7
@@ -23,7 +25,7 @@ class Worlds:
 
     def run(self, world_size: int, *arguments: object) -> Job:
         if world_size not in self.jobs:
-            with Job("epochs", world_size, self.directory / str(world_size), self.uri, "--batch-size", BATCH, *arguments) as job:
+            with Job("epochs.py", world_size, self.directory / str(world_size), self.uri, "--batch-size", BATCH, *arguments) as job:
                 self.jobs[world_size] = job.wait()
         return self.jobs[world_size]
 
@@ -46,7 +48,6 @@ def worlds(runtime: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory
     return Worlds(shards, tmp_path_factory.mktemp("worlds"))
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("world_size", [8, 3, 1, 2])
 def test_every_row_once_in_one_order(worlds: Worlds, job: str, shards: Path, world_size: int) -> None:
     ran = worlds.of(world_size)
@@ -60,7 +61,6 @@ def test_every_row_once_in_one_order(worlds: Worlds, job: str, shards: Path, wor
     assert_sequence(order, epoch_order(shards, BATCH, SEED, world_size))
 
 
-@pytest.mark.timeout(600)
 def test_persistent_workers_go_on_to_the_next_epoch(worlds: Worlds) -> None:
     ran = worlds.of(2)
     first, second = (steps(ran.lines("step", way="persistent", epoch=epoch), 2) for epoch in range(2))
@@ -68,7 +68,6 @@ def test_persistent_workers_go_on_to_the_next_epoch(worlds: Worlds) -> None:
     assert flat(first) != flat(second)
 
 
-@pytest.mark.timeout(600)
 def test_elastic_resume(worlds: Worlds, job: str, shards: Path) -> None:
     worlds.of(1)
     parts = [steps(worlds.of(n).lines("step", way="part"), n) for n in (8, 3, 1)]

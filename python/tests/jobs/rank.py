@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("checkpoint", type=Path, help="directory of checkpoints; training goes on from the last one")
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--every", type=int, default=10, help="steps from one checkpoint to the next")
-    parser.add_argument("--pause", type=float, default=0.01, help="seconds that a step takes at least, so that there is time to be killed")
+    parser.add_argument("--every", type=int, default=5, help="steps from one checkpoint to the next")
+    parser.add_argument("--pause", type=float, default=0.05, help="seconds of rest after a step, so that there is time to be killed")
     parser.add_argument("--loader", default="own")
     return parser.parse_args()
 
@@ -80,20 +80,11 @@ def ids(batch: dict[str, Any]) -> list[int]:
     return batch["id"][real(batch)].tolist()
 
 
-def save(path: Path, what: dict[str, Any]) -> None:
-    """Writes a checkpoint that is there whole, or not at all."""
-    path.parent.mkdir(exist_ok=True)
-    torch.save(what, path.with_suffix(".new"))
-    path.with_suffix(".new").replace(path)
-
-
-def load(path: Path) -> dict[str, Any] | None:
-    return torch.load(path, weights_only=True) if path.exists() else None
-
-
-def save_directory(checkpoints: Path, step: int, write: Any) -> None:
-    """Lets all ranks write a checkpoint of a directory, which gets its name when it is whole."""
+def save(checkpoints: Path, step: int, write: Callable[[Path], Any]) -> None:
+    """Lets all ranks write their parts of a checkpoint into a directory, which gets its name when it is whole."""
     new = checkpoints / "new"
+    new.mkdir(parents=True, exist_ok=True)
+    dist.barrier()
     write(new)
     dist.barrier()
     if RANK == 0:
@@ -107,7 +98,7 @@ def newest(checkpoints: Path) -> Path | None:
 
 
 def steps_of(checkpoint: Path) -> int:
-    return int(checkpoint.name.partition("-")[2])
+    return int(checkpoint.stem.partition("-")[2])
 
 
 def same_on_all(what: Any) -> bool:
@@ -129,7 +120,3 @@ class Trained:
         self._report("step", step=self.step, ids=ids(batch))
         self.step += 1
         time.sleep(self._pause)
-
-    def saved(self) -> None:
-        if RANK == 0:
-            self._report("saved", step=self.step)

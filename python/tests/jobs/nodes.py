@@ -1,0 +1,31 @@
+"""Ranks that are on a node each, with an engine each: they compare what they read through the store of the process group."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from rank import RANK, Report, group, ids
+
+import shardfeed.torch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("uri")
+    parser.add_argument("--seeds", type=int, nargs="+", help="of each rank")
+    parser.add_argument("--workers", type=int, default=0)
+    given = parser.parse_args()
+    os.environ["SHARDFEED_JOB"] = f"{os.environ['REPORT']} {RANK}"
+    report = Report()
+    with group():
+        loader = shardfeed.torch.DataLoader(given.uri, batch_size=32, columns=["id"], seed=given.seeds[RANK], num_workers=given.workers)
+        try:
+            for step, batch in enumerate(loader):
+                report("step", step=step, ids=ids(batch))
+        except shardfeed.errors.ShardfeedError as error:
+            report("error", error=type(error).__name__, text=str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""A rank that reads and does nothing else, without torch. It says when it is ready and begins when it is told; it prints a line of JSON for
+each step, and one for the error that ends it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import shardfeed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("uri")
+    parser.add_argument("--batch-size", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--pause", type=float, default=0.0)
+    given = parser.parse_args()
+    try:
+        dataset = shardfeed.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id"], seed=given.seed)
+        say(ready=True)
+        input()
+        for batch in dataset:
+            say(step=batch.step, ids=batch["id"][batch.row_valid].tolist())
+            time.sleep(given.pause)
+    except shardfeed.errors.ShardfeedError as error:
+        say(error=type(error).__name__, text=str(error))
+        raise SystemExit(3) from None
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    main()

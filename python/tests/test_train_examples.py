@@ -1,0 +1,48 @@
+"""The examples do what their README says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ranks import WITHIN, Job
+from servers import ROOT, S3, s3  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.timeout(900)  # what a training takes at most is in ranks.py
+
+EXAMPLES = ROOT / "examples"
+SHOP = ROOT / "testdata" / "shop"
+ROWS = 2026
+
+
+def commands() -> str:
+    return "\n".join(re.findall(r"```sh\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL))
+
+
+def test_minimal(job: str) -> None:
+    assert "python examples/minimal.py testdata/shop\n" in commands()
+    ran = subprocess.run([sys.executable, EXAMPLES / "minimal.py", SHOP], capture_output=True, text=True, timeout=WITHIN)
+    assert ran.returncode == 0, ran.stderr
+    assert re.fullmatch(r"(epoch \d: loss \d+\.\d+\n){3}", ran.stdout)
+    assert not ran.stderr
+
+
+def test_killed_on_two_ranks_and_resumed_on_three(runtime: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    assert "torchrun --nproc-per-node 2 examples/train.py s3://bucket/shop --pause" in commands()
+    assert "torchrun --nproc-per-node 3 examples/train.py s3://bucket/shop\n" in commands()
+    server: S3 = request.getfixturevalue("s3")
+    environment = {**server.environment, "SHARDFEED_CACHE_DIR": str(tmp_path / "cache")}
+    arguments = [server.put(SHOP), "--epochs", 2, "--checkpoint", tmp_path / "checkpoint.pt"]
+    with Job(EXAMPLES / "train.py", 2, tmp_path / "two", *arguments, "--pause", 0.2, **environment) as two:
+        two.until_said("epoch 0: loss", times=2)
+        two.kill()
+    assert "exactly once" not in two.words()
+    with Job(EXAMPLES / "train.py", 3, tmp_path / "three", *arguments, **environment) as three:
+        three.wait()
+    assert (found := re.search(r"goes on in epoch 0, behind row (\d+), on 3 ranks", three.words())), three.words()
+    assert 0 < int(found[1]) < ROWS
+    for epoch in range(2):
+        assert f"epoch {epoch}: {ROWS} rows, {ROWS} of {ROWS} exactly once" in three.words()
