@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,12 @@ print(rows)
 """
 
 
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Builds the wheel for an architecture, once."""
+    return functools.cache(lambda goarch: build(tmp_path_factory.mktemp(goarch), goarch))
+
+
 def build(directory: Path, goarch: str) -> Path:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(directory), str(PACKAGE)]
     subprocess.run(command, check=True, env={**os.environ, "GOARCH": goarch})
@@ -34,8 +42,8 @@ def build(directory: Path, goarch: str) -> Path:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("goarch", sorted(MACHINES))
-def test_what_is_in_it(tmp_path: Path, goarch: str) -> None:
-    wheel = build(tmp_path, goarch)
+def test_what_is_in_it(wheels: Callable[[str], Path], goarch: str) -> None:
+    wheel = wheels(goarch)
     machine, number = MACHINES[goarch]
     assert wheel.name.endswith(f"-py3-none-manylinux_2_17_{machine}.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -53,8 +61,8 @@ def test_what_is_in_it(tmp_path: Path, goarch: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_it_works_without_go(tmp_path: Path, shards: Path, runtime: Path) -> None:
-    wheel = build(tmp_path, "amd64")
+def test_it_works_without_go(tmp_path: Path, wheels: Callable[[str], Path], shards: Path, runtime: Path) -> None:
+    wheel = wheels("amd64")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)], check=True)
