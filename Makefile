@@ -7,6 +7,7 @@
 # make test-full   make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make lint        formatting, vet, staticcheck, ruff, mypy
 # make bench       the table of speeds: rivals in the same run
+# make bench-peers  the comparison with other loaders from Python; PEERS=... are options of bench/peers/run.py, as in PEERS='--sets shop'
 # make fuzz        every fuzz target for FUZZTIME each
 # make demo        the demo on the embedded shop
 # make testdata    testdata/shop anew
@@ -16,12 +17,13 @@ FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
 SEED ?= 1
 BENCH ?=
+PEERS ?=
 PYTEST ?=
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke
+.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers
 
 build:
 	go build ./...
@@ -101,6 +103,9 @@ corrupt: build
 
 bench: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/run.py $(BENCH)
+
+bench-peers: build
+	$$(tools/venv bench/requirements.txt)/bin/python bench/peers/run.py $(PEERS)
 
 bench-smoke: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/run.py --smoke $(BENCH)

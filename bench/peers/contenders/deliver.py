@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""deliver.py MODE MODULE TASK OUT [--touch] [--cap SECONDS]: one run of one contender, in its own environment. OUT gets one JSON object.
+
+    epoch     one epoch, or as much of it as the cap allows: rows, seconds and processor time of all processes
+    look      the rows themselves: coverage, order, row groups mixed into a batch
+    step      batches beside a training step: how long steps take, and how long they wait
+    handover  processor time of this process for each batch
+    convert   makes what the contender reads
+
+Imports are not counted; all is that comes from the making of the data set on.
+"""
+
+import argparse
+import hashlib
+import importlib
+import json
+import os
+import pathlib
+import resource
+import sys
+import time
+
+import numpy as np
+import processor
+import torch
+from columns import count, row_numbers, touch
+from task import Task
+
+STEADY = 0.8  # of the rows, or the cap: where the steady window ends
+SETTLED = 50  # batches before the measuring of single batches begins
+STEPS = 500
+
+
+def epoch(task, stream, args):
+    clock, before = time.perf_counter, processor.seconds()
+    start = clock()
+    first = steady = 0.0
+    rows = batches = first_rows = steady_rows = 0
+    for batch in stream(task):
+        n, now = count(batch[task.id]), clock()
+        if not batches:
+            first, first_rows, first_cpu = now, n, processor.seconds()
+        elif not steady and (rows >= STEADY * task.rows or now > first + args.cap):
+            steady, steady_rows, steady_cpu = now, rows, processor.seconds()
+        if args.touch:
+            touch(batch)
+        rows, batches = rows + n, batches + 1
+        if steady and now > first + args.cap:
+            break
+    end, after = clock(), processor.seconds()
+    if not steady:
+        steady, steady_rows, steady_cpu = end, rows, after
+    return {
+        "rows": rows,
+        "batches": batches,
+        "whole": rows >= task.rows,
+        "seconds": end - start,
+        "first_seconds": first - start,
+        "first_cpu_seconds": sum(first_cpu) - sum(before),
+        "user_seconds": after[0] - before[0],
+        "system_seconds": after[1] - before[1],
+        "rows_per_cpu_second": rows / (sum(after) - sum(before)),
+        "steady_rows_per_second": (steady_rows - first_rows) / (steady - first),
+        "steady_rows_per_cpu_second": (steady_rows - first_rows) / max(sum(steady_cpu) - sum(first_cpu), 1e-6),
+    }
+
+
+def look(task, stream, args):
+    parts, order, start = [], hashlib.sha256(), time.perf_counter()
+    for batch in stream(task):
+        numbers = row_numbers(batch[task.id])
+        if "_row_valid" in batch:
+            numbers = numbers[batch["_row_valid"].numpy()]
+        order.update(np.ascontiguousarray(numbers).tobytes())
+        parts.append(numbers)
+        if time.perf_counter() > start + args.cap:
+            break
+    numbers = np.concatenate(parts)
+    middle = [p for p in parts[len(parts) // 10 : max(1, len(parts) * 8 // 10)] if len(p) == task.batch]
+    mixed = [len(np.unique(p // task.group_rows)) for p in middle]
+    if pathlib.Path(args.out).suffix == ".ranks":
+        np.save(f"{args.out}.npy", numbers)
+    return {
+        "rows": len(numbers),
+        "distinct": len(np.unique(numbers)),
+        "batches": len(parts),
+        "whole": len(numbers) >= task.rows,
+        "row_groups_per_batch": float(np.mean(mixed)) if mixed else 0.0,
+        "order": order.hexdigest()[:16],
+    }
+
+
+def step(task, stream, args):
+    torch.set_num_threads(1)
+    a, b = torch.rand(512, 512), torch.rand(512, 512)
+    clock, steps, waits = time.perf_counter, [], []
+    batches = iter(stream(task))
+    while len(steps) < SETTLED + STEPS:
+        begin = clock()
+        batch = next(batches, None)
+        waited = clock() - begin
+        if batch is None:
+            break
+        touch(batch)
+        begin = clock()
+        for _ in range(2):
+            a = torch.tanh(a @ b)
+        steps.append(clock() - begin)
+        waits.append(waited)
+    steps, waits = np.array(steps[SETTLED:]), np.array(waits[SETTLED:])
+    return {
+        "steps": len(steps),
+        "step_seconds": float(steps.mean()),
+        "step_median_seconds": float(np.median(steps)),
+        "wait_share": float(waits.sum() / (waits.sum() + steps.sum())),
+    }
+
+
+def handover(task, stream, args):
+    batches, own = 0, 0.0
+    for _ in stream(task):
+        batches += 1
+        if batches == SETTLED:
+            own, all_ = _own(), sum(processor.seconds())
+    own, all_ = _own() - own, sum(processor.seconds()) - all_
+    return {"batches": batches, "trainer_seconds": own / (batches - SETTLED), "all_seconds": all_ / (batches - SETTLED)}
+
+
+def _own():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def convert(task, make, args):
+    start, before = time.perf_counter(), processor.seconds()
+    make(task)
+    size = sum(path.stat().st_size for path in pathlib.Path(task.own).rglob("*") if path.is_file())
+    return {"seconds": time.perf_counter() - start, "cpu_seconds": sum(processor.seconds()) - sum(before), "bytes": size}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "convert"))
+    parser.add_argument("module")
+    parser.add_argument("task", type=Task.parse)
+    parser.add_argument("out")
+    parser.add_argument("--touch", action="store_true")
+    parser.add_argument("--cap", type=float, default=float("inf"))
+    args = parser.parse_args()
+    module = importlib.import_module(args.module)
+    measure = globals()[args.mode]
+    result = measure(args.task, module.convert if args.mode == "convert" else module.batches, args)
+    pathlib.Path(args.out).write_text(json.dumps(result))
+    sys.stdout.flush()
+    os._exit(0)  # what libraries do at exit is nobody's run
+
+
+if __name__ == "__main__":
+    main()

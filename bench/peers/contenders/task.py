@@ -1,0 +1,39 @@
+"""What a contender is asked to deliver."""
+
+import dataclasses
+import json
+import pathlib
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One set, and how it is to be delivered. groups are the row groups of a file, buffer the rows that a contender may mix at once."""
+
+    contender: str
+    directory: str
+    own: str  # where the contender keeps what it makes of the set: a conversion, an index
+    id: str  # the column that numbers the rows
+    batch: int
+    buffer: int
+    rows: int
+    group_rows: int
+    workers: int = 0
+    seed: int = 1
+    columns: tuple = ()  # all when empty
+    memory: str = ""  # the limit that ours gets
+    rank: int = 0
+    world_size: int = 1
+
+    @property
+    def files(self):
+        return [str(path) for path in sorted(pathlib.Path(self.directory).glob("*.parquet"))]
+
+    @property
+    def wanted(self):
+        """The columns as libraries take them: None for all."""
+        return list(self.columns) or None
+
+    @classmethod
+    def parse(cls, text):
+        members = json.loads(text)
+        return cls(**{**members, "columns": tuple(members["columns"])})

@@ -1,0 +1,80 @@
+"""Who takes part, and on what: contenders and sets."""
+
+import dataclasses
+
+BASE = "python/requirements-test.txt"  # torch, pyarrow, numpy, pandas; the other environments lie over it
+
+
+@dataclasses.dataclass(frozen=True)
+class Set:
+    """A set of bench/gen.py: its column of row numbers, rows of a batch, files and their rows and row groups."""
+
+    name: str
+    id: str
+    batch: int
+    files: int
+    file_rows: int
+    file_groups: int
+    mixing: tuple = ()  # rows of the buffer and memory limit, for the row of mixing
+
+    @property
+    def rows(self):
+        return self.files * self.file_rows
+
+    @property
+    def group_rows(self):
+        return self.file_rows // self.file_groups
+
+    @property
+    def buffer(self):
+        """What every contender with such a knob may mix: a tenth of the rows."""
+        return self.rows // 10
+
+
+SETS = (
+    Set("shop", "unique_id", 100, 20, 5_000, 2, (22_000, "550MiB")),
+    Set("tokens", "doc_id", 32, 16, 12_500, 5),
+    Set("tabular", "id", 1024, 8, 250_000, 5, (550_000, "480MiB")),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """One way to deliver a set: a module of contenders/, and the environment that it runs in."""
+
+    name: str
+    module: str
+    requirements: str = ""  # of its own, beside BASE
+    workers: int = 0
+    sets: tuple = ("shop", "tokens", "tabular")
+    converts: bool = False
+    note: str = ""
+
+
+OURS = Contender("shardfeed", "ours")
+OURS_WORKERS = Contender("shardfeed:w2", "ours", workers=2, note="the same in two torch workers")
+HARD = Contender("take_once", "take_once", note="four row groups mixed, one process")
+PANDAS = Contender("pandas", "pandas_frame", sets=("shop",), note="in memory, its loading counted")
+NEAR = (
+    HARD,
+    Contender("dl:rows-w0", "rows"),
+    Contender("hf:arrow", "huggingface", "hf"),
+    PANDAS,
+)
+PETASTORM = (
+    Contender("petastorm:dl", "petastorm_reader", "petastorm", 2, ("shop", "tokens"), note="lists padded"),
+    Contender("petastorm:batched", "petastorm_reader", "petastorm", 2, ("tabular",), note="without the three text columns"),
+)
+PEOPLE = (
+    Contender("dl:rows-w2", "rows", workers=2),
+    *PETASTORM,
+    Contender("litdata:parquet-w2", "litdata_parquet", "litdata", 2),
+    Contender("hf:torch-w2", "huggingface", "hf", 2, ("shop", "tokens")),
+    Contender("ray", "ray_data", "ray"),
+    Contender("mosaic-w2", "mosaic", "mosaic", 2, converts=True),
+)
+ALL = (OURS, OURS_WORKERS, *NEAR, *PEOPLE)
+
+# Beside a training step, and for what a hand-over costs.
+ALONE, MEMCPY, WORKER = Contender("alone", "alone"), Contender("memcpy", "memcpy"), Contender("torch worker", "worker")
+BESIDE = (ALONE, MEMCPY, OURS, HARD, next(c for c in PEOPLE if c.name == "dl:rows-w2"))

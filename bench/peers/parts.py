@@ -1,0 +1,154 @@
+"""The parts of the comparison. Each yields records: one run of one contender on one set."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import json
+import pathlib
+import sys
+import tempfile
+from functools import partial
+
+import entries
+import numpy as np
+from cage import Cage
+from place import Failed, surroundings
+
+RANKS = (1, 2, 3, 8)
+WORKERS = (0, 2, 4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What of the comparison is wanted."""
+
+    sets: tuple
+    contenders: tuple
+    rounds: int
+    cap: float
+
+    def entries(self, data, among=entries.ALL):
+        return [c for c in among if data.name in c.sets and c in self.contenders]
+
+
+def record(part, number, run, contender, data, *arguments, **options):
+    """The figures of a run, or why there are none."""
+    out = {"part": part, "set": data.name, "contender": contender.name, "round": number}
+    try:
+        return out | run(contender, data, *arguments, **options)
+    except Failed as e:
+        print(f"bench: {part}, {data.name}, {contender.name}: {e}", file=sys.stderr)
+        return out | {"error": str(e)}
+
+
+def conversions(place, wish):
+    for data in wish.sets:
+        for contender in wish.entries(data):
+            if contender.converts:
+                yield record("conversion", 0, place.converted, contender, data)
+
+
+def speed(place, wish):
+    """Epochs whose every byte the consumer reads, all contenders in turn."""
+    yield from _epochs(place, wish, "speed", entries.ALL, "--touch")
+
+
+def untouched(place, wish):
+    """The same without reading the bytes."""
+    yield from _epochs(place, wish, "untouched", (entries.OURS, *entries.NEAR))
+
+
+def _epochs(place, wish, part, among, *arguments):
+    for data in wish.sets:
+        for number in range(wish.rounds):
+            for contender in wish.entries(data, among):
+                place.warm(contender, data)
+                yield record(part, number, place.run, contender, data, "epoch", "--cap", wish.cap, *arguments)
+
+
+def look(place, wish):
+    """One run each that looks at the rows, with the memory sampled: mixing, coverage, order."""
+    for data in wish.sets:
+        for contender in wish.entries(data):
+            place.warm(contender, data)
+            yield record("look", 0, place.run, contender, data, "look", "--cap", 4 * wish.cap, sampled=True)
+        if data.mixing and entries.OURS in wish.contenders:
+            buffer, memory = data.mixing
+            task = {"buffer": int(buffer * place.scale), "memory": memory}
+            yield record("mixing", 0, place.run, entries.OURS, data, "look", sampled=True, task=task)
+
+
+def beside(place, wish):
+    """Batches beside a training step of one core."""
+    for data in wish.sets:
+        for number in range(wish.rounds):
+            for contender in entries.BESIDE:
+                if contender in (*wish.contenders, entries.ALONE, entries.MEMCPY):
+                    yield record("step", number, place.run, contender, data, "step")
+
+
+# What is handed over: three tensors of tokens, 1.5 MB of images.
+HANDED = {"tokens": ("doc_id", "token_ids"), "shop": ("img_jpg",)}
+
+
+def handover(place, wish):
+    for data in wish.sets:
+        if data.name not in HANDED:
+            continue
+        for number in range(wish.rounds):
+            for contender in (entries.OURS, entries.WORKER):
+                task = {"columns": HANDED[data.name]}
+                yield record("handover", number, place.run, contender, data, "handover", task=task)
+
+
+def coverage(place, wish):
+    """Ours alone: every row once, and the same order, for numbers of workers and of ranks, and in a second process."""
+    for data in wish.sets if entries.OURS in wish.contenders else ():
+        for workers in (0, *WORKERS):
+            contender = dataclasses.replace(entries.OURS, name=f"shardfeed, {workers} workers", workers=workers)
+            task = {"columns": (data.id,)}
+            yield record("coverage", 0, place.run, contender, data, "look", task=task)
+        for ranks in RANKS:
+            contender = dataclasses.replace(entries.OURS, name=f"shardfeed, {ranks} ranks")
+            yield record("coverage", 0, partial(_ranks, place, ranks), contender, data)
+
+
+def _ranks(place, ranks, contender, data):
+    """All ranks of a job at once, in one cage, with one engine."""
+    python = place.python(contender)
+    with tempfile.TemporaryDirectory(prefix="sfbench-") as directory, Cage() as cage, contextlib.ExitStack() as stack:
+        processes = []
+        for rank in range(ranks):
+            out = pathlib.Path(directory, f"{rank}.ranks")
+            task = {"columns": (data.id,), "rank": rank, "world_size": ranks}
+            command = place.command(python, "look", contender, data, out, (), task)
+            log = stack.enter_context(open(f"{directory}/{rank}.log", "w+"))
+            environment = surroundings(directory, {"SHARDFEED_JOB": "ranks", "LOCAL_WORLD_SIZE": str(ranks)})
+            processes.append((out, log, cage.start(command, environment, stdout=log, stderr=log)))
+        with concurrent.futures.ThreadPoolExecutor(ranks) as pool:
+            list(pool.map(lambda each: each[2].wait(timeout=180), processes))
+        rows, batches = [], set()
+        for out, log, process in processes:
+            if process.returncode != 0:
+                log.seek(0)
+                raise Failed(f"exit {process.returncode}: {log.read()[-600:]}")
+            rows.append(np.load(f"{out}.npy"))
+            batches.add(json.loads(out.read_text())["batches"])
+        rows = np.concatenate(rows)
+        return {
+            "rows": len(rows),
+            "distinct": len(np.unique(rows)),
+            "whole": len(rows) >= place.files(data) * data.file_rows,
+            "equal_steps": len(batches) == 1,
+        }
+
+
+ALL = {
+    "conversions": conversions,
+    "speed": speed,
+    "untouched": untouched,
+    "look": look,
+    "step": beside,
+    "handover": handover,
+    "coverage": coverage,
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""run.py [--sets shop,tokens] [--contenders take_once,ray] [--parts speed,look] [--rounds 9]: the comparison with other loaders.
+
+Each run is a process of its own whose processor time counts with that of all its children and of the engine; contenders take turns. Records
+go to bench/results as lines of JSON, and the tables are made of them: --table FILE makes them again, --append FILE adds to what is there.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import sys
+
+import entries
+import parts
+import report
+from place import ROOT, Place
+from records import Records
+
+
+def main():
+    args = arguments()
+    if args.table:
+        print("\n".join(report.lines(Records(args.table))))
+        return
+    place = Place(0.1 if args.smoke else 1.0)
+    wish = parts.Wish(args.sets, args.contenders, args.rounds, args.cap)
+    for data in wish.sets:
+        place.make(data)
+    results = ROOT / "bench" / "results"
+    results.mkdir(exist_ok=True)
+    records = Records(args.append or results / f"peers-{datetime.datetime.now():%Y-%m-%d-%H%M}.jsonl")
+    for part in args.parts:
+        for run in parts.ALL[part](place, wish):
+            records.add(run)
+            print(f"bench: {json.dumps(run)}", file=sys.stderr, flush=True)
+    text = "\n".join(report.lines(records))
+    print(text)
+    records.path.with_suffix(".md").write_text(text + "\n")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", type=among({s.name: s for s in entries.SETS}), default="shop,tokens,tabular")
+    parser.add_argument("--contenders", type=among({c.name: c for c in entries.ALL}), default=",".join(c.name for c in entries.ALL))
+    parser.add_argument("--parts", type=among({name: name for name in parts.ALL}), default=",".join(parts.ALL))
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--cap", type=float, default=5.0, help="seconds after the first batch when a slow contender is stopped")
+    parser.add_argument("--append", type=pathlib.Path, help="add to these records")
+    parser.add_argument("--table", type=pathlib.Path, help="only make the tables of these records")
+    parser.add_argument("--smoke", action="store_true", help="each part once, on a tenth of the files")
+    args = parser.parse_args()
+    args.rounds = 1 if args.smoke else args.rounds
+    return args
+
+
+def among(known):
+    """A type of option: names with commas between."""
+
+    def parsed(text):
+        names = text.split(",")
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+        return tuple(known[name] for name in names)
+
+    return parsed
+
+
+if __name__ == "__main__":
+    main()
