@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"os"
@@ -317,7 +318,7 @@ func (b *clientBatch) column(n Node, nodes [][8]int64) (values []string, rest []
 	case "binary":
 		data := b.bytes(d[4], d[5])
 		for i := range values {
-			values[i] = fmt.Sprintf("%q", data[ends[i]:ends[i+1]])
+			values[i] = bytesAsText(data[ends[i]:ends[i+1]])
 		}
 	case "list", "map":
 		var items []string
@@ -347,6 +348,14 @@ func (b *clientBatch) column(n Node, nodes [][8]int64) (values []string, rest []
 		}
 	}
 	return values, rest, b.hide(values, d[2], nulls)
+}
+
+// bytesAsText names long values by their sum.
+func bytesAsText(b []byte) string {
+	if len(b) > 100 {
+		return fmt.Sprint(len(b), " bytes ", crc32.ChecksumIEEE(b))
+	}
+	return fmt.Sprintf("%q", b)
 }
 
 // ends is where the values of a node with offsets, or of a list of a declared size, begin and end.

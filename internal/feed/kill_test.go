@@ -14,7 +14,10 @@ import (
 	"time"
 )
 
-var kills = flag.Int("kills", 12, "trainers that TestServeKill kills")
+var (
+	kills = flag.Int("kills", 12, "trainers that TestServeKill kills")
+	lives = flag.Int("lives", 6, "connections of each trainer of TestServeMany")
+)
 
 // trains stands for the socket of the engine that a helper process trains from until it is killed.
 const trains = "SHARDFEED_TEST_TRAIN"

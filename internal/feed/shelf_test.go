@@ -132,7 +132,7 @@ func asText(a *rowgroup.Array) []string {
 		case rowgroup.Fixed:
 			values[i] = fmt.Sprintf("%x", a.Data[i*f.Width:(i+1)*f.Width])
 		case rowgroup.Binary:
-			values[i] = fmt.Sprintf("%q", a.Data[a.Offsets[i]:a.Offsets[i+1]])
+			values[i] = bytesAsText(a.Data[a.Offsets[i]:a.Offsets[i+1]])
 		case rowgroup.List, rowgroup.Map:
 			lo, hi := a.Items(i)
 			values[i] = fmt.Sprint(children[0][lo:hi])
