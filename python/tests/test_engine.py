@@ -126,7 +126,7 @@ def test_a_start_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) 
     begin = time.monotonic()
     with pytest.raises(TimeoutError, match=r"did not start in time(.|\n)*serving"):
         place.engine().connect(1)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 20
     assert ended(int(place.starts()[0].split()[0]), 5)
 
 
