@@ -34,8 +34,8 @@ class DataLoader:
     prefetch: batches that are copied to the device ahead.
     prefetch_factor, persistent_workers, worker_init_fn, multiprocessing_context: of torch workers, as torch has them.
 
-    One ``iter()`` is one epoch. ``state_dict`` tells where training stands by the batches that were handed out, with any number of workers,
-    and ``load_state_dict`` goes on there with any other, on any number of ranks.
+    One ``iter()`` is one epoch, which is used up when its first batch is asked for. ``state_dict`` tells where training stands by the
+    batches that were handed out, with any number of workers, and ``load_state_dict`` goes on there with any other, on any number of ranks.
     """
 
     def __init__(
@@ -79,9 +79,11 @@ class DataLoader:
         return len(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        if self.num_workers == 0:
-            return _Epoch(self, self._route.open(_Local(self)))
-        return _Epoch(self, self._route.open(_Remote(self)))
+        return _Epoch(self)
+
+    def _open(self) -> Any:
+        """Begins an epoch: what hands out its batches where they are wanted, each with its stamp."""
+        return self._route.open(_Local(self) if self.num_workers == 0 else _Remote(self))
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded."""
@@ -125,21 +127,23 @@ class DataLoader:
 
 
 class _Epoch:
-    """The batches of one iteration of a loader, which notes each that it hands out."""
+    """The batches of one iteration of a loader, which notes each that it hands out. It begins with the first one that is asked for."""
 
-    def __init__(self, loader: DataLoader, batches: Any) -> None:
+    def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
-        self._batches = batches
+        self._batches: Any = None
 
     def __iter__(self) -> _Epoch:
         return self
 
     def __next__(self) -> Any:
+        if self._batches is None:
+            self._batches = self._loader._open()
         batch, self._loader._stamp = next(self._batches)
         return batch
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
+        if self._batches is not None and not sys.is_finalizing():
             self._batches.close()
 
 
@@ -149,7 +153,6 @@ class _Local:
     def __init__(self, loader: DataLoader) -> None:
         self.ring: Ring | None = None
         self._batches: TensorIterator = iter(loader.dataset)
-        self._batches.begin()
         self._collate = loader.collate_fn
 
     def __next__(self) -> tuple[Any, _Stamp]:
