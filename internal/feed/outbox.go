@@ -86,23 +86,34 @@ func (o *outbox) push(p *parcel, wait bool) error {
 		err = o.fail
 	}
 	if o.sent > 0 {
-		p.data, p.file = p.data[o.sent:], nil
+		p.data = p.data[o.sent:]
+		p.drop()
 	}
 	return err
 }
 
+// drop closes the descriptor.
+func (p *parcel) drop() {
+	if p.file != nil {
+		_ = p.file.Close() // the receiver has one of its own, or there is none
+		p.file = nil
+	}
+}
+
 // add sends a frame, or keeps it until the socket takes it; one to spare is left out when much waits already. data is the caller's again
-// when add returns; file has to stay open until all is sent.
+// when add returns; file is the outbox's to close.
 func (o *outbox) add(data []byte, file *os.File, spare bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	p := parcel{data: data, file: file}
 	if o.err != nil {
+		p.drop()
 		return o.err
 	}
-	p := parcel{data: data, file: file}
 	for !o.writing && len(p.data) > 0 {
 		before := len(p.data)
 		if err := o.push(&p, false); err != nil {
+			p.drop()
 			return o.failLocked(err)
 		}
 		if len(p.data) == before {
@@ -116,6 +127,7 @@ func (o *outbox) add(data []byte, file *os.File, spare bool) error {
 		return nil
 	}
 	if o.bytes+len(p.data) > outboxLimit {
+		p.drop()
 		return o.failLocked(errSlow)
 	}
 	o.waiting = append(o.waiting, parcel{data: append([]byte(nil), p.data...), file: p.file})
@@ -129,6 +141,9 @@ func (o *outbox) add(data []byte, file *os.File, spare bool) error {
 
 func (o *outbox) failLocked(err error) error {
 	o.err = err
+	for i := range o.waiting {
+		o.waiting[i].drop()
+	}
 	o.waiting, o.bytes = nil, 0
 	return err
 }
@@ -139,21 +154,31 @@ func (o *outbox) drain() {
 	defer o.mu.Unlock()
 	for o.err == nil && len(o.waiting) > 0 {
 		p := o.waiting[0]
-		before := len(p.data)
+		size := len(p.data)
+		o.waiting = o.waiting[1:]
 		o.mu.Unlock()
-		err := o.push(&p, true) // alone: others only add while writing is set
+		err := o.pushAll(p) // alone: others only add while writing is set
 		o.mu.Lock()
-		if err != nil {
-			_ = o.failLocked(err)
-			break
-		}
-		o.bytes -= before - len(p.data)
-		if o.waiting[0] = p; len(p.data) == 0 {
-			o.waiting = o.waiting[1:]
+		if o.err == nil {
+			o.bytes -= size
+			if err != nil {
+				_ = o.failLocked(err)
+			}
 		}
 	}
 	o.writing = false
 	o.idle.Broadcast()
+}
+
+// pushAll waits until the socket has taken all.
+func (o *outbox) pushAll(p parcel) error {
+	defer p.drop()
+	for len(p.data) > 0 {
+		if err := o.push(&p, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish waits until all is sent, or the connection's write deadline ends that.

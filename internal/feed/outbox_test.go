@@ -105,13 +105,9 @@ func TestOutboxIsBounded(t *testing.T) {
 func TestOutboxDescriptors(t *testing.T) {
 	here, there := pair(t)
 	o := outboxOf(t, here)
-	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
+	before := descriptors(t)
 	for _, data := range [][]byte{{1}, bytes.Repeat([]byte{2}, 1<<20), {3}} {
-		if err := o.add(data, file, false); err != nil {
+		if err := o.add(data, devNull(t), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,6 +136,44 @@ func TestOutboxDescriptors(t *testing.T) {
 		t.Errorf("descriptors came with %v", came)
 	}
 	o.finish(here, time.Second)
+	if err := o.add([]byte{4}, devNull(t), false); err == nil {
+		t.Error("sent after the end")
+	}
+	if n := descriptors(t); n != before {
+		t.Errorf("%d descriptors are open, %d were", n, before)
+	}
+}
+
+func devNull(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// What a trainer has not read when its connection fails is dropped, descriptors too, also while the socket is waited for.
+func TestOutboxFails(t *testing.T) {
+	here, there := pair(t)
+	before := descriptors(t)
+	o := outboxOf(t, here)
+	var err error
+	for err == nil {
+		err = o.add(make([]byte, maxPayload/4), devNull(t), false)
+	}
+	if !errors.Is(err, errSlow) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := io.CopyN(io.Discard, there, 1<<20); err != nil {
+		t.Error(err)
+	}
+	_ = here.Close()
+	o.finish(here, time.Minute)
+	_ = there.Close()
+	if n := descriptors(t); n > before-2 {
+		t.Errorf("%d descriptors are open, %d were, with two sockets", n, before)
+	}
 }
 
 // The end of the trainer is an error, and the end of the goroutine that waits for it.

@@ -3,7 +3,10 @@ package feed
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -195,16 +198,21 @@ func (r *ring) latest() *generation {
 	return r.newest
 }
 
-// unsent returns the generation, if it was not sent to the trainer before, and marks it as sent.
-func (r *ring) unsent(number uint32) (*generation, bool) {
+// unsent returns the generation and a descriptor of its own for the trainer, who maps it even when it is gone here by then; nil when it
+// was sent before.
+func (r *ring) unsent(number uint32) (*generation, *os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.all[number]
 	if g == nil || g.sent {
-		return nil, false
+		return nil, nil, nil
+	}
+	fd, err := unix.FcntlInt(g.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("dup", err)
 	}
 	g.sent = true
-	return g, true
+	return g, os.NewFile(uintptr(fd), g.file.Name()), nil
 }
 
 // stop ends every Begin.

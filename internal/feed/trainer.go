@@ -114,12 +114,15 @@ func (t *trainer) sendRing(number uint32) error {
 	if t.over {
 		return errGone
 	}
-	g, fresh := t.memory.unsent(number)
-	if !fresh {
-		return nil
+	g, file, err := t.memory.unsent(number)
+	if g == nil {
+		return err
 	}
 	t.frame = appendRing(t.frame[:0], g.number, g.slots(), int64(g.size))
-	return t.out.add(t.frame, g.file, false)
+	if t.out.add(t.frame, file, false) != nil {
+		return errGone
+	}
+	return nil
 }
 
 func (t *trainer) deliver(b *loader.Batch) error {
@@ -138,7 +141,7 @@ func (t *trainer) announce(s *slot, b *loader.Batch) error {
 		return err
 	}
 	if err := t.sendRing(a.generation); err != nil {
-		return errGone
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
