@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _rank, _rows, _state
+from . import _options, _rank, _rows, _state
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
@@ -110,7 +110,7 @@ class StreamingDataset:
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
             _rank.resolve(rank, world_size)  # a pair that cannot be meant is refused here
-        self._timeout = timeout
+        self._timeout = _options.seconds("timeout", timeout)
         self._id = uuid.uuid4().hex
         self._job = _rank.job()
         self._agree = _agreement()
@@ -200,8 +200,7 @@ class StreamingDataset:
         Where a state was loaded that was taken after the last batch of this very epoch, nothing of it is left and the next iteration is
         empty; the one after it is the next epoch.
         """
-        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-            raise ValueError(f"epoch {epoch!r} must be a whole number from 0")
+        epoch = _options.epoch(epoch)
         serial = uuid.uuid4().hex
         self._pending_epoch = epoch, serial
         rank, _ = self._ranks()
@@ -339,7 +338,8 @@ class StreamingDataset:
             connection.close()
 
     def _connect(self) -> Connection:
-        return Connection(Engine(self._job), {"dataset": self._id, "spec": self._spec}, timeout=self._timeout)
+        what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
+        return Connection(Engine(self._job), what, timeout=self._timeout)
 
     def _after_fork(self) -> None:
         if self._pid != os.getpid():

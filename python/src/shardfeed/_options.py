@@ -19,6 +19,8 @@ from .errors import OptionError
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NOT_A_TIME = -(2**63)  # as numpy has it
 
+_EPOCHS = 2**62  # more than anyone counts to, and one more is a number still
+
 _SHUFFLE_ONLY = ("shuffle_buffer", "lanes", "start", "max_world_size")
 _PAD_KEYS = ("value", "max_length", "to_max", "multiple", "side", "cut")
 
@@ -81,13 +83,13 @@ class Options:
         }
 
     def _order(self) -> dict[str, Any]:
-        if not self.shuffle:
+        if not _flag("shuffle", self.shuffle):
             for name in _SHUFFLE_ONLY:
                 if getattr(self, name) is not None:
                     raise OptionError(f"{name} says how to shuffle, and shuffle=False reads in file order: leave one out")
         buffer = self.shuffle_buffer
         return {
-            "shuffle": bool(self.shuffle),
+            "shuffle": _flag("shuffle", self.shuffle),
             "shuffle_buffer": "" if buffer is None else _sizes.rows_or_bytes_text("shuffle_buffer", buffer),
             "seed": _seed(self.seed),
             "lanes": _number("lanes", self.lanes),
@@ -105,12 +107,12 @@ class Options:
 
     def _tail(self) -> str:
         tail = _one_of("tail", self.tail or "", "", "drop", "pad", "short", "carry")
-        if self.drop_last and tail not in ("", "drop"):
+        if _flag("drop_last", self.drop_last) and tail not in ("", "drop"):
             raise OptionError(f"drop_last=True is tail='drop', and tail={tail!r} says something else: leave one out")
         return "drop" if self.drop_last else tail
 
     def _kept(self) -> dict[str, Any]:
-        if not self.cache and (self.cache_limit is not None or self.cache_policy is not None):
+        if not _flag("cache", self.cache) and (self.cache_limit is not None or self.cache_policy is not None):
             raise OptionError("cache=False keeps nothing: leave out cache_limit and cache_policy")
         return {
             "cache_dir": _path("cache_dir", self.cache_dir),
@@ -122,12 +124,13 @@ class Options:
 
 
 def _addresses(uri: Any) -> list[str]:
-    given = [uri] if isinstance(uri, (str, os.PathLike)) else list(uri) if isinstance(uri, Iterable) else None
+    several = isinstance(uri, Iterable) and not isinstance(uri, Mapping)
+    given = [uri] if isinstance(uri, (str, os.PathLike)) else list(uri) if several else None
     if given is None or not all(isinstance(a, (str, os.PathLike)) for a in given):
         raise OptionError(f"uri is an address such as 's3://bucket/path', a path, or a list of them; this is {uri!r}")
     if not given or not all(map(os.fspath, given)):
         raise OptionError("uri is empty: give an address such as 's3://bucket/path', or a path")
-    return [_absolute(os.fspath(a)) for a in given]
+    return [_encoded("the address", _absolute(os.fspath(a))) for a in given]
 
 
 def _absolute(address: str) -> str:
@@ -137,12 +140,23 @@ def _absolute(address: str) -> str:
     return os.path.abspath(os.path.expanduser(address))
 
 
+def _encoded(what: str, text: str) -> str:
+    """Refuses a text that cannot be told to the engine: names of files that are not UTF-8, for one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{what} {text!r} is not UTF-8, which names and addresses have to be") from None
+    if "\0" in text:
+        raise OptionError(f"{what} {text!r} has a NUL byte in it")
+    return text
+
+
 def _path(name: str, path: Any) -> str:
     if path is None:
         return ""
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise OptionError(f"{name}={path!r} is no path")
-    return os.path.abspath(os.path.expanduser(os.fspath(path)))
+    return _encoded(name, os.path.abspath(os.path.expanduser(os.fspath(path))))
 
 
 def _columns(columns: Any) -> list[str] | None:
@@ -150,10 +164,10 @@ def _columns(columns: Any) -> list[str] | None:
         return None
     if isinstance(columns, str):
         raise OptionError(f"columns is a list of names: columns=[{columns!r}]")
-    names = list(columns)
+    names = list(columns) if isinstance(columns, Iterable) else []
     if not names or not all(isinstance(n, str) and n for n in names):
         raise OptionError(f"columns={columns!r}: give names or dotted paths, or None for all columns")
-    return names
+    return [_encoded("the column", name) for name in names]
 
 
 def _one_of(name: str, value: Any, *known: str) -> str:
@@ -174,6 +188,28 @@ def _number(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int
         raise OptionError(f"{name}={value!r} is no whole number")
     if not least <= value <= most:
         raise OptionError(f"{name}={value} must be {f'at least {least}' if value < least else f'at most {most}'}")
+    return int(value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise OptionError(f"{name}={value!r} must be True or False")
+    return bool(value)
+
+
+def seconds(name: str, value: Any) -> float | None:
+    """Returns a time to wait: None and infinity are for ever."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0:
+        raise OptionError(f"{name}={value!r} must be a number of seconds, more than 0, or None for no limit")
+    return None if math.isinf(value) else float(value)
+
+
+def epoch(value: Any) -> int:
+    """Returns the number of an epoch."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < _EPOCHS:
+        raise OptionError(f"epoch {value!r} must be a whole number from 0, and below 2**62")
     return int(value)
 
 

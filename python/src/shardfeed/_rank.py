@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from .errors import OptionError
 
 # What a process that belongs to no launcher's job leaves to its children, so that they find its engine.
 _OWN_JOB = "SHARDFEED_PROCESS_JOB"
+
+_MOST = 2**31  # of ranks; the engine knows how many it can do
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
@@ -19,9 +23,20 @@ def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
         raise OptionError("rank and world_size belong together: give both or none")
     if rank is None or world_size is None:
         rank, world_size = _from_environment(os.environ) or _from_process_group() or (0, 1)
+    rank, world_size = _whole("rank", rank), _whole("world_size", world_size)
     if not 0 <= rank < world_size:
         raise OptionError(f"rank {rank} is not one of a world of {world_size}: ranks count from 0")
     return rank, world_size
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise OptionError(f"{name}={value!r} is no whole number") from None
+    if isinstance(value, bool) or whole >= _MOST:
+        raise OptionError(f"{name}={value!r} cannot be meant: it is {'no number' if isinstance(value, bool) else 'too large'}")
+    return whole
 
 
 def local_world_size() -> int:
