@@ -70,13 +70,13 @@ def killed_and_resumed(place: Place, name: str, order: list[int], *arguments: ob
     return again.lines("done")
 
 
-@on("s3", "hdfs")
+@on("hdfs")
 def test_own_loader(place: Place, order: list[int]) -> None:
     killed_and_resumed(place, "train.py", order)
 
 
 @on("s3")
-def test_own_loader_goes_on_with_other_ranks(place: Place, order: list[int]) -> None:
+def test_own_loader_goes_on_with_more_ranks(place: Place, order: list[int]) -> None:
     killed_and_resumed(place, "train.py", order, ranks=3)
 
 
@@ -86,7 +86,7 @@ def test_own_loader_with_workers(place: Place, order: list[int]) -> None:
 
 
 @on("s3")
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_stateful_data_loader(place: Place, order: list[int], workers: int) -> None:
     killed_and_resumed(place, "train.py", order, "--loader", f"stateful-{workers}")
 
@@ -104,3 +104,8 @@ def test_accelerate(place: Place, order: list[int]) -> None:
 @on("s3")
 def test_lightning(place: Place, order: list[int]) -> None:
     killed_and_resumed(place, "train_lightning.py", order)
+
+
+@on("s3")
+def test_transformers(place: Place, order: list[int]) -> None:
+    killed_and_resumed(place, "train_transformers.py", order)
