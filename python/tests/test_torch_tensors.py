@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 from shardfeed import Bytes as HostBytes  # noqa: E402
 from shardfeed import Ragged as HostRagged  # noqa: E402
+from shardfeed import errors  # noqa: E402
 from shardfeed.torch import Bytes, Ragged, StreamingDataset  # noqa: E402
 from shardfeed.torch._tensors import each, rows, to_tensors  # noqa: E402
 from shardfeed.torch._transform import generator  # noqa: E402
@@ -193,6 +194,18 @@ def test_every_type(job, tmp_path, workers):
         del batch[unsigned]
     again = pickle.loads(pickle.dumps(batch))
     assert again["map"].tolist() == batch["map"].tolist() and torch.equal(again["dec38"], batch["dec38"])
+
+
+@pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
+def test_masks_of_nulls(job, tmp_path):
+    pq.write_table(pa.table(EVERYTHING), tmp_path / "a.parquet")
+    dataset = StreamingDataset(tmp_path, batch_size=3, shuffle=False, cache=False).with_valid("u8", "struct.a").with_valid("f16")
+    (batch,) = pickle.loads(pickle.dumps(dataset))
+    assert list(batch) == [*EVERYTHING, "u8_valid", "struct.a_valid", "f16_valid"]
+    assert batch["u8_valid"].tolist() == [True, True, False] and batch["u8_valid"].dtype == torch.bool
+    assert batch["struct.a_valid"].tolist() == [True, False, True] and batch["f16_valid"].all()
+    with pytest.raises(errors.OptionError, match="no column 'u9'"):
+        dataset.with_valid("u9")
 
 
 @pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")

@@ -12,8 +12,9 @@ from torch.utils.data import IterableDataset
 
 from .. import _dataset, _rank, _state
 from .._iterator import BatchIterator
+from .._layout import Layout
 from .._rows import BUNDLE
-from ..errors import ShardfeedError, StateError
+from ..errors import OptionError, ShardfeedError, StateError
 from . import _agree, _workers, _wrapped
 from ._iterator import TensorIterator
 from ._transform import Transform
@@ -35,6 +36,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     """
 
     _transforms: tuple[Transform, ...] = ()
+    _masks: tuple[str, ...] = ()  # columns whose nulls are told
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
 
@@ -44,11 +46,30 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         With random the function gets a torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
         result counts its own epochs.
         """
-        mapped = type(self).__new__(type(self))
-        mapped.__setstate__(self.__getstate__())
-        mapped._id = uuid.uuid4().hex
+        mapped = self._copy()
         mapped._transforms = (*self._transforms, Transform(function, random, self._spec["seed"]))
         return mapped
+
+    def with_valid(self, *columns: str) -> StreamingDataset:
+        """The same data with a boolean tensor ``"<column>_valid"`` for each of these columns or dotted paths: False where it is null.
+
+        The result counts its own epochs.
+        """
+        for column in columns:
+            try:
+                Layout(self.schema).find(column)
+            except KeyError:
+                raise OptionError(f"with_valid: there is no column {column!r} among {', '.join(self.schema)}") from None
+        marked = self._copy()
+        marked._masks = (*self._masks, *columns)
+        return marked
+
+    def _copy(self) -> StreamingDataset:
+        """Another data set of the same data."""
+        other = type(self).__new__(type(self))
+        other.__setstate__(self.__getstate__())
+        other._id = uuid.uuid4().hex
+        return other
 
     def __iter__(self) -> TensorIterator:
         _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self.world_size)
@@ -171,7 +192,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**super().__getstate__(), "_transforms": self._transforms}
+        state = {**super().__getstate__(), "_transforms": self._transforms, "_masks": self._masks}
         if state["_rank_given"] == (None, None) and "RANK" not in os.environ:
             state["_rank_given"] = _rank._from_process_group() or (None, None)  # a spawned worker has no process group
         return state

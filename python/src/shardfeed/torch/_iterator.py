@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._iterator import BatchIterator, Place
-from .._layout import Layout
+from .._layout import Layout, validity
 from .._ring import Ring
 from ._rows import Bundles, Row
 from ._tensors import rows, to_tensors
@@ -33,6 +33,7 @@ class TensorIterator:
         self._batches: BatchIterator | None = None
         self._columns: list[tuple[str, Callable[..., Any], Callable[..., Any]]] = []
         self._padded = False
+        self._masks: list[tuple[str, int]] = []  # the key, and where the column's first descriptor begins
         self._bundles: Bundles | None = None  # of a data set of rows
         self._came: Iterator[Row] = iter(())  # rows that came together
         self._rank = 0
@@ -47,7 +48,9 @@ class TensorIterator:
         if batches is not None:
             self._batches = batches
             self.place = self._batches.place
-            self._columns = _columns(self._batches.layout)
+            layout = self._batches.layout
+            self._columns = _columns(layout)
+            self._masks = [(f"{name}_valid", layout.find(name)[1]) for name in dataset._masks]
             self._rank, world_size = dataset._ranks()
             tail = dataset._tail(world_size)
             self._padded = tail == "pad"
@@ -78,6 +81,8 @@ class TensorIterator:
         memory, nodes = raw.bytes, raw.nodes
         self.position, self.ring = raw.position, raw.slot.ring
         batch = {name: convert(make(memory, nodes)) for name, make, convert in self._columns}
+        for key, at in self._masks:
+            batch[key] = torch.from_numpy(validity(memory, nodes, at))
         if self._padded:
             batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
         return batch
