@@ -45,8 +45,16 @@ func TestPlanFile(t *testing.T) {
 	if _, err := second.Start(1, StreamOptions{Tail: shuffle.Carry}); !errors.As(err, &mismatch) {
 		t.Errorf("carry: %v", err)
 	}
-	if p, err := second.Plan(2, StreamOptions{}); err != nil || p.Params.Lanes != want.Params.Lanes {
+	before, err := first.Plan(2, StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := second.Plan(2, StreamOptions{}); err != nil || p.Params.Lanes != want.Params.Lanes || p.Units != before.Units {
 		t.Errorf("foretold %+v, %v", p, err)
+	}
+	saved.Units = "0" + saved.Units[1:]
+	if _, err := second.Start(1, StreamOptions{}); !errors.As(err, &mismatch) || mismatch.Field != "units" {
+		t.Errorf("units cut otherwise: %v", err)
 	}
 }
 

@@ -99,13 +99,31 @@ func TestRanksLater(t *testing.T) {
 	}
 }
 
+// Ranks that were told are compared anew.
+func TestRanksRepaired(t *testing.T) {
+	e := testEngine(t, Options{})
+	other := testSpec()
+	other.Seed = 9
+	a, b, repaired := ranked(t, e, 0, testSpec()), ranked(t, e, 1, other), ranked(t, e, 1, testSpec())
+	a.ask(Join{Iteration: "0", WorldSize: 2, Agree: "train"})
+	b.ask(Join{Iteration: "0", Rank: 1, WorldSize: 2, Agree: "train"})
+	a.failure()
+	b.failure()
+	repaired.ask(Join{Iteration: "1", Rank: 1, WorldSize: 2, Agree: "train"})
+	a.ask(Join{Iteration: "1", WorldSize: 2, Agree: "train"})
+	repaired.batches(1)
+	a.batches(1)
+}
+
 // A rank that comes when the others have failed and gone hears of it too, once.
 func TestRanksLate(t *testing.T) {
 	e := testEngine(t, Options{})
 	other := testSpec()
 	other.Seed = 9
 	all := []*sink{ranked(t, e, 0, testSpec()), ranked(t, e, 1, other), ranked(t, e, 2, testSpec())}
-	join := func(rank, n int) { all[rank].ask(Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 3, Agree: "train"}) }
+	join := func(rank, n int) {
+		all[rank].ask(Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 3, Agree: "train"})
+	}
 	for _, rank := range []int{1, 2} {
 		join(rank, 0)
 	}

@@ -42,17 +42,22 @@ func TestEpochs(t *testing.T) {
 
 // An iteration that was left has used up its epoch.
 func TestAbandoned(t *testing.T) {
-	s := sit(t, testEngine(t, Options{}), "d", testSpec())
+	e := testEngine(t, Options{})
+	s := sit(t, e, "d", testSpec())
 	sink := newSink(t, s)
 	for epoch := range 4 {
 		if joined := sink.join(alone(epoch)); joined.Epoch != int64(epoch) {
 			t.Errorf("epoch %d, want %d", joined.Epoch, epoch)
+		}
+		if n := len(e.runs()); n != 1 { // the one before has given back its memory
+			t.Errorf("%d runs", n)
 		}
 		some, _ := sink.batches(epoch)
 		if end := sink.leave(); end.State.Position < int64(len(some)*50) {
 			t.Errorf("left at %+v after %d batches", end.State, len(some))
 		}
 	}
+	until(t, "nothing is read for nobody", func() bool { return len(e.runs()) == 0 })
 	sink.join(alone(4))
 	batches, _ := sink.batches(-1)
 	same(t, "epoch 4", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 4))
