@@ -34,7 +34,7 @@ def test_on_one_node(job: str, shards: Path, tmp_path: Path, difference: list[ob
         assert word in last["text"] and "rank 1" in last["text"], last["text"]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_on_two_nodes(runtime: Path, shards: Path, tmp_path: Path, workers: int) -> None:
     with Job("nodes.py", 2, tmp_path, shards, "--workers", workers, "--seeds", 7, 8) as ran:
         ran.wait()

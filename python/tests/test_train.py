@@ -38,6 +38,8 @@ class Place:
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, runtime: Path, shards: Path, tmp_path: Path) -> Place:
+    if request.param == "local":
+        return Place(str(shards), {}, tmp_path)
     storage: Storage = request.getfixturevalue(request.param)
     return Place(storage.put(shards), storage.environment, tmp_path)
 
@@ -80,6 +82,7 @@ def test_own_loader_goes_on_with_more_ranks(place: Place, order: list[int]) -> N
     killed_and_resumed(place, "train.py", order, ranks=3)
 
 
+@pytest.mark.long
 @on("s3")
 def test_own_loader_with_workers(place: Place, order: list[int]) -> None:
     killed_and_resumed(place, "train.py", order, "--loader", "own-2")
@@ -97,8 +100,17 @@ def test_checkpoints_of_torch(place: Place, order: list[int]) -> None:
 
 
 @on("s3")
-def test_accelerate(place: Place, order: list[int]) -> None:
-    killed_and_resumed(place, "train_accelerate.py", order)
+@pytest.mark.parametrize("loader", ["own", pytest.param("prepared", marks=pytest.mark.long)])
+def test_accelerate(place: Place, order: list[int], loader: str) -> None:
+    killed_and_resumed(place, "train_accelerate.py", order, "--loader", loader)
+
+
+@on("local")
+def test_accelerate_is_kept_from_splitting_again(place: Place) -> None:
+    with place.job("train_accelerate.py", "run", "--loader", "split") as job:
+        job.wait()
+    told = job.lines("error")
+    assert len(told) == RANKS and all("accelerator.prepare" in line["text"] for line in told), told
 
 
 @on("s3")

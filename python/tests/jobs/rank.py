@@ -47,7 +47,9 @@ def arguments() -> argparse.Namespace:
 
 @contextlib.contextmanager
 def group() -> Iterator[None]:
-    dist.init_process_group("gloo")
+    # torchrun's own store outlives the ranks that it starts again, and would lead them to the addresses of those before.
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+    dist.init_process_group("gloo", store=dist.PrefixStore(f"life {LIFE}", store), rank=RANK, world_size=WORLD_SIZE)
     try:
         yield
     finally:

@@ -1,25 +1,35 @@
-"""A training loop of Accelerate's: everything is prepared, and its checkpoints hold the loader."""
+"""A training loop of Accelerate's: everything is prepared, and its checkpoints hold the loader. The loader is ours, or torch's as
+Accelerate has it, or one that Accelerate would split over the ranks again."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from accelerate import Accelerator
+from accelerate.utils import DataLoaderConfiguration
 from rank import Model, Report, Trained, arguments, loss, newest, save, steps_of
 
 import shardfeed.torch
+from shardfeed.torch import huggingface
 
 
 def main() -> None:
     given = arguments()
     report = Report()
-    accelerator = Accelerator(cpu=True)
+    stateful = given.loader == "prepared"
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(use_stateful_dataloader=stateful))
+    dataset = shardfeed.torch.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed)
+    if given.loader == "split":
+        try:
+            next(iter(accelerator.prepare(torch.utils.data.DataLoader(dataset, batch_size=None))))
+        except shardfeed.errors.OptionError as error:
+            report("error", text=str(error))
+        return
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    loader = shardfeed.torch.DataLoader(
-        given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed, device=accelerator.device
-    )
-    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-    accelerator.register_for_checkpointing(loader)
+    loader = prepare(accelerator, dataset, given.loader)
+    model, optimizer = accelerator.prepare(model, optimizer)
     last = newest(given.checkpoint)
     if last is not None:
         accelerator.load_state(str(last))
@@ -30,9 +40,17 @@ def main() -> None:
         optimizer.step()
         train(batch)
         if train.step % given.every == 0:
-            save(given.checkpoint, train.step, lambda path: accelerator.save_state(str(path)))
-    report("done", stats=loader.stats())
+            save(given.checkpoint, train.step, lambda directory: accelerator.save_state(str(directory)))
+    report("done", stats=dataset.stats())
     accelerator.end_training()
+
+
+def prepare(accelerator: Accelerator, dataset: Any, kind: str) -> Any:
+    if kind == "prepared":
+        return huggingface.prepare(accelerator, dataset, num_workers=2)
+    loader = accelerator.prepare(shardfeed.torch.DataLoader(dataset, device=accelerator.device))
+    accelerator.register_for_checkpointing(loader)
+    return loader
 
 
 if __name__ == "__main__":
