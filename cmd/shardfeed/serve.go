@@ -63,11 +63,10 @@ environment. It ends when its last client has been gone for the grace period.`,
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
-	ready := io.WriteCloser(nopCloser{io.Discard})
+	ready := io.WriteCloser(nopCloser{io.Discard}) // stays open where this fails: who waits for it then reads the error that is printed last
 	if s.readyFD >= 0 {
 		ready = os.NewFile(uintptr(s.readyFD), "ready")
 	}
-	defer ready.Close()
 	logger, closeLog, err := s.logger(a.stderr)
 	if err != nil {
 		return err

@@ -122,6 +122,8 @@ func kindOf(err error) string {
 		return ready.Kind
 	case errors.Is(err, errProtocol):
 		return KindProtocol
+	case errors.Is(err, errEngineEnds):
+		return KindGone
 	case errors.As(err, &panicked), errors.As(err, &broke):
 		return KindInternal
 	case errors.As(err, &memory), errors.As(err, &over), errors.As(err, &ring):

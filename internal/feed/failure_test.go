@@ -57,6 +57,7 @@ func TestFailureOf(t *testing.T) {
 		{"passing", shard.ErrTransient, bare(KindStorage, shard.ErrTransient)},
 		{"address", shard.ErrBadURI, bare(KindValue, shard.ErrBadURI)},
 		{"protocol", protocolError("x"), bare(KindProtocol, protocolError("x"))},
+		{"the end", errEngineEnds, bare(KindGone, errEngineEnds)},
 		{"deadline", context.DeadlineExceeded, bare(KindTimeout, context.DeadlineExceeded)},
 		{"panic", &loader.PanicError{Value: 1}, bare(KindInternal, &loader.PanicError{Value: 1})},
 		{"panic about memory", &loader.PanicError{Value: &mem.OverLimit{}}, bare(KindInternal, &loader.PanicError{Value: &mem.OverLimit{}})},

@@ -224,6 +224,7 @@ const (
 	KindRanks    = "ranks"    // ranks that do not agree: RankMismatchError
 	KindTimeout  = "timeout"  // TimeoutError
 	KindProtocol = "protocol" // what should not be: ProtocolError
+	KindGone     = "gone"     // the engine was told to end: EngineGone
 	KindInternal = "internal" // a panic: EngineError
 )
 

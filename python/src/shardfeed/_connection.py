@@ -27,6 +27,7 @@ from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 log = logging.getLogger("shardfeed")
 
 _GREETINGS = 5  # an engine may leave just when someone connects; then the next one is started
+_ENDING = "gone"  # the kind of failure of an engine that was told to end
 
 
 class Connection:
@@ -80,7 +81,7 @@ class Connection:
             raise
         self._iterating = False
         if kind == protocol.ERROR:
-            raise errors.from_failure(answer)
+            raise self._failed(answer, "waiting for a batch")
         self.end = answer
         return None
 
@@ -114,8 +115,8 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Tells whether this process can use it: it is open, and was not made before a fork."""
-        return not self._closed and self._pid == os.getpid()
+        """Tells whether this process can use it: it is open, was not made before a fork, and the engine is there as far as one can see."""
+        return not self._closed and self._pid == os.getpid() and not self._inbox.ended()
 
     def close(self) -> None:
         """Ends what the engine does for this connection. Batches that are held stay as they are."""
@@ -152,7 +153,11 @@ class Connection:
                 self._socket.close()
                 continue
             if kind == protocol.ERROR:
-                raise errors.from_failure(self._decode(kind))
+                failure = self._decode(kind)
+                if failure.get("kind") == _ENDING:
+                    self._socket.close()
+                    continue
+                raise errors.from_failure(failure)
             if kind != protocol.WELCOME:
                 raise _unexpected(kind, "WELCOME")
             return self._decode(kind)
@@ -195,7 +200,7 @@ class Connection:
             self.close()
             raise
         if got == protocol.ERROR:
-            raise errors.from_failure(answered)
+            raise self._failed(answered, doing)
         return answered
 
     def _receive(self, timeout: float | None, doing: str) -> int:
@@ -262,6 +267,10 @@ class Connection:
             raise ForkError("this was connected to the engine before the process was forked: iterate anew in the child")
         if self._closed:
             raise ProtocolError("the connection to the engine was closed")
+
+    def _failed(self, failure: dict[str, Any], doing: str) -> errors.ShardfeedError:
+        """Returns the error that an ERROR of the engine means; that it was told to end is no other than that it has ended."""
+        return self._gone(doing) if failure.get("kind") == _ENDING else errors.from_failure(failure)
 
     def _gone(self, doing: str) -> errors.ShardfeedError:
         """Returns the error for a connection that has ended by itself, and closes it."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import _rank, _runtime
 from ._version import __version__
-from .errors import EngineStartError, FeedTimeoutError
+from .errors import EngineStartError, FeedTimeoutError, ShardfeedError
 
 _START_SECONDS = 60.0
 _RETRY_SECONDS = 0.005
@@ -46,6 +46,16 @@ class Engine:
 
     def connect(self, timeout: float | None = None) -> socket.socket:
         """Returns a socket to the engine, which is started when nobody answers. Of several processes that come at once, one starts it."""
+        try:
+            return self._connect(timeout)
+        except ShardfeedError:
+            raise
+        except OSError as e:
+            raise EngineStartError(
+                f"the engine {self.socket} can be neither reached nor started: {e}; set SHARDFEED_RUNTIME_DIR to another place"
+            ) from None
+
+    def _connect(self, timeout: float | None) -> socket.socket:
         sock = self._try()
         if sock is not None:
             return sock
@@ -149,7 +159,7 @@ def find_binary() -> Path:
     """Returns the engine's program: $SHARDFEED_BIN, else the one that came with the package."""
     if given := os.environ.get("SHARDFEED_BIN"):
         path = Path(given).absolute()
-        if not os.access(path, os.X_OK):
+        if not path.is_file() or not os.access(path, os.X_OK):
             raise EngineStartError(f"SHARDFEED_BIN names {path}, which is no program that can be run")
         return path
     path = Path(__file__).parent / "_bin" / "shardfeed"

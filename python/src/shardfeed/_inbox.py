@@ -67,6 +67,10 @@ class Inbox:
         """Tells whether something has come that was not returned yet."""
         return self._end > self._start or any(events & ~select.POLLOUT for _, events in self._poll.poll(0))
 
+    def ended(self) -> bool:
+        """Tells whether the engine has closed the connection; something of it may be left to read."""
+        return any(events & ~(select.POLLIN | select.POLLOUT) for _, events in self._poll.poll(0))
+
     def payload(self) -> bytes:
         """Returns a copy of the last frame's payload."""
         return bytes(memoryview(self.buffer)[self.at : self.at + self.size])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import socket
 import stat
 import time
@@ -15,6 +16,10 @@ from .errors import OptionError
 _LONGEST = 70  # bytes of a directory, so that what lies in it fits into a socket's address of 107
 _TAIL_LINES = 15
 _TAIL_BYTES = 4096
+_CRASH_BYTES = 1 << 20  # of a log in which a crash is looked for: it lists all goroutines
+
+# How Go begins to say that the engine crashed; where it was logged on after, an engine has begun anew.
+_CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTILINE | re.DOTALL)
 _OLD_SECONDS = 7 * 86400.0
 
 
@@ -25,13 +30,20 @@ def directory() -> Path:
     elif (xdg := os.environ.get("XDG_RUNTIME_DIR")) and os.access(xdg, os.W_OK) and len(xdg) < _LONGEST - 10:
         path = Path(xdg) / "shardfeed"
     else:
-        path = Path(os.environ.get("TMPDIR") or "/tmp").absolute() / f"shardfeed-{os.geteuid()}"
+        temporary = os.environ.get("TMPDIR")
+        path = Path(temporary if temporary and os.path.isdir(temporary) else "/tmp").absolute() / f"shardfeed-{os.geteuid()}"
     if len(os.fsencode(path)) > _LONGEST:
         raise OptionError(
             f"{path} is too long for the address of a socket: set SHARDFEED_RUNTIME_DIR to a path of at most {_LONGEST} bytes"
         )
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700, parents=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as e:
+        if not isinstance(e, FileExistsError):
+            raise OptionError(
+                f"{path}, where the engine's socket would lie, cannot be made ({e.strerror}): "
+                "set SHARDFEED_RUNTIME_DIR to a directory that you may write to"
+            ) from None
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise OptionError(f"{path} is not a directory of yours: set SHARDFEED_RUNTIME_DIR to one")
@@ -41,19 +53,24 @@ def directory() -> Path:
 
 
 def last_lines(log: str | os.PathLike[str], begin: int = 0) -> str:
-    """Returns the last lines of a log from the byte begin on, indented."""
+    """Returns the last lines of a log from the byte begin on, indented; of one that ends in a crash, the crash's first lines."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
-            start = max(begin, size - _TAIL_BYTES)
-            file.seek(start)
-            text = file.read(_TAIL_BYTES).decode(errors="replace")
+            start = file.seek(max(begin, size - _CRASH_BYTES))
+            text = file.read(_CRASH_BYTES)
     except OSError as e:
         return f"  (it cannot be read: {e.strerror})"
-    lines = text.splitlines()
-    if start > begin and len(lines) > 1:
+    if crash := _CRASH.search(text):
+        return _indented(text[crash.start() :][:_TAIL_BYTES].decode(errors="replace").splitlines()[:_TAIL_LINES])
+    lines = text[-_TAIL_BYTES:].decode(errors="replace").splitlines()
+    if max(start, size - _TAIL_BYTES) > begin and len(lines) > 1:
         del lines[0]  # cut in the midst
-    return "\n".join("  " + line for line in lines[-_TAIL_LINES:]) or "  (nothing)"
+    return _indented(lines[-_TAIL_LINES:])
+
+
+def _indented(lines: list[str]) -> str:
+    return "\n".join("  " + line for line in lines) or "  (nothing)"
 
 
 def sweep(path: Path) -> None:

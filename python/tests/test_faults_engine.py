@@ -1,0 +1,176 @@
+"""Engines that cannot be started, that crash, and that are killed: one clear error, nothing left over, and a new engine at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import engines
+
+from shardfeed import StreamingDataset, errors
+from shardfeed._engine import Engine
+
+ROWS = 4000
+
+
+@pytest.fixture
+def place(runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runtime directory for this test alone, that is not there yet; below that of the run, which waits for its engines."""
+    monkeypatch.setenv("SHARDFEED_JOB", "faults")
+    path = runtime.parent / str(abs(hash(tmp_path)) % 10**9)
+    monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(path))
+    return path
+
+
+def ids(dataset: StreamingDataset) -> list[int]:
+    return sorted(i for batch in dataset for i in batch["id"].tolist())
+
+
+def engine_of(dataset: StreamingDataset) -> psutil.Process:
+    return psutil.Process(dataset._control().welcome["pid"])
+
+
+def test_a_directory_that_cannot_be_made(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.write_text("a file")
+    for path, words in ((place, "not a directory of yours"), (place / "below", "Not a directory"), (Path("/proc/x"), "No such file")):
+        monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(path))
+        with pytest.raises(errors.OptionError, match="SHARDFEED_RUNTIME_DIR") as caught:
+            StreamingDataset(shards, batch_size=8)
+        assert words in str(caught.value)
+    place.unlink()
+
+
+def test_a_directory_for_temporary_files_that_is_not_there(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHARDFEED_RUNTIME_DIR")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    monkeypatch.setenv("TMPDIR", str(place))
+    assert Engine().socket.parent.parent == Path("/tmp")
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("what", [".sock", ".lock", ".log", ".sock.new"])
+def test_something_in_the_way(place: Path, shards: Path, what: str) -> None:
+    obstacle = Engine().socket.with_suffix(what)
+    (obstacle / "x").mkdir(parents=True)
+    with pytest.raises(errors.EngineStartError) as caught:
+        StreamingDataset(shards, batch_size=8)
+    assert obstacle.name in str(caught.value)
+    (obstacle / "x").rmdir()
+    obstacle.rmdir()
+    assert StreamingDataset(shards, batch_size=8).size == ROWS
+
+
+def test_a_socket_that_a_dead_engine_left(place: Path, shards: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(Engine().socket))
+    assert StreamingDataset(shards, batch_size=8).size == ROWS
+    Engine().socket.unlink(missing_ok=True)
+    Engine().socket.write_text("not even a socket")
+
+
+def test_a_program_that_is_none(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for program in ("/nowhere", "/tmp", "/etc/passwd", "/bin/false"):
+        monkeypatch.setenv("SHARDFEED_BIN", program)
+        with pytest.raises(errors.EngineStartError, match=program):
+            StreamingDataset(shards, batch_size=8)
+
+
+def test_no_room_for_a_log_is_no_reason_to_stop(place: Path, shards: Path) -> None:
+    Engine().log.symlink_to("/dev/full")
+    assert len(list(StreamingDataset(shards, batch_size=500))) == 8
+
+
+def test_a_limit_of_open_files_is_named(place: Path, shards: Path) -> None:
+    code = f"import shardfeed; list(shardfeed.StreamingDataset({str(shards)!r}, batch_size=8))"
+    limited = ["sh", "-c", 'ulimit -n 16; exec "$@"', "sh", sys.executable, "-c", code]
+    run = subprocess.run(limited, capture_output=True, text=True, timeout=60)
+    assert "StorageError" in run.stderr and "ulimit -n" in run.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT], ids=lambda number: number.name)
+def test_an_engine_that_ends(place: Path, shards: Path, number: signal.Signals) -> None:
+    dataset = StreamingDataset(shards, batch_size=16)
+    iterator = iter(dataset)
+    batch = next(iterator)
+    kept, engine = batch["id"].tolist(), engine_of(dataset)
+    engine.send_signal(number)
+    with pytest.raises(errors.EngineGone) as caught:
+        for _ in iterator:
+            pass
+    text = str(caught.value)
+    assert caught.value.log in text and ("SIGABRT: abort" if number is signal.SIGABRT else "level=INFO") in text
+    assert batch["id"].tolist() == kept
+    assert next(iterator, None) is None  # it has ended
+    assert ids(dataset) == list(range(ROWS)) and dataset.state_dict()["shardfeed"]["epoch"] == 2
+    assert engine_of(dataset).pid != engine.pid and len(engines(place)) == 1
+
+
+def test_an_engine_that_ended_between_epochs_is_not_missed(place: Path, shards: Path) -> None:
+    dataset = StreamingDataset(shards, batch_size=16)
+    for epoch in range(3):
+        assert {batch.epoch for batch in dataset} == {epoch}
+        engine = engine_of(dataset)
+        engine.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            engine.wait(10)
+        assert dataset.stats()["rows"] == 0
+    assert dataset.state_dict()["shardfeed"]["epoch"] == 3
+
+
+TRAINER = """
+    import collections, os, sys, time, shardfeed
+    found = collections.Counter()
+    dataset, end = None, time.monotonic() + float(sys.argv[2])
+    while time.monotonic() < end:
+        try:
+            dataset = dataset or shardfeed.StreamingDataset(sys.argv[1], batch_size=16)
+            rows = sorted(i for batch in dataset for i in batch["id"].tolist())
+            found["epochs" if rows == list(range(len(rows))) else "wrong epochs"] += 1
+            len(dataset), dataset.state_dict(), dataset.stats()
+        except shardfeed.errors.EngineGone as e:
+            found["gone" if e.log and "\\n" in str(e) else "gone without words"] += 1
+    print(dict(found))
+"""
+
+
+@pytest.mark.long
+def test_an_engine_that_is_killed_again_and_again(place: Path, shards: Path) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(TRAINER), str(shards), "30"]
+    trainers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    kills, end = 0, time.monotonic() + 28
+    while time.monotonic() < end:
+        time.sleep(0.1 + 0.9 * (kills % 7) / 7)
+        for engine in engines(place):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                engine.kill()
+            kills += 1
+    for trainer in trainers:
+        said, words = trainer.communicate(timeout=60)
+        assert trainer.returncode == 0, words
+        found = eval(said)
+        assert set(found) == {"epochs", "gone"} and found["gone"] <= kills + 1
+    deadline = time.monotonic() + 10
+    while engines(place) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert {path.suffix for path in place.iterdir()} == {".lock", ".log"}
+
+
+def test_two_builds_at_once_have_an_engine_each(place: Path, shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = StreamingDataset(shards, batch_size=16)
+    first = next(iterator := iter(old))
+    other = tmp_path / "shardfeed"
+    other.write_bytes(Path(os.environ["SHARDFEED_BIN"]).read_bytes())
+    other.chmod(0o755)
+    monkeypatch.setenv("SHARDFEED_BIN", str(other))
+    new = StreamingDataset(shards, batch_size=16)
+    assert engine_of(new).pid != engine_of(old).pid
+    assert ids(new) == list(range(ROWS)) and first.rows + sum(batch.rows for batch in iterator) == ROWS
