@@ -24,6 +24,8 @@ type host struct {
 	mu     sync.Mutex
 	caches map[string]*cache.Cache // by directory
 	hot    *rowgroup.Hot
+
+	longest time.Duration // of the epochs so far
 }
 
 func newHost(log *slog.Logger) *host {
@@ -69,9 +71,22 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	})
 	return &feed.Data{
 		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
-		Stats: func(f feed.Figures) any { return sessionFigures(ds, f) },
-		Close: func(ctx context.Context) error { return ds.source.close(ctx) },
+		EpochTook: func(took time.Duration) { h.keep(ds.source.cache, took) },
+		Stats:     func(f feed.Figures) any { return sessionFigures(ds, f) },
+		Close:     func(ctx context.Context) error { return ds.source.close(ctx) },
 	}, nil
+}
+
+// keepAtLeast is how long shards are kept whatever the epochs take: those of one data set may be short and another's long.
+const keepAtLeast = 24 * time.Hour
+
+// keep lets a cache keep what it holds until the next epoch has used it.
+func (h *host) keep(c *cache.Cache, took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.longest = max(h.longest, took); c != nil {
+		c.KeepFor(max(keepAtLeast, 2*h.longest))
+	}
 }
 
 // keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.

@@ -76,6 +76,9 @@ type Data struct {
 	// Stats are the figures of a session by bench's keys; nil has none.
 	Stats func(Figures) any
 
+	// EpochTook hears how long it was from the beginning of a whole epoch to that of the next iteration; nil: nobody does.
+	EpochTook func(time.Duration)
+
 	Close func(ctx context.Context) error // what Dataset was opened from, after Dataset was closed
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -17,6 +18,8 @@ type session struct {
 	mu      sync.Mutex
 	closed  bool
 	next    *shuffle.State        // where the next iteration begins; nil: none began yet
+	began   time.Time             // when the last iteration did
+	whole   bool                  // at the first row of an epoch
 	begun   int                   // iterations
 	workers int                   // of the last one, as it said
 	used    map[string]bool       // serials of states and epochs
@@ -82,11 +85,21 @@ func (s *session) newIteration(j Join) (*iteration, error) {
 			s.used[serial] = true
 		}
 	}
+	s.clock(state)
 	s.begun++
 	s.workers = j.Workers
 	after := afterEpoch(state, steps)
 	s.next = &after
 	return newIteration(s, j, state, steps), nil
+}
+
+// clock measures the epoch before the one that begins now.
+func (s *session) clock(state shuffle.State) {
+	now := time.Now()
+	if told := s.opened.data.EpochTook; told != nil && s.whole && s.begun > 0 {
+		told(now.Sub(s.began))
+	}
+	s.began, s.whole = now, state.Position == 0
 }
 
 // choose is the state with which an iteration begins: a state that was not used yet, else an epoch that was not, else what follows the

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -37,6 +38,28 @@ func TestEpochs(t *testing.T) {
 	}
 	if sink.rings != 2 { // the first run's, and that of the one that went on
 		t.Errorf("%d runs", sink.rings)
+	}
+}
+
+// The time of whole epochs is told, that of the rest of one is not.
+func TestEpochTook(t *testing.T) {
+	var took []time.Duration
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		d.EpochTook = func(d time.Duration) { took = append(took, d) }
+		return d, err
+	}})
+	sink := newSink(t, sit(t, e, "d", testSpec()))
+	state := sink.join(alone(0)).State
+	sink.leave()
+	time.Sleep(20 * time.Millisecond)
+	state.Position = 50
+	sink.join(Join{Iteration: "1", State: &state})
+	sink.leave()
+	sink.join(alone(2))
+	sink.leave()
+	if len(took) != 1 || took[0] < 20*time.Millisecond {
+		t.Errorf("took %v", took)
 	}
 }
 
