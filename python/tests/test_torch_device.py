@@ -72,7 +72,7 @@ class LateStreams:
 
     def hand_over(self, batch, arrived):
         self.handed_over.append(arrived)
-        return batch
+        return batch, arrived
 
     def mark(self):
         return self._event()
@@ -92,7 +92,6 @@ class Slots:
     def __next__(self):
         if self.made == self.left:
             raise StopIteration
-        gc.collect()
         assert self.free, "all slots are held: the engine would wait for ever"
         self.free -= 1
         value = self.made

@@ -123,8 +123,8 @@ def _noise(batch, generator):
 # States
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("after", [0, 1, 2, 17, 31, 32])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.long), 1, pytest.param(2, marks=pytest.mark.long), 17, 31, 32])
 def test_state_of_a_stateful_loader(shards, epochs, workers, after):
     sequence = [batch for epoch in epochs for batch in epoch]
     loader = StatefulDataLoader(open_shards(shards), batch_size=None, num_workers=workers)

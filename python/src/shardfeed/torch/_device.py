@@ -49,12 +49,28 @@ class Streams:
             moved = each(batch, lambda t: t.to(self._device, non_blocking=True))
             return moved, self._copies.record_event()
 
-    def hand_over(self, batch: Any, arrived: Event) -> Any:
-        """Lets what the training does from now on wait for a batch. Objects of the user's own move now."""
+    def hand_over(self, batch: Any, arrived: Event) -> tuple[Any, Event]:
+        """Lets what the training does from now on wait for a batch. Objects of the user's own move now.
+
+        Returns the batch, and when its host memory is no longer read.
+        """
         training = torch.cuda.current_stream(self._device)
         training.wait_event(arrived)
-        each(batch, lambda t: t.record_stream(training))
-        return each(batch, _same, lambda o: o.to(self._device, non_blocking=True) if hasattr(o, "to") else o)
+        moved = False
+
+        def move(value: Any) -> Any:
+            nonlocal moved
+            if not hasattr(value, "to"):
+                return value
+            moved = True
+            return value.to(self._device, non_blocking=True)
+
+        def use(tensor: torch.Tensor) -> torch.Tensor:
+            tensor.record_stream(training)
+            return tensor
+
+        batch = each(batch, use, move)
+        return batch, training.record_event() if moved else arrived
 
     def mark(self) -> Event:
         """What the training has begun until now."""
@@ -86,8 +102,8 @@ class Feeder:
             except Exception as e:
                 self._ended, self._failed = True, e
         batch, host, stamp, arrived = self._moved.popleft()
-        batch = self._streams.hand_over(batch, arrived)
-        self._in_use.append((host, self._streams.mark()))
+        batch, read = self._streams.hand_over(batch, arrived)
+        self._in_use.append((host, read))
         return batch, stamp
 
     def _move(self) -> None:
@@ -164,10 +180,6 @@ def _drop_passed(in_use: deque[tuple[Any, Event]], most: int) -> None:
     while in_use and (len(in_use) > most or in_use[0][1].query()):
         in_use[0][1].synchronize()
         in_use.popleft()
-
-
-def _same(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor
 
 
 class Route:

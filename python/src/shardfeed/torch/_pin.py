@@ -60,7 +60,7 @@ class Pins:
             log.warning("%d MiB of batches could not be page-locked (%s): they are copied once more on their way", size >> 20, e)
             return
         self._rings[ring] = True
-        weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid())
+        weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid()).atexit = False  # the driver does it then
 
     def pinned(self, value: Any) -> Any:
         """The same value with all its tensors in page-locked memory, and objects that know themselves how to be pinned."""
