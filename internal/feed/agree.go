@@ -56,7 +56,10 @@ func (a *agreements) check(it *iteration) error {
 	var first error
 	for _, rank := range slices.Sorted(maps.Keys(a.ranks[key])) {
 		other := a.ranks[key][rank]
-		differ := differences(other, mine, rank, j.Rank)
+		differ := differences(mine, other, j.Rank, rank)
+		if rank < j.Rank {
+			differ = differences(other, mine, rank, j.Rank)
+		}
 		if rank == j.Rank || len(differ) == 0 {
 			continue
 		}
