@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import slots
 import tables
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
 from shardfeed import Bytes, Ragged, StreamingDataset
@@ -64,10 +64,13 @@ def plain_values(want: pa.ChunkedArray, got) -> None:
 def test_engine(runtime, tmp_path_factory, table, batch_size, row_group, compression, dictionary, page):
     path = tmp_path_factory.mktemp("any") / "t.parquet"
     pq.write_table(table, path, row_group_size=row_group, compression=compression, use_dictionary=dictionary, data_page_version=page)
+    try:
+        read = pq.read_table(path)
+    except pa.ArrowInvalid:  # it does not read all that it writes: a null around a list of one size
+        reject()
     dataset = StreamingDataset(path, batch_size=batch_size, shuffle=False, cache=False)
     batches = list(dataset)
     assert [b.rows for b in batches] == [min(batch_size, table.num_rows - at) for at in range(0, table.num_rows, batch_size)]
-    read = pq.read_table(path)
     assert [row for b in batches for row in b.to_pylist()] == read.to_pylist()
     whole = pa.Table.from_batches([b.to_arrow() for b in batches])
     assert [(f.name, f.nullable) for f in whole.schema] == [(f.name, f.nullable) for f in read.schema]
