@@ -69,7 +69,8 @@ func TestFill(t *testing.T) {
 
 func TestFillRefuses(t *testing.T) {
 	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
-		int32s("a"), texts("s"), listed("l", 0, int32s("item")), int32s("twice"), int32s("twice"), {Name: "n", Kind: rowgroup.Null},
+		int32s("a"), texts("s"), listed("l", 0, int32s("item")), int32s("twice"), int32s("twice"),
+		{Name: "n", Kind: rowgroup.Null},
 		{Name: "p", Kind: rowgroup.Struct, Children: []*rowgroup.Field{int32s("a")}},
 	}}
 	for _, c := range []struct {

@@ -92,7 +92,9 @@ type got struct {
 	valid                 int
 }
 
-func newSink(t *testing.T, s *seat) *sink { return &sink{t: t, seat: s, told: make(chan any, 1000), noted: make(chan Note, 100)} }
+func newSink(t *testing.T, s *seat) *sink {
+	return &sink{t: t, seat: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
+}
 
 func (s *sink) ring(n ringNeed) (loader.Allocator, error) {
 	s.mu.Lock()
