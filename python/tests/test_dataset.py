@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -406,6 +407,22 @@ def test_stats_have_the_names_of_bench(shards):
     list(dataset)
     figures = dataset.stats()
     assert figures["rows"] == ROWS and figures["batches"] == 63
+
+
+def test_a_plan_pins_shards_and_order(shards, tmp_path, engine_binary):
+    data = tmp_path / "data"
+    shutil.copytree(shards, data)
+    plan = tmp_path / "plan.json"
+    subprocess.run([engine_binary, "plan", data, "--shuffle", "--seed", "7", "--no-cache", "--save", plan], check=True, capture_output=True)
+    given = {"seed": 7, "shuffle_buffer": None}
+    before = ids(open_shards(data, plan=plan, **given))
+    assert before == ids(open_shards(data, **given))
+    shutil.copy(data / "part-0.parquet", data / "part-9.parquet")
+    assert open_shards(data, **given).size == ROWS + 1000
+    dataset = open_shards(data, plan=plan, **given)
+    assert dataset.size == ROWS and ids(dataset) == before
+    with pytest.raises(FileNotFoundError, match=r"nothing\.json"):
+        open_shards(data, plan=tmp_path / "nothing.json", **given)
 
 
 def test_relative_addresses(shards, monkeypatch):
