@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -61,6 +62,9 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	}
 	if err := how.Check(ds.Schema()); err != nil {
 		return nil, errors.Join(valueError("%v", err), ds.close(ctx))
+	}
+	if r.Spec.Workers == 0 {
+		how.Workers = workersWithin(how.Workers, cmp.Or(int64(f.memory), f.rankMemory()), ds.BatchBytes(how.BatchSize))
 	}
 	h.keepManifest(ds, f)
 	warnings := a.sayAlways(func(text string) {
@@ -182,6 +186,17 @@ func workersOf(r feed.Request) int {
 		return r.Spec.Workers
 	}
 	return max(1, (runtime.GOMAXPROCS(0)+r.LocalWorldSize-1)/r.LocalWorldSize)
+}
+
+// batchPart is the part of a rank's memory that batches may take, as far as it is for their number to say.
+const batchPart = 4
+
+// workersWithin is how many of the workers leave room for all else, where each has two batches under way and the trainer has four.
+func workersWithin(workers int, memory, batch int64) int {
+	for workers > 1 && int64(2*workers+4)*batch > memory/batchPart {
+		workers--
+	}
+	return workers
 }
 
 // sessionFigures are the figures of a session under bench's names. Processor time, resident memory and what was asked of servers are those of

@@ -99,6 +99,29 @@ func TestShareOfRank(t *testing.T) {
 	}
 }
 
+// Many processors do not make a stream of large batches one that is refused.
+func TestWorkersWithin(t *testing.T) {
+	for _, c := range []struct {
+		workers       int
+		memory, batch int64
+		want          int
+	}{
+		{64, 1 << 30, 1 << 20, 64}, {64, 1 << 30, 4 << 20, 30}, {64, 1 << 30, 100 << 20, 1}, {2, 1 << 30, 32 << 20, 2}, {1, 1, 1 << 30, 1}, {8, 1 << 30, 0, 8},
+	} {
+		if got := workersWithin(c.workers, c.memory, c.batch); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	h := newHost(quiet())
+	t.Cleanup(func() { h.close(t.Context()) })
+	if d := opened(t, h, asked(feed.Spec{BatchSize: 1000, Memory: "8MiB"})); d.Loader.Workers != 1 {
+		t.Errorf("%d workers", d.Loader.Workers)
+	}
+	if d := opened(t, h, asked(feed.Spec{BatchSize: 1000, Memory: "8MiB", Workers: 2})); d.Loader.Workers != 2 {
+		t.Errorf("%d workers, where the trainer asks for 2", d.Loader.Workers)
+	}
+}
+
 // Opening tells how far it is, the last footer included.
 func TestOpeningProgress(t *testing.T) {
 	h := newHost(quiet())
