@@ -216,7 +216,10 @@ def test_ctrl_c_ends_a_trainer_and_spares_the_engine(job: str, shards: Path) -> 
     assert child.stdout is not None and child.stdout.readline() == "reading\n"
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
-    _, words = child.communicate(timeout=5)
+    try:
+        _, words = child.communicate(timeout=10)
+    finally:
+        child.kill()
     assert child.returncode == -signal.SIGINT and "KeyboardInterrupt" in words
     join(staying, "i")
     assert sorted(rest(staying)) == list(range(ROWS))
