@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -164,6 +166,40 @@ func TestListenAtOnce(t *testing.T) {
 		if err := won[0].Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// However engines begin and end, there is one at a time.
+func TestListenChurn(t *testing.T) {
+	path := filepath.Join(runtimeDir(t), "a.sock")
+	var living, lived atomic.Int64
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 300 {
+				l, err := Listen(path)
+				if errors.Is(err, ErrServing) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("%v", err)
+					return
+				}
+				if n := living.Add(1); n != 1 {
+					t.Errorf("%d engines at once", n)
+				}
+				lived.Add(1)
+				runtime.Gosched()
+				living.Add(-1)
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if lived.Load() == 0 {
+		t.Error("none lived")
 	}
 }
 

@@ -107,7 +107,7 @@ func (w *wanderer) release() error {
 
 // Trainers that open, join, leave, hold, release and die as they like get every row of each epoch once, while rings grow.
 func TestServeMany(t *testing.T) {
-	path := serveWares(t, wares(t, 3, 70, func(id int64) int { return int(id*id) / 2 }), nil)
+	path := serveWares(t, wares(t, 3, 70, someLarge), nil)
 	var all sync.WaitGroup
 	epochs := make([]int, 4)
 	for k := range epochs {

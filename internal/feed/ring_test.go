@@ -96,6 +96,7 @@ func TestRingCredit(t *testing.T) {
 		}
 		began <- err
 	}()
+	time.Sleep(20 * time.Millisecond) // it waits
 	if err := r.release(held[1].release()); err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,17 @@ func runtimeDir(t testing.TB) string {
 
 func noImages(int64) int { return 10 }
 
+// someLarge are images of which a few are much larger than a slot.
+func someLarge(id int64) int {
+	switch id {
+	case 50, 130:
+		return 700_000
+	case 99:
+		return 3_000_000
+	}
+	return int(id)
+}
+
 var opening = Open{Dataset: "d", Spec: Spec{Addresses: []string{"mem://data/"}}}
 
 // iterate reads an iteration to its end, and returns the batches' ids as text.
@@ -183,7 +194,7 @@ func TestServe(t *testing.T) {
 
 // Batches that outgrow their slots come in larger ones, and the trainer may keep the old ones.
 func TestServeGrowth(t *testing.T) {
-	path := serveWares(t, wares(t, 3, 70, func(id int64) int { return int(id * id) }), nil)
+	path := serveWares(t, wares(t, 3, 70, someLarge), nil)
 	c, j := openAndJoin(t, path, "a")
 	seen := map[string]bool{}
 	var kept []*clientBatch
@@ -221,6 +232,9 @@ func TestServeGrowth(t *testing.T) {
 	}
 	if len(seen) != 210 {
 		t.Errorf("%d rows", len(seen))
+	}
+	if len(c.order) < 2 {
+		t.Errorf("generations %v: nothing grew", c.order)
 	}
 }
 

@@ -82,20 +82,15 @@ func (s *slot) grow(n int64) error {
 	return nil
 }
 
-// Free gives the slot back, unless it is the trainer's.
+// Free gives back the slots that became too small, and the last one unless it is the trainer's.
 func (s *slot) Free() {
-	s.leave()
-	if !s.sent {
-		s.ring.give(s.at, s.index, true)
-	}
-}
-
-// leave gives the slots back that became too small.
-func (s *slot) leave() {
 	for _, p := range s.left {
 		s.ring.give(p.at, p.index, false)
 	}
 	s.left, s.behind = nil, 0
+	if !s.sent {
+		s.ring.give(s.at, s.index, true)
+	}
 }
 
 // write lays out a batch in the slot, as the package's page says, and makes the slot the trainer's. After that, Free leaves it to the
@@ -128,7 +123,6 @@ func (s *slot) fill(b *loader.Batch, l *layout, end int) (announcement, error) {
 	for _, a := range b.Columns {
 		l.describe(a)
 	}
-	s.leave()
 	seq := s.ring.announced(s.at, s.index)
 	s.sent = true
 	h, le := l.bytes[head:head+headSize], binary.LittleEndian
