@@ -229,15 +229,17 @@ def test_pinned_memory_for_a_trainer_that_copies_itself():
     streams, cuda = LateStreams(), FakeCuda()
     source = Slots(12, slots=5)
     pinner = Pinner(source, streams, Pins(cuda))
+    copies = []
     for n in range(12):
         batch, stamp = next(pinner)
         assert stamp == n and batch["x"].tolist() == [n] * 8
+        copies.append(streams.copy(batch)[0]["x"])  # the trainer's own, which looks at the memory late
         del batch
     with pytest.raises(StopIteration):
         next(pinner)
     pinner.close()
     gc.collect()
-    assert source.free == 5
+    assert source.free == 5 and [copy.tolist() for copy in copies] == [[n] * 8 for n in range(12)]
 
 
 def test_other_devices():

@@ -16,7 +16,8 @@ from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: E402
 
 import shardfeed.torch  # noqa: E402
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import StreamingDataset  # noqa: E402
+from shardfeed.torch import StreamingDataset, _workers  # noqa: E402
+from shardfeed.torch._workers import Worker  # noqa: E402
 
 ROWS, STEPS = 4000, 32
 
@@ -154,6 +155,24 @@ def test_state_of_a_finished_epoch(shards, epochs, workers, persistent):
     again.load_state_dict(state)
     assert ids(again) == epochs[1]
     assert ids(again) == epochs[2]
+
+
+def test_a_restored_worker_begins_at_once(shards, monkeypatch):
+    """Workers that restore a finished epoch may be dropped for others at once, which have to find it used up."""
+    worker = Worker(0, 1, "loader")
+    monkeypatch.setattr(_workers, "current", lambda: worker)
+    dataset = open_shards(shards)
+    batches = iter(dataset)
+    assert batches.place is None, "until all workers are there, each sees the same epoch"
+    state = dataset.state_dict()
+    assert state["worker"] == {"worker": 0, "workers": 1, "next": 0}
+    next(batches)
+    assert dataset.state_dict()["worker"]["next"] == 128
+    dataset.load_state_dict(state)
+    again = iter(dataset)
+    assert again.place is not None and again.place.epoch == 0
+    with pytest.raises(StopIteration):
+        next(batches)
 
 
 def test_state_of_a_stateful_loader_on_more_ranks(shards):
