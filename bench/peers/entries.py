@@ -32,9 +32,9 @@ class Set:
 
 
 SETS = (
-    Set("shop", "unique_id", 100, 20, 5_000, 2, (22_000, "550MiB")),
+    Set("shop", "unique_id", 100, 20, 5_000, 2, (21_000, "500MiB")),
     Set("tokens", "doc_id", 32, 16, 12_500, 5),
-    Set("tabular", "id", 1024, 8, 250_000, 5, (550_000, "480MiB")),
+    Set("tabular", "id", 1024, 8, 250_000, 5, (515_000, "400MiB")),
 )
 
 

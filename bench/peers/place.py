@@ -99,7 +99,7 @@ class Place:
             command = self.command(python, mode, contender, data, out, arguments, task)
             with open(f"{directory}/log", "w+") as log:
                 process = cage.start(command, surroundings(directory, environment), stdout=log, stderr=log)
-                memory = _wait(process, cage, timeout, sampled)
+                memory = _wait(process, cage, timeout, pathlib.Path(f"{out}.read") if sampled else None)
                 if process.returncode != 0 or not out.exists():
                     log.seek(0)
                     raise Failed(_reason(process, log.read()))
@@ -126,7 +126,8 @@ def surroundings(directory, more=None):
     }
 
 
-def _wait(process, cage, timeout, sampled):
+def _wait(process, cage, timeout, read):
+    """Waits for the end; with read, a file that is made when the stream is read, the memory is sampled until then."""
     deadline, next_look = time.monotonic() + timeout, 0.0
     most = most_own = 0
     while process.poll() is None:
@@ -134,12 +135,12 @@ def _wait(process, cage, timeout, sampled):
             process.kill()
             process.wait()
             break
-        if sampled and time.monotonic() >= next_look:
+        if read and not read.exists() and time.monotonic() >= next_look:
             total, own = cage.memory()
             most, most_own = max(most, total), max(most_own, own)
             next_look = time.monotonic() + SAMPLE
         time.sleep(0.02)
-    return {"pss_bytes": most, "own_bytes": most_own} if sampled else {}
+    return {"pss_bytes": most, "own_bytes": most_own} if read else {}
 
 
 def _reason(process, text):

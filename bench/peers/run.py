@@ -10,6 +10,7 @@ import datetime
 import json
 import pathlib
 import sys
+import tempfile
 
 import entries
 import parts
@@ -27,9 +28,7 @@ def main():
     wish = parts.Wish(args.sets, args.contenders, args.rounds, args.cap)
     for data in wish.sets:
         place.make(data)
-    results = ROOT / "bench" / "results"
-    results.mkdir(exist_ok=True)
-    records = Records(args.append or results / f"peers-{datetime.datetime.now():%Y-%m-%d-%H%M}.jsonl")
+    records = Records(args.append or new_file(args.smoke))
     for part in args.parts:
         for run in parts.ALL[part](place, wish):
             records.add(run)
@@ -37,6 +36,15 @@ def main():
     text = "\n".join(report.lines(records))
     print(text)
     records.path.with_suffix(".md").write_text(text + "\n")
+
+
+def new_file(smoke):
+    """Where records go; those of a smoke run mean nothing and are not kept."""
+    if smoke:
+        return pathlib.Path(tempfile.mkdtemp(prefix="sfbench-"), "peers.jsonl")
+    results = ROOT / "bench" / "results"
+    results.mkdir(exist_ok=True)
+    return results / f"peers-{datetime.datetime.now():%Y-%m-%d-%H%M}.jsonl"
 
 
 def arguments():

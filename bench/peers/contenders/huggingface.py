@@ -5,8 +5,9 @@ DataLoader. It sleeps 5 s at the end of each pass, which costs no processor time
 """
 
 import datasets
-from columns import collate_dicts, of_arrow
+from columns import collate_dicts
 from datasets import load_dataset
+from from_arrow import of_arrow
 from torch.utils.data import DataLoader
 
 datasets.disable_progress_bars()

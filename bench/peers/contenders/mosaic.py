@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from columns import as_rows, collate_dicts
+from columns import collate_dicts
+from from_arrow import as_rows
 from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 from torch.utils.data import DataLoader

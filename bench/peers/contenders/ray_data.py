@@ -8,7 +8,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
 import ray.data
-from columns import of_arrow
+from from_arrow import of_arrow
 from ray.data import DataContext, FileShuffleConfig
 
 

@@ -3,7 +3,8 @@
 import random
 
 import pyarrow.parquet as pq
-from columns import as_rows, collate
+from columns import collate
+from from_arrow import as_rows
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from columns import Flat, parts
+from columns import Flat
+from from_arrow import parts
 
 GROUPS = 4
 
