@@ -285,6 +285,20 @@ def test_rows(shards):
         assert state["shardfeed"]["global_batch"] == 1
 
 
+def test_state_within_rows_of_ranks(shards):
+    """Two ranks stop after the same number of rows, three go on: each row comes once."""
+    datasets = [open_shards(shards, None, rank=r, world_size=2, max_world_size=3) for r in range(2)]
+    two = [iter(d) for d in datasets]
+    seen = [int(next(rows)["id"]) for _ in range(333) for rows in two]
+    states = [d.state_dict() for d in datasets]
+    assert states[0] == states[1] and states[0]["shardfeed"]["position"] == 666
+    for r in range(3):
+        dataset = open_shards(shards, None, rank=r, world_size=3)
+        dataset.load_state_dict(states[0])
+        seen += [int(row["id"]) for row in dataset if row["_row_valid"]]
+    assert len(seen) == ROWS and sorted(seen) == list(range(ROWS))
+
+
 @pytest.mark.parametrize("world", [2, 3, 7])
 @pytest.mark.parametrize("tail", ["drop", "pad", "short"])
 @pytest.mark.parametrize("shuffle", [True, False])

@@ -127,3 +127,15 @@ def test_vocabulary(table):
     assert batch["t"].tolist() == [0, 0, 1] and dataset.schema["t"].dtype == np.int64
     with pytest.raises(errors.ShardfeedError, match="vocabulary"):
         only(table, columns=["t"], vocabulary={"t": ["x", "y"]})
+
+
+def test_required_members_of_null_structs(tmp_path, runtime):
+    kind = pa.struct([pa.field("a", pa.int32(), nullable=False)])
+    structs = pa.array([{"a": 1}, None, {"a": 3}], kind)
+    pq.write_table(pa.table({"s": structs}), tmp_path / "t.parquet")
+    with pytest.warns(NullWarning, match="'s'"):
+        _, batch = only(tmp_path)
+    assert batch["s"]["a"].tolist() == [1, 0, 3]
+    arrow = batch.to_arrow()["s"]
+    arrow.validate(full=True)
+    assert arrow.type == kind and arrow.field(0).null_count == 0 and arrow.equals(structs)
