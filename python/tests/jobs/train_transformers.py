@@ -7,7 +7,6 @@ from typing import Any
 import torch
 import transformers
 from rank import Model, Report, Trained, arguments, loss
-from transformers.trainer_utils import get_last_checkpoint
 
 import shardfeed.torch
 from shardfeed.torch.huggingface import TrainerMixin
@@ -32,14 +31,17 @@ class Net(torch.nn.Module):
 
 
 class Begun(transformers.TrainerCallback):
-    def __init__(self, model: Net) -> None:
-        self.model = model
+    """Says where the training begins."""
+
+    def __init__(self, model: Net, report: Report) -> None:
+        self.model, self.report = model, report
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.model.trained = Trained(Report(), state.global_step, given.pause)
+        self.model.trained = Trained(self.report, state.global_step, given.pause)
 
 
 def main() -> None:
+    report = Report()
     dataset = shardfeed.torch.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed)
     model = Net()
     options = transformers.TrainingArguments(
@@ -53,9 +55,11 @@ def main() -> None:
         disable_tqdm=True,
         remove_unused_columns=False,
     )
-    trainer = Trainer(model=model, args=options, train_dataset=dataset, callbacks=[Begun(model)])
-    last = get_last_checkpoint(str(given.checkpoint)) if given.checkpoint.exists() else None
-    trainer.train(resume_from_checkpoint=last)
+    trainer = Trainer(model=model, args=options, train_dataset=dataset, callbacks=[Begun(model, report)])
+    whole = given.checkpoint.glob("checkpoint-*/trainer_state.json")  # what is written last
+    last = max((path.parent for path in whole), key=lambda path: int(path.name.partition("-")[2]), default=None)
+    trainer.train(resume_from_checkpoint=last and str(last))
+    report("done", stats=dataset.stats())
 
 
 if __name__ == "__main__":
