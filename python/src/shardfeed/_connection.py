@@ -114,6 +114,10 @@ class Connection:
         return self._rings.newest
 
     @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
     def usable(self) -> bool:
         """Tells whether this process can use it: it is open, was not made before a fork, and the engine is there as far as one can see."""
         return not self._closed and self._pid == os.getpid() and not self._inbox.ended()

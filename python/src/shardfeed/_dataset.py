@@ -6,8 +6,9 @@ import logging
 import os
 import threading
 import uuid
+import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _options, _rank, _rows, _state
@@ -129,6 +130,7 @@ class StreamingDataset:
         self._idle: Connection | None = None  # of an iteration that has ended, with its ring
         self._steps: dict[tuple[int, int], int] = {}
         self._place: Place | None = None
+        self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place; what is not iterated over any more is gone
         self._schema: Schema | None = None
         self._layout: Layout | None = None
         self._nulls: NullWatch | None = None
@@ -222,15 +224,16 @@ class StreamingDataset:
         """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank."""
         if self._pending_state is not None:
             return _state.pack(self._pending_state[0])
-        if self._pending_epoch is None and self._place is not None:
-            return self._place.state()
-        session = self._session(plan=True)
+        place = self._place if self._pending_epoch is None else None
+        if place is not None and self._batches_of() is not None:
+            return place.state()
+        session = self._session(plan=place is None)
         if session.get("workers"):
             raise StateError(
                 "the batches of this data set were handed out in torch workers, which this process cannot see: use "
                 "shardfeed.torch.DataLoader, or torchdata's StatefulDataLoader, and take the state_dict of the loader"
             )
-        return _state.pack(session["state"])
+        return _state.pack(session["state"]) if place is None else place.state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
@@ -269,7 +272,9 @@ class StreamingDataset:
         self._engine_pid = int(connection.welcome["pid"])
         self._next_epoch = int(joined["epoch"]) + 1
         layout, nulls = self._laid_out(joined["schema"], plain)
-        return BatchIterator(connection, self._place, layout, nulls, self._give_back, bundle=int(joined.get("bundle") or 1))
+        batches = BatchIterator(connection, self._place, layout, nulls, self._give_back, bundle=int(joined.get("bundle") or 1))
+        self._batches_of = weakref.ref(batches)
+        return batches
 
     def _start(self, connection: Connection) -> dict[str, Any]:
         """The members of Join that say where the iteration begins."""

@@ -69,7 +69,9 @@ class Inbox:
 
     def ended(self) -> bool:
         """Tells whether the engine has closed the connection; something of it may be left to read."""
-        return any(events & ~(select.POLLIN | select.POLLOUT) for _, events in self._poll.poll(0))
+        poll = select.poll()  # one of its own: another thread may wait on the other
+        poll.register(self._socket, 0)
+        return bool(poll.poll(0))
 
     def payload(self) -> bytes:
         """Returns a copy of the last frame's payload."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from ._batch import Batch
 from ._connection import Connection
 from ._layout import Layout
 from ._nulls import NullWatch
-from .errors import FeedTimeoutError
+from .errors import FeedTimeoutError, ProtocolError
 
 
 class Place:
@@ -28,7 +29,10 @@ class Place:
 
 
 class BatchIterator:
-    """The batches of one iteration. Dropping it, or close, ends the iteration in the engine; batches that are held stay as they are."""
+    """The batches of one iteration. Dropping it, or close, ends the iteration in the engine; batches that are held stay as they are.
+
+    Several threads may take batches of it: each batch comes once.
+    """
 
     def __init__(
         self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None], *, bundle: int = 1
@@ -40,18 +44,27 @@ class BatchIterator:
         self._next = connection.next
         self._nulls = nulls
         self._done = done
+        self._turn = threading.Lock()
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Batch:
+        if self._connection is not None and self._connection.closed:  # in a forked child, where nobody may be left to end a turn
+            return self._take()
+        with self._turn:
+            return self._take()
+
+    def _take(self) -> Batch:
         if self._connection is None:
             raise StopIteration
         try:
             raw = self._next()
         except FeedTimeoutError:
             raise  # the batch may still come: the caller may ask again
-        except BaseException:
+        except BaseException as e:
+            if self._connection is None and isinstance(e, ProtocolError):  # closed meanwhile, by another thread
+                raise StopIteration from None
             self._break()
             raise
         if raw is None:
@@ -84,9 +97,14 @@ class BatchIterator:
     def close(self) -> None:
         """Ends the iteration. It never waits."""
         connection, self._connection = self._connection, None
-        if connection is not None and connection.usable:
-            connection.leave()
-            self._done(connection)
+        if connection is None or not connection.usable:
+            return
+        if not self._turn.acquire(blocking=False):  # another thread waits for a batch: it gets none
+            connection.close()
+            return
+        connection.leave()
+        self._turn.release()
+        self._done(connection)
 
     def __del__(self) -> None:
         if getattr(self, "_connection", None) is not None:

@@ -46,6 +46,8 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         With random the function gets a torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
         result counts its own epochs.
         """
+        if not callable(function):
+            raise OptionError(f"map takes a function of a batch; this is {function!r}")
         mapped = self._copy()
         mapped._transforms = (*self._transforms, Transform(function, random, self._spec["seed"]))
         return mapped

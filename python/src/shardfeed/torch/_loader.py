@@ -63,6 +63,8 @@ class DataLoader:
         self.persistent_workers = persistent_workers
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
+        if self.device is not None and self.device.type == "cuda" and not torch.cuda.is_available():
+            raise OptionError(f"device={str(self.device)!r}: there is no CUDA device here, or this torch was built without CUDA")
         if num_workers < 0 or prefetch < 0:
             raise OptionError(f"num_workers {num_workers} and prefetch {prefetch} must not be below 0")
         self._route = Route(self.device, pin_memory, prefetch)

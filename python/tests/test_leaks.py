@@ -1,0 +1,132 @@
+"""Epochs that end in every way leave nothing behind, in the trainer and in the engine: no descriptor, ring, thread, process or memory."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from shardfeed import StreamingDataset
+
+MOST_GROWTH = 24 << 20  # bytes of memory: heaps settle
+
+
+def held(process: psutil.Process) -> tuple[int, int]:
+    """Descriptors and rings of a process."""
+    maps = Path(f"/proc/{process.pid}/maps").read_text()
+    return process.num_fds(), maps.count("memfd:")
+
+
+def settled(of: Callable[[], object], wanted: object, seconds: float = 5) -> object:
+    """What there is once it is as wanted, or after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while (found := of()) != wanted and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.05)
+    return found
+
+
+def whole(dataset: StreamingDataset) -> None:
+    for batch in dataset:
+        batch["x"].sum()
+
+
+def kept(dataset: StreamingDataset) -> None:
+    assert len(list(dataset)) == 63
+
+
+def abandoned(dataset: StreamingDataset) -> None:
+    next(iter(dataset))
+
+
+def failed(dataset: StreamingDataset) -> None:
+    with contextlib.suppress(ZeroDivisionError):
+        for _ in dataset:
+            1 / 0  # noqa: B018 - the error
+
+
+def in_a_cycle(dataset: StreamingDataset) -> None:
+    iterator = iter(dataset)
+    cycle = [iterator, next(iterator)]
+    cycle.append(cycle)  # type: ignore[arg-type]
+
+
+def two_at_once(dataset: StreamingDataset) -> None:
+    one, other = iter(dataset), iter(dataset)
+    next(one), next(other), next(one)
+
+
+def another_data_set(dataset: StreamingDataset) -> None:
+    next(iter(StreamingDataset(dataset._spec["addresses"], batch_size=100, columns=["x"])))
+
+
+def in_a_thread(dataset: StreamingDataset) -> None:
+    thread = threading.Thread(target=whole, args=(dataset,))
+    thread.start()
+    thread.join()
+
+
+WAYS = [whole, kept, abandoned, failed, in_a_cycle, two_at_once, another_data_set, in_a_thread]
+
+
+@pytest.mark.parametrize("epochs", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_epochs(job: str, shards: Path, epochs: int) -> None:
+    dataset = StreamingDataset(shards, batch_size=64)
+    trainer, engine = psutil.Process(), psutil.Process(dataset._control().welcome["pid"])
+
+    def now() -> tuple[tuple[int, int], tuple[int, int], int, int]:
+        gc.collect()
+        return held(trainer), held(engine), trainer.num_threads(), len(trainer.children())
+
+    for way in WAYS:
+        way(dataset)
+    whole(dataset)
+    before = now()
+    memory = trainer.memory_full_info().uss, engine.memory_full_info().uss
+    for epoch in range(epochs):
+        WAYS[epoch % len(WAYS)](dataset)
+    whole(dataset)
+    assert settled(now, before) == before
+    assert trainer.memory_full_info().uss - memory[0] < MOST_GROWTH and engine.memory_full_info().uss - memory[1] < MOST_GROWTH
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("persistent", [False, True])
+def test_epochs_of_torch_workers(job: str, shards: Path, persistent: bool) -> None:
+    torch = pytest.importorskip("torch")
+    import shardfeed.torch as feed
+
+    dataset = feed.StreamingDataset(shards, batch_size=200, columns=["id"])
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2, persistent_workers=persistent)
+    engine = psutil.Process(dataset._control().welcome["pid"])
+
+    def epoch() -> None:
+        assert sorted(i for batch in loader for i in batch["id"].tolist()) == list(range(4000))
+
+    for _ in range(3):
+        epoch()
+    before, memory = settled(lambda: held(engine), None, 0.5), engine.memory_full_info().uss
+    for _ in range(100 if persistent else 20):
+        epoch()
+    assert settled(lambda: held(engine), before) == before
+    assert engine.memory_full_info().uss - memory < MOST_GROWTH
+
+
+@pytest.mark.long
+def test_a_trainer_that_stops_reading(job: str, shards: Path) -> None:
+    """It costs the engine no processor and no more memory."""
+    dataset = StreamingDataset(shards, batch_size=8)
+    iterator = iter(dataset)
+    next(iterator)
+    engine = psutil.Process(dataset._control().welcome["pid"])
+    time.sleep(1)
+    before, memory = sum(engine.cpu_times()[:2]), engine.memory_full_info().uss
+    time.sleep(5)
+    assert sum(engine.cpu_times()[:2]) - before < 0.1 and engine.memory_full_info().uss - memory < 4 << 20
+    assert sum(batch.rows for batch in iterator) == 4000 - 8
