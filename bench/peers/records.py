@@ -11,6 +11,7 @@ class Records:
 
     def add(self, run):
         self.runs.append(run)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
             file.write(json.dumps(run) + "\n")
 

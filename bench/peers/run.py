@@ -42,9 +42,7 @@ def new_file(smoke):
     """Where records go; those of a smoke run mean nothing and are not kept."""
     if smoke:
         return pathlib.Path(tempfile.mkdtemp(prefix="sfbench-"), "peers.jsonl")
-    results = ROOT / "bench" / "results"
-    results.mkdir(exist_ok=True)
-    return results / f"peers-{datetime.datetime.now():%Y-%m-%d-%H%M}.jsonl"
+    return ROOT / "bench" / "results" / f"peers-{datetime.datetime.now():%Y-%m-%d-%H%M}.jsonl"
 
 
 def arguments():
