@@ -76,9 +76,13 @@ def test_many_at_once_start_one(place: Place) -> None:
 
 
 def test_many_processes_start_one(place: Place) -> None:
-    code = f"import time; from shardfeed._engine import Engine; s = Engine('job', binary={str(place.program)!r}).connect(10); time.sleep(1)"
-    children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(8)]
-    assert [child.wait(30) for child in children] == [0] * 8
+    code = f"from shardfeed._engine import Engine; s = Engine('job', binary={str(place.program)!r}).connect(30); print(flush=True); input()"
+    children = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
+    for child in children:  # the engine in this test ends with its first client: all stay until the last has come
+        assert child.stdout is not None and child.stdout.readline() == b"\n"
+    for child in children:
+        child.communicate(b"\n", timeout=30)
+        assert child.returncode == 0
     assert len(place.starts()) == 1
 
 
