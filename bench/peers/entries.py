@@ -15,6 +15,7 @@ class Set:
     files: int
     file_rows: int
     file_groups: int
+    row_bytes: int  # in memory, about
     mixing: tuple = ()  # rows of the buffer and memory limit, for the row of mixing
 
     @property
@@ -32,9 +33,9 @@ class Set:
 
 
 SETS = (
-    Set("shop", "unique_id", 100, 20, 5_000, 2, (21_000, "500MiB")),
-    Set("tokens", "doc_id", 32, 16, 12_500, 5),
-    Set("tabular", "id", 1024, 8, 250_000, 5, (515_000, "400MiB")),
+    Set("shop", "unique_id", 100, 20, 5_000, 2, 15_400, (21_000, "500MiB")),
+    Set("tokens", "doc_id", 32, 16, 12_500, 5, 5_100),
+    Set("tabular", "id", 1024, 8, 250_000, 5, 320, (515_000, "400MiB")),
 )
 
 

@@ -66,6 +66,13 @@ def _epochs(place, wish, part, among, *arguments):
                 yield record(part, number, place.run, contender, data, "epoch", "--cap", wish.cap, *arguments)
 
 
+def fresh(place, wish):
+    """What the first touch of a buffer's memory costs on this machine."""
+    for data in wish.sets:
+        for number in range(wish.rounds):
+            yield record("fresh", number, place.run, entries.ALONE, data, "fresh", "--bytes", data.buffer * data.row_bytes)
+
+
 def look(place, wish):
     """One run each that looks at the rows, with the memory sampled: mixing, coverage, order."""
     for data in wish.sets:
@@ -147,6 +154,7 @@ ALL = {
     "conversions": conversions,
     "speed": speed,
     "untouched": untouched,
+    "fresh": fresh,
     "look": look,
     "step": beside,
     "handover": handover,

@@ -5,6 +5,7 @@
     look      the rows themselves: coverage, order, row groups mixed into a batch
     step      batches beside a training step: how long steps take, and how long they wait
     handover  processor time of this process for each batch
+    fresh     memory that nobody has touched
     convert   makes what the contender reads
 
 Imports are not counted; all is that comes from the making of the data set on.
@@ -132,6 +133,13 @@ def _own():
     return usage.ru_utime + usage.ru_stime
 
 
+def fresh(task, stream, args):
+    """How long this machine takes to hand out as much memory as the shuffle buffer has."""
+    start = time.perf_counter()
+    np.empty(args.bytes, np.uint8)[:: resource.getpagesize()] = 1
+    return {"seconds": time.perf_counter() - start}
+
+
 def convert(task, make, args):
     start, before = time.perf_counter(), processor.seconds()
     make(task)
@@ -141,11 +149,12 @@ def convert(task, make, args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "convert"))
+    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "fresh", "convert"))
     parser.add_argument("module")
     parser.add_argument("task", type=Task.parse)
     parser.add_argument("out")
     parser.add_argument("--touch", action="store_true")
+    parser.add_argument("--bytes", type=int, default=0)
     parser.add_argument("--cap", type=float, default=float("inf"))
     args = parser.parse_args()
     module = importlib.import_module(args.module)
