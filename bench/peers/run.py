@@ -9,6 +9,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -24,6 +25,7 @@ def main():
     if args.table:
         print("\n".join(report.lines(Records(args.table))))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no run is left behind
     place = Place(0.1 if args.smoke else 1.0)
     wish = parts.Wish(args.sets, args.contenders, args.rounds, args.cap)
     for data in wish.sets:
