@@ -33,7 +33,7 @@ class Bytes:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            start, stop = _run(index, len(self))
+            start, stop = run_of(index, len(self))
             return Bytes(self.values, self.offsets[start : stop + 1], self.text)
         i = _place(index, len(self))
         return self._show(self.values[self.offsets[i] : self.offsets[i + 1]].tobytes())
@@ -104,7 +104,7 @@ class Ragged:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            start, stop = _run(index, len(self))
+            start, stop = run_of(index, len(self))
             return Ragged(self.values, self.offsets[start : stop + 1])
         i = _place(index, len(self))
         return slice_column(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
@@ -167,7 +167,8 @@ def _place(index: Any, n: int) -> int:
     return i + n if i < 0 else i
 
 
-def _run(index: slice, n: int) -> tuple[int, int]:
+def run_of(index: slice, n: int) -> tuple[int, int]:
+    """The first row of a slice of n rows, and the one behind its last."""
     start, stop, step = index.indices(n)
     if step != 1:
         raise IndexError("rows are taken in a run: the step of a slice must be 1")

@@ -113,11 +113,11 @@ class Ragged:
         if isinstance(index, slice):
             return Ragged(*_run(self.values, self.offsets, index))
         i = range(len(self))[index]
-        return _slice(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+        return _columns.slice_column(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def __iter__(self) -> Iterator[Any]:
         edges = self.offsets.tolist()
-        return (_slice(self.values, lo, hi) for lo, hi in itertools.pairwise(edges))
+        return (_columns.slice_column(self.values, lo, hi) for lo, hi in itertools.pairwise(edges))
 
     @property
     def lengths(self) -> torch.Tensor:
@@ -229,20 +229,12 @@ def _rows(column: Column) -> Iterator[Any]:
     return iter(column)
 
 
-def _slice(column: Column, lo: int, hi: int) -> Column:
-    if isinstance(column, dict):
-        return {name: _slice(member, lo, hi) for name, member in column.items()}
-    return column[lo:hi]
-
-
 def _run(values: Column, offsets: torch.Tensor, index: slice) -> tuple[Column, torch.Tensor]:
     """The rows of a slice, whose offsets begin at 0 again."""
-    start, stop, step = index.indices(len(offsets) - 1)
-    if step != 1:
-        raise IndexError("rows are taken in a run: the step of a slice must be 1")
-    own = offsets[start : max(start, stop) + 1]
+    start, stop = _columns.run_of(index, len(offsets) - 1)
+    own = offsets[start : stop + 1]
     lo, hi = int(own[0]), int(own[-1])
-    return _slice(values, lo, hi), own - lo
+    return _columns.slice_column(values, lo, hi), own - lo
 
 
 def _mover(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[torch.Tensor], torch.Tensor]:
