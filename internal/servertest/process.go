@@ -16,13 +16,14 @@ import (
 const ReadyWithin = 60 * time.Second
 
 // watcher runs "$@" until its own standard input ends, which it does with the process that holds the other end, even one that is killed.
-// Then it kills the server and removes its directory. A server that ends by itself leaves the file "ended", with its exit code.
+// Then it kills the server and removes its directory. A server that ends by itself leaves the file "ended", with its exit code: a rename puts
+// it there, so nobody sees it empty.
 const watcher = `
 root=$1; shift
 exec 3<&0
 "$@" </dev/null 3<&- & server=$!
 { cat <&3; [ -e "$root/ended" ] || kill -9 "$server"; } >/dev/null & holder=$!
-wait "$server" 2>/dev/null; echo $? >"$root/ended"
+wait "$server" 2>/dev/null; echo $? >"$root/ending"; mv "$root/ending" "$root/ended"
 wait "$holder"
 rm -rf -- "$root"
 `
@@ -30,7 +31,7 @@ rm -rf -- "$root"
 // talker is the watcher of a server that takes commands on the same standard input, and ends with it by itself.
 const talker = `
 root=$1; shift
-"$@"; echo $? >"$root/ended"
+"$@"; echo $? >"$root/ending"; mv "$root/ending" "$root/ended"
 cat >/dev/null
 rm -rf -- "$root"
 `
