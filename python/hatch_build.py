@@ -1,6 +1,7 @@
 """Puts the engine into the wheel: builds ../cmd/shardfeed, a static program, for the platform that the wheel is for.
 
-GOARCH=arm64 in the environment makes the wheel for arm64 on any machine that has Go.
+GOARCH=arm64 in the environment makes the wheel for arm64 on any machine that has Go. The engine itself calls no GPU (trainers pin its ring and
+copy from it), so it is built with the tag nocuda: what can call CUDA's driver needs glibc's loader.
 """
 
 from __future__ import annotations
@@ -56,9 +57,8 @@ class EngineHook(BuildHookInterface[Any]):
         program.parent.mkdir(parents=True, exist_ok=True)
         part = program.with_name(f"shardfeed.{os.getpid()}")  # replaced as a whole: an engine may run the old one
         try:
-            subprocess.run(
-                [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(part), "./cmd/shardfeed"], cwd=module, env=environment, check=True
-            )
+            command = [go, "build", "-trimpath", "-tags=nocuda", "-ldflags=-s -w", "-o", str(part), "./cmd/shardfeed"]
+            subprocess.run(command, cwd=module, env=environment, check=True)
             part.replace(program)
         finally:
             part.unlink(missing_ok=True)

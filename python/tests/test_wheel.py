@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -15,6 +16,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
 MACHINES = {"amd64": ("x86_64", 62), "arm64": ("aarch64", 183)}  # wheels' name, ELF's number
+
+DYNAMIC, INTERPRETER = 2, 3  # kinds of an ELF program's segments
 
 READ_ALL = """
 import sys, shardfeed
@@ -39,6 +42,13 @@ def build(directory: Path, goarch: str) -> Path:
     return wheel
 
 
+def segments(program: bytes) -> set[int]:
+    """The kinds of segments that a 64-bit, little-endian ELF file has."""
+    (start,) = struct.unpack_from("<Q", program, 32)
+    size, count = struct.unpack_from("<HH", program, 54)
+    return {struct.unpack_from("<I", program, start + i * size)[0] for i in range(count)}
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("goarch", sorted(MACHINES))
@@ -52,6 +62,7 @@ def test_what_is_in_it(wheels: Callable[[str], Path], goarch: str) -> None:
         assert archive.getinfo("shardfeed/_bin/shardfeed").external_attr >> 16 & 0o111
         metadata = archive.read(next(name for name in names if name.endswith("METADATA"))).decode()
     assert program[:4] == b"\x7fELF" and program[18] == number
+    assert not {DYNAMIC, INTERPRETER} & segments(program), "the engine is not static: it needs a loader where it is installed"
     assert str(PACKAGE.parent).encode() not in program, "paths of the machine that built it"
     assert {"shardfeed/__init__.py", "shardfeed/py.typed", "shardfeed/torch/__init__.py"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
