@@ -1,7 +1,7 @@
 """Puts the engine into the wheel: builds ../cmd/shardfeed, a static program, for the platform that the wheel is for.
 
-GOARCH=arm64 in the environment makes the wheel for arm64 on any machine that has Go. The engine itself calls no GPU (trainers pin its ring and
-copy from it), so it is built with the tag nocuda: what can call CUDA's driver needs glibc's loader.
+GOARCH=arm64 in the environment makes the wheel for arm64 on any machine that has Go. The engine calls no GPU: trainers pin its ring and
+copy from it. So it is built with the tag nocuda; what can call CUDA's driver needs glibc's loader.
 """
 
 from __future__ import annotations
