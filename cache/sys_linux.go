@@ -122,6 +122,16 @@ func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }
 
+// letGoUsed is letGo of bytes of a mapping that were used one after the other: of the pages that end within them.
+func letGoUsed(used []byte) {
+	if len(used) == 0 {
+		return
+	}
+	first := unsafe.Pointer(unsafe.SliceData(used))
+	before := uintptr(first) % uintptr(os.Getpagesize())
+	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(first, -int(before))), before+uintptr(len(used))), unix.MADV_DONTNEED)
+}
+
 // pagesOf is b from start to end, from the start of a page on.
 func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.Getpagesize()) : end] }
 

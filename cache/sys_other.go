@@ -28,6 +28,7 @@ func mapData(*os.File, int64, int64) ([]byte, error)       { return nil, errNoCa
 func readAhead([]byte, int64, int64) bool                  { return false }
 func bringIn([]byte, int64, int64)                         {}
 func letGo([]byte, int64, int64)                           {}
+func letGoUsed([]byte)                                     {}
 func unmap([]byte)                                         {}
 
 type fileState struct {

@@ -131,6 +131,9 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	}, nil
 }
 
+// Forget gives back the pages of bytes that were used. Whoever else has lent them faults them in again.
+func (o *object) Forget(used []byte) { letGoUsed(used) }
+
 // Recheck verifies some of what a view that is not released lent, in whole blocks. It fails, too, when anybody has found a block of the file damaged
 // since: the block may be whole again by now, and was not when it was used.
 func (o *object) Recheck(lent, used shard.Span) error {

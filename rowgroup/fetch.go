@@ -135,6 +135,7 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 		if lent {
 			raw.mapped = true
 			raw.lent = append(raw.lent, s)
+			raw.views = append(raw.views, b)
 			raw.release = append(raw.release, release)
 			raw.read, raw.held = raw.read+s.N, raw.held+s.N
 			f.bytes[i] = b

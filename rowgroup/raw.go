@@ -17,6 +17,10 @@ type Rows struct {
 // ends, which a store verifies whole, hardly count.
 const recheckBytes = 256 << 10
 
+// forgetBytes is how much is used and verified before its pages are given back: what a unit has mapped is never whole in memory, and the calls are
+// few beside those that bring it in.
+const forgetBytes = 1 << 20
+
 // Raw is the encoded bytes of one unit, as fetched. It is decoded once and then released.
 type Raw struct {
 	Rows    Rows
@@ -31,8 +35,10 @@ type Raw struct {
 	object  shard.Object
 
 	lent     []shard.Span // of the shard, which verifies them when they have been used
+	views    [][]byte     // the bytes of lent
 	used     shard.Span   // what was used last and is not verified
 	verified []shard.Span // after their use
+	stale    shard.Span   // what was verified last and is not given back
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
@@ -53,13 +59,29 @@ func (r *Raw) doneWith(s shard.Span) error {
 		return nil
 	}
 	r.used = shard.Span{Off: s.End()}
-	for _, lent := range r.lent {
+	for i, lent := range r.lent {
 		if lent.Off <= s.Off && s.End() <= lent.End() {
 			r.verified = append(r.verified, s)
-			return shard.Recheck(r.object, lent, s)
+			err := shard.Recheck(r.object, lent, s)
+			r.forget(i, s)
+			return err
 		}
 	}
 	return nil
+}
+
+// forget gives back the pages of what has been used of the i-th view, once they are worth it.
+func (r *Raw) forget(i int, s shard.Span) {
+	if s.Off != r.stale.End() || r.stale.Off < r.lent[i].Off {
+		r.stale = shard.Span{Off: s.Off}
+	}
+	r.stale.N = s.End() - r.stale.Off
+	if r.stale.N < forgetBytes {
+		return
+	}
+	from := r.stale.Off - r.lent[i].Off
+	shard.Forget(r.object, r.views[i][from:from+r.stale.N])
+	r.stale = shard.Span{Off: s.End()}
 }
 
 // recheck makes sure, after their use, that the bytes that were lent were right: those that were not verified on the way.
@@ -135,7 +157,7 @@ func (r *Raw) Release() {
 	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
 		r.release[i]()
 	}
-	r.release, r.chunks, r.held = nil, nil, 0
+	r.release, r.chunks, r.views, r.held = nil, nil, nil, 0
 }
 
 // A rawChunk is the pages of one leaf that a unit needs.

@@ -23,8 +23,9 @@ type lender struct {
 	shard.Store
 	damagedAt int64 // a byte that is never right; -1 for none
 
-	verified []shard.Span
-	lent     []shard.Span
+	verified  []shard.Span
+	lent      []shard.Span
+	forgotten int // bytes
 }
 
 type lentObject struct {
@@ -55,6 +56,16 @@ func (o *lentObject) Recheck(lent, used shard.Span) error {
 		return shard.ErrCorrupt
 	}
 	return nil
+}
+
+func (o *lentObject) Forget(used []byte) {
+	for _, b := range o.views {
+		if at := bytes.Index(b, used); at >= 0 && &b[at] == &used[0] {
+			o.store.forgotten += len(used)
+			return
+		}
+	}
+	panic("bytes of no view are forgotten")
 }
 
 type wideRow struct {
@@ -158,6 +169,9 @@ func TestVerifiedAfterUse(t *testing.T) {
 						}
 						if v := mergeSpans(from.verified); !slices.Equal(v, mergeSpans(from.lent)) {
 							t.Errorf("%v was lent, %v verified", from.lent, v)
+						}
+						if least := len(file) - forgetBytes - 2*recheckBytes; from.forgotten < least {
+							t.Errorf("%d bytes of %v were forgotten, want %d", from.forgotten, from.lent, least)
 						}
 						if page == 10_000_000 && name == "snappy" && version == 1 && len(from.verified) < 6 {
 							t.Errorf("one large page was verified in %d pieces", len(from.verified))

@@ -161,4 +161,6 @@ func (o *meteredObject) View(off, n int64) ([]byte, func(), error) {
 
 func (o *meteredObject) Recheck(lent, used Span) error { return Recheck(o.Object, lent, used) }
 
+func (o *meteredObject) Forget(used []byte) { Forget(o.Object, used) }
+
 func (o *meteredObject) Check() error { return Check(o.Object) }

@@ -61,6 +61,19 @@ func Recheck(o Object, lent, used Span) error {
 	return nil
 }
 
+// A Forgetter is a Viewer that can give back the memory of a view's bytes before the whole view is released.
+type Forgetter interface {
+	// Forget is told of bytes of a view that is not released, which will hardly be touched again. They stay readable.
+	Forget(used []byte)
+}
+
+// Forget tells o, where it wants to know, that bytes of a view have been used.
+func Forget(o Object, used []byte) {
+	if f, ok := o.(Forgetter); ok {
+		f.Forget(used)
+	}
+}
+
 // A Checker is an Object that can tell whether its shard is still the version that was opened.
 type Checker interface {
 	Check() error

@@ -57,6 +57,37 @@ func TestReleaseDropsPages(t *testing.T) {
 	}
 }
 
+// TestForgetDropsPages: of a view that was used, wherever it begins, the pages that end in what is forgotten are no longer resident. They stay
+// readable.
+func TestForgetDropsPages(t *testing.T) {
+	const size, piece = 16 << 20, 1<<20 + 999
+	o := openOne(t, write(t, t.TempDir()+"/a", bytes.Repeat([]byte{7}, size)))
+	b, release, _, err := shard.View(o, 5000, size-5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	before := mappedBytes(t)
+	for at := 0; at < len(b); at += piece {
+		used := b[at:min(len(b), at+piece)]
+		if n := bytes.Count(used, []byte{7}); n != len(used) {
+			t.Fatalf("%d bytes at %d", n, at)
+		}
+		if grown := mappedBytes(t) - before; at == 0 && grown < piece/2 {
+			t.Fatalf("touching %d bytes made %d resident: the test sees nothing", piece, grown)
+		}
+		shard.Forget(o, used)
+		if grown := mappedBytes(t) - before; grown > piece/2 {
+			t.Fatalf("%d bytes are resident after %d were forgotten", grown, at+len(used))
+		}
+	}
+	shard.Forget(o, nil)
+	shard.Forget(o, b[100:200])
+	if n := bytes.Count(b, []byte{7}); n != len(b) {
+		t.Errorf("%d bytes are right after all were forgotten", n)
+	}
+}
+
 // TestViewOfColdFile: pages that are not in memory are brought in by View, not by touching.
 func TestViewOfColdFile(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<17)

@@ -8,3 +8,6 @@ import "errors"
 func (o *object) mapRange(int64, int64) ([]byte, func(), error) {
 	return nil, nil, errors.ErrUnsupported
 }
+
+// Forget has nothing to give back.
+func (o *object) Forget([]byte) {}

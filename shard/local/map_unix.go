@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,6 +39,20 @@ func (o *object) mapRange(off, n int64) ([]byte, func(), error) {
 		return nil, nil, err
 	}
 	return mapped[inPage:], release, nil
+}
+
+// Forget takes the pages of bytes that were used out of the process's resident memory: those that end within them, since the bytes before were
+// used before.
+func (o *object) Forget(used []byte) {
+	if len(used) == 0 {
+		return
+	}
+	page := uintptr(os.Getpagesize())
+	first := unsafe.Pointer(unsafe.SliceData(used))
+	before := uintptr(first) % page // a mapping begins where a page does
+	if n := (before + uintptr(len(used))) / page * page; n > 0 {
+		_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(first, -int(before))), n), unix.MADV_DONTNEED) // advice: nothing depends on it
+	}
 }
 
 // mmap maps pages of the file. A file system or a process that cannot have a mapping is no error: the caller reads instead.

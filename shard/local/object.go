@@ -21,9 +21,10 @@ type object struct {
 }
 
 var (
-	_ shard.Object  = (*object)(nil)
-	_ shard.Viewer  = (*object)(nil)
-	_ shard.Checker = (*object)(nil)
+	_ shard.Object    = (*object)(nil)
+	_ shard.Viewer    = (*object)(nil)
+	_ shard.Forgetter = (*object)(nil)
+	_ shard.Checker   = (*object)(nil)
 )
 
 // ReadAt reads with pread. The version is compared after the bytes were copied, so bytes of another version are never passed off.
