@@ -107,17 +107,23 @@ func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, e
 	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}, nil
 }
 
-// drawnRows is how many rows can be in draws that are out.
-func drawnRows(o StreamOptions) int64 { return int64(o.Draws) * int64(o.BatchSize) }
+// drawnRows is how many rows can be in draws that are out. Those that Pad adds are rows that the draw has already.
+func (d *Dataset) drawnRows(o StreamOptions) int64 {
+	rows := int64(o.BatchSize)
+	if o.Tail != shuffle.Carry { // its steps go on into the epochs that follow
+		rows = min(rows, d.NumRows())
+	}
+	return int64(o.Draws) * rows
+}
 
 // laneBound is the bound of a stream in shuffled order, with what is not of the order.
 func (d *Dataset) laneBound(e *laneEpochs, o StreamOptions) bound {
-	return d.complete(d.sizes.epochs(e, drawnRows(o)), o)
+	return d.complete(d.sizes.epochs(e, d.drawnRows(o)), o)
 }
 
 // fileBound is that of a stream without shuffle.
 func (d *Dataset) fileBound(units []shuffle.Unit, o StreamOptions) bound {
-	return d.complete(d.sizes.files(units, drawnRows(o)), o)
+	return d.complete(d.sizes.files(units, d.drawnRows(o)), o)
 }
 
 func (d *Dataset) complete(b bound, o StreamOptions) bound {
@@ -125,7 +131,8 @@ func (d *Dataset) complete(b bound, o StreamOptions) bound {
 	return b
 }
 
-// batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an eighth for rounding.
+// batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an eighth for rounding. A batch of more rows than
+// an epoch has, of Pad or Carry, has some of them again, which add their values alone.
 func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if o.Batches == 0 || d.NumRows() == 0 {
 		return 0
@@ -134,9 +141,21 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	for _, g := range d.sizes.decoded() {
 		bytes += g.narrow + g.wide
 	}
-	rows := int64(o.Batches) * int64(o.BatchSize)
-	one := mulDiv(bytes, rows, d.NumRows())
-	return one + one/roundingPart + int64(o.Batches)*blockBytes
+	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.NumRows())
+	all := mulDiv(bytes, batches*rows, d.NumRows())
+	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
+		all += mulDiv(d.valueBytes(), batches*again, d.NumRows())
+	}
+	return all + all/roundingPart + batches*blockBytes
+}
+
+// valueBytes is what the values of all rows take.
+func (d *Dataset) valueBytes() int64 {
+	var bytes int64
+	for g := range d.manifest.Groups() {
+		bytes += d.manifest.ValueBytes(g)
+	}
+	return bytes
 }
 
 // bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused, with which the stream would be admitted: 0 when

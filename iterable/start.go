@@ -79,7 +79,8 @@ func (d *Dataset) planOf(worldSize int, o StreamOptions) (*shuffle.Plan, error) 
 	return d.plan(worldSize, o.Tail, 0)
 }
 
-// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for rounding.
-func (d *Dataset) BatchBytes(rows int) int64 {
-	return d.batchBytes(StreamOptions{BatchSize: rows, Batches: 1})
+// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for rounding. Without Pad and Carry it has no more
+// rows than an epoch.
+func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail) int64 {
+	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1})
 }

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -75,7 +76,52 @@ func TestDefaultMemory(t *testing.T) {
 		t.Error("a stream begins within 1 KiB")
 	}
 	stream(t, large, WorkerInfo{}, StreamOptions{})
-	if got := large.BatchBytes(100); got < 800 || got > 1<<20 {
+	if got := large.BatchBytes(100, shuffle.Short); got < 800 || got > 1<<20 {
 		t.Errorf("%d bytes foretold for 100 rows", got)
+	}
+}
+
+// A batch has no more rows than there are, but where Pad or Carry make it of some of them again: those add their values alone.
+func TestBatchBytesOfFewRows(t *testing.T) {
+	few := open(t, files(t, [][]int{{3}}, noImage), Options{Shuffle: true})
+	three := few.BatchBytes(3, shuffle.Short)
+	for _, c := range []struct {
+		tail        shuffle.Tail
+		least, most int64
+	}{
+		{shuffle.Short, three, three},
+		{shuffle.Drop, three, three},
+		{shuffle.Pad, three + 10_000*8, three + 10_000*128},
+		{shuffle.Carry, three + 10_000*8, three + 10_000*128},
+	} {
+		if got := few.BatchBytes(10_000, c.tail); got < c.least || got > c.most {
+			t.Errorf("%s: %d bytes foretold for 10,000 rows of 3, %d for 3; want %d to %d", c.tail, got, three, c.least, c.most)
+		}
+	}
+}
+
+// Nor do draws hold more rows than there are, but under Carry, whose steps go on into further epochs.
+func TestDrawsOfFewRows(t *testing.T) {
+	paths := files(t, [][]int{{3}}, noImage)
+	for _, c := range []struct {
+		tail    shuffle.Tail
+		shuffle bool
+		admits  bool
+	}{
+		{shuffle.Short, true, true},
+		{shuffle.Short, false, true},
+		{shuffle.Pad, true, true},
+		{shuffle.Pad, false, true},
+		{shuffle.Carry, true, false},
+	} {
+		d := open(t, paths, Options{Shuffle: c.shuffle, Memory: 64 << 20})
+		s, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 1 << 20, Tail: c.tail})
+		if err == nil {
+			s.Close()
+		}
+		var over *MemoryError
+		if admitted := err == nil; admitted != c.admits || !admitted && !errors.As(err, &over) {
+			t.Errorf("%s, shuffle %v: %v", c.tail, c.shuffle, err)
+		}
 	}
 }

@@ -17,6 +17,18 @@ const wideWaste = 8
 // DecodedBytes predicts the memory of the block that group g becomes with the projection, rather too high than too low: apart for columns
 // of under 512 bytes a row, and for the wide ones, which a Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
+	narrow, wide, _ = m.estimate(g)
+	return narrow, wide
+}
+
+// ValueBytes predicts the same without what an arena takes beside the values themselves, which is most of it where rows are few, and with the
+// values in place of codes of a byte: what as many rows of the kind add to a large batch.
+func (m *Manifest) ValueBytes(g int) int64 {
+	_, _, values := m.estimate(g)
+	return values
+}
+
+func (m *Manifest) estimate(g int) (narrow, wide, values int64) {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
 	rows := m.groups[g].Rows
@@ -24,18 +36,21 @@ func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 		a, b := e.column(n, rows)
 		narrow, wide = addCapped(narrow, a), addCapped(wide, b)
 	}
-	return addCapped(narrow, e.smallBytes(addCapped(narrow, wide))), wide
+	return addCapped(narrow, e.smallBytes(addCapped(narrow, wide))), wide, addCapped(e.values, wide)
 }
 
 type estimator struct {
 	r     *record
 	group int
 	small int64 // bytes of allocations that share buffers
+
+	values int64 // bytes of all allocations, without what they take beside
 }
 
 // alloc is what an arena takes for n bytes, but for small allocations, which are counted apart.
 func (e *estimator) alloc(n int64) int64 {
 	const slack = 128 // behind each allocation
+	e.values = addCapped(e.values, n)
 	if n+slack <= mem.ClassBytes(0) {
 		e.small += n + slack
 		return 0
@@ -148,7 +163,10 @@ func (e *estimator) leaf(n *node, values int64) int64 {
 		width := int64(n.field.Width)
 		dict := e.r.dict.at(k)
 		if n.leaf.maxRep == 0 && e.r.coded(k) && width > 1 && dict > 0 && mulDiv(dict, dictGrowth, width) <= 1<<8 {
-			return addCapped(e.alloc(values), e.alloc(width<<8)) // codes of a byte
+			before := e.values
+			size := addCapped(e.alloc(values), e.alloc(width<<8)) // codes of a byte
+			e.values = addCapped(before, mulDiv(values, width, 1))
+			return size
 		}
 		return e.alloc(mulDiv(values, width, 1))
 	case Binary:

@@ -82,6 +82,37 @@ func TestDecodedBytesProjected(t *testing.T) {
 	}
 }
 
+// What more rows take is their values: not what every allocation takes beside, nor room for codes.
+func TestValueBytes(t *testing.T) {
+	coded := func(m *format.FileMetaData) {
+		for i := range m.RowGroups[0].Columns {
+			c := &m.RowGroups[0].Columns[i].MetaData
+			c.Encoding = []format.Encoding{format.RLE, format.RLEDictionary}
+			c.EncodingStats = []format.PageEncodingStats{{PageType: format.DataPage, Encoding: format.RLEDictionary, Count: 1}}
+		}
+	}
+	for _, c := range []struct {
+		name         string
+		file         fakeFile
+		rows         int
+		least, limit int64
+	}{
+		{"few rows", fakeFile{schema: `required int64 a; required int32 b;`}, 3, 36, 36},
+		{"few rows of codes", fakeFile{schema: `required int64 a; required int32 b;`, meta: coded}, 3, 36, 36},
+		{"many rows of codes", fakeFile{schema: `required int64 a; required int32 b;`, meta: coded}, 1000, 12_000, 12_000},
+		{"texts", fakeFile{schema: `required binary a (UTF8);`}, 1000, 8000, 20_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.file.rows = []int{c.rows}
+			m := openBytes(t, Options{}, map[string][]byte{"f.parquet": c.file.bytes(t)})
+			narrow, wide := m.DecodedBytes(0)
+			if got := m.ValueBytes(0); got < c.least || got > c.limit || got > max(narrow+wide, int64(12*c.rows)) {
+				t.Errorf("%d bytes of values, want %d to %d, of %d", got, c.least, c.limit, narrow+wide)
+			}
+		})
+	}
+}
+
 // The estimate holds for what the decoder makes of real files, and is not far above it.
 func TestDecodedBytesBound(t *testing.T) {
 	check := func(name string, m *Manifest) {

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/feed"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A host opens data sets for an engine. What they can share, they share: one account of memory, one cache for each directory, one memory of
@@ -64,7 +65,8 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 		return nil, errors.Join(valueError("%v", err), ds.close(ctx))
 	}
 	if r.Spec.Workers == 0 {
-		how.Workers = workersWithin(how.Workers, cmp.Or(int64(f.memory), f.rankMemory()), ds.BatchBytes(how.BatchSize))
+		batch := ds.BatchBytes(how.BatchSize, cmp.Or(how.Tail, shuffle.Pad)) // the most that any number of ranks makes of it
+		how.Workers = workersWithin(how.Workers, cmp.Or(int64(f.memory), f.rankMemory()), batch)
 	}
 	h.keepManifest(ds, f)
 	warnings := a.sayAlways(func(text string) {

@@ -35,7 +35,9 @@ type iteration struct {
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
-	n := bundleOf(j, state, steps.Tail, func(steps int) int64 { return s.opened.data.Dataset.BatchBytes(steps * s.batchSize()) })
+	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
+		return s.opened.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
+	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
 		parts: make([]*part, max(1, j.Workers)),

@@ -126,7 +126,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 		o.Epochs = -1
 	}
 	slots := slotsOf(d, len(it.order))
-	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle), reserve: r.session.opened.engine.reserveRing}
+	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.opened.engine.reserveRing}
 	var links []*link
 	for _, p := range it.order {
 		l, err := p.connect(need)
@@ -249,8 +249,8 @@ func slotsOf(d *Data, k int) int {
 }
 
 // slotBytes foretells the bytes of a slot: those of mean rows and a quarter. What batches take beyond is admitted by itself.
-func (s *session) slotBytes(bundle int) int64 {
-	foretold := s.opened.data.Dataset.BatchBytes(s.batchSize() * bundle)
+func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
+	foretold := s.opened.data.Dataset.BatchBytes(s.batchSize()*bundle, tail)
 	return foretold + foretold/4
 }
 
