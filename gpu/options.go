@@ -1,0 +1,74 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// Options are those of a Loader.
+type Options struct {
+	// Loader is the loader's. Its Allocator is the ring, and must be nil. MaxBatches is the ring's slots; 0 means what Workers,
+	// PrefetchFactor and InFlight ask for.
+	Loader loader.Options
+
+	// InFlight is how many batches are on their way to the device, or there, ahead of the consumer. 0 means 2.
+	InFlight int
+
+	// Held is how many batches the consumer may have without releasing them; with one more it waits. 0 means 2.
+	Held int
+
+	// SlotBytes is the memory of a batch to begin with. 0 means what the data set's metadata foretell.
+	SlotBytes int
+
+	// RequirePinned makes it an error that the device has no page-locked memory.
+	RequirePinned bool
+
+	Events Events
+}
+
+// Events are called when something happens that a user may want to read, if set. They may be called by several goroutines at once.
+type Events struct {
+	// Pageable says, once, why batches are in ordinary memory, and what to do about it: a *PinError.
+	Pageable func(error)
+}
+
+const (
+	defaultInFlight = 2
+	defaultHeld     = 2
+	defaultPrefetch = 2 // the loader's
+)
+
+// Validate lists all that is wrong in one error.
+func (o Options) Validate() error {
+	errs := []error{o.Loader.Validate()}
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf("gpu: "+format, args...))
+		}
+	}
+	check(o.Loader.Allocator != nil, "the loader's allocator is the ring of the device; leave it out")
+	check(o.InFlight < 0, "in_flight should be a positive integer value, but got in_flight=%d", o.InFlight)
+	check(o.Held < 0, "held should be a positive integer value, but got held=%d", o.Held)
+	check(o.SlotBytes < 0, "slot bytes: %d is not a number of bytes", o.SlotBytes)
+	return errors.Join(errs...)
+}
+
+// withDefaults is called on valid options.
+func (o Options) withDefaults() Options {
+	if o.InFlight == 0 {
+		o.InFlight = defaultInFlight
+	}
+	if o.Held == 0 {
+		o.Held = defaultHeld
+	}
+	l := &o.Loader
+	if l.Workers > 0 && l.PrefetchFactor == 0 {
+		l.PrefetchFactor = defaultPrefetch
+	}
+	if l.MaxBatches == 0 {
+		l.MaxBatches = max(1, l.Workers*l.PrefetchFactor) + o.InFlight
+	}
+	return o
+}

@@ -1,0 +1,254 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+const (
+	defaultSlots = 4
+	minPiece     = 64 << 10 // bytes: pieces of page-locked memory are few and large
+)
+
+// RingOptions are those of a ring.
+type RingOptions struct {
+	Slots     int // batches that exist at once, on their way to the device too; 0 means 4
+	SlotBytes int // of a batch, as far as it is known; slots grow to what batches take
+
+	// RequirePinned makes it an error that the device has no page-locked memory. Without it the ring goes on with ordinary memory.
+	RequirePinned bool
+
+	// Pageable is called once, with a *PinError, when the ring goes on with ordinary memory, from which copies are slow and hold up the host.
+	Pageable func(error)
+}
+
+// Validate lists all that is wrong in one error.
+func (o RingOptions) Validate() error {
+	var errs []error
+	if o.Slots < 0 {
+		errs = append(errs, fmt.Errorf("gpu: slots: %d is not a number of batches", o.Slots))
+	}
+	if o.SlotBytes < 0 {
+		errs = append(errs, fmt.Errorf("gpu: slot bytes: %d is not a number of bytes", o.SlotBytes))
+	}
+	return errors.Join(errs...)
+}
+
+func (o RingOptions) withDefaults() RingOptions {
+	if o.Slots == 0 {
+		o.Slots = defaultSlots
+	}
+	return o
+}
+
+// A Ring is page-locked memory for batches: the Allocator of a loader whose batches a Transfer copies to the ring's device. It is safe for
+// concurrent use.
+//
+// A slot is one batch's from Begin until the batch is released. It is one piece of memory; a batch that outgrows it takes further
+// pieces, and a slot that is smaller than batches have become is made anew, in one larger piece, before the next one.
+type Ring struct {
+	device Device
+	o      RingOptions
+	free   chan *slot    // has room for all
+	gone   chan struct{} // closed by Close
+
+	mu       sync.Mutex
+	used     int  // slots that batches have
+	want     int  // bytes that a batch has taken
+	pageable bool // the device is not asked for page-locked memory any more
+	closed   bool
+	errs     error // of what was freed
+	stats    RingStats
+}
+
+// NewRing allocates the ring's slots.
+func NewRing(d Device, o RingOptions) (*Ring, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	r := &Ring{device: d, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1)}
+	for range o.Slots {
+		s := &slot{ring: r}
+		if err := s.fit(r.want); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.free <- s
+	}
+	return r, nil
+}
+
+// Begin waits for a slot.
+func (r *Ring) Begin(ctx context.Context, size int) (loader.Memory, error) {
+	select {
+	case s := <-r.free:
+		return r.begin(s, size)
+	case <-r.gone:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// begin makes a slot that was free a batch's.
+func (r *Ring) begin(s *slot, size int) (loader.Memory, error) {
+	r.mu.Lock()
+	r.used++
+	closed, want := r.closed, max(r.want, size)
+	r.mu.Unlock()
+	err := ErrClosed
+	if !closed {
+		err = s.fit(want)
+	}
+	if err != nil {
+		r.put(s)
+		return nil, err
+	}
+	return s, nil
+}
+
+// put takes a slot back.
+func (r *Ring) put(s *slot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used--
+	if r.closed {
+		s.dropLocked(0)
+		return
+	}
+	r.free <- s
+}
+
+// alloc returns n bytes for a batch, page-locked if that can be.
+func (r *Ring) alloc(n int) (HostMemory, error) {
+	n = (n + minPiece - 1) / minPiece * minPiece
+	r.mu.Lock()
+	pageable := r.pageable
+	r.mu.Unlock()
+	var m HostMemory
+	var err error
+	if !pageable {
+		m, err = r.pinned(n)
+	}
+	if m == nil && err == nil {
+		m, err = mapHost(n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.add(m, 1)
+	return m, nil
+}
+
+// pinned asks the device. It returns nil when the ring goes on without page-locked memory.
+func (r *Ring) pinned(n int) (HostMemory, error) {
+	m, err := r.device.AllocHost(n)
+	if err == nil && (m.Pinned() || !r.o.RequirePinned) {
+		return m, nil
+	}
+	if err == nil {
+		err = errors.Join(ErrUnsupported, m.Free())
+	}
+	refused := &PinError{Device: r.device.Info().Name, Slots: r.o.Slots, Bytes: int64(n), Err: err}
+	if r.o.RequirePinned || !errors.Is(err, ErrOutOfMemory) && !errors.Is(err, ErrUnsupported) {
+		return nil, refused
+	}
+	r.mu.Lock()
+	said := r.pageable
+	r.pageable = true
+	r.mu.Unlock()
+	if !said && r.o.Pageable != nil {
+		r.o.Pageable(refused)
+	}
+	return nil, nil
+}
+
+// dropLocked frees the memory of a batch; no stream reads it any more.
+func (r *Ring) dropLocked(m HostMemory) {
+	r.stats.add(m, -1)
+	if err := m.Free(); err != nil {
+		r.errs = errors.Join(r.errs, failed(r.device, "free the memory of a batch", err))
+	}
+}
+
+// Stats is what the ring has now.
+func (r *Ring) Stats() RingStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	s.Slots, s.Used = r.o.Slots, r.used
+	s.Pinned = s.Bytes > 0 && s.PinnedBytes == s.Bytes
+	return s
+}
+
+// Close frees the slots. It waits for none: one that a batch still has is freed with the batch, and the error counts them. Close may be
+// called more than once.
+func (r *Ring) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	close(r.gone)
+	for len(r.free) > 0 {
+		select {
+		case s := <-r.free:
+			s.dropLocked(0)
+		default: // a Begin was faster, and gives it back
+		}
+	}
+	err := r.errs
+	if r.used > 0 {
+		err = errors.Join(err, fmt.Errorf("gpu: ring closed with %d of %d slots in use by batches that were not released", r.used, r.o.Slots))
+	}
+	return err
+}
+
+// RingStats is what a ring has.
+type RingStats struct {
+	Slots, Used        int   // used: by a batch that is being made, is ready or is on its way
+	Bytes, PinnedBytes int64 // of all slots
+	Pinned             bool  // all of it is page-locked
+	Pieces             int64 // taken by batches that outgrew their slot
+	Grown              int64 // slots that were made anew
+}
+
+// add counts memory that came, or that went with sign -1.
+func (s *RingStats) add(m HostMemory, sign int64) {
+	n := sign * int64(len(m.Bytes()))
+	s.Bytes += n
+	if m.Pinned() {
+		s.PinnedBytes += n
+	}
+}
+
+// sub keeps what is so now.
+func (s RingStats) sub(t RingStats) RingStats {
+	s.Pieces, s.Grown = s.Pieces-t.Pieces, s.Grown-t.Grown
+	return s
+}
+
+func (s RingStats) String() string {
+	kind := "ordinary"
+	switch {
+	case s.Pinned:
+		kind = "page-locked"
+	case s.PinnedBytes > 0:
+		kind = fmt.Sprintf("%v of it page-locked", mem.Bytes(s.PinnedBytes))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d slots in use, %v %s", s.Used, s.Slots, mem.Bytes(s.Bytes), kind)
+	if s.Pieces > 0 || s.Grown > 0 {
+		fmt.Fprintf(&b, "; slots were too small %d times and made anew %d times", s.Pieces, s.Grown)
+	}
+	return b.String()
+}
