@@ -1,0 +1,170 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package cuda
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/gpu"
+)
+
+// A Device is a GPU with its primary context, which the process's other CUDA code shares. Its methods are safe for concurrent use.
+type Device struct {
+	driver  *Driver
+	number  int32   // the driver's
+	context uintptr // the driver's handle
+	info    gpu.Info
+
+	mu       sync.Mutex
+	held     holdings
+	closed   bool // nothing more is given
+	released bool // the context was given back
+}
+
+var (
+	_ gpu.Device    = (*Device)(nil)
+	_ gpu.Registrar = (*Device)(nil)
+)
+
+// Open takes the device with an index as cuda:N counts: from 0, over those that the driver shows to this process.
+func (d *Driver) Open(index int) (*Device, error) {
+	count, err := d.Count()
+	if err != nil {
+		return nil, err
+	}
+	if index < 0 || index >= count {
+		return nil, &Error{
+			Op: "cuDeviceGet", Code: codeInvalidDevice, Name: "CUDA_ERROR_INVALID_DEVICE", Text: fmt.Sprintf("cuda:%d of %d devices", index, count),
+			Hint: hint("cuDeviceGet", codeInvalidDevice),
+		}
+	}
+	dev := &Device{driver: d}
+	if err := d.do(&d.api.deviceGet, uintptr(unsafe.Pointer(&dev.number)), uintptr(index)); err != nil {
+		return nil, err
+	}
+	if dev.info, err = d.info(index, dev.number); err != nil {
+		return nil, err
+	}
+	if err := d.do(&d.api.primaryCtxRetain, uintptr(unsafe.Pointer(&dev.context)), uintptr(dev.number)); err != nil {
+		return nil, err
+	}
+	return dev, nil
+}
+
+// info asks the driver what it knows of a device.
+func (d *Driver) info(index int, number int32) (gpu.Info, error) {
+	info := gpu.Info{Name: fmt.Sprintf("cuda:%d", index), Driver: d.Version(), Type: gpu.CUDA, Index: index, Node: -1}
+	name, bus := make([]byte, 256), make([]byte, 32)
+	if err := d.do(&d.api.deviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(number)); err != nil {
+		return gpu.Info{}, err
+	}
+	info.Model = text(name)
+	var total uintptr // size_t
+	if err := d.do(&d.api.deviceTotalMem, uintptr(unsafe.Pointer(&total)), uintptr(number)); err != nil {
+		return gpu.Info{}, err
+	}
+	info.Memory = int64(total)
+	if err := d.do(&d.api.deviceGetPCIBusID, uintptr(unsafe.Pointer(&bus[0])), uintptr(len(bus)), uintptr(number)); err != nil {
+		return gpu.Info{}, err
+	}
+	info.Bus = strings.ToLower(text(bus)) // as the kernel writes it
+	info.Node = busNode(d.sysfs, info.Bus)
+	return info, nil
+}
+
+// text is a string of C in a buffer.
+func text(b []byte) string {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(b)
+}
+
+// Info is what is known of the device.
+func (d *Device) Info() gpu.Info { return d.info }
+
+// do calls a function with the device's context current. The context belongs to the thread of the operating system, and a goroutine may be on
+// another one in its next line, so the thread is locked for as long as that matters. The context is left current: whoever else calls the
+// driver on Go's threads has to set its own.
+//
+//go:uintptrescapes
+func (d *Device) do(f *function, args ...uintptr) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := d.driver.do(&d.driver.api.ctxSetCurrent, d.context); err != nil {
+		return err
+	}
+	return d.driver.do(f, args...)
+}
+
+// Close gives the device back. What came from it and is not freed is named in the error, and keeps the device's context: the last of it that
+// is freed gives it back, so that no memory goes that something still uses. To close it again is no error once nothing is left.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if left := d.held.String(); left != "" {
+		return fmt.Errorf("cuda: %s was closed before what came from it was freed: %s; the device is given back with the last of it", d.info.Name, left)
+	}
+	return d.releaseLocked()
+}
+
+// take counts something that the device is about to give.
+func (d *Device) take(op string, k kind) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("cuda: %s: %s: %w", op, d.info.Name, gpu.ErrClosed)
+	}
+	d.held[k]++
+	return nil
+}
+
+// give counts something as freed, or as never given.
+func (d *Device) give(k kind) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held[k]--
+	if d.closed && d.held == (holdings{}) {
+		return d.releaseLocked()
+	}
+	return nil
+}
+
+func (d *Device) releaseLocked() error {
+	if d.released {
+		return nil
+	}
+	d.released = true
+	return d.driver.do(&d.driver.api.primaryCtxRelease, uintptr(d.number))
+}
+
+// kind is what a device gives.
+type kind int
+
+const (
+	pinned kind = iota
+	registered
+	deviceAllocation
+	ownStream
+	ownEvent
+	kinds
+)
+
+// holdings counts what was given and not freed.
+type holdings [kinds]int
+
+// String lists what there is.
+func (h holdings) String() string {
+	names := [kinds]string{"page-locked allocations", "registered ranges", "device allocations", "streams", "events"}
+	var left []string
+	for k, n := range h {
+		if n != 0 {
+			left = append(left, fmt.Sprintf("%d %s", n, names[k]))
+		}
+	}
+	return strings.Join(left, ", ")
+}

@@ -1,0 +1,34 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package cuda
+
+import "github.com/ebitengine/purego"
+
+// This file is all that the package knows of calling C: a library is opened, a function looked up and called. It could be replaced by the
+// same three in cgo.
+
+// openLibrary loads a shared library; nothing of it becomes visible to others.
+func openLibrary(path string) (handle uintptr, err error) {
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+// A function is one of the driver, by the name that errors have it under.
+type function struct {
+	op      string
+	address uintptr
+}
+
+func (f *function) lookUp(library uintptr, symbol string) (err error) {
+	f.address, err = purego.Dlsym(library, symbol)
+	return err
+}
+
+// call returns the function's CUresult, a C int in a register whose upper half is anything. The pragma keeps what arguments point to alive, and
+// where it is, until call returns; everything that passes arguments on to it needs it too, and must be called directly: through an interface or
+// a func value it is lost.
+//
+//go:uintptrescapes
+func (f *function) call(args ...uintptr) int {
+	r, _, _ := purego.SyscallN(f.address, args...)
+	return int(int32(r))
+}

@@ -1,0 +1,111 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package cuda
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unsafe"
+)
+
+// A Driver is NVIDIA's, loaded and initialised. Its methods are safe for concurrent use. It is never unloaded.
+type Driver struct {
+	api     api
+	library string
+	version int // 1000 major + 10 minor
+	sysfs   string
+}
+
+// Load loads the driver. The error matches gpu.ErrNoDriver when there is none that could be used, and gpu.ErrNoDevice when it has no device.
+func Load(o Options) (*Driver, error) {
+	o = o.withDefaults()
+	d := &Driver{library: o.Library, sysfs: o.sysfs}
+	if err := checkLibrary(o.Library); err != nil {
+		return nil, noDriver(o.Library, err)
+	}
+	handle, err := openLibrary(o.Library)
+	if err != nil {
+		return nil, noDriver(o.Library, err)
+	}
+	var missing []string
+	for _, s := range d.api.symbols() {
+		s.function.op = s.op
+		if s.function.lookUp(handle, s.op+s.version) != nil {
+			missing = append(missing, s.op+s.version)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &Error{
+			Op: "load", Text: fmt.Sprintf("%s has no %s", o.Library, strings.Join(missing, ", ")),
+			Hint: "the driver is too old, CUDA 7.0 is the first that would do; or the file is no driver",
+		}
+	}
+	if err := d.do(&d.api.init, 0); err != nil {
+		return nil, err
+	}
+	var version int32
+	if err := d.do(&d.api.driverGetVersion, uintptr(unsafe.Pointer(&version))); err != nil {
+		return nil, err
+	}
+	d.version = int(version)
+	return d, nil
+}
+
+// noDriver says that a library could not be loaded, and where it was looked for.
+func noDriver(library string, err error) *Error {
+	e := &Error{Op: "load", Text: err.Error()}
+	if filepath.Base(library) == library {
+		e.Hint = "looked for " + library + " where the system's loader does (LD_LIBRARY_PATH, /etc/ld.so.cache); it comes with NVIDIA's driver, not with the toolkit, and " +
+			libraryVariable + " names it where it lies elsewhere"
+	} else {
+		e.Hint = "this is the library that was asked for, by " + libraryVariable + " or by option; without it " + driverLibrary + " is looked for"
+	}
+	return e
+}
+
+// Library is what was loaded: a path, or a name that the system's loader has found.
+func (d *Driver) Library() string { return d.library }
+
+// Version is the newest version of CUDA that the driver can do, as in 12.8.
+func (d *Driver) Version() string { return fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10) }
+
+// Count is the number of devices that the driver shows to this process.
+func (d *Driver) Count() (int, error) {
+	var n int32
+	if err := d.do(&d.api.deviceGetCount, uintptr(unsafe.Pointer(&n))); err != nil {
+		return 0, err
+	}
+	return int(n), nil
+}
+
+// do calls a function that needs no context.
+//
+//go:uintptrescapes
+func (d *Driver) do(f *function, args ...uintptr) error {
+	return d.result(f.op, f.call(args...))
+}
+
+// result is nil, or the error for what a function returned.
+func (d *Driver) result(op string, code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &Error{
+		Op: op, Code: code, Hint: hint(op, code),
+		Name: d.words(&d.api.getErrorName, code), Text: d.words(&d.api.getErrorString, code),
+	}
+}
+
+// words asks the driver for its name or text of a code. It writes the address of a string of its own, which stays.
+func (d *Driver) words(f *function, code int) string {
+	var p unsafe.Pointer
+	if f.call(uintptr(code), uintptr(unsafe.Pointer(&p))) != 0 || p == nil {
+		return "a code that the driver has no words for"
+	}
+	n := 0
+	for *(*byte)(unsafe.Add(p, n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice((*byte)(p), n))
+}
