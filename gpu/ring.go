@@ -54,6 +54,7 @@ func (o RingOptions) withDefaults() RingOptions {
 // pieces, and a slot that is smaller than batches have become is made anew, in one larger piece, before the next one.
 type Ring struct {
 	device Device
+	name   string
 	o      RingOptions
 	free   chan *slot    // has room for all
 	gone   chan struct{} // closed by Close
@@ -73,7 +74,7 @@ func NewRing(d Device, o RingOptions) (*Ring, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	r := &Ring{device: d, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1)}
+	r := &Ring{device: d, name: d.Info().Name, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1)}
 	for range o.Slots {
 		s := &slot{ring: r}
 		if err := s.fit(r.want); err != nil {
@@ -157,7 +158,7 @@ func (r *Ring) pinned(n int) (HostMemory, error) {
 	if err == nil {
 		err = errors.Join(ErrUnsupported, m.Free())
 	}
-	refused := &PinError{Device: r.device.Info().Name, Slots: r.o.Slots, Bytes: int64(n), Err: err}
+	refused := &PinError{Device: r.name, Slots: r.o.Slots, Bytes: int64(n), Err: err}
 	if r.o.RequirePinned || !errors.Is(err, ErrOutOfMemory) && !errors.Is(err, ErrUnsupported) {
 		return nil, refused
 	}

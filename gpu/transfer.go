@@ -36,6 +36,7 @@ func (o TransferOptions) withDefaults() TransferOptions {
 // are safe for concurrent use.
 type Transfer struct {
 	device  Device
+	name    string
 	stream  Stream
 	buffers *buffers
 	meters  *meters
@@ -69,7 +70,7 @@ func newTransfer(d Device, o TransferOptions, m *meters) (*Transfer, error) {
 		return nil, failed(d, "open a stream", err)
 	}
 	t := &Transfer{
-		device: d, stream: s, buffers: newBuffers(d, o.Buffers, &m.room), meters: m, flights: make(chan flight, o.Buffers),
+		device: d, name: d.Info().Name, stream: s, buffers: newBuffers(d, o.Buffers, &m.room), meters: m, flights: make(chan flight, o.Buffers),
 	}
 	t.waiter.Go(t.wait)
 	return t, nil
@@ -85,7 +86,7 @@ func (t *Transfer) Send(ctx context.Context, b *loader.Batch) (*Batch, error) {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil, context.Cause(ctx)
 	}
-	return nil, &Error{Device: t.device.Info().Name, Op: op, Epoch: b.Epoch, Step: b.Step, Err: err}
+	return nil, &Error{Device: t.name, Op: op, Epoch: b.Epoch, Step: b.Step, Err: err}
 }
 
 // send returns what it was doing too.
@@ -100,7 +101,7 @@ func (t *Transfer) send(ctx context.Context, b *loader.Batch) (d *Batch, op stri
 		return nil, "copy a batch", err
 	}
 	s, ok := b.Memory().(*slot)
-	if !ok || s.ring.device != t.device {
+	if !ok || s.ring.name != t.name {
 		return nil, "copy a batch", errors.New("its memory is not of a ring of this device; give the ring to the loader as its Allocator")
 	}
 	copied, err := t.layout.settle(b, s)
@@ -186,7 +187,7 @@ func (t *Transfer) wait() {
 		err := f.device.buffer.arrived.Wait()
 		t.meters.flying.Add(-1)
 		if err != nil {
-			err = &Error{Device: t.device.Info().Name, Op: "wait for a copy", Epoch: f.device.Epoch, Step: f.device.Step, Err: err}
+			err = &Error{Device: t.name, Op: "wait for a copy", Epoch: f.device.Epoch, Step: f.device.Step, Err: err}
 			f.device.buffer.lost = true
 			t.park(f.host, err)
 		} else {

@@ -1,0 +1,85 @@
+package gpu_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/gpu"
+)
+
+// A rig is a device that a test runs on.
+type rig struct {
+	gpu.Device
+	fail func(op string, nth int) // makes an operation's nth call from now on fail; nil: the device has no faults
+}
+
+// onDevices runs a test on each kind of device.
+func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
+	t.Run("host", func(t *testing.T) {
+		d := gpu.OpenHost()
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, rig{Device: d})
+	})
+	t.Run("late", func(t *testing.T) {
+		d := newLate(t)
+		test(t, rig{Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) }})
+	})
+}
+
+// ofDevice is the picture of a device's batch, brought back by a stream of its own.
+func ofDevice(t testing.TB, d gpu.Device, b *gpu.Batch) picture {
+	t.Helper()
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := b.Memory()
+	back, err := d.AllocHost(m.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for _, err := range []error{s.Close(), back.Free()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	if err := s.ToHost(back.Bytes(), m, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	at := func(s gpu.Span) []byte {
+		if s.Bytes == 0 {
+			return nil
+		}
+		off := int(s.Pointer - m.Pointer())
+		return back.Bytes()[off : off+s.Bytes]
+	}
+	p := picture{at: fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, b.State.JSON())}
+	for _, c := range b.Columns {
+		p.columns = append(p.columns, columnText(c, at))
+	}
+	return p
+}
+
+func columnText(c *gpu.Column, at func(gpu.Span) []byte) string {
+	offsets := make([]int32, c.Offsets.Bytes/4)
+	if raw := at(c.Offsets); raw != nil {
+		if _, err := binary.Decode(raw, binary.LittleEndian, offsets); err != nil {
+			return err.Error()
+		}
+	}
+	s := fmt.Sprintf("%s %v: %d values, %d nulls, valid %x, offsets %v, data %x", c.Field.Name, c.Field, c.Len, c.Nulls, at(c.Valid), offsets, at(c.Data))
+	for _, child := range c.Children {
+		s += "{" + columnText(child, at) + "}"
+	}
+	return s
+}
