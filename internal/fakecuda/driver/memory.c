@@ -9,7 +9,7 @@ enum { ALIGNMENT = 512, PAGE = 4096 };
 enum { MEMHOSTALLOC_FLAGS = 7, MEMHOSTREGISTER_FLAGS = 15, PORTABLE = 1 };
 
 // Where the devices' memory seems to be: no address that x86-64 or arm64 gives to a process. Addresses are never given out twice.
-static const uint64_t device_base = (uint64_t)0x0c << 56;
+static const uint64_t device_base = (uint64_t)0xc0 << 48;
 
 static struct memory *memories;
 static uint64_t device_next = device_base;
