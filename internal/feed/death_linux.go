@@ -11,6 +11,9 @@ import (
 // be seen from here, nothing is watched.
 func onDeath(pid int, gone func()) (stop func()) {
 	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH { // it has come and gone
+		gone()
+	}
 	if err != nil {
 		return func() {}
 	}

@@ -221,11 +221,12 @@ func (e *engine) start(r *run) {
 	})
 }
 
-// settle waits for the runs of a session that are ending, so that its next run finds their memory and slots free.
+// settle waits for the runs of a session that are ending, so that its next run finds their memory and slots free. One that is itself ending
+// waits for nobody, who might wait for it.
 func (e *engine) settle(next *run) {
 	for _, r := range e.runs() {
 		if r != next && r.session == next.session && r.ctx.Err() != nil {
-			<-r.done
+			next.waitFor(r)
 		}
 	}
 }
@@ -236,8 +237,7 @@ func (e *engine) makeRoom(except *run) bool {
 	freed := false
 	for _, r := range e.runs() {
 		if r != except && r.ends() {
-			<-r.done
-			freed = true
+			freed = except.waitFor(r)
 		}
 	}
 	return freed

@@ -236,6 +236,16 @@ func (r *run) ends() bool {
 	return r.ctx.Err() != nil
 }
 
+// waitFor waits until another run has ended, or this one has to; it reports the former.
+func (r *run) waitFor(other *run) bool {
+	select {
+	case <-other.done:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
 // slotsOf is the slots of each of k rings: together what the loader keeps in flight, and some in each with the consumer.
 func slotsOf(d *Data, k int) int {
 	if d.Slots > 0 {

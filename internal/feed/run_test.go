@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,78 @@ func until(t *testing.T, what string, done func() bool) {
 	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("not within time: ", what)
+		}
+	}
+}
+
+// Runs that wait for others that are ending do not wait for each other when all of them are to end.
+func TestRunsThatEndTogether(t *testing.T) {
+	for name, wait := range map[string]func(*engine, *run){
+		"settle":   func(e *engine, r *run) { e.settle(r) },
+		"makeRoom": func(e *engine, r *run) { e.makeRoom(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(Options{})
+			s := newSession(&opened{engine: e}, 0)
+			var runs []*run
+			for range 3 {
+				r := &run{session: s, done: make(chan struct{})}
+				r.ctx, r.cancel = context.WithCancelCause(t.Context())
+				runs = append(runs, r)
+				e.running[r] = true
+			}
+			last := runs[2] // is ending for a while, and the others wait for it
+			last.cancel(errNotWanted)
+			for _, r := range runs[:2] {
+				go func() {
+					wait(e, r)
+					close(r.done)
+				}()
+			}
+			time.Sleep(10 * time.Millisecond)
+			for _, r := range runs[:2] {
+				r.cancel(errNotWanted)
+			}
+			for i, r := range runs[:2] {
+				select {
+				case <-r.done:
+				case <-time.After(patience):
+					t.Errorf("run %d waits on", i)
+				}
+			}
+		})
+	}
+}
+
+// Iterations that are left, begun anew and given up faster than their runs begin leave an engine that can end.
+func TestEndsWhileIterationsBegin(t *testing.T) {
+	for range 50 {
+		e := newEngine(Options{Open: shop})
+		var trainers sync.WaitGroup
+		for k := range 8 {
+			sink := newSink(t, sit(t, e, fmt.Sprint(k), testSpec()))
+			trainers.Go(func() {
+				for n := range 3 {
+					if err := sink.seat.join(alone(n), sink); err != nil {
+						t.Error(err)
+					}
+					if n < 2 {
+						sink.seat.leave(sink)
+					}
+				}
+				sink.seat.close()
+			})
+		}
+		trainers.Wait()
+		ended := make(chan struct{})
+		go func() {
+			e.close()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Fatal("the engine waits for runs that wait for each other")
 		}
 	}
 }
