@@ -6,12 +6,23 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/gpu"
+	"github.com/shardfeed/shardfeed/gpu/cuda"
+	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
 // A rig is a device that a test runs on.
 type rig struct {
 	gpu.Device
-	fail func(op string, nth int) // makes an operation's nth call from now on fail; nil: the device has no faults
+	fail    func(op string, nth int) // makes an operation's nth call from now on fail, every one with nth 0; nil: the device has no faults
+	forgive func()                   // the device's end, after a fault left something behind that nobody can free
+}
+
+// functions are the driver's, by the operations that may fail.
+var functions = map[string]string{
+	"alloc host": "cuMemHostAlloc", "alloc": "cuMemAlloc", "stream": "cuStreamCreate", "event": "cuEventCreate",
+	"copy": "cuMemcpyHtoDAsync", "record": "cuEventRecord", "await": "cuStreamWaitEvent", "wait": "cuEventSynchronize",
+	"sync": "cuStreamSynchronize", "close stream": "cuStreamDestroy", "free host memory": "cuMemFreeHost", "free device memory": "cuMemFree",
+	"free event": "cuEventDestroy",
 }
 
 // onDevices runs a test on each kind of device.
@@ -25,9 +36,33 @@ func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
 		})
 		test(t, rig{Device: d})
 	})
+	t.Run("cuda", func(t *testing.T) {
+		fake := fakecuda.Open(t)
+		driver, err := cuda.Load(cuda.Options{Library: fake.Library})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := driver.Open(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forgiven := false
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil && !forgiven {
+				t.Error(err)
+			}
+			if forgiven {
+				fake.Reset()
+			}
+		})
+		test(t, rig{
+			Device: d, fail: func(op string, nth int) { fake.Fault(functions[op], nth, 999) },
+			forgive: func() { forgiven = true },
+		})
+	})
 	t.Run("late", func(t *testing.T) {
 		d := newLate(t)
-		test(t, rig{Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) }})
+		test(t, rig{Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) }, forgive: d.forgive})
 	})
 }
 
