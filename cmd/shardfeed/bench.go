@@ -22,11 +22,13 @@ func (a *app) bench() *cobra.Command {
 		Long: `bench streams batches as training gets them, touches every byte of each, and reports rows per
 second, processor time, memory, the time to the first batch, what was waited for, what was asked of
 servers and what came from the cache. All times and bytes are those of this process, from opening
-the shards on.`,
+the shards on. With --device the batches are collated into page-locked memory and copied to a GPU;
+what lies there is not touched.`,
 		Example: `  shardfeed bench data/
   shardfeed bench data/ --shuffle --batch-size 1024 --memory 1GiB
   shardfeed bench data/ --columns token_ids --limit 1000000 --json
-  shardfeed bench s3://bucket/table --shuffle --epochs 2`,
+  shardfeed bench s3://bucket/table --shuffle --epochs 2
+  shardfeed bench data/ --shuffle --device cuda:0`,
 	}
 	fs := c.Flags()
 	f.data(fs)
@@ -35,6 +37,7 @@ the shards on.`,
 	f.order(fs)
 	f.manyEpochs(fs)
 	f.split(fs)
+	fs.Var(&f.device, "device", "copy the batches to a device, and touch those that are on the host: auto, host, cuda or cuda:N (default: none)")
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -72,6 +75,7 @@ type measurement struct {
 	Waits             map[string]float64 `json:"waits"` // seconds by stage
 	Storage           shard.Traffic      `json:"storage"`
 	Cache             *cacheUse          `json:"cache"` // null: none was used
+	Device            *deviceUse         `json:"device,omitempty"`
 
 	needed int64 // encoded bytes of the projected columns, each row once
 	memory int64 // limit of a rank
@@ -87,41 +91,35 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.close(ctx)) }()
-	l, err := loader.New(ds.Dataset, f.loader())
+	s, err := a.stream(ds.Dataset, f)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	bar := newProgress(a.stderr, "bench", f.limit.left(0, l.Len()*int64(f.batchSize*f.epochs)))
+	defer func() { err = errors.Join(err, s.Close()) }()
+	bar := newProgress(a.stderr, "bench", f.limit.left(0, s.Len()*int64(f.batchSize*f.epochs)))
 	defer bar.close()
 
 	m = &measurement{memory: int64(f.memory)}
-	var t toucher
 	clock := newEpochClock(ds.source.cache, shuffle.State{Epoch: uint64(f.epoch)})
-	for batch, err := range l.Batches(ctx) {
-		if err != nil {
-			return nil, err
-		}
+	err = s.each(ctx, func(valid int, epoch uint64) bool {
 		if m.Batches == 0 {
 			m.FirstBatchSeconds = time.Since(begin).Seconds()
 			m.BudgetBytes = budget.Admitted()
 		}
-		t.touch(batch.Columns)
 		m.Batches++
-		m.Rows += int64(batch.Valid)
-		bar.add(batch.Valid)
-		clock.at(batch.State.Epoch)
-		batch.Release()
-		if f.limit.left(m.Rows, 1) == 0 {
-			break
-		}
+		m.Rows += int64(valid)
+		bar.add(valid)
+		clock.at(epoch)
+		return f.limit.left(m.Rows, 1) > 0
+	})
+	if err != nil {
+		return nil, err
 	}
-	m.Seconds = time.Since(begin).Seconds()
-	m.DecodedBytes, m.PeakRSS = t.bytes, peakRSS()
+	m.Seconds, m.PeakRSS = time.Since(begin).Seconds(), peakRSS()
 	userEnd, systemEnd := cpuTime()
 	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
-	m.addStats(l.Stats())
+	s.result(m)
 	m.Storage, m.Cache = ds.source.direct.Traffic(), ds.source.use()
 	return m, nil
 }
@@ -159,9 +157,7 @@ func (m *measurement) report() *report {
 	r.fact("memory", "peak %v resident, %v reserved, %s", mem.Bytes(m.PeakRSS), mem.Bytes(m.BudgetBytes), limit)
 	reportTraffic(r, m.Storage)
 	m.Cache.report(r)
-	r.section("waits")
-	for _, w := range waitMeaning {
-		r.fact(w[0], "%-9s %s", second(m.Waits[w[0]]), w[1])
-	}
+	m.Device.report(r, m.Seconds)
+	reportWaits(r, "waits", m.Waits)
 	return r
 }

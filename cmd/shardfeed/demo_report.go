@@ -74,10 +74,7 @@ func (d *demoResult) report() *report {
 	r.fact("a perfect shuffle", "%s %5.1f", bar(m.Perfect, full, barWidth), m.Perfect)
 	r.fact("unevenness", "%.2f (how unevenly the row groups share a batch: 1 is a perfect shuffle, less is more even)", m.Uneven)
 
-	r.section("waits of all ranks")
-	for _, w := range waitMeaning {
-		r.fact(w[0], "%-9s %s", second(d.Waits[w[0]]), w[1])
-	}
+	reportWaits(r, "waits of all ranks", d.Waits)
 	return r
 }
 

@@ -44,6 +44,7 @@ type flags struct {
 	ranksHere       int // ranks that share this machine's memory; 0: as the environment says
 	limit           rowLimit
 	json            bool
+	device          deviceName
 
 	storageFlags
 	cacheFlags
@@ -228,6 +229,7 @@ func completeValues(c *cobra.Command) {
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
 		{"format", []string{"jsonl"}},
+		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},
 	} {

@@ -22,6 +22,11 @@ func newByteProgress(w io.Writer, what string, bytes int64) *progress {
 	return newBar(w, what, bytes, progressbar.OptionShowBytes(true))
 }
 
+// newWatch starts a bar of so much time, which is added in milliseconds, when w is a terminal.
+func newWatch(w io.Writer, what string, d time.Duration) *progress {
+	return newBar(w, what, d.Milliseconds())
+}
+
 func newBar(w io.Writer, what string, total int64, more ...progressbar.Option) *progress {
 	if !isTerminal(w) {
 		return &progress{}

@@ -95,13 +95,16 @@ func count(n int64) string {
 	return s
 }
 
-// plural is "1 shard", "2 shards" or "2 batches".
+// plural is "1 shard", "2 shards", "2 batches" or "2 copies".
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	if strings.HasSuffix(noun, "tch") {
 		noun += "e"
+	}
+	if stem, ok := strings.CutSuffix(noun, "py"); ok {
+		noun = stem + "pie"
 	}
 	return count(n) + " " + noun + "s"
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 
+	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -22,6 +23,33 @@ func (t *toucher) touch(columns []*rowgroup.Array) {
 		t.add(a.Data)
 		t.touch(a.Children)
 	}
+}
+
+// touchDevice reads every byte of columns in a device's memory where that is the host's, in the same order, and counts them elsewhere.
+func (t *toucher) touchDevice(m gpu.DeviceMemory, columns []*gpu.Column) {
+	for _, c := range columns {
+		t.add(t.onHost(m, c.Valid))
+		for offsets := t.onHost(m, c.Offsets); len(offsets) > 0; offsets = offsets[4:] {
+			t.sum += uint64(binary.LittleEndian.Uint32(offsets))
+			t.bytes += 4
+		}
+		t.add(t.onHost(m, c.Data))
+		t.touchDevice(m, c.Children)
+	}
+}
+
+// onHost is what lies there, if the host can read it; else its bytes are counted.
+func (t *toucher) onHost(m gpu.DeviceMemory, s gpu.Span) []byte {
+	readable, ok := m.(interface{ Bytes() []byte })
+	if !ok {
+		t.bytes += int64(s.Bytes)
+		return nil
+	}
+	if s.Bytes == 0 {
+		return nil
+	}
+	from := int(s.Pointer - m.Pointer())
+	return readable.Bytes()[from : from+s.Bytes]
 }
 
 func (t *toucher) add(b []byte) {

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/shardfeed/shardfeed/loader"
+import (
+	"time"
+
+	"github.com/shardfeed/shardfeed/loader"
+)
 
 // waitMeaning says what a stage's wait means, in the order in which data moves.
 var waitMeaning = [...][2]string{
@@ -10,6 +14,7 @@ var waitMeaning = [...][2]string{
 	{"memory", "the loader waited for batches to be released"},
 	{"collate", "the loader waited for workers to collate"},
 	{"consumer", "the consumer waited for a batch"},
+	{"device", "the consumer waited for a batch to arrive on the device"},
 }
 
 // waits are the seconds that ranks waited, by stage, all of them together.
@@ -24,4 +29,14 @@ func waits(ranks ...loader.Stats) map[string]float64 {
 		w["consumer"] += s.Ready.Get.Seconds()
 	}
 	return w
+}
+
+// reportWaits prints the seconds of the stages that there are.
+func reportWaits(r *report, title string, w map[string]float64) {
+	r.section(title)
+	for _, stage := range waitMeaning {
+		if seconds, ok := w[stage[0]]; ok {
+			r.fact(stage[0], "%-9s %s", took(time.Duration(seconds*float64(time.Second))), stage[1])
+		}
+	}
 }

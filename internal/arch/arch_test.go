@@ -194,6 +194,7 @@ var foreign = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", "cmd", "bench"},
 	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }
 
 func TestForeignDependencies(t *testing.T) {
@@ -209,6 +210,25 @@ func TestForeignDependencies(t *testing.T) {
 			if dep == "github.com/parquet-go/parquet-go" && direct && slices.Contains([]string{"shard", "shuffle", "iterable", "loader", "gpu"}, strings.Split(name, "/")[0]) {
 				t.Errorf("%s imports %s: it is rowgroup's alone", name, dep)
 			}
+		}
+	}
+}
+
+// TestNoCuda: with the tag nocuda the command calls no shared library, so that it can be linked statically; without, it does.
+func TestNoCuda(t *testing.T) {
+	for tag, want := range map[string]bool{"nocuda": false, "any": true} {
+		cmd := exec.Command("go", "list", "-deps", "-tags", tag, "./cmd/shardfeed")
+		cmd.Dir = moduleRoot(t)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		calls := slices.ContainsFunc(strings.Fields(string(out)), func(d string) bool {
+			return strings.HasPrefix(d, "github.com/ebitengine/purego") || d == "runtime/cgo"
+		})
+		if calls != want {
+			t.Errorf("with the tag %s the command links purego: %v, want %v", tag, calls, want)
 		}
 	}
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shardfeed/shardfeed/gpu"
+	"github.com/shardfeed/shardfeed/gpu/cuda"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+)
+
+// A deviceStream is batches on a device.
+type deviceStream struct {
+	*gpu.Loader
+	device  gpu.Device
+	touched toucher
+}
+
+// openDeviceStream opens the device that the flags name. With auto the host takes the place of a GPU, which is said.
+func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags) (benched, error) {
+	dev, err := cuda.Choose(string(f.device))
+	if err != nil {
+		return nil, err
+	}
+	if f.device == "auto" && dev.Info().Type == gpu.CPU {
+		a.note("batches stay in this machine's memory: %v", cuda.Available())
+	}
+	l, err := gpu.New(ds, dev, gpu.Options{Loader: f.loader(), Events: gpu.Events{
+		Pageable: func(err error) { a.note("copies are slow and hold up the host: %v", err) },
+	}})
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	return &deviceStream{Loader: l, device: dev}, nil
+}
+
+func (s *deviceStream) each(ctx context.Context, do func(valid int, epoch uint64) (more bool)) error {
+	for batch, err := range s.Batches(ctx) {
+		if err != nil {
+			return err
+		}
+		s.touched.touchDevice(batch.Memory(), batch.Columns)
+		valid, epoch := batch.Valid, batch.State.Epoch
+		batch.Release()
+		if !do(valid, epoch) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *deviceStream) result(m *measurement) {
+	counted, info := s.Stats(), s.device.Info()
+	m.DecodedBytes = s.touched.bytes
+	m.addStats(counted.Loader)
+	m.Waits["consumer"], m.Waits["device"] = counted.Feed.Get.Seconds(), counted.Device.Get.Seconds()
+	m.Device = &deviceUse{
+		Name: info.Name, Model: info.Model, PageLocked: counted.Ring.Pinned,
+		Copies: counted.Copies, Copied: counted.Copied, HostCopied: counted.HostCopied,
+	}
+}
+
+// Close gives the device back too, after all that was made on it.
+func (s *deviceStream) Close() error { return errors.Join(s.Loader.Close(), s.device.Close()) }
+
+// A deviceUse is what bench did with a device.
+type deviceUse struct {
+	Name       string `json:"name"`
+	Model      string `json:"model"`
+	PageLocked bool   `json:"page_locked"` // all that was copied from
+	Copies     int64  `json:"copies"`
+	Copied     int64  `json:"copied_bytes"`
+	HostCopied int64  `json:"host_copied_bytes"` // on the host, after collation
+}
+
+// report prints what a device was used for, if one was.
+func (u *deviceUse) report(r *report, seconds float64) {
+	if u == nil {
+		return
+	}
+	r.section("device")
+	r.fact("name", "%s, %s", u.Name, u.Model)
+	from := "ordinary memory"
+	if u.PageLocked {
+		from = "page-locked memory"
+	}
+	r.fact("copied", "%v from %s in %s, %.3g GB/s", mem.Bytes(u.Copied), from, plural(u.Copies, "copy"), float64(u.Copied)/1e9/seconds)
+	again := "nothing"
+	if u.HostCopied > 0 {
+		again = mem.Bytes(u.HostCopied).String()
+	}
+	r.fact("copied on the host", "%s after collation", again)
+}

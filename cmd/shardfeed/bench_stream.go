@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// A benched is the stream that bench measures, wherever its batches are.
+type benched interface {
+	Len() int64
+
+	// each takes one batch after the other, touches it and gives it back, until do returns false.
+	each(ctx context.Context, do func(valid int, epoch uint64) (more bool)) error
+
+	// result is what was counted, after the last batch.
+	result(m *measurement)
+
+	Close() error
+}
+
+// stream is the stream that the flags ask for.
+func (a *app) stream(ds *iterable.Dataset, f *flags) (benched, error) {
+	if f.device != "" {
+		return a.openDeviceStream(ds, f)
+	}
+	l, err := loader.New(ds, f.loader())
+	if err != nil {
+		return nil, err
+	}
+	return &hostStream{Loader: l}, nil
+}
+
+// A hostStream is a loader's batches, as any training on the host gets them.
+type hostStream struct {
+	*loader.Loader
+	touched toucher
+}
+
+func (s *hostStream) each(ctx context.Context, do func(valid int, epoch uint64) (more bool)) error {
+	for batch, err := range s.Batches(ctx) {
+		if err != nil {
+			return err
+		}
+		s.touched.touch(batch.Columns)
+		valid, epoch := batch.Valid, batch.State.Epoch
+		batch.Release()
+		if !do(valid, epoch) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *hostStream) result(m *measurement) {
+	m.DecodedBytes = s.touched.bytes
+	m.addStats(s.Stats())
+}
