@@ -4,6 +4,8 @@
 # make test-storage  the tests against real servers alone; with CI=true a server that is missing is a failure, else they say so and skip
 # make test-minio  the tests of S3 on MinIO
 # make test-package  the tests of the Python package alone; PYTEST=... are further arguments, as in PYTEST='-k ring'
+# make test-gpu    for a machine with an NVIDIA GPU: what only a GPU can show, and that its driver is as the tests' fake one; fails where there is none
+# make bench-gpu   batches on the GPU against torch's way; GPU=... are options of bench/gpu/run.py
 # make test-full   make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make lint        formatting, vet, staticcheck, ruff, mypy
 # make bench       the table of speeds: rivals in the same run
@@ -19,11 +21,12 @@ SEED ?= 1
 BENCH ?=
 PEERS ?=
 PYTEST ?=
+GPU ?=
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers
+.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu
 
 build:
 	go build ./...
@@ -70,6 +73,15 @@ test-python: cross-quick corrupt test-package
 test-package: build
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -m 'not long' -p no:cacheprovider $(PYTEST)
 
+# The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
+test-gpu: export SHARDFEED_GPU = require
+test-gpu: build
+	@bin/shardfeed gpu --device cuda:0 || { echo "make test-gpu needs an NVIDIA GPU and its driver: see above what is missing" >&2; exit 1; }
+	go test -race -count=1 -timeout 15m ./gpu/...
+	CGO_ENABLED=0 go test -count=1 -timeout 15m ./gpu/...
+	bin/shardfeed bench testdata/shop --shuffle --batch-size 64 --epochs 20 --device cuda:0
+	$(MAKE) --no-print-directory test-package PYTEST='-m gpu'
+
 # torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
 packages:
 	@for requirements in testdata/requirements.txt python/requirements-test.txt; do tools/venv $$requirements >/dev/null; done
@@ -109,6 +121,9 @@ bench: build
 
 bench-peers: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/peers/run.py $(PEERS)
+
+bench-gpu: build
+	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/run.py $(GPU)
 
 bench-smoke: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/run.py --smoke $(BENCH)
