@@ -127,7 +127,7 @@ func (b *Batch) ReleaseAfter(s Stream) error {
 func (b *Batch) give(held *atomic.Int64) {
 	b.owner = held
 	held.Add(1)
-	b.cleanup = runtime.AddCleanup(b, func(dropped *atomic.Int64) { dropped.Add(1) }, &b.buffers.dropped)
+	b.cleanup = runtime.AddCleanup(b, b.buffers.forget, b.buffer)
 }
 
 // String is one line: step, rows and columns with their types and shapes.

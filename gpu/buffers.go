@@ -163,7 +163,7 @@ func (p *buffers) put(b *buffer) {
 	switch {
 	case b.lost && p.abandoned:
 	case p.closed:
-		p.errs = errors.Join(p.errs, p.drop(b))
+		_ = p.drop(b) // nobody is left to be told
 	case b.lost:
 		p.lost = append(p.lost, b)
 	default:
@@ -194,15 +194,28 @@ func (p *buffers) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	errs := []error{p.errs}
+	var errs []error
 	for _, b := range p.lost {
 		errs = append(errs, p.drop(b))
 	}
 	for len(p.free) > 0 {
 		errs = append(errs, p.drop(<-p.free))
 	}
-	p.lost, p.errs = nil, nil
+	p.lost = nil
 	return errors.Join(errs...)
+}
+
+// forget takes back the buffer of a batch that became garbage before it was released. It is freed with the stream: there is no telling
+// what was done with it last.
+func (p *buffers) forget(b *buffer) {
+	p.dropped.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = p.drop(b) // nobody is left to be told
+		return
+	}
+	p.lost = append(p.lost, b)
 }
 
 // record makes the buffer's next copy await what s has been given.

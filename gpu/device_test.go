@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/gpu/cuda"
@@ -14,6 +15,7 @@ import (
 type rig struct {
 	gpu.Device
 	fail    func(op string, nth int) // makes an operation's nth call from now on fail, every one with nth 0; nil: the device has no faults
+	delay   func(time.Duration)      // makes copies so late; nil: they are at once
 	forgive func()                   // the device's end, after a fault left something behind that nobody can free
 }
 
@@ -57,12 +59,13 @@ func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
 		})
 		test(t, rig{
 			Device: d, fail: func(op string, nth int) { fake.Fault(functions[op], nth, 999) },
+			delay:   func(by time.Duration) { fake.Delay(fakecuda.Delay{Latency: by}) },
 			forgive: func() { forgiven = true },
 		})
 	})
 	t.Run("late", func(t *testing.T) {
 		d := newLate(t)
-		test(t, rig{Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) }, forgive: d.forgive})
+		test(t, rig{Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) }, delay: d.delay, forgive: d.forgive})
 	})
 }
 

@@ -134,6 +134,13 @@ func (d *late) Close() error {
 	return errors.Join(errs...)
 }
 
+// delay makes each copy so late.
+func (d *late) delay(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pause = by
+}
+
 // forgive forgets what is left and what broke a rule.
 func (d *late) forgive() {
 	d.mu.Lock()

@@ -91,3 +91,12 @@ func TestEveryColumn(t *testing.T) {
 		}
 	})
 }
+
+// large is a transform that makes batches much larger than the data set foretells, each more than the one before.
+func large(_ context.Context, b *loader.Batch, r *rand.Rand) error {
+	v, err := loader.AddTensor[int64](b, "large", 200*int(b.Step+1))
+	for i := range v {
+		v[i] = r.Int64()
+	}
+	return err
+}

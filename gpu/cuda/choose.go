@@ -57,7 +57,7 @@ func Available() error {
 		return err
 	}
 	if count == 0 {
-		return &Error{Op: "cuDeviceGetCount", Code: codeNoDevice, Name: "CUDA_ERROR_NO_DEVICE", Text: "0 devices", Hint: hint("", codeNoDevice)}
+		return noSuchDevice(0, 0)
 	}
 	return nil
 }

@@ -38,10 +38,7 @@ func (d *Driver) Open(index int) (*Device, error) {
 		return nil, err
 	}
 	if index < 0 || index >= count {
-		return nil, &Error{
-			Op: "cuDeviceGet", Code: codeInvalidDevice, Name: "CUDA_ERROR_INVALID_DEVICE", Text: fmt.Sprintf("cuda:%d of %d devices", index, count),
-			Hint: hint("cuDeviceGet", codeInvalidDevice),
-		}
+		return nil, noSuchDevice(index, count)
 	}
 	dev := &Device{driver: d}
 	if err := d.do(&d.api.deviceGet, uintptr(unsafe.Pointer(&dev.number)), uintptr(index)); err != nil {

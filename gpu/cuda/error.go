@@ -134,3 +134,10 @@ func memoryHint(op string) string {
 func misuse(op, format string, args ...any) *Error {
 	return &Error{Op: op, Code: codeInvalidValue, Name: "CUDA_ERROR_INVALID_VALUE", Text: fmt.Sprintf(format, args...)}
 }
+
+// noSuchDevice says how many devices there are.
+func noSuchDevice(index, count int) *Error {
+	const op = "cuDeviceGet"
+	text := fmt.Sprintf("cuda:%d of %d devices", index, count)
+	return &Error{Op: op, Code: codeInvalidDevice, Name: "CUDA_ERROR_INVALID_DEVICE", Text: text, Hint: hint(op, codeInvalidDevice)}
+}

@@ -93,15 +93,15 @@ func (d *Driver) result(op string, code int) error {
 	}
 	return &Error{
 		Op: op, Code: code, Hint: hint(op, code),
-		Name: d.words(&d.api.getErrorName, code), Text: d.words(&d.api.getErrorString, code),
+		Name: d.words(&d.api.getErrorName, code, "CUresult"), Text: d.words(&d.api.getErrorString, code, "the driver has no words for it"),
 	}
 }
 
 // words asks the driver for its name or text of a code. It writes the address of a string of its own, which stays.
-func (d *Driver) words(f *function, code int) string {
+func (d *Driver) words(f *function, code int, otherwise string) string {
 	var p unsafe.Pointer
 	if f.call(uintptr(code), uintptr(unsafe.Pointer(&p))) != 0 || p == nil {
-		return "a code that the driver has no words for"
+		return otherwise
 	}
 	n := 0
 	for *(*byte)(unsafe.Add(p, n)) != 0 {
