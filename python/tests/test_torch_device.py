@@ -77,6 +77,9 @@ class LateStreams:
     def mark(self):
         return self._event()
 
+    def settle(self):
+        self._event().synchronize()
+
 
 class Slots:
     """A source whose memory is written again when it has come back, as a ring's is."""

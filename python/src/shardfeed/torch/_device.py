@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -69,12 +72,57 @@ class Streams:
             tensor.record_stream(training)
             return tensor
 
-        batch = each(batch, use, move)
-        return batch, training.record_event() if moved else arrived
+        try:
+            return each(batch, use, move), training.record_event() if moved else arrived
+        except BaseException:
+            if moved:
+                training.synchronize()
+            raise
+
+    def settle(self) -> None:
+        """Waits for the copies that were begun."""
+        self._copies.synchronize()
 
     def mark(self) -> Event:
         """What the training has begun until now."""
         return torch.cuda.current_stream(self._device).record_event()
+
+
+class Kept:
+    """Host memory that is read beside the host, each piece until an event has passed.
+
+    In a forked child, where CUDA is out of reach, nothing is waited for: the copies are the parent's.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most  # pieces; where there are more, one waits
+        self._pieces: deque[tuple[Any, Event]] = deque()
+        self._pid = os.getpid()
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the process that made it."""
+        return os.getpid() == self._pid
+
+    def add(self, memory: Any, read: Event) -> None:
+        self._pieces.append((memory, read))
+
+    def drop_passed(self) -> None:
+        """Lets go of memory that is no longer read."""
+        pieces = self._pieces
+        while pieces and (len(pieces) > self._most or pieces[0][1].query()):
+            pieces[0][1].synchronize()
+            pieces.popleft()
+
+    def close(self) -> None:
+        """Waits until nothing is read any more."""
+        if self.here:
+            for _, read in self._pieces:
+                _wait(read.synchronize)
+        self._pieces.clear()
 
 
 class Feeder:
@@ -87,45 +135,63 @@ class Feeder:
         self._ahead = ahead
         self._ended = False
         self._failed: Exception | None = None  # what batches ahead of their use have met
+        self._next: tuple[Any, Any] | None = None  # host memory, stamp: copies of it may have begun, and it is not on its way yet
         self._moved: deque[tuple[Any, Any, Any, Event]] = deque()  # not yet handed out: batch, its host memory, stamp, arrival
-        self._in_use: deque[tuple[Any, Event]] = deque()  # host memory that may still be read, until an event
+        self._in_use = Kept(2)  # host memory of what was handed out: the training is then two steps ahead of the copies
 
     def __next__(self) -> tuple[Any, Any]:
-        _drop_passed(self._in_use, self._ahead + 1)
+        self._in_use.drop_passed()
         if not self._moved:
             self._move()
-        while len(self._moved) <= self._ahead and not self._ended and self._source.ready():
+        while len(self._moved) <= self._ahead and not self._ended and self._room() and self._source.ready():
             try:
                 self._move()
             except StopIteration:
                 self._ended = True
             except Exception as e:
                 self._ended, self._failed = True, e
-        batch, host, stamp, arrived = self._moved.popleft()
+        batch, host, stamp, arrived = self._moved[0]
         batch, read = self._streams.hand_over(batch, arrived)
-        self._in_use.append((host, read))
+        self._in_use.add(host, read)
+        self._moved.popleft()
         return batch, stamp
+
+    def _room(self) -> bool:
+        """Tells whether one more batch may lie in the ring: where nearly all of it is in use, batches would be copied out of it."""
+        ring = self._source.ring
+        return ring is None or len(self._moved) + len(self._in_use) < ring.slots - 2
 
     def _move(self) -> None:
         if self._failed is not None:
             raise self._failed
-        if self._ended:
+        if self._next is not None:
+            self._streams.settle()  # the copies of it that failed or were interrupted
+        elif self._ended:
             raise StopIteration
+        else:
+            self._next = self._take()
+        host, stamp = self._next
+        batch, arrived = self._streams.copy(host)
+        self._moved.append((batch, host, stamp, arrived))
+        self._next = None
+
+    def _take(self) -> tuple[Any, Any]:
+        """The next batch, in page-locked memory."""
         host, stamp = next(self._source)
         if self._pins is not None:
             self._pins.ring(self._source.ring)
             host = self._pins.pinned(host)
-        batch, arrived = self._streams.copy(host)
-        self._moved.append((batch, host, stamp, arrived))
+        return host, stamp
 
     def close(self) -> None:
         """Waits for the copies that are on their way: the memory that they read goes back to the engine then."""
-        self._ended = True
+        self._ended, self._failed = True, None
         self._source.close()
-        for *_, event in (*self._moved, *self._in_use):
-            event.synchronize()
+        if self._in_use.here and (self._moved or self._next is not None):
+            _wait(self._streams.settle)
+        self._in_use.close()
         self._moved.clear()
-        self._in_use.clear()
+        self._next = None
 
 
 class Pinner:
@@ -138,25 +204,29 @@ class Pinner:
         self._source = source
         self._streams = streams
         self._pins = pins
-        self._ahead = ahead
         self._last: Any = None
-        self._in_use: deque[tuple[Any, Event]] = deque()
+        self._in_use = Kept(ahead)
 
     def __next__(self) -> tuple[Any, Any]:
-        if self._last is not None:
-            self._in_use.append((self._last, self._streams.mark()))
-            self._last = None
-        _drop_passed(self._in_use, self._ahead)
+        self._mark()
+        self._in_use.drop_passed()
         batch, stamp = next(self._source)
         self._pins.ring(self._source.ring)
         self._last = self._pins.pinned(batch)
         return self._last, stamp
 
+    def _mark(self) -> None:
+        """The trainer has begun what it does with the last batch."""
+        if self._last is not None:
+            self._in_use.add(self._last, self._streams.mark())
+            self._last = None
+
     def close(self) -> None:
+        """Waits for what the trainer has begun on its stream."""
         self._source.close()
-        for _, event in self._in_use:
-            event.synchronize()
-        self._in_use.clear()
+        if self._in_use.here:
+            _wait(self._mark)
+        self._in_use.close()
         self._last = None
 
 
@@ -175,11 +245,10 @@ class Mover:
         self._source.close()
 
 
-def _drop_passed(in_use: deque[tuple[Any, Event]], most: int) -> None:
-    """Lets go of memory that is no longer read; waits where more than most batches are kept."""
-    while in_use and (len(in_use) > most or in_use[0][1].query()):
-        in_use[0][1].synchronize()
-        in_use.popleft()
+def _wait(until: Callable[[], None]) -> None:
+    """Waits for copies to end. A device that has failed does no more of them, and says so to whoever uses it next."""
+    with contextlib.suppress(RuntimeError):
+        until()
 
 
 class Route:
@@ -193,7 +262,7 @@ class Route:
         if pin and not torch.cuda.is_available():
             _say_once("there is no CUDA here: pin_memory=True changes nothing")
             pin = False
-        self._pins = Pins(Cuda()) if pin else None
+        self._pins = Pins(Cuda(device if cuda else torch.device("cuda"))) if pin else None
         self._streams: Streams | None = None
 
     def open(self, source: Source) -> Any:

@@ -19,19 +19,27 @@ _PORTABLE = 1  # cudaHostRegisterPortable: pinned for all devices
 
 
 class Cuda:
-    """What is asked of CUDA here, by torch's own binding of its runtime."""
+    """What is asked of CUDA here, by torch's own binding of its runtime, with a device as the current one: others get no context by it."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
 
     def register(self, address: int, size: int) -> None:
         """Page-locks memory, or raises."""
-        torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(address, size, _PORTABLE))
+        with torch.cuda.device(self._device):
+            torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(address, size, _PORTABLE))
 
     def unregister(self, address: int) -> None:
-        torch.cuda.cudart().cudaHostUnregister(address)
+        """Waits until the device no longer reads the memory, and lets go of it."""
+        with torch.cuda.device(self._device):
+            with contextlib.suppress(RuntimeError):  # a device that has failed reads nothing
+                torch.cuda.synchronize()
+            torch.cuda.cudart().cudaHostUnregister(address)
 
     def forget_error(self) -> None:
-        """Takes the error of a failed call from the runtime, which would give it to whoever starts the next kernel."""
+        """Takes the error of a failed call from the runtime, which gives it to whoever starts the next kernel: that is done here."""
         with contextlib.suppress(RuntimeError):
-            torch.zeros(1, device="cuda")
+            torch.ones(1, device=self._device)
 
     def is_pinned(self, tensor: torch.Tensor) -> bool:
         return tensor.is_pinned()
@@ -46,6 +54,7 @@ class Pins:
     def __init__(self, cuda: Cuda) -> None:
         self._cuda = cuda
         self._rings: weakref.WeakKeyDictionary[Ring, bool] = weakref.WeakKeyDictionary()
+        self._said = False
 
     def ring(self, ring: Ring | None) -> None:
         """Page-locks a ring. Where that fails it says so, and the ring's batches are copied into memory that is page-locked already."""
@@ -57,10 +66,12 @@ class Pins:
         except RuntimeError as e:
             self._cuda.forget_error()
             self._rings[ring] = False
-            log.warning("%d MiB of batches could not be page-locked (%s): they are copied once more on their way", size >> 20, e)
+            if not self._said:
+                self._said = True
+                log.warning("%d MiB of batches could not be page-locked (%s): they are copied once more on their way", size >> 20, e)
             return
         self._rings[ring] = True
-        weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid()).atexit = False  # the driver does it then
+        weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid())  # at the latest when the program ends
 
     def pinned(self, value: Any) -> Any:
         """The same value with all its tensors in page-locked memory, and objects that know themselves how to be pinned."""
