@@ -2,6 +2,7 @@ package gpu_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 type rig struct {
 	gpu.Device
 	fail    func(op string, nth int) // makes an operation's nth call from now on fail, every one with nth 0; nil: the device has no faults
+	without func()                   // ends the page-locked memory
 	delay   func(time.Duration)      // makes copies so late; nil: they are at once
 	forgive func()                   // the device's end, after a fault left something behind that nobody can free
 }
@@ -60,12 +62,16 @@ func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
 		test(t, rig{
 			Device: d, fail: func(op string, nth int) { fake.Fault(functions[op], nth, 999) },
 			delay:   func(by time.Duration) { fake.Delay(fakecuda.Delay{Latency: by}) },
+			without: func() { fake.Fault("cuMemHostAlloc", 0, 2) },
 			forgive: func() { forgiven = true },
 		})
 	})
 	t.Run("late", func(t *testing.T) {
 		d := newLate(t)
-		test(t, rig{Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) }, delay: d.delay, forgive: d.forgive})
+		test(t, rig{
+			Device: d, fail: func(op string, nth int) { d.fail(op, nth, errFault) },
+			without: func() { d.fail("alloc host", 0, gpu.ErrOutOfMemory) }, delay: d.delay, forgive: d.forgive,
+		})
 	})
 }
 
@@ -78,6 +84,9 @@ func ofDevice(t testing.TB, d gpu.Device, b *gpu.Batch) picture {
 	}
 	m := b.Memory()
 	back, err := d.AllocHost(m.Len())
+	if errors.Is(err, gpu.ErrOutOfMemory) {
+		back, err = gpu.OpenHost().AllocHost(m.Len())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,9 @@ package gpu_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/gpu"
@@ -99,4 +101,79 @@ func large(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 		v[i] = r.Int64()
 	}
 	return err
+}
+
+// collateTransform is a transform without random numbers.
+func collateTransform(f func(*loader.Batch) error) loader.Transform {
+	return loader.Transform{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error { return f(b) }}
+}
+
+// A run that is resumed from any batch's state goes on with the same batches.
+func TestResume(t *testing.T) {
+	onDevices(t, func(t *testing.T, d rig) {
+		ds := openThings(t, iterable.Options{})
+		o := everything()
+		o.Epochs = 2
+		want := onHost(t, ds, o)
+		for _, after := range []int{0, 3, 7, 8, 14} {
+			o := o
+			o.Workers = after % 3
+			first := newLoader(t, ds, d, gpu.Options{Loader: o})
+			if first.State() != nil || first.Len() != 8 {
+				t.Errorf("state %v, %d batches", first.State(), first.Len())
+			}
+			n := 0
+			for b, err := range first.Batches(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Release()
+				if n++; n > after {
+					break
+				}
+			}
+			o.State = first.State()
+			o.Epochs = 2 - int(o.State.Epoch)
+			second := newLoader(t, ds, d, gpu.Options{Loader: o})
+			if string(second.State().JSON()) != state(want[after]) {
+				t.Errorf("after batch %d the state is %s, want %s", after, second.State().JSON(), state(want[after]))
+			}
+			got, err := take(t, second, d, release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, got, want[after+1:])
+		}
+	})
+}
+
+// Without page-locked memory the batches are the same, and it is said once.
+func TestPageable(t *testing.T) {
+	onDevices(t, func(t *testing.T, d rig) {
+		if d.fail == nil {
+			t.Skip("no page-locked memory, and no faults")
+		}
+		ds := openThings(t, iterable.Options{})
+		o := everything()
+		want := onHost(t, ds, o)
+		d.without()
+		said := 0
+		l := newLoader(t, ds, d, gpu.Options{Loader: o, Events: gpu.Events{Pageable: func(err error) {
+			said++
+			if !errors.Is(err, gpu.ErrOutOfMemory) || !strings.Contains(err.Error(), "ulimit -l") {
+				t.Errorf("said %v", err)
+			}
+		}}})
+		got, err := take(t, l, d, release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, want)
+		if s := l.Stats(); said != 1 || s.Ring.Pinned || s.Ring.PinnedBytes != 0 || s.Ring.Bytes == 0 || s.HostCopied != 0 {
+			t.Errorf("said %d times: %+v", said, s)
+		}
+		if _, err := gpu.New(ds, d, gpu.Options{Loader: o, RequirePinned: true}); !errors.Is(err, gpu.ErrOutOfMemory) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
