@@ -98,7 +98,6 @@ static void *run(void *argument) {
     pthread_cond_broadcast(&progress);
   }
   forget_stream(stream);
-  counts.streams -= stream->handle != 0;
   pthread_cond_destroy(&stream->work);
   free(stream);
   pthread_cond_broadcast(&progress);
@@ -142,7 +141,9 @@ void drain(struct stream *stream) {
   while (stream->first || stream->busy) pthread_cond_wait(&progress, &lock);
 }
 
+// close_stream lets a stream end when it has done what it was given; it counts as gone at once.
 static void close_stream(struct stream *stream) {
+  counts.streams -= stream->handle != 0 && !stream->closing;
   stream->closing = true;
   pthread_cond_signal(&stream->work);
 }
