@@ -1,15 +1,15 @@
-//go:build !linux || !(amd64 || arm64)
+//go:build !linux || !(amd64 || arm64) || nocuda
 
 package fakecuda
 
 import "testing"
 
-// A Fake is the library in this process; there is none on this platform.
+// A Fake is the library in this process; this build has none, as it has no driver to stand in for.
 type Fake struct {
 	Library string // path, for cuda.Options
 }
 
-// Open skips the test: the library is for Linux on amd64 and arm64, as package gpu/cuda is.
+// Open skips the test: without gpu/cuda nothing would use the library.
 func Open(t testing.TB) *Fake {
 	t.Helper()
 	return OpenLibrary(t, "")
@@ -18,7 +18,7 @@ func Open(t testing.TB) *Fake {
 // OpenLibrary skips the test too.
 func OpenLibrary(t testing.TB, _ string) *Fake {
 	t.Helper()
-	t.Skip("SKIPPED: the fake CUDA driver is for Linux on amd64 and arm64")
+	t.Skip("SKIPPED: the fake CUDA driver is for builds for Linux on amd64 and arm64, without the tag nocuda")
 	return nil
 }
 
