@@ -50,10 +50,10 @@ func Example() {
 	}
 	fmt.Printf("%d bytes copied on the host after collation\n", l.Stats().HostCopied)
 	// Output:
-	// step 0: 500 rows on host, tokens [500 40], 64 bits each
-	// step 1: 500 rows on host, tokens [500 40], 64 bits each
-	// step 2: 500 rows on host, tokens [500 40], 64 bits each
-	// step 3: 500 rows on host, tokens [500 40], 64 bits each
-	// step 4: 26 rows on host, tokens [26 40], 64 bits each
+	// step 0: 500 rows on host, tokens [500 40], 32 bits each
+	// step 1: 500 rows on host, tokens [500 40], 32 bits each
+	// step 2: 500 rows on host, tokens [500 40], 32 bits each
+	// step 3: 500 rows on host, tokens [500 40], 32 bits each
+	// step 4: 26 rows on host, tokens [26 40], 32 bits each
 	// 0 bytes copied on the host after collation
 }

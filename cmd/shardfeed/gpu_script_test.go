@@ -18,7 +18,7 @@ func TestGPUScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	library := fakecuda.Build(t)
+	library := fakecuda.Open(t).Library
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/gpu",
 		Setup: func(env *testscript.Env) error {
@@ -61,7 +61,7 @@ func scriptReport(ts *testscript.TestScript, neg bool, args []string) {
 
 // Whatever the memory that batches come from, training reads the same bytes.
 func TestDeviceBytes(t *testing.T) {
-	t.Setenv("SHARDFEED_LIBCUDA", fakecuda.Build(t))
+	t.Setenv("SHARDFEED_LIBCUDA", fakecuda.Open(t).Library)
 	for _, args := range [][]string{{"--batch-size", "64"}, {"--shuffle", "--batch-size", "100", "--epochs", "2"}} {
 		var plain measurement
 		object(t, &plain, append([]string{"bench", "../../testdata/shop", "--json"}, args...)...)
