@@ -36,7 +36,6 @@ type buffers struct {
 	closed  bool
 
 	abandoned bool // what is lost is not freed
-	errs      error
 }
 
 func newBuffers(d Device, n int, waited *atomic.Int64) *buffers {

@@ -213,46 +213,49 @@ func checkReleased(t *testing.T, b *gpu.Batch) {
 	}
 }
 
-// A consumer that holds all it may have waits with a reason; one that has lost them is told.
-func TestHeldAndDropped(t *testing.T) {
-	onDevices(t, func(t *testing.T, d rig) {
-		ds := openThings(t, iterable.Options{})
-		l := newLoader(t, ds, d, gpu.Options{Loader: loader.Options{BatchSize: 10, Timeout: 50 * time.Millisecond}, InFlight: 1, Held: 1})
-		var held []*gpu.Batch
-		var last error
-		for b, err := range l.Batches(t.Context()) {
-			if err != nil {
-				last = err
-				break
-			}
-			held = append(held, b)
-		}
-		var timeout *loader.TimeoutError
-		if !errors.As(last, &timeout) || len(held) != 2 || !strings.Contains(last.Error(), "2 batches were handed out and not released") {
-			t.Errorf("%d batches, then %v", len(held), last)
-		}
-		for _, b := range held {
-			b.Release()
-		}
-		if d.fail != nil || testing.Short() {
-			return // once is enough: it takes a second
-		}
-		l, err := gpu.New(ds, d, gpu.Options{Loader: loader.Options{BatchSize: 10}, InFlight: 1, Held: 1})
+// A consumer that holds all it may have waits with a reason.
+func TestHeld(t *testing.T) {
+	o := gpu.Options{Loader: loader.Options{BatchSize: 10, Timeout: 2 * time.Second}, InFlight: 1, Held: 1}
+	l := newLoader(t, openThings(t, iterable.Options{}), gpu.OpenHost(), o)
+	var held []*gpu.Batch
+	var last error
+	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
-			t.Fatal(err)
-		}
-		for b, err := range l.Batches(t.Context()) {
 			last = err
-			_ = b
+			break
 		}
-		var dropped *loader.DroppedError
-		if !errors.As(last, &dropped) || dropped.Batches != 2 {
-			t.Errorf("got %v", last)
-		}
-		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "2 batches not released") {
-			t.Errorf("closed with %v", err)
-		}
-	})
+		held = append(held, b)
+	}
+	var timeout *loader.TimeoutError
+	if !errors.As(last, &timeout) || len(held) != 2 || !strings.Contains(last.Error(), "2 batches were handed out and not released") {
+		t.Errorf("%d batches, then %v", len(held), last)
+	}
+	for _, b := range held {
+		b.Release()
+	}
+}
+
+// A consumer that has lost the batches it may have is told, and their memory goes with the iteration.
+func TestDropped(t *testing.T) {
+	d := gpu.OpenHost()
+	l, err := gpu.New(openThings(t, iterable.Options{}), d, gpu.Options{Loader: loader.Options{BatchSize: 10}, InFlight: 1, Held: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last error
+	for _, err := range l.Batches(t.Context()) {
+		last = err
+	}
+	var dropped *loader.DroppedError
+	if !errors.As(last, &dropped) || dropped.Batches != 2 {
+		t.Errorf("got %v", last)
+	}
+	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "2 batches not released") {
+		t.Errorf("closed with %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // Two loaders share a device and know nothing of each other.

@@ -19,7 +19,6 @@ type late struct {
 	faults     map[string]*fault
 	left       map[string]int
 	violations []string
-	copies     int
 	closed     bool
 }
 

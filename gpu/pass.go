@@ -143,7 +143,7 @@ func (p *pass) ended(ctx context.Context) error {
 func (p *pass) waiting() string {
 	switch p.doing.Load() {
 	case sends:
-		if held := p.meters.held.Load(); int(held) >= p.transfer.buffers.size()-1 {
+		if held := p.meters.held.Load(); int(held) >= p.transfer.buffers.size() {
 			return fmt.Sprintf("memory of the device: %d batches were handed out and not released; call Release when done with a batch", held)
 		}
 		return "a batch to be given to the device"
