@@ -141,6 +141,7 @@ def test_two_loaders(host, data, devices):
     said = host.run("two_loaders", data, devices, copy_us=500, devices=2)
     assert said.answer
     of_the_ring(said.journal.clean())
+    assert [f"cuda:{device}" for _, _, device in said.journal.ever] == devices, "with its loader's device as the current one"
 
 
 def test_memory_that_cannot_be_page_locked(host, data):

@@ -279,26 +279,6 @@ def test_without_cuda_it_says_so_once(runtime, shards, job, caplog, monkeypatch)
     assert [r.message for r in caplog.records] == ["there is no CUDA here: pin_memory=True changes nothing"]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("workers", [0, 2])
-def test_on_cuda(runtime, shards, job, workers):
-    host = DataLoader(shards, batch_size=64, cache=False, seed=3)
-    loader = DataLoader(shards, batch_size=64, cache=False, seed=3, device="cuda", num_workers=workers)
-    for _ in range(3):
-        for here, there in zip(host, loader, strict=True):
-            assert there["id"].is_cuda and torch.equal(there["id"].cpu(), here["id"])
-            assert there["text"].tolist() == here["text"].tolist() and there["tokens"].tolist() == here["tokens"].tolist()
-    if not workers:
-        assert list(loader._route._pins._rings.values()) == [True], "the ring was pinned"
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_pinned_views_on_cuda(runtime, shards, job):
-    for batch in DataLoader(shards, batch_size=64, cache=False, pin_memory=True):
-        assert batch["id"].is_pinned()
-        assert torch.equal(batch["x"].to("cuda", non_blocking=True).cpu(), batch["id"].float() / 2)
-
-
 def test_pins_belong_to_their_process():
     cuda = FakeCuda()
     ring = FakeRing()

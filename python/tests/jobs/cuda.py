@@ -11,6 +11,7 @@ import json
 import logging
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
@@ -66,14 +67,23 @@ def copied_out() -> Callable[[], int]:
     return lambda: count
 
 
+def warnings() -> list[str]:
+    """What the package will have said."""
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("shardfeed").addHandler(handler)
+    return said
+
+
 def rings(loader: DataLoader) -> list[Any]:
     return list(loader._route._pins._rings.items())
 
 
-def whole(shards: str, given: dict[str, Any], epochs: int = 1) -> dict[str, Any]:
+def whole(shards: str, given: dict[str, Any], epochs: int = 1, of: dict[str, Any] = {}) -> dict[str, Any]:  # noqa: B006
     """Epochs from end to end, each batch kept on the device until the end."""
     out = copied_out()
-    expected = wanted(shards, epochs)
+    expected = wanted(shards, epochs, **of)
     loader = opened(shards, **given)
     batches = [batch for _ in range(epochs) for batch in loader]
     pinned = [torch.from_numpy(ring.bytes[-4096:]).is_pinned() and locked for ring, locked in rings(loader)]
@@ -94,14 +104,14 @@ def given_back_at_once(shards: str) -> dict[str, Any]:
     return whole(shards, {"slots": 4})
 
 
-def late_training(shards: str, record: bool, prefetch: int = 2) -> bool:
+def late_training(shards: str, record: bool, prefetch: int = 2, cycles: int = 1) -> bool:
     """The training reads batches late, when they have been dropped long since."""
     if not record:
         torch.Tensor.record_stream = lambda tensor, stream: None  # the planted fault
     expected = [batch["id"] for batch in wanted(shards)]
     results = []
     for batch in opened(shards, prefetch=prefetch):
-        torch.cuda._sleep(1)
+        torch.cuda._sleep(cycles)
         results.append(batch["id"].clone())  # a copy on the device, on the stream of the training
     return same([result.cpu().tolist() for result in results], expected)
 
@@ -124,6 +134,7 @@ def leave(loader: Any, how: str) -> None:
     batches = iter(loader)
     for _ in range(3):
         next(batches)
+        time.sleep(0.05)  # the engine has the next ones, which are copied ahead
     if how == "del":
         del batches
     elif how == "exception":
@@ -188,16 +199,18 @@ def grown(directory: str) -> dict[str, Any]:
 
 def refused(shards: str) -> dict[str, Any]:
     """Page-locking fails. What the training does next is not told of it."""
-    expected = wanted(shards)
-    said: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("shardfeed").addHandler(handler)
-    found = []
+    expected, said, found = wanted(shards), warnings(), []
     for batch in opened(shards):
         torch.cuda._sleep(1)
         found.append(values(batch))
     return {"same": same(found, expected), "said": said}
+
+
+def little_locked(shards: str, most: int) -> dict[str, Any]:
+    """This process may lock few bytes."""
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (most, most))
+    said = warnings()
+    return {**whole(shards, {}), "said": said}
 
 
 def failing(shards: str) -> dict[str, Any]:
@@ -290,11 +303,11 @@ def tensors(batch: Any) -> Iterator[torch.Tensor]:
 
 
 def forked(shards: str) -> bool:
-    """Children that are forked in the midst of an epoch: one as torch's workers are, one that drops the iteration."""
+    """Children that are forked in the midst of an epoch: one as torch's workers are, one that drops the iteration and the loader."""
     expected, found = wanted(shards), []
-    loader = opened(shards)
-    batches = iter(loader)
-    for batch in batches:
+    loader: Any = opened(shards)
+    batches: Any = iter(loader)
+    while (batch := next(batches, None)) is not None:
         found.append(values(batch))
         if len(found) == 2:
             worker = multiprocessing.get_context("fork").Process(target=gc.collect)
@@ -304,7 +317,7 @@ def forked(shards: str) -> bool:
         if len(found) == 9:
             child = os.fork()
             if child == 0:
-                del batches, loader
+                batches = loader = None
                 gc.collect()
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
