@@ -41,10 +41,19 @@ func (e *Error) Is(target error) bool {
 	case gpu.ErrOutOfMemory:
 		return e.Code == codeOutOfMemory
 	case gpu.ErrUnsupported:
-		return e.Code == codeNotSupported
+		return e.Code == codeNotSupported || e.pageLocking() && (e.Code == codeOperatingSystem || e.Code == codeNotPermitted)
 	}
 	return false
 }
+
+// pageLocking reports whether it was page-locked memory that could not be had: a system that refuses it has none.
+func (e *Error) pageLocking() bool { return e.Op == opHostAlloc || e.Op == opHostRegister }
+
+// The functions that page-lock.
+const (
+	opHostAlloc    = "cuMemHostAlloc"
+	opHostRegister = "cuMemHostRegister"
+)
 
 // Lost reports whether the device's context was lost with it: each later call in this process fails in the same way.
 func (e *Error) Lost() bool { return slices.Contains(lostCodes, e.Code) }
@@ -122,17 +131,12 @@ func hint(op string, code int) string {
 
 func memoryHint(op string) string {
 	switch op {
-	case "cuMemHostAlloc", "cuMemHostRegister":
+	case opHostAlloc, opHostRegister:
 		return "page-locked memory is bound by ulimit -l, by the container's memory limit and by what is free: ask for fewer or smaller slots"
 	case "cuMemAlloc":
 		return "the device's memory is taken, maybe by other processes (nvidia-smi): fewer batches in flight, or smaller ones, need less"
 	}
 	return "the device's memory, or the machine's, is taken, maybe by other processes (nvidia-smi)"
-}
-
-// misuse is an error of the caller that is found before the driver is asked, with the code that the driver would return.
-func misuse(op, format string, args ...any) *Error {
-	return &Error{Op: op, Code: codeInvalidValue, Name: "CUDA_ERROR_INVALID_VALUE", Text: fmt.Sprintf(format, args...)}
 }
 
 // noSuchDevice says how many devices there are.

@@ -4,10 +4,17 @@ package cuda
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"unsafe"
 )
+
+// libraryVariable names another library than the driver's own: a driver that lies elsewhere, or one that stands in for it in tests.
+const libraryVariable = "SHARDFEED_LIBCUDA"
+
+// driverLibrary belongs to the installed driver. The name without a version is the toolkit's, a stub that cannot do anything.
+const driverLibrary = "libcuda.so.1"
 
 // A Driver is NVIDIA's, loaded and initialised. Its methods are safe for concurrent use. It is never unloaded.
 type Driver struct {
@@ -50,6 +57,19 @@ func Load(o Options) (*Driver, error) {
 	}
 	d.version = int(version)
 	return d, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Library == "" {
+		o.Library = os.Getenv(libraryVariable)
+	}
+	if o.Library == "" {
+		o.Library = driverLibrary
+	}
+	if o.sysfs == "" {
+		o.sysfs = "/sys"
+	}
+	return o
 }
 
 // noDriver says that a library could not be loaded, and where it was looked for.
@@ -108,4 +128,9 @@ func (d *Driver) words(f *function, code int, otherwise string) string {
 		n++
 	}
 	return string(unsafe.Slice((*byte)(p), n))
+}
+
+// misuse is an error of the caller that is found before the driver is asked, with the code that the driver would return.
+func misuse(op, format string, args ...any) *Error {
+	return &Error{Op: op, Code: codeInvalidValue, Name: "CUDA_ERROR_INVALID_VALUE", Text: fmt.Sprintf(format, args...)}
 }

@@ -131,3 +131,24 @@ func TestOutOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestRefused: a system that does not page-lock at all has none of it, which is not the same as an error of the device.
+func TestRefused(t *testing.T) {
+	r := newRig(t)
+	dev := r.open(0)
+	for _, code := range []int{304, 800, 801} {
+		for _, op := range []string{opHostAlloc, opHostRegister, "cuMemAlloc"} {
+			r.fake.Fault(op, 1, code)
+		}
+		_, host := dev.AllocHost(4096)
+		_, registered := dev.Register(r.mapping(4096))
+		_, device := dev.Alloc(4096)
+		r.fake.ForgetFaults()
+		for op, err := range map[string]error{opHostAlloc: host, opHostRegister: registered, "cuMemAlloc": device} {
+			want := code == 801 || op != "cuMemAlloc"
+			if r.failed(err, op, code); errors.Is(err, gpu.ErrUnsupported) != want {
+				t.Errorf("%v: is not supported: %v, want %v", err, !want, want)
+			}
+		}
+	}
+}

@@ -138,6 +138,44 @@ func copyOnce(dev *Device, seed int) (err error) {
 	return nil
 }
 
+// TestGrowingStack calls the driver from every depth of a stack that is new, so that some of the calls make it grow, and move, on their way
+// down: what the driver is to write to must not lie on it.
+func TestGrowingStack(t *testing.T) {
+	eachDriver(t, func(t *testing.T, r *rig) {
+		dev := r.open(0)
+		want, err := r.driver.Count()
+		r.must(err)
+		for depth := range 200 {
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				descend(depth, func() {
+					if n, err := r.driver.Count(); n != want || err != nil {
+						t.Errorf("depth %d: %d devices, %v", depth, n, err)
+					}
+				})
+			})
+			wg.Go(func() {
+				descend(depth, func() {
+					if m, err := dev.Alloc(16); err != nil || m.Pointer() == 0 || m.Free() != nil {
+						t.Errorf("depth %d: device memory %+v, %v", depth, m, err)
+					}
+				})
+			})
+			wg.Wait()
+		}
+	})
+}
+
+// descend calls f at a depth of the stack.
+func descend(depth int, f func()) byte {
+	var pad [40]byte
+	if depth == 0 {
+		f()
+		return pad[0]
+	}
+	return descend(depth-1, f) + pad[depth%len(pad)]
+}
+
 // BenchmarkCall is the price of a call of the driver: the lock of the thread, the context, and the call.
 func BenchmarkCall(b *testing.B) {
 	driver, err := Load(Options{Library: fakecuda.Open(b).Library})
