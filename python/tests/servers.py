@@ -127,7 +127,7 @@ def s3() -> Iterator[S3]:
 def hdfs() -> Iterator[HDFS]:
     script = program("hdfsmini")
     with scratch("hdfs") as root:
-        command = [str(script), str(root / "data"), "1", "dfs.replication=1"]
+        command = [str(script), str(root / "data"), "1", "dfs.replication=1", "dfs.permissions.enabled=true"]
         with running(command, stdout=subprocess.PIPE) as process:
             yield HDFS(process)
 

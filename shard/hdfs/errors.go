@@ -58,6 +58,19 @@ func exception(err error) string {
 	return name[strings.LastIndexByte(name, '$')+1:]
 }
 
+// said is the first line of a namenode's own words, which the library's text leaves out.
+func said(err error) string {
+	var remote hdfs.Error
+	if !errors.As(err, &remote) {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(remote.Message()), "\n")
+	if line == "" {
+		return ""
+	}
+	return ": " + line
+}
+
 // readError gives the library's errors a kind that it keeps to itself.
 func readError(err error, pos int64) error {
 	switch text := err.Error(); {
@@ -169,7 +182,7 @@ func classifyNamenode(err error) error {
 	case name == notRPC:
 		return fmt.Errorf("%w: %w", shard.ErrBadURI, err)
 	case slices.Contains(denied, name), handshake(err):
-		return fmt.Errorf("%w: %w", shard.ErrDenied, err)
+		return fmt.Errorf("%w: %w%s", shard.ErrDenied, err, said(err))
 	case namenodeFault(err), errors.Is(err, errNoDatanode):
 		return fmt.Errorf("%w: %w", shard.ErrTransient, err)
 	}
@@ -226,6 +239,8 @@ func hint(err error) string {
 		return "a nameservice needs the configuration that names its namenodes: set HADOOP_CONF_DIR or hdfs.conf_dir"
 	case refused(err):
 		return "nobody listens there: hdfs:// takes the namenode's port for RPC, often 8020; shardfeed doctor tries it"
+	case errors.Is(err, shard.ErrDenied):
+		return "hdfs dfs -ls shows who may read it; it is read as hdfs.user, HADOOP_USER_NAME, the user of this process, or who Kerberos says"
 	case errors.Is(err, shard.ErrTransient):
 		return "see whether the namenode and the datanodes can be reached from here; shardfeed doctor tries it"
 	}

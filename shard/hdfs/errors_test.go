@@ -26,7 +26,15 @@ func (r remote) Error() string     { return "call failed (" + r.class + ")" }
 func (r remote) Method() string    { return "getFileInfo" }
 func (r remote) Desc() string      { return "ERROR_APPLICATION" }
 func (r remote) Exception() string { return r.class }
-func (r remote) Message() string   { return "" }
+func (r remote) Message() string   { return "Permission denied: user=u\n\tat org.x" }
+
+// The namenode's own words are told, without where in its program it found them.
+func TestDeniedInWords(t *testing.T) {
+	err := wrap("read", "hdfs://h/x", remote{"org.apache.hadoop.security.AccessControlException"})
+	if got := err.Error(); !strings.Contains(got, "Permission denied: user=u (hdfs dfs -ls") || strings.Contains(got, "org.x") {
+		t.Error(got)
+	}
+}
 
 func TestClassify(t *testing.T) {
 	transfer := func(err error) error { return &wire.Error{Datanode: "dn:1", Block: 7, Err: err} }
@@ -40,7 +48,8 @@ func TestClassify(t *testing.T) {
 	}{
 		{"absent", opened(fs.ErrNotExist), shard.ErrNotExist, false, ""},
 		{"behind a file", opened(remote{"org.apache.hadoop.fs.ParentNotDirectoryException"}), shard.ErrNotExist, false, ""},
-		{"denied", opened(fs.ErrPermission), shard.ErrDenied, false, ""},
+		{"denied", opened(fs.ErrPermission), shard.ErrDenied, false, "hdfs.user"},
+		{"denied, in words", remote{"org.apache.hadoop.security.AccessControlException"}, shard.ErrDenied, false, "hdfs.user"},
 		{"safe mode", opened(remote{"org.apache.hadoop.hdfs.server.namenode.SafeModeException"}), shard.ErrTransient, true, "doctor"},
 		{"starting", opened(remote{"org.apache.hadoop.ipc.RetriableException"}), shard.ErrTransient, true, "doctor"},
 		{"another exception", opened(remote{"java.lang.NullPointerException"}), nil, false, ""},

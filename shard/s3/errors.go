@@ -171,6 +171,9 @@ func (s *Store) hint(a action, err error) string {
 		return "name the bucket's region with --region"
 	case isExpired(err):
 		return "the credentials expired: log in again (aws sso login) or renew AWS_SESSION_TOKEN; a profile is read again within a long run"
+	case isBadToken(err):
+		return "the session token does not belong to the key id: take key, secret and token (AWS_SESSION_TOKEN) of one login, or no " +
+			"token where the key needs none"
 	case isUnknownKey(err):
 		return "the server does not know this access key: look at the key id, the profile and the endpoint"
 	case code == "SignatureDoesNotMatch":
@@ -193,6 +196,9 @@ func (s *Store) hint(a action, err error) string {
 		return "--ca-bundle and AWS_CA_BUNDLE name a file of certificates in PEM"
 	case isUnreachable(err):
 		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
+	case errors.Is(err, errStalled):
+		return "the server takes connections and is silent: look at its state, at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and " +
+			"at the proxy"
 	case isThrottle(err):
 		return "the server asks for fewer requests: lower max_concurrency, or read with fewer jobs at once"
 	}

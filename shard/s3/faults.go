@@ -142,11 +142,14 @@ func isUnknownKey(err error) bool {
 	return slices.Contains([]string{"InvalidAccessKeyId", "XAdminUserNotFound", "UnrecognizedClientException"}, answerCode(err))
 }
 
+// isBadToken reports whether a session token is not one of the key's.
+func isBadToken(err error) bool { return answerCode(err) == "InvalidToken" }
+
 // isDenied reports whether the server refuses who asks.
 func isDenied(err error) bool {
 	status := answerStatus(err)
 	return status == http.StatusForbidden || status == http.StatusUnauthorized || isUnknownKey(err) || isExpired(err) ||
-		answerCode(err) == "AccessDenied"
+		isBadToken(err) || answerCode(err) == "AccessDenied"
 }
 
 // isChanged reports whether If-Match did not match, or the range is no longer inside the object.

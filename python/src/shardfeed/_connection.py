@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any
 
@@ -50,7 +50,7 @@ class Connection:
         self.welcome = self._greet(engine)
         _open_connections.add(self)
         try:
-            self.opened = self._request(protocol.OPEN, open, protocol.OPENED, "opening the data set")
+            self.opened = self._request(protocol.OPEN, open, protocol.OPENED, f"opening {_shown(open)}")
         except BaseException:
             self.close()
             raise
@@ -298,6 +298,12 @@ class Connection:
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 _noted: set[str] = set()
+
+
+def _shown(open: Mapping[str, Any]) -> str:
+    """The addresses of an Open."""
+    addresses = open["spec"].get("addresses") or ["the data set"]
+    return ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
 
 
 def _unexpected(kind: int, wanted: str) -> ProtocolError:
