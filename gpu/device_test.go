@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -29,43 +30,9 @@ var functions = map[string]string{
 	"free event": "cuEventDestroy",
 }
 
-// onDevices runs a test on each kind of device.
+// onDevices runs a test on each kind of device. A real GPU must be there with SHARDFEED_GPU=require, and takes part where it is.
 func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
-	t.Run("host", func(t *testing.T) {
-		d := gpu.OpenHost()
-		t.Cleanup(func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		test(t, rig{Device: d})
-	})
-	t.Run("cuda", func(t *testing.T) {
-		fake := fakecuda.Open(t)
-		driver, err := cuda.Load(cuda.Options{Library: fake.Library})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := driver.Open(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		forgiven := false
-		t.Cleanup(func() {
-			if err := d.Close(); err != nil && !forgiven {
-				t.Error(err)
-			}
-			if forgiven {
-				fake.Reset()
-			}
-		})
-		test(t, rig{
-			Device: d, fail: func(op string, nth int) { fake.Fault(functions[op], nth, 999) },
-			delay:   func(by time.Duration) { fake.Delay(fakecuda.Delay{Latency: by}) },
-			without: func() { fake.Fault("cuMemHostAlloc", 0, 2) },
-			forgive: func() { forgiven = true },
-		})
-	})
+	t.Run("host", func(t *testing.T) { test(t, rig{Device: closed(t, gpu.OpenHost())}) })
 	t.Run("late", func(t *testing.T) {
 		d := newLate(t)
 		test(t, rig{
@@ -73,6 +40,60 @@ func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
 			without: func() { d.fail("alloc host", 0, gpu.ErrOutOfMemory) }, delay: d.delay, forgive: d.forgive,
 		})
 	})
+	t.Run("fake", func(t *testing.T) { test(t, onFake(t)) })
+	t.Run("real", func(t *testing.T) {
+		driver, err := cuda.Load(cuda.Options{Library: "libcuda.so.1"})
+		if err != nil && os.Getenv("SHARDFEED_GPU") == "require" {
+			t.Fatal("SHARDFEED_GPU=require:", err)
+		}
+		if err != nil {
+			t.Skip("SKIPPED: no real driver:", err)
+		}
+		d, err := driver.Open(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, rig{Device: closed(t, d)})
+	})
+}
+
+// closed is a device that is closed when the test ends, and has nothing left then.
+func closed(t *testing.T, d gpu.Device) gpu.Device {
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// onFake is the first device of the fake driver.
+func onFake(t *testing.T) rig {
+	t.Helper()
+	fake := fakecuda.Open(t)
+	driver, err := cuda.Load(cuda.Options{Library: fake.Library})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgiven := false
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil && !forgiven {
+			t.Error(err)
+		}
+		if forgiven {
+			fake.Reset()
+		}
+	})
+	return rig{
+		Device: d, fail: func(op string, nth int) { fake.Fault(functions[op], nth, 999) },
+		without: func() { fake.Fault("cuMemHostAlloc", 0, 2) },
+		delay:   func(by time.Duration) { fake.Delay(fakecuda.Delay{Latency: by}) },
+		forgive: func() { forgiven = true },
+	}
 }
 
 // ofDevice is the picture of a device's batch, brought back by a stream of its own.

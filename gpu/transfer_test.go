@@ -86,8 +86,8 @@ func TestSlotsReturnAfterTheirEvent(t *testing.T) {
 // The test that a batch released too early is a wrong byte on a device that reads late: without it, the tests above would prove nothing.
 func TestEarlyReleaseShows(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
-		if d.Info().Driver == "" {
-			t.Skip("a device of Go's: the race detector would end the test")
+		if d.Info().Driver == "" || d.delay == nil {
+			t.Skip("a device that is never late, or one of Go's: there the race detector would end the test")
 		}
 		ds := openThings(t, iterable.Options{})
 		o := loader.Options{BatchSize: 40}
