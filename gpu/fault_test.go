@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -204,4 +205,72 @@ func TestFaultsOfReleaseAfter(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// While nobody can tell whether a copy has ended, its slot is the batch's, and nothing else is sent; both end with the transfer.
+func TestSlotsOfCopiesThatMayGoOn(t *testing.T) {
+	for _, op := range []string{"record", "wait"} {
+		t.Run(op, func(t *testing.T) {
+			onDevices(t, func(t *testing.T, d rig) {
+				if d.fail == nil {
+					t.Skip("no faults")
+				}
+				w := newBench(t, d, openThings(t, iterable.Options{}), loader.Options{BatchSize: 50}, 3, 3)
+				d.delay(20 * time.Millisecond)
+				d.fail(op, 1)
+				n := 0
+				for host, err := range w.loader.Batches(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					b, err := w.transfer.Send(t.Context(), host)
+					if err == nil {
+						err = b.Wait(t.Context())
+						b.Release()
+					}
+					var where *gpu.Error
+					if !errors.As(err, &where) || where.Step != int64(n) {
+						t.Errorf("batch %d: %v", n, err)
+					}
+					if used := w.ring.Stats().Used; used != 1 {
+						t.Errorf("batch %d: %d slots in use", n, used)
+					}
+					if n++; n == 3 {
+						break
+					}
+				}
+				if err := w.transfer.Close(); err != nil {
+					t.Error(err)
+				}
+				if used := w.ring.Stats().Used; used != 0 {
+					t.Errorf("%d slots in use at the end", used)
+				}
+			})
+		})
+	}
+}
+
+// The stream awaits a consumer once, not before each later copy to the same memory.
+func TestAwaitsOnce(t *testing.T) {
+	d := newLate(t)
+	l := newLoader(t, openThings(t, iterable.Options{}), d, gpu.Options{Loader: loader.Options{BatchSize: 20}, InFlight: 1, Held: 1})
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.fail("await", 2, errFault)
+	for b, err := range l.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Step > 0 {
+			b.Release()
+		} else if err := b.ReleaseAfter(s); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	d.fail("await", 0, nil)
 }
