@@ -26,7 +26,7 @@ GPU ?=
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu
+.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 build:
 	go build ./...
@@ -42,9 +42,16 @@ test:
 	tools/stage packages 15 $(MAKE) --no-print-directory packages
 	tools/stage python 10 $(MAKE) --no-print-directory test-python
 
-test-go: lint cross-build
+test-go: lint cross-build test-builds
 	go test -count=1 ./internal/arch
 	SHARDFEED_SERVERS=off go test -race -timeout 10m ./...
+
+# Devices as the other builds have them: the driver called without cgo, and no CUDA at all.
+test-builds:
+	CGO_ENABLED=0 go test -timeout 5m ./gpu/...
+	CGO_ENABLED=0 go test -timeout 5m -run 'GPU|FaultBesideDriver|DeviceBytes' ./cmd/shardfeed
+	go test -tags nocuda -timeout 5m ./gpu/...
+	go test -tags nocuda -timeout 5m -run 'GPU|FaultBesideDriver|DeviceBytes|TestScripts/(gpu|bench_device)' ./cmd/shardfeed
 
 # What cannot be installed here is said, and its tests will say it again.
 servers:
@@ -61,10 +68,10 @@ test-minio:
 
 # Linux on amd64, with CUDA, is what the tests run on; these are built and vetted, tests included. The engine of Python's wheels has no CUDA.
 cross-build:
-	@for build in linux/amd64:nocuda linux/arm64: darwin/arm64:; do \
-	  platform=$${build%:*} tags=$${build#*:}; \
+	@for build in linux/arm64:: darwin/arm64:: linux/amd64:nocuda:/cmd; do \
+	  IFS=: read -r platform tags within <<< "$$build"; \
 	  export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
-	  echo "== $$platform $$tags"; go build -tags "$$tags" ./...; go vet -tags "$$tags" ./...; \
+	  echo "== $$platform $$tags"; go build -tags "$$tags" .$$within/...; go vet -tags "$$tags" .$$within/...; \
 	done
 
 test-python: cross-quick corrupt test-package
