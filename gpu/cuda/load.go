@@ -45,7 +45,7 @@ func Load(o Options) (*Driver, error) {
 	if len(missing) > 0 {
 		return nil, &Error{
 			Op: "load", Text: fmt.Sprintf("%s has no %s", o.Library, strings.Join(missing, ", ")),
-			Hint: "the driver is too old, CUDA 7.0 is the first that would do; or the file is no driver",
+			Hint: "the driver is too old (CUDA 11.0, driver 450, is the first that will do), or the file is no driver",
 		}
 	}
 	if err := d.do(&d.api.init, 0); err != nil {

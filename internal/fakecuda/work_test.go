@@ -120,6 +120,7 @@ func TestAwait(t *testing.T) {
 		t.Errorf("the host waited for %v", took)
 	}
 	r.must("cuStreamSynchronize", other)
+	r.must("cuStreamSynchronize", s)
 	if got := r.content(p, 4); got != "2222" {
 		t.Errorf("the device holds %q: the second stream did not wait", got)
 	}
