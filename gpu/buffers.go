@@ -30,7 +30,6 @@ type buffers struct {
 	waited  *atomic.Int64
 
 	mu      sync.Mutex
-	out     int
 	largest int
 	lost    []*buffer
 	closed  bool
@@ -64,7 +63,6 @@ func (p *buffers) take(ctx context.Context, n int) (*buffer, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	p.out++
 	p.largest = max(p.largest, n+n/8)
 	want := (max(p.largest, 1) + minPiece - 1) / minPiece * minPiece
 	p.mu.Unlock()
@@ -158,7 +156,6 @@ func (p *buffers) empty(b *buffer) error {
 func (p *buffers) put(b *buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.out--
 	switch {
 	case b.lost && p.abandoned:
 	case p.closed:
@@ -193,15 +190,20 @@ func (p *buffers) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	var errs []error
+	var first error // the others say the same
+	drop := func(b *buffer) {
+		if err := p.drop(b); first == nil {
+			first = err
+		}
+	}
 	for _, b := range p.lost {
-		errs = append(errs, p.drop(b))
+		drop(b)
 	}
 	for len(p.free) > 0 {
-		errs = append(errs, p.drop(<-p.free))
+		drop(<-p.free)
 	}
 	p.lost = nil
-	return errors.Join(errs...)
+	return first
 }
 
 // forget takes back the buffer of a batch that became garbage before it was released. It is freed with the stream: there is no telling

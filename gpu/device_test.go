@@ -27,7 +27,7 @@ var functions = map[string]string{
 	"alloc host": "cuMemHostAlloc", "alloc": "cuMemAlloc", "stream": "cuStreamCreate", "event": "cuEventCreate",
 	"copy": "cuMemcpyHtoDAsync", "record": "cuEventRecord", "await": "cuStreamWaitEvent", "wait": "cuEventSynchronize",
 	"sync": "cuStreamSynchronize", "close stream": "cuStreamDestroy", "free host memory": "cuMemFreeHost", "free device memory": "cuMemFree",
-	"free event": "cuEventDestroy",
+	"free event": "cuEventDestroy", "late copy": "copy",
 }
 
 // onDevices runs a test on each kind of device. A real GPU must be there with SHARDFEED_GPU=require, and takes part where it is.

@@ -274,3 +274,33 @@ func TestAwaitsOnce(t *testing.T) {
 	}
 	d.fail("await", 0, nil)
 }
+
+// A copy that fails on the device takes the device with it: one error of its step, and all ends.
+func TestFaultsOfTheDeviceItself(t *testing.T) {
+	d := onFake(t)
+	l, err := gpu.New(openThings(t, iterable.Options{}), d, gpu.Options{Loader: loader.Options{BatchSize: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.fail("late copy", 3)
+	n := 0
+	for range 2 {
+		err = nil
+		for b, problem := range l.Batches(t.Context()) {
+			if err = problem; err == nil {
+				n++
+				b.Release()
+			}
+		}
+		if err == nil || n > 2 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%d batches, then %v", n, err)
+		}
+	}
+	if !strings.Contains(err.Error(), "gpu: cuda:0: open a stream: ") {
+		t.Errorf("got %v", err)
+	}
+	if err := l.Close(); err == nil || strings.Count(err.Error(), "\n") > 8 {
+		t.Errorf("closed with %v", err)
+	}
+	d.forgive()
+}

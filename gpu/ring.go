@@ -64,7 +64,7 @@ type Ring struct {
 	want     int  // bytes that a batch has taken
 	pageable bool // the device is not asked for page-locked memory any more
 	closed   bool
-	errs     error // of what was freed
+	freeing  error // the first of what was freed; the others say the same
 	stats    RingStats
 }
 
@@ -175,8 +175,8 @@ func (r *Ring) pinned(n int) (HostMemory, error) {
 // dropLocked frees the memory of a batch; no stream reads it any more.
 func (r *Ring) dropLocked(m HostMemory) {
 	r.stats.add(m, -1)
-	if err := m.Free(); err != nil {
-		r.errs = errors.Join(r.errs, failed(r.device, "free the memory of a batch", err))
+	if err := m.Free(); err != nil && r.freeing == nil {
+		r.freeing = failed(r.device, "free the memory of a batch", err)
 	}
 }
 
@@ -207,7 +207,7 @@ func (r *Ring) Close() error {
 		default: // a Begin was faster, and gives it back
 		}
 	}
-	err := r.errs
+	err := r.freeing
 	if r.used > 0 {
 		err = errors.Join(err, fmt.Errorf("gpu: ring closed with %d of %d slots in use by batches that were not released", r.used, r.o.Slots))
 	}
