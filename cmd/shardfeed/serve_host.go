@@ -147,8 +147,11 @@ func (h *host) close(ctx context.Context) {
 // trainersError speaks of arguments where a verb's error speaks of flags.
 func trainersError(err error) error {
 	var wrong *usageError
-	if errors.As(err, &wrong) {
+	switch {
+	case errors.As(err, &wrong):
 		return valueError("%s", wrong.message)
+	case errors.Is(err, cache.ErrUnfit):
+		return valueError("%v", err)
 	}
 	return err
 }
