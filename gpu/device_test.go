@@ -96,13 +96,17 @@ func onFake(t *testing.T) rig {
 	}
 }
 
-// ofDevice is the picture of a device's batch, brought back by a stream of its own.
-func ofDevice(t testing.TB, d gpu.Device, b *gpu.Batch) picture {
+// A film is a device's batch on its way back, which may be released meanwhile.
+type film struct {
+	at      string
+	columns []*gpu.Column
+	base    uintptr
+	back    gpu.HostMemory
+}
+
+// expose lets a stream bring a batch back.
+func expose(t testing.TB, d gpu.Device, s gpu.Stream, b *gpu.Batch) *film {
 	t.Helper()
-	s, err := d.NewStream()
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := b.Memory()
 	back, err := d.AllocHost(m.Len())
 	if errors.Is(err, gpu.ErrOutOfMemory) {
@@ -111,31 +115,59 @@ func ofDevice(t testing.TB, d gpu.Device, b *gpu.Batch) picture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		for _, err := range []error{s.Close(), back.Free()} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-	}()
 	if err := s.ToHost(back.Bytes(), m, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Sync(); err != nil {
-		t.Fatal(err)
+	return &film{
+		at: fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data,
+			b.State.JSON()),
+		columns: cloned(b.Columns), base: m.Pointer(), back: back,
 	}
+}
+
+// cloned are columns that stay as they are when the batch is released.
+func cloned(columns []*gpu.Column) []*gpu.Column {
+	var all []*gpu.Column
+	for _, c := range columns {
+		all = append(all, &gpu.Column{
+			Field: c.Field, Len: c.Len, Nulls: c.Nulls, Valid: c.Valid, Offsets: c.Offsets, Data: c.Data, Children: cloned(c.Children),
+		})
+	}
+	return all
+}
+
+// develop is the picture, once the stream has ended.
+func (f *film) develop(t testing.TB) picture {
+	t.Helper()
 	at := func(s gpu.Span) []byte {
 		if s.Bytes == 0 {
 			return nil
 		}
-		off := int(s.Pointer - m.Pointer())
-		return back.Bytes()[off : off+s.Bytes]
+		off := int(s.Pointer - f.base)
+		return f.back.Bytes()[off : off+s.Bytes]
 	}
-	p := picture{at: fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, b.State.JSON())}
-	for _, c := range b.Columns {
+	p := picture{at: f.at}
+	for _, c := range f.columns {
 		p.columns = append(p.columns, columnText(c, at))
 	}
+	if err := f.back.Free(); err != nil {
+		t.Error(err)
+	}
 	return p
+}
+
+// ofDevice is the picture of a device's batch, brought back by a stream of its own.
+func ofDevice(t testing.TB, d gpu.Device, b *gpu.Batch) picture {
+	t.Helper()
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := expose(t, d, s, b)
+	if err := errors.Join(s.Sync(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return f.develop(t)
 }
 
 func columnText(c *gpu.Column, at func(gpu.Span) []byte) string {

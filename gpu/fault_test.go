@@ -138,6 +138,9 @@ func TestFaultsOfALostDevice(t *testing.T) {
 				t.Errorf("closed with %v, want %s", err, want)
 			}
 		}
+		if err := d.Close(); err == nil || !strings.Contains(err.Error(), "device ") {
+			t.Errorf("memory that may be written was freed: %v", err)
+		}
 		d.forgive()
 	})
 }

@@ -184,7 +184,7 @@ func TestBatchesThatOutgrowTheirSlot(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})
 		o := everything()
-		o.BatchSize = 120
+		o.BatchSize = 25 // more batches than buffers
 		o.Transforms = append(o.Transforms, loader.Transform{Apply: large})
 		want := onHost(t, ds, o)
 		l := newLoader(t, ds, d, gpu.Options{Loader: o, SlotBytes: 1, InFlight: 1})
@@ -197,6 +197,41 @@ func TestBatchesThatOutgrowTheirSlot(t *testing.T) {
 		if s.Ring.Pieces == 0 || s.Ring.Grown == 0 || s.Copies != int64(len(want))+s.Ring.Pieces || s.HostCopied != 0 {
 			t.Errorf("got %+v", s)
 		}
+	})
+}
+
+// What a consumer's stream still reads is neither written nor freed, while batches become larger and when the iteration ends.
+func TestReleaseAfter(t *testing.T) {
+	onDevices(t, func(t *testing.T, d rig) {
+		ds := openThings(t, iterable.Options{})
+		o := loader.Options{BatchSize: 25, Workers: 1, Transforms: []loader.Transform{{Apply: large}}}
+		want := onHost(t, ds, o)
+		l := newLoader(t, ds, d, gpu.Options{Loader: o})
+		s, err := d.NewStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.delay != nil {
+			d.delay(5 * time.Millisecond)
+		}
+		var films []*film
+		for b, err := range l.Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			films = append(films, expose(t, d, s, b))
+			if err := b.ReleaseAfter(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(s.Sync(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var got []picture
+		for _, f := range films {
+			got = append(got, f.develop(t))
+		}
+		same(t, got, want)
 	})
 }
 
