@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -30,7 +32,7 @@ func cells(t testing.TB) []uintptr {
 // at is the address of a cell.
 func at(cells []uintptr, i int) uintptr { return uintptr(unsafe.Pointer(&cells[i])) }
 
-// witness is a test that a Fake fails.
+// witness is a test that a Fake fails, or skips.
 type witness struct {
 	testing.TB
 	said    []string
@@ -40,7 +42,19 @@ type witness struct {
 func (w *witness) Helper()           {}
 func (w *witness) Error(args ...any) { w.said = append(w.said, fmt.Sprintln(args...)) }
 func (w *witness) Cleanup(f func())  { w.cleanup = append(w.cleanup, f) }
-func (w *witness) end() (said string) {
+
+func (w *witness) Skip(args ...any) {
+	w.Error(append([]any{"skip:"}, args...)...)
+	runtime.Goexit()
+}
+
+func (w *witness) Fatal(args ...any) {
+	w.Error(append([]any{"fatal:"}, args...)...)
+	runtime.Goexit()
+}
+
+// end is the end of the test; it returns what was said.
+func (w *witness) end() string {
 	for _, f := range slices.Backward(w.cleanup) {
 		f()
 	}
@@ -98,6 +112,35 @@ func TestBuild(t *testing.T) {
 		}
 	}()
 	f.Call("cuMemHostAlloc", 0, 0, 0)
+}
+
+// TestNoCompiler has no cc: the test is skipped, and says so; with CI=true that is a failure. What was built before is used nevertheless.
+func TestNoCompiler(t *testing.T) {
+	built := Build(t)
+	t.Setenv("PATH", t.TempDir())
+	if again := Build(t); again != built {
+		t.Errorf("%s, want %s", again, built)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for ci, want := range map[string]string{"": "skip: SKIPPED: no C compiler", "true": "fatal: CI=true and there is no C compiler"} {
+		t.Setenv("CI", ci)
+		w := &witness{TB: t}
+		var wg sync.WaitGroup
+		wg.Go(func() { Build(w) })
+		wg.Wait()
+		if said := w.end(); !strings.HasPrefix(said, want) {
+			t.Errorf("CI=%s: %q, want %q", ci, said, want)
+		}
+	}
+}
+
+// TestNoCache has a cache that cannot be written: the library is built for the test alone.
+func TestNoCache(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/dev/null")
+	library := Build(t)
+	if _, err := os.Stat(library); err != nil || strings.HasPrefix(library, "/dev/null") {
+		t.Errorf("%s: %v", library, err)
+	}
 }
 
 const childVariable = "FAKECUDA_TEST_CHILD"

@@ -33,6 +33,7 @@ func TestLate(t *testing.T) {
 	b, p, s := r.pinned(4), r.device(4), r.stream()
 	copy(b, "then")
 	r.toDevice(p, b, s)
+	time.Sleep(5 * time.Millisecond) // after which a thread that did not wait would be done
 	copy(b, "late")
 	r.must("cuStreamSynchronize", s)
 	if got := r.content(p, 4); got != "late" {
