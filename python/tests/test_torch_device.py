@@ -189,6 +189,7 @@ def test_an_error_comes_after_the_batches_before_it():
     for _ in range(2):
         with pytest.raises(ValueError, match="broken"):
             next(feeder)
+    feeder.close()
 
 
 def test_rings_are_pinned_once_and_unpinned_before_they_go():

@@ -319,6 +319,7 @@ def forked(shards: str) -> bool:
             if child == 0:
                 batches = loader = None
                 gc.collect()
+                atexit._run_exitfuncs()
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
     return same(found, expected)

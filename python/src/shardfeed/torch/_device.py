@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -88,10 +89,13 @@ class Streams:
         return torch.cuda.current_stream(self._device).record_event()
 
 
+_of_parents: list[Any] = []  # what this process has from one that it was forked from, and must not drop
+
+
 class Kept:
     """Host memory that is read beside the host, each piece until an event has passed.
 
-    In a forked child, where CUDA is out of reach, nothing is waited for: the copies are the parent's.
+    In a forked child, where CUDA is out of reach, nothing is waited for, and nothing goes that would use CUDA at its end, as events do.
     """
 
     def __init__(self, most: int) -> None:
@@ -119,9 +123,11 @@ class Kept:
 
     def close(self) -> None:
         """Waits until nothing is read any more."""
-        if self.here:
-            for _, read in self._pieces:
-                _wait(read.synchronize)
+        if not self.here:
+            _of_parents.append(self._pieces)
+            return
+        for _, read in self._pieces:
+            _wait(read.synchronize)
         self._pieces.clear()
 
 
@@ -186,12 +192,18 @@ class Feeder:
     def close(self) -> None:
         """Waits for the copies that are on their way: the memory that they read goes back to the engine then."""
         self._ended, self._failed = True, None
-        self._source.close()
-        if self._in_use.here and (self._moved or self._next is not None):
-            _wait(self._streams.settle)
         self._in_use.close()
-        self._moved.clear()
-        self._next = None
+        if self._in_use.here:
+            if self._moved or self._next is not None:
+                _wait(self._streams.settle)
+            self._moved.clear()
+            self._next = None
+        else:
+            _of_parents.append(self._moved)
+        self._source.close()
+
+    def __del__(self) -> None:
+        _close_again(self)
 
 
 class Pinner:
@@ -223,11 +235,14 @@ class Pinner:
 
     def close(self) -> None:
         """Waits for what the trainer has begun on its stream."""
-        self._source.close()
         if self._in_use.here:
             _wait(self._mark)
         self._in_use.close()
         self._last = None
+        self._source.close()
+
+    def __del__(self) -> None:
+        _close_again(self)
 
 
 class Mover:
@@ -249,6 +264,12 @@ def _wait(until: Callable[[], None]) -> None:
     """Waits for copies to end. A device that has failed does no more of them, and says so to whoever uses it next."""
     with contextlib.suppress(RuntimeError):
         until()
+
+
+def _close_again(batches: Feeder | Pinner) -> None:
+    """Closes what goes, where an interrupt came while it was closed. When the program ends all copies have been waited for."""
+    if hasattr(batches, "_in_use") and not sys.is_finalizing():
+        batches.close()
 
 
 class Route:
