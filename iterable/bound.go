@@ -56,7 +56,11 @@ func (e *MemoryError) Error() string {
 	if e.Buffer > 0 {
 		return s + fmt.Sprintf("; a shuffle_buffer of %d rows would fit", e.Buffer)
 	}
-	s += "; raise memory, read fewer columns, or set a smaller unit_rows or batch size"
+	what := "raise memory"
+	if over := (*mem.OverLimit)(nil); errors.As(e.Err, &over) && over.Shared {
+		what = "end one of the others"
+	}
+	s += "; " + what + ", read fewer columns, or set a smaller unit_rows or batch size"
 	if e.Need[mem.Store] > 0 {
 		s += ", or leave the stores less"
 	}

@@ -115,7 +115,7 @@ func TestSharedBudget(t *testing.T) {
 	first := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
 	var e *mem.OverLimit
-	if !errors.As(err, &e) || !e.Shared {
+	if !errors.As(err, &e) || !e.Shared || !contains(err.Error(), "end one of the others") {
 		t.Fatalf("error %v", err)
 	}
 	if err := d.Close(); err == nil || !contains(err.Error(), "still open") {
