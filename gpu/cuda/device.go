@@ -104,7 +104,7 @@ func (d *Device) Close() error {
 	defer d.mu.Unlock()
 	d.closed = true
 	if left := d.held.String(); left != "" {
-		return fmt.Errorf("cuda: %s was closed before what came from it was freed: %s; the device is given back with the last of it", d.info.Name, left)
+		return fmt.Errorf("cuda: %s was closed before what came from it was freed: %s; the last of it gives the device back", d.info.Name, left)
 	}
 	return d.releaseLocked()
 }

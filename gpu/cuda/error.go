@@ -92,7 +92,7 @@ var lostCodes = []int{214, 220, codeIllegalAddress, 702, 710, 714, 715, 716, 717
 // hint is the advice for a code that a function returned.
 func hint(op string, code int) string {
 	if slices.Contains(lostCodes, code) {
-		return "an earlier piece of work of the device failed, maybe other code's, and its context is lost: the process has to end; save what can be saved"
+		return "earlier work of the device failed, maybe other code's, and its context is lost: the process has to end; save what can be saved"
 	}
 	switch code {
 	case codeOutOfMemory:
@@ -102,7 +102,7 @@ func hint(op string, code int) string {
 	case codeStubLibrary:
 		return "this is the CUDA toolkit's stub, not the driver: take its folder out of LD_LIBRARY_PATH, or install the driver"
 	case codeRuntimeTooNew, codeDriverMismatch, codeCompatUnsupported:
-		return "the driver is older than the library, or than what the machine's kernel module has: update the driver, or restart after an update; in a container use the host's"
+		return "the driver's library is older or newer than its kernel module: restart after an update; in a container, use the host's library"
 	case codeUnavailable:
 		return "the device is held by another process: see nvidia-smi, and its compute mode"
 	case codeNoDevice:

@@ -17,7 +17,10 @@ func TestError(t *testing.T) {
 			&Error{Op: "cuMemHostAlloc", Code: 2, Name: "CUDA_ERROR_OUT_OF_MEMORY", Text: "out of memory", Hint: "ask for less"},
 			"cuda: cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory; ask for less",
 		},
-		{&Error{Op: "cuMemFree", Code: 1, Name: "CUDA_ERROR_INVALID_VALUE", Text: "invalid argument"}, "cuda: cuMemFree: CUDA_ERROR_INVALID_VALUE (1): invalid argument"},
+		{
+			&Error{Op: "cuMemFree", Code: 1, Name: "CUDA_ERROR_INVALID_VALUE", Text: "invalid argument"},
+			"cuda: cuMemFree: CUDA_ERROR_INVALID_VALUE (1): invalid argument",
+		},
 		{&Error{Op: "load", Text: "no such file", Hint: "looked in /lib"}, "cuda: load: no such file; looked in /lib"},
 	} {
 		if got := c.err.Error(); got != c.want {

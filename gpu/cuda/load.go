@@ -76,7 +76,7 @@ func (o Options) withDefaults() Options {
 func noDriver(library string, err error) *Error {
 	e := &Error{Op: "load", Text: err.Error()}
 	if filepath.Base(library) == library {
-		e.Hint = "looked for " + library + " where the system's loader does (LD_LIBRARY_PATH, /etc/ld.so.cache); it comes with NVIDIA's driver, not with the toolkit, and " +
+		e.Hint = "looked for where the system's loader does (LD_LIBRARY_PATH, /etc/ld.so.cache); it comes with NVIDIA's driver, not with the toolkit; " +
 			libraryVariable + " names it where it lies elsewhere"
 	} else {
 		e.Hint = "this is the library that was asked for, by " + libraryVariable + " or by option; without it " + driverLibrary + " is looked for"

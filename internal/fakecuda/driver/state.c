@@ -152,7 +152,8 @@ static void add(struct text *t, const char *format, ...) {
 }
 
 static void add_counts(struct text *t) {
-  add(t, "\"pinned_bytes\":%zu,\"registered_bytes\":%zu,\"device_bytes\":%zu,", counts.pinned_bytes, counts.registered_bytes, counts.device_bytes);
+  add(t, "\"pinned_bytes\":%zu,\"registered_bytes\":%zu,", counts.pinned_bytes, counts.registered_bytes);
+  add(t, "\"device_bytes\":%zu,", counts.device_bytes);
   add(t, "\"pinned\":%ld,\"registered\":%ld,\"device\":%ld,", counts.pinned, counts.registered, counts.device);
   add(t, "\"streams\":%ld,\"events\":%ld,\"contexts\":%ld,", counts.streams, counts.events, counts.contexts);
   add(t, "\"copies\":%ld,\"copied_bytes\":%ld,", counts.copies, counts.copied_bytes);
