@@ -6,6 +6,7 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import threading
@@ -163,29 +164,33 @@ def test_threads_with_iterators_of_their_own(shards: Path) -> None:
     in_threads(4, work)
 
 
-def test_interrupts(shards: Path) -> None:
-    """Whatever Ctrl-C strikes, it is heard, and what comes next works."""
+@pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.long)])
+def test_interrupts(shards: Path, count: int) -> None:
+    """Whatever Ctrl-C strikes, it is heard, what comes next works, and nothing stays open."""
     dataset = StreamingDataset(shards, batch_size=64)
     list(dataset)
-    engine = psutil.Process(dataset._control().welcome["pid"])
-    held = engine.num_fds()
+    dice = random.Random(count)
+    trainer, engine = psutil.Process(), psutil.Process(dataset._control().welcome["pid"])
+    gc.collect()
+    own, held = trainer.num_fds(), engine.num_fds()
     main = threading.main_thread().ident
     assert main is not None
-    for k in range(30):
-        hit = threading.Timer(0.001 * (k % 10), signal.pthread_kill, (main, signal.SIGINT))
+    for _ in range(count):
+        hit = threading.Timer(0.012 * dice.random(), signal.pthread_kill, (main, signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             hit.start()
             while True:
-                for _ in dataset:
-                    pass
+                for batch in dataset:
+                    del batch  # the last one would keep its ring, which is a file
                 len(dataset), dataset.set_epoch(1), dataset.stats()
         hit.join()
         assert ids(iter(dataset)) == list(range(ROWS))
     deadline = time.monotonic() + 5
-    while engine.num_fds() > held and time.monotonic() < deadline:
+    while (engine.num_fds() > held or trainer.num_fds() > own) and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.05)
     assert engine.num_fds() <= held
+    assert trainer.num_fds() <= own, os.listdir("/proc/self/fd")
 
 
 def test_an_error_of_the_users(shards: Path) -> None:
