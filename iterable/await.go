@@ -3,11 +3,9 @@ package iterable
 import (
 	"context"
 	"time"
-
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// await waits for a span and moves its block into the shuffle buffer.
+// await waits for a span and moves its blocks into the shuffle buffer.
 func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 	if r := s.residents[k]; r != nil {
 		delete(s.residents, k)
@@ -119,14 +117,14 @@ func (s *Stream) receive(ctx context.Context) error {
 
 // free gives back what a load that is ready holds.
 func (s *Stream) free(l *load) {
-	if l.block == nil {
+	if l.blocks == nil {
 		return
 	}
 	for _, o := range l.orders {
 		s.ahead.giveOrder(o)
 	}
-	s.ahead.releaseBlock(l.block, l.rows, l.shared)
-	l.block = nil
+	s.ahead.releaseBlocks(l.blocks, l.rows, l.shared)
+	l.blocks = nil
 	s.ahead.discharge(l)
 }
 
@@ -190,9 +188,8 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
 		}
 		s.padding = s.buffer.admit(l)[0]
 	}
-	s.place(d, s.padding)
 	for len(d.Picks) < s.full {
-		d.Picks = append(d.Picks, rowgroup.MakePick(s.padding.index, 0))
+		d.Picks = append(d.Picks, s.pick(d, s.padding, 0))
 	}
 	return nil
 }

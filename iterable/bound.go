@@ -21,7 +21,7 @@ type bound struct {
 // least is what the stream cannot do without: one load on its way.
 func (b bound) least() mem.Amounts {
 	return mem.Amounts{
-		mem.Fetch: b.load.fetch, mem.Decode: b.load.narrow + b.load.wide, mem.Shuffle: b.shuffle + b.draws, mem.Batch: b.batch,
+		mem.Fetch: b.load.fetch, mem.Decode: b.load.whole + b.load.parted, mem.Shuffle: b.shuffle + b.draws, mem.Batch: b.batch,
 		mem.Store: b.store,
 	}
 }
@@ -36,9 +36,9 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 		}
 		return 0
 	}
-	n := fit(loads, b.load.fetch+b.load.narrow+b.load.wide)
+	n := fit(loads, b.load.fetch+b.load.whole+b.load.parted)
 	need[mem.Fetch] += n * b.load.fetch
-	need[mem.Decode] += n * (b.load.narrow + b.load.wide)
+	need[mem.Decode] += n * (b.load.whole + b.load.parted)
 	need[mem.Fetch] += fit(fetches, b.load.fetch) * b.load.fetch
 	return need
 }
@@ -71,8 +71,8 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 
 // largest takes the larger of each cost.
 func (c cost) largest(d cost) cost {
-	if d.narrow+d.wide > c.narrow+c.wide {
-		c.narrow, c.wide, c.parts = d.narrow, d.wide, d.parts
+	if d.whole+d.parted > c.whole+c.parted {
+		c.whole, c.parted, c.parts = d.whole, d.parted, d.parts
 	}
 	c.fetch = max(c.fetch, d.fetch)
 	return c
@@ -141,13 +141,13 @@ func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
 	c := p.sizes.cost(p.units[sp.Unit].Group, sp.Lo, sp.Hi, true)
 	p.largest = p.largest.largest(c)
-	p.row = max(p.row, (c.narrow+c.wide)/max(1, sp.Rows()))
-	p.change[p.lane.Arrival(j)] += c.narrow + c.wide
-	p.change[p.emptied(j, sp.Rows())+1] -= c.narrow
+	p.row = max(p.row, (c.whole+c.parted)/max(1, sp.Rows()))
+	p.change[p.lane.Arrival(j)] += c.whole + c.parted
+	p.change[p.emptied(j, sp.Rows())+1] -= c.whole
 	for i := range c.parts {
-		part := c.wide / int64(c.parts)
+		part := c.parted / int64(c.parts)
 		if i == c.parts-1 {
-			part = c.wide - part*int64(c.parts-1)
+			part = c.parted - part*int64(c.parts-1)
 		}
 		p.change[p.emptied(j, int64(partEnd(int(sp.Rows()), c.parts, i)))+1] -= part
 	}
@@ -169,9 +169,9 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 	for _, u := range units {
 		c := s.cost(u.Group, u.Lo, u.Hi, false)
 		b.load = b.load.largest(c)
-		row = max(row, (c.narrow+c.wide)/max(1, u.Rows()))
+		row = max(row, (c.whole+c.parted)/max(1, u.Rows()))
 	}
-	b.shuffle = 2 * (b.load.narrow + b.load.wide)
+	b.shuffle = 2 * (b.load.whole + b.load.parted)
 	b.draws = row * rowsDrawn
 	return b
 }

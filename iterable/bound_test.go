@@ -42,26 +42,26 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 		for _, j := range tick.Load {
 			sp := lane.Span(int(j))
 			costs[j] = d.sizes.cost(p.Units()[sp.Unit].Group, sp.Lo, sp.Hi, true)
-			held += costs[j].narrow + costs[j].wide
+			held += costs[j].whole + costs[j].parted
 		}
 		peak = max(peak, held)
 		for j := range costs {
 			c := &costs[j]
-			if c.narrow == 0 {
+			if c.whole == 0 {
 				continue
 			}
 			n := int(lane.Span(j).Rows())
 			emitted := int(lane.Emitted(j, tick.Index))
 			for c.parts > 0 && freed[j] < c.parts && partEnd(n, c.parts, freed[j]) <= emitted {
-				part := c.wide / int64(c.parts)
+				part := c.parted / int64(c.parts)
 				if freed[j]++; freed[j] == c.parts {
-					part = c.wide - part*int64(c.parts-1)
+					part = c.parted - part*int64(c.parts-1)
 				}
 				held -= part
 			}
-			if emitted == n && c.narrow > 0 {
-				held -= c.narrow
-				c.narrow = 0
+			if emitted == n && c.whole > 0 {
+				held -= c.whole
+				c.whole = 0
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 
 // Loads ahead take what the limit has room for, never more than asked, and nothing from what is needed.
 func TestBoundAhead(t *testing.T) {
-	b := bound{shuffle: 1000, draws: 50, batch: 10, load: cost{fetch: 30, narrow: 20, wide: 50}}
+	b := bound{shuffle: 1000, draws: 50, batch: 10, load: cost{fetch: 30, whole: 20, parted: 50}}
 	if got, want := b.least(), (mem.Amounts{mem.Fetch: 30, mem.Decode: 70, mem.Shuffle: 1050, mem.Batch: 10}); got != want {
 		t.Fatalf("least %v", got)
 	}
@@ -94,7 +94,7 @@ func TestBoundAhead(t *testing.T) {
 			t.Errorf("limit %d, %d loads, %d fetches: %v, want %v", c.limit, c.loads, c.fetches, got, want)
 		}
 	}
-	if got := (cost{fetch: 9, narrow: 1, wide: 2, parts: 2}).largest(cost{fetch: 4, narrow: 5}); got != (cost{fetch: 9, narrow: 5}) {
+	if got := (cost{fetch: 9, whole: 1, parted: 2, parts: 2}).largest(cost{fetch: 4, whole: 5}); got != (cost{fetch: 9, whole: 5}) {
 		t.Errorf("largest %+v", got)
 	}
 }

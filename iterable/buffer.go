@@ -20,9 +20,9 @@ type buffer struct {
 	head   int         // of queue
 }
 
-// A hold is a block in the buffer and what the account counts for it.
+// A hold is the blocks of a load in the buffer and what the account counts for them.
 type hold struct {
-	block   *rowgroup.Block
+	blocks  []*rowgroup.Block // nil where a part was freed
 	group   int
 	users   int // spans that still have rows to leave
 	charged int64
@@ -39,16 +39,30 @@ type resident struct {
 	parts  int
 	freed  int // parts that have left
 
-	draw  int64 // the draw whose table the block was put into last
-	index int   // in that table
+	places []placed // by block of the hold
+	part   int      // that find found last
+	lo, hi uint32   // its rows
 }
 
-// row of the block that leaves as the s-th of the span.
-func (r *resident) row(s uint32) uint32 {
-	if r.order == nil {
-		return r.offset + s
+// placed is where a block lies: the draw whose table it was put into last, and its index there.
+type placed struct {
+	draw  int64
+	index int
+}
+
+// find returns the block of the hold, and in it the row, that leaves as the s-th of the span.
+func (r *resident) find(s uint32) (part int, row uint32) {
+	if r.parts == 0 {
+		if r.order == nil {
+			return 0, r.offset + s
+		}
+		return 0, r.offset + r.order[s]
 	}
-	return r.offset + r.order[s]
+	if s < r.lo || s >= r.hi {
+		r.part = int(s) * r.parts / r.rows
+		r.lo, r.hi = uint32(partStart(r.rows, r.parts, r.part)), uint32(partEnd(r.rows, r.parts, r.part))
+	}
+	return r.part, s - r.lo
 }
 
 // leftovers are memory that is free once a draw is released.
@@ -61,12 +75,14 @@ type leftovers struct {
 
 // admit makes the residents of a load that is ready, in the order of its wanted.
 func (b *buffer) admit(l *load) []*resident {
-	h := &hold{block: l.block, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.rows, shared: l.shared}
+	h := &hold{blocks: l.blocks, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.rows, shared: l.shared}
 	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
-	l.block, l.charged = nil, estimate{}
+	l.blocks, l.charged = nil, estimate{}
 	out := make([]*resident, len(l.wanted))
 	for i, w := range l.wanted {
-		out[i] = &resident{hold: h, offset: uint32(w.offset), order: l.orders[i], rows: w.rows, parts: l.parts}
+		out[i] = &resident{
+			hold: h, offset: uint32(w.offset), order: l.orders[i], rows: w.rows, parts: l.parts, places: make([]placed, len(h.blocks)),
+		}
 	}
 	return out
 }
@@ -163,14 +179,16 @@ func (b *buffer) sweepLocked() {
 func (b *buffer) freeLocked(l leftovers) {
 	h := l.hold
 	if l.part > 0 {
-		before := h.block.Bytes()
-		h.block.ReleasePart(l.part)
-		b.unchargeLocked(h, before-h.block.Bytes())
+		part := h.blocks[l.part-1]
+		h.blocks[l.part-1] = nil
+		n := part.Bytes()
+		part.Release()
+		b.unchargeLocked(h, n)
 		return
 	}
 	b.ahead.giveOrder(l.order)
 	if h.users--; h.users == 0 {
-		b.ahead.releaseBlock(h.block, h.rows, h.shared)
+		b.ahead.releaseBlocks(h.blocks, h.rows, h.shared)
 		b.unchargeLocked(h, h.charged)
 	}
 }

@@ -16,8 +16,8 @@
 // # Memory
 //
 // A stream computes its bound before it reads (bound.go) and reserves it whole, or is refused with the numbers. The bound counts each lane at its
-// worst: a span's narrow columns from the tick in which it arrives to the tick in which its last row leaves, its wide columns in up to eight parts,
-// by the order in which the rows leave, each freed when its last row has left. On top come the rows of the draws that may be out, the loads that
+// worst. A span becomes a block for each of up to sixteen parts, by the order in which its rows leave, and each is freed when its last row has left;
+// only dictionaries and nested columns stay from the tick in which it arrives to the tick in which its last row leaves. On top come the rows of the draws that may be out, the loads that
 // are on their way, and the batches that the layer above asks room for. Loads are read ahead while the account has room; one that the order waits
 // for is always admitted, and then the bound holds it. A consumer that stops taking draws stops the reading.
 //

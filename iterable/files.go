@@ -3,7 +3,6 @@ package iterable
 import (
 	"context"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -120,11 +119,8 @@ func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
 			return err
 		}
 		r := w.now
-		if r.draw != d.number {
-			w.stream.place(d, r)
-		}
 		for row := run.From; row < run.To; row++ {
-			d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(r.row(uint32(row-w.first)))))
+			d.Picks = append(d.Picks, w.stream.pick(d, r, uint32(row-w.first)))
 		}
 		emitted := int(run.To - w.first)
 		w.stream.buffer.left(r, emitted, d.number)

@@ -78,7 +78,7 @@ func TestFetchedAheadOfBlocks(t *testing.T) {
 		if l.err != nil {
 			t.Fatal(l.err)
 		}
-		l.block.Release()
+		r.releaseBlocks(l.blocks, l.rows, l.shared)
 		r.discharge(l)
 	}
 	if used := a.Used(); used != (mem.Amounts{}) {

@@ -29,7 +29,7 @@ type load struct {
 	group    int
 	number   int64 // in the schedule, from 1 on
 	wanted   []wanted
-	parts    int // that the wide columns are spread over, in the order in which rows leave; 0 for none
+	parts    int // blocks that it becomes, by the order in which rows leave; 0 when it is one
 	est      estimate
 	need     int64 // position of its epoch at which the first of wanted must be there
 	shared   bool  // streams of other ranks or workers want the same rows
@@ -38,9 +38,9 @@ type load struct {
 	granted chan struct{} // closed when memory for the block is there, or will not be
 	flying  bool          // see flight
 
-	ready chan struct{} // closed when block and orders, or err, are set
-	block *rowgroup.Block
-	err   error
+	ready  chan struct{}     // closed when blocks and orders, or err, are set
+	blocks []*rowgroup.Block // one, or one for each of parts
+	err    error
 
 	// orders are, for each wanted span, the number of the row of it that leaves as its s-th; nil when rows leave as they lie, as those of a
 	// block do that one span has for itself.
@@ -73,7 +73,18 @@ func (l *load) fileRows(numbers []uint32) []uint32 {
 	return numbers
 }
 
-// layout lays the rows that the block holds in an order, and spreads its wide columns over parts by it. part is scratch.
+// partStart is the first row of a part.
+func partStart(n, parts, p int) int { return (n*p + parts - 1) / parts }
+
+// bytes of the blocks.
+func (l *load) bytes() (n int64) {
+	for _, b := range l.blocks {
+		n += b.Bytes()
+	}
+	return n
+}
+
+// layout lays the rows that the load's blocks hold in an order, and divides them by it. part is scratch.
 func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
 	if l.parts < 2 {
 		return rowgroup.Layout{Order: order}, part

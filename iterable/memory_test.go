@@ -27,7 +27,7 @@ var (
 	picturesStore *memstore.Store
 )
 
-// What a stream holds stays within what it reserved, for fast and slow consumers, and the parts of wide columns are freed as they leave.
+// What a stream holds stays within what it reserved, for fast and slow consumers, and the parts of blocks are freed as they leave.
 func TestPeakWithinTheReservation(t *testing.T) {
 	store := pictures(t)
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func TestSharedBudget(t *testing.T) {
 	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 }
 
-// A resumed stream does not hold what had left before: the parts of wide columns whose rows are gone are freed as their blocks arrive.
+// A resumed stream does not hold what had left before: the parts whose rows are gone are freed as their blocks arrive.
 func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
 	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}})
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1})

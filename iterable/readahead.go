@@ -136,7 +136,7 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 	case err != nil:
 		r.fail(l, err)
 	case b != nil:
-		l.block, l.orders = b, make([][]uint32, len(l.wanted))
+		l.blocks, l.orders = []*rowgroup.Block{b}, make([][]uint32, len(l.wanted))
 		r.ready(l, 0)
 	default:
 		l.owner = true
@@ -145,12 +145,12 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 	return true
 }
 
-// ready hands a load with its block to the consumer. extra is bytes besides the block's.
+// ready hands a load with its blocks to the consumer. extra is bytes besides theirs.
 func (r *readahead) ready(l *load, extra int64) {
 	r.account.Release(mem.Fetch, l.charged.fetch)
 	l.charged.fetch = 0
 	r.flight.land(l)
-	r.settle(l, l.block.Bytes()+extra)
+	r.settle(l, l.bytes()+extra)
 	l.done = time.Now()
 	close(l.ready)
 }
@@ -209,13 +209,13 @@ func (r *readahead) decodeAll(ctx context.Context) {
 	}
 }
 
-// decodeOne makes the block and the orders of a load. part is scratch.
+// decodeOne makes the blocks and the orders of a load. part is scratch.
 func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
 	order, extra := r.arrange(l)
 	layout, part := l.layout(order, part)
-	block, err := r.decodeRows(d, l, layout)
+	blocks, err := r.decodeRows(d, l, layout)
 	if err != nil && r.fetchAgain(ctx, l, err) {
-		block, err = r.decodeRows(d, l, layout)
+		blocks, err = r.decodeRows(d, l, layout)
 	}
 	r.giveOrder(order)
 	if err != nil {
@@ -225,10 +225,10 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	}
 	l.raw.Release()
 	l.raw = nil
-	l.block = block
+	l.blocks = blocks
 	r.count(l)
 	if l.owner {
-		r.sharing.publish(l.rows, block)
+		r.sharing.publish(l.rows, blocks[0]) // those that are shared are not divided
 	}
 	r.ready(l, extra)
 	return part, false
@@ -270,23 +270,25 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	return l.fileRows(order), bytes
 }
 
-// decodeRows is Decode and the transforms, with panics made errors.
-func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (b *rowgroup.Block, err error) {
+// decodeRows is DecodeParts and the transforms, with panics made errors.
+func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (blocks []*rowgroup.Block, err error) {
 	defer r.caught("decode", l.rows, &err)
-	if b, err = d.Decode(l.raw, layout); err != nil {
+	if blocks, err = d.DecodeParts(l.raw, layout); err != nil {
 		return nil, err
 	}
-	if err = r.transform(b, l.rows); err != nil {
-		b.Release()
+	if err = r.transform(blocks, l.rows); err != nil {
+		for _, b := range blocks {
+			b.Release()
+		}
 		return nil, err
 	}
-	return b, nil
+	return blocks, nil
 }
 
-// transform applies the transforms to a block.
-func (r *readahead) transform(b *rowgroup.Block, rows rowgroup.Rows) (err error) {
+// transform applies the transforms to the blocks of a load.
+func (r *readahead) transform(blocks []*rowgroup.Block, rows rowgroup.Rows) (err error) {
 	defer r.caught("transform", rows, &err)
-	err = r.recodes.apply(b)
+	err = r.recodes.apply(blocks)
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
 		e.URI, e.RowGroup = r.manifest.Shards()[rows.Shard].URI, rows.RowGroup
@@ -314,7 +316,7 @@ func (r *readahead) count(l *load) {
 	if g.Rows > 0 {
 		r.stats.Needed += mulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
 	}
-	r.stats.Decoded += l.block.Bytes()
+	r.stats.Decoded += l.bytes()
 	r.foretold += l.est.decode
 	measured, foretold := r.stats.Decoded, r.foretold
 	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
@@ -325,11 +327,15 @@ func (r *readahead) count(l *load) {
 	}
 }
 
-// releaseBlock drops the stream's reference to a block.
-func (r *readahead) releaseBlock(b *rowgroup.Block, rows rowgroup.Rows, shared bool) {
+// releaseBlocks drops the stream's references to the blocks of a load; nil is one that was released before.
+func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows rowgroup.Rows, shared bool) {
 	if shared {
 		r.sharing.release(rows)
-	} else {
-		b.Release()
+		return
+	}
+	for _, b := range blocks {
+		if b != nil {
+			b.Release()
+		}
 	}
 }

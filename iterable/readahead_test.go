@@ -47,8 +47,8 @@ func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 		r.close()
 		for l := range r.loads {
 			<-l.ready
-			if l.block != nil {
-				l.block.Release()
+			if l.blocks != nil {
+				r.releaseBlocks(l.blocks, l.rows, l.shared)
 				r.discharge(l)
 			}
 		}
@@ -112,13 +112,13 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 		t.Error("a load more than was needed")
 	}
 	for _, l := range got {
-		l.block.Release()
-		l.block = nil
+		r.releaseBlocks(l.blocks, l.rows, l.shared)
+		l.blocks = nil
 		r.discharge(l)
 	}
 	for { // room was made
 		<-next.ready
-		next.block.Release()
+		r.releaseBlocks(next.blocks, next.rows, next.shared)
 		r.discharge(next)
 		if got = append(got, next); len(got) == len(all) {
 			return

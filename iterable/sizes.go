@@ -10,9 +10,12 @@ import (
 )
 
 const (
-	wideParts    = 8         // parts that a load's wide columns are spread over, when they are large enough
-	widePart     = 1 << 20   // bytes that a part holds at least
-	partEndBytes = 128 << 10 // of a part's last chunk stay empty
+	mostParts    = 16        // that a load is divided into by the order in which its rows leave, when it is large enough
+	widePart     = 1 << 20   // bytes of wide columns that a part holds at least
+	narrowPart   = 512 << 10 // or of narrow ones
+	wideEndBytes = 64 << 10  // of a part's last chunk of wide values stay empty
+	partEndBytes = 64 << 10  // at most, of the last of the buffers that its narrow columns share: these begin with half of it, and double
+	packingPart  = 16        // narrow columns of a part take 1/packingPart more, where they do not fill the buffers that they share
 	blockBytes   = 48 << 10  // that the smallest slice takes
 	orderBytes   = 4         // of a row's place in the order in which its span leaves
 	roundingPart = 8         // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
@@ -26,9 +29,9 @@ type sizes struct {
 	decoded  func() []decoded // by group
 }
 
-// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones.
+// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is what of the narrow ones cannot be divided.
 type decoded struct {
-	narrow, wide int64
+	narrow, wide, whole int64
 }
 
 func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
@@ -36,36 +39,39 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 		all := make([]decoded, len(m.Groups()))
 		for g := range all {
 			all[g].narrow, all[g].wide = m.DecodedBytes(g)
+			all[g].whole = min(m.WholeBytes(g), all[g].narrow)
 		}
 		return all
 	})}
 }
 
-// newLoad is the load of a span of a unit, charged for all rows that are decoded. spread says that its wide columns may lie in parts.
-func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, spread bool) *load {
-	c := s.cost(u.Group, sp.Lo, sp.Hi, spread)
+// newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that it may become a block for
+// each of its parts.
+func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
+	c := s.cost(u.Group, sp.Lo, sp.Hi, divided)
 	return &load{
 		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), selected: u.Selected(sp), group: u.Group, parts: c.parts,
-		est: estimate{fetch: c.fetch, decode: c.narrow + c.wide}, ready: make(chan struct{}),
+		est: estimate{fetch: c.fetch, decode: c.whole + c.parted}, ready: make(chan struct{}),
 	}
 }
 
 // A cost is what a load takes, in bytes.
 type cost struct {
 	fetch  int64
-	narrow int64 // until the last row has left
-	wide   int64 // of the wide columns, when they are spread over parts; else they count as narrow
+	whole  int64 // until the last row has left
+	parted int64 // what is divided into parts, each of which goes with its last row
 	parts  int
 }
 
-func (s *sizes) cost(group int, lo, hi int64, spread bool) cost {
+func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	g := s.manifest.Groups()[group]
 	rows := hi - lo
-	narrow, wide := s.decoded()[group].narrow, s.decoded()[group].wide
-	c := cost{fetch: g.Compressed, narrow: narrow, wide: wide}
+	d := s.decoded()[group]
+	c := cost{fetch: g.Compressed}
 	if rows < g.Rows {
-		c.narrow = slice(narrow, rows, g.Rows) + narrow/roundingPart*rows/g.Rows + blockBytes
-		c.wide = slice(wide, rows, g.Rows)
+		d.wide = slice(d.wide, rows, g.Rows)
+		d.narrow = slice(d.narrow, rows, g.Rows) + d.narrow/roundingPart*rows/g.Rows + blockBytes
+		d.whole = min(d.whole+blockBytes, d.narrow) // a dictionary is that of the group
 		if len(s.manifest.PageEdges(group)) > 0 {
 			c.fetch = slice(c.fetch, rows, g.Rows)
 		}
@@ -73,11 +79,17 @@ func (s *sizes) cost(group int, lo, hi int64, spread bool) cost {
 	if s.copied {
 		c.fetch = mem.ClassBytes(c.fetch)
 	}
-	c.narrow += rows * orderBytes
-	if c.parts = int(min(wideParts, c.wide/widePart, rows)); !spread || c.parts < 2 {
-		c.narrow, c.wide, c.parts = c.narrow+c.wide, 0, 0
+	d.narrow, d.whole = d.narrow+rows*orderBytes, d.whole+rows*orderBytes
+	narrow := d.narrow - d.whole
+	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), rows)); !divided || c.parts < 2 {
+		c.whole, c.parts = d.narrow+d.wide, 0
+		return c
 	}
-	c.wide += int64(c.parts) * partEndBytes
+	parts := int64(c.parts)
+	c.whole, c.parted = d.whole, d.wide+narrow+narrow/packingPart+min(parts*partEndBytes, parts*partEndBytes/2+narrow)
+	if d.wide > 0 {
+		c.parted += parts * wideEndBytes
+	}
 	return c
 }
 

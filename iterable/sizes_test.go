@@ -8,26 +8,26 @@ import (
 func TestCosts(t *testing.T) {
 	d := open(t, pictures(t), Options{})
 	whole := d.sizes.cost(0, 0, 160, true)
-	if whole.parts < 2 || whole.parts > wideParts || whole.wide < 2<<20 || whole.fetch != d.manifest.Groups()[0].Compressed {
+	if whole.parts < 2 || whole.parts > mostParts || whole.parted < 2<<20 || whole.fetch != d.manifest.Groups()[0].Compressed {
 		t.Errorf("%+v", whole)
 	}
 	flat := d.sizes.cost(0, 0, 160, false)
-	if flat.parts != 0 || flat.wide != 0 || flat.narrow < whole.wide-int64(whole.parts)*partEndBytes {
+	if flat.parts != 0 || flat.parted != 0 || flat.whole < whole.parted-int64(whole.parts)*(partEndBytes+wideEndBytes) {
 		t.Errorf("%+v", flat)
 	}
 	for _, pieces := range []int64{2, 4, 16, 160} {
 		var sum cost
 		for i := range pieces {
 			c := d.sizes.cost(0, 160*i/pieces, 160*(i+1)/pieces, true)
-			if c.fetch > whole.fetch || c.narrow+c.wide > whole.narrow+whole.wide+blockBytes+partEndBytes*wideParts {
+			if c.fetch > whole.fetch || c.whole+c.parted > whole.whole+whole.parted+blockBytes+(partEndBytes+wideEndBytes)*mostParts {
 				t.Errorf("a slice of %d: %+v, the whole %+v", pieces, c, whole)
 			}
-			if c.parts > 0 && c.wide < int64(c.parts)*widePart {
+			if c.parts > 0 && c.parted < int64(c.parts)*widePart {
 				t.Errorf("%+v has parts that are too small", c)
 			}
-			sum.fetch, sum.narrow = sum.fetch+c.fetch, sum.narrow+c.narrow+c.wide
+			sum.fetch, sum.whole = sum.fetch+c.fetch, sum.whole+c.whole+c.parted
 		}
-		if sum.fetch < whole.fetch-pieces || sum.narrow < flat.narrow {
+		if sum.fetch < whole.fetch-pieces || sum.whole < flat.whole {
 			t.Errorf("%d slices take %+v, the whole %+v", pieces, sum, flat)
 		}
 	}

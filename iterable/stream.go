@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -251,10 +252,20 @@ func (s *Stream) newDraw() *Draw {
 	return &Draw{stream: s}
 }
 
-// place puts a span's block into a draw's table.
-func (s *Stream) place(d *Draw, r *resident) {
-	r.draw, r.index = d.number, len(d.Blocks)
-	d.Blocks = append(d.Blocks, r.hold.block)
+// pick names the row that leaves as the seq-th of a span.
+func (s *Stream) pick(d *Draw, r *resident, seq uint32) rowgroup.Pick {
+	part, row := r.find(seq)
+	at := &r.places[part]
+	if at.draw != d.number {
+		s.place(d, r, part)
+	}
+	return rowgroup.MakePick(at.index, int(row))
+}
+
+// place puts a block of a span into a draw's table.
+func (s *Stream) place(d *Draw, r *resident, part int) {
+	r.places[part] = placed{draw: d.number, index: len(d.Blocks)}
+	d.Blocks = append(d.Blocks, r.hold.blocks[part])
 	if stamp := uint32(d.number); s.stamps[r.hold.group] != stamp {
 		s.stamps[r.hold.group] = stamp
 		s.statsMu.Lock()

@@ -82,10 +82,10 @@ func (r recodes) find(name string) (int, error) {
 	return col, nil
 }
 
-// apply recodes a block that was just decoded.
-func (r recodes) apply(b *rowgroup.Block) error {
+// apply recodes the blocks of a unit that was just decoded.
+func (r recodes) apply(blocks []*rowgroup.Block) error {
 	for _, c := range r.list {
-		if err := b.Recode(c.column, c.field, c.mapping); err != nil {
+		if err := rowgroup.RecodeParts(blocks, c.column, c.field, c.mapping); err != nil {
 			return &rowgroup.Error{Op: "transform", Column: c.field.Name, Page: -1, Err: err}
 		}
 	}

@@ -3,7 +3,6 @@ package iterable
 import (
 	"context"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -131,10 +130,7 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 		if err != nil {
 			return err
 		}
-		if r.draw != d.number {
-			w.stream.place(d, r)
-		}
-		d.Picks = append(d.Picks, rowgroup.MakePick(r.index, int(r.row(p.Seq))))
+		d.Picks = append(d.Picks, w.stream.pick(d, r, p.Seq))
 		c.at++
 		c.want++
 		if c.at == len(c.tick.Picks) {

@@ -8,10 +8,11 @@ import (
 
 // A Block is a unit's decoded columns: immutable, reference-counted, in pooled memory. It is born with one reference.
 type Block struct {
-	rows  int
-	cols  []*vector
-	parts []part
-	refs  atomic.Int32
+	rows   int
+	cols   []*vector
+	parts  []part
+	common *common // with the blocks of the unit's other parts; nil when there are none
+	refs   atomic.Int32
 }
 
 // A part is the memory of some of a block's rows. Part 0 holds every column that is not spread over parts.
@@ -31,7 +32,7 @@ func (b *Block) Bytes() int64 {
 			n += b.parts[i].arena.Bytes()
 		}
 	}
-	return n
+	return n + b.common.bytesOf(b)
 }
 
 // Retain adds a reference.
@@ -51,14 +52,14 @@ func (b *Block) Release() {
 		panic("rowgroup: block released twice")
 	}
 	for i := range b.parts {
-		b.ReleasePart(i)
+		b.releasePart(i)
 	}
+	b.common.leave()
 	b.cols = nil
 }
 
-// ReleasePart frees the wide columns of the rows that Layout.Part placed in part p (p >= 1), before the block is released. Picking one
-// of those rows afterwards is a bug of the caller. Callers that share a block do not use it.
-func (b *Block) ReleasePart(p int) {
+// releasePart frees the memory of a part.
+func (b *Block) releasePart(p int) {
 	if p < len(b.parts) && !b.parts[p].freed {
 		b.parts[p].freed = true
 		b.parts[p].arena.Free()
@@ -67,12 +68,11 @@ func (b *Block) ReleasePart(p int) {
 
 // A Layout says how a block is to lie in memory. The zero value is one part.
 type Layout struct {
-	// Part gives each row of the unit the part, 1..Parts, that holds its wide values, so that rows that leave the shuffle buffer together
-	// can be freed together; also to rows that the block does not hold. Columns narrower than Wide bytes a row stay in part 0. nil: one
-	// part for all.
+	// Part gives each row of the unit its part, 1..Parts, so that rows that leave the shuffle buffer together can be freed together; also to
+	// rows that the block does not hold. nil: one part for all.
 	Part  []uint8
 	Parts int
-	Wide  int // bytes a row from which a column is spread over parts; 0 means 512
+	Wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512
 
 	// Order is the rows of the unit that the block holds, in this order: row i of the block is row Order[i] of the unit. It names each row
 	// once at most and may be reused after Decode. nil is all rows in the file's order. Part still goes by rows of the unit.

@@ -18,7 +18,8 @@ import (
 // between them; so pages without nulls need no second step, and pages with nulls no second buffer.
 type column struct {
 	d     *Decoder
-	arena *mem.Arena // memory of the block
+	arena *mem.Arena // memory of the slots, and of what they point into
+	keep  *mem.Arena // memory of the dictionary that codes need
 	chunk *rawChunk
 	leaf  *leaf
 	field *Field // of the leaf's values
@@ -288,8 +289,16 @@ func (c *column) growText(n int) {
 	if c.wide != nil {
 		c.text = c.d.wide.extend(c.textLen, n)
 	} else {
-		c.text = c.arena.Grow(c.text, n)
+		c.text = c.textArena().Grow(c.text, n)
 	}
+}
+
+// textArena is where the text lies: with codes it is the dictionary's.
+func (c *column) textArena() *mem.Arena {
+	if c.form == codes {
+		return c.keep
+	}
+	return c.arena
 }
 
 // sameMemory says whether a and b begin at the same byte.

@@ -23,7 +23,7 @@ func (d *Decoder) constant(n *node, rows int) *vector {
 	}
 	v := &vector{field: n.field, n: rows, codeWidth: 1, codes: d.arena.Alloc(rows)}
 	clear(v.codes)
-	one := d.arena.Alloc(len(n.partition.data))
+	one := d.keep.Alloc(len(n.partition.data))
 	copy(one, n.partition.data)
 	v.dict = &vector{field: n.field, n: 1}
 	if n.field.Kind == Binary {

@@ -117,7 +117,7 @@ func (c *column) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uin
 	case format.DeltaLengthByteArray, format.DeltaByteArray:
 		// A column of its own, whose text is thrown away.
 		c.d.spare.Free()
-		t := column{d: c.d, arena: c.d.spare, scan: c.scan, leaf: c.leaf, field: &Field{Kind: Binary, Type: TypeBinary}, form: views, unit: 8}
+		t := column{d: c.d, arena: c.d.spare, keep: c.d.spare, scan: c.scan, leaf: c.leaf, field: &Field{Kind: Binary, Type: TypeBinary}, form: views, unit: 8}
 		if err := t.storeViews(&page{pageHeader: pageHeader{encoding: e, size: len(src)}}, &openPage{values: src}, c.d.small); err != nil {
 			return nil, nil, err
 		}

@@ -21,13 +21,18 @@ type Decoder struct {
 
 	// Of the unit that is decoded.
 	raw    *Raw
-	arena  *mem.Arena
+	arena  *mem.Arena // what columns are decoded to: keep, or loose when they are to be divided
+	keep   *mem.Arena // memory of the block as long as any of its rows
 	rows   Rows
 	chunks []rawChunk // those not decoded yet
 	at     int64      // byte of the shard of the current page, -1 when there is none
 	path   string     // of the current column
 	layout Layout
 	block  *Block
+
+	division *division // nil when the unit becomes one block
+	loose    *mem.Arena
+	inFile   []uint32
 
 	col   column
 	scan  pageScan
@@ -80,7 +85,7 @@ func (s *scratch) extend(kept, n int) []byte {
 func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool, m.utf8) }
 
 func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
-	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena()}
+	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena(), loose: pool.NewArena()}
 	for _, s := range d.scratches() {
 		s.arena = pool.NewArena()
 	}
@@ -91,6 +96,7 @@ func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 func (d *Decoder) Close() {
 	d.codecs.close()
 	d.spare.Free()
+	d.loose.Free()
 	for _, s := range d.scratches() {
 		s.arena.Free()
 		s.b = nil
@@ -139,7 +145,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 		return b, nil
 	}
 	for i := range b.parts {
-		b.ReleasePart(i)
+		b.releasePart(i)
 	}
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
 	if h := (*hintError)(nil); errors.As(err, &h) {
@@ -151,6 +157,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 // forget drops what points into the Raw and the block.
 func (d *Decoder) forget() {
 	d.block, d.raw, d.chunks, d.col = nil, nil, nil, column{}
+	d.loose.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
@@ -168,8 +175,9 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	}()
 	b := d.block
 	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
-	d.arena = d.pool.NewArena()
-	b.parts = []part{{arena: d.arena}}
+	d.keep = d.pool.NewArena()
+	d.arena = d.keep
+	b.parts = []part{{arena: d.keep}}
 	if d.rows.Hi-d.rows.Lo > math.MaxInt32 {
 		return &hintError{err: fmt.Errorf("%d rows in one unit", d.rows.Hi-d.rows.Lo), hint: "write smaller row groups"}
 	}
@@ -179,14 +187,36 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if l.Order != nil {
 		b.rows = len(l.Order)
 	}
-	b.cols, d.kept = make([]*vector, len(r.columns)), nil
+	d.kept = nil
+	if d.division != nil {
+		d.arena = d.loose
+		if err := d.division.begin(d); err != nil {
+			return err
+		}
+	}
+	return d.columns(r)
+}
+
+// columns decodes the columns of the projection and lays them in the block, or divides them.
+func (d *Decoder) columns(r *Raw) error {
+	d.block.cols = make([]*vector, len(r.columns))
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
 		v, err := d.column(n)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case d.division == nil:
+			d.block.cols[i] = d.layOut(v)
+		default:
+			if err := d.divide(i, v); err != nil {
+				return err
+			}
 		}
-		b.cols[i] = d.layOut(v)
+		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {
+			last := used[len(used)-1]
+			r.forget(last.pagesOff + last.pagesLen)
+		}
 	}
 	return nil
 }
@@ -239,7 +269,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
 	}
 	c := &d.col
 	*c = column{
-		d: d, arena: d.arena, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
+		d: d, arena: d.arena, keep: d.keep, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
 		stored: storedWidth(n.leaf),
 	}
 	if d.at, err = d.scan.scan(chunk, d.rows); err != nil {
@@ -341,7 +371,7 @@ func (c *column) prepareText(n int64) error {
 	if c.wide != nil {
 		c.text = c.d.wide.take(int(n)) // page by page
 	} else {
-		c.text = c.arena.Alloc(int(n))
+		c.text = c.textArena().Alloc(int(n))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (c *column) readDictionary() error {
 // tableRoom returns memory for the dictionary.
 func (c *column) tableRoom(n int) []byte {
 	if c.form == codes {
-		return c.arena.Alloc(n)
+		return c.keep.Alloc(n)
 	}
 	return c.d.table.take(n)
 }

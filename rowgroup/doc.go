@@ -5,7 +5,7 @@
 //
 //	Open      footers (or the index on disk) -> Manifest: one schema, the row groups of all shards
 //	Fetch     the projected chunks of one unit -> Raw: encoded bytes, read or mapped
-//	Decode    Raw -> Block: immutable, reference-counted columns in pooled memory
+//	Decode    Raw -> Block: immutable, reference-counted columns in pooled memory; or a block for each of the unit's parts
 //	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard that has them; numbers widen where no

@@ -43,7 +43,7 @@ func checkOrder(order []uint32, rows int) error {
 // keptOrder is a copy of the order in the block's memory, made once for all columns that need it.
 func (d *Decoder) keptOrder() []uint32 {
 	if d.kept == nil {
-		d.kept = asU32(d.arena.Alloc(4 * len(d.layout.Order)))
+		d.kept = asU32(d.keep.Alloc(4 * len(d.layout.Order)))
 		copy(d.kept, d.layout.Order)
 	}
 	return d.kept
@@ -116,19 +116,24 @@ func (d *Decoder) moveLists(v *vector, skip int, order []uint32) {
 func (d *Decoder) moveValues(b []byte, w, skip int, order []uint32) {
 	from := d.moved.take(len(b))
 	copy(from, b)
+	permuteValues(b, from, w, skip, order)
+}
+
+// permuteValues copies values skip+order[0], skip+order[1], .. of w bytes to dst.
+func permuteValues(dst, from []byte, w, skip int, order []uint32) {
 	src := unsafe.Add(unsafe.Pointer(unsafe.SliceData(from)), skip*w)
 	switch w {
 	case 1:
-		permute[uint8](b, src, order)
+		permute[uint8](dst, src, order)
 	case 2:
-		permute[uint16](b, src, order)
+		permute[uint16](dst, src, order)
 	case 4:
-		permute[uint32](b, src, order)
+		permute[uint32](dst, src, order)
 	case 8:
-		permute[uint64](b, src, order)
+		permute[uint64](dst, src, order)
 	default:
 		for i, r := range order {
-			copy(b[i*w:i*w+w], unsafe.Slice((*byte)(unsafe.Add(src, int(r)*w)), w))
+			copy(dst[i*w:i*w+w], unsafe.Slice((*byte)(unsafe.Add(src, int(r)*w)), w))
 		}
 	}
 }
@@ -147,6 +152,10 @@ func permute[T uint8 | uint16 | uint32 | uint64](dst []byte, src unsafe.Pointer,
 func (d *Decoder) moveBits(b []uint64, skip int, order []uint32) {
 	from := asU64(d.moved.take(8 * len(b)))
 	copy(from, b)
+	permuteBits(b, from, skip, order)
+}
+
+func permuteBits(b, from []uint64, skip int, order []uint32) {
 	var word uint64
 	for i, r := range order {
 		k := uint(skip) + uint(r)

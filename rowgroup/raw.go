@@ -38,7 +38,7 @@ type Raw struct {
 	views    [][]byte     // the bytes of lent
 	used     shard.Span   // what was used last and is not verified
 	verified []shard.Span // after their use
-	stale    shard.Span   // what was verified last and is not given back
+	stale    int64        // byte of the shard up to which pages were given back
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
@@ -59,29 +59,29 @@ func (r *Raw) doneWith(s shard.Span) error {
 		return nil
 	}
 	r.used = shard.Span{Off: s.End()}
-	for i, lent := range r.lent {
+	for _, lent := range r.lent {
 		if lent.Off <= s.Off && s.End() <= lent.End() {
 			r.verified = append(r.verified, s)
 			err := shard.Recheck(r.object, lent, s)
-			r.forget(i, s)
+			r.forget(s.End())
 			return err
 		}
 	}
 	return nil
 }
 
-// forget gives back the pages of what has been used of the i-th view, once they are worth it.
-func (r *Raw) forget(i int, s shard.Span) {
-	if s.Off != r.stale.End() || r.stale.Off < r.lent[i].Off {
-		r.stale = shard.Span{Off: s.Off}
-	}
-	r.stale.N = s.End() - r.stale.Off
-	if r.stale.N < forgetBytes {
+// forget gives back the pages of what has been used, all that is lent up to a byte of the shard, once they are worth it. Columns lie one behind the
+// other in the order in which they are decoded; where they do not, some pages stay until Release.
+func (r *Raw) forget(end int64) {
+	if end-r.stale < forgetBytes {
 		return
 	}
-	from := r.stale.Off - r.lent[i].Off
-	shard.Forget(r.object, r.views[i][from:from+r.stale.N])
-	r.stale = shard.Span{Off: s.End()}
+	for i, lent := range r.lent {
+		if from, to := max(r.stale, lent.Off), min(end, lent.End()); from < to {
+			shard.Forget(r.object, r.views[i][from-lent.Off:to-lent.Off])
+		}
+	}
+	r.stale = end
 }
 
 // recheck makes sure, after their use, that the bytes that were lent were right: those that were not verified on the way.

@@ -1,6 +1,10 @@
 package rowgroup
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
 
 // A Mapping writes the image of a value that is not null. dst has the width of the new field and is zero; value is the bytes of the old one.
 type Mapping func(dst, value []byte) error
@@ -9,41 +13,77 @@ type Mapping func(dst, value []byte) error
 // dictionary, else once for each value; nulls stay null. An entry that cannot be mapped is an error when a value is coded by it. Only the one
 // who has just decoded the block may call it.
 func (b *Block) Recode(col int, to *Field, m Mapping) error {
+	return RecodeParts([]*Block{b}, col, to, m)
+}
+
+// RecodeParts is Recode of the blocks of one unit. Of a dictionary that they share each entry is mapped once.
+func RecodeParts(blocks []*Block, col int, to *Field, m Mapping) error {
+	var dict recodedDict
+	for _, b := range blocks {
+		if err := b.recode(col, to, m, &dict); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A recodedDict is what the entries of a dictionary became.
+type recodedDict struct {
+	from, to *vector
+	wrong    map[int]error // those that cannot be mapped
+}
+
+func (b *Block) recode(col int, to *Field, m Mapping, dict *recodedDict) error {
 	old := b.cols[col]
 	v := &vector{field: to, n: old.n, nulls: old.nulls, valid: old.valid, skip: old.skip, order: old.order}
-	arena := b.parts[0].arena
-	var err error
 	switch {
 	case old.codes != nil:
-		v.codes, v.codeWidth = old.codes, old.codeWidth
-		v.dict = &vector{field: to, n: old.dict.n, data: arena.Alloc(old.dict.n * to.Width)}
-		err = recodeEntries(v, old, m)
+		if dict.from != old.dict {
+			*dict = newRecodedDict(old.dict, to, m, b.keeps().Alloc(old.dict.n*to.Width))
+		}
+		if err := dict.check(old); err != nil {
+			return err
+		}
+		v.codes, v.codeWidth, v.dict = old.codes, old.codeWidth, dict.to
 	case old.data != nil || old.views != nil:
-		v.data = arena.Alloc(old.n * to.Width)
+		v.data = b.parts[0].arena.Alloc(old.n * to.Width)
 		clear(v.data)
-		for i := 0; i < old.n && err == nil; i++ {
-			if old.nulls == 0 || !old.isNull(i) {
-				err = m(v.data[i*to.Width:(i+1)*to.Width], old.bytesOf(i))
+		for i := range old.n {
+			if old.nulls > 0 && old.isNull(i) {
+				continue
+			}
+			if err := m(v.data[i*to.Width:(i+1)*to.Width], old.bytesOf(i)); err != nil {
+				return err
 			}
 		}
 	}
-	if err == nil {
-		b.cols[col] = v
-	}
-	return err
+	b.cols[col] = v
+	return nil
 }
 
-// recodeEntries maps the dictionary of old.
-func recodeEntries(v, old *vector, m Mapping) error {
-	clear(v.dict.data)
-	wrong := map[int]error{}
-	for i := range old.dict.n {
-		if err := m(v.dict.data[i*v.field.Width:(i+1)*v.field.Width], old.dict.bytesOf(i)); err != nil {
-			wrong[i] = err
+// keeps is the memory of dictionaries.
+func (b *Block) keeps() *mem.Arena {
+	if b.common != nil {
+		return b.common.arena
+	}
+	return b.parts[0].arena
+}
+
+func newRecodedDict(from *vector, field *Field, m Mapping, data []byte) recodedDict {
+	d := recodedDict{from: from, to: &vector{field: field, n: from.n, data: data}, wrong: map[int]error{}}
+	clear(data)
+	for i := range from.n {
+		if err := m(data[i*field.Width:(i+1)*field.Width], from.bytesOf(i)); err != nil {
+			d.wrong[i] = err
 		}
 	}
-	for i := 0; i < old.n && len(wrong) > 0; i++ {
-		if err := wrong[old.code(i)]; err != nil && (old.nulls == 0 || !old.isNull(i)) {
+	return d
+}
+
+// check looks for values that are coded by an entry that cannot be mapped.
+func (d *recodedDict) check(v *vector) error {
+	for i := 0; i < v.n && len(d.wrong) > 0; i++ {
+		if err := d.wrong[v.code(i)]; err != nil && (v.nulls == 0 || !v.isNull(i)) {
 			return err
 		}
 	}

@@ -221,7 +221,7 @@ func TestSpreadOverParts(t *testing.T) {
 	}
 }
 
-// ReleasePart frees the memory of the rows of one part alone.
+// releasePart frees the memory of the rows of one part alone.
 func TestReleasePart(t *testing.T) {
 	n := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary})
 	value := strings.Repeat("v", 300_000)
@@ -233,7 +233,7 @@ func TestReleasePart(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := b.Bytes()
-	b.ReleasePart(1)
+	b.releasePart(1)
 	if left := b.Bytes(); all-left < 300_000 || left < 300_000 {
 		t.Errorf("%d bytes, %d after one of two parts", all, left)
 	}

@@ -10,7 +10,7 @@ const (
 	chunkShift     = 18
 	wideChunkBytes = 1<<chunkShift - 64 // an arena adds 64 bytes
 	wideDefault    = 512                // bytes a row
-	wideOwnChunk   = wideChunkBytes / 4 // a larger value that does not fit the current chunk gets memory of its own
+	wideOwnChunk   = wideChunkBytes / 4 // the smallest chunk; a larger value that does not fit the current one gets memory of its own
 	wideMost       = 3 << 28            // bytes of a column whose chunks, each of wideOwnChunk at least, 32-bit places can tell apart
 )
 
@@ -28,10 +28,11 @@ type spreader struct {
 	views  []uint64 // of lists: of each row decoded
 }
 
-// openChunk is what is left of a part's last chunk.
+// openChunk is what is left of a part's last chunk, and the bytes that are still to come behind it, about: the last chunks are as small as these.
 type openChunk struct {
-	id   uint64
-	free []byte
+	id     uint64
+	free   []byte
+	coming int64
 }
 
 // fewRepeats says that all values of the dictionary together are not much larger copied to their rows than they are.
@@ -54,10 +55,12 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	if d.layout.Part == nil || rows <= 0 || bytes < limit*rows || bytes > wideMost {
 		return nil
 	}
-	for len(d.block.parts) <= d.layout.Parts {
-		d.block.parts = append(d.block.parts, part{arena: d.pool.NewArena()})
+	d.needParts()
+	s := &spreader{part: d.layout.Part, parts: d.block.parts, open: make([]openChunk, d.layout.Parts+1)}
+	for i := range s.open {
+		s.open[i].coming = bytes / rows * int64(len(s.part)) / int64(d.layout.Parts) // parts of a unit are of one size
 	}
-	return &spreader{part: d.layout.Part, parts: d.block.parts, open: make([]openChunk, d.layout.Parts+1)}
+	return s
 }
 
 // put copies the value of a decoded row into the row's part and returns its view. Rows outside of the unit are not kept.
@@ -73,8 +76,9 @@ func (s *spreader) put(row int64, value []byte) uint64 {
 			copy(own, value)
 			return uint64(len(s.base)-1)<<(32+chunkShift) | uint64(len(value))
 		}
-		o.free = s.chunk(arena, wideChunkBytes)
+		o.free = s.chunk(arena, int(min(wideChunkBytes, max(wideOwnChunk, o.coming))))
 		o.id = uint64(len(s.base) - 1)
+		o.coming -= int64(len(o.free))
 	}
 	copy(o.free, value)
 	begin := o.id<<chunkShift | uint64(len(s.base[o.id])-len(o.free))

@@ -60,7 +60,7 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 			t.Errorf("%s: %d bytes of values take %d, want at most %d", c.name, values, got, most)
 		}
 		for p := range layout.Parts {
-			b.ReleasePart(p + 1)
+			b.releasePart(p + 1)
 		}
 		if got := b.Bytes(); got > c.left {
 			t.Errorf("%s: %d bytes are left when all parts have gone", c.name, got)

@@ -5,10 +5,11 @@ const smallBytes = 32 << 10
 
 // An Arena is a set of buffers with one owner, given back together. It is not safe for concurrent use.
 type Arena struct {
-	pool  *Pool
-	bufs  [][]byte
-	small []byte // rest of the buffer that small allocations come from
-	bytes int64
+	pool   *Pool
+	bufs   [][]byte
+	small  []byte // rest of the buffer that small allocations come from
+	packed int64  // bytes of the buffers that small allocations came from
+	bytes  int64
 }
 
 // NewArena returns an empty arena that takes its buffers from the pool.
@@ -23,7 +24,8 @@ func (a *Arena) Alloc(n int) []byte {
 		return b[:n]
 	}
 	if len(a.small) < need {
-		a.small = a.pool.Get(int(min(4*smallBytes, max(smallBytes, 2*a.bytes)))) // an arena of little is little
+		a.small = a.pool.Get(int(min(4*smallBytes, max(smallBytes, a.packed)))) // an arena of little is little
+		a.packed += int64(cap(a.small))
 		a.keep(a.small)
 	}
 	b := a.small[:n:need]
@@ -42,6 +44,14 @@ func (a *Arena) Grow(b []byte, n int) []byte {
 	return c
 }
 
+// Adopt takes over all buffers of another arena of the same pool, which is empty afterwards.
+func (a *Arena) Adopt(other *Arena) {
+	a.bufs = append(a.bufs, other.bufs...)
+	a.bytes += other.bytes
+	clear(other.bufs)
+	other.bufs, other.small, other.packed, other.bytes = other.bufs[:0], nil, 0, 0
+}
+
 // Bytes is the memory that the arena holds.
 func (a *Arena) Bytes() int64 { return a.bytes }
 
@@ -50,7 +60,7 @@ func (a *Arena) Free() {
 	for _, b := range a.bufs {
 		a.pool.Put(b)
 	}
-	a.bufs, a.small, a.bytes = a.bufs[:0], nil, 0
+	a.bufs, a.small, a.packed, a.bytes = a.bufs[:0], nil, 0, 0
 }
 
 func (a *Arena) keep(b []byte) {

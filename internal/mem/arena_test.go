@@ -84,3 +84,44 @@ func TestArenaGrowGivesLargeBuffersBack(t *testing.T) {
 	}
 	a.Free()
 }
+
+// What an arena took over goes back with it, once, and the other begins anew.
+func TestArenaAdopts(t *testing.T) {
+	var p Pool
+	a, b := p.NewArena(), p.NewArena()
+	a.Alloc(100)
+	x := b.Alloc(200)
+	b.Alloc(1 << 20)
+	x[0] = 7
+	sum := a.Bytes() + b.Bytes()
+	a.Adopt(b)
+	if a.Bytes() != sum || b.Bytes() != 0 || p.Stats().InUse != sum {
+		t.Errorf("%d and %d bytes, %d of the pool, want %d in all", a.Bytes(), b.Bytes(), p.Stats().InUse, sum)
+	}
+	b.Free()
+	if y := b.Alloc(200); &y[0] == &x[0] || x[0] != 7 {
+		t.Error("the memory that was taken over is given out again")
+	}
+	a.Free()
+	b.Free()
+	if held := p.Stats().InUse; held != 0 {
+		t.Errorf("%d bytes are not given back", held)
+	}
+}
+
+// An arena of little is little, also beside large buffers: those that small allocations share double up to four of the smallest.
+func TestArenaOfLittle(t *testing.T) {
+	var p Pool
+	a := p.NewArena()
+	defer a.Free()
+	a.Alloc(1 << 20)
+	before := a.Bytes()
+	for i, want := range []int64{32, 64, 128, 256, 384} {
+		for a.Bytes()-before < want<<10 {
+			a.Alloc(20 << 10)
+		}
+		if got := a.Bytes() - before; got != want<<10 {
+			t.Fatalf("%d KiB of buffer %d, want %d", got>>10, i, want)
+		}
+	}
+}
