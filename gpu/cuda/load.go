@@ -25,9 +25,11 @@ type Driver struct {
 }
 
 // Load loads the driver. The error matches gpu.ErrNoDriver when there is none that could be used, and gpu.ErrNoDevice when it has no device.
-func Load(o Options) (*Driver, error) {
-	o = o.withDefaults()
-	d := &Driver{library: o.Library, sysfs: o.sysfs}
+func Load(o Options) (*Driver, error) { return load(o.withDefaults(), "/sys") }
+
+// load loads a driver whose devices' NUMA nodes are read below sysfs.
+func load(o Options, sysfs string) (*Driver, error) {
+	d := &Driver{library: o.Library, sysfs: sysfs}
 	if err := checkLibrary(o.Library); err != nil {
 		return nil, noDriver(o.Library, err)
 	}
@@ -65,9 +67,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Library == "" {
 		o.Library = driverLibrary
-	}
-	if o.sysfs == "" {
-		o.sysfs = "/sys"
 	}
 	return o
 }

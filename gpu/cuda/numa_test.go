@@ -34,10 +34,9 @@ func sysfs(t *testing.T, node string) string {
 // TestNode looks at the memory policy of the thread that page-locked memory is asked for on, and at what is left of it afterwards.
 func TestNode(t *testing.T) {
 	for _, c := range []struct {
-		text     string
-		node     int
-		asked    int // node that the thread prefers when the driver is called
-		whatever bool
+		text  string
+		node  int
+		asked int // node that the thread prefers when the driver is called
 	}{
 		{text: "0\n", node: 0, asked: 0},
 		{text: "-1\n", node: -1, asked: -1},
@@ -49,7 +48,9 @@ func TestNode(t *testing.T) {
 		t.Run(c.text, func(t *testing.T) {
 			f := fakecuda.Open(t)
 			r := &rig{T: t, fake: f}
-			r.driver = r.load(Options{Library: f.Library, sysfs: sysfs(t, c.text)})
+			driver, err := load(Options{Library: f.Library}, sysfs(t, c.text))
+			r.must(err)
+			r.driver = driver
 			dev := r.open(0)
 			if dev.Info().Node != c.node {
 				t.Errorf("node %d, want %d", dev.Info().Node, c.node)
@@ -73,7 +74,9 @@ func TestNode(t *testing.T) {
 func TestNodeRestored(t *testing.T) {
 	f := fakecuda.Open(t)
 	r := &rig{T: t, fake: f}
-	r.driver = r.load(Options{Library: f.Library, sysfs: sysfs(t, "0\n")})
+	driver, err := load(Options{Library: f.Library}, sysfs(t, "0\n"))
+	r.must(err)
+	r.driver = driver
 	dev := r.open(0)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -58,18 +58,30 @@ func TestEvents(t *testing.T) {
 		}
 		r.must(e.Wait())
 		for i := range 3 {
-			r.slow(20 * time.Millisecond)
+			r.hold(true)
 			fill(host.Bytes(), i)
 			r.must(s.ToDevice(there, 0, host.Bytes()), s.Record(e))
 			if done, err := e.Done(); err != nil || done && r.fake != nil {
 				t.Errorf("round %d, behind a copy: %v, %v", i, done, err)
 			}
+			r.hold(false)
 			r.must(e.Wait())
 			if done, err := e.Done(); !done || err != nil {
 				t.Errorf("round %d, after a wait: %v, %v", i, done, err)
 			}
 		}
 	})
+}
+
+// hold keeps the fake's copies from beginning.
+func (r *rig) hold(held bool) {
+	switch {
+	case r.fake == nil:
+	case held:
+		r.fake.Hold()
+	default:
+		r.fake.Release()
+	}
 }
 
 // slow lets the fake's copies begin late.
@@ -175,7 +187,7 @@ func TestRecycled(t *testing.T) {
 	dev := r.open(0)
 	host, back, there, s, e := r.host(dev, 4096), r.host(dev, 4096), r.alloc(dev, 4096), r.stream(dev), r.event(dev)
 	for _, wait := range []bool{true, false} {
-		r.slow(20 * time.Millisecond)
+		r.hold(!wait)
 		fill(host.Bytes(), 1)
 		r.must(s.ToDevice(there, 0, host.Bytes()), s.Record(e))
 		if wait {
@@ -183,6 +195,7 @@ func TestRecycled(t *testing.T) {
 		}
 		sent := bytes.Clone(host.Bytes())
 		fill(host.Bytes(), 2)
+		r.hold(false)
 		r.must(s.ToHost(back.Bytes(), there, 0), s.Sync())
 		if right := bytes.Equal(back.Bytes(), sent); right != wait {
 			t.Errorf("waited %v: the device has what was sent %v", wait, right)

@@ -34,6 +34,12 @@ func (f *Fake) Memory(int64) {}
 // Delay sets when copies run.
 func (f *Fake) Delay(Delay) {}
 
+// Hold keeps copies on streams from beginning.
+func (f *Fake) Hold() {}
+
+// Release lets them begin.
+func (f *Fake) Release() {}
+
 // Fault makes the nth call of a function return code.
 func (f *Fake) Fault(string, int, int) {}
 

@@ -64,6 +64,12 @@ func (f *Fake) Delay(d Delay) {
 	f.call("fakecuda_delay", uintptr(d.Latency.Microseconds()), uintptr(d.PerMiB.Microseconds()))
 }
 
+// Hold keeps copies on streams from beginning, until Release.
+func (f *Fake) Hold() { f.call("fakecuda_hold", 1) }
+
+// Release lets the copies begin that were held.
+func (f *Fake) Release() { f.call("fakecuda_hold", 0) }
+
 // Fault makes the nth call of a function from now on return code and do nothing; every one with nth 0. The op "copy" is a copy on a stream,
 // when it runs: its failure sticks to the context.
 func (f *Fake) Fault(op string, nth, code int) {

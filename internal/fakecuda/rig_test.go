@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -140,8 +139,5 @@ func (r *rig) broken(text string) {
 		r.Errorf("violations %q, want one of %q", violations, text)
 	}
 }
-
-// slow lets copies begin so late that the test can do something before.
-func (r *rig) slow() { r.Delay(Delay{Latency: 50 * time.Millisecond}) }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

@@ -29,12 +29,13 @@ func (f *Fake) onThread(do func() []int) int {
 // TestLate writes to a source while its copy is on its way: the device gets what is written, as it would sometimes from a real driver.
 func TestLate(t *testing.T) {
 	r := newRig(t)
-	r.slow()
 	b, p, s := r.pinned(4), r.device(4), r.stream()
 	copy(b, "then")
+	r.Hold()
 	r.toDevice(p, b, s)
 	time.Sleep(5 * time.Millisecond) // after which a thread that did not wait would be done
 	copy(b, "late")
+	r.Release()
 	r.must("cuStreamSynchronize", s)
 	if got := r.content(p, 4); got != "late" {
 		t.Errorf("the device holds %q, want what was written after the call", got)
@@ -47,7 +48,6 @@ func TestLate(t *testing.T) {
 // TestPageable copies from memory that is not page-locked: at once.
 func TestPageable(t *testing.T) {
 	r := newRig(t)
-	r.slow()
 	b, p, s := r.pageable(4), r.device(4), r.stream()
 	copy(b, "then")
 	r.toDevice(p, b, s)
@@ -83,7 +83,6 @@ func TestPortable(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	r := newRig(t)
-	r.slow()
 	b, p, s, e := r.pinned(4), r.device(4), r.stream(), r.event()
 	query := func(want int, when string) {
 		t.Helper()
@@ -95,9 +94,11 @@ func TestEvents(t *testing.T) {
 	r.must("cuStreamWaitEvent", s, e, 0)
 	r.must("cuStreamSynchronize", s)
 	for range 2 {
+		r.Hold()
 		r.toDevice(p, b, s)
 		r.must("cuEventRecord", e, s)
 		query(600, "that was recorded behind a copy")
+		r.Release()
 		r.must("cuEventSynchronize", e)
 		query(0, "that was waited for")
 	}
@@ -110,16 +111,14 @@ func TestAwait(t *testing.T) {
 	s, other := r.stream(), r.stream()
 	copy(first, "1111")
 	copy(second, "2222")
-	r.slow()
+	r.Delay(Delay{Latency: 50 * time.Millisecond})
 	r.toDevice(p, first, s)
 	r.must("cuEventRecord", e, s)
 	r.Delay(Delay{})
-	begin := time.Now()
+	r.Hold() // nothing is done before the host has asked for all of it
 	r.must("cuStreamWaitEvent", other, e, 0)
 	r.toDevice(p, second, other)
-	if took := time.Since(begin); took > 40*time.Millisecond {
-		t.Errorf("the host waited for %v", took)
-	}
+	r.Release()
 	r.must("cuStreamSynchronize", other)
 	r.must("cuStreamSynchronize", s)
 	if got := r.content(p, 4); got != "2222" {
@@ -130,7 +129,7 @@ func TestAwait(t *testing.T) {
 // TestDestroyedEarly destroys what is still at work: an event and a stream go when they are done.
 func TestDestroyedEarly(t *testing.T) {
 	r := newRig(t)
-	r.slow()
+	r.Hold()
 	b, p := r.pinned(4), r.device(4)
 	var s, e uintptr
 	r.must("cuStreamCreate", uintptr(unsafe.Pointer(&s)), 1)
@@ -140,6 +139,7 @@ func TestDestroyedEarly(t *testing.T) {
 	r.must("cuEventRecord", e, s)
 	r.must("cuEventDestroy_v2", e)
 	r.must("cuStreamDestroy_v2", s)
+	r.Release()
 	for begin := time.Now(); r.Counts().Copies != 1; time.Sleep(time.Millisecond) {
 		if time.Since(begin) > 5*time.Second {
 			t.Fatal("the copy is not done")
@@ -231,17 +231,25 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestSpeed(t *testing.T) {
+func TestDelay(t *testing.T) {
 	r := newRig(t)
 	b, p := r.pinned(1<<20), r.device(1<<20)
-	r.Delay(Delay{PerMiB: 30 * time.Millisecond})
-	begin := time.Now()
-	for range 2 {
-		r.toDevice(p, b, 0)
-	}
-	r.must("cuStreamSynchronize", 0)
-	if took := time.Since(begin); took < 60*time.Millisecond {
-		t.Errorf("2 MiB took %v, want 30 ms a MiB", took)
+	for _, c := range []struct {
+		delay Delay
+		want  time.Duration // for two copies, which begin together and are done one after the other
+	}{
+		{Delay{PerMiB: 30 * time.Millisecond}, 60 * time.Millisecond},
+		{Delay{Latency: 40 * time.Millisecond}, 40 * time.Millisecond},
+	} {
+		r.Delay(c.delay)
+		begin := time.Now()
+		for range 2 {
+			r.toDevice(p, b, 0)
+		}
+		r.must("cuStreamSynchronize", 0)
+		if took := time.Since(begin); took < c.want {
+			t.Errorf("%+v: 2 MiB took %v, want %v", c.delay, took, c.want)
+		}
 	}
 }
 

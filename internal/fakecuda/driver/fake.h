@@ -47,6 +47,7 @@ struct settings {
   size_t device_memory;  // bytes of each device
   long latency_us;       // from the call of a copy to its beginning: the source is read late
   long us_per_mib;       // how long a copy of a MiB takes
+  bool held;             // no copy begins
 };
 
 struct counts {

@@ -222,6 +222,8 @@ __attribute__((constructor)) static void configure(void) {
 // fakecuda_reset drops what is left and forgets everything, cuInit too.
 EXPORT void fakecuda_reset(void) {
   pthread_mutex_lock(&lock);
+  settings.held = false;
+  pthread_cond_broadcast(&progress);
   for (int i = 0; i < MAX_DEVICES; i++) {
     drop_streams(&contexts[i]);
     drop_memory(&contexts[i]);
@@ -251,6 +253,13 @@ EXPORT void fakecuda_delay(long latency_us, long us_per_mib) {
   pthread_mutex_lock(&lock);
   settings.latency_us = latency_us;
   settings.us_per_mib = us_per_mib;
+  pthread_mutex_unlock(&lock);
+}
+
+EXPORT void fakecuda_hold(int held) {
+  pthread_mutex_lock(&lock);
+  settings.held = held;
+  pthread_cond_broadcast(&progress);
   pthread_mutex_unlock(&lock);
 }
 

@@ -42,6 +42,7 @@ static void release_event(struct event *event) {
 }
 
 static void copy(struct context *context, struct operation *o) {
+  while (settings.held) pthread_cond_wait(&progress, &lock);
   uint64_t begin = now(), takes = (uint64_t)settings.us_per_mib * 1000 * o->bytes >> 20;
   pthread_mutex_unlock(&lock);
   sleep_until((o->due > begin ? o->due : begin) + takes);
