@@ -130,8 +130,8 @@ func (s *survey) find() (names []string) {
 
 // add takes a device in, and what was wrong with it.
 func (s *survey) add(d device, err error) {
-	if err != nil {
-		d.Problem = err.Error()
+	if err = lost(err); err != nil {
+		d.Problem = oneLine(err.Error())
 		if s.problem == nil {
 			s.problem = fmt.Errorf("%s: %w", d.Name, err)
 		}

@@ -73,7 +73,7 @@ func (p *probe) open(dev gpu.Device) (err error) {
 	return nil
 }
 
-// close gives everything back, after what is on its way.
+// close gives everything back, once what is on its way has ended: after an error that may still read and write it.
 func (p *probe) close() error {
 	var errs []error
 	if p.stream != nil {

@@ -71,13 +71,13 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 	return exitFailed
 }
 
-// reason is the error that names the shard, when a loader failed to read one.
+// reason is the error that names the shard, when a loader failed to read one, or the one by which a device was lost.
 func reason(err error) error {
 	var l *loader.Error
 	if errors.As(err, &l) && l.Op == "read" {
 		return l.Err
 	}
-	return err
+	return lost(err)
 }
 
 // note keeps something that went otherwise than meant and that the user may want to know.
