@@ -307,3 +307,28 @@ func TestFaultsOfTheDeviceItself(t *testing.T) {
 	}
 	d.forgive()
 }
+
+// What the end of an iteration has to say is kept for Close when the consumer had left.
+func TestFaultsAfterTheConsumerLeft(t *testing.T) {
+	onDevices(t, func(t *testing.T, d rig) {
+		if d.fail == nil {
+			t.Skip("no faults")
+		}
+		l, err := gpu.New(openThings(t, iterable.Options{}), d, gpu.Options{Loader: loader.Options{BatchSize: 20}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.fail("close stream", 1)
+		for b, err := range l.Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+			break
+		}
+		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "close a stream: ") {
+			t.Errorf("closed with %v", err)
+		}
+		d.forgive()
+	})
+}
