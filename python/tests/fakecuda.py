@@ -78,6 +78,7 @@ class Journal:
         if call == "violation":
             self.violations.append(" ".join(words))
         elif call == "cudaHostRegister":
+            assert words[2] == "1", "for all devices (cudaHostRegisterPortable)"
             self.registered[int(words[0], 16)] = int(words[1])
             self.ever.append((int(words[0], 16), int(words[1]), int(words[3])))
         elif call == "cudaHostUnregister":

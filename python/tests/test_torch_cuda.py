@@ -64,6 +64,21 @@ def test_copies_are_those_of_the_ring(host, data):
     assert len(journal.to_device()) == 2 * BATCHES * 7
 
 
+def test_nothing_is_written_on_the_host(host, data):
+    """The last copy on the host is the engine's, into its ring."""
+    assert host.run("written", data, {}).answer == 0
+    assert host.run("written", data, {"num_workers": 2}).answer > 0, "torch workers have no ring: it counts what is pinned for them"
+
+
+def test_ten_thousand_batches(host, data):
+    said = host.run("many", data)
+    grown = said.answer
+    assert grown["batches"] == 10_000 and grown["memory"] < 8 << 20 and grown["files"] <= 0 and grown["events"] <= 4
+    journal = said.journal.clean()
+    of_the_ring(journal)
+    assert journal.calls["cudaHostRegister"] == 1 and journal.calls["cudaMalloc"] <= 2 and len(journal.to_device()) == 20_000
+
+
 def test_a_slot_that_goes_back_too_soon_is_seen(host, data):
     said = host.run("given_back_at_once", data, **LATE)
     assert any("was written before the copy read it" in violation for violation in said.journal.violations)
@@ -71,8 +86,10 @@ def test_a_slot_that_goes_back_too_soon_is_seen(host, data):
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
-def test_training_reads_batches_that_were_dropped(host, data, prefetch):
-    said = host.run("late_training", data, True, prefetch, kernel_us=3000)
+@pytest.mark.parametrize("late", [{"kernel_us": 3000}, {"copy_us": 1000}])
+def test_training_reads_batches_that_were_dropped(host, data, prefetch, late):
+    """What it reads has come, also when it asks at once, and is still there, also when it asks late."""
+    said = host.run("late_training", data, True, prefetch, **late)
     assert said.answer
     said.journal.clean()
 
@@ -117,6 +134,12 @@ def test_tensors_of_functions(host, data, workers):
     assert kinds == ({"pinned"} if workers else {"pinned", "registered"})
 
 
+def test_objects_that_move_themselves(host, data):
+    said = host.run("objects", data, copy_us=5000)
+    assert said.answer
+    said.journal.clean()
+
+
 @pytest.mark.parametrize("given", [{"slots": 2, "collate_workers": 1}, {"slots": 3}, {"prefetch": 20}])
 def test_few_slots(host, data, given):
     """Batches are copied out of a ring that is nearly all in use, rather than waited for, but never for being ahead."""
@@ -125,11 +148,17 @@ def test_few_slots(host, data, given):
     said.journal.clean()
 
 
-def test_a_ring_that_grows(host, tmp_path):
+@pytest.fixture
+def growing(tmp_path: Path) -> str:
+    """Texts that are far longer in the last shard."""
     for k, length in enumerate([2, 3, 40_000]):
         table = pa.table({"id": range(1000 * k, 1000 * (k + 1)), "text": ["x" * length] * 1000})
         pq.write_table(table, tmp_path / f"part-{k}.parquet", row_group_size=250)
-    said = host.run("grown", str(tmp_path), **LATE)
+    return str(tmp_path)
+
+
+def test_a_ring_that_grows(host, growing):
+    said = host.run("grown", growing, **LATE)
     assert said.answer["same"] and len(said.answer["generations"]) > 1
     journal = said.journal.clean()
     of_the_ring(journal)
@@ -149,6 +178,11 @@ def test_memory_that_cannot_be_page_locked(host, data):
     assert said.answer["same"]
     assert len(said.answer["said"]) == 1 and "out of memory" in said.answer["said"][0]
     assert {copy.from_kind for copy in said.journal.clean().to_device()} == {"pinned"}
+
+
+def test_rings_that_cannot_be_page_locked(host, growing):
+    answer = host.run("grown", growing, faults="cudaHostRegister:0:2").answer
+    assert answer["same"] and len(answer["generations"]) > 1 and len(answer["said"]) == 1, "it is said once"
 
 
 def test_an_error_is_forgotten(host):

@@ -82,7 +82,8 @@ def test_trainers_that_copy_themselves(host, data, how):
 
 
 @pytest.mark.parametrize(
-    "job, arguments", [("resumed", [0]), ("resumed", [2]), ("functions", [0]), ("functions", [2]), ("forked", []), ("interrupted", [25])]
+    "job, arguments",
+    [("resumed", [0]), ("resumed", [2]), ("functions", [0]), ("functions", [2]), ("objects", []), ("forked", []), ("interrupted", [25])],
 )
 def test_the_same_numbers(host, data, job, arguments):
     assert host.run(job, data, *arguments).answer

@@ -7,7 +7,7 @@
 // Variables of the environment, read at each call:
 //   FAKECUDART_JOURNAL    a file that each call is appended to, as a line of words: the process, the call, its arguments
 //   FAKECUDART_DEVICES    how many devices there are (1)
-//   FAKECUDART_COPY_US    how late a copy is, in microseconds (0)
+//   FAKECUDART_COPY_US    how late a copy to a device is, in microseconds (0)
 //   FAKECUDART_KERNEL_US  how long a kernel takes (0)
 //   FAKECUDART_FAULTS     calls that fail, as in cudaHostRegister:1:2: the first one, with error 2; the 0th is each of them
 #pragma once

@@ -183,7 +183,8 @@ static cudaError_t copy(void *dst, const void *src, size_t bytes, enum cudaMemcp
     return failed(cudaErrorInvalidValue);
   }
   journal("copy %p %s %p %s %zu %d", src, name_of(from), dst, name_of(to), bytes, stream_number(stream));
-  Work work = {.what = COPY, .dst = dst, .src = src, .bytes = bytes, .seconds = from_environment("FAKECUDART_COPY_US")};
+  Work work = {.what = COPY, .dst = dst, .src = src, .bytes = bytes};
+  if (to == DEVICE && from != DEVICE) work.seconds = from_environment("FAKECUDART_COPY_US");
   work.watched = from == REGISTERED || from == PINNED;
   if (from == PAGEABLE) {
     work.staged = malloc(bytes);

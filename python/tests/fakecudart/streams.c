@@ -16,7 +16,15 @@ struct CUstream_st {
 
 static Stream *streams;
 static Stream *defaults[MAX_DEVICES];
-static int numbers;
+static int numbers, events;
+
+// How many events there are; called by the tests.
+int fakecudart_events(void) {
+  lock();
+  int now = events;
+  unlock();
+  return now;
+}
 
 static Stream *new_stream(int number, int device) {
   Stream *stream = calloc(1, sizeof *stream);
@@ -242,6 +250,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
   ENTER("cudaEventCreate");
   used();
   *event = calloc(1, sizeof **event);
+  lock();
+  events++;
+  unlock();
   return cudaSuccess;
 }
 
@@ -251,6 +262,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   ENTER("cudaEventDestroy");
   lock();
   drop(event->mark);
+  events--;
   unlock();
   free(event);
   return cudaSuccess;

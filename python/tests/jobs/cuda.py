@@ -6,6 +6,7 @@ A line of JSON on standard input names a job, its arguments, environment and fil
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import json
 import logging
@@ -20,7 +21,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psutil
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from shardfeed import _connection
 from shardfeed.torch import DataLoader, StreamingDataset, _device, _pin
@@ -89,6 +92,43 @@ def whole(shards: str, given: dict[str, Any], epochs: int = 1, of: dict[str, Any
     pinned = [torch.from_numpy(ring.bytes[-4096:]).is_pinned() and locked for ring, locked in rings(loader)]
     on = {str(batch["id"].device) for batch in batches}
     return {"same": same(list(map(values, batches)), expected), "pinned": pinned, "on": sorted(on), "copied_out": out()}
+
+
+class Seen(TorchDispatchMode):
+    """Bytes that torch writes on the host, but for what it only looks at in another way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        result = operation(*arguments, **(keywords or {}))
+        if isinstance(result, torch.Tensor) and result.device.type == "cpu" and not operation.is_view:
+            self.bytes += result.numel() * result.element_size()
+        return result
+
+
+def written(shards: str, given: dict[str, Any]) -> int:
+    """The bytes that torch writes on the host in an epoch."""
+    with Seen() as seen:
+        for batch in opened(shards, **given):
+            del batch
+    return seen.bytes
+
+
+def many(shards: str) -> dict[str, Any]:
+    """Ten thousand batches: how much of what there is grows from the two thousandth on."""
+    loader = opened(shards, batch_size=4, columns=["id", "x"])
+    process, events = psutil.Process(), ctypes.CDLL(None).fakecudart_events
+    batches, before = 0, (0, 0, 0)
+    for _ in range(10):
+        for batch in loader:
+            batches += 1
+            del batch
+        gc.collect()
+        now = process.memory_info().rss, process.num_fds(), events()
+        before = now if batches == 2000 else before
+    return {"batches": batches, "memory": now[0] - before[0], "files": now[1] - before[1], "events": now[2] - before[2]}
 
 
 def given_back_at_once(shards: str) -> dict[str, Any]:
@@ -187,14 +227,14 @@ def two_loaders(shards: str, devices: list[str]) -> bool:
 
 def grown(directory: str) -> dict[str, Any]:
     """Batches that outgrow the ring."""
-    expected = wanted(directory, shuffle=False)
+    expected, said = wanted(directory, shuffle=False), warnings()
     loader = opened(directory, shuffle=False)
     seen: list[Any] = []
     found = []
     for batch in loader:
         found.append(values(batch))
         seen += [ring.generation for ring, _ in rings(loader) if ring.generation not in seen]
-    return {"same": same(found, expected), "generations": seen}
+    return {"same": same(found, expected), "generations": seen, "said": said}
 
 
 def refused(shards: str) -> dict[str, Any]:
@@ -351,6 +391,22 @@ def functions(shards: str, workers: int) -> bool:
         and f["parts"][1][0].is_cuda
         for f, e in zip(found, expected)
     )
+
+
+class Graph:
+    """An object of the user's own, which lies in the ring and knows how to be moved."""
+
+    def __init__(self, nodes: torch.Tensor) -> None:
+        self.nodes = nodes
+
+    def to(self, *arguments: Any, **keywords: Any) -> Graph:
+        return Graph(self.nodes.to(*arguments, **keywords))
+
+
+def objects(shards: str) -> bool:
+    expected = [batch["id"] for batch in wanted(shards)]
+    found = [graph.nodes for graph in opened(shards, collate_fn=lambda batch: Graph(batch["id"]), slots=5)]
+    return same([nodes.cpu().tolist() for nodes in found], expected)
 
 
 def serve() -> None:
