@@ -1,5 +1,6 @@
 """A program in the engine's place, for tests of how engines are started. FAKE_SERVE says what it does."""
 
+import fcntl
 import json
 import os
 import socket
@@ -16,6 +17,13 @@ with open(os.environ["FAKE_SERVE_STARTS"], "a") as starts:
     )
 if mode == "die":
     sys.exit("panic: no space left on device")
+if mode == "taken":  # as the engine does where another one has begun and does not listen yet
+    with open(f"{option['--socket']}.engine") as life:
+        try:
+            fcntl.flock(life, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.1)
+            sys.exit("another engine serves there")
 if mode == "hang":
     time.sleep(60)
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

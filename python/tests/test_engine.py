@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -149,6 +152,39 @@ def test_an_engine_that_died_is_replaced(place: Place, monkeypatch: pytest.Monke
     assert place.engine().socket.exists(), "the test needs a stale socket"
     place.engine().connect(10).close()
     assert len(place.starts()) == 2
+
+
+def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has begun and does not listen yet: those that are started beside it end at once."""
+    monkeypatch.setenv("FAKE_SERVE", "taken")
+    engine = place.engine()
+    with open(f"{engine.socket}.engine", "w") as life:
+        fcntl.flock(life, fcntl.LOCK_EX)
+        ends = threading.Timer(0.5, fcntl.flock, (life, fcntl.LOCK_UN))
+        ends.start()
+        engine.connect(10).close()
+        ends.join()
+        assert len(place.starts()) > 1
+    another = place.engine("another")
+    with open(f"{another.socket}.engine", "w") as life:
+        fcntl.flock(life, fcntl.LOCK_EX)
+        with pytest.raises(errors.EngineStartError, match="another engine serves there"):
+            another.connect(0.5)
+
+
+def test_a_child_that_is_forked_while_an_engine_starts_does_not_keep_the_lock(place: Place) -> None:
+    engine = place.engine()
+    with engine._starting(time.monotonic() + 1):
+        child = os.fork()
+        if child == 0:
+            time.sleep(30)
+            os._exit(0)
+    try:
+        with engine._starting(time.monotonic() + 1):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_an_engine_that_dies_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,13 +64,29 @@ class Engine:
         deadline = time.monotonic() + (_START_SECONDS if timeout is None else min(timeout, _START_SECONDS))
         with self._starting(deadline):
             sock = self._try()
-            if sock is None:
+            while sock is None:
+                another = self._lives()
                 begin = self._start(deadline)
                 sock = self._try()
-            if sock is None:
-                words = _runtime.last_lines(self.log, begin)
-                raise EngineStartError(f"the engine {self.binary} did not start; its log is {self.log}, and ends with\n{words}")
+                another = another or self._lives()
+                if sock is None and (time.monotonic() > deadline or not another):
+                    words = _runtime.last_lines(self.log, begin)
+                    raise EngineStartError(f"the engine {self.binary} did not start; its log is {self.log}, and ends with\n{words}")
         return sock
+
+    def _lives(self) -> bool:
+        """Tells whether an engine begins here, or ends: one that a process has started that was killed then, for one."""
+        try:
+            descriptor = os.open(f"{self.socket}.engine", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def _try(self) -> socket.socket | None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -94,6 +110,7 @@ class Engine:
                     yield
                     return
             finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # close alone would leave it to a child that another thread has forked meanwhile
                 os.close(descriptor)
 
     def _locked(self, descriptor: int, deadline: float) -> bool:
