@@ -168,7 +168,7 @@ def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypa
     another = place.engine("another")
     with open(f"{another.socket}.engine", "w") as life:
         fcntl.flock(life, fcntl.LOCK_EX)
-        with pytest.raises(errors.EngineStartError, match="another engine serves there"):
+        with pytest.raises((errors.EngineStartError, errors.FeedTimeoutError), match="did not start"):
             another.connect(0.5)
 
 
