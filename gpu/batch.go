@@ -111,7 +111,8 @@ func (b *Batch) Release() {
 }
 
 // ReleaseAfter gives the memory back for the time when all that s was given until now is done: the copy of a later batch awaits that on
-// the device, and the host does not wait, but for batches that are released when their iteration has ended. After an error the batch is not released, and can be when s is known to have ended.
+// the device, and the host does not wait; when the iteration has ended it does. After an error the batch is not released, and can be when s
+// is known to have ended.
 func (b *Batch) ReleaseAfter(s Stream) error {
 	if b.released.Load() {
 		return nil

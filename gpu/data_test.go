@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A thing is a row of the tests' shards: every kind of column.
@@ -142,9 +143,14 @@ func (p picture) diff(q picture) string {
 	return ""
 }
 
+// at is what a batch says but for its columns.
+func at(rows, valid int, epoch, step, position int64, data any, state shuffle.State) string {
+	return fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", rows, valid, epoch, step, position, data, state.JSON())
+}
+
 // ofHost is the picture of a loader's batch.
 func ofHost(b *loader.Batch) picture {
-	p := picture{at: fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, b.State.JSON())}
+	p := picture{at: at(b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, b.State)}
 	for _, a := range b.Columns {
 		p.columns = append(p.columns, arrayText(a))
 	}

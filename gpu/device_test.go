@@ -18,6 +18,7 @@ type rig struct {
 	gpu.Device
 	fail    func(op string, nth int) // makes an operation's nth call from now on fail, every one with nth 0; nil: the device has no faults
 	without func()                   // ends the page-locked memory
+	hold    func() (end func())      // no copy begins until end; nil: the device cannot
 	delay   func(time.Duration)      // makes copies so late; nil: they are at once
 	forgive func()                   // the device's end, after a fault left something behind that nobody can free
 }
@@ -91,6 +92,10 @@ func onFake(t *testing.T) rig {
 	return rig{
 		Device: d, fail: func(op string, nth int) { fake.Fault(functions[op], nth, 999) },
 		without: func() { fake.Fault("cuMemHostAlloc", 0, 2) },
+		hold: func() func() {
+			fake.Hold()
+			return fake.Release
+		},
 		delay:   func(by time.Duration) { fake.Delay(fakecuda.Delay{Latency: by}) },
 		forgive: func() { forgiven = true },
 	}
@@ -119,8 +124,7 @@ func expose(t testing.TB, d gpu.Device, s gpu.Stream, b *gpu.Batch) *film {
 		t.Fatal(err)
 	}
 	return &film{
-		at: fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data,
-			b.State.JSON()),
+		at:      at(b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, b.State),
 		columns: cloned(b.Columns), base: m.Pointer(), back: back,
 	}
 }

@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -71,6 +73,9 @@ func TestTensors(t *testing.T) {
 			}
 			column := b.Columns[0]
 			b.Release()
+			if column.Data != (gpu.Span{}) {
+				t.Error("a column has its memory after Release")
+			}
 			if _, err := column.Tensor(); !errors.Is(err, gpu.ErrReleased) {
 				t.Errorf("got %v", err)
 			}
@@ -222,5 +227,88 @@ func TestColumnNames(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		b.Release()
+	}
+}
+
+// Each type of fixed-width values has a type of DLPack's, or is bytes.
+func TestTensorTypes(t *testing.T) {
+	for _, c := range []struct {
+		of    rowgroup.Type
+		width int
+		want  string
+	}{
+		{rowgroup.TypeFloat16, 2, "float16 [3] [1]"},
+		{rowgroup.TypeDate, 4, "int32 [3] [1]"},
+		{rowgroup.TypeTime, 8, "int64 [3] [1]"},
+		{rowgroup.TypeTimestamp, 8, "int64 [3] [1]"},
+		{rowgroup.TypeDecimal, 8, "int64 [3] [1]"},
+		{rowgroup.TypeDecimal, 16, "uint8 [3 16] [16 1]"},
+		{rowgroup.TypeInt96, 12, "uint8 [3 12] [12 1]"},
+		{rowgroup.TypeInterval, 12, "uint8 [3 12] [12 1]"},
+		{rowgroup.TypeUUID, 16, "uint8 [3 16] [16 1]"},
+		{rowgroup.TypeFixedBinary, 5, "uint8 [3 5] [5 1]"},
+	} {
+		b := oneBatch(t, func(b *loader.Batch) error {
+			data, err := b.Alloc(3 * c.width)
+			f := &rowgroup.Field{Name: "x", Kind: rowgroup.Fixed, Type: c.of, Width: c.width}
+			return errors.Join(err, b.Add(&rowgroup.Array{Field: f, Len: 3, Data: data}))
+		})
+		x, err := b.Columns[len(b.Columns)-1].Tensor()
+		if err != nil || show(x) != c.want {
+			t.Errorf("type %d: got %v, want %s (%v)", c.of, x, c.want, err)
+		}
+		b.Release()
+	}
+}
+
+// oneBatch is a batch of three rows on the host, made with a collate.
+func oneBatch(t *testing.T, collate func(*loader.Batch) error) *gpu.Batch {
+	t.Helper()
+	b, err := firstBatch(t, collate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func firstBatch(t *testing.T, collate func(*loader.Batch) error) (*gpu.Batch, error) {
+	t.Helper()
+	l := newLoader(t, openThings(t, iterable.Options{Columns: []string{"id"}}), closed(t, gpu.OpenHost()), gpu.Options{Loader: loader.Options{
+		BatchSize: 3, Collate: func(_ context.Context, b *loader.Batch) error { return collate(b) },
+	}})
+	for b, err := range l.Batches(t.Context()) {
+		return b, err
+	}
+	return nil, nil
+}
+
+// Arrays of a collate that do not fit together are an error that names the column, not a read beyond them.
+func TestArraysThatDoNotFit(t *testing.T) {
+	number := &rowgroup.Field{Name: "n", Kind: rowgroup.Fixed, Type: rowgroup.TypeInt32, Width: 4}
+	text := &rowgroup.Field{Name: "s", Kind: rowgroup.Binary, Type: rowgroup.TypeString}
+	list := &rowgroup.Field{Name: "l", Kind: rowgroup.List, Children: []*rowgroup.Field{number}}
+	for _, c := range []struct {
+		array *rowgroup.Array
+		want  string
+	}{
+		{&rowgroup.Array{Field: number, Len: 3, Data: make([]byte, 11)}, `column "n": 11 bytes of data where 3 values take 12`},
+		{&rowgroup.Array{Field: number, Len: 3, Valid: []byte{}, Data: make([]byte, 12)}, `column "n": 0 bytes of validity where 3 values take 1`},
+		{&rowgroup.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1}}, `column "s": 12 bytes of offsets where 3 values take 16`},
+		{&rowgroup.Array{Field: text, Len: 3}, `column "s": 0 bytes of offsets where 3 values take 16`},
+		{&rowgroup.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1, 9}, Data: make([]byte, 8)}, `column "s": 8 bytes of data where 3 values take 9`},
+		{&rowgroup.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1, -9}, Data: make([]byte, 8)}, `column "s": the last of its offsets is -9`},
+		{
+			&rowgroup.Array{Field: list, Len: 3, Offsets: []int32{0, 1, 1, 2}, Children: []*rowgroup.Array{{Field: number, Len: 2}}},
+			`column "l": "n": 0 bytes of data where 2 values take 8`,
+		},
+		{
+			&rowgroup.Array{Field: list, Len: 3, Offsets: []int32{0, 1, 1, 2}, Children: []*rowgroup.Array{{Field: number, Len: -2}}},
+			`column "l": "n": a length of -2`,
+		},
+	} {
+		b, err := firstBatch(t, func(b *loader.Batch) error { return b.Add(c.array) })
+		if err == nil || !strings.Contains(err.Error(), "gpu: host: lay out a batch: epoch 0, step 0: "+c.want) {
+			t.Errorf("got %v, %v, want %s", b, err, c.want)
+		}
 	}
 }

@@ -38,6 +38,9 @@ func nodeOf(a *rowgroup.Array) (n node, err error) {
 		}
 		n.offsets = take("offsets", unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(offsets))), 4*len(offsets)), 4*(a.Len+1))
 		if a.Field.Kind == rowgroup.Binary && err == nil {
+			if offsets[a.Len] < 0 {
+				return n, fmt.Errorf("the last of its offsets is %d", offsets[a.Len])
+			}
 			n.data = take("data", a.Data, int(offsets[a.Len]))
 		}
 	}
