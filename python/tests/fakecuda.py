@@ -25,6 +25,11 @@ class Missing(Exception):
 
 
 @functools.cache
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="shardfeed-fakecudart-")  # goes with this process
+
+
+@functools.cache
 def library() -> Path:
     """Builds the fake, once a run."""
     import torch
@@ -35,7 +40,7 @@ def library() -> Path:
         raise Missing("this torch comes without CUDA's runtime and its headers")
     if shutil.which("cc") is None:
         raise Missing("there is no cc")
-    built = Path(tempfile.mkdtemp(prefix="shardfeed-fakecudart-")) / "libfakecudart.so"
+    built = Path(_directory().name) / "libfakecudart.so"
     source = HERE / "fakecudart"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuda.so.1"]
     subprocess.run(

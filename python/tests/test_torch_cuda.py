@@ -6,6 +6,7 @@ CUDA's rules: a source that was written or unlocked before its copy had read it,
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,21 @@ def host(one_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def data(shards: Path) -> str:
     return str(shards)
+
+
+def test_torch_finds_all_in_the_fake(host):
+    """A call that the fake lacks would go to torch's own runtime."""
+
+    def names(*arguments: str) -> set[str]:
+        lines = subprocess.run(["nm", "-D", *map(str, arguments)], capture_output=True, text=True, check=True).stdout.splitlines()
+        return {line.split()[-1] for line in lines if line}
+
+    libraries = [
+        path for name in ("c10_cuda", "torch_cuda", "torch_python") for path in Path(torch.__file__).parent.glob(f"lib/lib{name}.so")
+    ]
+    asked = {name.split("@")[0] for name in names("--undefined-only", *libraries) if "@libcudart" in name}
+    assert len(asked) > 50
+    assert not asked - names("--defined-only", fakecuda.library())
 
 
 def of_the_ring(journal: Journal) -> None:
