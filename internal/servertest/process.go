@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -118,6 +119,16 @@ func (p *process) logTail() []byte {
 func (p *process) stop() {
 	p.hold.Close()
 	p.cmd.Wait() // its exit code says nothing: it was killed
+}
+
+// Nobody returns an address at which nobody listens.
+func Nobody(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // freePort is a loopback port that nothing listens on at the moment.

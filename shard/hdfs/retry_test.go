@@ -3,30 +3,20 @@ package hdfs
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
 )
-
-// nobody is an address at which nobody listens.
-func nobody(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // TestFirstContact: a port at which nobody listens is soon taken for a wrong one, but not where a namenode has answered, is one of a pair, or
 // where the user has said how long to wait.
 func TestFirstContact(t *testing.T) {
 	both := map[string]string{
 		"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b",
-		"dfs.namenode.rpc-address.ns.a": nobody(t), "dfs.namenode.rpc-address.ns.b": nobody(t),
+		"dfs.namenode.rpc-address.ns.a": servertest.Nobody(t), "dfs.namenode.rpc-address.ns.b": servertest.Nobody(t),
 	}
 	for _, c := range []struct {
 		name     string
@@ -36,10 +26,10 @@ func TestFirstContact(t *testing.T) {
 		known    bool
 		soon     bool
 	}{
-		{name: "lone", host: nobody(t), soon: true},
-		{name: "has answered", host: nobody(t), known: true},
+		{name: "lone", host: servertest.Nobody(t), soon: true},
+		{name: "has answered", host: servertest.Nobody(t), known: true},
 		{name: "pair", host: "ns", conf: both},
-		{name: "said by the user", host: nobody(t), retryFor: time.Minute},
+		{name: "said by the user", host: servertest.Nobody(t), retryFor: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

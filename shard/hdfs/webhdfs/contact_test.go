@@ -3,23 +3,13 @@ package webhdfs
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
 )
-
-// nobody is an address at which nobody listens.
-func nobody(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // TestFirstContact: a port at which nobody listens is soon taken for a wrong one, but not where a server has answered, is one of several, or
 // where the user has said how long to wait.
@@ -31,10 +21,10 @@ func TestFirstContact(t *testing.T) {
 		met      bool
 		soon     bool
 	}{
-		{name: "lone", bases: []string{nobody(t)}, soon: true},
-		{name: "has answered", bases: []string{nobody(t)}, met: true},
-		{name: "pair", bases: []string{nobody(t), nobody(t)}},
-		{name: "said by the user", bases: []string{nobody(t)}, retryFor: time.Minute},
+		{name: "lone", bases: []string{servertest.Nobody(t)}, soon: true},
+		{name: "has answered", bases: []string{servertest.Nobody(t)}, met: true},
+		{name: "pair", bases: []string{servertest.Nobody(t), servertest.Nobody(t)}},
+		{name: "said by the user", bases: []string{servertest.Nobody(t)}, retryFor: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
