@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -405,6 +406,25 @@ def test_errors_at_the_users_line(shards, tmp_path):
         open_shards(shards, pad={"x": 0})
     with pytest.raises(errors.MemoryLimitError, match="memory"):
         next(iter(open_shards(shards, memory=1000)))
+
+
+def test_tracebacks_are_short(shards, tmp_path):
+    """The user's line, and hardly any of the package's."""
+
+    def frames(work):
+        with pytest.raises(errors.ShardfeedError) as caught:
+            work()
+        assert caught.value.__cause__ is None
+        found = traceback.extract_tb(caught.value.__traceback__)
+        return [f.name for f in found if "/shardfeed/" in f.filename]
+
+    assert frames(lambda: StreamingDataset(tmp_path / "nothing", batch_size=1)) == ["__init__"]
+    iterator = iter(open_shards(shards, memory=1000))
+    assert frames(lambda: next(iterator)) == ["__next__", "_take"]
+    dataset = open_shards(shards)
+    state = dataset.state_dict()
+    dataset.load_state_dict({**state, "shardfeed": {**state["shardfeed"], "position": 10**9}})
+    assert frames(lambda: iter(dataset)) == ["__iter__", "_batches"]
 
 
 def test_a_damaged_shard_is_named(shards, tmp_path):

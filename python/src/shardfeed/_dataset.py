@@ -20,7 +20,7 @@ from ._nulls import NullWatch
 from ._options import Options, Paths
 from ._schema import Schema
 from ._warn import place
-from .errors import StateError
+from .errors import ShardfeedError, StateError, nearer
 
 log = logging.getLogger("shardfeed")
 
@@ -118,7 +118,10 @@ class StreamingDataset:
         self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
         self._pending_epoch: tuple[int, str] | None = None
         self._forget()
-        self._opened: dict[str, Any] = self._control().opened
+        try:
+            self._opened: dict[str, Any] = self._control().opened
+        except ShardfeedError as e:
+            raise nearer(e) from None
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
 
@@ -264,8 +267,10 @@ class StreamingDataset:
         try:
             joined = connection.join(**request)
             self._joined(joined, rank, world_size)
-        except BaseException:
+        except BaseException as e:
             connection.close()
+            if isinstance(e, ShardfeedError):
+                raise nearer(e) from None
             raise
         self._pending_state = self._pending_epoch = None
         self._place = Place(joined["state"])

@@ -11,7 +11,7 @@ from ._batch import Batch
 from ._connection import Connection
 from ._layout import Layout
 from ._nulls import NullWatch
-from .errors import FeedTimeoutError, ProtocolError
+from .errors import FeedTimeoutError, ProtocolError, ShardfeedError, nearer
 
 
 class Place:
@@ -66,6 +66,8 @@ class BatchIterator:
             if self._connection is None and isinstance(e, ProtocolError):  # closed meanwhile, by another thread
                 raise StopIteration from None
             self._break()
+            if isinstance(e, ShardfeedError):
+                raise nearer(e) from None
             raise
         if raw is None:
             self._finish()

@@ -103,6 +103,14 @@ class ForkError(ShardfeedError, RuntimeError):
     """Something of the parent process was used in a child that fork made."""
 
 
+def nearer(error: ShardfeedError) -> ShardfeedError:
+    """Returns an error to be raised anew, without the frames through which it came, so that the user's line stands near it.
+
+    Its text says where in the data it happened. A breach of the protocol, which is a fault of this package, keeps its frames.
+    """
+    return error if isinstance(error, ProtocolError) else error.with_traceback(None)
+
+
 _KINDS: dict[str, type[ShardfeedError]] = {
     "value": OptionError,
     "notfound": NotFoundError,
