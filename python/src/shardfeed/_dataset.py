@@ -121,7 +121,7 @@ class StreamingDataset:
         try:
             self._opened: dict[str, Any] = self._control().opened
         except ShardfeedError as e:
-            raise nearer(e) from None
+            raise nearer(e)  # noqa: B904 - the same error
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
 
@@ -270,7 +270,7 @@ class StreamingDataset:
         except BaseException as e:
             connection.close()
             if isinstance(e, ShardfeedError):
-                raise nearer(e) from None
+                raise nearer(e)  # noqa: B904 - the same error
             raise
         self._pending_state = self._pending_epoch = None
         self._place = Place(joined["state"])

@@ -67,7 +67,7 @@ class BatchIterator:
                 raise StopIteration from None
             self._break()
             if isinstance(e, ShardfeedError):
-                raise nearer(e) from None
+                raise nearer(e)  # noqa: B904 - the same error
             raise
         if raw is None:
             self._finish()
