@@ -145,7 +145,8 @@ func (p picture) diff(q picture) string {
 
 // at is what a batch says but for its columns.
 func at(rows, valid int, epoch, step, position int64, data any, state shuffle.State) string {
-	return fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s", rows, valid, epoch, step, position, data, state.JSON())
+	return fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s",
+		rows, valid, epoch, step, position, data, state.JSON())
 }
 
 // ofHost is the picture of a loader's batch.

@@ -181,7 +181,8 @@ func columnText(c *gpu.Column, at func(gpu.Span) []byte) string {
 			return err.Error()
 		}
 	}
-	s := fmt.Sprintf("%s %v: %d values, %d nulls, valid %x, offsets %v, data %x", c.Field.Name, c.Field, c.Len, c.Nulls, at(c.Valid), offsets, at(c.Data))
+	s := fmt.Sprintf("%s %v: %d values, %d nulls, valid %x, offsets %v, data %x",
+		c.Field.Name, c.Field, c.Len, c.Nulls, at(c.Valid), offsets, at(c.Data))
 	for _, child := range c.Children {
 		s += "{" + columnText(child, at) + "}"
 	}

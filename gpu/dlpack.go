@@ -133,7 +133,8 @@ func typeOf(f *rowgroup.Field) (t DataType, width int) {
 	switch f.Type {
 	case rowgroup.TypeBool:
 		return DataType{Code: Bool, Bits: 8, Lanes: 1}, 0
-	case rowgroup.TypeInt8, rowgroup.TypeInt16, rowgroup.TypeInt32, rowgroup.TypeInt64, rowgroup.TypeDate, rowgroup.TypeTime, rowgroup.TypeTimestamp:
+	case rowgroup.TypeInt8, rowgroup.TypeInt16, rowgroup.TypeInt32, rowgroup.TypeInt64,
+		rowgroup.TypeDate, rowgroup.TypeTime, rowgroup.TypeTimestamp:
 		return DataType{Code: Int, Bits: bits, Lanes: 1}, 0
 	case rowgroup.TypeUint8, rowgroup.TypeUint16, rowgroup.TypeUint32, rowgroup.TypeUint64:
 		return DataType{Code: Uint, Bits: bits, Lanes: 1}, 0

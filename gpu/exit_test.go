@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -231,6 +232,30 @@ func TestHeld(t *testing.T) {
 		t.Errorf("%d batches, then %v", len(held), last)
 	}
 	for _, b := range held {
+		b.Release()
+	}
+}
+
+// Options.Loader.Timeout is about the consumer's wait: a batch may take longer while the consumer is busy.
+func TestTimeoutIsTheConsumers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for seconds")
+	}
+	slow := loader.Transform{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error {
+		if b.Step == 1 {
+			time.Sleep(1500 * time.Millisecond)
+		}
+		return nil
+	}}
+	o := loader.Options{BatchSize: 100, Timeout: time.Second, Transforms: []loader.Transform{slow}}
+	l := newLoader(t, openThings(t, iterable.Options{}), gpu.OpenHost(), gpu.Options{Loader: o})
+	for b, err := range l.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Step == 0 {
+			time.Sleep(1800 * time.Millisecond)
+		}
 		b.Release()
 	}
 }

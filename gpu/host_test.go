@@ -46,7 +46,9 @@ func TestHost(t *testing.T) {
 	}
 	src := bytes.Repeat([]byte{7}, 100)
 	copy(host.Bytes(), src)
-	for _, err := range []error{s.ToDevice(m, 900, host.Bytes()[:100]), s.ToHost(host.Bytes()[500:600], m, 900), s.Record(e), s.Await(e), e.Wait(), s.Sync()} {
+	for _, err := range []error{
+		s.ToDevice(m, 900, host.Bytes()[:100]), s.ToHost(host.Bytes()[500:600], m, 900), s.Record(e), s.Await(e), e.Wait(), s.Sync(),
+	} {
 		if err != nil {
 			t.Error(err)
 		}
