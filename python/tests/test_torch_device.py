@@ -177,6 +177,27 @@ def test_leaving_waits_for_copies():
     assert source.free == 8
 
 
+def test_an_interrupt_while_it_waits():
+    class Interrupted(LateStreams):
+        waits = 0
+
+        def settle(self):
+            self.waits += 1
+            if self.waits == 1:
+                raise KeyboardInterrupt
+            super().settle()
+
+    streams, source = Interrupted(), Slots(20, slots=8)
+    feeder = Feeder(source, streams, None, ahead=2)
+    next(feeder)
+    with pytest.raises(KeyboardInterrupt):
+        feeder.close()
+    assert source.free < 8, "copies may still read it"
+    del feeder
+    gc.collect()
+    assert streams.waits == 2 and not streams._pending and source.free == 8
+
+
 def test_an_error_comes_after_the_batches_before_it():
     class Failing(Slots):
         def __next__(self):
