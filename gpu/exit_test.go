@@ -247,7 +247,7 @@ func TestTimeoutIsTheConsumers(t *testing.T) {
 		}
 		return nil
 	}}
-	o := loader.Options{BatchSize: 100, Timeout: time.Second, Transforms: []loader.Transform{slow}}
+	o := loader.Options{BatchSize: 100, Workers: 1, Timeout: time.Second, Transforms: []loader.Transform{slow}}
 	l := newLoader(t, openThings(t, iterable.Options{}), gpu.OpenHost(), gpu.Options{Loader: o})
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
