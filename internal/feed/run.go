@@ -56,7 +56,7 @@ func (r *run) do() {
 	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
 		r.session.opened.forget() // who opens it anew is to see what there is now
 	}
-	if err != nil && !errors.Is(err, errNotWanted) {
+	if err != nil && !errors.Is(err, errNotWanted) && !errors.Is(err, errGone) { // a trainer that goes in the midst is no failure of the engine's
 		r.session.opened.engine.Logger.Error("iteration failed", "rank", r.session.rank, "epoch", it.state.Epoch, "error", err)
 	}
 	if err != nil {

@@ -1,13 +1,17 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/loader"
 )
 
 // until waits for something that another goroutine brings about.
@@ -89,6 +93,30 @@ func TestEndsWhileIterationsBegin(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("the engine waits for runs that wait for each other")
 		}
+	}
+}
+
+// leaver is a consumer whose trainer goes before its first batch.
+type leaver struct{ *sink }
+
+func (leaver) deliver(b *loader.Batch) error {
+	b.Release()
+	return errGone
+}
+
+// A trainer that goes in the midst of an iteration ends it, and is no failure of the engine's to be logged.
+func TestGoneIsNoFailure(t *testing.T) {
+	var logged bytes.Buffer
+	e := newEngine(Options{Open: shop, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	gone := leaver{newSink(t, sit(t, e, "d", testSpec()))}
+	if err := gone.seat.join(alone(0), gone); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the run ends", func() bool { return len(e.runs()) == 0 })
+	gone.seat.close()
+	e.close()
+	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "opened") {
+		t.Error(text)
 	}
 }
 
