@@ -67,6 +67,9 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	if r.Spec.Workers == 0 {
 		batch := ds.BatchBytes(how.BatchSize, cmp.Or(how.Tail, shuffle.Pad)) // the most that any number of ranks makes of it
 		how.Workers = workersWithin(how.Workers, cmp.Or(int64(f.memory), f.rankMemory()), batch)
+		if r.Spec.Slots > 0 {
+			how.Workers = max(1, min(how.Workers, r.Spec.Slots-1)) // one batch is the trainer's
+		}
 	}
 	h.keepManifest(ds, f)
 	warnings := a.sayAlways(func(text string) {

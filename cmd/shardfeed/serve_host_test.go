@@ -120,6 +120,9 @@ func TestWorkersWithin(t *testing.T) {
 	if d := opened(t, h, asked(feed.Spec{BatchSize: 1000, Memory: "8MiB", Workers: 2})); d.Loader.Workers != 2 {
 		t.Errorf("%d workers, where the trainer asks for 2", d.Loader.Workers)
 	}
+	if d := opened(t, h, asked(feed.Spec{Slots: 2})); d.Loader.Workers != 1 {
+		t.Errorf("%d workers, where one batch is being made and the other is the trainer's", d.Loader.Workers)
+	}
 }
 
 // Opening tells how far it is, the last footer included.
