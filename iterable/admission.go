@@ -88,7 +88,8 @@ func (r *readahead) pass(ctx context.Context, l *load) bool {
 }
 
 // grant takes memory for the blocks of loads, in the order of the schedule: bytes may be fetched far ahead, blocks are made when there is room
-// for them. Each load that it gets is granted, with nothing when ctx ends.
+// for them, and no more of them than was reserved for what is on its way: room that the shuffle buffer does not use yet would fill with blocks that
+// only wait. Each load that it gets is granted, with nothing when ctx ends.
 func (r *readahead) grant(ctx context.Context) {
 	for l := range r.grants {
 		for !r.tryGrant(l) && r.granted.wait(ctx) {
@@ -98,18 +99,30 @@ func (r *readahead) grant(ctx context.Context) {
 }
 
 func (r *readahead) tryGrant(l *load) bool {
+	early := r.early.Load()
 	switch {
 	case l.number <= r.needed.Load():
 		r.account.Charge(mem.Decode, l.est.decode)
-	case !r.account.TryAcquire(mem.Decode, l.est.decode):
+	case r.most > 0 && early > 0 && early+l.est.decode > r.most || !r.account.TryAcquire(mem.Decode, l.est.decode):
 		return false
 	}
-	l.charged.decode = l.est.decode
+	l.charged.decode, l.early = l.est.decode, l.est.decode
+	r.early.Add(l.early)
 	return true
+}
+
+// taken says that a load's blocks are the consumer's, or are not to come.
+func (r *readahead) taken(l *load) {
+	if l.early > 0 {
+		r.early.Add(-l.early)
+		l.early = 0
+		r.granted.ring()
+	}
 }
 
 // discharge gives back what the account counts for a load that is on its way.
 func (r *readahead) discharge(l *load) {
+	r.taken(l)
 	r.account.Release(mem.Fetch, l.charged.fetch)
 	r.account.Release(mem.Decode, l.charged.decode)
 	l.charged = estimate{}

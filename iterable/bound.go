@@ -43,6 +43,14 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	return need
 }
 
+// leastEarly is what blocks may take that the consumer does not need yet where loads are small, so that each does not wait for the one before.
+const leastEarly = 16 << 20
+
+// early is the most that blocks take before the consumer needs them: those on their way, and one more in room that the shuffle buffer leaves.
+func (b bound) early(reserved mem.Amounts) int64 {
+	return max(leastEarly, reserved[mem.Decode]+b.load.whole+b.load.parted)
+}
+
 // MemoryError says that a stream's memory is too small for its plan.
 type MemoryError struct {
 	Need   mem.Amounts

@@ -77,6 +77,7 @@ type leftovers struct {
 func (b *buffer) admit(l *load) []*resident {
 	h := &hold{blocks: l.blocks, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.rows, shared: l.shared}
 	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
+	b.ahead.taken(l)
 	l.blocks, l.charged = nil, estimate{}
 	out := make([]*resident, len(l.wanted))
 	for i, w := range l.wanted {

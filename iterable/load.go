@@ -37,6 +37,7 @@ type load struct {
 
 	granted chan struct{} // closed when memory for the block is there, or will not be
 	flying  bool          // see flight
+	early   int64         // bytes of readahead.early
 
 	ready  chan struct{}     // closed when blocks and orders, or err, are set
 	blocks []*rowgroup.Block // one, or one for each of parts

@@ -111,7 +111,7 @@ func TestTooLittleMemory(t *testing.T) {
 // Streams share a budget; the second is refused while the first is open, and does not wait.
 func TestSharedBudget(t *testing.T) {
 	store := pictures(t)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1600}, Budget: mem.NewBudget(100 << 20)})
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1800}, Budget: mem.NewBudget(100 << 20)})
 	first := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
 	var e *mem.OverLimit

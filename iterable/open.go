@@ -69,7 +69,8 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
-	s.account, err = d.reserve(d.laneBound(epochs, s.options), s.options, func() int64 {
+	b := d.laneBound(epochs, s.options)
+	s.account, err = d.reserve(b, s.options, func() int64 {
 		if s.options.State != nil || d.options.Plan != nil {
 			return 0 // the buffer is fixed
 		}
@@ -78,6 +79,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
+	s.ahead.most = b.early(s.account.Reserved())
 	s.base = p.State(0, 0, start.GlobalBatch)
 	s.ahead.schedule = newLaneSchedule(epochs, d.sizes)
 	s.walk = newLaneWalk(s, epochs)
@@ -89,9 +91,11 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 	if err != nil {
 		return err
 	}
-	if s.account, err = d.reserve(d.fileBound(q.Units(), s.options), s.options, nil); err != nil {
+	b := d.fileBound(q.Units(), s.options)
+	if s.account, err = d.reserve(b, s.options, nil); err != nil {
 		return err
 	}
+	s.ahead.most = b.early(s.account.Reserved())
 	order := &fileOrder{sequence: q, worker: w, start: start}
 	s.base = q.State(d.seed(s.options), 0, 0, start.GlobalBatch)
 	s.ahead.schedule = newFileSchedule(order, d.sizes)

@@ -36,6 +36,8 @@ type readahead struct {
 	started bell         // rings when a load may be admitted: room was made, a load ended, or the consumer needs one
 	granted bell         // rings when memory for a block may be there
 	needed  atomic.Int64 // the consumer waits for so many loads, and each of them is admitted and granted
+	early   atomic.Int64 // bytes granted to loads that the consumer has not taken
+	most    int64        // of early, but for one load and for those that the consumer waits for; 0 when the account alone bounds them
 	flight  flight
 
 	stop   context.CancelFunc

@@ -127,6 +127,72 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 	}
 }
 
+// Of room that the shuffle buffer leaves, blocks that only wait take no more than they may; what is needed comes all the same, and when one is taken
+// the next comes.
+func TestReadAheadLeavesRoom(t *testing.T) {
+	d := open(t, files(t, [][]int{{5, 5, 5, 5, 5, 5, 5, 5}}, noImage), Options{})
+	var all []*load
+	for g := range d.manifest.Groups() {
+		l := wholeGroup(d, g)
+		l.wanted = []wanted{{key: key{span: int32(g)}, rows: 5}}
+		all = append(all, l)
+	}
+	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Fetch: 1 << 30, mem.Decode: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &readahead{manifest: d.manifest, pool: d.options.Pool, account: a, schedule: &listed{loads: all}, most: 5 * all[0].est.decode / 2}
+	b := &buffer{ahead: r}
+	r.start(t.Context(), 2, 2)
+	ready := func(l *load) bool {
+		select {
+		case <-l.ready:
+			return true
+		case <-time.After(50 * time.Millisecond):
+			return false
+		}
+	}
+	got := make([]*load, len(all))
+	for i := range got[:5] { // bytes are fetched ahead of blocks
+		got[i] = <-r.loads
+	}
+	for i, want := range []bool{true, true, false} {
+		if got[i] != all[i] || ready(got[i]) != want {
+			t.Fatalf("load %d is ready: %t", i, !want)
+		}
+	}
+	r.want(got[3].number)
+	for i, want := range []bool{true, true, true, true, false} {
+		if ready(got[i]) != want {
+			t.Fatalf("4 are needed, and load %d is ready: %t", i, !want)
+		}
+	}
+	for i, l := range got[:2] {
+		b.drop(b.admit(l)[0], 0)
+		if ready(got[4]) {
+			t.Fatalf("%d of 4 are taken, and the fifth is ready", i+1)
+		}
+	}
+	for _, l := range got[2:4] {
+		b.drop(b.admit(l)[0], 0)
+	}
+	if !ready(got[4]) {
+		t.Fatal("all that were ready are taken, and no more come")
+	}
+	r.close()
+	for l := range r.loads {
+		got = append(got, l)
+	}
+	for _, l := range got[4:] {
+		if l != nil && l.blocks != nil {
+			b.drop(b.admit(l)[0], 0)
+		}
+	}
+	if used, early := a.Used(), r.early.Load(); used != (mem.Amounts{}) || early != 0 {
+		t.Errorf("still taken: %v; %d bytes are early", used, early)
+	}
+}
+
 // Closing at any moment leaves nothing behind.
 func TestReadAheadCloses(t *testing.T) {
 	d := sameGroups(t)
