@@ -16,7 +16,7 @@ class Set:
     file_rows: int
     file_groups: int
     row_bytes: int  # in memory, about
-    mixing: tuple = ()  # rows of the buffer and memory limit, for the row of mixing
+    mixing: dict = dataclasses.field(default_factory=dict)  # what ours is given in the row of mixing
 
     @property
     def rows(self):
@@ -33,9 +33,9 @@ class Set:
 
 
 SETS = (
-    Set("shop", "unique_id", 100, 20, 5_000, 2, 15_400, (21_000, "500MiB")),
+    Set("shop", "unique_id", 100, 20, 5_000, 2, 15_400, {"buffer": 9_500, "memory": "282MiB", "lanes": 1, "unit_rows": 1_250}),
     Set("tokens", "doc_id", 32, 16, 12_500, 5, 5_100),
-    Set("tabular", "id", 1024, 8, 250_000, 5, 320, (515_000, "400MiB")),
+    Set("tabular", "id", 1024, 8, 250_000, 5, 320, {"buffer": 440_000, "memory": "185MiB", "lanes": 1}),
 )
 
 

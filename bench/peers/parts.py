@@ -80,8 +80,7 @@ def look(place, wish):
             place.warm(contender, data)
             yield record("look", 0, place.run, contender, data, "look", "--cap", 2 * wish.cap, sampled=True)
         if data.mixing and entries.OURS in wish.contenders:
-            buffer, memory = data.mixing
-            task = {"buffer": int(buffer * place.scale), "memory": memory}
+            task = {**data.mixing, "buffer": int(data.mixing["buffer"] * place.scale)}
             yield record("mixing", 0, place.run, entries.OURS, data, "look", sampled=True, task=task)
 
 

@@ -14,5 +14,7 @@ def batches(task):
         rank=task.rank,
         world_size=task.world_size,
         memory=task.memory or None,
+        lanes=task.lanes or None,
+        unit_rows=task.unit_rows or None,
     )
     return DataLoader(data, batch_size=None, num_workers=task.workers) if task.workers else data

@@ -21,6 +21,8 @@ class Task:
     seed: int = 1
     columns: tuple = ()  # all when empty
     memory: str = ""  # the limit that ours gets
+    lanes: int = 0  # of ours; 0 leaves them to its rule
+    unit_rows: int = 0  # of ours; 0 is whole row groups
     rank: int = 0
     world_size: int = 1
 
