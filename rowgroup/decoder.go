@@ -120,15 +120,6 @@ func (d *Decoder) scratches() []*scratch {
 	return []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved, &d.wide}
 }
 
-// hintError is an error about what the user can change.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
 // Decode decodes a unit. The Raw may be released afterwards: a Block never points into one.
 func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 	d.at, d.path = -1, ""
