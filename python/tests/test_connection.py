@@ -21,6 +21,7 @@ from fake_engine import HEADER_AT, USED, FakeEngine
 from shardfeed import _connection, errors
 from shardfeed import _protocol as protocol
 from shardfeed._connection import Connection
+from shardfeed._outbox import Outbox
 
 OPEN = {"dataset": "d", "spec": {}}
 
@@ -223,6 +224,23 @@ def test_releases_wait_while_the_engine_does_not_read(fake: FakeEngine) -> None:
         connection.next(timeout=1)  # waiting sends them
     reader.join(5)
     assert got == list(range(count))
+
+
+def test_releases_go_together_while_there_are_batches(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each message wakes the engine: half a ring is given back at once, and all of it before a wait."""
+    connection = joined(fake, slots=8)
+    for seq in range(6):
+        fake.batch(seq)
+    sent: list[bytes] = []
+    post = Outbox.post
+    monkeypatch.setattr(Outbox, "post", lambda outbox, frame: (sent.append(frame), post(outbox, frame))[1])
+    for _ in range(6):
+        assert connection.next() is not None  # dropped at once
+    assert [len(frames) // 24 for frames in sent] == [4]
+    with pytest.raises(errors.FeedTimeoutError):
+        connection.next(timeout=0.1)
+    assert [len(frames) // 24 for frames in sent] == [4, 2]
+    assert [fake.receive()[1][2] for _ in range(6)] == list(range(6))
 
 
 def test_slots_may_be_dropped_in_any_thread(fake: FakeEngine) -> None:

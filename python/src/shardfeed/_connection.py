@@ -46,6 +46,7 @@ class Connection:
         self._iterating = False
         self._leaving = False
         self._copied = False
+        self._patience = 1  # slots that nobody has any more before the engine is told while batches are there to go on with
         self._closed = False
         self.welcome = self._greet(engine)
         _open_connections.add(self)
@@ -68,7 +69,7 @@ class Connection:
         if not self._iterating or self._leaving:
             self._check_ended()
             return None
-        self._loans.settle()
+        self._loans.settle(self._patience)
         try:
             kind = self._receive(timeout, "waiting for a batch")
             if kind == protocol.BATCH:
@@ -212,6 +213,8 @@ class Connection:
         while True:
             if self._closed:
                 raise self._gone(doing)
+            if not self._inbox.buffered:
+                self._loans.settle()
             try:
                 kind = self._inbox.next(self.timeout if timeout is None else timeout, doing)
             except EOFError:
@@ -234,7 +237,10 @@ class Connection:
         ring = self._rings.find(generation)
         slot = self._loans.lend(ring, index, seq)
         memory = np.asarray(slot)
-        if len(self._loans) < ring.slots - (ring.slots > 3):
+        most = ring.slots - (ring.slots > 3)
+        if len(self._loans) >= most:
+            self._loans.settle()
+        if len(self._loans) < most:
             return RawBatch(slot, memory, offset, used, self._parsers)
         if not self._copied:
             self._copied = True
@@ -257,6 +263,7 @@ class Connection:
         descriptor = inbox.descriptor()
         try:
             self._rings.add(Ring(descriptor, generation, slots, size))
+            self._patience = slots // 2  # each message wakes the engine, beside a training that has better to do
         finally:
             os.close(descriptor)
 

@@ -63,6 +63,11 @@ class Inbox:
                     deadline = time.monotonic() + timeout
                 self._wait(deadline, timeout, doing)
 
+    @property
+    def buffered(self) -> bool:
+        """Tells whether something has been read that was not returned yet."""
+        return self._end > self._start
+
     def ready(self) -> bool:
         """Tells whether something has come that was not returned yet."""
         return self._end > self._start or any(events & ~select.POLLOUT for _, events in self._poll.poll(0))
