@@ -72,6 +72,9 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 		return err
 	}
 	defer closeLog()
+	if err := wakeGently(); err != nil {
+		logger.Debug("its threads interrupt trainers when they wake", "error", err)
+	}
 	path, err := s.path()
 	if err != nil {
 		return err
