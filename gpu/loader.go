@@ -46,11 +46,7 @@ func New(ds *iterable.Dataset, d Device, o Options) (*Loader, error) {
 	}
 	size := o.SlotBytes
 	if size == 0 {
-		tail := o.Loader.Tail
-		if tail == "" && !o.Loader.DropLast && o.Loader.WorldSize > 1 {
-			tail = shuffle.Pad
-		}
-		size = int(ds.BatchBytes(max(1, o.Loader.BatchSize), tail))
+		size = int(loader.BatchBytes(ds, o.Loader))
 	}
 	ring, err := NewRing(d, RingOptions{
 		Slots: o.Loader.MaxBatches, SlotBytes: size, RequirePinned: o.RequirePinned, Pageable: o.Events.Pageable,

@@ -37,7 +37,6 @@ type Events struct {
 const (
 	defaultInFlight = 2
 	defaultHeld     = 2
-	defaultPrefetch = 2 // the loader's
 )
 
 // Validate lists all that is wrong in one error.
@@ -65,7 +64,7 @@ func (o Options) withDefaults() Options {
 	}
 	l := &o.Loader
 	if l.Workers > 0 && l.PrefetchFactor == 0 {
-		l.PrefetchFactor = defaultPrefetch
+		l.PrefetchFactor = loader.DefaultPrefetch
 	}
 	if l.MaxBatches == 0 {
 		l.MaxBatches = max(1, l.Workers*l.PrefetchFactor) + o.InFlight

@@ -66,17 +66,11 @@ func (s Stats) Sub(t Stats) Stats {
 	s.Rows -= t.Rows
 	s.Loader = s.Loader.Sub(t.Loader)
 	s.Ring = s.Ring.sub(t.Ring)
-	s.Feed, s.Device = minus(s.Feed, t.Feed), minus(s.Device, t.Device)
+	s.Feed, s.Device = s.Feed.Sub(t.Feed), s.Device.Sub(t.Device)
 	s.Copies -= t.Copies
 	s.Copied -= t.Copied
 	s.HostCopied -= t.HostCopied
 	return s
-}
-
-// minus keeps depth and cap.
-func minus(q, r loader.Queue) loader.Queue {
-	q.Items, q.Put, q.Get = q.Items-r.Items, q.Put-r.Put, q.Get-r.Get
-	return q
 }
 
 // String is a table of the queues to the device, what was copied, the ring, and the loader's tables.

@@ -80,6 +80,12 @@ func (o Options) stream() iterable.StreamOptions {
 	}
 }
 
+// BatchBytes foretells the memory of a batch that a loader with these options makes.
+func BatchBytes(ds *iterable.Dataset, o Options) int64 {
+	o = o.withDefaults()
+	return ds.BatchBytes(o.BatchSize, o.Tail)
+}
+
 // Len is the number of batches of a whole epoch, the same on every rank.
 func (l *Loader) Len() int64 { return l.length }
 

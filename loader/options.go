@@ -70,7 +70,7 @@ type Options struct {
 }
 
 const (
-	defaultPrefetch = 2
+	DefaultPrefetch = 2 // Options.PrefetchFactor when it is 0 and there are workers
 	defaultHeld     = 2 // batches with the consumer under the default MaxBatches
 )
 
@@ -80,7 +80,7 @@ func (o Options) withDefaults() Options {
 		o.BatchSize = 1
 	}
 	if o.Workers > 0 && o.PrefetchFactor == 0 {
-		o.PrefetchFactor = defaultPrefetch
+		o.PrefetchFactor = DefaultPrefetch
 	}
 	if o.MaxBatches == 0 {
 		o.MaxBatches = o.Workers*o.PrefetchFactor + defaultHeld

@@ -20,8 +20,8 @@ type Queue struct {
 	Put, Get time.Duration
 }
 
-// sub keeps depth and cap.
-func (q Queue) sub(r Queue) Queue {
+// Sub is what happened since r was taken; depth and cap are those of now.
+func (q Queue) Sub(r Queue) Queue {
 	q.Items, q.Put, q.Get = q.Items-r.Items, q.Put-r.Put, q.Get-r.Get
 	return q
 }
@@ -47,8 +47,8 @@ type Stats struct {
 func (s Stats) Sub(t Stats) Stats {
 	s.Batches -= t.Batches
 	s.Rows -= t.Rows
-	s.Draws, s.Memory = s.Draws.sub(t.Draws), s.Memory.sub(t.Memory)
-	s.Work, s.Ready = s.Work.sub(t.Work), s.Ready.sub(t.Ready)
+	s.Draws, s.Memory = s.Draws.Sub(t.Draws), s.Memory.Sub(t.Memory)
+	s.Work, s.Ready = s.Work.Sub(t.Work), s.Ready.Sub(t.Ready)
 	s.Gather -= t.Gather
 	s.Pad -= t.Pad
 	s.Collate -= t.Collate

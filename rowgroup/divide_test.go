@@ -41,16 +41,7 @@ func inParts(rng *rand.Rand, rows, kept, parts int) (l Layout, ends []int) {
 // slices, for all rows and some of them. Each holds them however many of the others were released.
 func TestDecodeParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 5))
-	tensors := make([]tensorRow, 150)
-	for i := range tensors {
-		tensors[i] = tensorRow{Row: int64(i), Wide: make([]float32, 40), Small: []int16{int16(i), int16(-i)}, Null: some(rng, int64(i%7))}
-		tensors[i].Wide[i%40] = float32(i)
-		tensors[i].Nested = [][]float64{{float64(i)}, {}}
-	}
-	for name, file := range map[string][]byte{
-		"every form": writeRows(t, [][]everyRow{randomRows(4, 200)}, parquet.PageBufferSize(400), parquet.Compression(&parquet.Snappy)),
-		"tensors":    writeRows(t, [][]tensorRow{tensors}, parquet.PageBufferSize(3000)),
-	} {
+	for name, file := range filesOfForms(t, rng) {
 		t.Run(name, func(t *testing.T) {
 			pool := &mem.Pool{}
 			m := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})

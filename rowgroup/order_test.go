@@ -18,20 +18,25 @@ type tensorRow struct {
 	Null   *int64      `parquet:"null,optional,dict"`
 }
 
-// Blocks laid in an order hold the rows that it names of blocks in the file's order, in every form, for whole groups and slices, for all rows
-// and some of them, in parts or not.
-func TestDecodeInOrder(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 9))
+// filesOfForms are files of columns in every form that a block may have.
+func filesOfForms(t *testing.T, rng *rand.Rand) map[string][]byte {
 	tensors := make([]tensorRow, 150)
 	for i := range tensors {
 		tensors[i] = tensorRow{Row: int64(i), Wide: make([]float32, 40), Small: []int16{int16(i), int16(-i)}, Null: some(rng, int64(i%7))}
 		tensors[i].Wide[i%40] = float32(i)
 		tensors[i].Nested = [][]float64{{float64(i)}, {}}
 	}
-	for name, file := range map[string][]byte{
+	return map[string][]byte{
 		"every form": writeRows(t, [][]everyRow{randomRows(4, 200)}, parquet.PageBufferSize(400), parquet.Compression(&parquet.Snappy)),
 		"tensors":    writeRows(t, [][]tensorRow{tensors}, parquet.PageBufferSize(3000)),
-	} {
+	}
+}
+
+// Blocks laid in an order hold the rows that it names of blocks in the file's order, in every form, for whole groups and slices, for all rows
+// and some of them, in parts or not.
+func TestDecodeInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	for name, file := range filesOfForms(t, rng) {
 		t.Run(name, func(t *testing.T) {
 			m, d := openDecoder(t, file, Options{})
 			n := int(m.NumRows())

@@ -40,7 +40,7 @@ func (s *deviceStream) each(ctx context.Context, do func(valid int, epoch uint64
 		if err != nil {
 			return err
 		}
-		s.touched.touchDevice(batch.Memory(), batch.Columns)
+		s.touched.touchDevice(batch.Bytes, batch.Columns)
 		valid, epoch := batch.Valid, batch.State.Epoch
 		batch.Release()
 		if !do(valid, epoch) {

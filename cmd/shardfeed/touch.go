@@ -25,31 +25,26 @@ func (t *toucher) touch(columns []*rowgroup.Array) {
 	}
 }
 
-// touchDevice reads every byte of columns in a device's memory where that is the host's, in the same order, and counts them elsewhere.
-func (t *toucher) touchDevice(m gpu.DeviceMemory, columns []*gpu.Column) {
+// touchDevice reads every byte of columns, in the same order, where host returns what lies there, and counts them elsewhere.
+func (t *toucher) touchDevice(host func(gpu.Span) []byte, columns []*gpu.Column) {
 	for _, c := range columns {
-		t.add(t.onHost(m, c.Valid))
-		for offsets := t.onHost(m, c.Offsets); len(offsets) > 0; offsets = offsets[4:] {
+		t.add(t.onHost(host, c.Valid))
+		for offsets := t.onHost(host, c.Offsets); len(offsets) > 0; offsets = offsets[4:] {
 			t.sum += uint64(binary.LittleEndian.Uint32(offsets))
 			t.bytes += 4
 		}
-		t.add(t.onHost(m, c.Data))
-		t.touchDevice(m, c.Children)
+		t.add(t.onHost(host, c.Data))
+		t.touchDevice(host, c.Children)
 	}
 }
 
 // onHost is what lies there, if the host can read it; else its bytes are counted.
-func (t *toucher) onHost(m gpu.DeviceMemory, s gpu.Span) []byte {
-	readable, ok := m.(interface{ Bytes() []byte })
-	if !ok {
+func (t *toucher) onHost(host func(gpu.Span) []byte, s gpu.Span) []byte {
+	readable := host(s)
+	if readable == nil {
 		t.bytes += int64(s.Bytes)
-		return nil
 	}
-	if s.Bytes == 0 {
-		return nil
-	}
-	from := int(s.Pointer - m.Pointer())
-	return readable.Bytes()[from : from+s.Bytes]
+	return readable
 }
 
 func (t *toucher) add(b []byte) {

@@ -41,35 +41,29 @@ func TestToucher(t *testing.T) {
 	}
 }
 
-// deviceBytes is a device's memory at an address of its own; deviceHost is one that the host can read.
-type (
-	deviceBytes struct{ n int }
-	deviceHost  struct{ b []byte }
-)
-
 const deviceAddress = 0x7000
-
-func (d deviceBytes) Pointer() uintptr { return deviceAddress }
-func (d deviceBytes) Len() int         { return d.n }
-func (d deviceBytes) Free() error      { return nil }
-func (d deviceHost) Pointer() uintptr  { return deviceAddress }
-func (d deviceHost) Len() int          { return len(d.b) }
-func (d deviceHost) Free() error       { return nil }
-func (d deviceHost) Bytes() []byte     { return d.b }
 
 // On the host's device every byte takes part, offsets as numbers; on another one the bytes are counted and nothing is read.
 func TestToucherDevice(t *testing.T) {
-	memory := deviceHost{[]byte{1, 2, 3, 0xff, 2, 1, 0, 0, 9}}
+	memory := []byte{1, 2, 3, 0xff, 2, 1, 0, 0, 9}
+	onHost := func(s gpu.Span) []byte {
+		if s.Bytes == 0 {
+			return nil
+		}
+		from := int(s.Pointer - deviceAddress)
+		return memory[from : from+s.Bytes]
+	}
+	elsewhere := func(gpu.Span) []byte { return nil }
 	columns := []*gpu.Column{
 		{Valid: gpu.Span{Pointer: deviceAddress + 3, Bytes: 1}, Data: gpu.Span{Pointer: deviceAddress, Bytes: 3}},
 		{Offsets: gpu.Span{Pointer: deviceAddress + 4, Bytes: 4}, Children: []*gpu.Column{{Data: gpu.Span{Pointer: deviceAddress + 8, Bytes: 1}}}},
 	}
 	var touched, counted toucher
-	touched.touchDevice(memory, columns)
+	touched.touchDevice(onHost, columns)
 	if want := uint64(1 + 2 + 3 + 255 + 258 + 9); touched.sum != want || touched.bytes != 9 {
 		t.Errorf("sum %d of %d bytes, want %d of 9", touched.sum, touched.bytes, want)
 	}
-	counted.touchDevice(deviceBytes{9}, columns)
+	counted.touchDevice(elsewhere, columns)
 	if counted.sum != 0 || counted.bytes != 9 {
 		t.Errorf("sum %d of %d bytes, want 0 of 9", counted.sum, counted.bytes)
 	}

@@ -252,7 +252,7 @@ class Connection:
     def _drop(self) -> None:
         """Gives the batch back that was just received."""
         generation, index, seq, _, _ = protocol.BATCH_PAYLOAD.unpack_from(self._inbox.buffer, self._inbox.at)
-        self._outbox.post(protocol.RELEASE_FRAME.pack(16, protocol.RELEASE, 0, generation, index, seq))
+        self._outbox.post(protocol.release(generation, index, seq))
 
     def _map(self) -> None:
         """Maps the ring that was just received. The one before lives as long as its batches."""

@@ -59,6 +59,11 @@ def decode(kind: int, payload: bytes) -> dict[str, Any]:
     return value
 
 
+def release(generation: int, slot: int, seq: int) -> bytes:
+    """Returns the frame that gives a slot back."""
+    return RELEASE_FRAME.pack(16, RELEASE, 0, generation, slot, seq)
+
+
 def name(kind: int) -> str:
     """Returns the name of a kind of frame, as messages give it."""
     return NAMES.get(kind, f"frame of kind {kind}")

@@ -95,7 +95,7 @@ class Loans:
     def give_back(self, generation: int, index: int, seq: int) -> None:
         """Gives a slot back now; once, whoever else comes."""
         if self._held.pop((generation, index), None) is not None:
-            self._outbox.post(_release(generation, index, seq))
+            self._outbox.post(protocol.release(generation, index, seq))
 
     def settle(self, patience: int = 1) -> None:
         """Gives back what nobody has any more, in one message; nothing while it is less than patience slots."""
@@ -106,7 +106,7 @@ class Loans:
             while gone:
                 loan = gone.popleft()
                 if self._held.pop((loan.generation, loan.index), None) is not None:
-                    frames.append(_release(loan.generation, loan.index, loan.seq))
+                    frames.append(protocol.release(loan.generation, loan.index, loan.seq))
         except IndexError:  # another one took it
             pass
         finally:  # an interrupt of the user's must not lose what was taken
@@ -117,7 +117,3 @@ class Loans:
         """Forgets all: what is dropped from here on goes nowhere."""
         self._held.clear()
         self._gone.clear()
-
-
-def _release(generation: int, index: int, seq: int) -> bytes:
-    return protocol.RELEASE_FRAME.pack(16, protocol.RELEASE, 0, generation, index, seq)
