@@ -24,6 +24,7 @@ type recipe struct {
 	schema     *rowgroup.Schema
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it
+	bands      []*band
 	fillers    []*filler
 	collate    Collate
 	transforms []Transform
@@ -45,6 +46,7 @@ func newRecipe(schema *rowgroup.Schema, o Options) (*recipe, error) {
 	for _, p := range padders {
 		r.padded[p.at] = true
 	}
+	r.bands = bands(schema, r.padded)
 	return r, nil
 }
 
@@ -99,22 +101,55 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place
 
 // gather is the default collate.
 func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
-	own := rowgroup.Alloc(b.Alloc)
-	scratch := func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
-	for i, f := range c.schema.Fields {
-		at.set(stageGather, i)
-		alloc := own
-		if c.padded[i] {
-			alloc = scratch
-		}
-		a, err := c.gatherer.Gather(i, f, d.Blocks, d.Picks, alloc)
-		if err == nil {
-			err = c.fillers[i].apply(a, own)
+	columns := b.Columns[:len(c.schema.Fields)]
+	for _, band := range c.bands {
+		var err error
+		if len(band.columns) > 1 {
+			err = c.gatherBand(band, columns, b, d, at)
+		} else {
+			i := band.columns[0]
+			columns[i], err = c.gatherColumn(i, b, d, at)
 		}
 		if err != nil {
 			return err
 		}
-		b.Columns = append(b.Columns, a)
+	}
+	b.Columns = columns
+	return nil
+}
+
+func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*rowgroup.Array, error) {
+	at.set(stageGather, i)
+	alloc := rowgroup.Alloc(b.Alloc)
+	if c.padded[i] {
+		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
+	}
+	a, err := c.gatherer.Gather(i, c.schema.Fields[i], d.Blocks, d.Picks, alloc)
+	if err == nil {
+		err = c.fillers[i].apply(a, b.Alloc)
+	}
+	return a, err
+}
+
+// gatherBand gathers a band's columns into their places in the batch.
+func (c *collator) gatherBand(band *band, columns []*rowgroup.Array, b *Batch, d *iterable.Draw, at *place) error {
+	values := len(d.Picks) * band.width
+	stride := (values + bandAlign - 1) &^ (bandAlign - 1)
+	memory, err := b.Alloc((len(band.columns)-1)*stride + values)
+	if err != nil {
+		return err
+	}
+	for k, i := range band.columns {
+		at.set(stageGather, i)
+		lo, hi := k*stride, k*stride+values
+		a, err := c.gatherer.GatherFixed(i, c.schema.Fields[i], d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
+		if err == nil {
+			err = c.fillers[i].apply(a, b.Alloc)
+		}
+		if err != nil {
+			return err
+		}
+		columns[i] = a
 	}
 	return nil
 }

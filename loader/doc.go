@@ -16,6 +16,9 @@
 // by the TimeoutError when Options.Timeout is set, and in any case by a DroppedError once the batches it lost fill the memory. The default
 // allocator's bytes are part of the stream's reservation, under the purpose "batch".
 //
+// The values of fixed columns of one type lie one behind the other, each aligned as by itself, so that a reader of wide batches finds all of
+// them by two numbers.
+//
 // Making a batch allocates a fixed number of small things on Go's heap for each column, and nothing for a row.
 //
 // # Goroutines

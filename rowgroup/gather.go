@@ -53,6 +53,19 @@ func (l *levels[T]) pop() { l.depth-- }
 // Gather returns the values of the column at position col, whose field is f, for each pick in order, in memory from alloc. The picks must
 // be rows of the blocks, and the blocks must stay retained until Gather returns.
 func (g *Gatherer) Gather(col int, f *Field, blocks []*Block, picks []Pick, alloc Alloc) (*Array, error) {
+	return g.column(col, f, blocks, picks, nil, alloc)
+}
+
+// GatherFixed does what Gather does for a column of fixed values, and puts them into data, which has room for them. Memory from alloc is
+// for the validity alone.
+func (g *Gatherer) GatherFixed(col int, f *Field, blocks []*Block, picks []Pick, data []byte, alloc Alloc) (*Array, error) {
+	if f.Kind != Fixed || len(data) < len(picks)*f.Width {
+		return nil, fmt.Errorf("column %q: %d bytes are no place for %d values of %v; this is a bug", f.Name, len(data), len(picks), f)
+	}
+	return g.column(col, f, blocks, picks, data, alloc)
+}
+
+func (g *Gatherer) column(col int, f *Field, blocks []*Block, picks []Pick, data []byte, alloc Alloc) (*Array, error) {
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()
 	moved := false
@@ -72,7 +85,15 @@ func (g *Gatherer) Gather(col int, f *Field, blocks []*Block, picks []Pick, allo
 		}
 		picks = values
 	}
-	return g.node(f, vecs, picks, alloc)
+	if data == nil {
+		return g.node(f, vecs, picks, alloc)
+	}
+	a := &Array{Field: f, Len: len(picks), Data: data[:len(picks)*f.Width]}
+	if err := g.valid(a, vecs, picks, alloc); err != nil {
+		return nil, err
+	}
+	g.fixed(a, vecs, picks)
+	return a, nil
 }
 
 // node gathers one node of the tree: picks are values of vecs.
@@ -87,7 +108,13 @@ func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*A
 	}
 	switch f.Kind {
 	case Fixed:
-		return a, g.fixed(a, vecs, picks, alloc)
+		data, err := alloc(a.Len * f.Width)
+		if err != nil {
+			return nil, err
+		}
+		a.Data = data
+		g.fixed(a, vecs, picks)
+		return a, nil
 	case Binary:
 		return a, g.binary(a, vecs, picks, alloc)
 	case Struct:

@@ -22,14 +22,9 @@ func (v *vector) source() (s source, stored bool) {
 	return source{}, false
 }
 
-// fixed gathers values of one width. Bytes under a null are zero afterwards.
-func (g *Gatherer) fixed(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
-	w := a.Field.Width
-	dst, err := alloc(len(picks) * w)
-	if err != nil {
-		return err
-	}
-	a.Data = dst
+// fixed gathers values of one width into the array's data. Bytes under a null are zero afterwards.
+func (g *Gatherer) fixed(a *Array, vecs []*vector, picks []Pick) {
+	w, dst := a.Field.Width, a.Data
 	g.srcs = g.srcs[:0]
 	all := true
 	for _, v := range vecs {
@@ -38,7 +33,7 @@ func (g *Gatherer) fixed(a *Array, vecs []*vector, picks []Pick, alloc Alloc) er
 		g.srcs = append(g.srcs, s)
 	}
 	if len(picks) == 0 {
-		return nil
+		return
 	}
 	switch {
 	case !all:
@@ -59,7 +54,6 @@ func (g *Gatherer) fixed(a *Array, vecs []*vector, picks []Pick, alloc Alloc) er
 	if a.Nulls > 0 {
 		clearNulls(dst, a.Valid, w, len(picks))
 	}
-	return nil
 }
 
 // gatherWords copies values that are one machine word (or two). The branch on the width of codes is the same for nearly all picks.

@@ -85,4 +85,7 @@
 //
 // Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte. What lies under a null is what the
 // options say: zero, NaN or the value of OPEN's null.
+//
+// The data of the fixed columns of one type and width lie one behind the other at equal distances, in the order of the schema and before all
+// other columns, unless a transform puts one elsewhere. A trainer may make use of it after a look at the offsets.
 package feed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +12,10 @@ from ._batch import Batch
 from ._connection import Connection
 from ._layout import Layout
 from ._nulls import NullWatch
+from ._raw_batch import RawBatch
 from .errors import FeedTimeoutError, ProtocolError, ShardfeedError, nearer
+
+_NOBODYS_TURN = contextlib.nullcontext()  # in a forked child, where nobody may be left to end a turn
 
 
 class Place:
@@ -50,32 +54,32 @@ class BatchIterator:
         return self
 
     def __next__(self) -> Batch:
-        if self._connection is not None and self._connection.closed:  # in a forked child, where nobody may be left to end a turn
-            return self._take()
-        with self._turn:
-            return self._take()
+        return Batch(self.take(), self.layout, self.place.start)
 
-    def _take(self) -> Batch:
-        if self._connection is None:
-            raise StopIteration
-        try:
-            raw = self._next()
-        except FeedTimeoutError:
-            raise  # the batch may still come: the caller may ask again
-        except BaseException as e:
-            if self._connection is None and isinstance(e, ProtocolError):  # closed meanwhile, by another thread
-                raise StopIteration from None
-            self._break()
-            if isinstance(e, ShardfeedError):
-                raise nearer(e)  # noqa: B904 - the same error
-            raise
-        if raw is None:
-            self._finish()
-            raise StopIteration
-        self._nulls.see(raw.nodes)
-        place = self.place
-        place.epoch, place.position = raw.next_epoch, raw.next_position
-        return Batch(raw, self.layout, place.start)
+    def take(self) -> RawBatch:
+        """The next batch, before anyone knows of columns."""
+        connection = self._connection
+        with self._turn if connection is None or not connection.closed else _NOBODYS_TURN:
+            if self._connection is None:
+                raise StopIteration
+            try:
+                raw = self._next()
+            except FeedTimeoutError:
+                raise  # the batch may still come: the caller may ask again
+            except BaseException as e:
+                if self._connection is None and isinstance(e, ProtocolError):  # closed meanwhile, by another thread
+                    raise StopIteration from None
+                self._break()
+                if isinstance(e, ShardfeedError):
+                    raise nearer(e)  # noqa: B904 - the same error
+                raise
+            if raw is None:
+                self._finish()
+                raise StopIteration
+            self._nulls.see(raw.nodes)
+            place = self.place
+            place.epoch, place.position = raw.next_epoch, raw.next_position
+            return raw
 
     def ready(self) -> bool:
         """Tells whether the next batch, or the end, needs no waiting for."""

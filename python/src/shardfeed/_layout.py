@@ -117,7 +117,8 @@ def _dense(field: Field, at: int, plain: bool) -> Maker:
     return make
 
 
-def _offsets(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
+def offsets(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
+    """Where each value of a node begins, and the last one ends."""
     if not nodes[at + OFFSETS]:
         return np.zeros(nodes[at + LENGTH] + 1, _OFFSET)
     return np.ndarray(nodes[at + LENGTH] + 1, _OFFSET, slot, nodes[at + OFFSETS])
@@ -125,11 +126,11 @@ def _offsets(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
 
 def _binary(field: Field, at: int) -> Maker:
     data, size, text = at + DATA, at + DATA_BYTES, field.is_text
-    return lambda slot, nodes: Bytes(np.ndarray(nodes[size], _BYTE, slot, nodes[data]), _offsets(slot, nodes, at), text)
+    return lambda slot, nodes: Bytes(np.ndarray(nodes[size], _BYTE, slot, nodes[data]), offsets(slot, nodes, at), text)
 
 
 def _ragged(at: int, items: Maker) -> Maker:
-    return lambda slot, nodes: Ragged(items(slot, nodes), _offsets(slot, nodes, at))
+    return lambda slot, nodes: Ragged(items(slot, nodes), offsets(slot, nodes, at))
 
 
 def _sized(at: int, items: Maker) -> Maker:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from .._iterator import BatchIterator, Place
-from .._layout import Layout, validity
+from .._raw_batch import RawBatch
 from .._ring import Ring
+from ._layout import TensorLayout
 from ._rows import Bundles, Row
-from ._tensors import rows, to_tensors
+from ._tensors import rows
 
 if TYPE_CHECKING:
     from ._dataset import StreamingDataset
-
-ROW_VALID = "_row_valid"
 
 
 class TensorIterator:
@@ -31,9 +28,7 @@ class TensorIterator:
         self.ring: Ring | None = None  # in which the last batch lies
         self._dataset: StreamingDataset | None = dataset
         self._batches: BatchIterator | None = None
-        self._columns: list[tuple[str, Callable[..., Any], Callable[..., Any]]] = []
-        self._padded = False
-        self._masks: list[tuple[str, int]] = []  # the key, and where the column's first descriptor begins
+        self._layout: TensorLayout | None = None
         self._bundles: Bundles | None = None  # of a data set of rows
         self._came: Iterator[Row] = iter(())  # rows that came together
         self._rank = 0
@@ -48,12 +43,9 @@ class TensorIterator:
         if batches is not None:
             self._batches = batches
             self.place = self._batches.place
-            layout = self._batches.layout
-            self._columns = _columns(layout)
-            self._masks = [(f"{name}_valid", layout.find(name)[1]) for name in dataset._masks]
             self._rank, world_size = dataset._ranks()
             tail = dataset._tail(world_size)
-            self._padded = tail == "pad"
+            self._layout = TensorLayout(batches.layout, dataset._masks, padded=tail == "pad")
             if dataset._rows_wanted:
                 self._bundles = Bundles(self._batches.bundle, world_size, dataset.size, tail)
         self._dataset = None
@@ -70,22 +62,16 @@ class TensorIterator:
                 raise StopIteration  # it was closed before it began, or nothing is left of its epoch
         if self._bundles is not None:
             return self._row(batches, self._bundles)
-        raw = next(batches)._raw
-        batch = self._made(raw)
+        raw = batches.take()
+        batch = self._tensors(raw)
         for transform in self._transforms:
             batch = transform(batch, raw.epoch, raw.step, self._rank)
         return batch
 
-    def _made(self, raw: Any) -> Any:
-        """A batch as tensors."""
-        memory, nodes = raw.bytes, raw.nodes
+    def _tensors(self, raw: RawBatch) -> Any:
         self.position, self.ring = raw.position, raw.slot.ring
-        batch = {name: convert(make(memory, nodes)) for name, make, convert in self._columns}
-        for key, at in self._masks:
-            batch[key] = torch.from_numpy(validity(memory, nodes, at))
-        if self._padded:
-            batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
-        return batch
+        assert self._layout is not None  # there are no batches before it
+        return self._layout.tensors(raw)
 
     def _row(self, batches: BatchIterator, bundles: Bundles) -> Any:
         """The next row. Many come together, and the state is exact after each."""
@@ -95,7 +81,7 @@ class TensorIterator:
             before = place.epoch, place.position
             batch = next(batches)
             after, (place.epoch, place.position) = (place.epoch, place.position), before
-            self._came = bundles.rows(batch, rows(self._made(batch._raw)), after)
+            self._came = bundles.rows(batch, rows(self._tensors(batch._raw)), after)
             row = next(self._came, None)
         epoch, value = place.epoch, row.columns
         place.epoch, place.position = row.epoch, row.position
@@ -112,16 +98,3 @@ class TensorIterator:
         self._dataset = None
         if self._batches is not None:
             self._batches.close()
-
-
-def _columns(layout: Layout) -> list[tuple[str, Callable[..., Any], Callable[..., Any]]]:
-    """For each column its name, what makes its array, and what makes a tensor of that."""
-    fields = layout.schema
-    return [(name, make, torch.from_numpy if fields[name].is_dense else to_tensors) for name, make in layout.makers.items()]
-
-
-def _row_valid(count: int, valid: int) -> torch.Tensor:
-    mask = torch.ones(count, dtype=torch.bool)
-    if valid < count:
-        mask[valid:] = False
-    return mask

@@ -1,0 +1,50 @@
+package loader
+
+import (
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// bandAlign is where each column of a band begins, counted from the band's first byte: what devices and readers want of a buffer, so that
+// a column of a band is aligned like one by itself.
+const bandAlign = 256
+
+// A band is the columns of one type of fixed values, by their places in the schema. In a batch they lie one behind the other at equal
+// distances, so that a reader of wide batches finds them all by two numbers.
+type band struct {
+	type_   rowgroup.Type
+	width   int
+	columns []int
+}
+
+// bands divides the columns of a schema. Columns that are no fixed values, and those that alone says so of, are each by itself. They come
+// last, so that the places of the others are the same in most batches, whatever the sizes of texts and lists.
+func bands(schema *rowgroup.Schema, alone []bool) []*band {
+	var all []*band
+	for i, f := range schema.Fields {
+		if f.Kind == rowgroup.Fixed && !alone[i] {
+			if b := bandOf(all, f); b != nil {
+				b.columns = append(b.columns, i)
+				continue
+			}
+		}
+		b := &band{columns: []int{i}}
+		if f.Kind == rowgroup.Fixed && !alone[i] {
+			b.type_, b.width = f.Type, f.Width
+		}
+		all = append(all, b)
+	}
+	slices.SortStableFunc(all, func(a, b *band) int { return min(len(b.columns), 2) - min(len(a.columns), 2) })
+	return all
+}
+
+// bandOf is the one that a column of fixed values belongs to, or nil.
+func bandOf(all []*band, f *rowgroup.Field) *band {
+	for _, b := range all {
+		if b.width == f.Width && b.type_ == f.Type {
+			return b
+		}
+	}
+	return nil
+}
