@@ -51,6 +51,7 @@ type Options struct {
 // Events are called, if set, from any goroutine.
 type Events struct {
 	Trouble func(err error) // the disk fails: the cache is off for a while and reads go to the source; said once per trouble
+	Low     func(err error) // so little of the disk is free that nothing more is kept, although the limit allows it; said once
 }
 
 const (

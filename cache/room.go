@@ -54,13 +54,16 @@ func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
 				return ok, 0, err
 			}
 		}
-		if again, err := c.evict(n, low); err != nil || !again && low {
+		again, err := c.evict(n, low)
+		if err != nil {
 			return false, 0, err
-		} else if !again {
+		}
+		if !again {
 			break
 		}
 	}
 	if c.floor.low(c.dir, c.options.MinFree, n) {
+		c.diskLow()
 		return false, 0, nil
 	}
 	total, err := c.usage.bytes()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -19,6 +20,7 @@ type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
 	noWaits          atomic.Int64 // until then nobody waits for it
 	said, saidDenied atomic.Bool  // the present trouble was said
+	saidLow          atomic.Bool  // for good: it comes and goes with each eviction
 }
 
 func (d *disk) stuck() bool { return time.Now().UnixNano() < d.noWaits.Load() }
@@ -76,4 +78,17 @@ func (c *Cache) diskError(err error) {
 	if c.options.Events.Trouble != nil {
 		c.options.Events.Trouble(fmt.Errorf("cache %s: %w; reads go to the source meanwhile", c.options.Dir, err))
 	}
+}
+
+// diskLow says that the disk has no room where the cache's limit has.
+func (c *Cache) diskLow() {
+	if c.options.Events.Low == nil || !c.disk.saidLow.CompareAndSwap(false, true) {
+		return
+	}
+	d, err := diskOf(c.dir)
+	if err != nil {
+		return
+	}
+	c.options.Events.Low(fmt.Errorf("cache %s keeps nothing more: %v of its disk's %v are free, and %.3g%% of them stay so; make room, or take another directory",
+		c.options.Dir, mem.Bytes(d.free), mem.Bytes(d.total), c.options.MinFree*100))
 }

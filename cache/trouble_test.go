@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -98,11 +99,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part.
+// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part, and it is said once that no more is kept.
 func TestFloorIsKept(t *testing.T) {
 	const size, disk = 6 << 20, 16 << 20
+	var said complaints
 	far := &origin{}
-	c := openTest(t, Options{Dir: smallDisk(t, disk), anyFileSystem: true, MinFree: 0.25})
+	c := openTest(t, Options{Dir: smallDisk(t, disk), anyFileSystem: true, MinFree: 0.25, Events: Events{Low: said.events().Trouble}})
 	for i := range 4 {
 		s := originShard(i, "v1", size)
 		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
@@ -116,6 +118,9 @@ func TestFloorIsKept(t *testing.T) {
 	}
 	if d.free < disk/4-1<<20 || c.Stats().FilledBytes < 4<<20 {
 		t.Errorf("%d of %d bytes are free, %d were filled", d.free, d.total, c.Stats().FilledBytes)
+	}
+	if len(said.all) != 1 || !strings.Contains(said.all[0].Error(), "of its disk's 16.0 MiB are free, and 25% of them stay so") {
+		t.Errorf("said %v", said.all)
 	}
 }
 
