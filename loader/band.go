@@ -13,8 +13,7 @@ const bandAlign = 256
 // A band is the columns of one type of fixed values, by their places in the schema. In a batch they lie one behind the other at equal
 // distances, so that a reader of wide batches finds them all by two numbers.
 type band struct {
-	type_   rowgroup.Type
-	width   int
+	like    *rowgroup.Field // one of them; nil: a column by itself
 	columns []int
 }
 
@@ -23,17 +22,13 @@ type band struct {
 func bands(schema *rowgroup.Schema, alone []bool) []*band {
 	var all []*band
 	for i, f := range schema.Fields {
-		if f.Kind == rowgroup.Fixed && !alone[i] {
-			if b := bandOf(all, f); b != nil {
-				b.columns = append(b.columns, i)
-				continue
-			}
+		if f.Kind != rowgroup.Fixed || alone[i] {
+			all = append(all, &band{columns: []int{i}})
+		} else if b := bandOf(all, f); b != nil {
+			b.columns = append(b.columns, i)
+		} else {
+			all = append(all, &band{like: f, columns: []int{i}})
 		}
-		b := &band{columns: []int{i}}
-		if f.Kind == rowgroup.Fixed && !alone[i] {
-			b.type_, b.width = f.Type, f.Width
-		}
-		all = append(all, b)
 	}
 	slices.SortStableFunc(all, func(a, b *band) int { return min(len(b.columns), 2) - min(len(a.columns), 2) })
 	return all
@@ -42,7 +37,7 @@ func bands(schema *rowgroup.Schema, alone []bool) []*band {
 // bandOf is the one that a column of fixed values belongs to, or nil.
 func bandOf(all []*band, f *rowgroup.Field) *band {
 	for _, b := range all {
-		if b.width == f.Width && b.type_ == f.Type {
+		if b.like != nil && b.like.Type == f.Type && b.like.Width == f.Width {
 			return b
 		}
 	}

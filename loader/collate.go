@@ -133,7 +133,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*
 
 // gatherBand gathers a band's columns into their places in the batch.
 func (c *collator) gatherBand(band *band, columns []*rowgroup.Array, b *Batch, d *iterable.Draw, at *place) error {
-	values := len(d.Picks) * band.width
+	values := len(d.Picks) * band.like.Width
 	stride := (values + bandAlign - 1) &^ (bandAlign - 1)
 	memory, err := b.Alloc((len(band.columns)-1)*stride + values)
 	if err != nil {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -111,6 +113,30 @@ def test_columns_that_lie_elsewhere_are_found_one_by_one(table):
             np.testing.assert_array_equal(tensor.numpy(), expected)
     for name, tensor in zip(bands.names, bands.tensors(batch._raw.bytes, batch._raw.nodes, 64)):
         np.testing.assert_array_equal(tensor.numpy(), batch[name])
+
+
+@pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
+def test_bands_are_cut_by_several_threads_at_once(table):
+    batches = list(shardfeed.StreamingDataset(str(table), batch_size=64, seed=4))
+    bands, wrong = Bands(batches[0]._layout), []
+
+    def cut(batch):
+        for _ in range(1000):
+            tensors = bands.tensors(batch._raw.bytes, batch._raw.nodes, batch.rows)
+            if len(tensors[0]) != batch.rows or tensors[1][-1] != batch["twice"][-1]:
+                wrong.append(batch.step)
+
+    threads = [threading.Thread(target=cut, args=(batch,)) for batch in (batches[0], batches[-1])]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert batches[0].rows != batches[-1].rows and not wrong
 
 
 def test_no_bands(table):

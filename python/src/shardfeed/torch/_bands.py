@@ -40,21 +40,22 @@ class Bands:
         self.names = tuple(itertools.chain(*bands))
         self._bands = [(len(names), layout.schema[names[0]].storage(plain=True).dtype) for names in bands]
         self._offsets: Any = itemgetter(*[layout.at[name] + DATA for name in self.names]) if bands else None
-        self._known: tuple[int, ...] = ()  # of the batch before: offsets,
-        self._rows = -1  # rows,
-        self._cuts: list[Cut] | None = None  # and what follows from these
+        # Rows and offsets of the batch before, and what follows from them; one thing, as several threads may take batches.
+        self._before: tuple[int, tuple[int, ...], list[Cut] | None] = (-1, (), None)
 
     def tensors(self, slot: np.ndarray, nodes: Sequence[int], rows: int) -> Sequence[torch.Tensor]:
         """The columns of a batch, in the order of the names."""
         if self._offsets is None:
             return ()
         offsets = self._offsets(nodes)
-        if rows != self._rows or offsets != self._known:
-            self._rows, self._known, self._cuts = rows, offsets, self._divide(rows, offsets)
-        if self._cuts is None:
+        known_rows, known, cuts = self._before
+        if rows != known_rows or offsets != known:
+            cuts = self._divide(rows, offsets)
+            self._before = rows, offsets, cuts
+        if cuts is None:
             return self._singly(slot, offsets, rows)
         tensors: list[torch.Tensor] = []
-        for values, dtype, first, sizes, gap in self._cuts:
+        for values, dtype, first, sizes, gap in cuts:
             pieces = torch.unsafe_split_with_sizes(torch.from_numpy(np.ndarray(values, dtype, slot, first)), sizes)
             tensors += pieces[::2] if gap else pieces
         return tensors
