@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
+import sys
 import warnings
 from pathlib import Path
 
@@ -73,6 +75,18 @@ def test_workers_that_are_not_forked(shards, epochs, method):
     assert ids(loader) == epochs[0]
     dataset.set_epoch(2)
     assert ids(loader) == epochs[2]
+
+
+def with_imports(batch):
+    return {**batch, "imported": torch.tensor("torch.nested._internal.nested_tensor" in sys.modules)}
+
+
+def test_nothing_is_imported_where_tensors_are_sent(shards):
+    """By the thread that sends them, that is: an import can fail there, and the batch would be lost."""
+    assert "torch.nested._internal.nested_tensor" in inspect.getsource(torch.multiprocessing.reductions.reduce_tensor)
+    dataset = StreamingDataset(shards, batch_size=100).map(with_imports)
+    loader = DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="spawn")
+    assert all(batch["imported"] for batch in loader)
 
 
 def test_columns_through_workers(shards):

@@ -78,6 +78,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         self._after_fork()
         iterator = TensorIterator(self)
         if _workers.current() is not None:
+            _workers.prepare()
             self._iterates(iterator)
         return iterator
 

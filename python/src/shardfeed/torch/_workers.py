@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,3 +57,13 @@ def current() -> Worker | None:
     if info is None:
         return None
     return Worker(info.id, info.num_workers, f"{os.getppid()}-{info.seed - info.id}")
+
+
+def prepare() -> None:
+    """Imports what torch imports when a worker sends its first tensor.
+
+    Torch does it in the thread that sends. There an import can fail when garbage is collected in its midst (gh-106176 of CPython), and the
+    batch is dropped, and waited for without end.
+    """
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch.nested._internal.nested_tensor")
