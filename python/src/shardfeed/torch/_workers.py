@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch.utils.data import get_worker_info
+
+_SENDS = "torch.nested._internal.nested_tensor"
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,16 @@ def current() -> Worker | None:
 def prepare() -> None:
     """Imports what torch imports when a worker sends its first tensor.
 
-    Torch does it in the thread that sends. There an import can fail when garbage is collected in its midst (gh-106176 of CPython), and the
-    batch is dropped, and waited for without end.
+    Torch does it in the thread that sends. An import fails when garbage is collected in its midst and a finalizer imports something too
+    (gh-106176 of CPython); there the batch would be dropped, and waited for without end.
     """
-    with contextlib.suppress(ImportError):
-        importlib.import_module("torch.nested._internal.nested_tensor")
+    if _SENDS in sys.modules:
+        return
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(_SENDS)
+    finally:
+        if collecting:
+            gc.enable()
