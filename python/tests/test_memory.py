@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,7 +58,14 @@ def small_machine(job: str) -> Iterator[list[str]]:
     yield ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh"]
     for pid in (group / "cgroup.procs").read_text().split():
         assert ended(int(pid))
-    group.rmdir()
+    deadline = time.monotonic() + 20
+    while group.exists():  # busy until who ended has been reaped, and the kernel has let go of its memory
+        try:
+            group.rmdir()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 @pytest.fixture
