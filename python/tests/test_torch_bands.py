@@ -17,6 +17,8 @@ import shardfeed  # noqa: E402
 from shardfeed.torch import StreamingDataset  # noqa: E402
 from shardfeed.torch._bands import Bands  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("runtime")
+
 ROWS = 1000
 INT64S = ["id", "twice", "some"]
 FLOATS = ["x", "y", "z"]

@@ -41,7 +41,7 @@ class Bands:
         self._bands = [(len(names), layout.schema[names[0]].storage(plain=True).dtype) for names in bands]
         self._offsets: Any = itemgetter(*[layout.at[name] + DATA for name in self.names]) if bands else None
         # Rows and offsets of the batch before, and what follows from them; one thing, as several threads may take batches.
-        self._before: tuple[int, tuple[int, ...], list[Cut] | None] = (-1, (), None)
+        self._before: tuple[int, tuple[int, ...], list[Cut]] = (-1, (), [])
 
     def tensors(self, slot: np.ndarray, nodes: Sequence[int], rows: int) -> Sequence[torch.Tensor]:
         """The columns of a batch, in the order of the names."""
@@ -52,30 +52,25 @@ class Bands:
         if rows != known_rows or offsets != known:
             cuts = self._divide(rows, offsets)
             self._before = rows, offsets, cuts
-        if cuts is None:
-            return self._singly(slot, offsets, rows)
         tensors: list[torch.Tensor] = []
         for values, dtype, first, sizes, gap in cuts:
             pieces = torch.unsafe_split_with_sizes(torch.from_numpy(np.ndarray(values, dtype, slot, first)), sizes)
             tensors += pieces[::2] if gap else pieces
         return tensors
 
-    def _divide(self, rows: int, offsets: tuple[int, ...]) -> list[Cut] | None:
-        """How to cut, or None where the columns of a band are at no equal distances: a transform has put them elsewhere."""
+    def _divide(self, rows: int, offsets: tuple[int, ...]) -> list[Cut]:
+        """How to cut. A band of which a transform has put a column elsewhere, so that the distances differ, is cut out column by column."""
         cuts, left = [], iter(offsets)
         for columns, dtype in self._bands:
             own = tuple(itertools.islice(left, columns))
             first, stride, size = own[0], own[1] - own[0], dtype.itemsize
             if stride < max(rows, 1) * size or stride % size or own != tuple(range(first, first + columns * stride, stride)):
-                return None
+                cuts += [Cut(rows, dtype, at, [rows], 0) for at in own]
+                continue
             gap = stride // size - rows
             sizes = ([rows, gap] * columns)[:-1] if gap else [rows] * columns
             cuts.append(Cut(sum(sizes), dtype, first, sizes, gap))
         return cuts
-
-    def _singly(self, slot: np.ndarray, offsets: tuple[int, ...], rows: int) -> list[torch.Tensor]:
-        dtypes = itertools.chain(*([dtype] * columns for columns, dtype in self._bands))
-        return [torch.from_numpy(np.ndarray(rows, dtype, slot, at)) for dtype, at in zip(dtypes, offsets)]
 
 
 def _plain(field: Field) -> bool:
