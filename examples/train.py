@@ -93,6 +93,7 @@ def main() -> None:
         say(f"epoch {epoch}: {int(total.sum())} rows, {int((total == 1).sum())} of {len(total)} exactly once")
         times.zero_()
         save(given.checkpoint, model, optimizer, loader, epoch + 1, times)
+    dist.barrier()  # no rank leaves while another one still needs it
     dist.destroy_process_group()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import json
 import os
@@ -19,6 +20,25 @@ LIFE = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))  # how often torch
 REPORT = Path(os.environ["REPORT"])
 
 torch.set_num_threads(1)
+
+
+@atexit.register
+def settle() -> None:
+    """Waits until gloo's threads rest. They hold the tensors of the last collective for a moment longer than the rank that waited for it,
+    and one that lets go of a tensor while the interpreter ends aborts the process (pytorch/pytorch#190489). Destroying the group is not
+    enough: what DDP keeps of it keeps them alive."""
+    while True:
+        time.sleep(0.02)  # without the interpreter's lock, which they need
+        if not any(name == "pt_gloo_runloop" and state == "R" for name, state in threads()):
+            return
+
+
+def threads() -> Iterator[tuple[str, str]]:
+    """The name and the state of each thread of this process."""
+    for stat in Path("/proc/self/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(") ")
+            yield name, rest[0]
 
 
 class Report:
