@@ -48,15 +48,31 @@ func HDFS(t testing.TB, o HDFSOptions) *Cluster {
 		return retry(func() (*Cluster, error) { return startHDFS(program, o) })
 	}
 	if !o.Own && !o.Proxied {
-		c := clusters.get(t, fmt.Sprintf("%+v", o), start)
-		c.Command(t, "startall")
-		return c
+		return sharedHDFS(t, fmt.Sprintf("%+v", o), start)
 	}
 	c, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.stop)
+	return c
+}
+
+// sharedHDFS returns the cluster of a key with all daemons up. One that a test left in a state where they do not start is replaced once, so
+// that one failure is not the failure of all tests after it.
+func sharedHDFS(t testing.TB, key string, start func() (*Cluster, error)) *Cluster {
+	t.Helper()
+	c := clusters.get(t, key, start)
+	_, err := c.Ask("startall")
+	if err == nil {
+		return c
+	}
+	t.Logf("the shared cluster is replaced: %v", err)
+	if clusters.drop(key, c) {
+		c.stop()
+	}
+	c = clusters.get(t, key, start)
+	c.Command(t, "startall")
 	return c
 }
 

@@ -19,6 +19,8 @@ type conversation struct {
 	mu      sync.Mutex // one command at a time
 	out     *os.File
 	answers *bufio.Reader
+	within  time.Duration // how long an answer may take
+	broken  error         // an answer did not come: those that still come are not those to the next commands
 }
 
 // converse starts a server that talks.
@@ -33,12 +35,12 @@ func converse(root string, env []string, args ...string) (*conversation, error) 
 		out.Close()
 		return nil, err
 	}
-	return &conversation{process: p, out: out, answers: bufio.NewReader(out)}, nil
+	return &conversation{process: p, out: out, answers: bufio.NewReader(out), within: ReadyWithin}, nil
 }
 
-// line reads the next answer, within ReadyWithin.
+// line reads the next answer.
 func (c *conversation) line() (string, error) {
-	if err := c.out.SetReadDeadline(time.Now().Add(ReadyWithin)); err != nil {
+	if err := c.out.SetReadDeadline(time.Now().Add(c.within)); err != nil {
 		return "", err
 	}
 	line, err := c.answers.ReadString('\n')
@@ -52,12 +54,16 @@ func (c *conversation) line() (string, error) {
 func (c *conversation) ask(command string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.broken != nil {
+		return "", c.broken
+	}
 	if _, err := c.hold.WriteString(command + "\n"); err != nil {
 		return "", err
 	}
 	line, err := c.line()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", command, err)
+		c.broken = fmt.Errorf("%s: %w", command, err)
+		return "", c.broken
 	}
 	answer, ok := strings.CutPrefix(line, "OK")
 	if !ok {

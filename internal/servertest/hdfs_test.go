@@ -71,6 +71,32 @@ func TestServerHDFS(t *testing.T) {
 	}
 }
 
+// TestServerHDFSReplaced: a shared cluster that answers no more is not that of the tests after.
+func TestServerHDFSReplaced(t *testing.T) {
+	o := HDFSOptions{Datanodes: 1}
+	lost := HDFS(t, o)
+	lost.talk.hold.WriteString("quit\n")
+	if answer, err := lost.Ask("active"); err == nil {
+		t.Fatalf("%q of a cluster that ended", answer)
+	}
+	c := HDFS(t, o)
+	if c == lost || HDFS(t, o) != c {
+		t.Error("it is not replaced by one other")
+	}
+	c.Put(t, c.Dir(t)+"/a", pattern(1000), "replication=1")
+	if _, err := os.Stat(lost.talk.root); !os.IsNotExist(err) {
+		t.Errorf("files of the one that was lost are left: %v", err)
+	}
+}
+
+// TestServerHDFSLateReport: a datanode whose report of its blocks would come in minutes is asked for it.
+func TestServerHDFSLateReport(t *testing.T) {
+	c := HDFS(t, HDFSOptions{Datanodes: 1, Own: true, Conf: map[string]string{"dfs.blockreport.initialDelay": "600"}})
+	c.Put(t, c.Dir(t)+"/a", pattern(1000), "replication=1")
+	c.KillDatanode(t, 0)
+	c.StartDatanode(t, 0)
+}
+
 func TestServerHDFSDatanodes(t *testing.T) {
 	c := HDFS(t, HDFSOptions{})
 	path := c.Dir(t) + "/a"

@@ -29,11 +29,12 @@ wait "$holder"
 rm -rf -- "$root"
 `
 
-// talker is the watcher of a server that takes commands on the same standard input, and ends with it by itself.
+// talker is the watcher of a server that takes commands on the same standard input, and ends with it by itself. Its answers end when it does.
 const talker = `
 root=$1; shift
 "$@"; echo $? >"$root/ending"; mv "$root/ending" "$root/ended"
-cat >/dev/null
+exec >/dev/null
+cat
 rm -rf -- "$root"
 `
 

@@ -7,7 +7,7 @@ import (
 )
 
 // A pool holds the servers of one kind that tests of this binary share, by their options. They live until the process ends.
-type pool[K comparable, S any] struct {
+type pool[K, S comparable] struct {
 	mu   sync.Mutex
 	made map[K]func() (S, error)
 }
@@ -30,6 +30,21 @@ func (p *pool[K, S]) get(t testing.TB, key K, start func() (S, error)) S {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// drop forgets a server that is of no more use, unless somebody else just did: then it returns false. Who asks next gets another one.
+func (p *pool[K, S]) drop(key K, s S) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	made := p.made[key]
+	if made == nil {
+		return false
+	}
+	if now, _ := made(); now != s {
+		return false
+	}
+	delete(p.made, key)
+	return true
 }
 
 // retry starts a server anew when it ended at once: another process may take a free port before the server does.

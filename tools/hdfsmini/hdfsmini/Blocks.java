@@ -8,11 +8,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.hadoop.hdfs.DFSClient;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 
 /** Blocks lists the replicas of a file's blocks and hurts them behind the back of their datanode. */
 final class Blocks {
+  private static final long SETTLE_MS = 1_000;
+
   private final Cluster cluster;
 
   Blocks(Cluster cluster) {
@@ -30,6 +33,18 @@ final class Blocks {
       words.add(b.getBlock().getBlockName() + ":" + b.getBlockSize() + "@" + String.join(",", at));
     }
     return String.join(" ", words);
+  }
+
+  /** Waits a moment until the namenode knows every replica of a new file, which is complete with one. With datanodes down some never come. */
+  void settle(String path) throws IOException, InterruptedException {
+    DFSClient client = cluster.files().getClient();
+    int replication = client.getFileInfo(path).getReplication();
+    for (long end = System.currentTimeMillis() + SETTLE_MS; System.currentTimeMillis() < end; Thread.sleep(2)) {
+      List<LocatedBlock> blocks = client.getLocatedBlocks(path, 0, Long.MAX_VALUE).getLocatedBlocks();
+      if (blocks.stream().allMatch(b -> b.getLocations().length >= replication)) {
+        return;
+      }
+    }
   }
 
   void remove(int datanode, String block) throws IOException {

@@ -6,13 +6,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.ha.HAServiceProtocol.RequestSource;
 import org.apache.hadoop.ha.HAServiceProtocol.StateChangeRequestInfo;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.client.BlockReportOptions;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
@@ -23,7 +23,8 @@ import org.apache.hadoop.security.UserGroupInformation;
 
 /** A Cluster is one or two namenodes and some datanodes. A daemon that is stopped and started again keeps its ports and its files. */
 final class Cluster {
-  private static final long PATIENCE_MS = 60_000;
+  private static final long PATIENCE_MS = 45_000; // less than those who sent a command wait for its answer
+  private static final long REMIND_MS = 3_000;
   private static final String[] ADDRESSES = {"dfs.datanode.address", "dfs.datanode.http.address", "dfs.datanode.ipc.address"};
 
   private final String dir;
@@ -197,51 +198,76 @@ final class Cluster {
 
   /** Waits until every running datanode has told each namenode its capacity and its blocks, and files can be written. */
   void awaitReports() throws Exception {
-    await("reports of the datanodes", () -> {
-      for (NameNode n : namenodes) {
-        if (n == null) {
-          continue;
-        }
-        for (DataNode d : datanodes) {
-          if (d != null && !reported(n, d)) {
-            return false;
+    long begin = System.currentTimeMillis();
+    long reminded = begin;
+    for (String missing = missing(); missing != null; missing = missing()) {
+      long now = System.currentTimeMillis();
+      if (now - begin > PATIENCE_MS) {
+        throw new IOException("after " + PATIENCE_MS + " ms " + missing);
+      }
+      if (now - reminded > REMIND_MS) {
+        remindDatanodes();
+        reminded = now;
+      }
+      Thread.sleep(20);
+    }
+  }
+
+  // A namenode that has just been started sometimes drops a report, under load once in some hundred times, and the next one is due in hours.
+  private void remindDatanodes() throws IOException {
+    for (DataNode d : datanodes) {
+      if (d != null) {
+        d.triggerBlockReport(new BlockReportOptions.Factory().setIncremental(false).build());
+      }
+    }
+  }
+
+  /** What is not there yet of a cluster that can be used, or null. */
+  private String missing() throws Exception {
+    for (int i = 0; i < namenodes.length; i++) {
+      for (int k = 0; k < datanodes.length; k++) {
+        if (namenodes[i] != null && datanodes[k] != null) {
+          String missing = missing(namenodes[i], datanodes[k]);
+          if (missing != null) {
+            return "datanode " + k + " " + missing + " namenode " + i;
           }
         }
       }
-      int active = active();
-      return active < 0 || !namenodes[active].isInSafeMode() && answers();
-    });
+    }
+    int active = active();
+    if (active < 0) {
+      return null;
+    }
+    return namenodes[active].isInSafeMode() ? "namenode " + active + " is in safe mode" : unanswered();
   }
 
   // The connection of our own client to a namenode that was stopped fails once.
-  private boolean answers() {
+  private String unanswered() {
     try {
-      return files().exists(new org.apache.hadoop.fs.Path("/"));
+      return files().exists(new org.apache.hadoop.fs.Path("/")) ? null : "there is no root directory";
     } catch (IOException e) {
-      return false;
+      return "the client has no answer: " + e;
     }
   }
 
   // Safe mode can end before the datanodes have reported: then a file has nowhere to go.
-  private static boolean reported(NameNode n, DataNode d) throws Exception {
+  private static String missing(NameNode n, DataNode d) throws Exception {
+    if (!d.isDatanodeFullyStarted()) {
+      return "does not serve";
+    }
     DatanodeDescriptor seen = n.getNamesystem().getBlockManager().getDatanodeManager().getDatanode(d.getDatanodeUuid());
-    if (!d.isDatanodeFullyStarted() || seen == null || !seen.isAlive() || seen.getXferPort() != d.getXferPort() || seen.getCapacity() == 0) {
-      return false;
+    if (seen == null || seen.getXferPort() != d.getXferPort()) {
+      return "is unknown to";
+    }
+    if (!seen.isAlive() || seen.getCapacity() == 0) {
+      return "has not said since it registered how much it holds, to";
     }
     for (DatanodeStorageInfo storage : seen.getStorageInfos()) {
       if (storage.getBlockReportCount() == 0) {
-        return false;
+        return "has not told its blocks to";
       }
     }
-    return true;
-  }
-
-  static void await(String what, Callable<Boolean> done) throws Exception {
-    for (long end = System.currentTimeMillis() + PATIENCE_MS; !done.call(); Thread.sleep(20)) {
-      if (System.currentTimeMillis() > end) {
-        throw new IOException("no " + what + " within " + PATIENCE_MS + " ms");
-      }
-    }
+    return null;
   }
 
   private static void copyTree(Path from, Path to) throws IOException {

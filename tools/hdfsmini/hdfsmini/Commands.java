@@ -96,11 +96,14 @@ final class Commands {
     return "";
   }
 
-  private String files(String command, List<String> words) throws IOException {
+  private String files(String command, List<String> words) throws Exception {
     DistributedFileSystem files = cluster.files();
     Path path = new Path(words.get(command.equals("put") || command.equals("open") ? 1 : 0));
     switch (command) {
-      case "put" -> write(words.get(0), path, options(words.subList(2, words.size()))).close();
+      case "put" -> {
+        write(words.get(0), path, options(words.subList(2, words.size()))).close();
+        blocks.settle(words.get(1));
+      }
       case "open" -> {
         FSDataOutputStream out = write(words.get(0), path, Map.of());
         out.hflush();
