@@ -29,7 +29,18 @@ def own(process: psutil.Process) -> int:
     return int(next(line.split()[1] for line in lines if line.startswith("Anonymous:"))) << 10
 
 
-def settled(of: Callable[[], object], wanted: object, seconds: float = 5) -> object:
+def at_rest(of: Callable[[], object]) -> object:
+    """What there is once it has stayed the same for a second: an engine lets go of what was abandoned soon, not at once."""
+    found = of()
+    since = time.monotonic()
+    while time.monotonic() < since + 1:
+        time.sleep(0.05)
+        if (now := of()) != found:
+            found, since = now, time.monotonic()
+    return found
+
+
+def settled(of: Callable[[], object], wanted: object, seconds: float = 15) -> object:
     """What there is once it is as wanted, or after so many seconds."""
     deadline = time.monotonic() + seconds
     while (found := of()) != wanted and time.monotonic() < deadline:
@@ -93,7 +104,7 @@ def test_epochs(job: str, shards: Path, epochs: int) -> None:
     for way in WAYS:
         way(dataset)
     whole(dataset)
-    before = now()
+    before = at_rest(now)
     memory = own(trainer), own(engine)
     for epoch in range(epochs):
         WAYS[epoch % len(WAYS)](dataset)
@@ -117,7 +128,7 @@ def test_epochs_of_torch_workers(job: str, shards: Path, persistent: bool) -> No
 
     for _ in range(3):
         epoch()
-    before, memory = settled(lambda: held(engine), None, 0.5), own(engine)
+    before, memory = at_rest(lambda: held(engine)), own(engine)
     for _ in range(100 if persistent else 20):
         epoch()
     assert settled(lambda: held(engine), before) == before
