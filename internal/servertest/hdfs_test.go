@@ -75,8 +75,7 @@ func TestServerHDFS(t *testing.T) {
 func TestServerHDFSReplaced(t *testing.T) {
 	o := HDFSOptions{Datanodes: 1}
 	lost := HDFS(t, o)
-	lost.talk.hold.WriteString("quit\n")
-	if answer, err := lost.Ask("active"); err == nil {
+	if answer, err := lost.Ask("quit"); err == nil {
 		t.Fatalf("%q of a cluster that ended", answer)
 	}
 	c := HDFS(t, o)
