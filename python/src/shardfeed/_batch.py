@@ -163,6 +163,14 @@ class Batch(Mapping[str, Any]):
         need("pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Refuses: pandas and numpy would make an array of the column names."""
+        raise TypeError("a batch is several columns, and makes no single array: use batch[column], batch.to_pandas() or batch.to_arrow()")
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Arrow's PyCapsule interface, by which ``pyarrow.table(batch)`` and others read a batch. Needs pyarrow."""
+        return self.to_arrow().__arrow_c_array__(requested_schema)
+
     def copy(self) -> Batch:
         """The same batch in memory of its own, which leaves the engine's free for others."""
         raw = self._live()
