@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import slots
 
+from shardfeed import errors
 from shardfeed._batch import Batch
 from shardfeed._columns import Bytes, Ragged
 from shardfeed._layout import Layout
@@ -181,3 +182,44 @@ def test_ragged_of_anything_in_numpy() -> None:
     assert [a.tolist() for a in np.asarray(batch()["list"])] == LISTS
     with pytest.raises(ValueError, match="always a copy"):
         np.asarray(Ragged(np.zeros(0), np.zeros(1, np.int32)), copy=False)
+
+
+KEYS: dict[str, tuple[Any, str]] = {
+    "misspelt": ("txet", "there is no column 'txet'; did you mean 'text'?"),
+    "unlike any": ("zzz", "there is no column 'zzz': the columns are x, text, binary, list, texts, deep, structs"),
+    "a number": (0, r"keys are column names, got 0: batch\['x'\]\[0\] is one value of column 'x'"),
+    "a number of numpy": (np.int64(3), "keys are column names, got "),
+    "a tuple": (("x", "text"), r"a key is one column name, got \('x', 'text'\)"),
+    "a list": (["x", "text"], r"a key is one column name, got \['x', 'text'\]: take several with"),
+    "a slice": (slice(2), r"keys are column names, got a slice: batch\['x'\]\[...\] takes rows"),
+    "None": (None, "keys are column names, got None: the columns are x"),
+    "within a column": ("x.y", "there is no column 'x.y'"),
+}
+
+
+@pytest.mark.parametrize(("key", "words"), KEYS.values(), ids=KEYS)
+def test_keys_that_are_not_columns(key: Any, words: str) -> None:
+    for use in (batch().__getitem__, batch().valid, batch().nulls, batch().schema.__getitem__):
+        with pytest.raises(errors.ColumnError, match=words) as caught:
+            use(key)
+        assert isinstance(caught.value, KeyError) and isinstance(caught.value, errors.SchemaError)
+    if isinstance(key, (str, int)):
+        assert batch().get(key) is None and batch().schema.get(key) is None and key not in batch()
+
+
+def test_a_misspelt_member_of_a_struct() -> None:
+    raw, schema = slots.write(pa.table({"who": [{"name": "a", "place": {"town": "b"}}]}))
+    structs = Batch(raw, Layout(schema), {})
+    assert structs["who.place.town"].tolist() == ["b"]
+    with pytest.raises(KeyError, match=r"no column 'who\.nam'; did you mean 'who\.name'\?"):
+        structs["who.nam"]
+    with pytest.raises(KeyError, match=r"did you mean 'who\.place\.town'\?"):
+        structs["who.place.twn"]
+
+
+def test_attributes_are_not_columns() -> None:
+    with pytest.raises(AttributeError, match=r"Batch has no attribute 'text': the column is batch\['text'\]"):
+        _ = batch().text
+    with pytest.raises(AttributeError, match=r"Batch has no attribute 'shape'$"):
+        _ = batch().shape
+    assert batch()._ipython_key_completions_() == list(batch()) == batch().schema._ipython_key_completions_()
