@@ -6,6 +6,7 @@ go 1.26.0
 tool (
 	github.com/shardfeed/shardfeed/tools/outdated
 	github.com/shardfeed/shardfeed/tools/summary
+	github.com/shardfeed/shardfeed/tools/words
 	golang.org/x/perf/cmd/benchstat
 	golang.org/x/vuln/cmd/govulncheck
 	honnef.co/go/tools/cmd/staticcheck
