@@ -166,9 +166,8 @@ class Connection:
             if kind != protocol.WELCOME:
                 raise _unexpected(kind, "WELCOME")
             return self._decode(kind)
-        raise EngineGone(
-            f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
-        )
+        words = f"its socket is {engine.socket}" if engine.given else f"its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
+        raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; {words}")
 
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
