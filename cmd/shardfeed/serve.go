@@ -140,7 +140,7 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), done, nil
+	return feed.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
 }
 
 // checkLog refuses a file that is not text: lines at its end would make a shard or a model unreadable.

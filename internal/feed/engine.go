@@ -49,6 +49,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Logger = RedactLog(o.Logger)
 	if o.Budget == nil {
 		o.Budget = mem.NewBudget(0)
 	}

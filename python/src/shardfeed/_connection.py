@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _progress, _runtime, errors
+from . import _progress, _redact, _runtime, errors
 from . import _protocol as protocol
 from ._engine import Engine
 from ._inbox import Inbox
@@ -309,7 +309,7 @@ _noted: set[str] = set()
 def _shown(open: Mapping[str, Any]) -> str:
     """The addresses of an Open."""
     addresses = open["spec"].get("addresses") or ["the data set"]
-    return ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+    return ", ".join(map(_redact.address, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
 
 
 def _unexpected(kind: int, wanted: str) -> ProtocolError:
