@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _checks, _rank, _rows, _state
+from . import _checks, _rank, _redact, _rows, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -179,7 +179,8 @@ class StreamingDataset:
 
     def __repr__(self) -> str:
         addresses = self._spec["addresses"]
-        what = addresses[0] if len(addresses) == 1 else f"{addresses[0]} and {len(addresses) - 1} more"
+        first = _redact.address(addresses[0])
+        what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
         size = None if self._rows_wanted else self._spec["batch_size"]
         return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {self._opened['shards']} shards)"
 
