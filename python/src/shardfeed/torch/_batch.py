@@ -30,6 +30,9 @@ class Batch(dict[str, Any]):
         """Another dict of the same tensors."""
         return Batch(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batch, (dict(self),)  # in a form that torch.load takes with weights_only
+
     def __missing__(self, key: object) -> Any:
         raise _names.no_column(key, self)
 
