@@ -1,9 +1,12 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 )
 
 // maxAnswer bounds an answer that is read whole: a page of a list, or an error. A page of a thousand keys has 5 MB at most.
@@ -49,8 +52,26 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= 5 || code != http.StatusTemporaryRedirect && code != http.StatusPermanentRedirect {
 		return http.ErrUseLastResponse
 	}
-	if r.URL.Host != via[0].URL.Host {
-		r.Header.Del("X-Amz-Security-Token")
+	if !sameOrigin(r.URL, via[0].URL) {
+		for _, name := range secretHeaders {
+			r.Header.Del(name)
+		}
 	}
 	return nil
+}
+
+// secretHeaders are what a request tells only the server that it was made for. net/http itself drops some of them for another host name, but
+// not for another port or scheme.
+var secretHeaders = []string{"Authorization", "Cookie", "Www-Authenticate", "X-Amz-Security-Token", "X-Amz-S3session-Token"}
+
+// sameOrigin reports whether two addresses lead to the same server: scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" || u.Scheme != "https" {
+		return cmp.Or(port, "80")
+	}
+	return "443"
 }
