@@ -90,7 +90,7 @@ func (c *clients) hold(ctx context.Context) (unlock func(), err error) {
 }
 
 func (s *Store) clientOf(ses *session, region string) *client {
-	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region, s.o), session: ses, region: region}
+	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region), session: ses, region: region}
 }
 
 // currentSession returns the session, which the first call makes. A session that could not be made is tried again by the next call.
@@ -195,7 +195,7 @@ func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) re
 	ctx, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
 	defer cancel()
 	s.counts.looks.Add(1)
-	out, err := ses.client(fallbackRegion, s.o).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
+	out, err := ses.client(fallbackRegion).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	name := regionIn(err)
 	if err == nil {
 		name = aws.ToString(out.BucketRegion)
