@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // An endpoint is a server, or AWS in one region, as requests see it.
@@ -72,7 +73,7 @@ func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (re
 	}
 	r := s.firstRegion(ctx, ses, bucket)
 	if ctx.Err() != nil { // nobody was asked to the end
-		return region{}, ctx.Err()
+		return region{}, driver.Ended(ctx)
 	}
 	s.clients.setRegion(bucket, r)
 	return r, nil
@@ -85,7 +86,7 @@ func (c *clients) hold(ctx context.Context) (unlock func(), err error) {
 	case c.lock <- struct{}{}:
 		return func() { <-c.lock }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, driver.Ended(ctx)
 	}
 }
 
