@@ -123,6 +123,11 @@ class Connection:
         """Tells whether this process can use it: it is open, was not made before a fork, and the engine is there as far as one can see."""
         return not self._closed and self._pid == os.getpid() and not self._inbox.ended()
 
+    def wake(self) -> None:
+        """Ends the connection for a thread that waits on it, which closes it. Any thread may call this."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Ends what the engine does for this connection. Batches that are held stay as they are."""
         if self._closed:

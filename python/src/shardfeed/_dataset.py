@@ -7,11 +7,12 @@ import os
 import threading
 import uuid
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _options, _rank, _redact, _rows, _state
+from ._batch import Batch
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
@@ -130,7 +131,7 @@ class StreamingDataset:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._connection: Connection | None = None  # for questions
-        self._idle: Connection | None = None  # of an iteration that has ended, with its ring
+        self._idle: deque[Connection] = deque()  # of an iteration that has ended, with its ring
         self._steps: dict[tuple[int, int], int] = {}
         self._place: Place | None = None
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place; what is not iterated over any more is gone
@@ -191,8 +192,8 @@ class StreamingDataset:
         batches = self._batches(bundle=_rows.BUNDLE)
         world_size = self._ranks()[1]
         tail = self._tail(world_size)
-        marks = tail == "pad" and world_size > 1
-        return _rows.rows(batches, bundle=batches.bundle, world_size=world_size, size=self.size, tail=tail, marks=marks)
+        make = _marked if tail == "pad" and world_size > 1 else Batch.to_rows
+        return _rows.RowIterator(batches, make, world_size=world_size, size=self.size, tail=tail)
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
@@ -337,14 +338,15 @@ class StreamingDataset:
     def _take(self) -> Connection:
         """A connection for an iteration: that of the last one, or a new one."""
         self._after_fork()
-        connection, self._idle = self._idle, None
-        if connection is not None and connection.usable:
-            return connection
-        return self._connect()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            return self._connect()
+        return connection if connection.usable else self._connect()
 
     def _give_back(self, connection: Connection) -> None:
-        if self._idle is None and connection.usable:
-            self._idle = connection
+        if not self._idle and connection.usable:
+            self._idle.append(connection)
         else:
             connection.close()
 
@@ -365,6 +367,12 @@ class StreamingDataset:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+
+
+def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch, with ``_row_valid`` False for padding."""
+    for n, row in enumerate(batch.to_rows()):
+        yield {**row, "_row_valid": n < batch.rows - batch.padding}
 
 
 def _agreement() -> str:
