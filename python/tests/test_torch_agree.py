@@ -180,3 +180,19 @@ def test_ranks_in_different_epochs_through_data_sets(job, shards, monkeypatch):
         assert list(pool.map(run, range(2), (1, 1))) == ["", ""]
         found = list(pool.map(run, (1, 0), (1, 1)))
     assert any("on rank 0" in text and "take the same batches on every rank" in text for text in found), found
+
+
+def test_ranks_of_one_node_in_different_epochs(job, shards):
+    """The engine compares them, without a process group, and in the epoch itself."""
+    ranks = [StreamingDataset(shards, batch_size=8, cache=False, slots=4, rank=rank, world_size=2, timeout=20) for rank in range(2)]
+    ranks[1]._agree = ranks[0]._agree
+    next(iter(ranks[0]))
+
+    def run(rank):
+        with pytest.raises(errors.RankMismatchError, match="epoch: 1 on rank 0, 0 on rank 1") as caught:
+            for dataset in (ranks[rank],) * 2:  # an epoch of rank 0 may be over before rank 1 has come so far
+                list(dataset)
+        return caught.value.details
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, range(2))) == [("epoch: 1 on rank 0, 0 on rank 1",)] * 2

@@ -72,7 +72,8 @@ def _apart(courses: Mapping[int, Mapping[str, Any]], slack: int) -> str:
         if abs(ones[epoch] - twos[epoch]) > slack:
             return (
                 f"epoch: {one['epoch']} on rank {a}, {two['epoch']} on rank {b}; of epoch {epoch} rank {a} took {ones[epoch]} rows "
-                f"and rank {b} {twos[epoch]}: take the same batches on every rank, also for a look at the first one, or call set_epoch before each epoch"
+                f"and rank {b} {twos[epoch]}: take the same batches on every rank, also for a look at the first one, or call set_epoch "
+                "before each epoch"
             )
     return ""
 
