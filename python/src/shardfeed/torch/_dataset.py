@@ -41,6 +41,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     _masks: tuple[str, ...] = ()  # columns whose nulls are told
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
+    _course: _agree.Course  # the epochs of this rank
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset:
         """The same data with a function done to each batch, in the process that iterates: the trainer, or a torch worker.
@@ -180,6 +181,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         super()._joined(joined, rank, world_size)
         if _workers.current() is None:
             self._compare(joined["fingerprint"])
+            self._course.begins(self._agree, joined, self._place, rank, world_size)
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
@@ -202,6 +204,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     def _forget(self) -> None:
         super()._forget()
         self._compared = False
+        self._course = _agree.Course()
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:
