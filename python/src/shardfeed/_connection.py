@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _progress, _runtime, errors
+from . import _progress, _redact, _runtime, errors
 from . import _protocol as protocol
 from ._engine import Engine
 from ._inbox import Inbox
@@ -171,9 +171,8 @@ class Connection:
             if kind != protocol.WELCOME:
                 raise _unexpected(kind, "WELCOME")
             return self._decode(kind)
-        raise EngineGone(
-            f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
-        )
+        words = f"its socket is {engine.socket}" if engine.given else f"its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
+        raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; {words}")
 
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -315,7 +314,7 @@ _noted: set[str] = set()
 def _shown(open: Mapping[str, Any]) -> str:
     """The addresses of an Open."""
     addresses = open["spec"].get("addresses") or ["the data set"]
-    return ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+    return ", ".join(map(_redact.address, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
 
 
 def _unexpected(kind: int, wanted: str) -> ProtocolError:
