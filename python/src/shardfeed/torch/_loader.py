@@ -150,8 +150,8 @@ class _Epoch:
             batch, self._loader._stamp = next(self._batches)
         return batch
 
-    def __del__(self) -> None:
-        if self._batches is not None and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_batches", None) is not None and not is_finalizing():
             self._batches.close()
 
 
