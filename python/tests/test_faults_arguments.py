@@ -32,20 +32,20 @@ def go_on(dataset: StreamingDataset, there: dict[str, Any]) -> None:
 
 
 CONSTRUCTED = [
-    ({"shuffle": "no"}, VALUE, "shuffle='no' must be True or False"),
-    ({"drop_last": "no"}, VALUE, "drop_last='no'"),
-    ({"cache": "off"}, VALUE, "cache='off'"),
-    ({"columns": 3}, VALUE, "columns=3"),
+    ({"shuffle": "no"}, VALUE, "shuffle must be True or False, got 'no'"),
+    ({"drop_last": "no"}, VALUE, "drop_last must be True or False, got 'no'"),
+    ({"cache": "off"}, VALUE, "cache must be True or False, got 'off'"),
+    ({"columns": 3}, VALUE, "columns must be a list of names or dotted paths, or None for all columns, got 3"),
     ({"columns": ["\udcff"]}, VALUE, "UTF-8"),
     ({"columns": ["lable"]}, SCHEMA, '"label"'),
     ({"index_dir": "/tmp/\0"}, VALUE, "NUL"),
-    ({"rank": "0", "world_size": "2"}, VALUE, "rank='0'"),
-    ({"rank": 0.0, "world_size": 2}, VALUE, "rank=0.0"),
-    ({"rank": True, "world_size": 2}, VALUE, "rank=True"),
-    ({"rank": 0, "world_size": 2**70}, VALUE, "too large"),
-    ({"timeout": 0}, VALUE, "timeout=0"),
-    ({"timeout": "1"}, VALUE, "timeout='1'"),
-    ({"timeout": float("nan")}, VALUE, "timeout=nan"),
+    ({"rank": "0", "world_size": "2"}, VALUE, "rank must be a whole number, got '0'"),
+    ({"rank": 0.0, "world_size": 2}, VALUE, "rank must be a whole number, got 0.0"),
+    ({"rank": True, "world_size": 2}, VALUE, "rank must be a whole number, got True"),
+    ({"rank": 0, "world_size": 2**70}, VALUE, "world_size must be below 2147483648"),
+    ({"timeout": 0}, VALUE, "timeout must be a number of seconds above 0, or None for no limit, got 0"),
+    ({"timeout": "1"}, VALUE, "got '1'"),
+    ({"timeout": float("nan")}, VALUE, "got nan"),
     ({"lanes": 10**12}, VALUE, "lanes"),
     ({"slots": 10**9}, VALUE, "slots"),
     ({"collate_workers": 10**9}, VALUE, "workers"),
@@ -90,7 +90,7 @@ def test_addresses(address: Any, kind: type[Exception], words: str) -> None:
 
 
 ITERATED: list[tuple[str, Callable[[StreamingDataset], object], type[Exception], str]] = [
-    ("epoch below 0", lambda d: d.set_epoch(-1), VALUE, "epoch -1"),
+    ("epoch below 0", lambda d: d.set_epoch(-1), VALUE, "epoch must be a whole number from 0 to 2**62 - 1, got -1"),
     ("epoch 2**70", lambda d: d.set_epoch(2**70), VALUE, "2**62"),
     ("position below 0", lambda d: go_on(d, state(d, position=-5)), STATE, "position"),
     ("position beyond the end", lambda d: go_on(d, state(d, position=10**9)), STATE, "position"),

@@ -155,22 +155,7 @@ func (s *session) useTransport() {
 		return // whoever changed it has its own rules
 	}
 	s.transport = buildable.GetTransport()
-	s.cfg.HTTPClient = &http.Client{Transport: s.transport, CheckRedirect: checkRedirect}
-}
-
-// checkRedirect follows what keeps the method. A 301 is how S3 names another region, and is read as an answer.
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	code := 0
-	if r.Response != nil {
-		code = r.Response.StatusCode
-	}
-	if len(via) >= 5 || code != http.StatusTemporaryRedirect && code != http.StatusPermanentRedirect {
-		return http.ErrUseLastResponse
-	}
-	if r.URL.Host != via[0].URL.Host {
-		r.Header.Del("X-Amz-Security-Token")
-	}
-	return nil
+	s.cfg.HTTPClient = &http.Client{Transport: boundAnswers{s.transport}, CheckRedirect: checkRedirect}
 }
 
 // regionFrom says who named the region.

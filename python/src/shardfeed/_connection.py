@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _progress, _runtime, errors
+from . import _progress, _redact, _runtime, errors
 from . import _protocol as protocol
 from ._engine import Engine
 from ._inbox import Inbox
@@ -123,6 +123,11 @@ class Connection:
         """Tells whether this process can use it: it is open, was not made before a fork, and the engine is there as far as one can see."""
         return not self._closed and self._pid == os.getpid() and not self._inbox.ended()
 
+    def wake(self) -> None:
+        """Ends the connection for a thread that waits on it, which closes it. Any thread may call this."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Ends what the engine does for this connection. Batches that are held stay as they are."""
         if self._closed:
@@ -166,9 +171,8 @@ class Connection:
             if kind != protocol.WELCOME:
                 raise _unexpected(kind, "WELCOME")
             return self._decode(kind)
-        raise EngineGone(
-            f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
-        )
+        words = f"its socket is {engine.socket}" if engine.given else f"its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
+        raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; {words}")
 
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -310,7 +314,7 @@ _noted: set[str] = set()
 def _shown(open: Mapping[str, Any]) -> str:
     """The addresses of an Open."""
     addresses = open["spec"].get("addresses") or ["the data set"]
-    return ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+    return ", ".join(map(_redact.address, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
 
 
 def _unexpected(kind: int, wanted: str) -> ProtocolError:

@@ -77,7 +77,7 @@ class Engine:
     def _lives(self) -> bool:
         """Tells whether an engine begins here, or ends: one that a process has started that was killed then, for one."""
         try:
-            descriptor = os.open(f"{self.socket}.engine", os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(f"{self.socket}.shardfeed-engine", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return False
         try:
@@ -107,6 +107,7 @@ class Engine:
             descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 if self._locked(descriptor, deadline):
+                    _runtime.mark(descriptor, self.lock)
                     yield
                     return
             finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 import weakref
 from collections.abc import Callable, Mapping
+from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 from torch.utils.data import IterableDataset
@@ -69,8 +71,10 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     def _copy(self) -> StreamingDataset:
         """Another data set of the same data."""
         other = type(self).__new__(type(self))
-        other.__setstate__(self.__getstate__())
+        other.__dict__.update(self.__getstate__())
         other._id = uuid.uuid4().hex
+        other._forget()
+        other._keep_open()
         return other
 
     def __iter__(self) -> TensorIterator:
@@ -189,6 +193,12 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
 
     # Other processes
 
+    def _keep_open(self) -> None:
+        """Keeps the data set open in the engine, which counts its epochs while a process does. Torch workers come and go."""
+        self._after_fork()
+        with self._lock:
+            self._control()
+
     def _forget(self) -> None:
         super()._forget()
         self._compared = False
@@ -199,3 +209,19 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         if state["_rank_given"] == (None, None) and "RANK" not in os.environ:
             state["_rank_given"] = _rank._from_process_group() or (None, None)  # a spawned worker has no process group
         return state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        spawning = get_spawning_popen() is not None
+        if spawning:
+            self._keep_open()
+        return _restore, (type(self), self.__getstate__(), not spawning)
+
+
+def _restore(kind: type[StreamingDataset], state: dict[str, Any], keep_open: bool) -> StreamingDataset:
+    """Unpickles a data set. A process that was spawned with it need not keep it open: its parent does."""
+    dataset = kind.__new__(kind)
+    dataset.__setstate__(state)
+    if keep_open:
+        with contextlib.suppress(ShardfeedError):  # it may only be looked at here; an iteration raises the error
+            dataset._keep_open()
+    return dataset
