@@ -460,7 +460,7 @@ class StreamingDataset(Generic[T]):
 
     def _connect(self) -> Connection:
         what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
-        return Connection(Engine(self._job), what, timeout=self._timeout)
+        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
 
     def _after_fork(self) -> None:
         if self._pid != os.getpid():

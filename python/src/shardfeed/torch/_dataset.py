@@ -63,6 +63,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     _masks: tuple[str, ...] = ()  # columns whose nulls are told
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
+    _course: _agree.Course  # the epochs of this rank
 
     @overload
     def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
@@ -197,6 +198,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         super()._joined(joined, rank, world_size)
         if _workers.current() is None:
             self._compare(joined["fingerprint"])
+            self._course.begins(self._agree, joined, self._place, rank, world_size)
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
@@ -213,6 +215,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _forget(self) -> None:
         super()._forget()
         self._compared = False
+        self._course = _agree.Course()
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:

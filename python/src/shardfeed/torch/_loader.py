@@ -282,8 +282,8 @@ class _Epoch:
         finally:
             turn.release()
 
-    def __del__(self) -> None:
-        if self._batches is not None and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_batches", None) is not None and not is_finalizing():
             self._batches.close()
 
 
