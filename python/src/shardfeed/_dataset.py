@@ -105,6 +105,7 @@ class StreamingDataset(Generic[T]):
     """
 
     _transforms: tuple[Any, ...] = ()
+    _masks: tuple[str, ...] = ()  # columns whose masks the batches have
 
     @overload
     def __init__(self: StreamingDataset[Batch], uri: Address, *, batch_size: int, **options: Unpack[DatasetOptions]) -> None: ...
@@ -423,7 +424,9 @@ class StreamingDataset(Generic[T]):
         """The layout of batches, the same for all iterations: nothing is said twice."""
         if self._layout is None or self._nulls is None or self._layout.plain != plain:
             self._layout = Layout(Schema.from_json(schema), plain=plain)
-            self._nulls = NullWatch(self._layout, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]})
+            padded = {p["column"] for p in self._spec["pad"]}
+            self._nulls = NullWatch(self._layout, {*self._spec["null"], *self._masks}, padded, tensors=plain)
+            self._layout.watch = None if plain else self._nulls
         return self._layout, self._nulls
 
     # Connections

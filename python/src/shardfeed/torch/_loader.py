@@ -170,6 +170,13 @@ class DataLoader(Generic[T]):
         mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
         return DataLoader(mapped, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
 
+    def with_valid(self, *columns: str) -> DataLoader[T]:
+        """A loader of the same data and arguments, with a boolean tensor ``"<column>_valid"`` for each of these columns or paths.
+
+        It is False where the column is null. The result counts its own epochs.
+        """
+        return DataLoader(self.dataset.with_valid(*columns), **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler does. A loaded position has precedence."""
         self.dataset.set_epoch(epoch)
