@@ -54,6 +54,8 @@ class StreamingDataset:
       batch_size: rows of a batch of this rank; None yields rows.
       drop_last, tail: what becomes of rows that do not fill a batch on every rank: "drop", "pad", "short" or "carry". None: "pad", or
         "short" at world size 1. Where batches are padded, ``batch.row_valid`` marks the real rows.
+      with_row_valid: adds the key ``"_row_valid"`` to every batch of tensors and to every single row: True for a row of the data, False
+        for padding. It is about rows; ``with_valid`` of shardfeed.torch is about nulls.
       null: ``{column: value}``: what stands in the place of a null. Without it floats are NaN, others 0, False or empty.
       pad: ``{column: value}`` makes lists dense, [rows, longest], and adds ``<column>_lengths``. The value may be a dict of ``value``,
         ``max_length``, ``to_max``, ``multiple``, ``side`` and ``cut``.
@@ -85,6 +87,7 @@ class StreamingDataset:
         world_size: int | None = None,
         drop_last: bool = False,
         tail: str | None = None,
+        with_row_valid: bool = False,
         memory: int | str | None = None,
         cache: bool = True,
         cache_dir: Paths | None = None,
@@ -116,6 +119,7 @@ class StreamingDataset:
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
             problems.of(_rank.resolve, rank, world_size)
+        self._with_row_valid = problems.of(_checks.flag, "with_row_valid", with_row_valid)
         self._timeout = problems.of(_checks.seconds, "timeout", timeout)
         problems.report()
         self._id = uuid.uuid4().hex
@@ -194,7 +198,7 @@ class StreamingDataset:
         batches = self._batches(bundle=_rows.BUNDLE)
         world_size = self._ranks()[1]
         tail = self._tail(world_size)
-        make = _marked if tail == "pad" and world_size > 1 else Batch.to_rows
+        make = _marked if self._with_row_valid else Batch.to_rows
         return _rows.RowIterator(batches, make, world_size=world_size, size=self.size, tail=tail)
 
     def __getitem__(self, index: Any) -> Any:
@@ -297,17 +301,24 @@ class StreamingDataset:
         """Looks at what the engine says of an iteration before its first batch."""
         steps = int(joined["steps"])
         self._steps[rank, world_size] = steps
-        padded = self._tail(world_size) == "pad"
         padding = steps * self._spec["batch_size"] * world_size - self.size
-        if padded and padding > 0 and rank == 0 and not self._said_padding:
-            self._said_padding = True
-            log.warning(
-                "the last of %d steps has %d rows of padding over all %d ranks, which do not count: batch.row_valid marks the real ones, "
-                "and drop_last=True leaves the step out",
-                steps,
-                padding,
-                world_size,
-            )
+        if self._tail(world_size) != "pad" or padding <= 0 or rank != 0 or self._with_row_valid or self._said_padding:
+            return
+        self._said_padding = True
+        log.warning(
+            "shardfeed: the last of %d steps has %d rows of padding over all %d ranks, which repeat other rows: %s; "
+            "drop_last=True leaves the step out",
+            steps,
+            padding,
+            world_size,
+            self._padding_mask(),
+        )
+
+    def _padding_mask(self) -> str:
+        """Where the mask of padding is."""
+        if self._rows_wanted:
+            return 'with_row_valid=True adds row["_row_valid"], which is False for them'
+        return "batch.row_valid is False for them"
 
     def _tail(self, world_size: int) -> str:
         """What becomes of rows that fill no batch on every rank."""
@@ -363,7 +374,19 @@ class StreamingDataset:
             self._pending_state, self._pending_epoch = pending
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_spec", "_rows_wanted", "_rank_given", "_timeout", "_id", "_job", "_agree", "_pending_state", "_pending_epoch", "_opened")
+        names = (
+            "_spec",
+            "_rows_wanted",
+            "_rank_given",
+            "_timeout",
+            "_with_row_valid",
+            "_id",
+            "_job",
+            "_agree",
+            "_pending_state",
+            "_pending_epoch",
+            "_opened",
+        )
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -372,7 +395,7 @@ class StreamingDataset:
 
 
 def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch, with ``_row_valid`` False for padding."""
+    """The rows of a batch, each with ``_row_valid``: False for padding."""
     for n, row in enumerate(batch.to_rows()):
         yield {**row, "_row_valid": n < batch.rows - batch.padding}
 

@@ -28,7 +28,8 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     """Batches of parquet shards as dicts of tensors; a torch IterableDataset with the arguments of :class:`shardfeed.StreamingDataset`.
 
     Numbers are tensors that lie in the memory that the engine wrote, without a copy; strings and binary values :class:`Bytes`, lists of
-    different lengths :class:`Ragged`, structs dicts. Where the last step is padded, the key ``"_row_valid"`` is True for the real rows.
+    different lengths :class:`Ragged`, structs dicts. With ``with_row_valid=True`` the key ``"_row_valid"`` is True for the real rows and
+    False for padding.
 
     Give it to torch's ``DataLoader(dataset, batch_size=None, num_workers=K)``, to torchdata's StatefulDataLoader, to
     :class:`shardfeed.torch.DataLoader`, or iterate over it. With K workers the k-th takes the steps k, k + K, k + 2K, ... of the one stream
@@ -177,9 +178,19 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     # Ranks
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
+        worker = _workers.current()
+        if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
+            self._said_padding = True  # by the first worker of the first epoch; each epoch may have new workers
         super()._joined(joined, rank, world_size)
-        if _workers.current() is None:
+        if worker is None:
             self._compare(joined["fingerprint"])
+
+    def _first_epoch(self) -> int:
+        """The epoch that training begins with, as far as a torch worker knows it."""
+        return 0 if self._pending_state is None else int(self._pending_state[0]["epoch"])
+
+    def _padding_mask(self) -> str:
+        return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
