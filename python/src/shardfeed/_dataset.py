@@ -119,7 +119,7 @@ class StreamingDataset:
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
             problems.of(_rank.resolve, rank, world_size)
-        self._with_row_valid = problems.of(_checks.flag, "with_row_valid", with_row_valid)
+        self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid))
         self._timeout = problems.of(_checks.seconds, "timeout", timeout)
         problems.report()
         self._id = uuid.uuid4().hex
@@ -374,19 +374,8 @@ class StreamingDataset:
             self._pending_state, self._pending_epoch = pending
 
     def __getstate__(self) -> dict[str, Any]:
-        names = (
-            "_spec",
-            "_rows_wanted",
-            "_rank_given",
-            "_timeout",
-            "_with_row_valid",
-            "_id",
-            "_job",
-            "_agree",
-            "_pending_state",
-            "_pending_epoch",
-            "_opened",
-        )
+        names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
+        names += ["_pending_state", "_pending_epoch"]
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
