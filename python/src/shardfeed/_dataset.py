@@ -64,9 +64,13 @@ class StreamingDataset(Generic[T]):
         drop_last (bool, default False): leave out the rows that do not fill a batch on every rank; the same
             as tail="drop".
         tail ("drop", "pad", "short" or "carry", default None): what happens to the rows that do not fill a
-            batch on every rank: they are left out, padded to whole batches (``batch.row_valid`` marks the
-            real rows), given as short batches, or carried into the next epoch. None is "short" on one rank
-            and "pad" on several.
+            batch on every rank: they are left out, padded to whole batches, given as short batches (which may
+            be empty on some ranks), or carried into the next epoch. None is "short" on one rank and "pad" on
+            several.
+        with_row_valid (bool, default False): add the mask ``"_row_valid"`` to every batch of tensors and to every
+            single row: True for a row of the data, False for padding, which repeats other rows. A
+            :class:`Batch` has ``row_valid`` in any case. The mask of nulls is another one: ``valid`` of a
+            Batch, and ``with_valid`` of a data set of tensors.
         memory (int or str, default None): limit of this rank's stream in bytes, or with a unit ("4GiB"). What
             does not fit is refused before the first read. None is a quarter of the machine's memory,
             divided by the ranks on it.
@@ -127,6 +131,7 @@ class StreamingDataset(Generic[T]):
         world_size: int | None = None,
         drop_last: bool = False,
         tail: Tail | None = None,
+        with_row_valid: bool = False,
         memory: int | str | None = None,
         cache: bool = True,
         cache_dir: Path | None = None,
@@ -158,6 +163,7 @@ class StreamingDataset(Generic[T]):
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
             problems.of(_rank.resolve, rank, world_size)
+        self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid))
         self._timeout = problems.of(_checks.seconds, "timeout", timeout)
         problems.report()
         self._id = uuid.uuid4().hex
@@ -263,7 +269,7 @@ class StreamingDataset(Generic[T]):
         batches = self._batches(bundle=_rows.BUNDLE)
         world_size = self._ranks()[1]
         tail = self._tail(world_size)
-        make = _marked if tail == "pad" and world_size > 1 else Batch.to_rows
+        make = _marked if self._with_row_valid else Batch.to_rows
         return _rows.RowIterator(batches, make, world_size=world_size, size=self.size, tail=tail)
 
     @overload
@@ -404,17 +410,24 @@ class StreamingDataset(Generic[T]):
         """Looks at what the engine says of an iteration before its first batch."""
         steps = int(joined["steps"])
         self._steps[rank, world_size] = steps
-        padded = self._tail(world_size) == "pad"
         padding = steps * self._spec["batch_size"] * world_size - self.size
-        if padded and padding > 0 and rank == 0 and not self._said_padding:
-            self._said_padding = True
-            log.warning(
-                "the last of %d steps has %d rows of padding over all %d ranks, which do not count: batch.row_valid marks the real ones, "
-                "and drop_last=True leaves the step out",
-                steps,
-                padding,
-                world_size,
-            )
+        if self._tail(world_size) != "pad" or padding <= 0 or rank != 0 or self._with_row_valid or self._said_padding:
+            return
+        self._said_padding = True
+        log.warning(
+            "shardfeed: the last of %d steps has %d rows of padding over all %d ranks, which repeat other rows: %s; "
+            "drop_last=True leaves the step out",
+            steps,
+            padding,
+            world_size,
+            self._padding_mask(),
+        )
+
+    def _padding_mask(self) -> str:
+        """Where the mask of padding is."""
+        if self._rows_wanted:
+            return 'with_row_valid=True adds row["_row_valid"], which is False for them'
+        return "batch.row_valid is False for them"
 
     def _tail(self, world_size: int) -> str:
         """What becomes of rows that fill no batch on every rank."""
@@ -472,8 +485,9 @@ class StreamingDataset(Generic[T]):
             self._pending_state, self._pending_epoch = pending
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_spec", "_rows_wanted", "_rank_given", "_timeout", "_id", "_job", "_agree", "_pending_state", "_pending_epoch", "_opened")
-        return {name: getattr(self, name) for name in (*names, "_transforms")}
+        names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
+        names += ["_pending_state", "_pending_epoch", "_transforms"]
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -481,7 +495,7 @@ class StreamingDataset(Generic[T]):
 
 
 def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch, with ``_row_valid`` False for padding."""
+    """The rows of a batch, each with ``_row_valid``: False for padding."""
     for n, row in enumerate(batch.to_rows()):
         yield {**row, "_row_valid": n < batch.rows - batch.padding}
 

@@ -31,6 +31,7 @@ class DatasetOptions(TypedDict, total=False):
     world_size: int | None
     drop_last: bool
     tail: Tail | None
+    with_row_valid: bool
     memory: int | str | None
     cache: bool
     cache_dir: Path | None

@@ -195,10 +195,20 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     # Ranks
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
+        worker = _workers.current()
+        if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
+            self._said_padding = True  # by the first worker of the first epoch; each epoch may have new workers
         super()._joined(joined, rank, world_size)
-        if _workers.current() is None:
+        if worker is None:
             self._compare(joined["fingerprint"])
             self._course.begins(self._agree, joined, self._place, rank, world_size)
+
+    def _first_epoch(self) -> int:
+        """The epoch that training begins with, as far as a torch worker knows it."""
+        return 0 if self._pending_state is None else int(self._pending_state[0]["epoch"])
+
+    def _padding_mask(self) -> str:
+        return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""

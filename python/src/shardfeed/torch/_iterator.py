@@ -51,7 +51,7 @@ class TensorIterator(Generic[T]):
             self.place = batches.place
             self._rank, world_size = dataset._ranks()
             tail = dataset._tail(world_size)
-            self._layout = TensorLayout(batches.layout, dataset._masks, padded=tail == "pad")
+            self._layout = TensorLayout(batches.layout, dataset._masks, row_valid=dataset._with_row_valid)
             if dataset._rows_wanted:
                 self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, size=dataset.size, tail=tail)
             self._batches = batches  # from here on other threads may take batches

@@ -25,14 +25,14 @@ TensorMaker = Callable[[np.ndarray, Sequence[int]], Any]
 class TensorLayout:
     """The makers of a schema's columns as tensors."""
 
-    def __init__(self, layout: Layout, masks: Collection[str], padded: bool) -> None:
-        """Each of masks gets a column ``name_valid`` beside it. Padded batches get a mask of their rows."""
+    def __init__(self, layout: Layout, masks: Collection[str], row_valid: bool) -> None:
+        """Each of masks gets a column ``name_valid`` beside it. row_valid adds the mask of the rows."""
         self._blank: dict[str, Any] = dict.fromkeys(layout.makers)  # in their order
         self._bands = Bands(layout)
         own = set(self._bands.names)
         self._makers = [(name, _maker(layout, name)) for name in layout.makers if name not in own]
         self._masks = [(f"{name}_valid", layout.find(name)[1]) for name in masks]
-        self._padded = padded
+        self._row_valid = row_valid
 
     def tensors(self, raw: RawBatch) -> Batch:
         """The columns of a batch."""
@@ -43,7 +43,7 @@ class TensorLayout:
             batch[name] = make(memory, nodes)
         for key, at in self._masks:
             batch[key] = torch.from_numpy(validity(memory, nodes, at))
-        if self._padded:
+        if self._row_valid:
             batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
         return batch
 
