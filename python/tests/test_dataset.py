@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import multiprocessing
 import os
 import pickle
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import traceback
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -203,13 +203,14 @@ def test_what_was_edited(shards):
     assert next(iter(dataset)).step == 1
 
 
-def test_what_a_state_brings(shards, caplog):
+def test_what_a_state_brings(shards):
     state = open_shards(shards, seed=1).state_dict()
     want = ids(open_shards(shards, seed=1))
     other = open_shards(shards, seed=2)
-    with caplog.at_level(logging.WARNING, "shardfeed"):
+    with pytest.warns(shardfeed.ShardfeedWarning) as caught:
         other.load_state_dict(state)
-    assert [r.message for r in caplog.records] == ["the state was taken with seed=1, which wins over seed=2 here"]
+    assert str(caught[0].message) == "shardfeed: the state was taken with seed=1, which wins over seed=2 here"
+    assert caught[0].filename == __file__
     assert ids(other) == want
 
 
@@ -233,9 +234,10 @@ def test_state_of_other_data(shards, tmp_path):
         (8, {}, 8, 96),
     ],
 )
-def test_tails(shards, world, given, steps, padding, caplog):
+def test_tails(shards, world, given, steps, padding):
     parts = []
-    with caplog.at_level(logging.WARNING, "shardfeed"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for rank in range(world):
             dataset = open_shards(shards, rank=rank, world_size=world, **given)
             assert len(dataset) == steps
@@ -245,10 +247,12 @@ def test_tails(shards, world, given, steps, padding, caplog):
     assert sum(b.padding for p in parts for b in p) == padding
     seen = [i for p in parts for i in ids(p)]
     assert len(seen) == len(set(seen)) == (ROWS if not given.get("drop_last") else steps * 64 * world)
-    lines = [r.message for r in caplog.records if "padding" in r.message]
-    assert len(lines) == (1 if padding else 0)
-    if padding:
-        assert f"{padding} rows of padding over all {world} ranks" in lines[0]
+    assert len(caught) == (1 if padding else 0)
+    for warning in caught:
+        where = f" over all {world} ranks" if world > 1 else ""
+        assert str(warning.message).startswith(f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat")
+        assert "batch.row_valid is False for them" in str(warning.message)
+        assert (warning.category, warning.filename) == (shardfeed.PaddingWarning, __file__)
 
 
 def test_ranks_of_the_environment(shards, monkeypatch):

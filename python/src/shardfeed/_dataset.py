@@ -26,7 +26,7 @@ from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
 from ._transform import MappedIterator, Transform, check_function
-from ._warn import place
+from ._warn import PaddingWarning, ShardfeedWarning, place, warn
 from .errors import ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -360,7 +360,8 @@ class StreamingDataset(Generic[T]):
         state = _state.unpack(state_dict)
         for name in ("shuffle", "seed"):
             if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
-                log.warning("the state was taken with %s=%s, which wins over %s=%s here", name, state[name], name, self._spec[name])
+                text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
+                warn(text, ShardfeedWarning)
         self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
 
     # Iterations
@@ -414,13 +415,11 @@ class StreamingDataset(Generic[T]):
         if self._tail(world_size) != "pad" or padding <= 0 or rank != 0 or self._with_row_valid or self._said_padding:
             return
         self._said_padding = True
-        log.warning(
-            "shardfeed: the last of %d steps has %d rows of padding over all %d ranks, which repeat other rows: %s; "
-            "drop_last=True leaves the step out",
-            steps,
-            padding,
-            world_size,
-            self._padding_mask(),
+        where = f" over all {world_size} ranks" if world_size > 1 else ""
+        warn(
+            f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat other rows: "
+            f"{self._padding_mask()}; drop_last=True leaves the step out",
+            PaddingWarning,
         )
 
     def _padding_mask(self) -> str:
