@@ -170,9 +170,9 @@ def test_nothing_is_left_of_an_epoch_that_was_finished(shards):
 @pytest.mark.parametrize(
     "state, words",
     [
-        (None, "this is NoneType"),
-        ({"model": 1}, r"has the keys \['model'\], and 'shardfeed' is missing"),
-        ({"version": 2, "shardfeed": {}}, "version 2, and this release reads version 1"),
+        (None, "got None"),
+        ({"model": 1}, r"with the key 'shardfeed', got the keys \['model'\]"),
+        ({"version": 2, "shardfeed": {}}, "must have version 1, got 2: it is of another release"),
         ({"version": 1, "shardfeed": {"seed": 1, "v": 1}}, "lacks plan, shuffle, epoch, position, rows, global_batch, manifest"),
     ],
 )

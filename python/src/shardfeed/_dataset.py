@@ -254,8 +254,8 @@ class StreamingDataset(Generic[T]):
         addresses = self._spec["addresses"]
         first = _redact.address(addresses[0])
         what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
-        size = None if self._rows_wanted else self._spec["batch_size"]
-        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {self._opened['shards']} shards)"
+        size, shards = None if self._rows_wanted else self._spec["batch_size"], self._opened["shards"]
+        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {shards} shard{'' if shards == 1 else 's'})"
 
     # Epochs and state
 
@@ -312,8 +312,8 @@ class StreamingDataset(Generic[T]):
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
-            "a stream has no rows by number: iterate over it. "
-            "torch's DataLoader takes shardfeed.torch.StreamingDataset, with batch_size=None"
+            "a data set has no rows by number: iterate over it. To torch's DataLoader give a shardfeed.torch.StreamingDataset, "
+            "and batch_size=None"
         )
 
     def set_epoch(self, epoch: int) -> None:
