@@ -39,7 +39,8 @@ def test_folders_with_other_files(shards, tmp_path):
     folder = tmp_path / "folder"
     shutil.copytree(shards, folder)
     (folder / "README.md").write_text("what this is")
-    with pytest.warns(UserWarning, match="^shardfeed: 1 file is left out of .*folder, where the other files are parquet: README.md$") as said:
+    said_once = "^shardfeed: 1 file is left out of .*folder, where the other files are parquet: README.md$"
+    with pytest.warns(UserWarning, match=said_once) as said:
         dataset = open_shards(folder)
     assert len(said) == 1 and said[0].filename == __file__
     assert len(dataset) == -(-ROWS // 64)
