@@ -22,7 +22,7 @@ from ._layout import Layout
 from ._nulls import NullWatch
 from ._options import Options, Paths
 from ._schema import Schema
-from ._warn import place
+from ._warn import place, warn
 from .errors import ShardfeedError, StateError, nearer
 
 log = logging.getLogger("shardfeed")
@@ -39,6 +39,8 @@ class StreamingDataset:
     What to read
       uri: an address such as ``s3://bucket/table/dt=*/``, ``hdfs://...``, a path, or a list of them.
       columns: names or dotted paths; None for all.
+      strict: True refuses a directory that holds *.md, *.json, *.txt or *.crc files beside its parquet files. False leaves them
+        out and says so in one warning.
       missing: "error", or "null" for columns that some shards lack.
       invalid_utf8: "refuse", or "replace" strings that are not UTF-8.
       manifest: go on with the list of shards in this file, whatever was added since.
@@ -98,6 +100,7 @@ class StreamingDataset:
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
         manifest: Paths | None = None,
         plan: Paths | None = None,
+        strict: bool = False,
         missing: str = "error",
         invalid_utf8: str = "refuse",
         lanes: int | None = None,
@@ -127,6 +130,8 @@ class StreamingDataset:
         self._opened: dict[str, Any] = self._control().opened
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
+        for note in self._opened.get("files") or ():
+            warn(f"shardfeed: {note}", UserWarning)
 
     def _forget(self) -> None:
         """Begins without connections, as a copy in another process does."""
