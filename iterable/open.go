@@ -147,7 +147,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		bytes += g.narrow + g.wide
 	}
 	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.NumRows())
-	all := mulDiv(bytes, batches*rows, d.NumRows())
+	all := mulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
 		all += mulDiv(d.valueBytes(), batches*again, d.NumRows())
 	}

@@ -90,6 +90,7 @@ func TestCancelWithCause(t *testing.T) {
 	preempted := errors.New("preempted")
 	eachShape(t, func(t *testing.T, o Options) {
 		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
 		l, opened := fakeLoader(t, o, 40, nil)
 		var got error
 		for b, err := range l.Batches(ctx) {

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// maxAddress is the length of the longest address, braces and all.
+const maxAddress = 64 << 10 // bytes
+
 // Discover lists what all addresses together name: one list, sorted by URI, in which a file counts once however often and in whatever
 // spelling it is named (links are not followed: two names that lead to one file are two shards). An address that names nothing is an error.
 //
@@ -36,6 +39,9 @@ func Discover(ctx context.Context, store Store, addresses []string) ([]Shard, er
 
 // discover adds what one address names to found, which is keyed by identity.
 func discover(ctx context.Context, store Store, address string, found map[string]Shard) error {
+	if len(address) > maxAddress {
+		return &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it has %d bytes, and an address has at most %d", ErrBadURI, len(address), maxAddress)}
+	}
 	if list, ok := strings.CutPrefix(address, "@"); ok {
 		return discoverList(ctx, store, list, found)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -85,6 +86,34 @@ func TestDiscoverErrors(t *testing.T) {
 		if err.Error() != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.addresses, err, c.want)
 		}
+	}
+}
+
+// TestDiscoverLong: an address and a line of a list file have a bound, and no error prints all of a long address.
+func TestDiscoverLong(t *testing.T) {
+	s := stores("d/a")
+	m := s["mem"].(*mem.Store)
+	long := "mem://" + strings.Repeat("x", 100_000)
+	m.Put("lists/long", []byte("mem://d/a\n"+long+"\n"))
+	m.Put("lists/huge", []byte(strings.Repeat("x", 100<<20)))
+	m.Put("lists/binary", []byte("PAR1\x00\x01\n"))
+	for _, c := range []struct{ name, address, want string }{
+		{"address", long, "it has 100006 bytes, and an address has at most 65536"},
+		{"line", "@mem://lists/long", "line 2 of this list file has 100006 bytes, and an address has at most 65536"},
+		{"huge line", "@mem://lists/huge", "line 1 of this list file has 104857600 bytes"},
+		{"binary", "@mem://lists/binary", "line 1 of this file is not text: a list file has one address a line"},
+		{"within the bound", "mem://" + strings.Repeat("y", 60_000), "yyyy...(60006 bytes)...yyyy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := shard.Discover(t.Context(), s, []string{c.address})
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
+				t.Errorf("error of %d bytes: %.300v", len(err.Error()), err)
+			}
+		})
+	}
+	bad := &shard.Error{Op: "list", URI: "a", Err: errors.New(strings.Repeat("é", 1<<20))}
+	if text := bad.Error(); len(text) > 5000 || !strings.Contains(text, "...(2097152 bytes)...") || !utf8.ValidString(text) {
+		t.Errorf("an error's text has %d bytes", len(text))
 	}
 }
 

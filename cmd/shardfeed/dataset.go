@@ -91,5 +91,5 @@ func (d *dataset) close(ctx context.Context) error {
 }
 
 func (a *app) indexUnusable(dir string, err error) {
-	a.note("going on without an index of footers in %s: %v", dir, err)
+	a.note("footers are not kept in %s: %v", dir, err)
 }

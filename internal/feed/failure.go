@@ -48,11 +48,9 @@ func failureOf(err error) Failure {
 	return filled(f)
 }
 
-// filled has no null in its JSON.
+// filled has no secrets, and no null in its JSON.
 func filled(f Failure) Failure {
-	if f.Details == nil {
-		f.Details = []string{}
-	}
+	f.Text, f.Hint, f.Details = redact(f.Text), redact(f.Hint), redactAll(f.Details, redact)
 	return f
 }
 

@@ -96,7 +96,12 @@ func (r *run) iterate() error {
 			return err
 		}
 		r.session.figures.batch(b)
-		it.at(b.State)
+		if rank := it.at(b.State); rank >= 0 {
+			if err := r.session.opened.engine.agreed.overtaken(it, rank); err != nil {
+				b.Release()
+				return err
+			}
+		}
 		p := it.order[n%int64(len(it.order))]
 		if err := p.deliver(b); err != nil {
 			return err

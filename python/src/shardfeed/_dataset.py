@@ -7,11 +7,14 @@ import os
 import threading
 import uuid
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _options, _rank, _rows, _state
+from . import _checks, _rank, _redact, _rows, _state
+from ._arguments import checked
+from ._batch import Batch
+from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
@@ -68,6 +71,7 @@ class StreamingDataset:
         iteration begins, and compared among the ranks then: the constructor waits for no other rank.
     """
 
+    @checked(required="batch_size")
     def __init__(
         self,
         uri: Paths | Sequence[Paths],
@@ -106,22 +110,21 @@ class StreamingDataset:
     ) -> None:
         given = locals()
         options = Options(**{name: given[name] for name in Options.__dataclass_fields__})
-        self._spec = options.spec()
+        problems = Problems()
+        self._spec = options.spec(problems)
         self._rows_wanted = batch_size is None
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
-            _rank.resolve(rank, world_size)  # a pair that cannot be meant is refused here
-        self._timeout = _options.seconds("timeout", timeout)
+            problems.of(_rank.resolve, rank, world_size)
+        self._timeout = problems.of(_checks.seconds, "timeout", timeout)
+        problems.report()
         self._id = uuid.uuid4().hex
         self._job = _rank.job()
         self._agree = _agreement()
         self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
         self._pending_epoch: tuple[int, str] | None = None
         self._forget()
-        try:
-            self._opened: dict[str, Any] = self._control().opened
-        except ShardfeedError as e:
-            raise nearer(e)  # noqa: B904 - the same error
+        self._opened: dict[str, Any] = self._control().opened
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
 
@@ -130,7 +133,7 @@ class StreamingDataset:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._connection: Connection | None = None  # for questions
-        self._idle: Connection | None = None  # of an iteration that has ended, with its ring
+        self._idle: deque[Connection] = deque()  # of an iteration that has ended, with its ring
         self._steps: dict[tuple[int, int], int] = {}
         self._place: Place | None = None
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place; what is not iterated over any more is gone
@@ -176,7 +179,8 @@ class StreamingDataset:
 
     def __repr__(self) -> str:
         addresses = self._spec["addresses"]
-        what = addresses[0] if len(addresses) == 1 else f"{addresses[0]} and {len(addresses) - 1} more"
+        first = _redact.address(addresses[0])
+        what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
         size = None if self._rows_wanted else self._spec["batch_size"]
         return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {self._opened['shards']} shards)"
 
@@ -190,8 +194,8 @@ class StreamingDataset:
         batches = self._batches(bundle=_rows.BUNDLE)
         world_size = self._ranks()[1]
         tail = self._tail(world_size)
-        marks = tail == "pad" and world_size > 1
-        return _rows.rows(batches, bundle=batches.bundle, world_size=world_size, size=self.size, tail=tail, marks=marks)
+        make = _marked if tail == "pad" and world_size > 1 else Batch.to_rows
+        return _rows.RowIterator(batches, make, world_size=world_size, size=self.size, tail=tail)
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
@@ -205,7 +209,7 @@ class StreamingDataset:
         Where a state was loaded that was taken after the last batch of this very epoch, nothing of it is left and the next iteration is
         empty; the one after it is the next epoch.
         """
-        epoch = _options.epoch(epoch)
+        epoch = _checks.epoch(epoch)
         serial = uuid.uuid4().hex
         self._pending_epoch = epoch, serial
         rank, _ = self._ranks()
@@ -336,20 +340,21 @@ class StreamingDataset:
     def _take(self) -> Connection:
         """A connection for an iteration: that of the last one, or a new one."""
         self._after_fork()
-        connection, self._idle = self._idle, None
-        if connection is not None and connection.usable:
-            return connection
-        return self._connect()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            return self._connect()
+        return connection if connection.usable else self._connect()
 
     def _give_back(self, connection: Connection) -> None:
-        if self._idle is None and connection.usable:
-            self._idle = connection
+        if not self._idle and connection.usable:
+            self._idle.append(connection)
         else:
             connection.close()
 
     def _connect(self) -> Connection:
         what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
-        return Connection(Engine(self._job), what, timeout=self._timeout)
+        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
 
     def _after_fork(self) -> None:
         if self._pid != os.getpid():
@@ -364,6 +369,12 @@ class StreamingDataset:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+
+
+def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch, with ``_row_valid`` False for padding."""
+    for n, row in enumerate(batch.to_rows()):
+        yield {**row, "_row_valid": n < batch.rows - batch.padding}
 
 
 def _agreement() -> str:

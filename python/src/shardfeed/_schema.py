@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._names import no_column
+
 _NUMBERS = {
     "bool": "?",
     "int8": "i1",
@@ -204,7 +206,13 @@ class Schema(Mapping[str, Field]):
         return cls(Field.from_json(n) for n in nodes)
 
     def __getitem__(self, name: str) -> Field:
-        return self._fields[name]
+        try:
+            return self._fields[name]
+        except (KeyError, TypeError):
+            raise no_column(name, self._fields, self._fields) from None
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 import weakref
 from collections.abc import Callable, Mapping
+from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 from torch.utils.data import IterableDataset
@@ -39,6 +41,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     _masks: tuple[str, ...] = ()  # columns whose nulls are told
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
+    _course: _agree.Course  # the epochs of this rank
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset:
         """The same data with a function done to each batch, in the process that iterates: the trainer, or a torch worker.
@@ -69,8 +72,10 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     def _copy(self) -> StreamingDataset:
         """Another data set of the same data."""
         other = type(self).__new__(type(self))
-        other.__setstate__(self.__getstate__())
+        other.__dict__.update(self.__getstate__())
         other._id = uuid.uuid4().hex
+        other._forget()
+        other._keep_open()
         return other
 
     def __iter__(self) -> TensorIterator:
@@ -176,6 +181,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         super()._joined(joined, rank, world_size)
         if _workers.current() is None:
             self._compare(joined["fingerprint"])
+            self._course.begins(self._agree, joined, self._place, rank, world_size)
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
@@ -189,9 +195,16 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
 
     # Other processes
 
+    def _keep_open(self) -> None:
+        """Keeps the data set open in the engine, which counts its epochs while a process does. Torch workers come and go."""
+        self._after_fork()
+        with self._lock:
+            self._control()
+
     def _forget(self) -> None:
         super()._forget()
         self._compared = False
+        self._course = _agree.Course()
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -199,3 +212,19 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         if state["_rank_given"] == (None, None) and "RANK" not in os.environ:
             state["_rank_given"] = _rank._from_process_group() or (None, None)  # a spawned worker has no process group
         return state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        spawning = get_spawning_popen() is not None
+        if spawning:
+            self._keep_open()
+        return _restore, (type(self), self.__getstate__(), not spawning)
+
+
+def _restore(kind: type[StreamingDataset], state: dict[str, Any], keep_open: bool) -> StreamingDataset:
+    """Unpickles a data set. A process that was spawned with it need not keep it open: its parent does."""
+    dataset = kind.__new__(kind)
+    dataset.__setstate__(state)
+    if keep_open:
+        with contextlib.suppress(ShardfeedError):  # it may only be looked at here; an iteration raises the error
+            dataset._keep_open()
+    return dataset

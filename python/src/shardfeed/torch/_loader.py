@@ -12,6 +12,7 @@ from torch.utils.data import IterableDataset
 
 from .. import _state
 from .._ring import Ring
+from .._turn import Turn
 from ..errors import OptionError
 from ._dataset import StreamingDataset
 from ._device import Route
@@ -129,23 +130,28 @@ class DataLoader:
 
 
 class _Epoch:
-    """The batches of one iteration of a loader, which notes each that it hands out. It begins with the first one that is asked for."""
+    """The batches of one iteration of a loader, which notes each that it hands out. It begins with the first one that is asked for.
+
+    Several threads may take batches of it: each batch comes once.
+    """
 
     def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
         self._batches: Any = None
+        self._turn = Turn()
 
     def __iter__(self) -> _Epoch:
         return self
 
     def __next__(self) -> Any:
-        if self._batches is None:
-            self._batches = self._loader._open()
-        batch, self._loader._stamp = next(self._batches)
+        with self._turn():
+            if self._batches is None:
+                self._batches = self._loader._open()
+            batch, self._loader._stamp = next(self._batches)
         return batch
 
-    def __del__(self) -> None:
-        if self._batches is not None and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_batches", None) is not None and not is_finalizing():
             self._batches.close()
 
 
