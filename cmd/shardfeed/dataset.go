@@ -66,7 +66,7 @@ func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *me
 	}
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	o.Budget = budget
+	o.Budget = (*iterable.Budget)(budget)
 	return a.openWith(ctx, addresses, f, o, shown)
 }
 
