@@ -66,7 +66,7 @@ func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *me
 	}
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	o.Budget = budget
+	o.Budget = (*iterable.Budget)(budget)
 	return a.openWith(ctx, addresses, f, o, shown)
 }
 
@@ -92,5 +92,5 @@ func (d *dataset) close(ctx context.Context) error {
 }
 
 func (a *app) indexUnusable(dir string, err error) {
-	a.note("going on without an index of footers in %s: %v", dir, err)
+	a.note("footers are not kept in %s: %v", dir, err)
 }

@@ -312,7 +312,7 @@ def test_state_within_rows_of_ranks(shards):
     states = [d.state_dict() for d in datasets]
     assert states[0] == states[1] and states[0]["shardfeed"]["position"] == 666
     for r in range(3):
-        dataset = open_shards(shards, None, rank=r, world_size=3)
+        dataset = open_shards(shards, None, rank=r, world_size=3, with_row_valid=True)
         dataset.load_state_dict(states[0])
         seen += [int(row["id"]) for row in dataset if row["_row_valid"]]
     assert len(seen) == ROWS and sorted(seen) == list(range(ROWS))
@@ -324,14 +324,14 @@ def test_state_within_rows_of_ranks(shards):
 def test_rows_of_ranks(shards, world, tail, shuffle):
     given = {"tail": tail, "world_size": world} | ({} if shuffle else {"shuffle": False, "seed": 0, "shuffle_buffer": None})
     given["columns"] = ["id"]
-    parts = [list(open_shards(shards, None, rank=r, **given)) for r in range(world)]
+    parts = [list(open_shards(shards, None, rank=r, with_row_valid=True, **given)) for r in range(world)]
     steps = -(-ROWS // world) if tail != "drop" else ROWS // world
     assert len(open_shards(shards, None, rank=0, **given)) == steps
     if tail != "short":
         assert {len(p) for p in parts} == {steps}
-    seen = [int(row["id"]) for p in parts for row in p if row.get("_row_valid", True)]
+    seen = [int(row["id"]) for p in parts for row in p if row["_row_valid"]]
     assert len(seen) == len(set(seen)) == (ROWS if tail != "drop" else steps * world)
-    assert all(("_row_valid" in row) == (tail == "pad") for p in parts for row in p)
+    assert tail == "pad" or all(row["_row_valid"] for p in parts for row in p)
 
 
 def test_all_batches_can_be_held(shards):
