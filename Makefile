@@ -1,19 +1,28 @@
-# make build       the programs into bin/
-# make test        what CI runs, in stages with time budgets (2 cores)
-# make servers     installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
-# make test-storage  the tests against real servers alone; with CI=true a server that is missing is a failure, else they say so and skip
-# make test-minio  the tests of S3 on MinIO
-# make test-package  the tests of the Python package alone; PYTEST=... are further arguments, as in PYTEST='-k ring'
-# make test-gpu    for a machine with an NVIDIA GPU: what only a GPU can show, and that its driver is as the tests' fake one; fails where there is none
-# make bench-gpu   batches on the GPU against torch's way; GPU=... are options of bench/gpu/run.py
-# make test-full   make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
-# make lint        formatting, vet, staticcheck, ruff, mypy
-# make bench       the table of speeds: rivals in the same run
-# make bench-peers  the comparison with other loaders from Python; PEERS=... are options of bench/peers/run.py, as in PEERS='--sets shop'
-# make fuzz        every fuzz target for FUZZTIME each
-# make demo        the demo on the embedded shop
-# make testdata    testdata/shop anew
-# make cross       the value matrix: shardfeed cat against what other writers' files hold
+# make build        the programs into bin/
+# make test         all tests: Go with the race detector, storage on real servers, Python with torch. Only tests; it never stops itself
+# make check        what CI runs besides: lint, cross-build, test-builds, docs, dependencies
+# make lint         formatting, vet, staticcheck, ruff, mypy, wording
+# make cross-build  builds and vets for the other platforms
+# make test-builds  tests of the builds without cgo and without CUDA
+# make docs         the site of docs/ into dist/site, with its links checked
+# make dependencies go.mod is tidy; which modules are old or vulnerable
+# make release      archives, wheels, checksums and SBOM of the current tag into dist/
+#
+# make test-go       the Go tests without servers, with a list of what was skipped and why
+# make test-storage  the tests on real servers; with CI=true a missing server is a failure, else its tests skip
+# make test-minio    the tests of S3 on MinIO
+# make test-package  the tests of the Python package; PYTEST=... are further arguments, as in PYTEST='-k ring'
+# make test-gpu      for a machine with an NVIDIA GPU: what only a GPU can show; fails without one
+# make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
+# make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
+# make fuzz          every fuzz target for FUZZTIME each
+# make cross         the value matrix: shardfeed cat against what other writers' files hold
+#
+# make bench         the table of speeds: rivals in the same run
+# make bench-peers   the comparison with other loaders from Python; PEERS=... are options of bench/peers/run.py
+# make bench-gpu     batches on the GPU against torch's way; GPU=... are options of bench/gpu/run.py
+# make demo          the demo on the embedded shop
+# make testdata      generates testdata/shop
 
 FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
@@ -26,40 +35,51 @@ GPU ?=
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full lint bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 build:
 	go build ./...
 	go build -o bin/ $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...)
 
-# Budgets in minutes, on two busy cores with empty caches; with warm ones on a quiet machine all of it takes fifteen.
-# What Python's tests need is installed beside the stages of Go; the stage of that name waits for it, and tells when it fails.
+# With CI=true a stage that hangs is stopped after its minutes; anywhere else nothing is.
+# Python's packages and the servers are installed while Go's tests run; the stages of those names wait for them and report what failed.
 test:
-	@$(MAKE) --no-print-directory packages >/dev/null 2>&1 &
-	tools/stage go 12 $(MAKE) --no-print-directory test-go
-	tools/stage servers 6 $(MAKE) --no-print-directory servers
-	tools/stage storage 9 $(MAKE) --no-print-directory test-storage
-	tools/stage packages 15 $(MAKE) --no-print-directory packages
-	tools/stage python 14 $(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory packages servers >/dev/null 2>&1 &
+	tools/stage go 45 $(MAKE) --no-print-directory test-go
+	tools/stage servers 15 $(MAKE) --no-print-directory servers
+	tools/stage storage 25 $(MAKE) --no-print-directory test-storage
+	tools/stage packages 30 $(MAKE) --no-print-directory packages
+	tools/stage python 40 $(MAKE) --no-print-directory test-python
 
-test-go: lint cross-build test-builds
+# internal/arch reads the tree, which go test does not see as an input: it is never cached.
+test-go:
+	go build -C tools -o ../bin/ ./summary
+	go test -C tools ./...
 	go test -count=1 ./internal/arch
-	SHARDFEED_SERVERS=off go test -race -timeout 10m ./...
+	SHARDFEED_SERVERS=off go test -race -timeout 30m -json ./... | bin/summary
 
-# Devices as the other builds have them: the driver called without cgo, and no CUDA at all.
+check:
+	tools/stage lint 20 $(MAKE) --no-print-directory lint
+	tools/stage cross-build 20 $(MAKE) --no-print-directory cross-build
+	tools/stage builds 20 $(MAKE) --no-print-directory test-builds
+	tools/stage docs 15 $(MAKE) --no-print-directory docs
+	tools/stage dependencies 10 $(MAKE) --no-print-directory dependencies
+
+# Devices in the other builds: the driver called without cgo, and no CUDA at all.
 test-builds:
-	CGO_ENABLED=0 go test -timeout 5m ./gpu/...
-	CGO_ENABLED=0 go test -timeout 5m -run 'GPU|FaultBesideDriver|DeviceBytes' ./cmd/shardfeed
-	go test -tags nocuda -timeout 5m ./gpu/...
-	go test -tags nocuda -timeout 5m -run 'GPU|FaultBesideDriver|DeviceBytes|TestScripts/(gpu|bench_device)' ./cmd/shardfeed
+	CGO_ENABLED=0 go test ./gpu/...
+	CGO_ENABLED=0 go test -run 'GPU|FaultBesideDriver|DeviceBytes' ./cmd/shardfeed
+	go test -tags nocuda ./gpu/...
+	go test -tags nocuda -run 'GPU|FaultBesideDriver|DeviceBytes|TestScripts/(gpu|bench_device)' ./cmd/shardfeed
 
-# What cannot be installed here is said, and its tests will say it again.
+# Reports what cannot be installed here; its tests then skip for the same reason.
 servers:
 	@for server in versitygw hdfsmini krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
 
 # The packages whose tests start servers.
 test-storage: servers
-	go test -race -count=1 -timeout 8m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+	go build -C tools -o ../bin/ ./summary
+	go test -race -count=1 -timeout 30m -json -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest | bin/summary
 
 test-minio:
 	tools/server minio
@@ -78,7 +98,7 @@ test-python: cross-quick corrupt test-package
 
 # The Python package against the engine that was built just now, with torch and the frameworks around it.
 test-package: build
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -m 'not long' -p no:cacheprovider $(PYTEST)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
 test-gpu: export SHARDFEED_GPU = require
@@ -91,7 +111,7 @@ test-gpu: build
 
 # torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
 packages:
-	@for requirements in testdata/requirements.txt python/requirements-test.txt; do tools/venv $$requirements >/dev/null; done
+	@for requirements in testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
 
 test-full: test
 	go test -count=1 -timeout 60m ./...
@@ -104,6 +124,14 @@ test-full: test
 
 lint:
 	tools/lint
+
+# --strict makes every warning a failure: pages without a place, links and anchors that lead nowhere, unknown objects.
+docs:
+	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
+	@echo "docs: dist/site/index.html"
+
+dependencies:
+	tools/dependencies
 
 fuzz:
 	tools/fuzz $(FUZZTIME)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -43,7 +44,7 @@ func TestDiscover(t *testing.T) {
 		{"@mem://list/one", "mem://d/b mem://e/dt=1/a mem://e/dt=1/b"},
 		{"@mem://list/one mem://d/a", "mem://d/a mem://d/b mem://e/dt=1/a mem://e/dt=1/b"},
 	} {
-		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses))
+		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", c.addresses, err)
 		}
@@ -77,7 +78,7 @@ func TestDiscoverErrors(t *testing.T) {
 		{"@mem://lists", shard.ErrBadURI, "@mem://lists: list: bad address: it is not a list file"},
 		{"s3://b/k", shard.ErrBadURI, "s3://b/k: list: bad address: this program has no store for s3://, only for bare paths, file://, mem://"},
 	} {
-		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses))
+		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
 		if !errors.Is(err, c.kind) || found != nil {
 			t.Errorf("%q: %d shards, error %v", c.addresses, len(found), err)
 			continue
@@ -88,13 +89,41 @@ func TestDiscoverErrors(t *testing.T) {
 	}
 }
 
+// TestDiscoverLong: an address and a line of a list file have a bound, and no error prints all of a long address.
+func TestDiscoverLong(t *testing.T) {
+	s := stores("d/a")
+	m := s["mem"].(*mem.Store)
+	long := "mem://" + strings.Repeat("x", 100_000)
+	m.Put("lists/long", []byte("mem://d/a\n"+long+"\n"))
+	m.Put("lists/huge", []byte(strings.Repeat("x", 100<<20)))
+	m.Put("lists/binary", []byte("PAR1\x00\x01\n"))
+	for _, c := range []struct{ name, address, want string }{
+		{"address", long, "it has 100006 bytes, and an address has at most 65536"},
+		{"line", "@mem://lists/long", "line 2 of this list file has 100006 bytes, and an address has at most 65536"},
+		{"huge line", "@mem://lists/huge", "line 1 of this list file has 104857600 bytes"},
+		{"binary", "@mem://lists/binary", "line 1 of this file is not text: a list file has one address a line"},
+		{"within the bound", "mem://" + strings.Repeat("y", 60_000), "yyyy...(60006 bytes)...yyyy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := shard.Discover(t.Context(), s, []string{c.address}, shard.DiscoverOptions{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
+				t.Errorf("error of %d bytes: %.300v", len(err.Error()), err)
+			}
+		})
+	}
+	bad := &shard.Error{Op: "list", URI: "a", Err: errors.New(strings.Repeat("é", 1<<20))}
+	if text := bad.Error(); len(text) > 5000 || !strings.Contains(text, "...(2097152 bytes)...") || !utf8.ValidString(text) {
+		t.Errorf("an error's text has %d bytes", len(text))
+	}
+}
+
 // silent is a store that breaks its promise to name what is missing.
 type silent struct{ shard.Store }
 
 func (silent) List(context.Context, string) ([]shard.Shard, error) { return nil, nil }
 
 func TestDiscoverNothing(t *testing.T) {
-	if _, err := shard.Discover(t.Context(), silent{}, []string{"x"}); !errors.Is(err, shard.ErrNotExist) {
+	if _, err := shard.Discover(t.Context(), silent{}, []string{"x"}, shard.DiscoverOptions{}); !errors.Is(err, shard.ErrNotExist) {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -121,7 +150,7 @@ func TestDiscoverSpellings(t *testing.T) {
 		{[]string{"."}, []string{"./a", "./b", "./c d", "./k=1/x"}},
 	} {
 		for range 2 {
-			found, err := shard.Discover(t.Context(), stores(), c.addresses)
+			found, err := shard.Discover(t.Context(), stores(), c.addresses, shard.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +161,7 @@ func TestDiscoverSpellings(t *testing.T) {
 		}
 	}
 	for _, addresses := range [][]string{{".", "k=1/x"}, {"k=1/x", "."}} {
-		found, err := shard.Discover(t.Context(), stores(), addresses)
+		found, err := shard.Discover(t.Context(), stores(), addresses, shard.DiscoverOptions{})
 		if err != nil || len(found[3].Partitions) != 1 {
 			t.Errorf("%q: the finding with partitions is lost: %+v, %v", addresses, found, err)
 		}
@@ -172,7 +201,7 @@ func FuzzListFile(f *testing.F) {
 		m := &mem.Store{}
 		m.Put("d/a", nil)
 		m.Put("list", content)
-		found, err := shard.Discover(t.Context(), shard.Stores{"mem": m}, []string{"@mem://list"})
+		found, err := shard.Discover(t.Context(), shard.Stores{"mem": m}, []string{"@mem://list"}, shard.DiscoverOptions{})
 		if (err == nil) != (len(found) > 0) {
 			t.Fatalf("%d shards, %v", len(found), err)
 		}

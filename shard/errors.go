@@ -2,18 +2,30 @@ package shard
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 )
 
-// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask.
+// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask. ErrNotExist is also fs.ErrNotExist, and ErrDenied is
+// fs.ErrPermission.
 var (
-	ErrNotExist  = errors.New("does not exist")
+	ErrNotExist  = error(&kind{"does not exist", fs.ErrNotExist})
 	ErrChanged   = errors.New("changed since it was listed")
 	ErrCorrupt   = errors.New("corrupt")
 	ErrTransient = errors.New("passing fault")
-	ErrDenied    = errors.New("access denied")
+	ErrDenied    = error(&kind{"access denied", fs.ErrPermission})
 	ErrBadURI    = errors.New("bad address")
 )
+
+// A kind is an error that the standard library knows by another name.
+type kind struct {
+	text string
+	is   error
+}
+
+func (k *kind) Error() string { return k.text }
+func (k *kind) Unwrap() error { return k.is }
 
 // An Error says what a store was doing, to which address, and what the user can do about it.
 type Error struct {
@@ -25,19 +37,34 @@ type Error struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(Redact(e.URI))
+	b.WriteString(brief(Redact(e.URI), longestAddress))
 	b.WriteString(": ")
 	if e.Op != "" {
 		b.WriteString(e.Op)
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Err.Error())
+	b.WriteString(brief(e.Err.Error(), longestText))
 	if e.Hint != "" {
 		b.WriteString(" (")
 		b.WriteString(e.Hint)
 		b.WriteString(")")
 	}
 	return b.String()
+}
+
+// How much of an address and of an error's text a message prints, in bytes. No key of S3 and hardly a path is longer than an address.
+const (
+	longestAddress = 1200
+	longestText    = 4 << 10
+)
+
+// brief shortens a text that has more than so many bytes to its beginning and its end.
+func brief(text string, longest int) string {
+	if len(text) <= longest {
+		return text
+	}
+	head, tail := text[:longest/3], text[len(text)-longest/6:]
+	return fmt.Sprintf("%s...(%d bytes)...%s", strings.ToValidUTF8(head, ""), len(text), strings.ToValidUTF8(tail, ""))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -11,16 +11,19 @@ import (
 // maxList is the size of the longest list file: some ten million addresses.
 const maxList = 1 << 30 // bytes
 
-// discoverList adds what the lines of a list file name to found.
-func discoverList(ctx context.Context, store Store, list string, found map[string]Shard) error {
-	content, err := readAll(ctx, store, list)
+// discoverList adds what the lines of a list file name.
+func (f *finder) discoverList(ctx context.Context, list string) error {
+	content, err := readAll(ctx, f.store, list)
 	if e := (*Error)(nil); errors.As(err, &e) && e.URI == list {
 		return &Error{Op: e.Op, URI: "@" + Redact(list), Err: e.Err, Hint: e.Hint} // as it was given
 	}
 	if err != nil {
 		return err
 	}
-	lines := parseList(content)
+	lines, err := parseList(content)
+	if err != nil {
+		return &Error{Op: "list", URI: "@" + Redact(list), Err: err}
+	}
 	if len(lines) == 0 {
 		return &Error{Op: "list", URI: "@" + Redact(list), Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
 	}
@@ -28,10 +31,10 @@ func discoverList(ctx context.Context, store Store, list string, found map[strin
 		if strings.HasPrefix(l.address, "@") {
 			err = &Error{Op: "list", URI: l.address, Err: fmt.Errorf("%w: a list file cannot name another", ErrBadURI)}
 		} else {
-			err = discover(ctx, store, l.address, found)
+			err = f.discover(ctx, l.address)
 		}
 		if e := (*Error)(nil); errors.As(err, &e) {
-			where := fmt.Sprintf("line %d of %s", l.number, Redact(list))
+			where := fmt.Sprintf("line %d of %s", l.number, brief(Redact(list), longestAddress))
 			if e.Hint != "" {
 				where += "; " + e.Hint
 			}
@@ -51,17 +54,25 @@ type line struct {
 }
 
 // parseList returns the addresses of a list file. White space around them is dropped, as is a byte order mark.
-func parseList(content []byte) []line {
+func parseList(content []byte) ([]line, error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	var all []line
 	number := 0
 	for text := range bytes.Lines(content) {
 		number++
-		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
-			all = append(all, line{number, string(text)})
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 || text[0] == '#' {
+			continue
 		}
+		if len(text) > maxAddress {
+			return nil, fmt.Errorf("%w: line %d of this list file has %d bytes, and an address has at most %d", ErrBadURI, number, len(text), maxAddress)
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return nil, fmt.Errorf("%w: line %d of this file is not text: a list file has one address a line", ErrBadURI, number)
+		}
+		all = append(all, line{number, string(text)})
 	}
-	return all
+	return all, nil
 }
 
 // readAll reads the one file that an address names.

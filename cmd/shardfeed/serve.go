@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,13 +131,35 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 	}
 	w, done := stderr, func() {}
 	if s.log != "" && !sameFile(stderr, s.log) {
+		if err := checkLog(s.log); err != nil {
+			return nil, nil, err
+		}
 		file, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, nil, fileError(err)
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), done, nil
+	return feed.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
+}
+
+// checkLog refuses a file that is not text: lines at its end would make a shard or a model unreadable.
+func checkLog(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // opening it tells what is wrong
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return fileError(err)
+	}
+	defer func() { _ = file.Close() }()
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(file, head)
+	if head = head[:n]; bytes.IndexByte(head, 0) >= 0 || bytes.HasPrefix(head, []byte("PAR1")) {
+		return usagef("--log %s: the file exists and is not a log; choose another", name)
+	}
+	return nil
 }
 
 // sameFile reports whether w is the file of that name.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 )
 
@@ -395,4 +396,9 @@ func (b *clientBatch) hide(values []string, validity int64, nulls int) error {
 		return fmt.Errorf("the validity differs from the count by %d", nulls)
 	}
 	return nil
+}
+
+// testLimits are those of an engine.
+func testLimits() frameLimits {
+	return frameLimits{time: defaultFrameTime, capacity: semaphore.NewWeighted(maxUnfinished)}
 }

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +32,7 @@ type connection struct {
 	welcome Welcome
 	open    opener
 	frames  frameReader
+	limits  frameLimits // from HELLO on
 
 	greeted bool
 	hello   Hello
@@ -43,19 +43,25 @@ type connection struct {
 	tenant tenant // from OPENED on
 }
 
-func newConnection(t *trainer, welcome Welcome, open opener) *connection {
-	return &connection{trainer: t, welcome: welcome, open: open, frames: frameReader{from: bufio.NewReader(t.conn)}}
+// newConnection makes a connection. limits say how long a frame may take, and for how many bytes there is capacity.
+func newConnection(t *trainer, welcome Welcome, limits frameLimits, open opener) *connection {
+	limits.deadline = t.conn.SetReadDeadline
+	c := &connection{trainer: t, welcome: welcome, open: open, frames: newFrameReader(t.conn), limits: limits}
+	c.frames.most = maxHello
+	return c
 }
 
 // serve goes on until the trainer goes, breaks the protocol, or ctx ends, and gives back all that was the trainer's.
 func (c *connection) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
+	c.limits.ctx = ctx
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(told)
 		c.refuse(errEngineEnds)
 	})
 	err := c.read(ctx)
+	c.frames.handled()
 	if stop() {
 		c.part(err)
 	} else {
@@ -165,6 +171,7 @@ func (c *connection) greet(kind frameKind, payload []byte) error {
 	c.log = c.log.With("trainer", c.hello.PID)
 	c.log.Debug("a trainer has come", "job", c.hello.Job, "build", c.hello.Build)
 	_ = c.conn.SetReadDeadline(time.Time{})
+	c.frames.limits, c.frames.most = &c.limits, maxPayload
 	c.say(kindWelcome, c.welcome)
 	return nil
 }

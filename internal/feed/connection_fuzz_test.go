@@ -83,7 +83,7 @@ func FuzzConnection(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			newConnection(side, Welcome{}, func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+			newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
 				return quiet{}, Opened{}, nil
 			}).serve(t.Context())
 		}()

@@ -21,7 +21,9 @@
 //	8       payload: JSON, one object in UTF-8, but for RELEASE, RING and BATCH
 //
 // A frame of an unknown kind, a wrong size or JSON that does not fit is answered by ERROR, and the connection is closed. Unknown members of
-// objects are refused in HELLO, OPEN and JOIN, so that a misspelt option is never ignored.
+// objects are refused in HELLO, OPEN and JOIN, so that a misspelt option is never ignored. A HELLO has at most 64 KiB and comes within
+// 10 s. After it a trainer may be silent between frames, but a frame that has begun comes whole within 30 s. The engine holds at most
+// 64 MiB of payloads that are larger than 4 KiB; others wait. It takes at most 4,096 connections, and answers more by ERROR.
 //
 //	kind  from     name      payload
 //	   1  trainer  HELLO     Hello, the first frame

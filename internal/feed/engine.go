@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,9 @@ type Options struct {
 	Grace    time.Duration // after the last connection has gone; 0 is 10 s, below 0 the engine stays
 	Patience time.Duration // for the torch workers of an iteration that has begun; 0 is 60 s
 
+	MaxConnections int           // at a time; 0 is 4,096
+	FrameTime      time.Duration // from the first byte of a request to its last; 0 is 30 s
+
 	// Phrase says to a trainer what the engine says in the words of the command; nil changes nothing.
 	Phrase func(text string) string
 
@@ -35,21 +39,24 @@ type Options struct {
 const (
 	defaultGrace    = 10 * time.Second
 	defaultPatience = 60 * time.Second
+
+	defaultConnections = 4096
+	defaultFrameTime   = 30 * time.Second
+	maxUnfinished      = 4 * maxPayload // bytes of large requests that are received at a time
 )
 
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Logger = RedactLog(o.Logger)
 	if o.Budget == nil {
 		o.Budget = mem.NewBudget(0)
 	}
-	if o.Grace == 0 {
-		o.Grace = defaultGrace
-	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
-	}
+	o.Grace = cmp.Or(o.Grace, defaultGrace)
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
+	o.FrameTime = cmp.Or(o.FrameTime, defaultFrameTime)
 	return o
 }
 
@@ -72,6 +79,7 @@ type Data struct {
 	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user
+	Files     []string // about the files that the addresses name, for the user
 
 	// Stats are the figures of a session by bench's keys; nil has none.
 	Stats func(Figures) any

@@ -1,13 +1,19 @@
 package feed
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // frameKind is what a frame holds. See the package's page.
@@ -52,59 +58,130 @@ func (k frameKind) String() string {
 const (
 	frameHeader = 8
 	maxPayload  = 16 << 20
+	maxHello    = 64 << 10
 
 	releaseSize = 16
 	ringSize    = 16
 	batchSize   = 32
 )
 
-// errProtocol is what a peer says that keeps not to the protocol.
+// errProtocol is what a peer gets that does not keep to the protocol.
 var errProtocol = errors.New("not the protocol")
 
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errProtocol, fmt.Sprintf(format, args...))
 }
 
-// A frameReader reads frames. The payload of one is valid until the next is read.
+// A frameReader reads frames. The payload of one is valid until the next is read. A peer may be silent between two frames as long
+// as it likes; once a frame has begun, its header and then its payload have to come within the limits' time each.
 type frameReader struct {
-	from    io.Reader
+	from    *bufio.Reader
 	header  [frameHeader]byte
 	payload []byte
+	most    int          // bytes of a payload
+	limits  *frameLimits // nil: none
+	held    int64        // of the limits' capacity
 }
 
-// keptPayload is how large a payload buffer is kept for the next frame.
-const keptPayload = 64 << 10
+// frameLimits bound what a peer can take by frames that do not come whole.
+type frameLimits struct {
+	time     time.Duration
+	deadline func(time.Time) error // sets that of the connection
+	capacity *semaphore.Weighted   // bytes of large payloads, over all connections
+	ctx      context.Context       // ends the waiting for capacity
+}
+
+// keptPayload is how large a payload buffer is kept for the next frame. So many bytes of one need no capacity.
+const keptPayload = 4 << 10
+
+func newFrameReader(from io.Reader) frameReader {
+	return frameReader{from: bufio.NewReader(from), most: maxPayload}
+}
 
 // next is io.EOF when the peer has ended between two frames.
 func (r *frameReader) next() (frameKind, []byte, error) {
-	if _, err := io.ReadFull(r.from, r.header[:]); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = protocolError("the connection ends within a frame")
-		}
+	r.handled()
+	if _, err := r.from.Peek(1); err != nil {
 		return 0, nil, err
+	}
+	if err := r.fill(r.header[:]); err != nil {
+		return 0, nil, r.cut(err, "a frame")
 	}
 	size := binary.LittleEndian.Uint32(r.header[0:])
 	kind := frameKind(binary.LittleEndian.Uint16(r.header[4:]))
 	if zero := binary.LittleEndian.Uint16(r.header[6:]); zero != 0 {
 		return kind, nil, protocolError("%v: %d stands where 0 has to", kind, zero)
 	}
-	if size > maxPayload {
-		return kind, nil, protocolError("%v: a payload of %d bytes is more than %d", kind, size, maxPayload)
+	if int64(size) > int64(r.most) {
+		return kind, nil, protocolError("%v: a payload of %d bytes is more than %d", kind, size, r.most)
+	}
+	if err := r.reserve(int64(size)); err != nil {
+		return kind, nil, err
 	}
 	if err := r.read(int(size)); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = protocolError("the connection ends within %v", kind)
-		}
-		return kind, nil, err
+		return kind, nil, r.cut(err, kind.String())
 	}
 	return kind, r.payload, nil
 }
 
-// read gets n bytes of payload. Memory for many of them is taken as they come, so that a size that is a lie costs none.
-func (r *frameReader) read(n int) error {
+// fill reads all of p, within the limits' time.
+func (r *frameReader) fill(p []byte) error {
+	defer r.within(len(p))()
+	_, err := io.ReadFull(r.from, p)
+	return err
+}
+
+// within bounds the time in which n more bytes come, unless they are there already, until it is ended.
+func (r *frameReader) within(n int) (end func()) {
+	if r.limits == nil || r.from.Buffered() >= n {
+		return func() {}
+	}
+	_ = r.limits.deadline(time.Now().Add(r.limits.time))
+	return func() { _ = r.limits.deadline(time.Time{}) }
+}
+
+// cut is the error of a frame that did not come whole.
+func (r *frameReader) cut(err error, what string) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return protocolError("the connection ends within %s", what)
+	case errors.Is(err, os.ErrDeadlineExceeded) && r.limits != nil:
+		return protocolError("%s began, and the rest did not come within %v", what, r.limits.time)
+	}
+	return err
+}
+
+// reserve waits for capacity for a large payload.
+func (r *frameReader) reserve(size int64) error {
+	if r.limits == nil || size <= keptPayload {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.limits.ctx, r.limits.time)
+	defer cancel()
+	if err := r.limits.capacity.Acquire(ctx, size); err != nil {
+		if r.limits.ctx.Err() != nil {
+			return context.Cause(r.limits.ctx)
+		}
+		return timeoutError("the engine receives too many large requests: no capacity for one of %d bytes within %v; try again", size, r.limits.time)
+	}
+	r.held = size
+	return nil
+}
+
+// handled gives the memory of the payload before back.
+func (r *frameReader) handled() {
+	if r.held > 0 {
+		r.limits.capacity.Release(r.held)
+		r.held = 0
+	}
 	if cap(r.payload) > keptPayload {
 		r.payload = nil
 	}
+}
+
+// read gets n bytes of payload. Memory for many of them is taken as they come, so that a size that is a lie costs none.
+func (r *frameReader) read(n int) error {
+	defer r.within(n)()
 	r.payload = r.payload[:0]
 	for len(r.payload) < n {
 		have := len(r.payload)

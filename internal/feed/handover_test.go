@@ -90,7 +90,7 @@ func handOver(b *testing.B, columns, bytes int) {
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
-		newConnection(t, Welcome{}, func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+		newConnection(t, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
 			return s, Opened{}, nil
 		}).serve(b.Context())
 	})

@@ -16,148 +16,213 @@ import (
 // ErrServing is a socket at which another engine listens.
 var ErrServing = errors.New("another engine serves there")
 
-const (
-	lifeSuffix  = ".engine" // of the file that an engine has locked for as long as it lives
-	freshSuffix = ".new"    // of a socket before it has its name
-	maxSocket   = 103       // bytes of a socket's path that every system takes
-	lockWait    = 2 * time.Second
+// What stands at a socket's path and is not an engine's to remove.
+var (
+	errNotSocket = errors.New("it is not a socket")
+	errListens   = errors.New("another program listens there")
+	errForeign   = errors.New("it is a socket that no engine left")
 )
 
-// A listener is an engine's socket. Closing it takes the name away first, so that nobody finds an engine that is about to end.
+const (
+	maxSocket = 103 // bytes of a socket's path that every system takes
+	lockWait  = 2 * time.Second
+)
+
+// A listener is an engine's socket. Closing it removes the socket's name first, so that no trainer finds an engine that is about
+// to end.
 type listener struct {
 	*net.UnixListener
-	path string
-	info fs.FileInfo
-	life *os.File
+	path   string
+	info   fs.FileInfo
+	marker *marker
 }
 
-// Listen makes an engine's socket at path. It returns ErrServing when another engine has it; what a dead one left is removed, here and
-// beside.
+// Listen makes an engine's socket at path. It returns ErrServing when another engine has it. It removes only what dead engines
+// left, at path and beside it, and refuses a path at which anything else lies.
 func Listen(path string) (net.Listener, error) {
-	if len(path)+len(freshSuffix) > maxSocket {
+	if len(path) > maxSocket {
 		return nil, fmt.Errorf("%s: longer than the %d bytes that a socket's path may have (SHARDFEED_RUNTIME_DIR names a shorter place)",
-			path, maxSocket-len(freshSuffix))
+			path, maxSocket)
 	}
 	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	life, err := lockLife(path)
+	if _, err := lookAt(path); err != nil && !errors.Is(err, errListens) { // before a marker is written beside another's file
+		return nil, err
+	}
+	m, err := claim(path)
 	if err != nil {
 		return nil, err
 	}
-	l, err := bind(path)
+	l, err := bind(path, m.left)
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(life.Name()), life.Close())
+		return nil, errors.Join(err, m.remove())
 	}
-	l.life = life
+	l.marker = m
 	sweep(filepath.Dir(path), path)
 	return l, nil
 }
 
-// bind listens under another name before the socket gets its own: whoever finds it can connect.
-func bind(path string) (*listener, error) {
-	fresh := path + freshSuffix
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	l.SetUnlinkOnClose(false)
-	info, err := os.Lstat(fresh)
-	if err == nil {
-		err = os.Chmod(fresh, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(fresh, path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(fresh), l.Close())
-	}
-	return &listener{UnixListener: l, path: path, info: info}, nil
-}
-
-// lockLife locks the file that says that the engine of path lives.
-func lockLife(path string) (*os.File, error) {
+// claim locks the marker of path. It waits a moment for an engine that begins or ends there.
+func claim(path string) (*marker, error) {
 	for end := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
-		f, err := tryLife(path + lifeSuffix)
-		if f != nil || err != nil {
-			return f, err
+		m, err := makeMarker(path)
+		if err != nil {
+			return nil, err
 		}
-		if answers(path) || time.Now().After(end) {
+		if m != nil {
+			if err := claimOld(path, m); err != nil {
+				return nil, errors.Join(err, m.remove())
+			}
+			return m, nil
+		}
+		if found, _ := lookAt(path); found == living || time.Now().After(end) {
 			return nil, fmt.Errorf("%s: %w", path, ErrServing)
 		}
 	}
 }
 
-// tryLife returns nil when somebody else has the lock: an engine that begins, lives or ends, or one that sweeps.
-func tryLife(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+// claimOld takes the path over from an engine of an older build that died there.
+func claimOld(path string, m *marker) error {
+	old, busy, err := lockOldMarker(path)
+	if busy {
+		return fmt.Errorf("%s: %w", path, ErrServing)
+	}
+	if old == nil || err != nil {
+		return err
+	}
+	if found, _ := lookAt(path); found != dead {
+		return old.Close() // an empty file alone may be anything
+	}
+	m.left = true
+	return old.remove()
+}
+
+// bind listens at path. It removes a dead socket there if an engine left it, and never another file: bind(2) fails where one is.
+func bind(path string, left bool) (*listener, error) {
+	found, err := lookAt(path)
+	if err == nil && found == dead {
+		if left {
+			err = os.Remove(path)
+		} else {
+			err = refused(path, errForeign)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("%s: lock: %w", name, err)
-	}
-	mine, err := f.Stat()
-	if err == nil {
-		if now, e := os.Lstat(name); e != nil || !os.SameFile(mine, now) {
-			return nil, f.Close() // removed by the one who had it before
-		}
-		return f, nil
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
-func lockFile(f *os.File) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-func answers(path string) bool {
-	c, err := net.DialTimeout("unix", path, time.Second)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return false
+		return nil, err
 	}
-	_ = c.Close()
-	return true
+	l.SetUnlinkOnClose(false)
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path), l.Close())
+	}
+	return &listener{UnixListener: l, path: path, info: info}, nil
 }
 
-// sweep removes what dead engines left in the directory. It is a courtesy: what fails is left to the next one.
+// An occupant is what lies at a socket's path.
+type occupant int
+
+const (
+	absent occupant = iota
+	dead            // a socket of this user that refuses connections
+	living          // a socket at which a program listens
+)
+
+// lookAt tells what lies at a socket's path. Anything that an engine cannot have left is an error.
+func lookAt(path string) (occupant, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return absent, nil
+	}
+	if err != nil {
+		return absent, err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return absent, refused(path, fmt.Errorf("%w but %s", errNotSocket, kindOfFile(info.Mode())))
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	switch {
+	case err == nil:
+		_ = c.Close()
+		return living, refused(path, errListens)
+	case errors.Is(err, unix.ENOENT):
+		return absent, nil
+	case errors.Is(err, unix.ECONNREFUSED) && isOwn(info):
+		return dead, nil
+	}
+	return living, refused(path, fmt.Errorf("%w: %w", errListens, err)) // a datagram socket, a full queue, another user's
+}
+
+func kindOfFile(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode.IsRegular():
+		return "a file"
+	}
+	return "a device or pipe"
+}
+
+// sweep removes what dead engines left in the directory. What fails is left to the next engine.
 func sweep(dir, own string) {
-	names, _ := filepath.Glob(filepath.Join(dir, "*"+lifeSuffix))
-	for _, name := range names {
-		path := strings.TrimSuffix(name, lifeSuffix)
-		if path == own {
-			continue
-		}
-		if f, err := tryLife(name); f != nil && err == nil {
-			_ = os.Remove(path)
-			_ = os.Remove(path + freshSuffix)
-			_ = os.Remove(name)
-			_ = f.Close()
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if socket, is := strings.CutSuffix(path, markerSuffix); is && socket != own {
+			sweepOne(socket)
+		} else if socket, is := strings.CutSuffix(path, oldSuffix); is && socket != own {
+			sweepOld(socket)
 		}
 	}
 }
 
-// Close takes the name away, and then ends the socket. It can be called again.
+func sweepOne(socket string) {
+	m, err := lockMarker(socket)
+	if m == nil || err != nil {
+		return
+	}
+	if found, err := lookAt(socket); err == nil && found == dead {
+		_ = os.Remove(socket)
+	}
+	_ = m.remove()
+}
+
+// sweepOld removes what an engine of an older build left: an empty marker beside a dead socket. One alone does not prove it.
+func sweepOld(socket string) {
+	if found, err := lookAt(socket); err != nil || found != dead {
+		return
+	}
+	m, _, err := lockOldMarker(socket)
+	if m == nil || err != nil {
+		return
+	}
+	for _, name := range []string{socket, socket + oldFresh} {
+		if found, err := lookAt(name); err == nil && found == dead {
+			_ = os.Remove(name)
+		}
+	}
+	_ = m.remove()
+}
+
+// Close removes the name, and then ends the socket. It can be called again.
 func (l *listener) Close() error {
-	if l.life == nil {
+	if l.marker == nil {
 		return nil
 	}
 	var errs []error
 	if now, err := os.Lstat(l.path); err == nil && os.SameFile(l.info, now) {
 		errs = append(errs, os.Remove(l.path))
 	}
-	errs = append(errs, os.Remove(l.life.Name()), l.UnixListener.Close(), l.life.Close())
-	l.life = nil
+	errs = append(errs, l.UnixListener.Close(), l.marker.remove())
+	l.marker = nil
 	return errors.Join(errs...)
 }

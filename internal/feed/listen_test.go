@@ -121,7 +121,7 @@ func TestListenAfterDeath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, dir); got != "a.sock a.sock.engine c.sock c.sock.engine" {
+	if got := names(t, dir); got != "a.sock a.sock.shardfeed-engine c.sock c.sock.shardfeed-engine" {
 		t.Errorf("the directory has %s", got)
 	}
 	if c, err := net.Dial("unix", alive); err != nil {
@@ -275,5 +275,199 @@ func TestDir(t *testing.T) {
 		if err != nil || e != nil || !strings.HasPrefix(dir, c.want) || info.Mode().Perm() != 0o700 {
 			t.Errorf("%+v: %s, error %v", c, dir, errors.Join(err, e))
 		}
+	}
+}
+
+// write makes files of a name and a content.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, error %v", name, got, err)
+		}
+	}
+}
+
+// deadSocket leaves a socket at which no program listens.
+func deadSocket(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An engine removes nothing in its directory that no engine made, whatever its name.
+func TestListenLeavesOthersFiles(t *testing.T) {
+	dir := runtimeDir(t)
+	files := map[string]string{
+		"resnet50": "weights", "resnet50.engine": "a TensorRT engine", "resnet50.new": "more weights",
+		"empty": "data", "empty.engine": "", "empty.new": "data",
+		"copy": "data", "copy" + markerSuffix: markerOf("another"),
+		"model": "data", "model" + markerSuffix: "a file of the user's",
+		"a.sock.new": "data", "a.sock.engine": "data",
+	}
+	write(t, dir, files)
+	deadSocket(t, filepath.Join(dir, "foreign"))
+	l, err := Listen(filepath.Join(dir, "a.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	checkFiles(t, dir, files)
+	if _, err := os.Lstat(filepath.Join(dir, "foreign")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A marker of an engine's goes, and the file under its socket's name stays.
+func TestListenMarkerOfAFile(t *testing.T) {
+	dir := runtimeDir(t)
+	write(t, dir, map[string]string{"data": "rows", "data" + markerSuffix: markerOf("data")})
+	l, err := Listen(filepath.Join(dir, "a.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := names(t, dir); got != "data" {
+		t.Errorf("left: %s", got)
+	}
+	checkFiles(t, dir, map[string]string{"data": "rows"})
+}
+
+// A path at which anything lies that no engine left is refused, and stays as it is.
+func TestListenRefusesAnothersPath(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		make       func(t *testing.T, path string)
+	}{
+		{"file", "not a socket but a file", func(t *testing.T, path string) {
+			write(t, filepath.Dir(path), map[string]string{filepath.Base(path): "rows"})
+		}},
+		{"empty file", "not a socket but a file", func(t *testing.T, path string) {
+			write(t, filepath.Dir(path), map[string]string{filepath.Base(path): ""})
+		}},
+		{"file beside an engine's marker", "not a socket but a file", func(t *testing.T, path string) {
+			name := filepath.Base(path)
+			write(t, filepath.Dir(path), map[string]string{name: "rows", name + markerSuffix: markerOf(name)})
+		}},
+		{"directory", "not a socket but a directory", func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"link", "not a socket but a symbolic link", func(t *testing.T, path string) {
+			if err := os.Symlink("nowhere", path); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"dead socket", "no engine left", deadSocket},
+		{"socket of another program", "another program listens", func(t *testing.T, path string) {
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+		}},
+		{"datagram socket", "another program listens", func(t *testing.T, path string) {
+			l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+		}},
+		{"marker of another program", "not an engine's marker", func(t *testing.T, path string) {
+			write(t, filepath.Dir(path), map[string]string{filepath.Base(path) + markerSuffix: "mine"})
+		}},
+		{"link as a marker", "not an engine's marker", func(t *testing.T, path string) {
+			if err := os.Symlink("nowhere", path+markerSuffix); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := runtimeDir(t)
+			path := filepath.Join(dir, "a.sock")
+			c.make(t, path)
+			before := names(t, dir)
+			l, err := Listen(path)
+			if err == nil {
+				_ = l.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v", err)
+			}
+			if after := names(t, dir); after != before {
+				t.Errorf("the directory had %s and has %s", before, after)
+			}
+			if content, err := os.ReadFile(path); err == nil && c.name != "empty file" && string(content) != "rows" {
+				t.Errorf("the file has %q", content)
+			}
+		})
+	}
+}
+
+// What an engine of an older build left, a dead socket beside an empty marker, goes.
+func TestListenAfterAnOlderBuild(t *testing.T) {
+	dir := runtimeDir(t)
+	for _, name := range []string{"a.sock", "b.sock", "c.sock.new"} {
+		deadSocket(t, filepath.Join(dir, name))
+	}
+	write(t, dir, map[string]string{"a.sock.engine": "", "b.sock.engine": ""})
+	l, err := Listen(filepath.Join(dir, "a.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := names(t, dir); got != "c.sock.new" {
+		t.Errorf("left: %s", got)
+	}
+	write(t, dir, map[string]string{"a.sock.engine": ""})
+	alive, err := lockOwn(filepath.Join(dir, "a.sock.engine"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(filepath.Join(dir, "a.sock")); !errors.Is(err, ErrServing) {
+		t.Errorf("beside one that begins: %v", err)
+	}
+	if err := alive.remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A marker that is empty, as a full disk leaves it, is an engine's under its reserved name.
+func TestListenAfterAFullDisk(t *testing.T) {
+	dir := runtimeDir(t)
+	path := filepath.Join(dir, "a.sock")
+	deadSocket(t, path)
+	write(t, dir, map[string]string{"a.sock" + markerSuffix: ""})
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := names(t, dir); got != "" {
+		t.Errorf("left: %s", got)
 	}
 }

@@ -49,7 +49,7 @@ func newOpened(e *engine, key string, r Request) *opened {
 func (d *opened) note(text string) {
 	for _, r := range d.engine.runs() {
 		if r.session.opened == d {
-			r.current().note(Note{Level: "warning", Text: text, Once: text})
+			r.current().note(Note{Level: "warning", Text: redact(text), Once: redact(text)})
 		}
 	}
 }

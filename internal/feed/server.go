@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A Server serves the batches of the data sets that trainers ask for.
@@ -15,9 +17,11 @@ type Server struct {
 	options Options
 	engine  *engine
 	open    opener
+	limits  frameLimits // of each connection
 
 	mu          sync.Mutex
 	connected   int
+	full        bool        // and it was logged
 	idle        *time.Timer // begins when the last one has left
 	ending      bool        // no connection is taken any more
 	connections sync.WaitGroup
@@ -26,7 +30,8 @@ type Server struct {
 // New returns a server. It opens nothing before a trainer asks.
 func New(o Options) *Server {
 	e := newEngine(o)
-	return &Server{options: e.Options, engine: e, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (tenant, Opened, error) {
+	limits := frameLimits{time: e.FrameTime, capacity: semaphore.NewWeighted(maxUnfinished)}
+	return &Server{options: e.Options, engine: e, limits: limits, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (tenant, Opened, error) {
 		s, opened, err := e.open(ctx, h, o, told)
 		if err != nil {
 			return nil, Opened{}, err
@@ -109,19 +114,32 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		refused = false
-		if !s.begin(ctx, conn) {
-			_ = conn.Close()
+		if err := s.begin(ctx, conn); err != nil {
+			s.turnAway(conn, err)
 		}
 	}
 }
 
-// begin gives a connection its goroutine, unless the server ends.
-func (s *Server) begin(ctx context.Context, conn net.Conn) bool {
+// errEnding is why a server that ends takes no connection.
+var errEnding = errors.New("the engine takes no connections any more")
+
+// begin gives a connection its goroutine, unless the server ends or has as many as it takes.
+func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending {
-		return false
+		return errEnding
 	}
+	if limit := s.options.MaxConnections; s.connected >= limit {
+		err := newFailure(KindInternal, "the engine has %d connections, the most that it takes: close data sets that are not used any more, "+
+			"or use fewer torch workers", limit)
+		if !s.full {
+			s.options.Logger.Error("a connection is refused", "error", err)
+		}
+		s.full = true
+		return err
+	}
+	s.full = false
 	s.connected++
 	s.connections.Go(func() {
 		defer s.left()
@@ -130,7 +148,18 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) bool {
 			s.options.Logger.Error("a connection is refused", "error", err)
 		}
 	})
-	return true
+	return nil
+}
+
+// turnAway closes a connection that was not begun, and tells the trainer why. One that comes to an engine that ends sees it close,
+// and looks for the next engine.
+func (s *Server) turnAway(conn net.Conn, err error) {
+	if u, ok := conn.(*net.UnixConn); ok && !errors.Is(err, errEnding) {
+		if t, failed := newTrainer(u, s.options.Logger); failed == nil {
+			t.refuse(err)
+		}
+	}
+	_ = conn.Close()
 }
 
 // left begins the grace period after the last connection.
@@ -160,6 +189,6 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) error {
 	stop := onDeath(p.pid, func() { _ = u.CloseRead() })
 	defer stop()
 	welcome := Welcome{Version: Version, Build: s.options.Build, PID: os.Getpid(), Log: s.options.Log}
-	newConnection(t, welcome, s.open).serve(ctx)
+	newConnection(t, welcome, s.limits, s.open).serve(ctx)
 	return nil
 }

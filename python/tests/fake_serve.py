@@ -18,7 +18,7 @@ with open(os.environ["FAKE_SERVE_STARTS"], "a") as starts:
 if mode == "die":
     sys.exit("panic: no space left on device")
 if mode == "taken":  # as the engine does where another one has begun and does not listen yet
-    with open(f"{option['--socket']}.engine") as life:
+    with open(f"{option['--socket']}.shardfeed-engine") as life:
         try:
             fcntl.flock(life, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
-from shardfeed import _storage
+from shardfeed import StreamingDataset, _storage
 from shardfeed._options import Options
 from shardfeed.errors import OptionError
 
@@ -28,6 +30,7 @@ def test_defaults():
         "columns": None,
         "manifest": "",
         "plan": "",
+        "strict": False,
         "missing": "error",
         "invalid_utf8": "refuse",
         "shuffle": True,
@@ -143,50 +146,52 @@ def test_pads(given, told):
     [
         ({"uri": ""}, "uri is empty"),
         ({"uri": []}, "uri is empty"),
-        ({"uri": 3}, "uri is an address"),
-        ({"batch_size": 0}, "batch_size=0 must be at least 1"),
+        ({"uri": 3}, "uri must be an address such as 's3://bucket/path', a path, or a list of them, got an int"),
+        ({"batch_size": 0}, "^batch_size must be at least 1, got 0$"),
         ({"batch_size": 2**31}, "must be at most"),
-        ({"batch_size": "8"}, "batch_size='8' is no whole number"),
-        ({"batch_size": True}, "is no whole number"),
-        ({"columns": "price"}, r"columns=\['price'\]"),
-        ({"columns": []}, "give names or dotted paths"),
-        ({"shuffle": False, "shuffle_buffer": 10}, "shuffle_buffer says how to shuffle"),
-        ({"shuffle": False, "lanes": 2}, "lanes says how to shuffle"),
-        ({"shuffle_buffer": "many"}, "shuffle_buffer='many' is no size.*100000"),
-        ({"shuffle_buffer": 0}, "out of range"),
-        ({"memory": "5 parsecs"}, "memory='5 parsecs' is no size.*512MiB"),
-        ({"memory": 1.5}, "is no size"),
-        ({"memory": "1.5"}, "is no size"),
-        ({"cache_limit": "150%"}, "no part of the free space"),
-        ({"cache_limit": 1.5}, "no part of the free space"),
-        ({"seed": -1}, r"seed=-1 must be a whole number from 0 to 2\*\*64 - 1"),
-        ({"seed": 1.0}, "seed=1.0 must be"),
-        ({"tail": "padd"}, "tail='padd' must be 'drop', 'pad', 'short' or 'carry'; did you mean 'pad'"),
-        ({"drop_last": True, "tail": "pad"}, "says something else"),
+        ({"batch_size": "8"}, "^batch_size must be a whole number, got '8'$"),
+        ({"batch_size": True}, "must be a whole number, got True"),
+        ({"columns": "price"}, r"columns must be a list of names, got 'price': give columns=\['price'\]"),
+        ({"columns": []}, r"names or dotted paths, or None for all columns, got \[\]"),
+        ({"shuffle": False, "shuffle_buffer": 10}, "shuffle=False reads in file order, got shuffle_buffer as well"),
+        ({"shuffle": False, "lanes": 2, "start": "direct"}, "got lanes, start as well"),
+        ({"shuffle_buffer": "many"}, "shuffle_buffer must be .* '512MiB' .bytes. or '100000' .rows., got 'many'"),
+        ({"shuffle_buffer": 0}, "above 0 and below 2.*63, got 0"),
+        ({"memory": "5 parsecs"}, "memory must be a whole number, or a size as in '512MiB', got '5 parsecs'"),
+        ({"memory": 1.5}, "got 1.5"),
+        ({"memory": "1.5"}, "got '1.5'"),
+        ({"cache_limit": "150%"}, "part of the free space as in '50%'"),
+        ({"cache_limit": 1.5}, "part of the free space as in '50%'"),
+        ({"seed": -1}, r"seed must be a whole number from 0 to 2\*\*64 - 1, got -1"),
+        ({"seed": 1.0}, "seed must be .* got 1.0"),
+        ({"tail": "padd"}, "tail must be 'drop', 'pad', 'short' or 'carry', got 'padd'; did you mean 'pad'"),
+        ({"drop_last": True, "tail": "pad"}, "drop_last=True means tail='drop', got tail='pad' as well"),
         ({"start": "fast"}, "'filled' or 'direct'"),
         ({"missing": "nul"}, "did you mean 'null'"),
         ({"invalid_utf8": "drop"}, "'refuse' or 'replace'"),
         ({"cache": False, "cache_limit": "1GiB"}, "cache=False keeps nothing"),
         ({"cache_policy": "mru"}, "did you mean 'lru'"),
-        ({"cache_dir": ""}, "cache_dir='' is no path"),
-        ({"slots": 1}, "slots=1 must be at least 2"),
-        ({"null": ["a"]}, r"null is a dict by column, as in null=\{'price': 0.0\}"),
-        ({"null": {"a": [1]}}, r"null of column 'a': \[1\] is a list"),
+        ({"cache_dir": ""}, "cache_dir must be a path, got ''"),
+        ({"slots": 1}, "slots must be at least 2, got 1"),
+        ({"null": ["a"]}, r"null must be a dict by column, as in null=\{'price': 0.0\}, got \['a'\]"),
+        ({"null": {"a": [1]}}, r"null of column 'a' must be a number, True or False, text or bytes, got \[1\]"),
         ({"null": {"a": np.datetime64("2024-01-01")}}, "as it is stored"),
-        ({"pad": {"t": {"valu": 1}}}, "'valu' is not known.*did you mean 'value'"),
-        ({"pad": {"t": {"side": "top"}}}, "side='top' must be 'left' or 'right'"),
+        ({"pad": {"t": {"valu": 1}}}, "got 'valu'; did you mean 'value'"),
+        ({"pad": {"t": {"side": "top"}}}, "side in the pad of column 't' must be 'left' or 'right', got 'top'"),
         ({"pad": {"t": {"to_max": True}}}, "to_max needs a max_length"),
-        ({"max_length": 5}, "name their columns and the value in pad"),
+        ({"max_length": 5}, "name their columns in pad"),
         ({"pad": {"t": 0}, "max_length": {"u": 5}}, "max_length names column 'u'"),
         ({"pad": {"t": 0}, "max_length": 0}, "at least 1"),
-        ({"vocabulary": {"l": {"a": 0, "b": 2}}}, "places 0 to 1"),
-        ({"vocabulary": {"l": "abc"}}, "is a list of words"),
-        ({"vocabulary": {"l": []}}, "there must be one"),
-        ({"storage_options": {"endpointurl": "x"}}, "'endpointurl' is not known: did you mean 'endpoint_url' or"),
-        ({"storage_options": {"zzzzzz": "x"}}, "known are those of s3fs"),
+        ({"vocabulary": {"l": {"a": 0, "b": 2}}}, "must number its 2 words from 0 to 1, each once"),
+        ({"vocabulary": {"l": {"a": 0, "b": "1"}}}, "each once"),
+        ({"pad": {"t": {"max_length": 3, "to_max": "yes"}}}, "to_max in the pad of column 't' must be True or False, got 'yes'"),
+        ({"vocabulary": {"l": "abc"}}, "must be a list of words"),
+        ({"vocabulary": {"l": []}}, "a list of str with at least one"),
+        ({"storage_options": {"endpointurl": "x"}}, "unknown storage option 'endpointurl': did you mean 'endpoint_url' or"),
+        ({"storage_options": {"zzzzzz": "x"}}, "known are the options of s3fs"),
         ({"storage_options": {"host": "x"}}, "hdfs://host:port/path"),
-        ({"storage_options": {"key": ["x"]}}, "'key' is a list"),
-        ({"storage_options": "anon"}, "storage_options is a dict"),
+        ({"storage_options": {"key": ["x"]}}, "'key' must be text, a number, True or False, got a list"),
+        ({"storage_options": "anon"}, "storage_options must be a dict"),
     ],
     ids=str,
 )
@@ -194,6 +199,60 @@ def test_refused(given, words):
     with pytest.raises(OptionError, match=words) as caught:
         spec(**given)
     assert isinstance(caught.value, ValueError)
+
+
+IN_MEMORY = {
+    "a frame": (pd.DataFrame({"id": [1]}), "got a pandas.DataFrame: write it with to_parquet"),
+    "a table": (pa.table({"id": [1]}), "got a pyarrow.Table: write it to a parquet file"),
+    "an array": (np.zeros(3), "got a numpy.ndarray: write it to a parquet file"),
+    "a dict": ({"id": [1]}, "got a dict"),
+    "bytes": (b"s3://b/p", "got a bytes"),
+    "a list of arrays": ([np.zeros(3)], "a list with a numpy.ndarray in it"),
+    "a list of frames": ([pd.DataFrame({"id": [1]})], "a list with a pandas.DataFrame in it: write it with to_parquet"),
+    "names of columns": (["id", "label"], "there are no files 'id', 'label': uri must be .*; columns are named in columns="),
+}
+
+
+@pytest.mark.parametrize(("uri", "words"), IN_MEMORY.values(), ids=IN_MEMORY)
+def test_data_in_memory_is_not_an_address(uri, words):
+    with pytest.raises(OptionError, match=words):
+        spec(uri)
+
+
+def test_all_problems_at_once():
+    with pytest.raises(OptionError) as caught:
+        spec(batch_size="8", seed=-1, tail="padd", storage_options={"key": ["secret"]})
+    first, *rest = str(caught.value).splitlines()
+    assert first == "4 arguments are wrong:" and len(rest) == 4
+    for name in ("batch_size must be", "seed must be", "tail must be", "storage option 'key'"):
+        assert any(line.startswith(f"  - {name}") for line in rest), name
+    assert "secret" not in str(caught.value)
+
+
+MISSPELT = {
+    "one": ({"batch_size": 8, "colums": ["id"]}, "StreamingDataset has no argument 'colums'; did you mean 'columns'?"),
+    "two": (
+        {"batchsize": 8, "sed": 1},
+        "no argument 'batchsize'; did you mean 'batch_size'\\?\\n.* no argument 'sed'; did you mean 'seed'\\?",
+    ),
+    "the loader's": ({"batch_size": 8, "num_workers": 2}, "no argument 'num_workers': it belongs to shardfeed.torch.DataLoader"),
+    "torch's": ({"batch_size": 8, "sampler": None}, "no argument 'sampler': the engine shuffles"),
+    "unlike any": ({"batch_size": 8, "zzz": 1}, "no argument 'zzz'$"),
+    "left out": ({}, "StreamingDataset needs batch_size: rows of a batch"),
+}
+
+
+@pytest.mark.parametrize(("given", "words"), MISSPELT.values(), ids=MISSPELT)
+def test_misspelt_arguments(given, words):
+    with pytest.raises(TypeError, match=words):
+        StreamingDataset("s3://b/p", **given)
+
+
+def test_arguments_by_position():
+    with pytest.raises(TypeError, match="takes only uri by position, got 8 as well: give other arguments by name"):
+        StreamingDataset("s3://b/p", 8)
+    with pytest.raises(TypeError, match="needs uri: an address"):
+        StreamingDataset(batch_size=8)
 
 
 def test_storage_names_are_those_of_the_stores():

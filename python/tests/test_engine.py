@@ -158,7 +158,7 @@ def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypa
     """It has begun and does not listen yet: those that are started beside it end at once."""
     monkeypatch.setenv("FAKE_SERVE", "taken")
     engine = place.engine()
-    with open(f"{engine.socket}.engine", "w") as life:
+    with open(f"{engine.socket}.shardfeed-engine", "w") as life:
         fcntl.flock(life, fcntl.LOCK_EX)
         ends = threading.Timer(0.5, fcntl.flock, (life, fcntl.LOCK_UN))
         ends.start()
@@ -166,7 +166,7 @@ def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypa
         ends.join()
         assert len(place.starts()) > 1
     another = place.engine("another")
-    with open(f"{another.socket}.engine", "w") as life:
+    with open(f"{another.socket}.shardfeed-engine", "w") as life:
         fcntl.flock(life, fcntl.LOCK_EX)
         with pytest.raises((errors.EngineStartError, errors.FeedTimeoutError), match="did not start"):
             another.connect(0.5)
@@ -206,14 +206,40 @@ def test_the_lock_survives_a_sweep(place: Place) -> None:
 
 def test_old_logs_are_swept(place: Place) -> None:
     directory = place.engine().socket.parent
-    old, new = directory / "old.log", directory / "new.log"
-    for log in (old, new):
-        log.touch()
-        log.with_suffix(".lock").touch()
-    for file in (old, old.with_suffix(".lock")):
-        os.utime(file, (0, time.time() - 8 * 86400))
+    old, older, new = (directory / f"{name:016x}.log" for name in range(3))
+    for log in (old, older, new):
+        log.write_text("time=now\n")
+        lock = log.with_suffix(".lock")
+        lock.touch()
+        if log != older:  # as a build before that wrote nothing into its locks
+            with open(lock, "r+b") as file:
+                _runtime.mark(file.fileno(), lock)
+    for file in (old, older):
+        for name in (file, file.with_suffix(".lock")):
+            os.utime(name, (0, time.time() - 8 * 86400))
     _runtime.sweep(directory)
-    assert sorted(f.name for f in directory.iterdir()) == ["new.lock", "new.log"]
+    assert sorted(f.name for f in directory.iterdir()) == [new.with_suffix(".lock").name, new.name]
+
+
+def test_files_of_others_are_not_swept(place: Place) -> None:
+    directory = place.engine().socket.parent
+    name = "0123456789abcdef"
+    files = {
+        "poetry.lock": b"",
+        "poetry.log": b"",
+        "poetry.sock": b"x",
+        f"{name}.lock": b"",
+        f"{name}.log": b"my results",
+        f"{name}.sock": b"y",
+    }
+    theirs = "fedcba9876543210"
+    files |= {f"{theirs}.lock": b"content", f"{theirs}.log": b"time=", f"{theirs}.sock": b"z"}
+    for file, content in files.items():
+        (directory / file).write_bytes(content)
+        os.utime(directory / file, (0, time.time() - 8 * 86400))
+    del files[f"{name}.lock"]  # empty, as locks of older builds are
+    _runtime.sweep(directory)
+    assert {f.name: f.read_bytes() for f in directory.iterdir()} == files
 
 
 def test_runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import shardfeed
@@ -32,20 +33,20 @@ def go_on(dataset: StreamingDataset, there: dict[str, Any]) -> None:
 
 
 CONSTRUCTED = [
-    ({"shuffle": "no"}, VALUE, "shuffle='no' must be True or False"),
-    ({"drop_last": "no"}, VALUE, "drop_last='no'"),
-    ({"cache": "off"}, VALUE, "cache='off'"),
-    ({"columns": 3}, VALUE, "columns=3"),
+    ({"shuffle": "no"}, VALUE, "shuffle must be True or False, got 'no'"),
+    ({"drop_last": "no"}, VALUE, "drop_last must be True or False, got 'no'"),
+    ({"cache": "off"}, VALUE, "cache must be True or False, got 'off'"),
+    ({"columns": 3}, VALUE, "columns must be a list of names or dotted paths, or None for all columns, got 3"),
     ({"columns": ["\udcff"]}, VALUE, "UTF-8"),
     ({"columns": ["lable"]}, SCHEMA, '"label"'),
     ({"index_dir": "/tmp/\0"}, VALUE, "NUL"),
-    ({"rank": "0", "world_size": "2"}, VALUE, "rank='0'"),
-    ({"rank": 0.0, "world_size": 2}, VALUE, "rank=0.0"),
-    ({"rank": True, "world_size": 2}, VALUE, "rank=True"),
-    ({"rank": 0, "world_size": 2**70}, VALUE, "too large"),
-    ({"timeout": 0}, VALUE, "timeout=0"),
-    ({"timeout": "1"}, VALUE, "timeout='1'"),
-    ({"timeout": float("nan")}, VALUE, "timeout=nan"),
+    ({"rank": "0", "world_size": "2"}, VALUE, "rank must be a whole number, got '0'"),
+    ({"rank": 0.0, "world_size": 2}, VALUE, "rank must be a whole number, got 0.0"),
+    ({"rank": True, "world_size": 2}, VALUE, "rank must be a whole number, got True"),
+    ({"rank": 0, "world_size": 2**70}, VALUE, "world_size must be below 2147483648"),
+    ({"timeout": 0}, VALUE, "timeout must be a number of seconds above 0, or None for no limit, got 0"),
+    ({"timeout": "1"}, VALUE, "got '1'"),
+    ({"timeout": float("nan")}, VALUE, "got nan"),
     ({"lanes": 10**12}, VALUE, "lanes"),
     ({"slots": 10**9}, VALUE, "slots"),
     ({"collate_workers": 10**9}, VALUE, "workers"),
@@ -90,7 +91,7 @@ def test_addresses(address: Any, kind: type[Exception], words: str) -> None:
 
 
 ITERATED: list[tuple[str, Callable[[StreamingDataset], object], type[Exception], str]] = [
-    ("epoch below 0", lambda d: d.set_epoch(-1), VALUE, "epoch -1"),
+    ("epoch below 0", lambda d: d.set_epoch(-1), VALUE, "epoch must be a whole number from 0 to 2**62 - 1, got -1"),
     ("epoch 2**70", lambda d: d.set_epoch(2**70), VALUE, "2**62"),
     ("position below 0", lambda d: go_on(d, state(d, position=-5)), STATE, "position"),
     ("position beyond the end", lambda d: go_on(d, state(d, position=10**9)), STATE, "position"),
@@ -160,7 +161,28 @@ def test_a_shard_that_changed_between_epochs(shards: Path, tmp_path: Path) -> No
     with pytest.raises(errors.DataError, match="changed since it was listed"):
         for _ in range(2):  # a row group that was read before the change is good
             list(dataset)
+    for _ in range(3):  # and it stays refused
+        with pytest.raises(errors.DataError, match=r"changed since it was listed"):
+            list(dataset)
     assert sum(batch.rows for batch in StreamingDataset(tmp_path, batch_size=8)) == 1000
+
+
+@pytest.mark.parametrize("change", ["another shard", "a shard less", "nothing"])
+def test_shards_that_changed_while_the_engine_was_gone(job: str, shards: Path, tmp_path: Path, change: str) -> None:
+    for part in ("part-0.parquet", "part-1.parquet"):
+        shutil.copy(shards / part, tmp_path)
+    dataset = StreamingDataset(tmp_path, batch_size=8)
+    psutil.Process(dataset._control().welcome["pid"]).kill()
+    if change == "another shard":
+        shutil.copy(shards / "part-2.parquet", tmp_path)
+    elif change == "a shard less":
+        (tmp_path / "part-1.parquet").unlink()
+    else:
+        assert sum(batch.rows for batch in dataset) == 2000
+        return
+    for _ in range(2):
+        with pytest.raises(errors.DataError, match=r"changed since it was listed.* new data set"):
+            list(dataset)
 
 
 def test_errors_of_a_dead_end_do_not_hang(shards: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_directory_for_temporary_files_that_is_not_there(place: Path, shards: 
     assert not place.exists()
 
 
-@pytest.mark.parametrize("what", [".sock", ".lock", ".log", ".sock.new"])
+@pytest.mark.parametrize("what", [".sock", ".lock", ".log", ".sock.shardfeed-engine"])
 def test_something_in_the_way(place: Path, shards: Path, what: str) -> None:
     obstacle = Engine().socket.with_suffix(what)
     (obstacle / "x").mkdir(parents=True)
@@ -70,11 +70,22 @@ def test_something_in_the_way(place: Path, shards: Path, what: str) -> None:
 
 
 def test_a_socket_that_a_dead_engine_left(place: Path, shards: Path) -> None:
+    path = Engine().socket
     with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(Engine().socket))
+        dead.bind(str(path))
+    with pytest.raises(errors.EngineStartError, match="socket that no engine left"):
+        StreamingDataset(shards, batch_size=8)
+    Path(f"{path}.shardfeed-engine").write_text(f"shardfeed engine of {path.name}\n")
     assert StreamingDataset(shards, batch_size=8).size == ROWS
-    Engine().socket.unlink(missing_ok=True)
-    Engine().socket.write_text("not even a socket")
+
+
+def test_a_file_at_the_sockets_path_stays(place: Path, shards: Path) -> None:
+    path = Engine().socket
+    path.write_text("not even a socket")
+    with pytest.raises(errors.EngineStartError, match="not a socket but a file"):
+        StreamingDataset(shards, batch_size=8)
+    assert path.read_text() == "not even a socket"
+    path.unlink()
 
 
 def test_a_program_that_is_none(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:

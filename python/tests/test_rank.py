@@ -66,11 +66,11 @@ def test_resolve(monkeypatch: pytest.MonkeyPatch, given, environment, group, wan
 @pytest.mark.parametrize(
     ("given", "environment", "says"),
     [
-        ((2, 2), {}, "rank 2 is not one of a world of 2"),
-        ((-1, 2), {}, "count from 0"),
+        ((2, 2), {}, "rank must be at least 0 and below world_size 2, got 2"),
+        ((-1, 2), {}, "got -1"),
         ((1, None), {}, "belong together"),
         ((None, 2), {}, "belong together"),
-        ((None, None), {"RANK": "one", "WORLD_SIZE": "2"}, "RANK is 'one'"),
+        ((None, None), {"RANK": "one", "WORLD_SIZE": "2"}, "RANK must be a whole number, got 'one'"),
     ],
 )
 def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch, given, environment, says) -> None:  # type: ignore[no-untyped-def]

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
@@ -70,7 +71,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if _, err := s.locate(prefix + "/"); err != nil && !errors.Is(err, conf.ErrMounts) && !errors.Is(err, shard.ErrNotExist) {
 		return nil, wrap("list", pattern, err)
 	}
-	return shard.Walk(ctx, &tree{store: s, prefix: prefix}, path)
+	return shard.Walk(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
 }
 
 // Open opens one file at the size and version that sh carries. It asks nobody, but for an empty file: the rest is left to the first read,

@@ -7,12 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"sync/atomic"
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 )
 
@@ -23,7 +23,7 @@ const page = 1000
 type tree struct {
 	store  *Store
 	prefix string // of addresses, before the path
-	listed atomic.Int64
+	list   *driver.Listing
 }
 
 var _ shard.DeepTree = (*tree)(nil)
@@ -70,7 +70,7 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) b
 	}
 	var all []shard.Entry
 	err = p.cluster.retry(ctx, func(ctx context.Context, c *client) error {
-		t.listed.Add(-files(all)) // of a try that failed
+		t.list.Undo(all) // of a try that failed
 		all = all[:0]
 		return t.readPages(ctx, c, p.path, keep, &all)
 	})
@@ -100,13 +100,15 @@ func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(s
 		if err != nil {
 			return err
 		}
-		before := files(*all)
+		before := len(*all)
 		for _, info := range infos {
 			if e := entry(info); keep(e) {
 				*all = append(*all, e)
 			}
 		}
-		t.store.options.Events.Listed(int(t.listed.Add(files(*all) - before)))
+		if err := t.list.Take((*all)[before:]); err != nil {
+			return err
+		}
 		if len(infos) < page {
 			return nil
 		}
@@ -151,15 +153,6 @@ func (p place) stat(ctx context.Context) (info fs.FileInfo, err error) {
 		return err
 	})
 	return info, err
-}
-
-func files(all []shard.Entry) (n int64) {
-	for _, e := range all {
-		if e.Kind == shard.KindFile {
-			n++
-		}
-	}
-	return n
 }
 
 func entry(info fs.FileInfo) shard.Entry {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // How many keys are listed.
@@ -31,7 +32,7 @@ func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path s
 	group.Go(func() error { return l.begin(inner, start) })
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, driver.Ended(ctx)
 		}
 		return nil, err
 	}
@@ -79,10 +80,10 @@ func (l *lister) list(ctx context.Context, prefix, after string) error {
 
 // goOn takes a page and those that follow.
 func (l *lister) goOn(ctx context.Context, prefix string, p *page) error {
+	var pages driver.Pages
 	for n := 1; ; n++ {
-		l.take(p)
-		if p.next == "" {
-			return nil
+		if err := l.take(&pages, p); err != nil || p.next == "" {
+			return err
 		}
 		if n >= flatPages && p.last != "" && !isExpress(l.bucket) {
 			return l.spread(ctx, prefix, p.last)
@@ -105,12 +106,15 @@ func (l *lister) spread(ctx context.Context, prefix, after string) error {
 			return err
 		}
 	}
+	var pages driver.Pages
 	for {
 		p, err := l.tree.page(ctx, l.path, q)
+		if err == nil {
+			err = l.take(&pages, p)
+		}
 		if err != nil {
 			return err
 		}
-		l.take(p)
 		for _, dir := range p.dirs {
 			if dir == inside {
 				continue
@@ -138,8 +142,8 @@ func (l *lister) fork(ctx context.Context, dir, after string) error {
 	return list()
 }
 
-// take keeps the files that are wanted.
-func (l *lister) take(p *page) {
+// take keeps the files of a page that are wanted.
+func (l *lister) take(pages *driver.Pages, p *page) error {
 	wanted := make([]shard.Entry, 0, len(p.files))
 	for _, e := range p.files {
 		if e.Name = e.Name[len(l.dir):]; l.keep(e.Name, false) {
@@ -147,8 +151,8 @@ func (l *lister) take(p *page) {
 		}
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.any = l.any || p.marked || len(p.files) > 0 || len(p.dirs) > 0
 	l.all = append(l.all, wanted...)
-	l.tree.found(len(wanted))
+	l.mu.Unlock()
+	return l.tree.took(l.path, pages, p, wanted)
 }

@@ -103,7 +103,7 @@ func readPage(out *s3.ListObjectsV2Output, prefix string) (*page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the server's list holds a key that cannot be read: %.200q", aws.ToString(d.Prefix))
 		}
-		if strings.HasPrefix(dir, prefix) {
+		if strings.HasPrefix(dir, prefix) && dir != prefix { // a directory within itself would never end
 			p.dirs = append(p.dirs, dir)
 		}
 	}

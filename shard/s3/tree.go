@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A tree is the buckets as shard.Walk sees them, for one List: paths are "bucket/key", and a directory is what stands before a slash in
@@ -19,16 +20,20 @@ type tree struct {
 	store  *Store
 	prefix string // of addresses: "s3://" as the user spelled it
 
-	mu     sync.Mutex
-	first  map[string]*page     // the first page of what lies below a directory, by "bucket/prefix"
-	listed int                  // files found so far
-	dirs   map[string]*siblings // by path
+	listing *driver.Listing
+
+	mu    sync.Mutex
+	first map[string]*page     // the first page of what lies below a directory, by "bucket/prefix"
+	dirs  map[string]*siblings // by path
 }
 
 var _ shard.DeepTree = (*tree)(nil)
 
 func newTree(s *Store, prefix string) *tree {
-	return &tree{store: s, prefix: prefix, first: make(map[string]*page), dirs: make(map[string]*siblings)}
+	return &tree{
+		store: s, prefix: prefix, listing: driver.NewListing(s.o.Events.Listed),
+		first: make(map[string]*page), dirs: make(map[string]*siblings),
+	}
 }
 
 func (t *tree) URI(path string) string { return t.prefix + path }
@@ -108,11 +113,13 @@ func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) 
 	var all []shard.Entry
 	prefix := dirPrefix(at.key)
 	q := query{bucket: at.bucket, prefix: prefix, level: true}
+	var pages driver.Pages
 	for {
 		p, err := t.page(ctx, path, q)
 		if err != nil {
 			return nil, err
 		}
+		before := len(all)
 		for _, dir := range p.dirs {
 			if name := strings.TrimSuffix(dir[len(prefix):], "/"); keep(name) {
 				all = append(all, shard.Entry{Name: name, Kind: shard.KindDir})
@@ -123,8 +130,8 @@ func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) 
 				all = append(all, e)
 			}
 		}
-		if p.next == "" {
-			return all, nil
+		if err := t.took(path, &pages, p, all[before:]); err != nil || p.next == "" {
+			return all, err
 		}
 		q.token = p.next
 	}
@@ -158,14 +165,16 @@ func (t *tree) firstPage(ctx context.Context, path, bucket, prefix string) (*pag
 	return p, nil
 }
 
-// found reports progress.
-func (t *tree) found(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.listed += n
-	if report := t.store.o.Events.Listed; report != nil && n > 0 {
-		report(t.listed)
+// took counts a page, and makes sure that another follows it and not the same again.
+func (t *tree) took(path string, pages *driver.Pages, p *page, wanted []shard.Entry) error {
+	err := t.listing.Take(wanted)
+	if err == nil && p.next != "" {
+		err = pages.Next(p.next)
 	}
+	if err != nil {
+		return &shard.Error{Op: listing.op, URI: t.URI(path), Err: err}
+	}
+	return nil
 }
 
 func (t *tree) wrap(ctx context.Context, path string, c *client, err error) error {

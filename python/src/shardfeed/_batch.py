@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _state
-from ._columns import Column, iter_column
+from . import _html, _state
+from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
+from ._names import no_column
 from ._schema import Schema
+from .errors import ColumnError
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +52,10 @@ class Batch(Mapping[str, Any]):
         self._columns: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Any:
-        column = self._columns.get(name)
+        try:
+            column = self._columns.get(name)
+        except TypeError:  # a list or a slice
+            raise no_column(name, self) from None
         if column is None:
             maker = self._layout.makers.get(name)
             raw = self._raw
@@ -62,10 +68,12 @@ class Batch(Mapping[str, Any]):
 
     def _member(self, path: str) -> Column:
         """The struct member that a dotted path leads to."""
-        head, _, name = path.rpartition(".")
-        column = self[head] if head in self._layout.makers else self._member(head) if head else None
+        head, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", path)
+        column = None
+        with contextlib.suppress(ColumnError):
+            column = self[head] if head else None
         if not isinstance(column, dict) or name not in column:
-            raise KeyError(path)
+            raise no_column(path, self, self.schema) from None
         return column[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -77,9 +85,12 @@ class Batch(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._layout.makers
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
     @property
     def schema(self) -> Schema:
-        """What the columns are."""
+        """The columns with their types."""
         return self._layout.schema
 
     @property
@@ -129,7 +140,7 @@ class Batch(Mapping[str, Any]):
         if not items:
             return validity(raw.bytes, raw.nodes, at)
         if field.kind not in ("list", "map"):
-            raise TypeError(f"column {name!r} is {field}, which has no items")
+            raise TypeError(f"items=True needs a list or a map, and column {name!r} is {field}")
         item, place = members(field, at)[0]
         mask = validity(raw.bytes, raw.nodes, place)
         if item.kind == "list" or not field.is_dense:
@@ -163,6 +174,14 @@ class Batch(Mapping[str, Any]):
         need("pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Refuses: pandas and numpy would make an array of the column names."""
+        raise TypeError("a batch is several columns, and makes no single array: use batch[column], batch.to_pandas() or batch.to_arrow()")
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Arrow's PyCapsule interface, by which ``pyarrow.table(batch)`` and others read a batch. Needs pyarrow."""
+        return self.to_arrow().__arrow_c_array__(requested_schema)
+
     def copy(self) -> Batch:
         """The same batch in memory of its own, which leaves the engine's free for others."""
         raw = self._live()
@@ -185,6 +204,20 @@ class Batch(Mapping[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         own = self.copy()
         return _restore, (tuple(own._raw), tuple(self.schema.values()), self._layout.plain, dict(self._start))
+
+    def _repr_html_(self) -> str:
+        if self._raw is None:
+            return "<div><b>Batch, released</b></div>"
+        lines = [(name, field, self.nulls(name) or "", _html.first(self._shown(name))) for name, field in self.schema.items()]
+        return _html.table(
+            f"Batch of {self.rows} rows: epoch {self.epoch}, step {self.step}", ("column", "type", "nulls", "first values"), lines
+        )
+
+    def _shown(self, name: str) -> list[Any]:
+        """The first values of a column. Looking at them here is not using them."""
+        raw = self._live()
+        column = self._layout.makers[name](raw.bytes, raw.nodes)
+        return column_to_list(slice_column(column, 0, min(_html.FIRST, raw.rows)))
 
     def __repr__(self) -> str:
         if self._raw is None:

@@ -1,13 +1,14 @@
-"""Columns that are no plain array: strings and binary, and lists of different lengths."""
+"""Columns beyond plain arrays: strings and binary values, and lists of different lengths."""
 
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Union
 
 import numpy as np
+
+from . import _take
 
 __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 
@@ -18,10 +19,14 @@ Column = Union[np.ndarray, "Bytes", "Ragged", dict[str, "Column"]]
 class Bytes:
     """Strings or binary values: the bytes of all rows in one array, and where each row begins and ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing by a number gives str for text and bytes for binary; by a slice, a Bytes.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a numpy array of one
+    dimension: a number gives a str (bytes for binary values), a slice, a mask or an array of
+    integers a Bytes. A slice with step 1 is a view. ``==`` compares row by row with one value, or
+    with as many values as there are rows, and gives an array of bool.
     """
 
     __slots__ = ("offsets", "text", "values")
+    __hash__ = None  # type: ignore[assignment] # as for arrays: == gives an array
 
     def __init__(self, values: np.ndarray, offsets: np.ndarray, text: bool = False) -> None:
         self.values = values  # uint8
@@ -32,17 +37,37 @@ class Bytes:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            start, stop = run_of(index, len(self))
-            return Bytes(self.values, self.offsets[start : stop + 1], self.text)
-        i = _place(index, len(self))
-        return self._show(self.values[self.offsets[i] : self.offsets[i + 1]].tobytes())
+        rows = _take.resolve(index, len(self))
+        if isinstance(rows, int):
+            return self._show(self.values[self.offsets[rows] : self.offsets[rows + 1]].tobytes())
+        if isinstance(rows, slice):
+            return Bytes(self.values, self.offsets[rows.start : rows.stop + 1], self.text)
+        places, offsets = _take.gathered(self.offsets, rows)
+        return Bytes(self.values[places], offsets, self.text)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
     def _show(self, value: bytes) -> str | bytes:
         return value.decode() if self.text else value
+
+    def __eq__(self, other: object) -> np.ndarray:  # type: ignore[override]
+        if isinstance(other, str if self.text else bytes):
+            return self._equal_to(other.encode() if isinstance(other, str) else other)
+        values = comparable(self, other)
+        return np.fromiter((a == b for a, b in zip(self.tolist(), values)), np.bool_, len(self))
+
+    def __ne__(self, other: object) -> np.ndarray:  # type: ignore[override]
+        return ~(self == other)
+
+    def _equal_to(self, value: bytes) -> np.ndarray:
+        """Looks only at the rows that have as many bytes as the value."""
+        equal = self.lengths == len(value)
+        rows = np.flatnonzero(equal)
+        if len(value):
+            places = self.offsets[:-1][rows][:, None].astype(np.int64) + np.arange(len(value))
+            equal[rows] = (self.values[places] == np.frombuffer(value, np.uint8)).all(axis=1)
+        return equal
 
     @property
     def lengths(self) -> np.ndarray:
@@ -68,10 +93,7 @@ class Bytes:
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            raise ValueError("an array of objects is always made anew: .values and .offsets are there without a copy")
-        out = self.to_numpy()
-        return out if dtype is None else out.astype(dtype)
+        return _as_objects(self, dtype, copy)
 
     def copy(self) -> Bytes:
         """The same rows in memory of their own."""
@@ -89,11 +111,14 @@ class Bytes:
 class Ragged:
     """Lists of different lengths: the items of all rows in one column, and where each row begins and ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: an array, Bytes, Ragged, or for lists of structs and
-    for maps a dict of columns.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: an array, Bytes,
+    Ragged, or for lists of structs and for maps a dict of columns. Indexing works as in a numpy array
+    of one dimension: a number gives the items of a row, a slice, a mask or an array of integers a
+    Ragged. A slice with step 1 is a view.
     """
 
     __slots__ = ("offsets", "values")
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, values: Column, offsets: np.ndarray) -> None:
         self.values = values
@@ -103,15 +128,23 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            start, stop = run_of(index, len(self))
-            return Ragged(self.values, self.offsets[start : stop + 1])
-        i = _place(index, len(self))
-        return slice_column(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+        rows = _take.resolve(index, len(self))
+        if isinstance(rows, int):
+            return slice_column(self.values, int(self.offsets[rows]), int(self.offsets[rows + 1]))
+        if isinstance(rows, slice):
+            return Ragged(self.values, self.offsets[rows.start : rows.stop + 1])
+        places, offsets = _take.gathered(self.offsets, rows)
+        return Ragged(take_column(self.values, places), offsets)
 
     def __iter__(self) -> Iterator[Any]:
         edges = self.offsets.tolist()
         return (slice_column(self.values, lo, hi) for lo, hi in itertools.pairwise(edges))
+
+    def __eq__(self, other: object) -> np.ndarray:  # type: ignore[override]
+        raise TypeError(NO_LIST_EQUALITY)
+
+    def __ne__(self, other: object) -> np.ndarray:  # type: ignore[override]
+        raise TypeError(NO_LIST_EQUALITY)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -132,13 +165,17 @@ class Ragged:
             out[i] = items
         return out
 
-    def to_padded(self, value: Any = 0, length: int | None = None) -> np.ndarray:
-        """A dense array of shape [rows, length], filled up with value; longer rows are cut. Without length it is the longest row's.
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return _as_objects(self, dtype, copy)
 
-        The engine does it faster: see the arguments ``pad`` and ``max_length``.
+    def to_padded(self, value: Any = 0, length: int | None = None) -> np.ndarray:
+        """A dense array of shape [rows, length], filled with value; longer rows are cut. Without length
+        it is as long as the longest row.
+
+        The engine does this faster: see the arguments ``pad`` and ``max_length``.
         """
         if not isinstance(self.values, np.ndarray):
-            raise TypeError(f"only lists of numbers are padded, and these are of {type(self.values).__name__}")
+            raise TypeError(f"only lists of numbers can be padded, got lists of {type(self.values).__name__}")
         lengths = self.lengths
         width = int(lengths.max(initial=0)) if length is None else length
         out = np.full((len(self), width, *self.values.shape[1:]), value, self.values.dtype)
@@ -160,19 +197,26 @@ class Ragged:
         return f"Ragged({len(self)} lists, {int(self.offsets[-1] - self.offsets[0])} items)"
 
 
-def _place(index: Any, n: int) -> int:
-    i = operator.index(index)
-    if not -n <= i < n:
-        raise IndexError(f"row {i} of {n}")
-    return i + n if i < 0 else i
+NO_LIST_EQUALITY = "lists of different lengths have no elementwise ==: compare .values and .offsets, or tolist()"
 
 
-def run_of(index: slice, n: int) -> tuple[int, int]:
-    """The first row of a slice of n rows, and the one behind its last."""
-    start, stop, step = index.indices(n)
-    if step != 1:
-        raise IndexError("rows are taken in a run: the step of a slice must be 1")
-    return start, max(start, stop)
+def comparable(column: Any, other: object) -> Sequence[Any]:
+    """Returns the values to compare a Bytes with, one for each row, or says why there are none."""
+    kind = "str" if column.text else "bytes"
+    values = other.tolist() if hasattr(other, "tolist") else other
+    if not isinstance(values, (list, tuple)) or not all(v is None or isinstance(v, str if column.text else bytes) for v in values):
+        shown = repr(other) if isinstance(other, (bytes, str, int, float, type(None))) else f"a {type(other).__name__}"
+        raise TypeError(f"a column of {kind} is compared with a {kind}, or with one for each row, got {shown}")
+    if len(values) != len(column):
+        raise ValueError(f"cannot compare a column of {len(column)} rows with {len(values)} values")
+    return values
+
+
+def _as_objects(column: Bytes | Ragged, dtype: Any, copy: bool | None) -> np.ndarray:
+    if copy is False:
+        raise ValueError("an array of objects is always a copy: use .values and .offsets, which are not")
+    out = column.to_numpy()
+    return out if dtype is None else out.astype(dtype)
 
 
 def _rebased(offsets: np.ndarray) -> tuple[np.ndarray, int, int]:
@@ -184,6 +228,13 @@ def slice_column(column: Column, lo: int, hi: int) -> Column:
     if isinstance(column, dict):
         return {name: slice_column(member, lo, hi) for name, member in column.items()}
     return column[lo:hi]
+
+
+def take_column(column: Column, rows: np.ndarray) -> Column:
+    """These rows of a column, copied."""
+    if isinstance(column, dict):
+        return {name: take_column(member, rows) for name, member in column.items()}
+    return column[rows]
 
 
 def copy_column(column: Column) -> Column:

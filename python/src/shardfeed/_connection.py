@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _progress, _runtime, errors
+from . import _progress, _redact, _runtime, errors
 from . import _protocol as protocol
 from ._engine import Engine
 from ._inbox import Inbox
@@ -36,8 +36,13 @@ class Connection:
     Every wait ends after timeout seconds without a sign of the engine. In a forked child it is closed: make a new one there.
     """
 
-    def __init__(self, engine: Engine, open: dict[str, Any], *, timeout: float | None = 600.0):
-        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol)."""
+    def __init__(
+        self, engine: Engine, open: dict[str, Any], *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None
+    ) -> None:
+        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol).
+
+        before is what was opened for the same data set object before: shards that changed since are refused.
+        """
         self.timeout = timeout
         self.end: dict[str, Any] | None = None
         self._rings = Rings()
@@ -52,6 +57,7 @@ class Connection:
         _open_connections.add(self)
         try:
             self.opened = self._request(protocol.OPEN, open, protocol.OPENED, f"opening {_shown(open)}")
+            _check_unchanged(open, before or {}, self.opened)
         except BaseException:
             self.close()
             raise
@@ -123,6 +129,11 @@ class Connection:
         """Tells whether this process can use it: it is open, was not made before a fork, and the engine is there as far as one can see."""
         return not self._closed and self._pid == os.getpid() and not self._inbox.ended()
 
+    def wake(self) -> None:
+        """Ends the connection for a thread that waits on it, which closes it. Any thread may call this."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Ends what the engine does for this connection. Batches that are held stay as they are."""
         if self._closed:
@@ -166,9 +177,8 @@ class Connection:
             if kind != protocol.WELCOME:
                 raise _unexpected(kind, "WELCOME")
             return self._decode(kind)
-        raise EngineGone(
-            f"the engine ended {_GREETINGS} times while it was greeted; its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
-        )
+        words = f"its socket is {engine.socket}" if engine.given else f"its log is {engine.log}:\n{_runtime.last_lines(engine.log)}"
+        raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; {words}")
 
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -310,7 +320,16 @@ _noted: set[str] = set()
 def _shown(open: Mapping[str, Any]) -> str:
     """The addresses of an Open."""
     addresses = open["spec"].get("addresses") or ["the data set"]
-    return ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+    return ", ".join(map(_redact.address, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+
+
+def _check_unchanged(open: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raises DataError when a data set would go on with other shards than it began with."""
+    if any(name in before and before[name] != now.get(name) for name in ("manifest", "versions")):
+        raise errors.DataError(
+            f"{_shown(open)}: changed since it was listed for this data set: make a new data set, or loader, to read what is there now "
+            f"({now.get('shards')} shards of {now.get('rows')} rows; before, {before.get('shards')} of {before.get('rows')})"
+        )
 
 
 def _unexpected(kind: int, wanted: str) -> ProtocolError:

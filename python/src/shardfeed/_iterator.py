@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,9 +12,8 @@ from ._connection import Connection
 from ._layout import Layout
 from ._nulls import NullWatch
 from ._raw_batch import RawBatch
-from .errors import FeedTimeoutError, ProtocolError, ShardfeedError, nearer
-
-_NOBODYS_TURN = contextlib.nullcontext()  # in a forked child, where nobody may be left to end a turn
+from ._turn import Turn
+from .errors import FeedTimeoutError, ShardfeedError, nearer
 
 
 class Place:
@@ -48,7 +46,7 @@ class BatchIterator:
         self._next = connection.next
         self._nulls = nulls
         self._done = done
-        self._turn = threading.Lock()
+        self._turn = Turn()
 
     def __iter__(self) -> BatchIterator:
         return self
@@ -58,16 +56,17 @@ class BatchIterator:
 
     def take(self) -> RawBatch:
         """The next batch, before anyone knows of columns."""
-        connection = self._connection
-        with self._turn if connection is None or not connection.closed else _NOBODYS_TURN:
-            if self._connection is None:
+        with self._turn():
+            connection = self._connection
+            if connection is None:
                 raise StopIteration
             try:
                 raw = self._next()
             except FeedTimeoutError:
                 raise  # the batch may still come: the caller may ask again
             except BaseException as e:
-                if self._connection is None and isinstance(e, ProtocolError):  # closed meanwhile, by another thread
+                if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
+                    connection.close()
                     raise StopIteration from None
                 self._break()
                 if isinstance(e, ShardfeedError):
@@ -105,13 +104,16 @@ class BatchIterator:
         connection, self._connection = self._connection, None
         if connection is None or not connection.usable:
             return
-        if not self._turn.acquire(blocking=False):  # another thread waits for a batch: it gets none
-            connection.close()
+        turn = self._turn()
+        if not turn.acquire(blocking=False):  # another thread waits for a batch: it wakes up and closes the connection
+            connection.wake()
             return
-        connection.leave()
-        self._turn.release()
+        try:
+            connection.leave()
+        finally:
+            turn.release()
         self._done(connection)
 
-    def __del__(self) -> None:
-        if getattr(self, "_connection", None) is not None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_connection", None) is not None and not is_finalizing():  # modules may be gone then
             self.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ._columns import Bytes, Column, Ragged
+from ._names import no_column
 from ._schema import Field, Schema, unique_names
 
 # Numbers of a descriptor, of which each node has one: eight in a row.
@@ -56,12 +57,12 @@ class Layout:
 
     def find(self, path: str) -> tuple[Field, int]:
         """Returns the node that a name or a dotted path leads to, and where its descriptor begins. An exact name wins over a path."""
-        for cut in _cuts(path):
+        for cut in _cuts(path) if isinstance(path, str) else ():
             if (field := self.schema.get(path[:cut])) is not None:
                 found = _descend(field, self.at[path[:cut]], path[cut + 1 :])
                 if found is not None:
                     return found
-        raise KeyError(path)
+        raise no_column(path, self.schema, self.schema)
 
 
 def _cuts(path: str) -> list[int]:

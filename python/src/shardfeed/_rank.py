@@ -1,7 +1,8 @@
-"""Who this process is: its rank, and the job that it belongs to. Asks nobody: no collective is ever begun here."""
+"""The rank and the job of this process. Nothing here starts a collective."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import operator
 import os
@@ -9,38 +10,41 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from ._checks import got
 from .errors import OptionError
 
-# What a process that belongs to no launcher's job leaves to its children, so that they find its engine.
+# A process outside of a launcher's job leaves this to its children, so that they find its engine.
 _OWN_JOB = "SHARDFEED_PROCESS_JOB"
 
-_MOST = 2**31  # of ranks; the engine knows how many it can do
+_MOST = 2**31  # ranks; the engine has a limit of its own
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
     """Returns rank and world size: the arguments, else torchrun's environment, else an initialised process group, else 0 of 1."""
     if (rank is None) != (world_size is None):
-        raise OptionError("rank and world_size belong together: give both or none")
+        raise OptionError(f"rank and world_size belong together: give both or neither, got rank={rank!r}, world_size={world_size!r}")
     if rank is None or world_size is None:
         rank, world_size = _from_environment(os.environ) or _from_process_group() or (0, 1)
     rank, world_size = _whole("rank", rank), _whole("world_size", world_size)
     if not 0 <= rank < world_size:
-        raise OptionError(f"rank {rank} is not one of a world of {world_size}: ranks count from 0")
+        raise OptionError(f"rank must be at least 0 and below world_size {world_size}, got {rank}")
     return rank, world_size
 
 
 def _whole(name: str, value: Any) -> int:
-    try:
-        whole = operator.index(value)
-    except TypeError:
-        raise OptionError(f"{name}={value!r} is no whole number") from None
-    if isinstance(value, bool) or whole >= _MOST:
-        raise OptionError(f"{name}={value!r} cannot be meant: it is {'no number' if isinstance(value, bool) else 'too large'}")
+    whole = None
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            whole = operator.index(value)
+    if whole is None:
+        raise OptionError(f"{name} must be a whole number, {got(value)}")
+    if whole >= _MOST:
+        raise OptionError(f"{name} must be below {_MOST}, got {whole}")
     return whole
 
 
 def local_world_size() -> int:
-    """Returns how many ranks of the job run on this node; 1 when nobody says."""
+    """Returns how many ranks of the job run on this node; 1 when the environment does not say."""
     return _number(os.environ, "LOCAL_WORLD_SIZE") or 1
 
 
@@ -73,7 +77,7 @@ def _number(environment: Mapping[str, str], name: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise OptionError(f"the environment's {name} is {text!r}, which is no number") from None
+        raise OptionError(f"the environment variable {name} must be a whole number, got {text!r}") from None
 
 
 def _from_process_group() -> tuple[int, int] | None:

@@ -2,32 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from ._batch import Batch
 from ._iterator import BatchIterator
+from ._ring import Ring
+from ._turn import Turn
 
 # Rows that come together at most; the engine sends fewer where they are large, and single ones where together they would not be the same.
 BUNDLE = 256
 
+# A RowMaker makes the rows of a batch, one after the other.
+RowMaker = Callable[[Batch], Iterator[dict[str, Any]]]
 
-def rows(batches: BatchIterator, *, bundle: int, world_size: int, size: int, tail: str, marks: bool) -> Iterator[dict[str, Any]]:
-    """The rows of an iteration as dicts. With marks each says in ``_row_valid`` whether it counts, as a padded tail needs it."""
-    place = batches.place
-    for batch in batches:
-        take = batch.rows if bundle == 1 else due(batch, bundle, world_size, size, tail)
-        after = place.epoch, place.position
-        values = batch.to_rows()
-        for n in range(1, take + 1):
-            row = next(values)
-            if marks:
-                row["_row_valid"] = n <= batch.rows - batch.padding
-            if n == take:
-                place.epoch, place.position = after
-            else:
-                place.epoch, place.position = batch.epoch, batch.position + n * world_size
-            yield row
+
+class Row(NamedTuple):
+    """A row, where it stands in training, and the epoch and position behind it."""
+
+    columns: dict[str, Any]
+    epoch: int
+    step: int
+    position: int
+    behind: tuple[int, int]
+
+
+class RowIterator:
+    """The rows of one iteration. Several threads may take rows of it: each row comes once."""
+
+    def __init__(self, batches: BatchIterator, make: RowMaker, *, world_size: int, size: int, tail: str) -> None:
+        self.ring: Ring | None = None  # in which the last batch lies
+        self._batches = batches
+        self._make = make
+        self._world_size = world_size
+        self._size = size
+        self._tail = tail
+        self._came: Iterator[Row] = iter(())  # rows of the last batch
+        self._turn = Turn()
+        self._closed = False
+
+    def __iter__(self) -> RowIterator:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        return self.take().columns
+
+    def take(self) -> Row:
+        """The next row."""
+        place = self._batches.place
+        with self._turn():
+            if self._closed:
+                raise StopIteration
+            row = next(self._came, None)
+            while row is None:
+                before = place.epoch, place.position
+                batch = next(self._batches)
+                behind, (place.epoch, place.position) = (place.epoch, place.position), before
+                self.ring = batch._raw.slot.ring
+                self._came = _rows(batch, self._make(batch), self._count(batch), self._world_size, behind)
+                row = next(self._came, None)
+            place.epoch, place.position = row.behind
+            return row
+
+    def _count(self, batch: Batch) -> int:
+        bundle = self._batches.bundle
+        return batch.rows if bundle == 1 else due(batch, bundle, self._world_size, self._size, self._tail)
+
+    def close(self) -> None:
+        """Ends the iteration. It never waits."""
+        self._closed = True
+        self._batches.close()
+
+
+def _rows(batch: Batch, values: Iterator[dict[str, Any]], count: int, world_size: int, behind: tuple[int, int]) -> Iterator[Row]:
+    """The first rows of a batch; behind is the epoch and position after the last of them."""
+    for n in range(count):
+        at = batch.position + n * world_size
+        after = behind if n == count - 1 else (batch.epoch, at + world_size)
+        yield Row(next(values), batch.epoch, at // world_size, at, after)
 
 
 def due(batch: Batch, bundle: int, world_size: int, size: int, tail: str) -> int:

@@ -9,6 +9,7 @@ import re
 import socket
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from .errors import OptionError
@@ -21,6 +22,7 @@ _CRASH_BYTES = 1 << 20  # of a log in which a crash is looked for: it lists all 
 # How Go begins to say that the engine crashed; where it was logged on after, an engine has begun anew.
 _CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTILINE | re.DOTALL)
 _OLD_SECONDS = 7 * 86400.0
+_NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes
 
 
 def directory() -> Path:
@@ -74,22 +76,55 @@ def _indented(lines: list[str]) -> str:
 
 
 def sweep(path: Path) -> None:
-    """Removes what engines that ended long ago have left."""
+    """Removes what engines that ended long ago have left. Other files stay: the directory may be one that the user has for more."""
     with contextlib.suppress(OSError):
         for lock in path.glob("*.lock"):
-            with contextlib.suppress(OSError):
-                _sweep_one(lock)
+            if _NAME.fullmatch(lock.stem):
+                with contextlib.suppress(OSError):
+                    _sweep_one(lock)
+
+
+def mark(descriptor: int, lock: Path) -> None:
+    """Writes into an empty lock whose it is. A full disk leaves it empty."""
+    with contextlib.suppress(OSError):
+        if os.fstat(descriptor).st_size == 0:
+            os.write(descriptor, _lock_line(lock))
+
+
+def _lock_line(lock: Path) -> bytes:
+    return f"shardfeed starts the engine {lock.stem}\n".encode()
 
 
 def _sweep_one(lock: Path) -> None:
-    log = lock.with_suffix(".log")
-    newest = max(file.stat().st_mtime for file in (lock, log) if file.exists())
-    if time.time() - newest < _OLD_SECONDS or _answers(lock.with_suffix(".sock")):
+    log, sock = lock.with_suffix(".log"), lock.with_suffix(".sock")
+    newest = max(file.lstat().st_mtime for file in (lock, log) if os.path.lexists(file))
+    if time.time() - newest < _OLD_SECONDS or _answers(sock):
         return
-    with open(lock, "rb") as held:
+    with open(lock, "rb", opener=_no_link) as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for file in (lock.with_suffix(".sock"), log, lock):
-            file.unlink(missing_ok=True)
+        line = held.read(len(_lock_line(lock)) + 1)
+        if line not in (b"", _lock_line(lock)):  # locks of older builds are empty
+            return
+        if _is(sock, stat.S_ISSOCK):
+            sock.unlink()
+        if _is(log, stat.S_ISREG) and (line or _begins_a_log(log)):
+            log.unlink()
+        lock.unlink()
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _is(path: Path, kind: Callable[[int], bool]) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return kind(path.lstat().st_mode)
+    return False
+
+
+def _begins_a_log(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(5) in (b"", b"time=")
 
 
 def _answers(path: Path) -> bool:

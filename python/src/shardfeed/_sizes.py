@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ._checks import got, is_whole
 from .errors import OptionError
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -13,19 +14,19 @@ _UNITS |= {f"{unit}ib": _UNITS[unit] for unit in "kmgt"}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)\s*")
 
 
-def parse(name: str, value: Any, example: str = "512MiB") -> tuple[int, bool]:
-    """Returns a size, and whether it had a unit. A whole number without one is what the caller makes of it."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        number, unit = value, ""
+def parse(name: str, value: Any, example: str = "'512MiB'") -> tuple[int, bool]:
+    """Returns a size, and whether it had a unit. The caller decides what a number without a unit counts."""
+    if is_whole(value):
+        number, unit = int(value), ""
     else:
         found = _SIZE.fullmatch(value) if isinstance(value, str) else None
         if found is None or found[2].lower() not in _UNITS or (not found[2] and not found[1].isdigit()):
-            raise OptionError(f"{name}={value!r} is no size: give a whole number, or a text as in {example!r}")
+            raise OptionError(f"{name} must be a whole number, or a size as in {example}, {got(value)}")
         unit = found[2]
         scale = _UNITS[unit.lower()]
         number = int(found[1]) * scale if found[1].isdigit() else int(float(found[1]) * scale)
     if not 0 < number < 2**63:
-        raise OptionError(f"{name}={value!r} is out of range: it must be more than 0, and under 2**63")
+        raise OptionError(f"{name} must be above 0 and below 2**63, {got(value)}")
     return number, bool(unit)
 
 
@@ -36,12 +37,12 @@ def bytes_text(name: str, value: Any) -> str:
 
 def rows_or_bytes_text(name: str, value: Any) -> str:
     """A number of rows in digits, or of bytes with a unit."""
-    number, unit = parse(name, value, "512MiB (of bytes), or 100000 (rows)")
+    number, unit = parse(name, value, "'512MiB' (bytes) or '100000' (rows)")
     return f"{number}B" if unit else str(number)
 
 
 def limit_text(name: str, value: Any) -> str:
-    """A number of bytes in digits, or a part of the free space in percent; a float up to 1 is a part too."""
+    """A number of bytes in digits, or a part of the free space in percent. A float is a part: 0.5 is 50 %."""
     text = f"{value * 100:g}%" if isinstance(value, float) else value
     if isinstance(text, str) and text.strip().endswith("%"):
         try:
@@ -49,6 +50,6 @@ def limit_text(name: str, value: Any) -> str:
         except ValueError:
             part = -1.0
         if not 0 < part <= 100:
-            raise OptionError(f"{name}={value!r} is no part of the free space: give it as '50%' or 0.5, or bytes as in '100GiB'")
+            raise OptionError(f"{name} must be a part of the free space as in '50%' or 0.5, or bytes as in '100GiB', {got(value)}")
         return text.strip()
     return bytes_text(name, value)

@@ -1,4 +1,4 @@
-"""Storage options: the names of s3fs, of pyarrow and of the command, and what of the environment stores read."""
+"""Storage options by the names of s3fs, pyarrow and the command, and the environment variables that stores read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ._checks import type_name
 from .errors import OptionError
 
 # The command's flags, here also with underscores.
@@ -14,7 +15,7 @@ FLAGS = frozenset(
     {"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal"}
 )
 
-# What s3fs, pyarrow and object_store call the options of S3.
+# The options of S3 by the names of s3fs, pyarrow and object_store.
 _S3 = """
     key secret token anon profile endpoint_url region requester_pays use_ssl verify proxy addressing_style path_style max_concurrency
     default_block_size read_timeout default_fill_cache default_cache_type cache_regions version_aware use_listings_cache asynchronous
@@ -50,11 +51,11 @@ _PROXIES = ("_PROXY", "_proxy")
 
 
 def options(given: Mapping[str, Any] | None) -> dict[str, str]:
-    """Returns storage options by names that the engine knows, as text; refuses names that nobody knows."""
+    """Returns storage options as text, by names that the engine knows. Values are secrets: errors do not show them."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise OptionError(f"storage_options is a dict, as in {{'endpoint_url': 'http://localhost:9000'}}; this is {type(given).__name__}")
+        raise OptionError(f"storage_options must be a dict, as in {{'endpoint_url': 'http://localhost:9000'}}, got {type_name(given)}")
     out: dict[str, str] = {}
     for name, value in _flat("", given):
         name = name.removeprefix("extra_conf.")  # of pyarrow's HadoopFileSystem
@@ -78,19 +79,23 @@ def _flat(prefix: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(value, os.PathLike):
             yield name, os.fspath(value)
         elif value is not None:
-            raise OptionError(f"storage option {name!r} is a {type(value).__name__}: give text, a number, True or False")
+            raise OptionError(f"storage option {name!r} must be text, a number, True or False, got {type_name(value)}")
 
 
 def _unknown(name: str) -> str:
     if name in _ELSEWHERE:
-        return f"storage option {name!r} is not known here: {_ELSEWHERE[name]}"
+        return f"storage option {name!r} is not used here: {_ELSEWHERE[name]}"
     near = difflib.get_close_matches(name, sorted(FLAGS | S3 | HDFS), 3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "known are those of s3fs and pyarrow, hdfs.*, dfs.*, fs.*, hadoop.*"
-    return f"storage option {name!r} is not known: {hint}"
+    hint = (
+        f"did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*"
+    )
+    return f"unknown storage option {name!r}: {hint}"
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that stores read: the engine may have been started by another process of the job."""
+    """The variables that stores read. The engine gets them because another process of the job may have started it."""
     return {
         name: value for name, value in environ.items() if name in _VARIABLES or name.startswith(_ENVIRONMENT) or name.endswith(_PROXIES)
     }

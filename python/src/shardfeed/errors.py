@@ -1,7 +1,8 @@
 """Errors that shardfeed raises.
 
-All of them are a ShardfeedError. Where Python has a class for what happened (ValueError, FileNotFoundError, PermissionError, TimeoutError,
-ConnectionError), the error is one of that class too. The text is whole: it names the shard, the row group, the column and what to do.
+All are a ShardfeedError. Where Python has a class for the case (ValueError, KeyError, FileNotFoundError,
+PermissionError, TimeoutError, ConnectionError), the error is of that class too. The text names the shard,
+the row group and the column, and says what to do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 __all__ = [
     "AccessError",
+    "ColumnError",
     "DataError",
     "EngineError",
     "EngineGone",
@@ -30,7 +32,7 @@ __all__ = [
 
 
 class ShardfeedError(Exception):
-    """What went wrong, with where it did. It has one argument, so it survives pickling and torch's workers."""
+    """What failed, and where. It has one argument, so that it survives pickling and torch's workers."""
 
     op: str = ""
     shard: str = ""  # URI
@@ -42,27 +44,33 @@ class ShardfeedError(Exception):
 
 
 class OptionError(ShardfeedError, ValueError):
-    """An option that cannot be meant."""
+    """An argument that is not allowed."""
 
 
 class NotFoundError(ShardfeedError, FileNotFoundError):
-    """No such address, or no shards under it."""
+    """An address that does not exist, or has no shards."""
 
 
 class AccessError(ShardfeedError, PermissionError):
-    """The storage does not let these credentials in."""
+    """The storage refuses these credentials."""
 
 
 class DataError(ShardfeedError):
-    """A shard that cannot be read, is damaged, or was changed while it was in use."""
+    """A shard that cannot be read, is damaged, or changed while it was in use."""
 
 
 class SchemaError(ShardfeedError):
-    """A column that is not there, or shards that do not fit together."""
+    """A column that is missing, or shards whose columns do not match."""
+
+
+class ColumnError(SchemaError, KeyError):
+    """A key that is not the name of a column."""
+
+    __str__ = Exception.__str__  # a KeyError shows the repr of its text
 
 
 class MemoryLimitError(ShardfeedError):
-    """A stream that does not fit into its memory."""
+    """A stream that does not fit into its memory limit."""
 
 
 class StateError(ShardfeedError):
@@ -74,23 +82,23 @@ class StorageError(ShardfeedError):
 
 
 class RankMismatchError(ShardfeedError):
-    """Ranks that would not read the same order."""
+    """Ranks that would read different orders."""
 
 
 class FeedTimeoutError(ShardfeedError, TimeoutError):
-    """A wait that took longer than it may."""
+    """A wait that took longer than its timeout."""
 
 
 class ProtocolError(ShardfeedError):
-    """A message that should not have come."""
+    """A message of the engine that breaks the protocol."""
 
 
 class EngineError(ShardfeedError):
-    """The engine failed in itself."""
+    """The engine failed."""
 
 
 class EngineStartError(EngineError):
-    """The engine could not be started. The text ends with the engine's own words."""
+    """The engine could not be started. The text ends with the engine's output."""
 
 
 class EngineGone(EngineError, ConnectionError):
@@ -100,13 +108,14 @@ class EngineGone(EngineError, ConnectionError):
 
 
 class ForkError(ShardfeedError, RuntimeError):
-    """Something of the parent process was used in a child that fork made."""
+    """An object of the parent process was used in a forked child."""
 
 
 def nearer(error: ShardfeedError) -> ShardfeedError:
-    """Returns an error to be raised anew, without the frames through which it came, so that the user's line stands near it.
+    """Returns the error without the frames it came through, so that the user's line stands near it.
 
-    Its text says where in the data it happened. A breach of the protocol, which is a fault of this package, keeps its frames.
+    Its text says where in the data it happened. A ProtocolError, which is a bug in this package, keeps
+    its frames.
     """
     return error if isinstance(error, ProtocolError) else error.with_traceback(None)
 
@@ -128,7 +137,7 @@ _KINDS: dict[str, type[ShardfeedError]] = {
 
 
 def from_failure(failure: Mapping[str, Any]) -> ShardfeedError:
-    """Returns the error that an ERROR message of the engine means."""
+    """Returns the error for an ERROR message of the engine."""
     error = _KINDS.get(failure.get("kind", ""), EngineError)(failure.get("text") or "the engine failed and did not say why")
     error.op = failure.get("op") or ""
     error.shard = failure.get("shard") or ""

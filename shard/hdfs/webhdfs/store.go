@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
@@ -133,7 +134,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
-	t := &tree{cluster: c, prefix: a.prefix, listed: s.options.Events.Listed}
+	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Events.Listed)}
 	all, err := shard.Walk(ctx, t, a.path)
 	if err != nil {
 		return nil, wrap("list", pattern, err)

@@ -6,33 +6,19 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // tree is a cluster's files as shard.Walk sees them.
 type tree struct {
 	cluster *cluster
 	prefix  string // of URIs
-	listed  func(n int)
-
-	mu    sync.Mutex
-	total int // files told of so far
+	listing *driver.Listing
 }
 
 var _ shard.DeepTree = (*tree)(nil)
-
-// found tells how many files were found so far. Calls of the event do not overlap.
-func (t *tree) found(more int) {
-	if more == 0 {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.total += more
-	t.listed(t.total)
-}
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
@@ -67,25 +53,22 @@ func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path strin
 
 // readDir describes the entries of a directory that keep wants.
 func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) bool) (all []shard.Entry, err error) {
-	err = t.cluster.list(ctx, dir, func(page []status) {
-		files := 0
+	err = t.cluster.list(ctx, dir, func(page []status) error {
+		before := len(all)
 		for _, s := range page {
 			e := s.entry()
 			if e.Name == "" || !keep(e) { // a file lists itself under no name
 				continue
 			}
 			all = append(all, e)
-			if e.Kind == shard.KindFile {
-				files++
-			}
 		}
-		t.found(files)
+		return t.listing.Take(all[before:])
 	})
 	return all, err
 }
 
 // list gives the files and directories in a directory, in pages.
-func (c *cluster) list(ctx context.Context, path string, take func([]status)) error {
+func (c *cluster) list(ctx context.Context, path string, take func([]status) error) error {
 	last := ""
 	for !c.noPages.Load() {
 		body, err := c.ask(ctx, query{op: "LISTSTATUS_BATCH", path: path, args: url.Values{"startAfter": {last}}})
@@ -100,12 +83,11 @@ func (c *cluster) list(ctx context.Context, path string, take func([]status)) er
 		if err != nil {
 			return err
 		}
-		take(page)
-		if left <= 0 {
-			return nil
+		if err := take(page); err != nil || left <= 0 {
+			return err
 		}
 		if len(page) == 0 || page[len(page)-1].Name <= last {
-			return fmt.Errorf("the list of %s goes in a circle", path)
+			return fmt.Errorf("%w: the server's list of %s repeats itself", shard.ErrCorrupt, path)
 		}
 		last = page[len(page)-1].Name
 	}
@@ -114,8 +96,8 @@ func (c *cluster) list(ctx context.Context, path string, take func([]status)) er
 		return err
 	}
 	all, err := parseList(body)
-	if err == nil {
-		take(all)
+	if err != nil {
+		return err
 	}
-	return err
+	return take(all)
 }

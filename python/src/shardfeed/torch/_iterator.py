@@ -2,91 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from .._iterator import BatchIterator, Place
-from .._raw_batch import RawBatch
+from .._keywords import T
 from .._ring import Ring
+from .._rows import RowIterator, RowMaker
+from .._turn import Turn
 from ._layout import TensorLayout
-from ._rows import Bundles, Row
 from ._tensors import rows
 
 if TYPE_CHECKING:
     from ._dataset import StreamingDataset
 
 
-class TensorIterator:
+class TensorIterator(Generic[T]):
     """One epoch of batches as dicts of tensors, or of rows. It begins in the engine when the first one is asked for, or by begin.
+
+    Several threads may take batches of it: each batch comes once. Functions of map then run in each of them at the same time.
 
     ``place`` is where it stands, None before it begins; ``position`` counts the rows of the epoch, over all ranks, before its last batch.
     """
 
-    def __init__(self, dataset: StreamingDataset) -> None:
+    def __init__(self, dataset: StreamingDataset[T]) -> None:
         self.place: Place | None = None
         self.position: int | None = None
         self.ring: Ring | None = None  # in which the last batch lies
-        self._dataset: StreamingDataset | None = dataset
+        self._dataset: StreamingDataset[T] | None = dataset
         self._batches: BatchIterator | None = None
         self._layout: TensorLayout | None = None
-        self._bundles: Bundles | None = None  # of a data set of rows
-        self._came: Iterator[Row] = iter(())  # rows that came together
+        self._rows: RowIterator | None = None  # of a data set of rows
         self._rank = 0
+        self._turn = Turn()
+        self._closed = False
         self._transforms = dataset._transforms
 
     def begin(self) -> None:
         """Begins the iteration now. Once it has begun this does nothing."""
+        with self._turn():
+            self._begin()
+
+    def _begin(self) -> None:
         dataset = self._dataset
         if dataset is None:
             return
         batches = None if dataset._nothing_left() else dataset._begin()
         if batches is not None:
-            self._batches = batches
-            self.place = self._batches.place
+            self.place = batches.place
             self._rank, world_size = dataset._ranks()
             tail = dataset._tail(world_size)
-            self._layout = TensorLayout(batches.layout, dataset._masks, padded=tail == "pad")
+            self._layout = TensorLayout(batches.layout, dataset._masks, row_valid=dataset._with_row_valid)
             if dataset._rows_wanted:
-                self._bundles = Bundles(self._batches.bundle, world_size, dataset.size, tail)
+                self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, size=dataset.size, tail=tail)
+            self._batches = batches  # from here on other threads may take batches
         self._dataset = None
+        if self._closed and batches is not None:  # meanwhile, by another thread
+            self.close()
 
-    def __iter__(self) -> TensorIterator:
+    def __iter__(self) -> TensorIterator[T]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         batches = self._batches
         if batches is None:
             self.begin()
             batches = self._batches
             if batches is None:
                 raise StopIteration  # it was closed before it began, or nothing is left of its epoch
-        if self._bundles is not None:
-            return self._row(batches, self._bundles)
+        if self._rows is not None:
+            row = self._rows.take()
+            self.position, self.ring = row.position, self._rows.ring
+            return self._transformed(row.columns, row.epoch, row.step)
         raw = batches.take()
-        batch = self._tensors(raw)
-        for transform in self._transforms:
-            batch = transform(batch, raw.epoch, raw.step, self._rank)
-        return batch
-
-    def _tensors(self, raw: RawBatch) -> Any:
         self.position, self.ring = raw.position, raw.slot.ring
-        assert self._layout is not None  # there are no batches before it
-        return self._layout.tensors(raw)
+        assert self._layout is not None  # it was made when the iteration began
+        return self._transformed(self._layout.tensors(raw), raw.epoch, raw.step)
 
-    def _row(self, batches: BatchIterator, bundles: Bundles) -> Any:
-        """The next row. Many come together, and the state is exact after each."""
-        place = batches.place
-        row = next(self._came, None)
-        while row is None:
-            before = place.epoch, place.position
-            batch = next(batches)
-            after, (place.epoch, place.position) = (place.epoch, place.position), before
-            self._came = bundles.rows(batch, rows(self._tensors(batch._raw)), after)
-            row = next(self._came, None)
-        epoch, value = place.epoch, row.columns
-        place.epoch, place.position = row.epoch, row.position
+    def _transformed(self, value: Any, epoch: int, step: int) -> Any:
         for transform in self._transforms:
-            value = transform(value, epoch, row.step, self._rank)
+            value = transform(value, epoch, step, self._rank)
         return value
 
     def ready(self) -> bool:
@@ -95,6 +89,11 @@ class TensorIterator:
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""
+        self._closed = True
         self._dataset = None
         if self._batches is not None:
-            self._batches.close()
+            (self._rows or self._batches).close()
+
+
+def _row_maker(layout: TensorLayout) -> RowMaker:
+    return lambda batch: rows(layout.tensors(batch._raw))

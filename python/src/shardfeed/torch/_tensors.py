@@ -1,4 +1,4 @@
-"""Columns as torch has them: tensors, and classes for what is no plain tensor."""
+"""Columns as torch has them: tensors, and classes for columns beyond plain tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import _columns
+from .. import _columns, _take
+from ._batch import Batch
 
 # A column is a tensor, or one of the classes below, or for a struct a dict of its members' columns.
 Column = Any
@@ -19,10 +20,13 @@ Column = Any
 class Bytes:
     """Strings or binary values: the bytes of all rows in one tensor, and where each row begins and ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing by a number gives str for text and bytes for binary; by a slice, a Bytes.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a tensor of one dimension: a
+    number gives a str (bytes for binary values), a slice, a mask or integers a Bytes. ``==`` compares
+    row by row with one value, or with as many values as there are rows, and gives a tensor of bool.
     """
 
     __slots__ = ("offsets", "text", "values")
+    __hash__ = None  # type: ignore[assignment] # == gives a tensor
 
     def __init__(self, values: torch.Tensor, offsets: torch.Tensor, text: bool = False) -> None:
         self.values = values  # uint8
@@ -33,6 +37,9 @@ class Bytes:
         """The same column of arrays, without a copy where the tensors are on the host."""
         return _columns.Bytes(self.values.cpu().numpy(), self.offsets.cpu().numpy(), self.text)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy().__array__(dtype, copy)
+
     def tolist(self) -> list[Any]:
         """A str of each row for text, else bytes."""
         return self.numpy().tolist()
@@ -41,10 +48,16 @@ class Bytes:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            values, offsets = _run(self.values, self.offsets, index)
-            return Bytes(values, offsets, self.text)
-        return self.numpy()[index]
+        rows = _resolve(index, len(self))
+        if isinstance(rows, int):
+            return self.numpy()[rows]
+        return Bytes(*_rows_of(self.values, self.offsets, rows), self.text)
+
+    def __eq__(self, other: object) -> torch.Tensor:
+        return torch.from_numpy(self.numpy() == other).to(self.offsets.device)
+
+    def __ne__(self, other: object) -> torch.Tensor:
+        return ~(self == other)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -88,11 +101,13 @@ class Bytes:
 class Ragged:
     """Lists of different lengths: the items of all rows in one column, and where each row begins and ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: a tensor, Bytes, Ragged, or for lists of structs and
-    for maps a dict of columns.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: a tensor, Bytes,
+    Ragged, or for lists of structs and for maps a dict of columns. Indexing works as in a tensor of
+    one dimension: a number gives the items of a row, a slice, a mask or integers a Ragged.
     """
 
     __slots__ = ("offsets", "values")
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, values: Column, offsets: torch.Tensor) -> None:
         self.values = values
@@ -102,6 +117,9 @@ class Ragged:
         """The same column of arrays, without a copy where the tensors are on the host."""
         return _columns.Ragged(to_arrays(self.values), self.offsets.cpu().numpy())
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy().__array__(dtype, copy)
+
     def tolist(self) -> list[list[Any]]:
         """A list of each row."""
         return self.numpy().tolist()
@@ -110,10 +128,16 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return Ragged(*_run(self.values, self.offsets, index))
-        i = range(len(self))[index]
-        return _columns.slice_column(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+        rows = _resolve(index, len(self))
+        if isinstance(rows, int):
+            return _columns.slice_column(self.values, int(self.offsets[rows]), int(self.offsets[rows + 1]))
+        return Ragged(*_rows_of(self.values, self.offsets, rows))
+
+    def __eq__(self, other: object) -> torch.Tensor:
+        raise TypeError(_columns.NO_LIST_EQUALITY)
+
+    def __ne__(self, other: object) -> torch.Tensor:
+        raise TypeError(_columns.NO_LIST_EQUALITY)
 
     def __iter__(self) -> Iterator[Any]:
         edges = self.offsets.tolist()
@@ -125,12 +149,13 @@ class Ragged:
         return torch.diff(self.offsets)
 
     def to_padded(self, value: Any = 0, length: int | None = None) -> torch.Tensor:
-        """A dense tensor of shape [rows, length], filled up with value; longer rows are cut. Without length it is the longest row's.
+        """A dense tensor of shape [rows, length], filled with value; longer rows are cut. Without length
+        it is as long as the longest row.
 
-        The engine does it faster: see the arguments ``pad`` and ``max_length``.
+        The engine does this faster: see the arguments ``pad`` and ``max_length``.
         """
         if not isinstance(self.values, torch.Tensor):
-            raise TypeError(f"only lists of numbers are padded, and these are of {type(self.values).__name__}")
+            raise TypeError(f"only lists of numbers can be padded, got lists of {type(self.values).__name__}")
         lengths = self.lengths
         width = (int(lengths.max()) if len(lengths) else 0) if length is None else length
         out = self.values.new_full((len(self), width, *self.values.shape[1:]), value)
@@ -142,7 +167,7 @@ class Ragged:
     def to_nested(self) -> torch.Tensor:
         """A nested tensor of torch with jagged layout, without a copy."""
         if not isinstance(self.values, torch.Tensor):
-            raise TypeError(f"only lists of numbers make a nested tensor, and these are of {type(self.values).__name__}")
+            raise TypeError(f"only lists of numbers make a nested tensor, got lists of {type(self.values).__name__}")
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
 
     def to(self, *args: Any, **kwargs: Any) -> Ragged:
@@ -197,13 +222,15 @@ def to_arrays(column: Column) -> _columns.Column:
 
 
 def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
-    """The value with something done to each tensor within its dicts, lists, tuples and columns, and other to what is none of these."""
+    """The value with do applied to each tensor in its dicts, lists, tuples and columns, and other to the rest."""
     if isinstance(value, torch.Tensor):
         return do(value)
     if isinstance(value, (Bytes, Ragged)):
         return value._each(do)
     if type(value) is dict:
         return {k: each(v, do, other) for k, v in value.items()}
+    if type(value) is Batch:
+        return Batch({k: each(v, do, other) for k, v in value.items()})
     if isinstance(value, MutableMapping):
         own = copy.copy(value)  # it may have more than its items
         own.update({k: each(v, do, other) for k, v in value.items()})
@@ -229,12 +256,25 @@ def _rows(column: Column) -> Iterator[Any]:
     return iter(column)
 
 
-def _run(values: Column, offsets: torch.Tensor, index: slice) -> tuple[Column, torch.Tensor]:
-    """The rows of a slice, whose offsets begin at 0 again."""
-    start, stop = _columns.run_of(index, len(offsets) - 1)
-    own = offsets[start : stop + 1]
-    lo, hi = int(own[0]), int(own[-1])
-    return _columns.slice_column(values, lo, hi), own - lo
+def _resolve(index: Any, n: int) -> _take.Index:
+    """Indices are small: they are checked on the host, wherever the column lies."""
+    return _take.resolve(index.cpu() if isinstance(index, torch.Tensor) else index, n)
+
+
+def _rows_of(values: Column, offsets: torch.Tensor, rows: slice | np.ndarray) -> tuple[Column, torch.Tensor]:
+    """These rows of a column, and their offsets, which begin at 0."""
+    if isinstance(rows, slice):
+        own = offsets[rows.start : rows.stop + 1]
+        lo, hi = int(own[0]), int(own[-1])
+        return _columns.slice_column(values, lo, hi), own - lo
+    places, edges = _take.gathered(offsets.cpu().numpy(), rows)
+    return _taken(values, torch.from_numpy(places).to(offsets.device)), torch.from_numpy(edges).to(offsets.device)
+
+
+def _taken(column: Column, places: torch.Tensor) -> Column:
+    if isinstance(column, Mapping):
+        return {name: _taken(member, places) for name, member in column.items()}
+    return column[places]
 
 
 def _mover(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -1,0 +1,94 @@
+"""Errors for calls that do not fit: misspelt names, arguments by position, arguments left out."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec
+
+from ._checks import did_you_mean, got
+from .errors import ShardfeedError, nearer
+
+P = ParamSpec("P")
+
+# What users know by another name, or from another class.
+_ELSEWHERE = {
+    "data": "the first argument of a data set is uri",
+    "path": "the first argument is uri",
+    "dataset": "the first argument of a DataLoader is data",
+    "sampler": "the engine shuffles and splits the rows: see shuffle, seed, rank and world_size",
+    "batch_sampler": "the engine makes the batches: see batch_size, shuffle and tail",
+    "generator": "the order depends on seed alone",
+    "num_replicas": "give world_size",
+    "filters": "rows cannot be filtered yet",
+    "in_order": "batches always come in order",
+    "pin_memory_device": "give device",
+}
+_LOADER_ONLY = ("collate_fn", "device", "pin_memory", "num_workers", "prefetch", "prefetch_factor", "persistent_workers", "worker_init_fn")
+
+
+def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Makes an __init__ say which argument is misspelt, or given by position; required must not be left out."""
+
+    def decorate(init: Callable[P, None]) -> Callable[P, None]:
+        parameters = inspect.signature(init).parameters
+        _, first, *_ = parameters
+
+        @functools.wraps(init)
+        def __init__(self: Any, /, *args: Any, **kwargs: Any) -> None:  # the name in tracebacks
+            name = type(self).__name__
+            if unknown := [k for k in kwargs if k not in parameters or k == "self"]:
+                raise TypeError(unknown_arguments(name, unknown, list(parameters)[1:]))
+            if len(args) > 1:
+                raise TypeError(f"{name} takes only {first} by position, {got(args[1])} as well: give other arguments by name")
+            if not args and first not in kwargs:
+                raise TypeError(f"{name} needs {first}: an address such as 's3://bucket/path', a path, or a list of them")
+            if required not in kwargs:
+                raise TypeError(missing_batch_size(name))
+            try:
+                init(self, *args, **kwargs)
+            except ShardfeedError as e:
+                raise nearer(e)  # noqa: B904 - the same error
+
+        return __init__  # type: ignore[return-value]
+
+    return decorate
+
+
+def missing_batch_size(name: str) -> str:
+    return f"{name} needs batch_size: rows of a batch on this rank, or None for single rows"
+
+
+def unknown_arguments(name: str, unknown: Iterable[str], known: list[str]) -> str:
+    """Names the arguments that a class does not have, and suggests others."""
+    return "\n".join(f"{name} has no argument {each!r}{_hint(each, known)}" for each in unknown)
+
+
+def _hint(name: str, known: list[str]) -> str:
+    if name in _LOADER_ONLY:
+        return ": it belongs to shardfeed.torch.DataLoader"
+    if near := did_you_mean(name, known):
+        return near
+    return f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+
+
+def names(function: Callable[..., Any]) -> list[str]:
+    """The parameters of a method, without self."""
+    return list(inspect.signature(function).parameters)[1:]
+
+
+def describe_loader(loader: type, dataset: type) -> None:
+    """Gives a class that takes a data set's arguments as **options their documentation and their signature."""
+    _, begin, arguments = (inspect.getdoc(dataset) or "").partition("    batch_size (")
+    if loader.__doc__ and begin:  # python -OO has no docstrings
+        loader.__doc__ = f"{inspect.cleandoc(loader.__doc__)}\n\n{begin}{arguments}"
+    own, more = (list(inspect.signature(vars(c)["__init__"]).parameters.values()) for c in (loader, dataset))
+    loader.__signature__ = inspect.Signature([*own[1:-1], *more[2:]])  # type: ignore[attr-defined]
+
+
+def describe_dataset(derived: type, dataset: type) -> None:
+    """Gives a data set derived from another one the documentation of its arguments."""
+    _, begin, arguments = (inspect.getdoc(dataset) or "").partition("Args:\n")
+    if derived.__doc__ and begin:
+        derived.__doc__ = f"{inspect.cleandoc(derived.__doc__)}\n\n{begin}{arguments}"

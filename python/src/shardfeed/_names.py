@@ -1,0 +1,47 @@
+"""The error for a key that is not a column."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._checks import did_you_mean
+from .errors import ColumnError
+
+if TYPE_CHECKING:
+    from ._schema import Field
+
+_SHOWN = 20  # columns that an error lists
+
+
+def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | None = None) -> ColumnError:
+    """Returns the error for a key that is not among these columns, nor a path into one of the schema's."""
+    names = list(names)
+    first = names[0] if names else "id"
+    if isinstance(key, str):
+        paths = [*names, *(path for field in (schema or {}).items() for path in _paths(*field))]
+        return ColumnError(f"there is no column {key!r}" + (did_you_mean(key, paths) or _listed(names)))
+    if hasattr(key, "__index__") and not isinstance(key, bool):
+        return ColumnError(f"keys are column names, got {_shown(key)}: batch[{first!r}][{_shown(key)}] is one value of column {first!r}")
+    if isinstance(key, (list, tuple)):
+        return ColumnError(f"a key is one column name, got {_shown(key)}: take several with {{name: batch[name] for name in ...}}")
+    if isinstance(key, slice):
+        return ColumnError(f"keys are column names, got a slice: batch[{first!r}][...] takes rows of column {first!r}")
+    return ColumnError(f"keys are column names, got {_shown(key)}" + _listed(names))
+
+
+def _paths(name: str, field: Field) -> Iterable[str]:
+    if field.kind == "struct":
+        for member in field.children:
+            yield f"{name}.{member.name}"
+            yield from _paths(f"{name}.{member.name}", member)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f": the columns are {', '.join(names[:_SHOWN])}{more}" if names else ": there are no columns"
+
+
+def _shown(key: Any) -> str:
+    return reprlib.repr(key)

@@ -1,0 +1,104 @@
+"""Epochs under torch's loaders: each is read once and in its order, whatever is done to the data set, also after a resume."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: E402
+
+import shardfeed.torch  # noqa: E402
+from shardfeed.torch import StreamingDataset  # noqa: E402
+
+STEPS = 16
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+
+
+def open_shards(shards: Path) -> StreamingDataset:
+    return StreamingDataset(shards, batch_size=250, columns=["id"], cache=False, seed=3, shuffle_buffer=1000)
+
+
+@pytest.fixture(scope="module")
+def epochs(runtime: Path, shards: Path) -> list[list[list[int]]]:
+    """The order of epochs 0 to 3."""
+    dataset = open_shards(shards)
+    return [ids(dataset) for _ in range(4)]
+
+
+def ids(batches: Any) -> list[list[int]]:
+    return [batch["id"].tolist() for batch in batches]
+
+
+def same(batch: Any) -> Any:
+    return batch
+
+
+CHANGES: dict[str, Callable[[StreamingDataset], StreamingDataset]] = {
+    "plain": same,
+    "map": lambda dataset: dataset.map(same),
+    "with_valid": lambda dataset: dataset.with_valid("id"),
+    "both": lambda dataset: dataset.map(same).with_valid("id").map(same),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda dataset: pickle.loads(pickle.dumps(dataset)),
+}
+
+LOADERS: dict[str, Callable[..., Any]] = {
+    "torch": lambda dataset, **given: torch.utils.data.DataLoader(dataset, batch_size=None, **given),
+    "torchdata": lambda dataset, **given: StatefulDataLoader(dataset, batch_size=None, **given),
+    "own": shardfeed.torch.DataLoader,
+}
+
+WORKERS = {
+    "no workers": {"num_workers": 0},
+    "workers": {"num_workers": 2},
+    "persistent workers": {"num_workers": 2, "persistent_workers": True},
+}
+
+every = pytest.mark.parametrize(
+    ("change", "kind", "workers"),
+    [pytest.param(*case, id=", ".join(case)) for case in itertools.product(CHANGES, LOADERS, WORKERS)],
+)
+
+
+def open_loader(shards: Path, change: str, kind: str, workers: str) -> tuple[StreamingDataset, Any]:
+    dataset = CHANGES[change](open_shards(shards))
+    return dataset, LOADERS[kind](dataset, **WORKERS[workers])
+
+
+@every
+def test_each_iteration_is_the_next_epoch(shards, epochs, change, kind, workers):
+    _, loader = open_loader(shards, change, kind, workers)
+    assert [ids(loader) for _ in range(3)] == epochs[:3]
+
+
+@every
+def test_a_resume_goes_on_to_the_next_epochs(shards, epochs, change, kind, workers):
+    state = pickle.dumps(stopped_in_epoch_1(shards, epochs, change, kind, workers))
+    dataset, loader = open_loader(shards, change, kind, workers)
+    (dataset if kind == "torch" else loader).load_state_dict(pickle.loads(state))
+    assert ids(loader) == epochs[1][5:]
+    assert [ids(loader) for _ in range(2)] == epochs[2:4]
+
+
+def stopped_in_epoch_1(shards: Path, epochs: list[list[list[int]]], change: str, kind: str, workers: str) -> Any:
+    """The state after five steps of epoch 1. Of torch's own loader it is that of the data set, which only knows it without workers."""
+    dataset, loader = open_loader(shards, change, kind, "no workers" if kind == "torch" else workers)
+    assert ids(loader) == epochs[0]
+    batches = iter(loader)
+    assert ids(itertools.islice(batches, 5)) == epochs[1][:5]
+    return (dataset if kind == "torch" else loader).state_dict()
+
+
+def test_a_spawned_process_leaves_the_epochs_to_its_parent(shards, epochs):
+    dataset = open_shards(shards).map(same)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="spawn")
+    assert [ids(loader) for _ in range(2)] == epochs[:2]

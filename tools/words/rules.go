@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// rules are the limits and turns of words.txt.
+type rules struct {
+	turns, wide float64 // most lines at fault, in percent
+	turn, plain *regexp.Regexp
+}
+
+// readRules reads a file of lines: "limit turns PERCENT", "limit wide PERCENT", "turn REGEXP", "plain REGEXP" (what holds a turn's
+// words and is plain English all the same). Regular expressions match whole words, in any case.
+func readRules(path string) (rules, error) {
+	r := rules{turns: -1, wide: -1}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	var turns, plain []string
+	for i, line := range strings.Split(string(text), "\n") {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case kind == "" || strings.HasPrefix(kind, "#"):
+		case kind == "turn" && rest != "":
+			turns = append(turns, rest)
+		case kind == "plain" && rest != "":
+			plain = append(plain, rest)
+		case kind == "limit":
+			var name string
+			var limit float64
+			if n, _ := fmt.Sscan(rest, &name, &limit); n == 2 && name == "turns" {
+				r.turns = limit
+				continue
+			} else if n == 2 && name == "wide" {
+				r.wide = limit
+				continue
+			}
+			fallthrough
+		default:
+			return r, fmt.Errorf("%s:%d: want limit, turn or plain, got %q", path, i+1, line)
+		}
+	}
+	if r.turns < 0 || r.wide < 0 || len(turns) == 0 {
+		return r, fmt.Errorf("%s: want the limits turns and wide, and at least one turn", path)
+	}
+	if r.turn, err = words(turns); err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	r.plain, err = words(plain)
+	return r, err
+}
+
+func words(alternatives []string) (*regexp.Regexp, error) {
+	if len(alternatives) == 0 {
+		return regexp.MustCompile(`$.^`), nil
+	}
+	return regexp.Compile(`(?i)\b(?:` + strings.Join(alternatives, "|") + `)\b`)
+}
+
+// find returns the first archaic turn of a line, or nothing.
+func (r rules) find(text string) string {
+	return r.turn.FindString(r.plain.ReplaceAllString(text, "."))
+}
+
+// lower writes the rates into the file, unless its limits are lower already.
+func (r rules) lower(path string, turns, wide float64) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	set := func(name string, limit, rate float64) {
+		rate = min(limit, math.Ceil(rate*100)/100)
+		line := regexp.MustCompile(`(?m)^limit ` + name + ` .*$`)
+		text = line.ReplaceAll(text, []byte(fmt.Sprintf("limit %s %.2f", name, rate)))
+	}
+	set("turns", r.turns, turns)
+	set("wide", r.wide, wide)
+	return os.WriteFile(path, text, 0o644)
+}
