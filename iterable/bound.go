@@ -55,7 +55,7 @@ func (b bound) early(reserved mem.Amounts) int64 {
 
 // MemoryError says that a stream's memory is too small for its plan.
 type MemoryError struct {
-	Need   mem.Amounts
+	Need   Amounts
 	Limit  int64
 	Buffer int64 // shuffle_buffer in rows that would fit; 0 when none does
 	Err    error // *mem.OverLimit
@@ -215,15 +215,16 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 
 // reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
 func (d *Dataset) reserve(b bound, o StreamOptions, fits func() int64) (*mem.Account, error) {
-	a, err := d.options.Budget.Reserve(d.memory, b.ahead(d.memory, o.Parallel, d.fetchAhead(b.load.fetch)))
+	budget := (*mem.Budget)(d.options.Budget)
+	a, err := budget.Reserve(d.memory, b.ahead(d.memory, o.Parallel, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
-		a, err = d.options.Budget.Reserve(d.memory, b.least())
+		a, err = budget.Reserve(d.memory, b.least())
 	}
 	if err == nil {
 		return a, nil
 	}
-	e := &MemoryError{Need: b.least(), Limit: d.memory, Err: err}
+	e := &MemoryError{Need: Amounts(b.least()), Limit: d.memory, Err: err}
 	if fits != nil {
 		e.Buffer = fits()
 	}

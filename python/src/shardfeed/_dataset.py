@@ -101,6 +101,8 @@ class StreamingDataset(Generic[T]):
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
             and the order.
+        strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc
+            files beside its parquet files. False leaves them out and names them in one warning.
         missing ("error" or "null", default "error"): how to read a column that some shards lack.
         invalid_utf8 ("refuse" or "replace", default "refuse"): what to do with strings that are not
             UTF-8.
@@ -155,6 +157,7 @@ class StreamingDataset(Generic[T]):
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
         manifest: Path | None = None,
         plan: Path | None = None,
+        strict: bool = False,
         missing: Literal["error", "null"] = "error",
         invalid_utf8: Literal["refuse", "replace"] = "refuse",
         lanes: int | None = None,
@@ -185,6 +188,8 @@ class StreamingDataset(Generic[T]):
         self._opened: dict[str, Any] = self._control().opened
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
+        for note in self._opened.get("files") or ():
+            warn(f"shardfeed: {note}", ShardfeedWarning)
 
     def _forget(self) -> None:
         """Starts without connections, as a copy in another process does."""
