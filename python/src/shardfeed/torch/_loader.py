@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from .._options import Options
 from .._ring import Ring
 from .._schema import Schema
 from .._turn import Turn
-from ..errors import OptionError
+from ..errors import OptionError, ShardfeedError
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset
 from ._device import Route
@@ -126,7 +127,9 @@ class DataLoader(Generic[T]):
         self._stamp: _Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._workers: torch.utils.data.DataLoader[Any] | None = None
         self._epochs: weakref.WeakSet[_Epoch] = weakref.WeakSet()
-        self._closed_at: dict[str, Any] | None = None  # the state when it was closed
+        self._owns_dataset = not isinstance(data, StreamingDataset)
+        self._closed = False
+        self._last_state: dict[str, Any] | None = None  # when it was closed
 
     @property
     def batch_size(self) -> int | None:
@@ -178,7 +181,13 @@ class DataLoader(Generic[T]):
         if self.collate_fn is not None:
             raise OptionError("map of a loader with a collate_fn: call the function in collate_fn, or map the data set")
         mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
-        return DataLoader(mapped, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+        return self._like(mapped)
+
+    def _like(self, dataset: StreamingDataset[Any]) -> DataLoader[Any]:
+        """A loader of a data set of its own, with the arguments of this one."""
+        loader: DataLoader[Any] = DataLoader(dataset, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+        loader._owns_dataset = True
+        return loader
 
     def with_valid(self, *columns: str) -> DataLoader[T]:
         """A loader of the same data and arguments, with a boolean tensor ``"<column>_valid"`` for
@@ -186,7 +195,7 @@ class DataLoader(Generic[T]):
 
         It is False where the column is null. The result counts its own epochs.
         """
-        return DataLoader(self.dataset.with_valid(*columns), **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+        return self._like(self.dataset.with_valid(*columns))
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler does.
@@ -201,8 +210,9 @@ class DataLoader(Generic[T]):
 
         Plain JSON types, the same on every rank.
         """
-        if self._closed_at is not None:
-            return self._closed_at
+        return self._state_here() if self._last_state is None else self._last_state
+
+    def _state_here(self) -> dict[str, Any]:
         if self._stamp is None:
             return self.dataset._state_here()
         start, epoch, position = self._stamp
@@ -222,22 +232,23 @@ class DataLoader(Generic[T]):
         return self.dataset.stats()
 
     def close(self) -> None:
-        """Ends iterations and torch workers, and gives memory back to the engine.
+        """Ends iterations and torch workers, and returns memory to the engine.
 
-        Batches that are held stay valid.
-
-        ``state_dict`` still says where training stood. Calling close again does nothing.
+        Batches that are held stay valid, and ``state_dict`` still says where training stood. A data
+        set that was given stays open. Calling close again does nothing.
         """
-        if self._closed_at is not None:
+        if self._closed:
             return
-        self._closed_at = self.state_dict()
+        self._closed = True
         for epoch in list(self._epochs):
             epoch.close()
+        with contextlib.suppress(ShardfeedError):  # an engine that is gone must not hide the user's error
+            self._last_state = self._state_here()
         self._workers = None
-        self.dataset._let_go()
+        self.dataset._let_go(everything=self._owns_dataset)
 
     def _check_open(self) -> None:
-        if self._closed_at is not None:
+        if self._closed:
             raise ValueError("the loader was closed: make a new one, and continue with load_state_dict(old.state_dict())")
 
     def __enter__(self) -> DataLoader[T]:
@@ -294,7 +305,13 @@ class _Epoch:
                 raise StopIteration
             if self._batches is None:
                 self._source, self._batches = self._loader._open()
-            batch, stamp = next(self._batches)
+            try:
+                batch, stamp = next(self._batches)
+            finally:
+                if self._closed:  # meanwhile, by another thread
+                    self._batches.close()
+            if self._closed:
+                raise StopIteration
             self._loader._stamp = stamp
         return batch
 
@@ -302,13 +319,13 @@ class _Epoch:
         """Ends the iteration. A thread that waits for a batch gets none."""
         self._closed = True
         turn = self._turn()
-        if self._source is not None and not turn.acquire(blocking=False):
-            self._source.close()
-            turn.acquire()
-        elif self._source is None:
+        if not turn.acquire(blocking=False):
+            if self._source is not None:
+                self._source.close()  # wakes the other thread, which closes the batches
             return
         try:
-            self._batches.close()
+            if self._batches is not None:
+                self._batches.close()
         finally:
             turn.release()
 
