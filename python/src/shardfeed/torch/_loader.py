@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import torch
-from torch.utils.data import IterableDataset
 
 from .. import _arguments, _html, _state
 from .._checks import Problems, type_name
 from .._dataset import StreamingDataset as ArrayDataset
 from .._keywords import Address, T
 from .._options import Options
-from .._ring import Ring
 from .._schema import Schema
-from .._turn import Turn
 from ..errors import OptionError, ShardfeedError
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset
 from ._device import Route
-from ._iterator import TensorIterator
+from ._epoch import Epoch, Local, Remote, Stamp, Stamped, as_it_is
 from ._loader_options import AllOptions, Device, LoaderOptions, check
 
 if TYPE_CHECKING:
@@ -33,13 +29,9 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 R = TypeVar("R")
 
-# The engine's state without epoch and position, and those two.
-_Stamp = tuple[Mapping[str, Any], int, int]
-
 
 class DataLoader(Generic[T]):
-    """Batches of a data set as dicts of tensors, on a device: made by the engine and copied ahead
-    of use.
+    """Batches of a data set as dicts of tensors, copied to a device ahead of use.
 
     One ``iter()`` is one epoch, which is used up when its first batch is asked for. Batches are
     :class:`shardfeed.torch.Batch`, or what ``collate_fn`` makes of them. ``state_dict`` is exact
@@ -124,9 +116,9 @@ class DataLoader(Generic[T]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self._route = Route(self.device, pin_memory, prefetch)
-        self._stamp: _Stamp | None = None  # of the last batch handed out since the last set_epoch or state
+        self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._workers: torch.utils.data.DataLoader[Any] | None = None
-        self._epochs: weakref.WeakSet[_Epoch] = weakref.WeakSet()
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._owns_dataset = not isinstance(data, StreamingDataset)
         self._closed = False
         self._last_state: dict[str, Any] | None = None  # when it was closed
@@ -155,13 +147,13 @@ class DataLoader(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._check_open()
-        epoch = _Epoch(self)
+        epoch = Epoch(self)
         self._epochs.add(epoch)
         return epoch
 
     def _open(self) -> tuple[Any, Any]:
         """Begins an epoch: the source of its batches, and what hands them out on the device."""
-        source = _Local(self) if self.num_workers == 0 else _Remote(self)
+        source = Local(self) if self.num_workers == 0 else Remote(self)
         return source, self._route.open(source)
 
     @overload
@@ -269,9 +261,9 @@ class DataLoader(Generic[T]):
         """Torch's loader, whose workers run the functions of map and collate_fn."""
         if self._workers is None or not self.persistent_workers:
             self._workers = torch.utils.data.DataLoader(
-                _Stamped(self.dataset, self.collate_fn),
+                Stamped(self.dataset, self.collate_fn),
                 batch_size=None,
-                collate_fn=_as_it_is,
+                collate_fn=as_it_is,
                 num_workers=self.num_workers,
                 prefetch_factor=self.prefetch_factor,
                 persistent_workers=self.persistent_workers,
@@ -279,128 +271,6 @@ class DataLoader(Generic[T]):
                 multiprocessing_context=self.multiprocessing_context,
             )
         return self._workers
-
-
-class _Epoch:
-    """The batches of one iteration of a loader, which notes each that it hands out.
-
-    It begins with the first one.
-
-    Several threads may take batches of it: each batch comes once.
-    """
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
-        self._source: Any = None
-        self._batches: Any = None
-        self._turn = Turn()
-        self._closed = False
-
-    def __iter__(self) -> _Epoch:
-        return self
-
-    def __next__(self) -> Any:
-        with self._turn():
-            if self._closed:
-                raise StopIteration
-            if self._batches is None:
-                self._source, self._batches = self._loader._open()
-            try:
-                batch, stamp = next(self._batches)
-            finally:
-                if self._closed:  # meanwhile, by another thread
-                    self._batches.close()
-            if self._closed:
-                raise StopIteration
-            self._loader._stamp = stamp
-        return batch
-
-    def close(self) -> None:
-        """Ends the iteration. A thread that waits for a batch gets none."""
-        self._closed = True
-        turn = self._turn()
-        if not turn.acquire(blocking=False):
-            if self._source is not None:
-                self._source.close()  # wakes the other thread, which closes the batches
-            return
-        try:
-            if self._batches is not None:
-                self._batches.close()
-        finally:
-            turn.release()
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "_batches", None) is not None and not is_finalizing():
-            self._batches.close()
-
-
-class _Local:
-    """Batches that this process makes, each with its stamp."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None
-        self._batches: TensorIterator = iter(loader.dataset)
-        self._collate = loader.collate_fn
-
-    def __next__(self) -> tuple[Any, _Stamp]:
-        batch = next(self._batches)
-        self.ring = self._batches.ring
-        if self._collate is not None:
-            batch = self._collate(batch)
-        return batch, _stamp(self._batches)
-
-    def ready(self) -> bool:
-        return self._batches.ready()
-
-    def close(self) -> None:
-        self._batches.close()
-
-
-class _Remote:
-    """Batches that torch workers make, each with its stamp."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None  # the workers have it
-        dataset = loader.dataset
-        dataset._compare_plans()
-        self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
-        self._dataset: StreamingDataset | None = dataset
-
-    def __next__(self) -> tuple[Any, _Stamp]:
-        batch, stamp = next(self._batches)
-        if self._dataset is not None:
-            self._dataset._used_by_workers()
-            self._dataset = None
-        return batch, stamp
-
-    def ready(self) -> bool:
-        return True  # workers work ahead
-
-    def close(self) -> None:
-        self._batches = iter(())
-
-
-class _Stamped(IterableDataset[Any]):
-    """A data set in a torch worker: collated batches, each with its stamp."""
-
-    def __init__(self, dataset: StreamingDataset, collate: Callable[[Any], Any] | None) -> None:
-        self._dataset = dataset
-        self._collate = collate
-
-    def __iter__(self) -> Iterator[tuple[Any, _Stamp]]:
-        batches = iter(self._dataset)
-        for batch in batches:
-            yield (batch if self._collate is None else self._collate(batch)), _stamp(batches)
-
-
-def _stamp(batches: TensorIterator) -> _Stamp:
-    place = batches.place
-    assert place is not None
-    return place.start, place.epoch, place.position
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _check_names(data: Any, options: dict[str, Any]) -> None:
