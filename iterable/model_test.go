@@ -125,7 +125,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 			if r.IntN(3) == 0 {
 				rows = selectSome(t, d, r)
 			}
-			p, err := d.plan(world, o.Tail, 0)
+			p, err := d.plan(world, o.Tail, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

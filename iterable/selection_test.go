@@ -98,7 +98,7 @@ func TestSelectedRowsInMemory(t *testing.T) {
 	d, want := selected(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 200}, Tail: shuffle.Short}, func(id int64) bool { return id%2 == 0 })
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16})
 	reserved := s.account.Reserved().Total()
-	p, err := d.plan(1, shuffle.Short, 0)
+	p, err := d.plan(1, shuffle.Short, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
