@@ -46,7 +46,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
 		}
 	}
-	shards, err := shard.Discover(ctx, stores, addresses)
+	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	pool := &mem.Pool{}
 	m, err := rowgroup.Open(ctx, stores, shards, o.rowgroupOptions(pool))
 	if err != nil {
-		return nil, err
+		return nil, suggestPattern(err, addresses)
 	}
 	d := &Dataset{options: o, manifest: m, pool: pool, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
 	reads := shard.ReadsOf(stores, shards) // none: a disk, whose bytes are lent

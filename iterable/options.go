@@ -28,6 +28,10 @@ type Options struct {
 	Missing     rowgroup.MissingColumns
 	InvalidUTF8 rowgroup.InvalidUTF8
 
+	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc) beside its parquet files. They are left
+	// out otherwise; see shard.Discover.
+	Strict bool
+
 	Shuffle       bool
 	ShuffleBuffer Size // rows held for mixing, over all ranks together
 	Seed          uint64
@@ -76,6 +80,9 @@ type Options struct {
 type Events struct {
 	IndexUnusable func(dir string, err error) // footers cannot be kept; said once
 	FootersRead   func(n, of int)
+
+	// Noted says what a user may want to know of the addresses: files that were left out of directories, or named twice. Each once.
+	Noted func(text string)
 
 	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)

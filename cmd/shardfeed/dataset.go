@@ -17,12 +17,13 @@ const smallExcess = 16 << 20
 // options are the data set's options as the flags give them.
 func (a *app) options(f *flags) (iterable.Options, error) {
 	o := iterable.Options{
-		Columns: f.columns, Missing: f.missingColumns(), InvalidUTF8: f.utf8(),
+		Columns: f.columns, Strict: f.strict, Missing: f.missingColumns(), InvalidUTF8: f.utf8(),
 		Shuffle: f.shuffle, ShuffleBuffer: iterable.Size{Rows: f.shuffleBuffer.rows, Bytes: f.shuffleBuffer.bytes}, Seed: f.seed,
 		Tail: f.tailOrDefault(), Lanes: f.lanes, UnitRows: f.unitRows, MaxWorldSize: f.maxWorldSize,
 		Memory: int64(f.memory), IndexDir: f.indexDir(), ManifestDir: f.manifestDir(),
 		Events: iterable.Events{
 			IndexUnusable: a.indexUnusable,
+			Noted:         func(text string) { a.note("%s", text) },
 			OverEstimate: func(measured, estimated int64) {
 				if measured-estimated > smallExcess {
 					a.note("blocks took %v of memory where the files' metadata foretold %v", mem.Bytes(measured), mem.Bytes(estimated))

@@ -54,6 +54,8 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	if err != nil {
 		return nil, err
 	}
+	var files []string
+	o.Events.Noted = func(text string) { files = append(files, text) }
 	o.Transforms = specTransforms(r.Spec)
 	o.Budget, o.DefaultMemory = (*iterable.Budget)(h.budget), f.rankMemory()
 	if err := o.Validate(); err != nil {
@@ -81,7 +83,7 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 		}
 	})
 	return &feed.Data{
-		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
+		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings, Files: files,
 		EpochTook: func(took time.Duration) { h.keep(ds.source.cache, took) },
 		Stats:     func(f feed.Figures) any { return sessionFigures(ds, f) },
 		Close:     func(ctx context.Context) error { return ds.source.close(ctx) },

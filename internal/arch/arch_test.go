@@ -257,7 +257,7 @@ func TestShuffleIsPure(t *testing.T) {
 
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
-		"bench", "bin", "cache", "cmd", "dist", "examples", "gpu", "internal", "iterable", "loader", "python",
+		"bench", "bin", "cache", "cmd", "dist", "docs", "examples", "gpu", "internal", "iterable", "loader", "python",
 		"rowgroup", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))
