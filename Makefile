@@ -112,7 +112,7 @@ test-gpu: build
 
 # torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
 packages:
-	@for requirements in testdata/requirements.txt python/requirements-test.txt; do tools/venv $$requirements >/dev/null; done
+	@for requirements in testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
 
 test-full: test
 	go test -count=1 -timeout 60m ./...

@@ -35,6 +35,24 @@ def one_engine(runtime: Path, shards: Path):
     del dataset
 
 
+def test_folders_with_other_files(shards, tmp_path):
+    folder = tmp_path / "folder"
+    shutil.copytree(shards, folder)
+    (folder / "README.md").write_text("what this is")
+    said_once = "^shardfeed: 1 file is left out of .*folder, where the other files are parquet: README.md$"
+    with pytest.warns(UserWarning, match=said_once) as said:
+        dataset = open_shards(folder)
+    assert len(said) == 1 and said[0].filename == __file__
+    assert len(dataset) == -(-ROWS // 64)
+    with pytest.raises(errors.ShardfeedError, match=r"beside parquet files it holds README.md.*folder/\*\*/\*.parquet"):
+        open_shards(folder, strict=True)
+    (folder / "LICENSE").write_text("what you may do with it")
+    with pytest.raises(errors.ShardfeedError, match=r"give .*folder/\*\*/\*.parquet"):
+        open_shards(folder)
+    with pytest.warns(UserWarning, match="^shardfeed: 1 file is named more than once and read once, such as .*part-0.parquet$"):
+        open_shards([shards, shards / "part-0.parquet"])
+
+
 def open_shards(shards: Path, batch_size: int | None = 64, **given) -> StreamingDataset:
     return StreamingDataset(shards, batch_size=batch_size, **({"cache": False, "seed": 7, "shuffle_buffer": 1000} | given))
 
@@ -294,7 +312,7 @@ def test_state_within_rows_of_ranks(shards):
     states = [d.state_dict() for d in datasets]
     assert states[0] == states[1] and states[0]["shardfeed"]["position"] == 666
     for r in range(3):
-        dataset = open_shards(shards, None, rank=r, world_size=3)
+        dataset = open_shards(shards, None, rank=r, world_size=3, with_row_valid=True)
         dataset.load_state_dict(states[0])
         seen += [int(row["id"]) for row in dataset if row["_row_valid"]]
     assert len(seen) == ROWS and sorted(seen) == list(range(ROWS))
@@ -306,14 +324,14 @@ def test_state_within_rows_of_ranks(shards):
 def test_rows_of_ranks(shards, world, tail, shuffle):
     given = {"tail": tail, "world_size": world} | ({} if shuffle else {"shuffle": False, "seed": 0, "shuffle_buffer": None})
     given["columns"] = ["id"]
-    parts = [list(open_shards(shards, None, rank=r, **given)) for r in range(world)]
+    parts = [list(open_shards(shards, None, rank=r, with_row_valid=True, **given)) for r in range(world)]
     steps = -(-ROWS // world) if tail != "drop" else ROWS // world
     assert len(open_shards(shards, None, rank=0, **given)) == steps
     if tail != "short":
         assert {len(p) for p in parts} == {steps}
-    seen = [int(row["id"]) for p in parts for row in p if row.get("_row_valid", True)]
+    seen = [int(row["id"]) for p in parts for row in p if row["_row_valid"]]
     assert len(seen) == len(set(seen)) == (ROWS if tail != "drop" else steps * world)
-    assert all(("_row_valid" in row) == (tail == "pad") for p in parts for row in p)
+    assert tail == "pad" or all(row["_row_valid"] for p in parts for row in p)
 
 
 def test_all_batches_can_be_held(shards):

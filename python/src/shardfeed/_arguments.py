@@ -61,7 +61,7 @@ def missing_batch_size(name: str) -> str:
 
 
 def unknown_arguments(name: str, unknown: Iterable[str], known: list[str]) -> str:
-    """Says which arguments a class does not have, and what was perhaps meant."""
+    """Names the arguments that a class does not have, and suggests others."""
     return "\n".join(f"{name} has no argument {each!r}{_hint(each, known)}" for each in unknown)
 
 
@@ -71,3 +71,24 @@ def _hint(name: str, known: list[str]) -> str:
     if near := did_you_mean(name, known):
         return near
     return f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+
+
+def names(function: Callable[..., Any]) -> list[str]:
+    """The parameters of a method, without self."""
+    return list(inspect.signature(function).parameters)[1:]
+
+
+def describe_loader(loader: type, dataset: type) -> None:
+    """Gives a class that takes a data set's arguments as **options their documentation and their signature."""
+    _, begin, arguments = (inspect.getdoc(dataset) or "").partition("    batch_size (")
+    if loader.__doc__ and begin:  # python -OO has no docstrings
+        loader.__doc__ = f"{inspect.cleandoc(loader.__doc__)}\n\n{begin}{arguments}"
+    own, more = (list(inspect.signature(vars(c)["__init__"]).parameters.values()) for c in (loader, dataset))
+    loader.__signature__ = inspect.Signature([*own[1:-1], *more[2:]])  # type: ignore[attr-defined]
+
+
+def describe_dataset(derived: type, dataset: type) -> None:
+    """Gives a data set derived from another one the documentation of its arguments."""
+    _, begin, arguments = (inspect.getdoc(dataset) or "").partition("Args:\n")
+    if derived.__doc__ and begin:
+        derived.__doc__ = f"{inspect.cleandoc(derived.__doc__)}\n\n{begin}{arguments}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _state
-from ._columns import Column, iter_column
+from . import _html, _state
+from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
-from ._names import no_attribute, no_column
+from ._names import no_column
 from ._schema import Schema
 from .errors import ColumnError
 
@@ -87,12 +87,6 @@ class Batch(Mapping[str, Any]):
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Runs only for attributes that do not exist."""
-            raise no_attribute("Batch", name, () if name.startswith("_") else self)
 
     @property
     def schema(self) -> Schema:
@@ -210,6 +204,20 @@ class Batch(Mapping[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         own = self.copy()
         return _restore, (tuple(own._raw), tuple(self.schema.values()), self._layout.plain, dict(self._start))
+
+    def _repr_html_(self) -> str:
+        if self._raw is None:
+            return "<div><b>Batch, released</b></div>"
+        lines = [(name, field, self.nulls(name) or "", _html.first(self._shown(name))) for name, field in self.schema.items()]
+        return _html.table(
+            f"Batch of {self.rows} rows: epoch {self.epoch}, step {self.step}", ("column", "type", "nulls", "first values"), lines
+        )
+
+    def _shown(self, name: str) -> list[Any]:
+        """The first values of a column. Looking at them here is not using them."""
+        raw = self._live()
+        column = self._layout.makers[name](raw.bytes, raw.nodes)
+        return column_to_list(slice_column(column, 0, min(_html.FIRST, raw.rows)))
 
     def __repr__(self) -> str:
         if self._raw is None:

@@ -131,12 +131,12 @@ def path(name: str, value: Any) -> str:
     return encoded(name, os.path.abspath(os.path.expanduser(os.fspath(value))))
 
 
-def encoded(what: str, text: str) -> str:
+def encoded(what: str, text: str, shown: Callable[[str], str] = str) -> str:
     """Refuses text that cannot be sent to the engine, such as a file name in another encoding."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise OptionError(f"{what} must be UTF-8, got {text!r}") from None
+        raise OptionError(f"{what} must be UTF-8, got {shown(text)!r}") from None
     if "\0" in text:
-        raise OptionError(f"{what} must not hold a NUL byte, got {text!r}")
+        raise OptionError(f"{what} must not hold a NUL byte, got {shown(text)!r}")
     return text

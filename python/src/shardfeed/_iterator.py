@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -113,6 +114,6 @@ class BatchIterator:
             turn.release()
         self._done(connection)
 
-    def __del__(self) -> None:
-        if getattr(self, "_connection", None) is not None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_connection", None) is not None and not is_finalizing():  # modules may be gone then
             self.close()

@@ -31,12 +31,6 @@ def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | N
     return ColumnError(f"keys are column names, got {_shown(key)}" + _listed(names))
 
 
-def no_attribute(kind: str, name: str, names: Iterable[str]) -> AttributeError:
-    """Returns the error for an attribute; one that has the name of a column says how to read it."""
-    hint = f": the column is batch[{name!r}]" if name in set(names) else ""
-    return AttributeError(f"{kind} has no attribute {name!r}{hint}", name=name)
-
-
 def _paths(name: str, field: Field) -> Iterable[str]:
     if field.kind == "struct":
         for member in field.children:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _html
 from ._names import no_column
 
 _NUMBERS = {
@@ -223,9 +224,15 @@ class Schema(Mapping[str, Field]):
     def __hash__(self) -> int:
         return hash(tuple(self._fields.items()))
 
-    def __repr__(self) -> str:
-        lines = [
+    def _lines(self) -> list[tuple[str, str, str, str]]:
+        return [
             (name, str(f), f"{f.dtype}{list(f.shape) if f.shape else ''}", "nullable" if f.nullable else "") for name, f in self.items()
         ]
+
+    def _repr_html_(self) -> str:
+        return _html.table("Schema", ("column", "type", "numpy", ""), self._lines())
+
+    def __repr__(self) -> str:
+        lines = self._lines()
         widths = [max((len(line[i]) for line in lines), default=0) for i in range(3)]
         return "\n".join("  ".join([*(part.ljust(w) for part, w in zip(line, widths)), line[3]]).rstrip() for line in lines)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from .. import _columns, _take
+from ._batch import Batch
 
 # A column is a tensor, or one of the classes below, or for a struct a dict of its members' columns.
 Column = Any
@@ -221,13 +222,15 @@ def to_arrays(column: Column) -> _columns.Column:
 
 
 def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
-    """The value with something done to each tensor within its dicts, lists, tuples and columns, and other to what is none of these."""
+    """The value with do applied to each tensor in its dicts, lists, tuples and columns, and other to the rest."""
     if isinstance(value, torch.Tensor):
         return do(value)
     if isinstance(value, (Bytes, Ragged)):
         return value._each(do)
     if type(value) is dict:
         return {k: each(v, do, other) for k, v in value.items()}
+    if type(value) is Batch:
+        return Batch({k: each(v, do, other) for k, v in value.items()})
     if isinstance(value, MutableMapping):
         own = copy.copy(value)  # it may have more than its items
         own.update({k: each(v, do, other) for k, v in value.items()})

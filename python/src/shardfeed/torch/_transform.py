@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from .._transform import seed_of
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,4 @@ class Transform:
 
 def generator(seed: int, epoch: int, step: int, rank: int) -> torch.Generator:
     """Returns the generator of a step of a rank."""
-    words = b"".join(n.to_bytes(8, "little") for n in (seed, epoch, step, rank))
-    own = int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "little")
-    return torch.Generator().manual_seed(own >> 1)
+    return torch.Generator().manual_seed(seed_of(seed, epoch, step, rank) >> 1)
