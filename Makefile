@@ -134,7 +134,7 @@ docs:
 dependencies:
 	tools/dependencies
 
-# VERSION=snapshot builds what is there, whatever its tag.
+# VERSION=snapshot builds the last commit, whatever its tag.
 release:
 	tools/release $(VERSION)
 
