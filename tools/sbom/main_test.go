@@ -42,7 +42,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// The test's own program is one of Go's, and what is no program is an error.
+// The test's own program has an SBOM; a source file is an error.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	self, err := os.Executable()
