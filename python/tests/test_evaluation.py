@@ -33,6 +33,21 @@ def test_metrics_of_several_ranks(shards: Path, runtime: Path, tmp_path: Path, r
         assert line["mean"] == pytest.approx(sum(i / 2 for i in range(ROWS)) / ROWS), line
 
 
+@pytest.mark.timeout(450)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_the_trainer_of_transformers(shards: Path, runtime: Path, tmp_path: Path, ranks: int) -> None:
+    """Predictions, labels and loss are those of each row once, and speeds count rows and steps."""
+    with Job("evaluate_transformers.py", ranks, tmp_path, shards, tmp_path / "out", 64, (ROWS - 1) // ranks) as job:
+        job.wait()
+    found = job.lines("found")
+    assert len(found) == ranks * 2
+    for line in found:
+        assert line["ids"] == list(range(ROWS)) and line["labels"]
+        assert line["loss"] == pytest.approx(sum(i / 2 for i in range(ROWS)) / ROWS)
+        assert line["rows"] == pytest.approx(ROWS, rel=0.05), "speeds are rounded"
+        assert line["steps"] == pytest.approx(-(-ROWS // (line["size"] * ranks)), rel=0.05)
+
+
 # Dropping padding
 
 

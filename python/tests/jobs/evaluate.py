@@ -1,4 +1,4 @@
-"""Evaluates on all ranks so that each row counts once: metrics of torchmetrics add up over the ranks, and Accelerate gathers predictions."""
+"""Evaluates on all ranks so that each row counts once: torchmetrics adds up over the ranks, or Accelerate gathers predictions."""
 
 from __future__ import annotations
 
