@@ -125,6 +125,11 @@ test-full: test
 lint:
 	tools/lint
 
+# --strict makes every warning a failure: pages without a place, links and anchors that lead nowhere, unknown objects.
+docs:
+	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
+	@echo "docs: dist/site/index.html"
+
 dependencies:
 	tools/dependencies
 

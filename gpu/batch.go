@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -45,7 +46,7 @@ func (b *Batch) Wait(ctx context.Context) error {
 	case <-b.arrived:
 		return b.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return cause.Of(ctx)
 	}
 }
 

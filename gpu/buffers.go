@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -89,7 +90,7 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 			return b, nil
 		case <-ctx.Done():
 			look.Stop()
-			return nil, context.Cause(ctx)
+			return nil, cause.Of(ctx, ErrClosed)
 		case <-look.C:
 		}
 		if p.stuck() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -93,7 +94,7 @@ func (r *Ring) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	case <-r.gone:
 		return nil, ErrClosed
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, cause.Of(ctx)
 	}
 }
 

@@ -368,7 +368,7 @@ func TestSlowConsumerStopsTheEngine(t *testing.T) {
 	if last > 16 {
 		t.Errorf("%d of 24 units were read ahead", last)
 	}
-	used, reserved := s.Account().Used(), s.Account().Reserved()
+	used, reserved := s.account.Used(), s.account.Reserved()
 	if used.Total() > reserved.Total() {
 		t.Errorf("used %v of %v", used, reserved)
 	}
@@ -379,7 +379,7 @@ func TestSlowConsumerStopsTheEngine(t *testing.T) {
 	if rows != 3840 {
 		t.Errorf("%d rows", rows)
 	}
-	if used := s.Account().Used(); used[mem.Shuffle] != 0 || used[mem.Decode] != 0 {
+	if used := s.account.Used(); used[mem.Shuffle] != 0 || used[mem.Decode] != 0 {
 		t.Errorf("after the last draw: %v", used)
 	}
 }

@@ -57,6 +57,7 @@ type load struct {
 // An estimate is the bytes of a load.
 type estimate struct {
 	fetch, decode int64
+	scratch       int64 // of decode, until the blocks are there
 }
 
 // partEnd is how many of n rows have left when the rows of the first p+1 parts have: the s-th row is in part s*parts/n.

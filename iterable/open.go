@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -17,7 +18,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 	if err := w.Validate(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
 	w, o = whole(w), o.withDefaults(d)
@@ -30,7 +31,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 		dataset: d, options: o, steps: start, closing: make(chan struct{}), outside: make(chan struct{}, o.Draws),
 		pending: map[key]*load{}, residents: map[key]*resident{}, stamps: make([]uint32, len(d.manifest.Groups())),
 	}
-	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.options.Pool, overEstimate: d.options.Events.OverEstimate}
+	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.pool, overEstimate: d.options.Events.OverEstimate}
 	s.buffer = &buffer{ahead: s.ahead}
 	if err := d.order(s, w, start); err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		bytes += g.narrow + g.wide
 	}
 	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.NumRows())
-	all := mulDiv(bytes, batches*rows, d.NumRows())
+	all := mulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
 		all += mulDiv(d.valueBytes(), batches*again, d.NumRows())
 	}
@@ -188,7 +189,7 @@ func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, r
 
 // room says whether the budget of all streams would admit so much now.
 func (d *Dataset) room(need int64) bool {
-	a, err := d.options.Budget.Reserve(0, mem.Amounts{mem.Shuffle: need})
+	a, err := (*mem.Budget)(d.options.Budget).Reserve(0, mem.Amounts{mem.Shuffle: need})
 	if err != nil {
 		return false
 	}

@@ -29,8 +29,8 @@ type Plan struct {
 	LanesPerRank int  // of the rank that reads the most
 	SharedLanes  bool // some lanes are read by two ranks, because the world size does not divide their number
 
-	Bound  mem.Amounts // memory of the rank that needs the most
-	Memory int64       // its limit
+	Bound  Amounts // memory of the rank that needs the most
+	Memory int64   // its limit
 	Fits   bool
 	Buffer int64 // shuffle_buffer in rows that would fit when the bound does not; 0 when none does
 
@@ -143,7 +143,7 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 
 // admit takes over a bound.
 func (p *Plan) admit(b bound, memory int64) {
-	p.Bound = b.least()
+	p.Bound = Amounts(b.least())
 	p.Fits = p.Bound.Total() <= memory
 }
 

@@ -45,7 +45,7 @@ func TestPlanIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16})
-	reserved := s.Account().Reserved()
+	reserved := s.account.Reserved()
 	if reserved[mem.Shuffle] != p.Bound[mem.Shuffle] || reserved.Total() < p.Bound.Total() {
 		t.Errorf("the plan says %v, reserved are %v", p.Bound, reserved)
 	}

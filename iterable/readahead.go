@@ -319,7 +319,7 @@ func (r *readahead) count(l *load) {
 		r.stats.Needed += mulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
 	}
 	r.stats.Decoded += l.bytes()
-	r.foretold += l.est.decode
+	r.foretold += l.est.decode - l.est.scratch
 	measured, foretold := r.stats.Decoded, r.foretold
 	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
 	r.said = r.said || say

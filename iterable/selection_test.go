@@ -97,7 +97,7 @@ func TestSelectedRows(t *testing.T) {
 func TestSelectedRowsInMemory(t *testing.T) {
 	d, want := selected(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 200}, Tail: shuffle.Short}, func(id int64) bool { return id%2 == 0 })
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16})
-	reserved := s.Account().Reserved().Total()
+	reserved := s.account.Reserved().Total()
 	p, err := d.plan(1, shuffle.Short, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSelectedRowsInMemory(t *testing.T) {
 				t.Fatalf("a block of %d rows where 80 are selected", b.Rows())
 			}
 		}
-		if used := s.Account().Used().Total(); used > reserved {
+		if used := s.account.Used().Total(); used > reserved {
 			t.Fatalf("%s taken, %s reserved", mem.Bytes(used), mem.Bytes(reserved))
 		}
 		rows += len(take(t, s, dr).ids)

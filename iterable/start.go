@@ -49,7 +49,10 @@ func firstStep(o StreamOptions, steps shuffle.Steps) stepper {
 		start.epoch, start.pos = o.State.Epoch, o.State.Position
 	}
 	start.epoch, start.pos = start.Normalize(start.epoch, start.pos)
-	if o.Epochs > 0 {
+	switch {
+	case o.UntilEpoch > 0:
+		start.end = uint64(o.UntilEpoch)
+	case o.Epochs > 0:
 		start.end = start.epoch + uint64(o.Epochs)
 	}
 	return start

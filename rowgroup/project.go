@@ -3,9 +3,10 @@ package rowgroup
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// ErrMissingColumn is in errors about columns that some shards have and others lack.
+// ErrMissingColumn is in errors about columns that some or all shards lack.
 var ErrMissingColumn = errors.New("there is no such column")
 
 // MissingColumns says what becomes of a column that some shards lack.
@@ -57,19 +58,30 @@ func project(root *unionNode, paths []string, missing MissingColumns, shards []s
 // leaves out the groups that lists and maps are made of.
 func (p *projector) choose(root *unionNode, paths []string) error {
 	names := indexNames(root)
+	var missing unknownColumns
 	for _, path := range paths {
 		nodes := names.find(path)
 		if nodes == nil {
-			return &Error{
-				Op: "schema", URI: p.shards[0], RowGroup: -1, Page: -1, Err: fmt.Errorf("there is no column %q%s", path, names.near(path)),
-			}
+			missing = append(missing, fmt.Sprintf("%q%s", path, names.near(path)))
 		}
 		for _, u := range nodes {
 			p.mark(u)
 		}
 	}
+	if missing != nil {
+		return &Error{Op: "schema", URI: p.shards[0], RowGroup: -1, Page: -1, Err: missing}
+	}
 	return nil
 }
+
+// unknownColumns are the names that no column has, each with the names most like it.
+type unknownColumns []string
+
+func (u unknownColumns) Error() string {
+	return "there is no column " + strings.Join(u, "; there is no column ")
+}
+
+func (u unknownColumns) Is(target error) bool { return target == ErrMissingColumn }
 
 // mark chooses a node and leads the way to it. A map without its keys is none, so they come with whatever is chosen of its values.
 func (p *projector) mark(u *unionNode) {

@@ -15,6 +15,9 @@ const stateVersion = 1
 // maxStateBytes is far over what any state has; more is not read.
 const maxStateBytes = 64 << 10
 
+// maxEpoch is the largest epoch of a state: every reader of JSON keeps integers up to it.
+const maxEpoch = 1<<53 - 1
+
 // State is where training stands: all that a resume needs besides the data. It is the same on every rank and worker.
 type State struct {
 	Format      int     `json:"v"`                // 1
@@ -98,6 +101,7 @@ func (s State) Validate() error {
 	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
+	check(s.Epoch <= maxEpoch, "epoch", "%d is over %d", s.Epoch, uint64(maxEpoch))
 	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
 	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
 	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -67,7 +68,7 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "shardfeed: %s (see '%s --help')\n", oneLine(err.Error()), verb.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(reason(err).Error()))
+	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(option.Spelled(reason(err), option.Flag)))
 	return exitFailed
 }
 

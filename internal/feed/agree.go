@@ -26,11 +26,12 @@ type finding struct {
 // An agreement is a name under which the ranks of a job compare.
 type agreement struct{ job, name string }
 
-// agreed is the fingerprint of a rank.
+// agreed is the last iteration of a rank.
 type agreed struct {
 	print     Fingerprint
 	first     bool // of the rank's first iteration under the name
 	iteration *iteration
+	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
 }
 
 // check notes the fingerprint of an iteration and compares it with those of the other ranks. Where they differ, the others' iterations fail
@@ -50,17 +51,20 @@ func (a *agreements) check(it *iteration) error {
 	if a.ranks[key] == nil {
 		a.ranks[key] = map[int]*agreed{}
 	}
-	_, again := a.ranks[key][j.Rank]
-	mine := &agreed{print: it.session.fingerprint(it.state, j.WorldSize), first: !again, iteration: it}
+	mine := newAgreed(it, a.ranks[key][j.Rank])
 	a.ranks[key][j.Rank] = mine
 	var first error
 	for _, rank := range slices.Sorted(maps.Keys(a.ranks[key])) {
+		if rank == j.Rank {
+			continue
+		}
 		other := a.ranks[key][rank]
 		differ := differences(mine, other, j.Rank, rank)
 		if rank < j.Rank {
 			differ = differences(other, mine, rank, j.Rank)
 		}
-		if rank == j.Rank || len(differ) == 0 {
+		if len(differ) == 0 {
+			bound(mine, other)
 			continue
 		}
 		err := ranksError(differ)
@@ -72,6 +76,63 @@ func (a *agreements) check(it *iteration) error {
 		other.iteration.abort(err)
 	}
 	return first
+}
+
+// newAgreed is the rank's iteration that begins, after the one before.
+func newAgreed(it *iteration, before *agreed) *agreed {
+	mine := &agreed{
+		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{},
+	}
+	if before != nil && before.iteration.session == it.session {
+		last := before.iteration
+		for epoch, rows := range before.reached {
+			if epoch+keptEpochs > last.epoch {
+				mine.reached[epoch] = rows
+			}
+		}
+		mine.reached[last.epoch] = last.reached()
+	}
+	delete(mine.reached, it.epoch) // it reads the epoch again
+	return mine
+}
+
+// bound limits how far the rank that is behind may go in an epoch that the other has left, which it may have left early. Ranks that
+// train together stop there too.
+func bound(a, b *agreed) {
+	behind, ahead := a, b
+	if a.iteration.epoch > b.iteration.epoch {
+		behind, ahead = b, a
+	}
+	rank := ahead.iteration.join.Rank
+	rows, left := ahead.reached[behind.iteration.epoch]
+	if !left || ahead.iteration.epoch == behind.iteration.epoch {
+		behind.iteration.unbind(rank)
+		ahead.iteration.unbind(behind.iteration.join.Rank)
+		return
+	}
+	behind.iteration.bind(rank, rows)
+}
+
+// overtaken ends the iterations of all ranks, after that of a rank went on in an epoch that another has left.
+func (a *agreements) overtaken(it *iteration, by int) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := agreement{it.parts[0].seat.hello.Job, it.join.Agree}
+	mine, other := a.ranks[key][it.join.Rank], a.ranks[key][by]
+	if mine == nil || mine.iteration != it || other == nil || other.iteration.epoch <= it.epoch {
+		return nil // one of them has gone on meanwhile
+	}
+	err := epochsError(other.iteration, it, fmt.Sprintf("rank %d left epoch %d after about %d rows, and rank %d went on in it", by, it.epoch,
+		other.reached[it.epoch], it.join.Rank))
+	f := &finding{err: err, told: map[int]bool{it.join.Rank: true}}
+	a.found[key] = f
+	for rank, other := range a.ranks[key] {
+		if other != mine {
+			f.told[rank] = true
+			other.iteration.abort(err)
+		}
+	}
+	return err
 }
 
 // sit counts a connection of a job, and stand counts it out.
@@ -106,6 +167,9 @@ func (a *agreements) forget(g *group) {
 	}
 }
 
+// keptEpochs is of how many epochs it is kept how far a rank came.
+const keptEpochs = 4
+
 // differences names what two ranks do not have in common.
 func differences(a, b *agreed, rankA, rankB int) []string {
 	names := map[string]bool{}
@@ -138,5 +202,14 @@ func ranksError(differ []string) error {
 		Kind: KindRanks, RowGroup: -1, Step: -1, Details: differ,
 		Text: "the ranks do not read the same data in the same order: " + strings.Join(differ, "; "),
 		Hint: "give all ranks the same arguments and the same state",
+	}
+}
+
+// epochsError is that of ranks of which one left an epoch that the other goes on in.
+func epochsError(ahead, behind *iteration, why string) error {
+	differ := fmt.Sprintf("epoch: %d on rank %d, %d on rank %d", ahead.epoch, ahead.join.Rank, behind.epoch, behind.join.Rank)
+	return &Failure{
+		Kind: KindRanks, RowGroup: -1, Step: -1, Details: []string{differ}, Text: "the ranks read different epochs at a time: " + differ + "; " + why,
+		Hint: "take the same batches on every rank, also for a look at the first one, or call set_epoch before each epoch",
 	}
 }

@@ -99,6 +99,157 @@ func TestRanksLater(t *testing.T) {
 	}
 }
 
+// epochs is a world of two ranks that read small batches.
+type epochs struct {
+	ranks []*sink
+	n     int
+}
+
+func newEpochs(t *testing.T) *epochs {
+	e, s := testEngine(t, Options{}), testSpec()
+	s.BatchSize = 10
+	return &epochs{ranks: []*sink{ranked(t, e, 0, s), ranked(t, e, 1, s)}}
+}
+
+func (w *epochs) join(rank int) {
+	w.n++
+	w.ranks[rank].ask(Join{Iteration: fmt.Sprint(w.n), Rank: rank, WorldSize: 2, Agree: "train"})
+}
+
+// peek takes one batch of an epoch, and uses it up.
+func (w *epochs) peek(rank int) {
+	w.join(rank)
+	w.ranks[rank].batches(1)
+	w.ranks[rank].leave()
+}
+
+// together reads n batches of an epoch on both ranks, step by step, below 0 all; rank 1 begins as soon as rank 0 has its first batch.
+func (w *epochs) together(n int) {
+	for rank := range w.ranks {
+		w.join(rank)
+		w.ranks[rank].batches(1)
+	}
+	for step := 1; step < n || n < 0 && step < 102; step++ {
+		for _, s := range w.ranks {
+			s.batches(1)
+		}
+	}
+	for _, s := range w.ranks {
+		if n < 0 {
+			s.batches(-1)
+		} else {
+			s.leave()
+		}
+	}
+}
+
+// A rank that takes a look at a batch on its own is an epoch ahead of the others. Both are told as soon as it is certain.
+func TestRanksPeek(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		begin func(*epochs)
+	}{
+		{"before the others begin", func(w *epochs) {
+			w.peek(0)
+			w.join(0)
+			w.ranks[0].batches(1)
+			w.join(1)
+		}},
+		{"after the others begin", func(w *epochs) {
+			w.join(1)
+			w.ranks[1].batches(1)
+			w.peek(0)
+			w.join(0)
+		}},
+		{"twice", func(w *epochs) {
+			w.peek(0)
+			w.peek(0)
+			w.join(0)
+			w.join(1)
+		}},
+		{"after an epoch", func(w *epochs) {
+			w.together(-1)
+			w.peek(0)
+			w.join(0)
+			w.join(1)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newEpochs(t)
+			c.begin(w)
+			for _, rank := range []int{1, 0} { // rank 1 goes on, and then rank 0 is told
+				f := w.ranks[rank].failure()
+				if f.Kind != KindRanks || !strings.Contains(f.Text, "on rank 0") || !strings.Contains(f.Text, "rank 1 went on in it") ||
+					!strings.Contains(f.Hint, "set_epoch") {
+					t.Errorf("rank %d: %+v", rank, f)
+				}
+			}
+		})
+	}
+}
+
+// Ranks that take the same batches may begin their epochs at different times, leave them early, and be set to epochs.
+func TestRanksInStep(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(*epochs)
+	}{
+		{"whole epochs", func(w *epochs) {
+			for range 3 {
+				w.together(-1)
+			}
+		}},
+		{"all look first", func(w *epochs) {
+			w.peek(0)
+			w.peek(1)
+			w.together(-1)
+			w.together(-1)
+		}},
+		{"epochs that are left early", func(w *epochs) {
+			for _, n := range []int{40, 60, 3} {
+				w.together(n)
+			}
+		}},
+		{"one is faster by epochs", func(w *epochs) {
+			for range 3 {
+				w.join(0)
+				w.ranks[0].batches(-1)
+			}
+			for range 3 {
+				w.join(1)
+				w.ranks[1].batches(-1)
+			}
+		}},
+		{"a look, and an epoch that is set", func(w *epochs) {
+			w.peek(0)
+			w.peek(0)
+			w.join(1)
+			w.ranks[1].batches(1)
+			if _, err := w.ranks[0].seat.setEpoch(SetEpoch{Epoch: 0, Serial: "s"}); err != nil {
+				w.ranks[0].t.Fatal(err)
+			}
+			w.join(0)
+			w.ranks[1].batches(-1)
+			w.ranks[0].batches(-1)
+		}},
+		{"one leaves before the other, which is further", func(w *epochs) {
+			w.join(0)
+			w.join(1)
+			w.ranks[0].batches(10)
+			w.ranks[1].batches(60)
+			w.ranks[0].leave()
+			w.join(0)
+			w.ranks[1].batches(3)
+			w.ranks[1].leave()
+			w.join(1)
+			w.ranks[0].batches(-1)
+			w.ranks[1].batches(-1)
+		}},
+	} {
+		t.Run(c.name, func(*testing.T) { c.run(newEpochs(t)) })
+	}
+}
+
 // Ranks that were told are compared anew.
 func TestRanksRepaired(t *testing.T) {
 	e := testEngine(t, Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Names of a fingerprint that say where an iteration begins. They are compared when ranks begin their first iterations alone: later ones need
-// not run in step.
+// Names of a fingerprint that say where an iteration begins. They are compared between the ranks' first iterations. Later ones need not
+// run in step: see agreed.
 const (
 	placeEpoch    = "epoch"
 	placePosition = "position"

@@ -20,7 +20,9 @@ type iteration struct {
 	steps   shuffle.Steps // of the batches
 	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
 	bundle  int
-	count   int64 // batches
+	epoch   uint64 // whose batches it has
+	from    int64  // position of the first
+	count   int64  // batches
 
 	announced bool // by the run's goroutine
 	timer     *time.Timer
@@ -32,6 +34,9 @@ type iteration struct {
 	run  *run          // nil until it begins
 	now  shuffle.State // after the last batch
 	gone int           // parts that have left or died
+
+	dealt  int64         // batches
+	bounds map[int]int64 // by rank, the position beyond which that rank is in another epoch
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
@@ -155,7 +160,7 @@ func (it *iteration) arrange() error {
 	}
 	it.state.Epoch, it.state.Position = it.single.Normalize(it.state.Epoch, first)
 	it.now = it.state
-	_, _, it.count = epochOf(it.state, it.steps)
+	it.epoch, it.from, it.count = epochOf(it.state, it.steps)
 	return nil
 }
 
@@ -169,11 +174,61 @@ func (it *iteration) begins(r *run) {
 	}
 }
 
-// at notes the state after a batch.
-func (it *iteration) at(state shuffle.State) {
+// at notes the state after a batch. It returns the rank that has left the epoch so much earlier that the two cannot be training
+// together, or -1.
+func (it *iteration) at(state shuffle.State) int {
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	it.now = state
+	it.dealt++
+	for rank, most := range it.bounds {
+		if it.reachedLocked() > most {
+			return rank
+		}
+	}
+	return -1
+}
+
+// reached is the position behind the last batch that was dealt out, counted on where the epoch ends.
+func (it *iteration) reached() int64 {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	return it.reachedLocked()
+}
+
+func (it *iteration) reachedLocked() int64 { return it.from + it.dealt*it.steps.GlobalBatch }
+
+// slack is by how many rows ranks that take the same batches may seem apart: what waits in rings and for torch workers, and what is
+// copied ahead.
+func (it *iteration) slack() int64 {
+	k := len(it.parts)
+	batches := k * slotsOf(it.session.opened.data, k)
+	if batches += copiedAhead; k > 1 {
+		batches += workersAhead * k
+	}
+	return int64(batches) * it.steps.GlobalBatch
+}
+
+const (
+	copiedAhead  = 4 // batches, to a device
+	workersAhead = 4 // batches of each torch worker
+)
+
+// bind limits how far the iteration may go now that another rank, which took so many rows of the epoch, is in a later one; unbind takes
+// that back.
+func (it *iteration) bind(rank int, rows int64) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if it.bounds == nil {
+		it.bounds = map[int]int64{}
+	}
+	it.bounds[rank] = max(rows, it.reachedLocked()) + it.slack()
+}
+
+func (it *iteration) unbind(rank int) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	delete(it.bounds, rank)
 }
 
 func (it *iteration) whereabouts() shuffle.State {

@@ -96,7 +96,12 @@ func (r *run) iterate() error {
 			return err
 		}
 		r.session.figures.batch(b)
-		it.at(b.State)
+		if rank := it.at(b.State); rank >= 0 {
+			if err := r.session.opened.engine.agreed.overtaken(it, rank); err != nil {
+				b.Release()
+				return err
+			}
+		}
 		p := it.order[n%int64(len(it.order))]
 		if err := p.deliver(b); err != nil {
 			return err
@@ -136,7 +141,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 		links = append(links, l)
 	}
 	o.MaxBatches = slots * len(it.order)
-	o.Allocator = newRouter(it, links, unseen{d.Dataset.Pool()})
+	o.Allocator = newRouter(it, links, unseen{(*mem.Pool)(d.Dataset.Pool())})
 	l, err := loader.New(d.Dataset, o)
 	if err == nil {
 		r.session.figures.begins(l)
@@ -268,7 +273,7 @@ func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
 func (e *engine) reserveRing(bytes int64) (func(), error) {
 	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
 	if err != nil {
-		return nil, &iterable.MemoryError{Need: mem.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
+		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
 	}
 	return a.Close, nil
 }

@@ -21,6 +21,7 @@ class FakeEngine:
     job = "fake"
     build = "0"
     local_world_size = 1
+    given = None
 
     def __init__(self, log: str = "/nonexistent/engine.log", opened: bool = True):
         self.log = log

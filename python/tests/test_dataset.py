@@ -35,6 +35,24 @@ def one_engine(runtime: Path, shards: Path):
     del dataset
 
 
+def test_folders_with_other_files(shards, tmp_path):
+    folder = tmp_path / "folder"
+    shutil.copytree(shards, folder)
+    (folder / "README.md").write_text("what this is")
+    said_once = "^shardfeed: 1 file is left out of .*folder, where the other files are parquet: README.md$"
+    with pytest.warns(UserWarning, match=said_once) as said:
+        dataset = open_shards(folder)
+    assert len(said) == 1 and said[0].filename == __file__
+    assert len(dataset) == -(-ROWS // 64)
+    with pytest.raises(errors.ShardfeedError, match=r"beside parquet files it holds README.md.*folder/\*\*/\*.parquet"):
+        open_shards(folder, strict=True)
+    (folder / "LICENSE").write_text("what you may do with it")
+    with pytest.raises(errors.ShardfeedError, match=r"give .*folder/\*\*/\*.parquet"):
+        open_shards(folder)
+    with pytest.warns(UserWarning, match="^shardfeed: 1 file is named more than once and read once, such as .*part-0.parquet$"):
+        open_shards([shards, shards / "part-0.parquet"])
+
+
 def open_shards(shards: Path, batch_size: int | None = 64, **given) -> StreamingDataset:
     return StreamingDataset(shards, batch_size=batch_size, **({"cache": False, "seed": 7, "shuffle_buffer": 1000} | given))
 

@@ -30,6 +30,7 @@ def test_defaults():
         "columns": None,
         "manifest": "",
         "plan": "",
+        "strict": False,
         "missing": "error",
         "invalid_utf8": "refuse",
         "shuffle": True,

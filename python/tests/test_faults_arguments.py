@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import shardfeed
@@ -160,7 +161,28 @@ def test_a_shard_that_changed_between_epochs(shards: Path, tmp_path: Path) -> No
     with pytest.raises(errors.DataError, match="changed since it was listed"):
         for _ in range(2):  # a row group that was read before the change is good
             list(dataset)
+    for _ in range(3):  # and it stays refused
+        with pytest.raises(errors.DataError, match=r"changed since it was listed"):
+            list(dataset)
     assert sum(batch.rows for batch in StreamingDataset(tmp_path, batch_size=8)) == 1000
+
+
+@pytest.mark.parametrize("change", ["another shard", "a shard less", "nothing"])
+def test_shards_that_changed_while_the_engine_was_gone(job: str, shards: Path, tmp_path: Path, change: str) -> None:
+    for part in ("part-0.parquet", "part-1.parquet"):
+        shutil.copy(shards / part, tmp_path)
+    dataset = StreamingDataset(tmp_path, batch_size=8)
+    psutil.Process(dataset._control().welcome["pid"]).kill()
+    if change == "another shard":
+        shutil.copy(shards / "part-2.parquet", tmp_path)
+    elif change == "a shard less":
+        (tmp_path / "part-1.parquet").unlink()
+    else:
+        assert sum(batch.rows for batch in dataset) == 2000
+        return
+    for _ in range(2):
+        with pytest.raises(errors.DataError, match=r"changed since it was listed.* new data set"):
+            list(dataset)
 
 
 def test_errors_of_a_dead_end_do_not_hang(shards: Path) -> None:

@@ -94,3 +94,105 @@ def test_the_first_iteration_compares(job, shards, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(first, ranks))
     assert all("seed: " in text and "1 on rank 0" in text and "2 on rank 1" in text for text in found), found
+
+
+class Place:
+    """Where an iteration stands, as BatchIterator has it."""
+
+    def __init__(self, epoch: int, position: int):
+        self.epoch, self.position = epoch, position
+
+
+class World:
+    """Two ranks that begin epochs of 1,000 rows in steps of 20."""
+
+    def __init__(self) -> None:
+        self.store = dist.HashStore()
+        self.courses = [_agree.Course(), _agree.Course()]
+        self.places: list[Place | None] = [None, None]
+
+    def begins(self, rank: int, epoch: int) -> None:
+        joined = {"epoch": epoch, "state": {"rows": 1000}, "fingerprint": {"batch_size": "10"}}
+        self.courses[rank].compare(self.store, "train.py:3#1", joined, self.places[rank], rank, 2)
+        self.places[rank] = Place(epoch, 0)
+
+    def takes(self, rank: int, rows: int) -> None:
+        place = self.places[rank]
+        assert place is not None
+        place.epoch, place.position = (place.epoch + 1, 0) if rows == 1000 else (place.epoch, rows)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_rank_that_looked_at_a_batch_is_an_epoch_ahead(first: int) -> None:
+    world = World()
+    world.begins(0, 0)
+    world.takes(0, 20)
+    world.begins(0, 1)
+    world.begins(1, 0)
+    for rank in range(2):
+        world.takes(rank, 1000)
+    world.begins(first, 2 - first)
+    with pytest.raises(errors.RankMismatchError, match=r"epoch: 2 on rank 0, 1 on rank 1; of epoch 0 rank 0 took 20 rows and rank 1 1000"):
+        world.begins(1 - first, 1 + first)
+
+
+@pytest.mark.parametrize("rows", [(1000, 1000), (500, 500), (480, 520)], ids=str)
+def test_ranks_that_take_the_same_may_begin_at_any_time(rows: tuple[int, int]) -> None:
+    world = World()
+    for epoch in range(6):
+        for rank in range(2):
+            world.begins(rank, epoch)
+            world.takes(rank, rows[rank])
+
+
+def test_a_look_before_an_epoch_that_is_set() -> None:
+    world = World()
+    world.begins(0, 0)
+    world.takes(0, 20)
+    for epoch in range(3):
+        for rank in (1, 0):
+            world.begins(rank, epoch)
+        for rank in (1, 0):
+            world.takes(rank, 1000)
+
+
+def test_ranks_in_different_epochs_through_data_sets(job, shards, monkeypatch):
+    """Each rank has an engine of its own, as on a node of its own."""
+    store = dist.HashStore()
+    monkeypatch.setattr(_agree, "_store", lambda world_size: store)
+    ranks = []
+    for rank in range(2):
+        monkeypatch.setenv("SHARDFEED_JOB", f"{job} {rank}")
+        ranks.append(StreamingDataset(shards, batch_size=64, cache=False, rank=rank, world_size=2, timeout=20))
+        ranks[rank]._agree = "the same"
+
+    def run(rank, epochs):
+        try:
+            if rank == 0:
+                next(iter(ranks[0]))
+            for _ in range(epochs):
+                list(ranks[rank])
+        except errors.RankMismatchError as e:
+            return str(e)
+        return ""
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, range(2), (1, 1))) == ["", ""]
+        found = list(pool.map(run, (1, 0), (1, 1)))
+    assert any("on rank 0" in text and "take the same batches on every rank" in text for text in found), found
+
+
+def test_ranks_of_one_node_in_different_epochs(job, shards):
+    """The engine compares them, without a process group, and in the epoch itself."""
+    ranks = [StreamingDataset(shards, batch_size=8, cache=False, slots=4, rank=rank, world_size=2, timeout=20) for rank in range(2)]
+    ranks[1]._agree = ranks[0]._agree
+    next(iter(ranks[0]))
+
+    def run(rank):
+        with pytest.raises(errors.RankMismatchError, match="epoch: 1 on rank 0, 0 on rank 1") as caught:
+            for dataset in (ranks[rank],) * 2:  # an epoch of rank 0 may be over before rank 1 has come so far
+                list(dataset)
+        return caught.value.details
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, range(2))) == [("epoch: 1 on rank 0, 0 on rank 1",)] * 2

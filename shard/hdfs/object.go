@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
@@ -45,7 +46,7 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			err = ctx.Err()
+			err = driver.Ended(ctx)
 		}
 		return wrap("read", o.shard.URI, err)
 	}
@@ -60,7 +61,7 @@ func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	if err := shard.CheckRanges(ranges, o.shard.Size); err != nil {
 		return err
 	}
-	return ctx.Err()
+	return driver.Ended(ctx)
 }
 
 func (o *object) read(ctx context.Context, ranges []shard.Range) error {

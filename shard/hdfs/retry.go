@@ -3,6 +3,8 @@ package hdfs
 import (
 	"context"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // The pauses between tries of a namenode: it takes some seconds to fail over, and some dozens to start.
@@ -48,7 +50,7 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 		err := c.use(ctx, f)
 		if err == nil || !namenodeFault(err) || c.nowhere(err) || !c.bear(ctx, &p, err) {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return driver.Ended(ctx)
 			}
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // An action is what a request was for, as far as a message needs to know.
@@ -31,7 +32,7 @@ func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err e
 		return err
 	}
 	if ctx.Err() != nil {
-		return &shard.Error{Op: a.op, URI: uri, Err: ctx.Err()}
+		return &shard.Error{Op: a.op, URI: uri, Err: driver.Ended(ctx)}
 	}
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }

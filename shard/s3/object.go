@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // An object is one version of a key. It holds no connection and no memory: each read asks anew, for that version alone.
@@ -62,7 +63,7 @@ func (o *object) readAll(ctx context.Context, parts []part) error {
 	}
 	err := group.Wait()
 	if ctx.Err() != nil { // the caller's, not that of a part that failed
-		return o.wrap(ctx.Err())
+		return o.wrap(driver.Ended(ctx))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // How often a request is made again, and how long is waited before. The waits grow twofold from the first to the longest, a random half
@@ -46,7 +47,7 @@ func (p *patience) progress() { p.tries, p.since = 0, time.Now() }
 // again decides what follows a failed try: nil, after a wait, when it is worth another, else the error to return.
 func (p *patience) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return driver.Ended(ctx)
 	}
 	if p.moves < maxMoves && p.store.moved(c, p.bucket, err) {
 		p.moves++
@@ -109,7 +110,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return driver.Ended(ctx)
 	}
 }
 

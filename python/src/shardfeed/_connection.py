@@ -36,8 +36,13 @@ class Connection:
     Every wait ends after timeout seconds without a sign of the engine. In a forked child it is closed: make a new one there.
     """
 
-    def __init__(self, engine: Engine, open: dict[str, Any], *, timeout: float | None = 600.0):
-        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol)."""
+    def __init__(
+        self, engine: Engine, open: dict[str, Any], *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None
+    ) -> None:
+        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol).
+
+        before is what was opened for the same data set object before: shards that changed since are refused.
+        """
         self.timeout = timeout
         self.end: dict[str, Any] | None = None
         self._rings = Rings()
@@ -52,6 +57,7 @@ class Connection:
         _open_connections.add(self)
         try:
             self.opened = self._request(protocol.OPEN, open, protocol.OPENED, f"opening {_shown(open)}")
+            _check_unchanged(open, before or {}, self.opened)
         except BaseException:
             self.close()
             raise
@@ -315,6 +321,15 @@ def _shown(open: Mapping[str, Any]) -> str:
     """The addresses of an Open."""
     addresses = open["spec"].get("addresses") or ["the data set"]
     return ", ".join(map(_redact.address, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+
+
+def _check_unchanged(open: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raises DataError when a data set would go on with other shards than it began with."""
+    if any(name in before and before[name] != now.get(name) for name in ("manifest", "versions")):
+        raise errors.DataError(
+            f"{_shown(open)}: changed since it was listed for this data set: make a new data set, or loader, to read what is there now "
+            f"({now.get('shards')} shards of {now.get('rows')} rows; before, {before.get('shards')} of {before.get('rows')})"
+        )
 
 
 def _unexpected(kind: int, wanted: str) -> ProtocolError:

@@ -26,7 +26,7 @@ from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
 from ._transform import MappedIterator, Transform, check_function
-from ._warn import place
+from ._warn import place, warn
 from .errors import ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ class StreamingDataset(Generic[T]):
         manifest (str or Path, default None): a saved list of shards to continue with; shards that were added
             later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards and the order.
+        strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc files beside its
+            parquet files. False leaves them out and names them in one warning.
         missing ("error" or "null", default "error"): how to read a column that some shards lack.
         invalid_utf8 ("refuse" or "replace", default "refuse"): what to do with strings that are not UTF-8.
         lanes, unit_rows, max_world_size (int, default None): pin parts of the plan: how many lanes, the most
@@ -144,6 +146,7 @@ class StreamingDataset(Generic[T]):
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
         manifest: Path | None = None,
         plan: Path | None = None,
+        strict: bool = False,
         missing: Literal["error", "null"] = "error",
         invalid_utf8: Literal["refuse", "replace"] = "refuse",
         lanes: int | None = None,
@@ -174,6 +177,8 @@ class StreamingDataset(Generic[T]):
         self._opened: dict[str, Any] = self._control().opened
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
+        for note in self._opened.get("files") or ():
+            warn(f"shardfeed: {note}", UserWarning)
 
     def _forget(self) -> None:
         """Begins without connections, as a copy in another process does."""
@@ -473,7 +478,7 @@ class StreamingDataset(Generic[T]):
 
     def _connect(self) -> Connection:
         what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
-        return Connection(Engine(self._job), what, timeout=self._timeout)
+        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
 
     def _after_fork(self) -> None:
         if self._pid != os.getpid():

@@ -45,6 +45,7 @@ class DatasetOptions(TypedDict, total=False):
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None
     manifest: Path | None
     plan: Path | None
+    strict: bool
     missing: Literal["error", "null"]
     invalid_utf8: Literal["refuse", "replace"]
     lanes: int | None

@@ -49,6 +49,7 @@ class Options:
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None
     manifest: Path | None = None
     plan: Path | None = None
+    strict: bool = False
     missing: str = "error"
     invalid_utf8: str = "refuse"
     lanes: int | None = None
@@ -66,6 +67,7 @@ class Options:
             "columns": found.of(_columns, self.columns),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
+            "strict": found.of(flag, "strict", self.strict),
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
             **self._order(found),

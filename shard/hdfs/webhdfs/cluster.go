@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A cluster is the servers that stand for one tree of files.
@@ -107,7 +108,7 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 		}
 		if !p.wait(ctx, len(c.bases)) {
 			if ctx.Err() != nil {
-				return context.Cause(ctx)
+				return driver.Ended(ctx)
 			}
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // read fills one part. Where a body ends too early or stalls, it goes on from the byte reached, with another datanode. When all have failed
@@ -37,7 +38,7 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return driver.Ended(ctx)
 		}
 		next := false // datanode, at once
 		switch {
@@ -112,7 +113,7 @@ func vague(err error) bool {
 // stuck is the end of patience.
 func stuck(ctx context.Context, err error, off int64) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return driver.Ended(ctx)
 	}
 	err = fmt.Errorf("%w; byte %d did not come, however often it was asked for", err, off)
 	if errors.Is(err, io.ErrUnexpectedEOF) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 const (
@@ -63,7 +64,7 @@ func (o Options) newTransport() (*http.Transport, error) {
 // lost puts an error of the network into the words of package shard. The URL, which may hold a token, is left out.
 func lost(ctx context.Context, host string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errStalled) {
-		return cause
+		return driver.Ended(ctx)
 	} else if cause != nil {
 		return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, cause)
 	}

@@ -19,6 +19,63 @@ _SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks at the store
 _GRACE = 10.0  # seconds that the first rank has, beyond the timeout, to tell what it found
 _VERDICT = "verdict"  # the key of what the first rank found
 _SHOWN = 8  # differences, or ranks, that an error names
+_KEPT = 4  # epochs of which it is kept how far a rank came
+_AHEAD = 4  # batches that one rank may have taken ahead of another, to copy them to a device
+
+
+class Course:
+    """The epochs of a data set on this rank, and on the ranks that it meets in the store.
+
+    Each rank leaves its epoch, and how far it came in those before. The first rank looks at all others, and they look at the first. No
+    rank waits for another here: ranks need not begin their epochs at the same time. They have to take the same batches of each.
+    """
+
+    def __init__(self) -> None:
+        self._key = ""
+        self._epoch: int | None = None
+        self._left: dict[int, int] = {}  # rows of an epoch that were taken, over all ranks
+
+    def begins(self, name: str, joined: Mapping[str, Any], place: Any, rank: int, world_size: int) -> None:
+        """Notes that an iteration begins where place says how far the one before came.
+
+        Raises RankMismatchError when another rank is in another epoch and took fewer or more batches of one before.
+        """
+        store = _store(world_size)
+        if store is not None:
+            self.compare(store, name, joined, place, rank, world_size)
+
+    def compare(self, store: Any, name: str, joined: Mapping[str, Any], place: Any, rank: int, world_size: int) -> None:
+        """Does as begins, through a store."""
+        epoch = int(joined["epoch"])
+        if self._epoch is None:
+            self._key = f"shardfeed/{name}/course {store.add(f'shardfeed/{name}/{rank}/courses', 1)}"
+        elif place is not None:
+            self._left[self._epoch] = int(joined["state"]["rows"]) if place.epoch > self._epoch else place.position
+        self._epoch = epoch
+        self._left = {e: rows for e, rows in self._left.items() if e != epoch and e > epoch - _KEPT}
+        own = {"epoch": epoch, "left": self._left}
+        store.set(f"{self._key}/{rank}", json.dumps(own))
+        slack = _AHEAD * int(joined["fingerprint"]["batch_size"]) * world_size
+        for other in range(1, world_size) if rank == 0 else [0]:
+            key = f"{self._key}/{other}"
+            if store.check([key]) and (differs := _apart({rank: own, other: json.loads(store.get(key))}, slack)):
+                raise _mismatch(name, [differs])
+
+
+def _apart(courses: Mapping[int, Mapping[str, Any]], slack: int) -> str:
+    """Says how two ranks are in different epochs because one took fewer batches of an epoch before; empty when they are not."""
+    (a, one), (b, two) = sorted(courses.items())
+    if one["epoch"] == two["epoch"]:
+        return ""
+    ones, twos = ({int(epoch): rows for epoch, rows in course["left"].items()} for course in (one, two))
+    for epoch in sorted(set(ones) & set(twos)):
+        if abs(ones[epoch] - twos[epoch]) > slack:
+            return (
+                f"epoch: {one['epoch']} on rank {a}, {two['epoch']} on rank {b}; of epoch {epoch} rank {a} took {ones[epoch]} rows "
+                f"and rank {b} {twos[epoch]}: take the same batches on every rank, also for a look at the first one, or call set_epoch "
+                "before each epoch"
+            )
+    return ""
 
 
 def with_other_ranks(name: str, fingerprint: Mapping[str, str], rank: int, world_size: int, timeout: float | None) -> None:

@@ -63,6 +63,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     _masks: tuple[str, ...] = ()  # columns whose nulls are told
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
+    _course: _agree.Course  # the epochs of this rank
 
     @overload
     def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
@@ -200,6 +201,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         super()._joined(joined, rank, world_size)
         if worker is None:
             self._compare(joined["fingerprint"])
+            self._course.begins(self._agree, joined, self._place, rank, world_size)
 
     def _first_epoch(self) -> int:
         """The epoch that training begins with, as far as a torch worker knows it."""
@@ -223,6 +225,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _forget(self) -> None:
         super()._forget()
         self._compared = False
+        self._course = _agree.Course()
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:
