@@ -12,7 +12,7 @@ from . import _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
 from ._names import no_column
-from ._schema import Schema
+from ._schema import Field, Schema
 from .errors import ColumnError
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Batch(Mapping[str, Any]):
                 return self._member(name)
             if raw is None:
                 raise ValueError("the batch was released")
+            if (watch := self._layout.watch) is not None:
+                watch.read(name, raw.nodes)
             column = self._columns[name] = maker(raw.bytes, raw.nodes)
         return column
 
@@ -136,7 +138,7 @@ class Batch(Mapping[str, Any]):
         With items it is the mask of a list's items; for lists of one size it has the shape of the lists.
         """
         raw = self._live()
-        field, at = self._layout.find(name)
+        field, at = self._find(name)
         if not items:
             return validity(raw.bytes, raw.nodes, at)
         if field.kind not in ("list", "map"):
@@ -149,7 +151,14 @@ class Batch(Mapping[str, Any]):
 
     def nulls(self, name: str) -> int:
         """How many values of a column are null."""
-        return int(self._live().nodes[self._layout.find(name)[1] + NULLS])
+        return int(self._live().nodes[self._find(name)[1] + NULLS])
+
+    def _find(self, path: str) -> tuple[Field, int]:
+        """The node that a path leads to. Who asks for its nulls needs no warning about them."""
+        found = self._layout.find(path)
+        if (watch := self._layout.watch) is not None:
+            watch.answer(self._layout.column(path))
+        return found
 
     def to_rows(self) -> Iterator[dict[str, Any]]:
         """The rows one after the other as dicts: scalars and arrays as numpy has them, str or bytes, dicts for structs."""
@@ -208,7 +217,10 @@ class Batch(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         if self._raw is None:
             return "<div><b>Batch, released</b></div>"
-        lines = [(name, field, self.nulls(name) or "", _html.first(self._shown(name))) for name, field in self.schema.items()]
+        lines = [
+            (name, field, self._live().nodes[self._layout.at[name] + NULLS] or "", _html.first(self._shown(name)))
+            for name, field in self.schema.items()
+        ]
         return _html.table(
             f"Batch of {self.rows} rows: epoch {self.epoch}, step {self.step}", ("column", "type", "nulls", "first values"), lines
         )

@@ -49,6 +49,8 @@ def got(value: Any) -> str:
 
 def type_name(value: Any) -> str:
     """The type of a value with its package, as in pandas.DataFrame."""
+    if value is None:
+        return "None"
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"

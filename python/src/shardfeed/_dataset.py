@@ -26,7 +26,7 @@ from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
 from ._transform import MappedIterator, Transform, check_function
-from ._warn import place, warn
+from ._warn import PaddingWarning, ShardfeedWarning, place, warn
 from .errors import ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class StreamingDataset(Generic[T]):
     """
 
     _transforms: tuple[Any, ...] = ()
+    _masks: tuple[str, ...] = ()  # columns whose masks the batches have
 
     @overload
     def __init__(self: StreamingDataset[Batch], uri: Address, *, batch_size: int, **options: Unpack[DatasetOptions]) -> None: ...
@@ -258,8 +259,8 @@ class StreamingDataset(Generic[T]):
         addresses = self._spec["addresses"]
         first = _redact.address(addresses[0])
         what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
-        size = None if self._rows_wanted else self._spec["batch_size"]
-        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {self._opened['shards']} shards)"
+        size, shards = None if self._rows_wanted else self._spec["batch_size"], self._opened["shards"]
+        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {shards} shard{'' if shards == 1 else 's'})"
 
     # Epochs and state
 
@@ -316,8 +317,8 @@ class StreamingDataset(Generic[T]):
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
-            "a stream has no rows by number: iterate over it. "
-            "torch's DataLoader takes shardfeed.torch.StreamingDataset, with batch_size=None"
+            "a data set has no rows by number: iterate over it. To torch's DataLoader give a shardfeed.torch.StreamingDataset, "
+            "and batch_size=None"
         )
 
     def set_epoch(self, epoch: int) -> None:
@@ -364,7 +365,8 @@ class StreamingDataset(Generic[T]):
         state = _state.unpack(state_dict)
         for name in ("shuffle", "seed"):
             if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
-                log.warning("the state was taken with %s=%s, which wins over %s=%s here", name, state[name], name, self._spec[name])
+                text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
+                warn(text, ShardfeedWarning)
         self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
 
     # Iterations
@@ -418,13 +420,11 @@ class StreamingDataset(Generic[T]):
         if self._tail(world_size) != "pad" or padding <= 0 or rank != 0 or self._with_row_valid or self._said_padding:
             return
         self._said_padding = True
-        log.warning(
-            "shardfeed: the last of %d steps has %d rows of padding over all %d ranks, which repeat other rows: %s; "
-            "drop_last=True leaves the step out",
-            steps,
-            padding,
-            world_size,
-            self._padding_mask(),
+        where = f" over all {world_size} ranks" if world_size > 1 else ""
+        warn(
+            f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat other rows: "
+            f"{self._padding_mask()}; drop_last=True leaves the step out",
+            PaddingWarning,
         )
 
     def _padding_mask(self) -> str:
@@ -441,7 +441,9 @@ class StreamingDataset(Generic[T]):
         """The layout of batches, the same for all iterations: nothing is said twice."""
         if self._layout is None or self._nulls is None or self._layout.plain != plain:
             self._layout = Layout(Schema.from_json(schema), plain=plain)
-            self._nulls = NullWatch(self._layout, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]})
+            padded = {p["column"] for p in self._spec["pad"]}
+            self._nulls = NullWatch(self._layout, {*self._spec["null"], *self._masks}, padded, tensors=plain)
+            self._layout.watch = None if plain else self._nulls
         return self._layout, self._nulls
 
     # Connections

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._columns import Bytes, Column, Ragged
 from ._names import no_column
 from ._schema import Field, Schema, unique_names
+
+if TYPE_CHECKING:
+    from ._nulls import NullWatch
 
 # Numbers of a descriptor, of which each node has one: eight in a row.
 LENGTH, NULLS, VALIDITY, OFFSETS, DATA, DATA_BYTES, LIST_SIZE, NODE_FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
@@ -32,6 +36,7 @@ class Layout:
         self.at: dict[str, int] = {}
         self.makers: dict[str, Maker] = {}
         self.numbers = 0  # of a batch's descriptors
+        self.watch: NullWatch | None = None  # of batches that come from the engine
         for name, field in schema.items():
             self.at[name] = self.numbers
             self.makers[name] = self._maker(field, self.numbers)
@@ -63,6 +68,10 @@ class Layout:
                 if found is not None:
                     return found
         raise no_column(path, self.schema, self.schema)
+
+    def column(self, path: str) -> str:
+        """Returns the column that a path leads into; the path itself when there is none."""
+        return next((path[:cut] for cut in _cuts(path) if path[:cut] in self.schema), path)
 
 
 def _cuts(path: str) -> list[int]:

@@ -64,6 +64,7 @@ class Options:
         found = Problems() if problems is None else problems
         spec = {
             "addresses": found.of(_addresses, self.uri),
+            **self._steps(found),
             "columns": found.of(_columns, self.columns),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
@@ -71,7 +72,6 @@ class Options:
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
             **self._order(found),
-            **self._steps(found),
             **self._kept(found),
             "storage": found.of(_storage.options, self.storage_options),
             "env": _storage.environment(os.environ),
@@ -177,7 +177,7 @@ def _columns(columns: Any) -> list[str] | None:
         return None
     if isinstance(columns, str):
         raise OptionError(f"columns must be a list of names, got {columns!r}: give columns=[{columns!r}]")
-    names = list(columns) if isinstance(columns, Iterable) else []
+    names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, Mapping) else []
     if not names or not all(isinstance(n, str) and n for n in names):
         raise OptionError(f"columns must be a list of names or dotted paths, or None for all columns, {got(columns)}")
     return [encoded("the column", name) for name in names]

@@ -91,7 +91,7 @@ class DataLoader(Generic[T]):
     def __init__(
         self,
         data: Address | StreamingDataset[Any],
-        *,
+        *more: Any,
         collate_fn: Callable[[Any], Any] | None = None,
         device: Device = None,
         pin_memory: bool | None = None,
@@ -104,6 +104,8 @@ class DataLoader(Generic[T]):
         **options: Any,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _OWN_ARGUMENTS}
+        if more:
+            raise TypeError(_arguments.by_position("DataLoader", "data", more[0]))
         _check_names(data, options)
         problems = Problems()
         self.device = check(given, problems)
@@ -169,6 +171,13 @@ class DataLoader(Generic[T]):
             raise OptionError("map of a loader with a collate_fn: call the function in collate_fn, or map the data set")
         mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
         return DataLoader(mapped, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+
+    def with_valid(self, *columns: str) -> DataLoader[T]:
+        """A loader of the same data and arguments, with a boolean tensor ``"<column>_valid"`` for each of these columns or paths.
+
+        It is False where the column is null. The result counts its own epochs.
+        """
+        return DataLoader(self.dataset.with_valid(*columns), **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler does. A loaded position has precedence."""
@@ -380,6 +389,6 @@ def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> Streamin
 
 
 _DATASET_ARGUMENTS = [name for name in _arguments.names(StreamingDataset.__init__) if name != "uri"]
-_OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "options")]
+_OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "more", "options")]
 _arguments.describe_loader(DataLoader, ArrayDataset)
 _arguments.describe_dataset(StreamingDataset, ArrayDataset)
