@@ -30,10 +30,10 @@ func DefaultLimit(dir string) (int64, error) {
 func ParseLimit(s, dir string) (int64, error) {
 	n, err := parseLimit(strings.TrimSpace(s), dir)
 	if err != nil {
-		return 0, fmt.Errorf("cache limit %q: %w", s, err)
+		return 0, fmt.Errorf("%w, got %q", err, s)
 	}
 	if n < minLimit {
-		return 0, fmt.Errorf("cache limit %q: that is %d bytes, less than 1 MiB", s, n)
+		return 0, fmt.Errorf("must be at least 1MiB, got %q", s)
 	}
 	return n, nil
 }
@@ -42,7 +42,7 @@ func parseLimit(s, dir string) (int64, error) {
 	if percent, ok := strings.CutSuffix(s, "%"); ok {
 		part, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 		if err != nil || !(part > 0 && part <= 100) {
-			return 0, errors.New("not a part of 0% to 100%")
+			return 0, errors.New("must be above 0% and at most 100%")
 		}
 		room, err := roomFor(dir)
 		if err == nil && room < minLimit {
@@ -54,7 +54,7 @@ func parseLimit(s, dir string) (int64, error) {
 	unit, ok := units()[strings.ToLower(s[len(digits):])]
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || !ok || !(n >= 0) || n*unit > math.MaxInt64/2 {
-		return 0, errors.New("not a number of bytes, such as 100GiB, nor a part of the free space, such as 50%")
+		return 0, errors.New("must be bytes, as in 100GiB, or a part of the free space, as in 50%")
 	}
 	return int64(n * unit), nil
 }

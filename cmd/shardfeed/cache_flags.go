@@ -53,11 +53,11 @@ func (f *cacheFlags) directory(fs *pflag.FlagSet) {
 func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("cache-dir") && f.cacheDir == "":
-		return usagef("--cache-dir is empty")
+		return usagef(`--cache-dir must be a directory, got ""`)
 	case fs.Changed("cache-policy") && f.cachePolicy != "keep" && f.cachePolicy != "lru":
-		return usagef("--cache-policy %s: must be keep or lru", f.cachePolicy)
+		return usagef("--cache-policy must be keep or lru, got %q", f.cachePolicy)
 	case f.noCache && (fs.Changed("cache-limit") || fs.Changed("cache-policy")):
-		return usagef("--no-cache keeps nothing: leave out the limit and the policy")
+		return usagef("--no-cache keeps nothing: leave out --cache-limit and --cache-policy")
 	}
 	if fs.Changed("cache-limit") {
 		return f.checkCacheLimit()
@@ -88,7 +88,7 @@ func (f *cacheFlags) limitIn(dir string) (int64, error) {
 	case errors.Is(err, cache.ErrNoRoom):
 		return 0, err
 	case err != nil:
-		return 0, usagef("%s: %v", where, err)
+		return 0, usagef("%s %v", where, err)
 	}
 	return limit, nil
 }
