@@ -18,7 +18,7 @@ const maxDefault = 100 << 30
 // DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the free space and 100 GiB. What the cache holds
 // already counts as free. The directory need not be there yet. Where that is too little for any cache, the error wraps ErrNoRoom.
 func DefaultLimit(dir string) (int64, error) {
-	room, err := roomFor(dir)
+	room, err := capacityFor(dir)
 	if err == nil && room/2 < minLimit {
 		err = ErrNoRoom
 	}
@@ -44,7 +44,7 @@ func parseLimit(s, dir string) (int64, error) {
 		if err != nil || !(part > 0 && part <= 100) {
 			return 0, errors.New("must be above 0% and at most 100%")
 		}
-		room, err := roomFor(dir)
+		room, err := capacityFor(dir)
 		if err == nil && room < minLimit {
 			err = ErrNoRoom
 		}
@@ -70,7 +70,7 @@ func units() map[string]float64 {
 }
 
 // roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written to a read-only one, so any limit does.
-func roomFor(dir string) (int64, error) {
+func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {
 		root = nil // Open says what is wrong with the directory

@@ -63,12 +63,12 @@ func TestRecheckOfAFileGivenUp(t *testing.T) {
 	}
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+5)
-	p, err := c.shelf.acquire(t.Context(), o.(*object).key, false)
+	p, err := c.files.acquire(t.Context(), o.(*object).key, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.shelf.forget(p)
-	c.shelf.release(p)
+	c.files.forget(p)
+	c.files.release(p)
 	replace(t, path, []byte("no shard file"))
 	expect(t, o, content, 0, size)
 	settle(t, c)

@@ -27,7 +27,7 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	if n == 0 {
 		return []byte{}, func() {}, nil
 	}
-	p, err := c.shelf.acquire(context.Background(), o.key, false) // it waits for the disk alone
+	p, err := c.files.acquire(context.Background(), o.key, false) // it waits for the disk alone
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.diskError(err)
@@ -36,13 +36,13 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	}
 	want := shard.Span{Off: off, N: n}
 	if !o.lend(p.file, want) {
-		c.shelf.release(p)
+		c.files.release(p)
 		return nil, nil, errors.ErrUnsupported
 	}
 	b, done, err := c.view(p, want)
 	if err != nil {
 		o.giveBack(want)
-		c.shelf.release(p)
+		c.files.release(p)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			c.fileError(p, err)
 		}
@@ -97,7 +97,7 @@ func (o *object) giveBack(span shard.Span) {
 }
 
 // view maps the runs that a span touches, which may reach over its ends. The caller's use of the place becomes the view's.
-func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
+func (c *Cache) view(p *handle, want shard.Span) ([]byte, func(), error) {
 	x := p.file
 	var entries []entry
 	err := shard.Guard(func() (err error) {
@@ -127,7 +127,7 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	c.arriving.Release(1)
 	return all[want.Off:want.End():want.End()], func() {
 		letGo(all, start, end)
-		c.shelf.release(p)
+		c.files.release(p)
 	}, nil
 }
 
