@@ -134,7 +134,8 @@ func TestFrameNames(t *testing.T) {
 	}
 }
 
-// Whatever a trainer sends is frames or an error, and what is decoded means the same when it is sent back.
+// Whatever a trainer sends is frames or an error, and what is decoded means the same when it is
+// sent back.
 func FuzzFrames(f *testing.F) {
 	add := func(kind frameKind, v any) []byte {
 		b, err := appendMessage(nil, kind, v)

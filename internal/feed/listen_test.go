@@ -105,7 +105,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// What a dead engine left stands in nobody's way, and goes with the next engine that begins beside it.
+// Files of a dead engine are in no engine's way. The next engine in the directory removes them.
 func TestListenAfterDeath(t *testing.T) {
 	dir := runtimeDir(t)
 	path, beside, alive := filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock"), filepath.Join(dir, "c.sock")
@@ -134,7 +134,8 @@ func TestListenAfterDeath(t *testing.T) {
 	}
 }
 
-// Of many engines that begin at once, one wins; the others say so. When it goes, another can take its place at once.
+// Of many engines that begin at once, one wins; the others say so. When it goes, another can take
+// its place at once.
 func TestListenAtOnce(t *testing.T) {
 	dir := runtimeDir(t)
 	for range 20 {
@@ -238,7 +239,7 @@ func TestListenRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Listen(filepath.Join(dir, "a.sock")); err == nil || !strings.Contains(err.Error(), "chmod 700") {
-		t.Errorf("a directory of everybody's: %v", err)
+		t.Errorf("a directory that all may write to: %v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (a announcement) release() release {
 	return release{generation: a.generation, slot: a.slot, seq: a.seq}
 }
 
-// Begin waits for the trainer when it has all slots, and for nobody else.
+// Begin waits only for the trainer, when it has all slots.
 func TestRingCredit(t *testing.T) {
 	r := ringOf(t, 3, 4096)
 	var held []announcement
@@ -134,7 +134,7 @@ func TestRingReleaseRefused(t *testing.T) {
 	filling.Free()
 }
 
-// A slot that turns out too small becomes a larger one with all that was in it.
+// A slot that is too small becomes a larger one with the same bytes.
 func TestRingGrows(t *testing.T) {
 	r := ringOf(t, 2, 4096)
 	s := begin(t, r, 0)
@@ -150,7 +150,7 @@ func TestRingGrows(t *testing.T) {
 		t.Fatalf("generation %d of %d", s.at.number, len(r.all))
 	}
 	if first[2999] != 1 || second[4999] != 2 {
-		t.Fatal("what was gathered is gone")
+		t.Fatal("the gathered bytes are gone")
 	}
 	third[0] = 3
 	a := give(t, s)
@@ -172,7 +172,8 @@ func TestRingGrows(t *testing.T) {
 	}
 }
 
-// Every slot in use finds its place in a newer generation, and the old one goes with the last that the trainer releases.
+// Every slot in use finds its place in a newer generation, and the old one goes with the last that
+// the trainer releases.
 func TestRingGrowsUnderAll(t *testing.T) {
 	r := ringOf(t, 4, 4096)
 	held := []announcement{give(t, begin(t, r, 0)), give(t, begin(t, r, 0))}
@@ -199,7 +200,7 @@ func TestRingGrowsUnderAll(t *testing.T) {
 	}
 }
 
-// Bytes beyond what was foretold are asked for, and given back with their generation.
+// Bytes beyond the estimate are reserved, and given back with their generation.
 func TestRingReserves(t *testing.T) {
 	r := newRing()
 	reserved, refuse := int64(0), error(nil)
@@ -265,7 +266,8 @@ func TestRingFits(t *testing.T) {
 	}
 }
 
-// The end of the trainer ends every wait and frees what it had, while what the loader still fills stays until it is given back.
+// The end of the trainer ends every wait and frees what it had, while what the loader still fills
+// stays until it is given back.
 func TestRingEnds(t *testing.T) {
 	r := newRing()
 	if err := r.fit(ringNeed{slots: 3, bytes: 4096}); err != nil {

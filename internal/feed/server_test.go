@@ -23,7 +23,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// serveWares serves the wares until the test's end, in batches of 16 rows; all is given back by then. It returns the socket.
+// serveWares serves the wares until the test's end, in batches of 16 rows; all is given back by
+// then. It returns the socket.
 func serveWares(t testing.TB, stores shard.Stores, change func(*Options, *Data)) string {
 	t.Helper()
 	path := filepath.Join(runtimeDir(t), "engine.sock")
@@ -260,7 +261,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// A trainer that dies leaves nothing, wherever it dies; another goes on.
+// A trainer that dies leaves nothing, wherever it dies; others continue.
 func TestServeDeath(t *testing.T) {
 	path := serveWares(t, wares(t, 3, 70, noImages), nil)
 	other, joined := openAndJoin(t, path, "other")
@@ -343,7 +344,8 @@ func TestServeLeave(t *testing.T) {
 	}
 }
 
-// What keeps not to the protocol is answered by one ERROR, the end of the connection, and nothing else.
+// What keeps not to the protocol is answered by one ERROR, the end of the connection, and nothing
+// else.
 func TestServeGarbage(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), nil)
 	message := func(kind frameKind, v any) []byte {
@@ -447,7 +449,7 @@ func TestServeRefusal(t *testing.T) {
 // What does not fit a frame is an error and not silence.
 func TestServeTooMuch(t *testing.T) {
 	here, there := pair(t)
-	side, err := newTrainer(here, slog.New(slog.DiscardHandler))
+	side, err := newSender(here, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +531,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// Who goes while the data set is being opened ends that; a slow opening delays nobody else.
+// A trainer that ends while its data set opens stops that. A slow opening delays no other.
 func TestServeOpening(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error)
 	path := serveWares(t, nil, func(o *Options, _ *Data) {
@@ -572,7 +574,7 @@ func TestServeOpening(t *testing.T) {
 }
 
 // A connection that says nothing is not waited for.
-func TestServeNobody(t *testing.T) {
+func TestServeWithoutTrainers(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), nil)
 	c, err := net.Dial("unix", path)
 	if err != nil {

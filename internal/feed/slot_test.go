@@ -35,7 +35,8 @@ func nodesOf(columns []*rowgroup.Array) (nodes []Node) {
 	return nodes
 }
 
-// enrich adds columns as transforms do: in the batch's memory, outside of it, and in the midst of a buffer.
+// enrich adds columns as transforms do: in the batch's memory, outside of it, and in the middle of a
+// buffer.
 func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	tensor, err := loader.AddTensor[float32](b, "tensor", 2, 3)
 	if err != nil {
@@ -67,7 +68,8 @@ func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	return b.Add(null)
 }
 
-// A trainer reads in a slot what the loader puts into a batch, whatever the columns, and however small the slots were.
+// A trainer reads in a slot what the loader puts into a batch, whatever the columns, and however
+// small the slots were.
 func TestSlotHoldsBatch(t *testing.T) {
 	ds := openWares(t, wares(t, 3, 70, func(id int64) int { return int(id) * 20 }), nil)
 	defer func() {
