@@ -215,9 +215,11 @@ func TestJoinRefuses(t *testing.T) {
 		"worker must be from 0 to 1 of 2 workers, got 2":   {Iteration: "0", Worker: 2, Workers: 2},
 		"JOIN without an iteration":                        {},
 	} {
-		if err := all[0].client.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err := all[0].client.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 	all[0].ask(Join{Iteration: "0", Workers: 2})
 	if err := all[0].client.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {

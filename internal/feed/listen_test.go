@@ -262,20 +262,22 @@ func TestDir(t *testing.T) {
 		{own: open, tmp: base, refused: "others may write"},
 		{own: base + "/no/where", tmp: base, refused: "SHARDFEED_RUNTIME_DIR names another place"},
 	} {
-		t.Setenv("SHARDFEED_RUNTIME_DIR", c.own)
-		t.Setenv("XDG_RUNTIME_DIR", c.xdg)
-		t.Setenv("TMPDIR", c.tmp)
-		dir, err := Dir()
-		if c.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), c.refused) {
-				t.Errorf("%+v: error %v", c, err)
+		t.Run(c.want+c.refused, func(t *testing.T) {
+			t.Setenv("SHARDFEED_RUNTIME_DIR", c.own)
+			t.Setenv("XDG_RUNTIME_DIR", c.xdg)
+			t.Setenv("TMPDIR", c.tmp)
+			dir, err := Dir()
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("%+v: error %v", c, err)
+				}
+				return
 			}
-			continue
-		}
-		info, e := os.Stat(dir)
-		if err != nil || e != nil || !strings.HasPrefix(dir, c.want) || info.Mode().Perm() != 0o700 {
-			t.Errorf("%+v: %s, error %v", c, dir, errors.Join(err, e))
-		}
+			info, e := os.Stat(dir)
+			if err != nil || e != nil || !strings.HasPrefix(dir, c.want) || info.Mode().Perm() != 0o700 {
+				t.Errorf("%+v: %s, error %v", c, dir, errors.Join(err, e))
+			}
+		})
 	}
 }
 

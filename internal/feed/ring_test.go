@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -121,9 +122,11 @@ func TestRingReleaseRefused(t *testing.T) {
 		"no batch":              {slot: a.slot},
 		"a slot that is filled": {slot: filling.index},
 	} {
-		if err := r.release(x); !errors.Is(err, errProtocol) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := r.release(x); !errors.Is(err, errProtocol) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if err := r.release(a.release()); err != nil {
 		t.Fatal(err)
@@ -252,9 +255,11 @@ func TestRingFits(t *testing.T) {
 		{ringNeed{slots: 5, bytes: 9000}, 2},
 		{ringNeed{slots: 1, bytes: 12288}, 2},
 	} {
-		if err := r.fit(c.need); err != nil || r.newest.number != c.number {
-			t.Errorf("%+v: generation %d, error %v", c.need, r.newest.number, err)
-		}
+		t.Run(fmt.Sprintf("%d slots of %d", c.need.slots, c.need.bytes), func(t *testing.T) {
+			if err := r.fit(c.need); err != nil || r.newest.number != c.number {
+				t.Errorf("%+v: generation %d, error %v", c.need, r.newest.number, err)
+			}
+		})
 	}
 	if r.need.slots != 5 || r.newest.size != 12288 {
 		t.Errorf("%d slots of %d bytes", r.need.slots, r.newest.size)

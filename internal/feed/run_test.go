@@ -282,9 +282,11 @@ func TestSlots(t *testing.T) {
 	d := &Data{}
 	d.Loader.Workers = 4
 	for k, want := range map[int]int{1: 12, 2: 6, 3: 5, 16: 3} {
-		if got := slotsOf(d, k); got != want {
-			t.Errorf("%d consumers have %d slots each, want %d", k, got, want)
-		}
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			if got := slotsOf(d, k); got != want {
+				t.Errorf("%d consumers have %d slots each, want %d", k, got, want)
+			}
+		})
 	}
 	if d.Slots = 64; slotsOf(d, 3) != 64 {
 		t.Error("slots that the trainer asks for")

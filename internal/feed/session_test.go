@@ -124,24 +124,26 @@ func TestWhichEpoch(t *testing.T) {
 		{name: "states without serials", j: Join{State: &state}, epoch: 6, position: 500},
 		{name: "are always new", j: Join{State: &state}, epoch: 6, position: 500},
 	} {
-		if c.told != nil {
-			if _, err := sink.client.setEpoch(*c.told); err != nil {
+		t.Run(c.name, func(t *testing.T) {
+			if c.told != nil {
+				if _, err := sink.client.setEpoch(*c.told); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.j.Iteration = strconv.Itoa(i)
+			now, err := sink.client.ask(Ask{})
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		c.j.Iteration = strconv.Itoa(i)
-		now, err := sink.client.ask(Ask{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		joined := sink.join(c.j)
-		if joined.Epoch != c.epoch || joined.State.Position != c.position {
-			t.Errorf("%s: epoch %d from %d on, want %d from %d", c.name, joined.Epoch, joined.State.Position, c.epoch, c.position)
-		}
-		if c.j.State == nil && c.j.Epoch == nil && (now.NextEpoch != c.epoch || now.State.Epoch != uint64(c.epoch)) {
-			t.Errorf("%s: ASK foretold epoch %d, %+v", c.name, now.NextEpoch, now.State)
-		}
-		sink.leave()
+			joined := sink.join(c.j)
+			if joined.Epoch != c.epoch || joined.State.Position != c.position {
+				t.Errorf("%s: epoch %d from %d on, want %d from %d", c.name, joined.Epoch, joined.State.Position, c.epoch, c.position)
+			}
+			if c.j.State == nil && c.j.Epoch == nil && (now.NextEpoch != c.epoch || now.State.Epoch != uint64(c.epoch)) {
+				t.Errorf("%s: ASK foretold epoch %d, %+v", c.name, now.NextEpoch, now.State)
+			}
+			sink.leave()
+		})
 	}
 	if _, err := sink.client.setEpoch(SetEpoch{Epoch: -1}); failureOf(err).Kind != KindValue {
 		t.Errorf("epoch -1: %v", err)

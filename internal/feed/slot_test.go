@@ -177,16 +177,18 @@ func TestSlotRefusesBatch(t *testing.T) {
 		{`column "s": bytes of data: 1 where 1 values take 2`, &rowgroup.Array{Field: text, Len: 1, Offsets: []int32{0, 2}, Data: []byte("x")}},
 		{`column "g": column "x": bytes of data`, &rowgroup.Array{Field: group, Len: 1, Children: []*rowgroup.Array{{Field: fixed, Len: 1}}}},
 	} {
-		r := ringOf(t, 2, 4096)
-		s := begin(t, r, 0)
-		_, err := s.write(&loader.Batch{Rows: c.a.Len, Columns: []*rowgroup.Array{c.a}})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v", c.want, err)
-		}
-		if s.sent || slices.Max(r.newest.seqs) != 0 {
-			t.Errorf("%s: it was announced", c.want)
-		}
-		s.Free()
+		t.Run(c.want, func(t *testing.T) {
+			r := ringOf(t, 2, 4096)
+			s := begin(t, r, 0)
+			_, err := s.write(&loader.Batch{Rows: c.a.Len, Columns: []*rowgroup.Array{c.a}})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %v", c.want, err)
+			}
+			if s.sent || slices.Max(r.newest.seqs) != 0 {
+				t.Errorf("%s: it was announced", c.want)
+			}
+			s.Free()
+		})
 	}
 }
 
