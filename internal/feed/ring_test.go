@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/loader"
@@ -68,23 +69,28 @@ func (a announcement) release() release {
 }
 
 // Begin waits only for the trainer, when it has all slots.
-func TestRingCredit(t *testing.T) {
+func TestRingCredit(t *testing.T) { synctest.Test(t, testRingCredit) }
+
+func testRingCredit(t *testing.T) {
 	r := ringOf(t, 3, 4096)
 	var held []announcement
 	for range 3 {
 		held = append(held, give(t, begin(t, r, 0)))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	began := make(chan error)
+	began := make(chan error, 1)
 	go func() {
 		_, err := r.Begin(ctx, 0)
 		began <- err
 	}()
-	select {
-	case err := <-began:
-		t.Fatalf("a fourth slot, error %v", err)
-	case <-time.After(20 * time.Millisecond):
+	waits := func() {
+		t.Helper()
+		synctest.Wait()
+		if len(began) > 0 {
+			t.Fatalf("a fourth slot, error %v", <-began)
+		}
 	}
+	waits()
 	stop := errors.New("enough")
 	cancel(stop)
 	if err := <-began; !errors.Is(err, stop) {
@@ -97,7 +103,7 @@ func TestRingCredit(t *testing.T) {
 		}
 		began <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // it waits
+	waits()
 	if err := r.release(held[1].release()); err != nil {
 		t.Fatal(err)
 	}

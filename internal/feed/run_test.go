@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -31,34 +32,32 @@ func TestRunsThatEndTogether(t *testing.T) {
 		"freeMemory": func(e *engine, r *run) { e.freeMemory(r) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(Options{})
-			s := newSession(&dataset{engine: e}, 0)
-			var runs []*run
-			for range 3 {
-				r := &run{session: s, done: make(chan struct{})}
-				r.ctx, r.cancel = context.WithCancelCause(t.Context())
-				runs = append(runs, r)
-				e.running[r] = true
-			}
-			last := runs[2] // is ending for a while, and the others wait for it
-			last.cancel(errNotWanted)
-			for _, r := range runs[:2] {
-				go func() {
-					wait(e, r)
-					close(r.done)
-				}()
-			}
-			time.Sleep(10 * time.Millisecond)
-			for _, r := range runs[:2] {
-				r.cancel(errNotWanted)
-			}
-			for i, r := range runs[:2] {
-				select {
-				case <-r.done:
-				case <-time.After(patience):
-					t.Errorf("run %d waits on", i)
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine(Options{})
+				s := newSession(&dataset{engine: e}, 0)
+				var runs []*run
+				for range 3 {
+					r := &run{session: s, done: make(chan struct{})}
+					r.ctx, r.cancel = context.WithCancelCause(t.Context())
+					runs = append(runs, r)
+					e.running[r] = true
 				}
-			}
+				last := runs[2] // is ending for a while, and the others wait for it
+				last.cancel(errNotWanted)
+				for _, r := range runs[:2] {
+					go func() {
+						wait(e, r)
+						close(r.done)
+					}()
+				}
+				synctest.Wait()
+				for _, r := range runs[:2] {
+					r.cancel(errNotWanted)
+				}
+				for _, r := range runs[:2] {
+					<-r.done // or the bubble is deadlocked
+				}
+			})
 		})
 	}
 }
