@@ -31,6 +31,7 @@ BENCH ?=
 PEERS ?=
 PYTEST ?=
 GPU ?=
+VERSION ?=
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -111,7 +112,7 @@ test-gpu: build
 
 # torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
 packages:
-	@for requirements in testdata/requirements.txt python/requirements-test.txt; do tools/venv $$requirements >/dev/null; done
+	@for requirements in testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
 
 test-full: test
 	go test -count=1 -timeout 60m ./...
@@ -125,8 +126,17 @@ test-full: test
 lint:
 	tools/lint
 
+# --strict makes every warning a failure: pages without a place, links and anchors that lead nowhere, unknown objects.
+docs:
+	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
+	@echo "docs: dist/site/index.html"
+
 dependencies:
 	tools/dependencies
+
+# VERSION=snapshot builds the last commit, whatever its tag.
+release:
+	tools/release $(VERSION)
 
 fuzz:
 	tools/fuzz $(FUZZTIME)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 const (
@@ -28,9 +30,9 @@ const (
 // A Cache is one process's use of a cache directory. Its methods are safe for concurrent use.
 type Cache struct {
 	options Options
-	dir     string // of this format
-	unit    int    // bytes of a page on the disk
-	id      uint64 // of this Cache's stamps
+	root    *trusted.Dir // of this format
+	unit    int          // bytes of a page on the disk
+	id      uint64       // of this Cache's stamps
 	keepFor atomic.Int64
 
 	counters
@@ -59,8 +61,9 @@ type Cache struct {
 	closed  sync.Once
 }
 
-// Open opens the cache in o.Dir, which is made if need be. A directory that cannot hold one is an error that wraps ErrUnfit and says why.
-// Where the disk is too full to begin with, the error wraps ErrNoRoom.
+// Open opens the cache in o.Dir and makes the directory if need be. The error wraps ErrUnfit when the directory cannot hold a cache, and
+// ErrNoRoom when the disk is too full to begin with. A directory that another user could have written is refused. One that this process
+// cannot write is read and never written; see Events.ReadOnly.
 func Open(o Options) (*Cache, error) {
 	c, err := open(o)
 	if isNoRoom(err) {
@@ -74,12 +77,12 @@ func open(o Options) (*Cache, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	dir, disk, err := prepare(o)
+	root, disk, err := prepare(o)
 	if err != nil {
 		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
 	}
 	c := &Cache{
-		options: o, dir: dir, unit: int(min(max(disk.unit, headerPage), blockSize)), id: rand.Uint64(),
+		options: o, root: root, unit: int(min(max(disk.unit, headerPage), blockSize)), id: rand.Uint64(),
 		pending: semaphore.NewWeighted(o.Pending),
 		queue:   make(chan *segment, o.Pending/smallestPending+1),
 		stop:    make(chan struct{}),
@@ -88,19 +91,11 @@ func open(o Options) (*Cache, error) {
 	}
 	c.keepFor.Store(int64(o.KeepFor))
 	c.blocks.New = func() any { b := make([]byte, blockSize); return &b }
-	if c.usage, err = openUsage(dir); err == nil {
-		err = c.usage.setLimit(o.Limit)
-	}
-	if err == nil {
-		c.evictLock, err = openLock(dir)
-	}
-	if err != nil {
-		if c.usage != nil {
-			c.usage.close()
-		}
+	if err := c.openShared(); err != nil {
+		c.end()
 		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
 	}
-	c.shelf = shelf{dir: dir, open: map[string]*place{}, most: maxFiles, users: 1, create: c.create, drop: c.dropFile, end: c.end}
+	c.shelf = shelf{root: root, open: map[string]*place{}, most: maxFiles, users: 1, create: c.create, drop: c.dropFile, end: c.end}
 	for range writers {
 		c.workers.Go(c.writer)
 	}
@@ -108,48 +103,80 @@ func open(o Options) (*Cache, error) {
 	return c, nil
 }
 
+// openShared opens what all processes share. A read-only cache has neither an account nor evictions.
+func (c *Cache) openShared() (err error) {
+	if c.root.ReadOnly() {
+		if c.options.Events.ReadOnly != nil {
+			c.options.Events.ReadOnly(fmt.Errorf("cache %s: %w: what it holds is read, and nothing is added", c.options.Dir, errReadOnly))
+		}
+		return nil
+	}
+	if c.usage, err = openUsage(c.root); err != nil {
+		return err
+	}
+	if err := c.usage.setLimit(c.options.Limit); err != nil {
+		return err
+	}
+	c.evictLock, err = openLock(c.root)
+	return err
+}
+
+var errReadOnly = errors.New("the directory is read-only")
+
 // prepare makes the directory of the format and makes sure that it can hold a cache.
-func prepare(o Options) (dir string, disk diskState, err error) {
+func prepare(o Options) (root *trusted.Dir, disk diskState, err error) {
 	there, err := existing(o.Dir)
 	if err != nil {
-		return "", disk, err
+		return nil, disk, err
 	}
-	if dir, err = filepath.Abs(o.Dir); err != nil {
-		return "", disk, err
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, disk, err
 	}
 	check := checkFit
 	if o.anyFileSystem {
 		check = diskOf
 	}
 	if _, err = check(there); err != nil { // before anything is made
-		return "", disk, err
+		return nil, disk, err
 	}
-	dir = filepath.Join(dir, formatDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", disk, err
+		return nil, disk, err
 	}
-	if disk, err = check(dir); err != nil {
-		return "", disk, err
+	if root, err = trusted.Create(filepath.Join(dir, formatDir)); err != nil {
+		return nil, disk, err
 	}
-	if err := tag(dir); err != nil {
-		return "", disk, err
+	disk, err = check(root.Path())
+	if err == nil && !root.ReadOnly() {
+		if err = tag(root); err == nil {
+			err = tryOut(root)
+		}
 	}
-	return dir, disk, tryOut(dir)
+	if err != nil {
+		return nil, disk, errors.Join(err, root.Close())
+	}
+	return root, disk, nil
 }
 
 // tag marks the directory as one that backups leave out; see https://bford.info/cachedir.
-func tag(dir string) error {
+func tag(root *trusted.Dir) error {
 	const text = "Signature: 8a477f597d28d172789f06886806bc55\n# This directory holds copies of remote files that shardfeed made.\n"
-	path := filepath.Join(dir, "CACHEDIR.TAG")
-	if _, err := os.Stat(path); err == nil {
+	f, err := root.OpenFile("CACHEDIR.TAG", os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return os.WriteFile(path, []byte(text), 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // sweeper closes files that nobody has used for a while, so that they can be evicted. Open starts it and Close waits for it.
 func (c *Cache) sweeper() {
-	c.diskError(c.shrink())
+	if !c.root.ReadOnly() {
+		c.diskError(c.shrink())
+	}
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -176,6 +203,9 @@ func (c *Cache) stamp() stamp {
 
 // touch stamps a file, once a minute, or as often as the order of uses needs it.
 func (c *Cache) touch(x *file) error {
+	if c.root.ReadOnly() {
+		return nil
+	}
 	every := min(time.Minute, time.Duration(c.keepFor.Load())/8)
 	if c.options.Policy == LRU {
 		every = min(every, time.Second)
@@ -185,6 +215,9 @@ func (c *Cache) touch(x *file) error {
 
 // create makes the file of a key, if there is room for it.
 func (c *Cache) create(k key) (*file, error) {
+	if c.root.ReadOnly() {
+		return nil, errReadOnly
+	}
 	if !c.mayFill() {
 		return nil, ErrFull
 	}
@@ -194,11 +227,11 @@ func (c *Cache) create(k key) (*file, error) {
 	} else if !ok {
 		return nil, ErrFull
 	}
-	f, err := createFile(c.dir, k, c.stamp())
+	f, err := createFile(c.root, k, c.stamp())
 	if err = errors.Join(err, c.usage.commit(n)); err != nil || f == nil {
 		return nil, err
 	}
-	return newFile(f, k)
+	return newFile(f, k, false)
 }
 
 // Close finishes the fills that wait for the disk, but no longer than 10 s, and closes everything. Reads pass through from then on; what
@@ -241,6 +274,11 @@ func (c *Cache) close(ctx context.Context) error {
 
 // end gives back what all users shared.
 func (c *Cache) end() {
-	c.usage.close()
-	c.evictLock.Close()
+	if c.usage != nil {
+		c.usage.close()
+	}
+	if c.evictLock != nil {
+		c.evictLock.Close()
+	}
+	_ = c.root.Close()
 }

@@ -1,9 +1,12 @@
 package cache
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
-	"path/filepath"
+	"path"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // leftoverMark stands in the names of files that are not yet shard files.
@@ -14,17 +17,15 @@ const smallHead = 64 << 10
 
 // createFile makes the shard file of a key: whole but for data, and locked as shared, before it has its name. It returns nil without an error
 // when another process was first, and where the file has to be opened once more.
-func createFile(dir string, k key, mark stamp) (*os.File, error) {
-	path := filepath.Join(dir, k.name)
-	f, err := createUnnamed(filepath.Dir(path))
-	if errors.Is(err, os.ErrNotExist) {
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, err
-		}
-		f, err = createUnnamed(filepath.Dir(path))
+func createFile(root *trusted.Dir, k key, mark stamp) (*os.File, error) {
+	dir, err := openFamilyDir(root, path.Dir(k.name))
+	if err != nil {
+		return nil, err
 	}
+	defer dir.Close()
+	f, err := createUnnamed(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, createNamed(path, k, mark)
+		return nil, createNamed(root, k, mark)
 	}
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func createFile(dir string, k key, mark stamp) (*os.File, error) {
 		err = share(f)
 	}
 	if err == nil {
-		err = nameIt(f, path)
+		err = nameIt(f, dir, path.Base(k.name))
 	}
 	if err == nil {
 		return f, nil
@@ -41,24 +42,37 @@ func createFile(dir string, k key, mark stamp) (*os.File, error) {
 	f.Close()
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		return nil, createNamed(path, k, mark)
+		return nil, createNamed(root, k, mark)
 	case errors.Is(err, os.ErrExist):
 		return nil, nil
 	}
 	return nil, err
 }
 
+// openFamilyDir opens the directory of shard files that begin with the same digit, and makes it if need be.
+func openFamilyDir(root *trusted.Dir, name string) (*os.File, error) {
+	dir, err := root.OpenDir(name)
+	if !errors.Is(err, os.ErrNotExist) {
+		return dir, err
+	}
+	if err := root.Mkdir(name); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	return root.OpenDir(name)
+}
+
 // createNamed makes the file under another name, for file systems without unnamed ones.
-func createNamed(path string, k key, mark stamp) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverMark+"*")
+func createNamed(root *trusted.Dir, k key, mark stamp) error {
+	temp := k.name + leftoverMark + rand.Text()
+	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
-	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
+	defer func() { _, _ = f.Close(), root.Remove(temp) }()
 	if err := fillHead(f, k, mark); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := root.Link(temp, k.name); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return nil

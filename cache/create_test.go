@@ -19,25 +19,26 @@ func TestCreate(t *testing.T) {
 		var states []fileState
 		for _, named := range []bool{false, true} {
 			dir := testDir(t)
+			root := rootOf(t, dir)
 			path := filepath.Join(dir, k.name)
 			if err := os.Mkdir(filepath.Dir(path), 0o700); named && err != nil {
 				t.Fatal(err)
 			}
 			if named {
-				if err := createNamed(path, k, mark); err != nil {
+				if err := createNamed(root, k, mark); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				f, err := createFile(dir, k, mark)
+				f, err := createFile(root, k, mark)
 				if err != nil || f == nil {
 					t.Fatal(f, err)
 				}
-				if _, err := remove(path); err != errBusy {
+				if _, err := remove(root, k.name); err != errBusy {
 					t.Errorf("a file that was just made can be removed: %v", err)
 				}
 				f.Close()
 			}
-			x, err := openFile(dir, k)
+			x, err := openFile(root, k)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,10 +47,10 @@ func TestCreate(t *testing.T) {
 				t.Errorf("%+v, %+v, %v", got, state, err)
 			}
 			states = append(states, fileState{size: state.size, links: state.links})
-			if f, err := createFile(dir, k, stamp{}); f != nil || err != nil {
+			if f, err := createFile(root, k, stamp{}); f != nil || err != nil {
 				t.Errorf("made twice: %v", err)
 			}
-			if err := createNamed(path, k, stamp{}); err != nil {
+			if err := createNamed(root, k, stamp{}); err != nil {
 				t.Errorf("made twice: %v", err)
 			}
 			if got := stampOf(x.head); got.by != 7 {

@@ -13,13 +13,13 @@ import (
 )
 
 // fileOf is where a shard's bytes are cached.
-func fileOf(t *testing.T, c *Cache, inner shard.Store, s shard.Shard) (path string, l layout) {
+func fileOf(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) (path string, l layout) {
 	t.Helper()
 	k, ok := keyOf(inner, s)
 	if !ok {
 		t.Fatal("the shard has no key")
 	}
-	return filepath.Join(c.dir, k.name), layoutOf(k)
+	return filepath.Join(c.root.Path(), k.name), layoutOf(k)
 }
 
 // rot changes one byte of a cached shard.
@@ -381,7 +381,7 @@ func TestUsageCut(t *testing.T) {
 	content := random(1, 1000)
 	meter, s := one(t, content)
 	c := openTest(t, Options{})
-	truncate(t, filepath.Join(c.dir, usageName), 0)
+	truncate(t, filepath.Join(c.root.Path(), usageName), 0)
 	o := openShard(t, c, meter, s)
 	expect(t, o, content, 0, 1000)
 	expect(t, o, content, 0, 1000)

@@ -19,6 +19,15 @@
 //
 // Everything lies below v1 in the directory that the user names.
 //
+// What another user could have written is not believed: Open and the functions that keep a directory in order refuse a v1 that is a symbolic
+// link, that belongs to anybody but this user or root, or that its group or others can write to. The same holds for each file below it; a
+// shard file that is not trusted is removed and fetched again. What the cache makes has mode 0700 or 0600, whatever the umask, and modes are
+// never changed: a v1 that somebody has opened to others is good again after chmod -R go-w. v1 stays open for as long as the Cache, and all
+// names are resolved below it, so that a link in its place leads nowhere.
+//
+// A v1 that is trusted and cannot be written, such as one of root's that was filled before the job, is read: hits are served, nothing is
+// written, evicted or stamped, and Open says so once. What is found damaged is fetched again by each process that reads it.
+//
 //	v1/CACHEDIR.TAG           backups leave the directory out (https://bford.info/cachedir)
 //	v1/usage                  the account that all processes share; see below
 //	v1/evict.lock             flock(2)ed exclusively by who removes shard files

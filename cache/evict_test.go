@@ -104,10 +104,10 @@ func TestOrderOfEviction(t *testing.T) {
 	at := func(s int) stamp { return stamp{used: time.Unix(int64(s), 0)} }
 	a, b := hash96("a"), hash96("b")
 	all := []found{
-		{path: "x/" + b + "-" + hash96("1"), stamp: at(5)},
-		{path: "x/" + a + "-" + hash96("2"), stamp: at(9)},
-		{path: "x/" + a + "-" + hash96("1"), stamp: at(7)},
-		{path: "x/" + hash96("c") + "-" + hash96("1"), stamp: at(1)},
+		{name: "x/" + b + "-" + hash96("1"), stamp: at(5)},
+		{name: "x/" + a + "-" + hash96("2"), stamp: at(9)},
+		{name: "x/" + a + "-" + hash96("1"), stamp: at(7)},
+		{name: "x/" + hash96("c") + "-" + hash96("1"), stamp: at(1)},
 	}
 	var got []int64
 	for _, f := range inOrder(all) {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -36,10 +36,17 @@ type file struct {
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
 }
 
-// openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and errStale when there is another thing, which
-// may be gone at the next try.
-func openFile(dir string, k key) (*file, error) {
-	f, err := os.OpenFile(filepath.Join(dir, k.name), os.O_RDWR, 0)
+// openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and errStale when there is another thing, or
+// a file that another user could have written; either may be gone at the next try.
+func openFile(root *trusted.Dir, k key) (*file, error) {
+	flag := os.O_RDWR
+	if root.ReadOnly() {
+		flag = os.O_RDONLY
+	}
+	f, err := root.OpenFile(k.name, flag)
+	if errors.Is(err, trusted.ErrUntrusted) {
+		return nil, errors.Join(errStale, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +54,14 @@ func openFile(dir string, k key) (*file, error) {
 		f.Close()
 		return nil, err
 	}
-	return newFile(f, k)
+	return newFile(f, k, root.ReadOnly())
 }
 
-// newFile takes an open shard file that is locked as shared.
-func newFile(f *os.File, k key) (*file, error) {
+// newFile takes an open shard file that is locked as shared. What a read-only process finds damaged is marked in a copy of its own.
+func newFile(f *os.File, k key, readOnly bool) (*file, error) {
 	x := &file{key: k, layout: layoutOf(k), f: f, segments: map[int64]*segment{}}
 	var err error
-	if x.head, err = mapShared(f, x.layout.header+x.layout.table); err != nil {
+	if x.head, err = mapHead(f, x.layout.header+x.layout.table, readOnly); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
 	}

@@ -1,11 +1,14 @@
 package cache
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // A misfit is a kind of file system that cannot hold a cache.
@@ -73,24 +76,25 @@ func checkFit(dir string) (diskState, error) {
 const trialMark = "try-"
 
 // tryOut does once what a shard file needs, so that a file system that cannot is known before the first read.
-func tryOut(dir string) error {
-	f, err := os.CreateTemp(dir, trialMark+"*")
+func tryOut(root *trusted.Dir) error {
+	name := trialMark + rand.Text()
+	linked := name + ".link"
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	linked := f.Name() + ".link"
-	defer func() { _, _ = os.Remove(f.Name()), os.Remove(linked) }()
+	defer func() { _, _ = root.Remove(name), root.Remove(linked) }()
 	for _, step := range []struct {
 		what string
 		do   func() error
 	}{
 		{"give room to a file (fallocate)", func() error { return allocate(f, headerPage) }},
-		{"link a file", func() error { return os.Link(f.Name(), linked) }},
+		{"link a file", func() error { return root.Link(name, linked) }},
 		{"lock a file", func() error { return share(f) }},
 		{"lock a part of an open file", func() error { return lockRange(f, 0, 8) }},
 		{"map a file", func() error {
-			b, err := mapShared(f, headerPage)
+			b, err := mapHead(f, headerPage, false)
 			if err == nil {
 				unmap(b)
 			}
@@ -100,7 +104,7 @@ func tryOut(dir string) error {
 		if err := step.do(); noSpace(err) {
 			return nil // what is held can still be read
 		} else if err != nil {
-			return fmt.Errorf("%w: %s cannot %s: %w", ErrUnfit, dir, step.what, err)
+			return fmt.Errorf("%w: %s cannot %s: %w", ErrUnfit, root.Path(), step.what, err)
 		}
 	}
 	return nil

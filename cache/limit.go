@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // maxDefault is the largest limit that is not asked for.
@@ -68,8 +69,17 @@ func units() map[string]float64 {
 	}
 }
 
-// roomFor is what a cache in dir could take: the free space and what it holds.
+// roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written to a read-only one, so any limit does.
 func roomFor(dir string) (int64, error) {
+	root, err := openRoot(dir)
+	if err != nil {
+		root = nil // Open says what is wrong with the directory
+	} else {
+		defer root.Close()
+		if root.ReadOnly() {
+			return 2 * maxDefault, nil
+		}
+	}
 	there, err := existing(dir)
 	if err != nil {
 		return 0, err
@@ -78,8 +88,17 @@ func roomFor(dir string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	held, err := accountOf(dir)
+	held, err := accountOf(root)
 	return disk.free + held, err
+}
+
+// openRoot opens the directory of the format in the directory that the user names.
+func openRoot(dir string) (*trusted.Dir, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return trusted.Open(filepath.Join(dir, formatDir))
 }
 
 // isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is full.
@@ -87,16 +106,21 @@ func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// accountOf is what the account of a cache in dir says that it holds, which takes no look at its files.
-func accountOf(dir string) (int64, error) {
-	path := filepath.Join(dir, formatDir)
-	if _, err := os.Stat(filepath.Join(path, usageName)); err != nil {
-		return 0, nil // there is no cache
+// accountOf is what the account of a cache says that it holds, which takes no look at its files.
+func accountOf(root *trusted.Dir) (int64, error) {
+	if root == nil || !hasUsage(root) {
+		return 0, nil
 	}
-	u, err := mapUsage(path)
+	u, err := mapUsage(root)
 	if err != nil {
 		return 0, err
 	}
 	defer u.close()
 	return u.bytes()
+}
+
+// hasUsage says whether the directory has an account: a cache was open in it.
+func hasUsage(root *trusted.Dir) bool {
+	_, err := root.Lstat(usageName)
+	return err == nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/leaktest"
+	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -46,6 +47,17 @@ func testDir(t testing.TB) string {
 		noDisk(t, err)
 	}
 	return dir
+}
+
+// rootOf opens the directory of the format for as long as the test runs.
+func rootOf(t testing.TB, path string) *trusted.Dir {
+	t.Helper()
+	root, err := trusted.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
 }
 
 // noDisk skips a test for which there is no local disk; with CI=true that is a failure.

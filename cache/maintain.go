@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -19,17 +21,18 @@ const lockPoll = 20 * time.Millisecond
 // List returns what the cache in dir holds, sorted by URI and then by time of use. It may run beside jobs, as all maintenance may; a
 // directory that is not there holds nothing.
 func List(ctx context.Context, dir string) ([]Entry, error) {
-	all, _, err := walkDir(dir)
-	if err != nil {
+	root, all, _, err := walkDir(dir)
+	if err != nil || root == nil {
 		return nil, err
 	}
+	defer root.Close()
 	markSuperseded(all)
 	entries := make([]Entry, 0, len(all))
 	for _, f := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		x, err := openFound(dir, f)
+		x, err := openFound(root, f)
 		if err != nil {
 			continue // it was removed meanwhile, or it is none: Verify tells
 		}
@@ -37,7 +40,7 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 		if err == nil {
 			entries = append(entries, Entry{
 				URI: x.uri, Size: x.key.size, Version: x.version, Held: held, Allocated: f.allocated,
-				Used: f.used, KeptUntil: f.until, Superseded: f.superseded, Path: f.path,
+				Used: f.used, KeptUntil: f.until, Superseded: f.superseded, Path: filepath.Join(root.Path(), f.name),
 			})
 		}
 		x.close()
@@ -48,38 +51,44 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// walkDir is walk for a directory as the user names it, which need not be there.
-func walkDir(dir string) (all []found, onDisk int64, err error) {
+// walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise the caller closes it.
+func walkDir(dir string) (root *trusted.Dir, all []found, onDisk int64, err error) {
 	there, err := existing(dir)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	if _, err := diskOf(there); err != nil { // a system without a cache says so
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	all, onDisk, err = walk(filepath.Join(dir, formatDir), false)
+	root, err = openRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
+		return nil, nil, 0, nil
 	}
-	return all, onDisk, err
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	all, onDisk, err = walk(root, false)
+	if err != nil {
+		return nil, nil, 0, errors.Join(err, root.Close())
+	}
+	return root, all, onDisk, nil
 }
 
 // openFound opens a file that a walk found, as the shard that its own header names.
-func openFound(dir string, f found) (*file, error) {
-	k, err := keyAt(f.path)
+func openFound(root *trusted.Dir, f found) (*file, error) {
+	k, err := keyAt(root, f.name)
 	if err != nil {
 		return nil, err
 	}
-	root := filepath.Join(dir, formatDir)
-	if filepath.Join(root, k.name) != f.path {
+	if k.name != f.name {
 		return nil, errHeader
 	}
 	return openFile(root, k)
 }
 
 // keyAt reads the key out of a file's header.
-func keyAt(path string) (key, error) {
-	f, err := os.Open(path)
+func keyAt(root *trusted.Dir, name string) (key, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY)
 	if err != nil {
 		return key{}, err
 	}
@@ -115,9 +124,13 @@ func (x *file) held() (n int64, err error) {
 // Usage returns how much room the cache in dir takes.
 func Usage(dir string) (Space, error) {
 	s := Space{Path: filepath.Join(dir, formatDir)}
-	all, onDisk, err := walkDir(dir)
+	root, all, onDisk, err := walkDir(dir)
 	if err != nil {
 		return s, err
+	}
+	if root != nil {
+		defer root.Close()
+		s.ReadOnly = root.ReadOnly()
 	}
 	s.Shards, s.Bytes = len(all), onDisk
 	there, err := existing(dir)
@@ -129,10 +142,10 @@ func Usage(dir string) (Space, error) {
 		return s, err
 	}
 	s.Free = disk.free
-	if _, err := os.Stat(filepath.Join(s.Path, usageName)); err != nil {
-		return s, nil // nobody has opened it
+	if root == nil || root.ReadOnly() || !hasUsage(root) {
+		return s, nil
 	}
-	u, err := mapUsage(s.Path)
+	u, err := mapUsage(root)
 	if err != nil {
 		return s, err
 	}
@@ -148,19 +161,20 @@ func Verify(ctx context.Context, dir string, progress func(n int64)) (Report, er
 		progress = func(int64) {}
 	}
 	var r Report
-	all, _, err := walkDir(dir)
-	if err != nil {
+	root, all, _, err := walkDir(dir)
+	if err != nil || root == nil {
 		return r, err
 	}
+	defer root.Close()
 	buffer := make([]byte, blockSize)
 	for _, f := range all {
-		x, err := openFound(dir, f)
+		x, err := openFound(root, f)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			if !errors.Is(err, errStale) || stillThere(f.path) {
-				r.BadURIs = append(r.BadURIs, f.path)
+			if !errors.Is(err, errStale) || stillThere(root, f.name) {
+				r.BadURIs = append(r.BadURIs, filepath.Join(root.Path(), f.name))
 			}
 			continue
 		}
@@ -174,8 +188,11 @@ func Verify(ctx context.Context, dir string, progress func(n int64)) (Report, er
 }
 
 // stillThere tells a file that is cut from one that is being removed.
-func stillThere(path string) bool {
-	f, err := os.Open(path)
+func stillThere(root *trusted.Dir, name string) bool {
+	f, err := root.OpenFile(name, os.O_RDONLY)
+	if errors.Is(err, trusted.ErrUntrusted) {
+		return true
+	}
 	if err != nil {
 		return false
 	}
@@ -239,12 +256,13 @@ func Clear(ctx context.Context, dir string) (Freed, error) {
 
 // clean removes what choose chooses of the shard files, and puts the account of the directory right.
 func clean(ctx context.Context, dir string, choose func(all []found, onDisk int64) []found) (freed Freed, err error) {
-	if _, _, err := walkDir(dir); err != nil {
+	root, _, _, err := walkDir(dir)
+	if err != nil || root == nil {
 		return freed, err
 	}
-	root := filepath.Join(dir, formatDir)
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		return freed, nil
+	defer root.Close()
+	if root.ReadOnly() {
+		return freed, fmt.Errorf("%s: %w", root.Path(), errReadOnly)
 	}
 	lock, err := openLock(root)
 	if err != nil {
@@ -268,16 +286,16 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 	if err != nil {
 		return freed, err
 	}
-	return u.removeAll(ctx, choose(all, onDisk))
+	return u.removeAll(ctx, root, choose(all, onDisk))
 }
 
 // removeAll removes shard files and takes them off the account.
-func (u *usage) removeAll(ctx context.Context, victims []found) (freed Freed, err error) {
+func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []found) (freed Freed, err error) {
 	for _, f := range victims {
 		if err := ctx.Err(); err != nil {
 			return freed, err
 		}
-		switch n, err := remove(f.path); {
+		switch n, err := remove(root, f.name); {
 		case errors.Is(err, errBusy):
 			freed.InUse++
 		case errors.Is(err, fs.ErrNotExist):

@@ -185,7 +185,7 @@ func TestCollect(t *testing.T) {
 					t.Errorf("left %v, want %v", left, c.left)
 				}
 			}
-			u, err := mapUsage(filepath.Join(dir, formatDir))
+			u, err := mapUsage(rootOf(t, filepath.Join(dir, formatDir)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +217,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u, err := mapUsage(filepath.Join(dir, formatDir))
+	u, err := mapUsage(rootOf(t, filepath.Join(dir, formatDir)))
 	if err != nil {
 		t.Fatal(err)
 	}

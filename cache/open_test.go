@@ -40,7 +40,7 @@ func TestOpenMakesDirectory(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	names, err := os.ReadDir(c.dir)
+	names, err := os.ReadDir(c.root.Path())
 	if err != nil || len(names) != 3 {
 		t.Errorf("%v, %v", names, err)
 	}

@@ -52,6 +52,8 @@ type Options struct {
 type Events struct {
 	Trouble func(err error) // the disk fails: the cache is off for a while and reads go to the source; said once per trouble
 	Low     func(err error) // so little of the disk is free that nothing more is kept, although the limit allows it; said once
+
+	ReadOnly func(err error) // the directory can be read and not written; said once, by Open
 }
 
 const (

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // kills is how many processes TestKill kills.
@@ -109,7 +111,13 @@ func (k *killer) flip() {
 		return
 	}
 	path := paths[k.random.IntN(len(paths))]
-	key, err := keyAt(path)
+	root, err := trusted.Open(filepath.Join(k.run.Dir, formatDir))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer root.Close()
+	name, _ := filepath.Rel(root.Path(), path)
+	key, err := keyAt(root, name)
 	if err != nil { // it is gone, or not yet whole
 		return
 	}
@@ -202,11 +210,13 @@ func TestKillControl(t *testing.T) {
 // diskUsage is what du would say.
 func diskUsage(t *testing.T, dir string) (sum int64) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(dir, formatDir), func(path string, d fs.DirEntry, err error) error {
+	root := rootOf(t, filepath.Join(dir, formatDir))
+	err := filepath.WalkDir(root.Path(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !bytes.Contains([]byte(path), []byte("-")) {
 			return err
 		}
-		state, err := stateAt(path)
+		name, _ := filepath.Rel(root.Path(), path)
+		state, err := stateAt(root, name)
 		sum += state.allocated
 		return err
 	})

@@ -23,6 +23,8 @@ type Space struct {
 	Bytes  int64  `json:"bytes"`  // on the disk
 	Limit  int64  `json:"limit"`  // of the process that opened it last; 0 when none did
 	Free   int64  `json:"free"`   // bytes of the file system that are not in use
+
+	ReadOnly bool `json:"read_only"` // this process can read the directory and not write to it
 }
 
 // Report is what Verify found.

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"math"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 const (
@@ -25,26 +26,26 @@ const (
 )
 
 // openLock opens the file whose lock is held by who removes shard files.
-func openLock(dir string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+func openLock(root *trusted.Dir) (*os.File, error) {
+	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 }
 
 // mayFill is whether a fill has a chance now.
 func (c *Cache) mayFill() bool {
-	if c.disk.fillsOff() {
+	if c.root.ReadOnly() || c.disk.fillsOff() {
 		return false
 	}
 	if time.Now().After(c.usage.scanAfter()) {
 		return true
 	}
 	total, err := c.usage.bytes()
-	return err == nil && total+leastRoom <= c.options.Limit && !c.floor.low(c.dir, c.options.MinFree, leastRoom)
+	return err == nil && total+leastRoom <= c.options.Limit && !c.floor.low(c.root.Path(), c.options.MinFree, leastRoom)
 }
 
 // makeRoom reserves n bytes on the disk, after an eviction if need be. When it cannot, it reserves nothing and tells what is left.
 func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
 	for range 2 {
-		low := c.floor.low(c.dir, c.options.MinFree, n)
+		low := c.floor.low(c.root.Path(), c.options.MinFree, n)
 		if !low {
 			ok, err := c.usage.reserve(n, c.options.Limit)
 			if ok {
@@ -62,7 +63,7 @@ func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
 			break
 		}
 	}
-	if c.floor.low(c.dir, c.options.MinFree, n) {
+	if c.floor.low(c.root.Path(), c.options.MinFree, n) {
 		c.diskLow()
 		return false, 0, nil
 	}
@@ -87,7 +88,7 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	start := time.Now()
 	var all []found
 	err = c.usage.recount(func() (onDisk int64, err error) {
-		all, onDisk, err = walk(c.dir, true)
+		all, onDisk, err = walk(c.root, true)
 		return onDisk, err
 	})
 	if err != nil {
@@ -153,9 +154,12 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 			c.shelf.closeIdle(0) // what this process itself has open and does not use
 			idle = true
 		}
-		bytes, err := remove(f.path)
+		bytes, err := remove(c.root, f.name)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
 			next = now // it may go as soon as nobody uses it
+			continue
+		}
+		if notAllowed(err) { // another user's, from a time when the directory was open to all
 			continue
 		}
 		if err == nil {
@@ -172,7 +176,7 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 
 // dropFile removes a file that has the name of a shard's and is none, or is not whole. What is busy is left: the caller tries again.
 func (c *Cache) dropFile(k key) {
-	if !c.evicting.TryLock() {
+	if c.root.ReadOnly() || !c.evicting.TryLock() {
 		return
 	}
 	defer c.evicting.Unlock()
@@ -180,7 +184,7 @@ func (c *Cache) dropFile(k key) {
 		return
 	}
 	defer func() { _ = disown(c.evictLock) }()
-	if freed, err := remove(filepath.Join(c.dir, k.name)); err == nil {
+	if freed, err := remove(c.root, k.name); err == nil {
 		_ = c.usage.removed(freed) // the account is put right at the next look
 	}
 }

@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // A found is a shard file that a look at the directory found.
 type found struct {
-	path       string
+	name       string // below the directory
 	allocated  int64
 	superseded bool // another version of the shard was used later
 	stamp
@@ -28,7 +30,7 @@ func inOrder(all []found) []found {
 			}
 			return 1
 		}
-		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path))
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
 	})
 	return all
 }
@@ -37,37 +39,36 @@ func inOrder(all []found) []found {
 func markSuperseded(all []found) {
 	latest := map[string]time.Time{}
 	for _, f := range all {
-		family := familyOf(filepath.Base(f.path))
+		family := familyOf(path.Base(f.name))
 		if f.used.After(latest[family]) {
 			latest[family] = f.used
 		}
 	}
 	for i, f := range all {
-		all[i].superseded = f.used.Before(latest[familyOf(filepath.Base(f.path))])
+		all[i].superseded = f.used.Before(latest[familyOf(path.Base(f.name))])
 	}
 }
 
 // walk lists the shard files of a directory, with what all files have on the disk. Clean removes what killed processes left, which takes
 // the directory's lock.
-func walk(dir string, clean bool) (all []found, onDisk int64, err error) {
-	families, err := os.ReadDir(dir)
+func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) {
+	families, err := root.ReadDir(".")
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, family := range families {
-		path := filepath.Join(dir, family.Name())
 		if !family.IsDir() {
 			if clean && strings.HasPrefix(family.Name(), trialMark) {
-				removeLeftover(path)
+				removeLeftover(root, family.Name())
 			}
 			continue
 		}
-		names, err := os.ReadDir(path)
+		names, err := root.ReadDir(family.Name())
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, 0, err
 		}
 		for _, n := range names {
-			f, ok := look(filepath.Join(path, n.Name()), clean)
+			f, ok := look(root, path.Join(family.Name(), n.Name()), clean)
 			onDisk += f.allocated
 			if ok {
 				all = append(all, f)
@@ -78,20 +79,20 @@ func walk(dir string, clean bool) (all []found, onDisk int64, err error) {
 }
 
 // look describes one file; ok is false when it is no shard file, or gone.
-func look(path string, clean bool) (f found, ok bool) {
-	state, err := stateAt(path)
+func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
+	state, err := stateAt(root, name)
 	if err != nil {
 		return f, false
 	}
-	f = found{path: path, allocated: state.allocated}
-	if !isShardName(filepath.Base(path)) {
-		if clean && removeLeftover(path) {
+	f = found{name: name, allocated: state.allocated}
+	if !isShardName(path.Base(name)) {
+		if clean && removeLeftover(root, name) {
 			f.allocated = 0
 		}
 		return f, false
 	}
 	header := make([]byte, namesAt)
-	if file, err := os.Open(path); err == nil {
+	if file, err := root.OpenFile(name, os.O_RDONLY); err == nil {
 		_, err = file.ReadAt(header, 0)
 		file.Close()
 		if err != nil {
@@ -103,14 +104,18 @@ func look(path string, clean bool) (f found, ok bool) {
 }
 
 // removeLeftover removes a file that is no shard file when it is old: its process was killed before it could give it its name.
-func removeLeftover(path string) bool {
-	state, err := stateAt(path)
-	return err == nil && time.Now().Unix()-state.modified > leftoverTime && os.Remove(path) == nil
+func removeLeftover(root *trusted.Dir, name string) bool {
+	state, err := stateAt(root, name)
+	return err == nil && time.Now().Unix()-state.modified > leftoverTime && root.Remove(name) == nil
 }
 
 // remove takes a shard file away that nobody uses, else returns errBusy. The caller has the directory's lock.
-func remove(path string) (freed int64, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+func remove(root *trusted.Dir, name string) (freed int64, err error) {
+	f, err := root.OpenFile(name, os.O_RDWR)
+	if errors.Is(err, trusted.ErrUntrusted) { // nobody has it open: openFile refuses it
+		state, err := stateAt(root, name)
+		return state.allocated, errors.Join(err, root.Remove(name))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -122,5 +127,5 @@ func remove(path string) (freed int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return state.allocated, os.Remove(path)
+	return state.allocated, root.Remove(name)
 }

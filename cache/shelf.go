@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"sync"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // A shelf keeps the shard files open that were used last. It also knows who uses the cache at all, so that what they share is given back
 // when the last has gone.
 type shelf struct {
-	dir    string
+	root   *trusted.Dir
 	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
 	drop   func(k key)                // removes a file that is none
 	end    func()                     // called once, when nobody uses the cache any more
@@ -217,7 +219,7 @@ func (s *shelf) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, 
 			return nil, err
 		}
 		var x *file
-		x, err = openFile(s.dir, k)
+		x, err = openFile(s.root, k)
 		switch {
 		case err == nil:
 			return x, nil
@@ -225,7 +227,7 @@ func (s *shelf) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, 
 			if x, err = s.create(k); x != nil {
 				return x, nil
 			}
-		case errors.Is(err, errStale):
+		case errors.Is(err, errStale) && !s.root.ReadOnly():
 			s.drop(k)
 			time.Sleep(time.Duration(try) * time.Millisecond) // another is at it
 			continue

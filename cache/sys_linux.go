@@ -6,9 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // errBusy is a lock that another has.
@@ -21,25 +25,25 @@ func allocate(f *os.File, n int64) error {
 
 // createUnnamed makes a file in a directory that has no name yet and is gone if it never gets one. Where there is no such thing its error
 // is errors.ErrUnsupported.
-func createUnnamed(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+func createUnnamed(dir *os.File) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
 		return nil, errors.ErrUnsupported
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: dir.Name(), Err: err}
 	}
-	return os.NewFile(uintptr(fd), dir), nil
+	return os.NewFile(uintptr(fd), dir.Name()), nil
 }
 
-// nameIt gives an unnamed file its name, unless there is one of that name.
-func nameIt(f *os.File, path string) error {
-	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+// nameIt gives an unnamed file its name in a directory, unless there is one of that name.
+func nameIt(f, dir *os.File, name string) error {
+	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
 	if errors.Is(err, unix.ENOENT) { // without /proc
 		return errors.ErrUnsupported
 	}
 	if err != nil {
-		return &fs.PathError{Op: "link", Path: path, Err: err}
+		return &fs.PathError{Op: "link", Path: filepath.Join(dir.Name(), name), Err: err}
 	}
 	return nil
 }
@@ -85,9 +89,14 @@ func lockedElsewhere(f *os.File, off, n int64) (bool, error) {
 	return lock.Type != unix.F_UNLCK, err
 }
 
-// mapShared maps the first n bytes of a file for reading and writing. Touching them can fault; see shard.Guard.
-func mapShared(f *os.File, n int64) ([]byte, error) {
-	return unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+// mapHead maps the first n bytes of a file for reading and writing; what is written stays in this process if the file is open for reading
+// alone. Touching them can fault; see shard.Guard.
+func mapHead(f *os.File, n int64, readOnly bool) ([]byte, error) {
+	flags := unix.MAP_SHARED
+	if readOnly {
+		flags = unix.MAP_PRIVATE
+	}
+	return unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ|unix.PROT_WRITE, flags)
 }
 
 // mapData maps bytes of a file, from a page on, for reading.
@@ -170,13 +179,13 @@ func stateOf(f *os.File) (fileState, error) {
 	return newFileState(&s), err
 }
 
-func stateAt(path string) (fileState, error) {
-	var s unix.Stat_t
-	err := ignoringInterrupts(func() error { return unix.Lstat(path, &s) })
+func stateAt(root *trusted.Dir, name string) (fileState, error) {
+	info, err := root.Lstat(name)
 	if err != nil {
-		return fileState{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+		return fileState{}, err
 	}
-	return newFileState(&s), nil
+	s := info.Sys().(*syscall.Stat_t) // which os.FileInfo is made of
+	return fileState{size: s.Size, allocated: s.Blocks * 512, links: uint64(s.Nlink), device: s.Dev, inode: s.Ino, modified: s.Mtim.Sec}, nil
 }
 
 func newFileState(s *unix.Stat_t) fileState {

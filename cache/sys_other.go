@@ -5,6 +5,8 @@ package cache
 import (
 	"errors"
 	"os"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // The cache needs locks that belong to an open file, file systems that keep holes, and mappings that all processes share. It is built
@@ -15,15 +17,15 @@ var (
 )
 
 func allocate(*os.File, int64) error                       { return errNoCache }
-func createUnnamed(string) (*os.File, error)               { return nil, errNoCache }
-func nameIt(*os.File, string) error                        { return errNoCache }
+func createUnnamed(*os.File) (*os.File, error)             { return nil, errNoCache }
+func nameIt(*os.File, *os.File, string) error              { return errNoCache }
 func share(*os.File) error                                 { return errNoCache }
 func own(*os.File) error                                   { return errNoCache }
 func disown(*os.File) error                                { return errNoCache }
 func lockRange(*os.File, int64, int64) error               { return errNoCache }
 func unlockRange(*os.File, int64, int64) error             { return errNoCache }
 func lockedElsewhere(*os.File, int64, int64) (bool, error) { return false, errNoCache }
-func mapShared(*os.File, int64) ([]byte, error)            { return nil, errNoCache }
+func mapHead(*os.File, int64, bool) ([]byte, error)        { return nil, errNoCache }
 func mapData(*os.File, int64, int64) ([]byte, error)       { return nil, errNoCache }
 func readAhead([]byte, int64, int64) bool                  { return false }
 func bringIn([]byte, int64, int64)                         {}
@@ -38,8 +40,8 @@ type fileState struct {
 	modified        int64
 }
 
-func stateOf(*os.File) (fileState, error) { return fileState{}, errNoCache }
-func stateAt(string) (fileState, error)   { return fileState{}, errNoCache }
+func stateOf(*os.File) (fileState, error)             { return fileState{}, errNoCache }
+func stateAt(*trusted.Dir, string) (fileState, error) { return fileState{}, errNoCache }
 
 type diskState struct {
 	kind        uint32

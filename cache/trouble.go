@@ -53,7 +53,7 @@ func (c *Cache) diskError(err error) {
 	if err == nil {
 		return
 	}
-	for _, usual := range []error{fs.ErrNotExist, errStale, errBusy, ErrFull, ErrClosed, context.Canceled, context.DeadlineExceeded} {
+	for _, usual := range []error{fs.ErrNotExist, errStale, errBusy, errReadOnly, ErrFull, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, usual) {
 			return
 		}
@@ -85,7 +85,7 @@ func (c *Cache) diskLow() {
 	if c.options.Events.Low == nil || !c.disk.saidLow.CompareAndSwap(false, true) {
 		return
 	}
-	d, err := diskOf(c.dir)
+	d, err := diskOf(c.root.Path())
 	if err != nil {
 		return
 	}

@@ -3,11 +3,11 @@ package cache
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -35,8 +35,8 @@ type usage struct {
 }
 
 // openUsage opens the account of a directory and takes a slot.
-func openUsage(dir string) (*usage, error) {
-	u, err := mapUsage(dir)
+func openUsage(root *trusted.Dir) (*usage, error) {
+	u, err := mapUsage(root)
 	if err != nil {
 		return nil, err
 	}
@@ -60,15 +60,15 @@ func openUsage(dir string) (*usage, error) {
 	return u, nil
 }
 
-// mapUsage opens the account without a slot: it can be read, and written by those who have the directory's lock.
-func mapUsage(dir string) (*usage, error) {
-	f, err := os.OpenFile(filepath.Join(dir, usageName), os.O_RDWR|os.O_CREATE, 0o600)
+// mapUsage opens the account without a slot: it can be read, and written with the directory's lock held.
+func mapUsage(root *trusted.Dir) (*usage, error) {
+	f, err := root.OpenFile(usageName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	u := &usage{file: f, slot: -1}
 	if err = allocate(f, usageBytes); err == nil { // it never shrinks a file
-		u.b, err = mapShared(f, usageBytes)
+		u.b, err = mapHead(f, usageBytes, false)
 	}
 	if err != nil {
 		f.Close()

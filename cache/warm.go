@@ -112,6 +112,9 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 		if len(missing) == 0 {
 			return ctx.Err()
 		}
+		if f.cache.root.ReadOnly() {
+			return errReadOnly
+		}
 		if try == fillTries {
 			return fmt.Errorf("its bytes do not stay on the disk: %d are missing", spanBytes(missing))
 		}

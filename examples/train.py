@@ -55,6 +55,7 @@ def main() -> None:
         given.uri,
         columns=["unique_id", "token_ids", "price", "label"],
         batch_size=given.batch_size,
+        with_row_valid=True,
         pad={"token_ids": 0},
         max_length=32,
         null={"price": 0.0},
@@ -77,7 +78,7 @@ def main() -> None:
     for epoch in range(first, given.epochs):
         loader.set_epoch(epoch)  # never overrides a position that was just loaded
         for step, batch in enumerate(loader):
-            real = batch.get("_row_valid", torch.ones(len(batch["label"]), dtype=torch.bool, device=device))
+            real = batch["_row_valid"]  # False for the padding of the last step
             losses = torch.nn.functional.cross_entropy(model(batch["token_ids"], batch["price"]), batch["label"], reduction="none")
             optimizer.zero_grad()
             (losses * real).sum().div(given.batch_size).backward()

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -30,7 +31,7 @@ type Batch struct {
 	err      error
 	holds    atomic.Int32 // of the consumer and of the copy; the last one gives the buffer back
 	released atomic.Bool
-	owner    *atomic.Int64 // counts the batches with the consumer; nil when nobody does
+	owner    *atomic.Int64 // counts the batches with the consumer; nil: not counted
 	cleanup  runtime.Cleanup
 }
 
@@ -45,7 +46,7 @@ func (b *Batch) Wait(ctx context.Context) error {
 	case <-b.arrived:
 		return b.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return cause.Of(ctx)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -89,7 +90,7 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 			return b, nil
 		case <-ctx.Done():
 			look.Stop()
-			return nil, context.Cause(ctx)
+			return nil, cause.Of(ctx, ErrClosed)
 		case <-look.C:
 		}
 		if p.stuck() {
@@ -98,7 +99,7 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 	}
 }
 
-// stuck reports whether nobody is left who could release a batch.
+// stuck reports whether no consumer is left that could release a batch.
 func (p *buffers) stuck() bool {
 	for range 3 {
 		runtime.GC()
@@ -159,7 +160,7 @@ func (p *buffers) put(b *buffer) {
 	switch {
 	case b.lost && p.abandoned:
 	case p.closed:
-		_ = p.drop(b) // nobody is left to be told
+		_ = p.drop(b) // there is no consumer left to report it to
 	case b.lost:
 		p.lost = append(p.lost, b)
 	default:
@@ -213,7 +214,7 @@ func (p *buffers) forget(b *buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		_ = p.drop(b) // nobody is left to be told
+		_ = p.drop(b) // there is no consumer left to report it to
 		return
 	}
 	p.lost = append(p.lost, b)

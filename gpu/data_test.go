@@ -100,7 +100,7 @@ func openThings(t testing.TB, o iterable.Options) *iterable.Dataset {
 		}
 		store.Put(fmt.Sprintf("data/part-%03d.parquet", s), b.Bytes())
 	}
-	o.Budget, o.Shuffle, o.Seed, o.ShuffleBuffer.Rows = mem.NewBudget(0), true, 3, 100
+	o.Budget, o.Shuffle, o.Seed, o.ShuffleBuffer.Rows = iterable.NewBudget(0), true, 3, 100
 	ds, err := iterable.Open(context.Background(), shard.Stores{"mem": store}, []string{"mem://data/"}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func openThings(t testing.TB, o iterable.Options) *iterable.Dataset {
 		if n := o.Budget.Admitted(); n != 0 {
 			t.Errorf("%d bytes are still reserved", n)
 		}
-		if n := ds.Pool().Stats().InUse; n != 0 {
+		if n := (*mem.Pool)(ds.Pool()).Stats().InUse; n != 0 {
 			t.Errorf("%d bytes of the pool are in use", n)
 		}
 	})
@@ -143,7 +143,7 @@ func (p picture) diff(q picture) string {
 	return ""
 }
 
-// at is what a batch says but for its columns.
+// at is everything in a batch except its columns.
 func at(rows, valid int, epoch, step, position int64, data any, state shuffle.State) string {
 	return fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s",
 		rows, valid, epoch, step, position, data, state.JSON())

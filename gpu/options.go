@@ -1,9 +1,8 @@
 package gpu
 
 import (
-	"errors"
-	"fmt"
-
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -39,19 +38,17 @@ const (
 	defaultHeld     = 2
 )
 
-// Validate lists all that is wrong in one error.
+// Validate lists all problems, each an iterable.OptionError; those of the loader's options have fields such as "BatchSize".
 func (o Options) Validate() error {
-	errs := []error{o.Loader.Validate()}
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf("gpu: "+format, args...))
-		}
+	p := option.List{New: func(field, text string) error { return &iterable.OptionError{Field: field, Text: text} }}
+	p.Join(o.Loader.Validate())
+	if o.Loader.Allocator != nil {
+		p.Add("Loader.Allocator", "must be nil: batches lie in the ring of the device")
 	}
-	check(o.Loader.Allocator != nil, "the loader's allocator is the ring of the device; leave it out")
-	check(o.InFlight < 0, "in_flight should be a positive integer value, but got in_flight=%d", o.InFlight)
-	check(o.Held < 0, "held should be a positive integer value, but got held=%d", o.Held)
-	check(o.SlotBytes < 0, "slot bytes: %d is not a number of bytes", o.SlotBytes)
-	return errors.Join(errs...)
+	p.Within("InFlight", int64(o.InFlight), option.MaxBatches)
+	p.Within("Held", int64(o.Held), option.MaxBatches)
+	p.Within("SlotBytes", int64(o.SlotBytes), option.MaxBytes)
+	return p.Err()
 }
 
 // withDefaults is called on valid options.

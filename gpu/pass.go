@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -87,7 +88,7 @@ func (p *pass) feed() {
 // next returns the next batch, on the device. Its error is io.EOF after the last.
 func (p *pass) next() (sent, error) {
 	if p.ctx.Err() != nil {
-		return sent{}, context.Cause(p.ctx)
+		return sent{}, cause.Of(p.ctx, ErrClosed)
 	}
 	ctx := p.ctx
 	if p.timeout > 0 {
@@ -124,7 +125,7 @@ func (p *pass) next() (sent, error) {
 func (p *pass) last() error {
 	switch {
 	case p.ctx.Err() != nil:
-		return context.Cause(p.ctx)
+		return cause.Of(p.ctx, ErrClosed)
 	case p.err != nil:
 		return p.err
 	}
@@ -133,8 +134,8 @@ func (p *pass) last() error {
 
 // ended is why ctx has ended, for the consumer.
 func (p *pass) ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != errTimeout {
-		return cause
+	if context.Cause(ctx) != errTimeout {
+		return cause.Of(ctx, ErrClosed)
 	}
 	return &loader.TimeoutError{After: p.timeout, Waiting: p.waiting()}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/gpu"
+	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -97,7 +98,7 @@ func TestSlowConsumer(t *testing.T) {
 	})
 }
 
-// Stats count over iterations, and Sub takes away what was before.
+// Stats count over iterations, and Sub subtracts an earlier snapshot.
 func TestStats(t *testing.T) {
 	l := newLoader(t, openThings(t, iterable.Options{}), gpu.OpenHost(), gpu.Options{Loader: loader.Options{BatchSize: 100}})
 	var before gpu.Stats
@@ -183,13 +184,19 @@ func TestAllocations(t *testing.T) {
 	t.Logf("%v allocations for a batch of 2 rows, %v for one of 50", few, many)
 }
 
+func TestOptionsValidateEveryField(t *testing.T) {
+	optiontest.Walk(t, gpu.Options{}, map[string]string{
+		"Loader": "package loader walks its fields", "RequirePinned": "both are meant", "Events": "functions",
+	}, nil)
+}
+
 // Whatever is wrong with the options is one error, before anything is allocated.
 func TestOptions(t *testing.T) {
 	ds, d := openThings(t, iterable.Options{}), gpu.OpenHost()
 	_, err := gpu.New(ds, d, gpu.Options{
 		Loader: loader.Options{BatchSize: -1, Allocator: &gpu.Ring{}}, InFlight: -1, Held: -2, SlotBytes: -3,
 	})
-	for _, want := range []string{"batch_size", "allocator is the ring", "in_flight=-1", "held=-2", "slot bytes: -3"} {
+	for _, want := range []string{"BatchSize must not be", "Loader.Allocator must be nil", "InFlight must not be negative, got -1", "Held must not", "SlotBytes must not"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

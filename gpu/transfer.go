@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -84,7 +85,7 @@ func (t *Transfer) Send(ctx context.Context, b *loader.Batch) (*Batch, error) {
 		return d, nil
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil, context.Cause(ctx)
+		return nil, cause.Of(ctx, ErrClosed)
 	}
 	return nil, &Error{Device: t.name, Op: op, Epoch: b.Epoch, Step: b.Step, Err: err}
 }

@@ -3,6 +3,8 @@ package iterable
 import (
 	"context"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
 // await waits for a span and moves its blocks into the shuffle buffer.
@@ -63,7 +65,7 @@ func (s *Stream) block(ctx context.Context, l *load) error {
 	case <-s.closing:
 		return errClosed
 	case <-ctx.Done():
-		return ctx.Err()
+		return cause.Of(ctx)
 	}
 }
 
@@ -98,7 +100,7 @@ func (s *Stream) receive(ctx context.Context) error {
 		case <-s.closing:
 			return errClosed
 		case <-ctx.Done():
-			return ctx.Err()
+			return cause.Of(ctx)
 		}
 	}
 	if !ok {

@@ -2,7 +2,7 @@ package iterable
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -13,6 +13,7 @@ import (
 type bound struct {
 	shuffle int64 // what is in the buffer at its worst
 	draws   int64 // rows that have left in draws that are not released
+	ticks   int64 // the order in which rows leave
 	load    cost  // the largest single load, by each of its costs
 	batch   int64 // batches of the layer above
 	store   int64 // what the stores below hold
@@ -21,8 +22,8 @@ type bound struct {
 // least is what the stream cannot do without: one load on its way.
 func (b bound) least() mem.Amounts {
 	return mem.Amounts{
-		mem.Fetch: b.load.fetch, mem.Decode: b.load.whole + b.load.parted, mem.Shuffle: b.shuffle + b.draws, mem.Batch: b.batch,
-		mem.Store: b.store,
+		mem.Fetch: b.load.fetch, mem.Decode: b.load.bytes() + b.load.beyondFree(), mem.Shuffle: b.shuffle + b.draws + b.ticks,
+		mem.Batch: b.batch, mem.Store: b.store,
 	}
 }
 
@@ -36,9 +37,9 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 		}
 		return 0
 	}
-	n := fit(loads, b.load.fetch+b.load.whole+b.load.parted)
+	n := fit(loads, b.load.fetch+b.load.bytes()+b.load.scratch)
 	need[mem.Fetch] += n * b.load.fetch
-	need[mem.Decode] += n * (b.load.whole + b.load.parted)
+	need[mem.Decode] += n * (b.load.bytes() + b.load.scratch)
 	need[mem.Fetch] += fit(fetches, b.load.fetch) * b.load.fetch
 	return need
 }
@@ -48,47 +49,23 @@ const leastEarly = 16 << 20
 
 // early is the most that blocks take before the consumer needs them: those on their way, and one more in room that the shuffle buffer leaves.
 func (b bound) early(reserved mem.Amounts) int64 {
-	return max(leastEarly, reserved[mem.Decode]+b.load.whole+b.load.parted)
+	return max(leastEarly, reserved[mem.Decode]+b.load.bytes()) + b.load.scratch
 }
-
-// MemoryError says that a stream's memory is too small for its plan.
-type MemoryError struct {
-	Need   mem.Amounts
-	Limit  int64
-	Buffer int64 // shuffle_buffer in rows that would fit; 0 when none does
-	Err    error // *mem.OverLimit
-}
-
-func (e *MemoryError) Error() string {
-	s := "memory: the stream " + e.Err.Error()
-	if e.Buffer > 0 {
-		return s + fmt.Sprintf("; a shuffle_buffer of %d rows would fit", e.Buffer)
-	}
-	what := "raise memory"
-	if over := (*mem.OverLimit)(nil); errors.As(e.Err, &over) && over.Shared {
-		what = "end one of the others"
-	}
-	s += "; " + what + ", read fewer columns, or set a smaller unit_rows or batch size"
-	if e.Need[mem.Store] > 0 {
-		s += ", or leave the stores less"
-	}
-	return s
-}
-
-func (e *MemoryError) Unwrap() error { return e.Err }
 
 // largest takes the larger of each cost.
 func (c cost) largest(d cost) cost {
-	if d.whole+d.parted > c.whole+c.parted {
+	if d.bytes() > c.bytes() {
 		c.whole, c.parted, c.parts = d.whole, d.parted, d.parts
 	}
-	c.fetch = max(c.fetch, d.fetch)
+	c.fetch, c.scratch = max(c.fetch, d.fetch), max(c.scratch, d.scratch)
 	return c
 }
 
 const (
-	boundEpochs = 4       // whose bounds are computed
-	boundUnits  = 1 << 15 // units of a plan over which one epoch stands for all: they even out
+	pickBytes   = 8        // of a row of a tick
+	freeTicks   = 16 << 20 // of the ticks of all lanes, that no account counts
+	boundEpochs = 4        // whose bounds are computed
+	boundUnits  = 1 << 15  // units of a plan over which one epoch stands for all: they even out
 )
 
 // epochs is the bound of the first epochs that a stream reads, which differ in the order of their units.
@@ -100,6 +77,7 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 	for e := l.start.epoch + 1; e < l.start.epoch+boundEpochs && (l.start.end == 0 || e < l.start.end); e++ {
 		n := s.lanes(l.at(e), rowsDrawn)
 		b.shuffle, b.draws, b.load = max(b.shuffle, n.shuffle), max(b.draws, n.draws), b.load.largest(n.load)
+		b.ticks = max(b.ticks, n.ticks)
 	}
 	return b
 }
@@ -107,15 +85,18 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 // lanes is the bound of the lanes that a stream reads of an epoch: each at its worst. Draws may hold rows of the lanes when they have left.
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound
-	var row int64
+	var row, ticks, tick int64
 	units := e.plan.Units()
 	for _, slot := range e.slots {
 		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units}
 		b.shuffle += p.bytes()
 		b.load = b.load.largest(p.largest)
 		row = max(row, p.row)
+		rows := p.tickRows()
+		ticks, tick = ticks+rows, max(tick, rows)
 	}
 	b.draws = row * rowsDrawn
+	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // those of the lanes, and one more of the schedule's
 	return b
 }
 
@@ -149,8 +130,8 @@ func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
 	c := p.sizes.cost(p.units[sp.Unit].Group, sp.Lo, sp.Hi, true)
 	p.largest = p.largest.largest(c)
-	p.row = max(p.row, (c.whole+c.parted)/max(1, sp.Rows()))
-	p.change[p.lane.Arrival(j)] += c.whole + c.parted
+	p.row = max(p.row, c.bytes()/max(1, sp.Rows()))
+	p.change[p.lane.Arrival(j)] += c.bytes()
 	p.change[p.emptied(j, sp.Rows())+1] -= c.whole
 	for i := range c.parts {
 		part := c.parted / int64(c.parts)
@@ -159,6 +140,27 @@ func (p *lanePeak) span(j int) {
 		}
 		p.change[p.emptied(j, int64(partEnd(int(sp.Rows()), c.parts, i)))+1] -= part
 	}
+}
+
+// tickRows bounds the rows of the lane's largest tick: roughly where ticks are small.
+func (p *lanePeak) tickRows() int64 {
+	var largest int64
+	for j := range p.lane.Spans() {
+		largest = max(largest, p.lane.Span(j).Rows())
+	}
+	if rough := min(p.lane.Rows(), 2*(p.plan.Params().Quantum+largest)); rough*pickBytes*int64(p.plan.Params().Lanes) <= freeTicks {
+		return rough
+	}
+	rows := make([]int64, p.lane.Ticks())
+	for j := range p.lane.Spans() {
+		before := int64(0)
+		for k := p.lane.Arrival(j); k < p.lane.Ticks() && before < p.lane.Span(j).Rows(); k++ {
+			emitted := p.lane.Emitted(j, k)
+			rows[k] += emitted - before
+			before = emitted
+		}
+	}
+	return slices.Max(rows)
 }
 
 // emptied is the first tick after which so many rows of a span have left.
@@ -177,26 +179,25 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 	for _, u := range units {
 		c := s.cost(u.Group, u.Lo, u.Hi, false)
 		b.load = b.load.largest(c)
-		row = max(row, (c.whole+c.parted)/max(1, u.Rows()))
+		row = max(row, c.bytes()/max(1, u.Rows()))
 	}
-	b.shuffle = 2 * (b.load.whole + b.load.parted)
+	b.shuffle = 2 * b.load.bytes()
 	b.draws = row * rowsDrawn
 	return b
 }
 
 // reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
-func (d *Dataset) reserve(b bound, o StreamOptions, fits func() int64) (*mem.Account, error) {
-	a, err := d.options.Budget.Reserve(d.memory, b.ahead(d.memory, o.Parallel, d.fetchAhead(b.load.fetch)))
+func (d *Dataset) reserve(b bound, r remedy) (*mem.Account, error) {
+	budget := (*mem.Budget)(d.options.Budget)
+	a, err := budget.Reserve(d.memory, b.ahead(d.memory, r.stream.Parallel, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
-		a, err = d.options.Budget.Reserve(d.memory, b.least())
+		a, err = budget.Reserve(d.memory, b.least())
 	}
 	if err == nil {
 		return a, nil
 	}
-	e := &MemoryError{Need: b.least(), Limit: d.memory, Err: err}
-	if fits != nil {
-		e.Buffer = fits()
-	}
+	e := &MemoryError{Need: Amounts(b.least()), Limit: d.memory, Err: err}
+	r.advise(e)
 	return nil, e
 }

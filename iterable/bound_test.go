@@ -17,7 +17,7 @@ func TestLanePeakIsExact(t *testing.T) {
 	} {
 		o.Shuffle = true
 		d := open(t, pictures(t), o)
-		p, err := d.plan(1, shuffle.Drop, 0)
+		p, err := d.plan(1, shuffle.Drop, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,6 +29,46 @@ func TestLanePeakIsExact(t *testing.T) {
 				t.Errorf("%+v, slot %d: %s, want %s", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(want))
 			}
 		}
+	}
+}
+
+// Large ticks are counted as they are, small ones roughly.
+func TestTickRows(t *testing.T) {
+	m := &shuffle.Manifest{Shards: []shuffle.Shard{{Path: "a", Size: 1}}}
+	for g := range 6 {
+		m.Groups = append(m.Groups, shuffle.Group{Index: int32(g), Rows: 700_000})
+	}
+	var units []shuffle.Unit
+	for g := range m.Groups {
+		units = append(units, shuffle.Unit{Group: g, Hi: m.Groups[g].Rows})
+	}
+	for _, c := range []struct {
+		name   string
+		params shuffle.Params
+		exact  bool
+	}{
+		{"one tick for a unit", shuffle.Params{Lanes: 1, Quantum: 600_000, Life: 1, Buffer: 900_000}, true},
+		{"long lives", shuffle.Params{Lanes: 2, Quantum: 400_000, Life: 5, Buffer: 2_000_000}, true},
+		{"small ticks", shuffle.Params{Lanes: 1, Quantum: 1000, Life: 900, Buffer: 900_000}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.params.Start, c.params.Assign, c.params.Tail = shuffle.Filled, shuffle.Sticky, shuffle.Drop
+			plan, err := shuffle.New(m, units, c.params, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for slot := range c.params.Lanes {
+				lane := plan.Epoch(0).Lane(slot)
+				var largest int64
+				for it, tick := lane.Iter(), (shuffle.Tick{}); it.Next(&tick); {
+					largest = max(largest, int64(len(tick.Picks)))
+				}
+				p := lanePeak{lane: lane, plan: plan, units: units}
+				if got := p.tickRows(); got < largest || c.exact && got != largest {
+					t.Errorf("slot %d: %d rows, want %d", slot, got, largest)
+				}
+			}
+		})
 	}
 }
 

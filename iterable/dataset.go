@@ -22,6 +22,7 @@ type Dataset struct {
 	data     *shuffle.Manifest // the same, as the plan sees it
 	bytes    int64             // uncompressed, of all columns
 	memory   int64             // limit of a rank's stream
+	pool     *mem.Pool         // where blocks live
 	fetchers int               // of a stream
 	sizes    *sizes
 	recodes  recodes
@@ -45,7 +46,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
 		}
 	}
-	shards, err := shard.Discover(ctx, stores, addresses)
+	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +55,12 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 			return nil, err
 		}
 	}
-	m, err := rowgroup.Open(ctx, stores, shards, o.rowgroupOptions())
+	pool := &mem.Pool{}
+	m, err := rowgroup.Open(ctx, stores, shards, o.rowgroupOptions(pool))
 	if err != nil {
-		return nil, err
+		return nil, suggestPattern(err, addresses)
 	}
-	d := &Dataset{options: o, manifest: m, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
+	d := &Dataset{options: o, manifest: m, pool: pool, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
 	reads := shard.ReadsOf(stores, shards) // none: a disk, whose bytes are lent
 	d.fetchers, d.sizes = chooseFetchers(o.Fetchers, reads), newSizes(m, reads > 0)
 	if d.memory == 0 {
@@ -112,7 +114,7 @@ func (d *Dataset) Schema() *rowgroup.Schema { return d.recodes.schema }
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
 
 // Pool is where the data set's blocks live.
-func (d *Dataset) Pool() *mem.Pool { return d.options.Pool }
+func (d *Dataset) Pool() *Pool { return (*Pool)(d.pool) }
 
 // Manifest of the shards.
 func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
@@ -177,8 +179,8 @@ func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 }
 
 // plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the shuffle buffer in rows; 0 leaves it to the
-// options.
-func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer int64) (*shuffle.Plan, error) {
+// options, where memory, if not 0, bounds the default.
+func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (*shuffle.Plan, error) {
 	if d.options.Plan != nil {
 		return d.planned(tail)
 	}
@@ -190,7 +192,7 @@ func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer int64) (*shuffle
 	o.Tail, o.Buffer = tail, buffer
 	if buffer == 0 {
 		o.Buffer = shuffle.BufferSize{
-			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: d.options.Memory, WorldSize: worldSize,
+			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: memory, WorldSize: worldSize,
 		}.Resolve(d.NumRows(), d.bytes)
 	}
 	params, err := o.Params(units)
@@ -246,7 +248,7 @@ func (d *Dataset) Close() error {
 	}
 	d.closed = true
 	err := d.manifest.Close()
-	d.options.Pool.Trim(0)
+	d.pool.Trim(0)
 	return err
 }
 

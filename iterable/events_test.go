@@ -28,8 +28,8 @@ func TestOverEstimateIsSaidOnce(t *testing.T) {
 	if said.Load() != 1 || measured.Load() <= foretold.Load() || foretold.Load() < 1<<20 {
 		t.Errorf("said %d times: %d measured, %d foretold", said.Load(), measured.Load(), foretold.Load())
 	}
-	if by, _ := s.Account().Peak(); by[mem.Shuffle]+by[mem.Decode] <= s.Account().Reserved()[mem.Shuffle] {
-		t.Errorf("the account does not show it:\n%s", s.Account())
+	if by, _ := s.account.Peak(); by[mem.Shuffle]+by[mem.Decode] <= s.account.Reserved()[mem.Shuffle] {
+		t.Errorf("the account does not show it:\n%s", s.account)
 	}
 }
 

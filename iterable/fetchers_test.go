@@ -112,12 +112,12 @@ func TestManyFetchersKeepToTheMemory(t *testing.T) {
 			if rows != 3840 {
 				t.Errorf("%d rows", rows)
 			}
-			reserved := s.Account().Reserved()
-			peak, most := s.Account().Peak()
+			reserved := s.account.Reserved()
+			peak, most := s.account.Peak()
 			if most > reserved.Total() || peak[mem.Fetch] > reserved[mem.Fetch] || reserved.Total() > c.memory {
-				t.Errorf("over the reservation, or that over the limit:\n%s", s.Account())
+				t.Errorf("over the reservation, or that over the limit:\n%s", s.account)
 			}
-			if pool := d.options.Pool.Stats().Peak; pool > reserved.Total() {
+			if pool := d.pool.Stats().Peak; pool > reserved.Total() {
 				t.Errorf("the pool held %s, reserved are %s", mem.Bytes(pool), mem.Bytes(reserved.Total()))
 			}
 			var needed int64
@@ -150,8 +150,8 @@ func TestStoreMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := stream(t, d, WorkerInfo{}, so)
-		if p.Bound[mem.Store] != n || s.Account().Reserved()[mem.Store] != n || !p.Fits {
-			t.Errorf("of %d bytes %v are planned, %v reserved", n, p.Bound, s.Account().Reserved())
+		if p.Bound[mem.Store] != n || s.account.Reserved()[mem.Store] != n || !p.Fits {
+			t.Errorf("of %d bytes %v are planned, %v reserved", n, p.Bound, s.account.Reserved())
 		}
 		if got := fmt.Sprint(rest(t, s)); want == "" {
 			want = got
@@ -169,7 +169,7 @@ func TestStoreMemory(t *testing.T) {
 		!contains(err.Error(), "leave the stores less") {
 		t.Errorf("error %v", err)
 	}
-	if err := (Options{StoreMemory: -1, Fetchers: 1000}).Validate(); err == nil || !contains(err.Error(), "store_memory") || !contains(err.Error(), "fetchers") {
+	if err := (Options{StoreMemory: -1, Fetchers: 1000}).Validate(); err == nil || !contains(err.Error(), "StoreMemory") || !contains(err.Error(), "Fetchers") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -72,7 +72,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 		if draw.Rows != batch {
 			t.Errorf("from %d on: %d rows", pos, draw.Rows)
 		}
-		if used, reserved := s.Account().Used(), s.Account().Reserved(); used[mem.Shuffle] > reserved[mem.Shuffle] {
+		if used, reserved := s.account.Used(), s.account.Reserved(); used[mem.Shuffle] > reserved[mem.Shuffle] {
 			t.Errorf("from %d on: %v are taken of %v", pos, used, reserved)
 		}
 		draw.Release()

@@ -87,7 +87,7 @@ func open(t testing.TB, store shard.Store, o Options) *Dataset {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := d.options.Pool.Stats().InUse; n != 0 {
+		if n := d.pool.Stats().InUse; n != 0 {
 			t.Errorf("%d bytes of blocks were never freed", n)
 		}
 		if n := d.options.Budget.Admitted(); n != 0 {
@@ -107,7 +107,7 @@ func stream(t testing.TB, d *Dataset, w WorkerInfo, o StreamOptions) *Stream {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if used := s.Account().Used(); used != (mem.Amounts{}) {
+		if used := s.account.Used(); used != (mem.Amounts{}) {
 			t.Errorf("still taken after Close: %v", used)
 		}
 	})

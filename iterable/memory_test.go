@@ -71,20 +71,20 @@ func TestPeakWithinTheReservation(t *testing.T) {
 			for _, dr := range out {
 				dr.Release()
 			}
-			reserved := s.Account().Reserved()
-			peak, most := s.Account().Peak()
+			reserved := s.account.Reserved()
+			peak, most := s.account.Peak()
 			live := reserved[mem.Decode] + reserved[mem.Shuffle]
 			if most > reserved.Total() || peak[mem.Fetch] > reserved[mem.Fetch] || peak[mem.Shuffle] > live {
-				t.Errorf("over the reservation:\n%s", s.Account())
+				t.Errorf("over the reservation:\n%s", s.account)
 			}
-			if pool := d.options.Pool.Stats().Peak; pool > reserved.Total() {
+			if pool := d.pool.Stats().Peak; pool > reserved.Total() {
 				t.Errorf("the pool held %s, reserved are %s", mem.Bytes(pool), mem.Bytes(reserved.Total()))
 			}
 			if c.memory > 0 && reserved.Total() > c.memory {
 				t.Errorf("%s reserved of %s", mem.Bytes(reserved.Total()), mem.Bytes(c.memory))
 			}
 			if most < reserved.Total()/3 {
-				t.Errorf("far under the reservation:\n%s", s.Account())
+				t.Errorf("far under the reservation:\n%s", s.account)
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func TestTooLittleMemory(t *testing.T) {
 // Streams share a budget; the second is refused while the first is open, and does not wait.
 func TestSharedBudget(t *testing.T) {
 	store := pictures(t)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1800}, Budget: mem.NewBudget(100 << 20)})
+	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1800}, Budget: NewBudget(100 << 20)})
 	first := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
 	var e *mem.OverLimit
@@ -136,13 +136,13 @@ func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
 		}
 		dr.Release()
 	}
-	state, want := s.State(), s.Account().Used()[mem.Shuffle]
+	state, want := s.State(), s.account.Used()[mem.Shuffle]
 	r := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1, State: &state})
 	dr, err := r.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Account().Used()[mem.Shuffle]; got > want+want/5 {
+	if got := r.account.Used()[mem.Shuffle]; got > want+want/5 {
 		t.Errorf("%s in the buffer after the first draw, %s when the state was taken", mem.Bytes(got), mem.Bytes(want))
 	}
 	dr.Release()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -17,7 +17,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 	if err := w.Validate(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
 	w, o = whole(w), o.withDefaults(d)
@@ -30,7 +30,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 		dataset: d, options: o, steps: start, closing: make(chan struct{}), outside: make(chan struct{}, o.Draws),
 		pending: map[key]*load{}, residents: map[key]*resident{}, stamps: make([]uint32, len(d.manifest.Groups())),
 	}
-	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.options.Pool, overEstimate: d.options.Events.OverEstimate}
+	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.pool, overEstimate: d.options.Events.OverEstimate}
 	s.buffer = &buffer{ahead: s.ahead}
 	if err := d.order(s, w, start); err != nil {
 		return nil, err
@@ -70,12 +70,13 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	b := d.laneBound(epochs, s.options)
-	s.account, err = d.reserve(b, s.options, func() int64 {
-		if s.options.State != nil || d.options.Plan != nil {
-			return 0 // the buffer is fixed
-		}
-		return d.bufferThatFits(w, start, s.options, p.Params().Buffer)
-	})
+	r := remedy{dataset: d, stream: s.options, need: func(buffer, memory int64) (bound, error) {
+		return d.laneNeed(w, start, s.options, buffer, memory)
+	}}
+	if s.options.State == nil && d.options.Plan == nil { // else the buffer is fixed
+		r.buffer = p.Params().Buffer
+	}
+	s.account, err = d.reserve(b, r)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,8 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	b := d.fileBound(q.Units(), s.options)
-	if s.account, err = d.reserve(b, s.options, nil); err != nil {
+	r := remedy{dataset: d, stream: s.options, need: func(int64, int64) (bound, error) { return b, nil }}
+	if s.account, err = d.reserve(b, r); err != nil {
 		return err
 	}
 	s.ahead.most = b.early(s.account.Reserved())
@@ -118,6 +120,19 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 		rows = min(rows, d.NumRows())
 	}
 	return int64(o.Draws) * rows
+}
+
+// laneNeed is the bound of a stream in shuffled order with a buffer of so many rows, 0 for that of the options, under a memory limit.
+func (d *Dataset) laneNeed(w WorkerInfo, start stepper, o StreamOptions, buffer, memory int64) (bound, error) {
+	p, err := d.planWithin(w.WorldSize, o, buffer, memory)
+	if err != nil {
+		return bound{}, err
+	}
+	epochs, err := newLaneEpochs(p, w, start)
+	if err != nil {
+		return bound{}, err
+	}
+	return d.laneBound(epochs, o), nil
 }
 
 // laneBound is the bound of a stream in shuffled order, with what is not of the order.
@@ -146,7 +161,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		bytes += g.narrow + g.wide
 	}
 	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.NumRows())
-	all := mulDiv(bytes, batches*rows, d.NumRows())
+	all := mulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
 		all += mulDiv(d.valueBytes(), batches*again, d.NumRows())
 	}
@@ -160,38 +175,4 @@ func (d *Dataset) valueBytes() int64 {
 		bytes += d.manifest.ValueBytes(g)
 	}
 	return bytes
-}
-
-// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused, with which the stream would be admitted: 0 when
-// there is none.
-func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, refused int64) int64 {
-	fits := func(buffer int64) bool {
-		p, err := d.plan(w.WorldSize, o.Tail, buffer)
-		if err != nil {
-			return false
-		}
-		epochs, err := newLaneEpochs(p, w, start)
-		if err != nil {
-			return false
-		}
-		need := d.laneBound(epochs, o).least().Total()
-		return need <= d.memory && d.room(need)
-	}
-	best := int64(0)
-	for step, tries := refused/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {
-		if fits(best + step) {
-			best += step
-		}
-	}
-	return best
-}
-
-// room says whether the budget of all streams would admit so much now.
-func (d *Dataset) room(need int64) bool {
-	a, err := d.options.Budget.Reserve(0, mem.Amounts{mem.Shuffle: need})
-	if err != nil {
-		return false
-	}
-	a.Close()
-	return true
 }

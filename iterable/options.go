@@ -1,12 +1,19 @@
 package iterable
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Limits of what options may say: more is a mistake.
+const (
+	maxLanes    = 1 << 16
+	maxSpread   = 1 << 30
+	maxParallel = 1 << 10
 )
 
 // A Size is a number of rows or of bytes. The zero value leaves the choice to the default.
@@ -20,6 +27,10 @@ type Options struct {
 	Columns     []string // dotted paths; nil means all. The schema's order is kept
 	Missing     rowgroup.MissingColumns
 	InvalidUTF8 rowgroup.InvalidUTF8
+
+	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc) beside its parquet files. They are left
+	// out otherwise; see shard.Discover.
+	Strict bool
 
 	Shuffle       bool
 	ShuffleBuffer Size // rows held for mixing, over all ranks together
@@ -39,8 +50,7 @@ type Options struct {
 	Memory        int64
 	DefaultMemory int64
 
-	Budget *mem.Budget // what all streams of the process share; nil is one of the data set's own over the machine's memory
-	Pool   *mem.Pool   // where blocks live; nil is one of the data set's own
+	Budget *Budget // shared with other data sets; nil is one of the data set's own over the machine's memory
 
 	IndexDir string // where footers are kept for the next start; "" keeps none
 	Parallel int    // footers in flight; 0 is the default of package rowgroup
@@ -71,6 +81,9 @@ type Events struct {
 	IndexUnusable func(dir string, err error) // footers cannot be kept; said once
 	FootersRead   func(n, of int)
 
+	// Noted says what a user may want to know of the addresses: files that were left out of directories, or named twice. Each once.
+	Noted func(text string)
+
 	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
 
@@ -83,71 +96,96 @@ func (o Options) withDefaults() Options {
 		o.Tail = shuffle.Drop
 	}
 	if o.Budget == nil {
-		o.Budget = mem.NewBudget(mem.ThisMachine().SharedLimit())
-	}
-	if o.Pool == nil {
-		o.Pool = &mem.Pool{}
+		o.Budget = NewBudget(mem.ThisMachine().SharedLimit())
 	}
 	return o
 }
 
-// Validate lists everything that is wrong.
+// Validate lists all problems, each an [OptionError].
 func (o Options) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
+	p := option.List{New: newOptionError}
+	o.validateColumns(&p)
+	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
+	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)
+	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
+	p.Within("Lanes", int64(o.Lanes), maxLanes)
+	p.Within("UnitRows", o.UnitRows, option.MaxRows)
+	p.OneOf("Start", string(o.Start), string(shuffle.Filled), string(shuffle.Direct))
+	p.Within("Spread", int64(o.Spread), maxSpread)
+	p.OneOf("Assign", string(o.Assign), string(shuffle.Sticky), string(shuffle.PerEpoch))
+	p.Within("MaxWorldSize", int64(o.MaxWorldSize), option.MaxWorldSize)
+	p.Within("Memory", o.Memory, option.MaxBytes)
+	p.Within("DefaultMemory", o.DefaultMemory, option.MaxBytes)
+	p.Within("StoreMemory", o.StoreMemory, option.MaxBytes)
+	p.Within("Parallel", int64(o.Parallel), maxParallel)
+	p.Within("Fetchers", int64(o.Fetchers), mostFetchers)
+	for i, t := range o.Transforms {
+		if t == nil {
+			p.Add(fmt.Sprintf("Transforms[%d]", i), "must not be nil")
 		}
 	}
-	check(o.ShuffleBuffer.Rows >= 0, "shuffle_buffer: %d is not a number of rows", o.ShuffleBuffer.Rows)
-	check(o.ShuffleBuffer.Bytes >= 0, "shuffle_buffer: %d is not a number of bytes", o.ShuffleBuffer.Bytes)
-	check(o.Memory >= 0, "memory: %d is not a number of bytes", o.Memory)
-	check(o.DefaultMemory >= 0, "default_memory: %d is not a number of bytes", o.DefaultMemory)
-	check(o.StoreMemory >= 0, "store_memory: %d is not a number of bytes", o.StoreMemory)
-	check(o.Fetchers >= 0 && o.Fetchers <= mostFetchers, "fetchers: %d is not 1 to %d", o.Fetchers, mostFetchers)
-	check(o.UnitRows >= 0, "unit_rows: %d is not a number of rows", o.UnitRows)
-	check(o.Start == "" || o.Start == shuffle.Filled || o.Start == shuffle.Direct, "start: %q is neither %q nor %q", o.Start,
-		shuffle.Filled, shuffle.Direct)
+	if o.Manifest != nil {
+		if err := o.Manifest.Validate(); err != nil {
+			p.Add("Manifest", "is not valid: %v", err)
+		}
+	}
 	if o.Plan != nil {
-		errs = append(errs, o.besidePlan()...)
+		o.validatePlan(&p)
 	}
-	if o.Tail != "" {
-		if err := o.Tail.Validate(); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if err := o.planOptions(1).Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := o.rowgroupOptions().Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return p.Err()
 }
 
-// besidePlan refuses what contradicts a saved plan.
-func (o Options) besidePlan() (errs []error) {
+func (o Options) validateColumns(p *option.List) {
+	if o.Columns != nil && len(o.Columns) == 0 {
+		p.Add("Columns", "must name at least one column")
+	}
+	for i, c := range o.Columns {
+		if c == "" {
+			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
+		}
+	}
+	if o.Missing > rowgroup.MissingIsNull {
+		p.Add("Missing", "must be MissingIsError or MissingIsNull, got %d", o.Missing)
+	}
+	if o.InvalidUTF8 > rowgroup.ReplaceUTF8 {
+		p.Add("InvalidUTF8", "must be RefuseUTF8 or ReplaceUTF8, got %d", o.InvalidUTF8)
+	}
+}
+
+// validatePlan refuses a plan that is incomplete, and options that contradict it.
+func (o Options) validatePlan(p *option.List) {
+	if o.Plan.Manifest == nil {
+		p.Add("Plan", "has no manifest; take one of ReadPlan")
+		return
+	}
+	if err := o.Plan.Manifest.Validate(); err != nil {
+		p.Add("Plan", "is not valid: %v", err)
+	}
+	if o.Plan.Params != nil {
+		if err := o.Plan.Params.Validate(); err != nil {
+			p.Add("Plan", "is not valid: %v", err)
+		}
+	}
 	for _, pin := range []struct {
-		name  string
+		field string
 		given bool
 	}{
-		{"shuffle_buffer", o.ShuffleBuffer != Size{}},
-		{"lanes", o.Lanes != 0},
-		{"unit_rows", o.UnitRows != 0},
-		{"start", o.Start != ""},
-		{"spread", o.Spread != 0},
-		{"assign", o.Assign != ""},
-		{"max_world_size", o.MaxWorldSize != 0},
-		{"manifest", o.Manifest != nil},
+		{"ShuffleBuffer", o.ShuffleBuffer != Size{}},
+		{"Lanes", o.Lanes != 0},
+		{"UnitRows", o.UnitRows != 0},
+		{"Start", o.Start != ""},
+		{"Spread", o.Spread != 0},
+		{"Assign", o.Assign != ""},
+		{"MaxWorldSize", o.MaxWorldSize != 0},
+		{"Manifest", o.Manifest != nil},
 	} {
 		if pin.given {
-			errs = append(errs, fmt.Errorf("%s: the plan says it; leave one of the two out", pin.name))
+			p.Add(pin.field, "is part of the {Plan}; leave one of the two out")
 		}
 	}
 	if o.Shuffle != (o.Plan.Params != nil) {
-		errs = append(errs, fmt.Errorf("shuffle: %t, and the plan was saved with %t", o.Shuffle, o.Plan.Params != nil))
+		p.Add("Shuffle", "is %t, but the {Plan} was saved with %t", o.Shuffle, o.Plan.Params != nil)
 	}
-	return errs
 }
 
 // planOptions are what the user gave of the plan, without the buffer's size.
@@ -158,10 +196,9 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 	}
 }
 
-func (o Options) rowgroupOptions() rowgroup.Options {
+func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, Missing: o.Missing, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Pool: o.Pool,
-		Hot:    o.Hot,
+		Columns: o.Columns, Missing: o.Missing, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Hot: o.Hot, Pool: pool,
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -105,12 +105,12 @@ func TestPlanFileRefuses(t *testing.T) {
 	beside := Options{
 		Plan: p, ShuffleBuffer: Size{Rows: 1}, Lanes: 1, UnitRows: 1, Start: shuffle.Direct, Spread: 1, Assign: shuffle.Sticky, MaxWorldSize: 2, Manifest: p.Manifest,
 	}.Validate()
-	for _, name := range []string{"shuffle_buffer", "lanes", "unit_rows", "start", "spread", "assign", "max_world_size", "manifest"} {
-		if beside == nil || !strings.Contains(beside.Error(), name+": the plan says it") {
+	for _, name := range []string{"ShuffleBuffer", "Lanes", "UnitRows", "Start", "Spread", "Assign", "MaxWorldSize", "Manifest"} {
+		if beside == nil || !strings.Contains(beside.Error(), name+" is part of the Plan") {
 			t.Errorf("%s beside a plan: %v", name, beside)
 		}
 	}
-	if !strings.Contains(beside.Error(), "shuffle: false, and the plan was saved with true") {
+	if !strings.Contains(beside.Error(), "Shuffle is false, but the Plan was saved with true") {
 		t.Errorf("%v", beside)
 	}
 }

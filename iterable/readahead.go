@@ -263,13 +263,8 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	}
 	if len(l.wanted) == 1 && l.orders[0] != nil {
 		order, l.orders[0], bytes = l.orders[0], nil, 0
-	} else if l.selected != nil {
-		order = r.takeOrder(len(l.selected))
-		for n := range l.selected {
-			order = append(order, uint32(n))
-		}
 	}
-	return l.fileRows(order), bytes
+	return order, bytes
 }
 
 // decodeRows is DecodeParts and the transforms, with panics made errors.
@@ -319,7 +314,7 @@ func (r *readahead) count(l *load) {
 		r.stats.Needed += mulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
 	}
 	r.stats.Decoded += l.bytes()
-	r.foretold += l.est.decode
+	r.foretold += l.est.decode - l.est.scratch
 	measured, foretold := r.stats.Decoded, r.foretold
 	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
 	r.said = r.said || say

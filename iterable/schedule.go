@@ -23,6 +23,7 @@ type laneSchedule struct {
 	now   *laneEpoch
 	feeds feeds
 	cut   map[int][]sibling // units that lanes of this stream cut, by ascending row
+	tick  shuffle.Tick      // scratch of newFeed
 }
 
 // A feed is one lane of the schedule.
@@ -88,21 +89,22 @@ func (s *laneSchedule) begin() {
 	s.epoch++
 	s.feeds = s.feeds[:0]
 	for _, slot := range s.now.slots {
-		f := newFeed(s.now, slot)
+		f := newFeed(s.now, slot, &s.tick)
 		if f.settle(s.now) {
 			s.feeds = append(s.feeds, f)
 		}
 	}
+	s.tick = shuffle.Tick{}
 	s.cut = s.siblings()
 	heap.Init(&s.feeds)
 }
 
-func newFeed(e *laneEpoch, slot int) *feed {
+// newFeed is the feed of a lane. t is scratch.
+func newFeed(e *laneEpoch, slot int, t *shuffle.Tick) *feed {
 	f := &feed{lane: e.lanes[slot], slot: slot, start: e.RowsBefore(e.span.from, slot)}
 	it := f.lane.Iter()
 	it.SeekRow(f.start)
-	var t shuffle.Tick
-	if !it.Next(&t) {
+	if !it.Next(t) {
 		f.span = f.lane.Spans()
 		return f
 	}
@@ -112,7 +114,7 @@ func newFeed(e *laneEpoch, slot int) *feed {
 	for _, j := range t.Load {
 		f.first = append(f.first, early{span: int(j)})
 	}
-	f.lookAhead(it, &t)
+	f.lookAhead(it, t)
 	return f
 }
 

@@ -19,6 +19,8 @@ const (
 	blockBytes   = 48 << 10  // that the smallest slice takes
 	orderBytes   = 4         // of a row's place in the order in which its span leaves
 	roundingPart = 8         // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
+	scratchBytes = 5         // of a row, for the order and the parts in which its span leaves
+	freeScratch  = 16 << 20  // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
 	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
 
@@ -32,6 +34,7 @@ type sizes struct {
 // decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is what of the narrow ones cannot be divided.
 type decoded struct {
 	narrow, wide, whole int64
+	scratch             rowgroup.Scratch
 }
 
 func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
@@ -40,6 +43,7 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 		for g := range all {
 			all[g].narrow, all[g].wide = m.DecodedBytes(g)
 			all[g].whole = min(m.WholeBytes(g), all[g].narrow)
+			all[g].scratch = m.Scratch(g)
 		}
 		return all
 	})}
@@ -50,8 +54,8 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	c := s.cost(u.Group, sp.Lo, sp.Hi, divided)
 	return &load{
-		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), selected: u.Selected(sp), group: u.Group, parts: c.parts,
-		est: estimate{fetch: c.fetch, decode: c.whole + c.parted}, ready: make(chan struct{}),
+		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), group: u.Group, parts: c.parts,
+		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
 }
 
@@ -61,13 +65,21 @@ type cost struct {
 	whole  int64 // until the last row has left
 	parted int64 // what is divided into parts, each of which goes with its last row
 	parts  int
+
+	scratch int64 // while it is decoded
 }
+
+// bytes of the blocks.
+func (c cost) bytes() int64 { return c.whole + c.parted }
+
+// beyondFree is the scratch that the process has no room for besides its accounts.
+func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	g := s.manifest.Groups()[group]
 	rows := hi - lo
 	d := s.decoded()[group]
-	c := cost{fetch: g.Compressed}
+	c := cost{fetch: g.Compressed, scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
 	if rows < g.Rows {
 		d.wide = slice(d.wide, rows, g.Rows)
 		d.narrow = slice(d.narrow, rows, g.Rows) + d.narrow/roundingPart*rows/g.Rows + blockBytes

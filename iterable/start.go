@@ -49,7 +49,10 @@ func firstStep(o StreamOptions, steps shuffle.Steps) stepper {
 		start.epoch, start.pos = o.State.Epoch, o.State.Position
 	}
 	start.epoch, start.pos = start.Normalize(start.epoch, start.pos)
-	if o.Epochs > 0 {
+	switch {
+	case o.UntilEpoch > 0:
+		start.end = uint64(o.UntilEpoch)
+	case o.Epochs > 0:
 		start.end = start.epoch + uint64(o.Epochs)
 	}
 	return start
@@ -76,7 +79,15 @@ func (d *Dataset) planOf(worldSize int, o StreamOptions) (*shuffle.Plan, error) 
 	if o.State != nil {
 		return d.resume(*o.State, o.Tail)
 	}
-	return d.plan(worldSize, o.Tail, 0)
+	return d.plan(worldSize, o.Tail, 0, d.options.Memory)
+}
+
+// planWithin is planOf with another shuffle buffer, 0 for that of the options, and memory limit.
+func (d *Dataset) planWithin(worldSize int, o StreamOptions, buffer, memory int64) (*shuffle.Plan, error) {
+	if o.State != nil {
+		return d.resume(*o.State, o.Tail)
+	}
+	return d.plan(worldSize, o.Tail, buffer, memory)
 }
 
 // BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for rounding. Without Pad and Carry it has no more

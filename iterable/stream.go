@@ -3,13 +3,14 @@ package iterable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -26,8 +27,11 @@ var (
 type StreamOptions struct {
 	BatchSize int          // rows of a step per rank; 0 is 1
 	Epoch     int          // the first
-	Epochs    int          // how many, the first counting even when a state begins in its midst; 0 is 1, below 0 goes on for ever
+	Epochs    int          // how many, the first counting even when a state begins inside it; 0 is 1, a negative number never ends
 	Tail      shuffle.Tail // "" is that of the state when it has one, else that of the data set
+
+	// UntilEpoch ends the stream before this epoch, wherever it began. 0 leaves the end to Epochs.
+	UntilEpoch int
 
 	// State goes on where an earlier stream stood. It brings shuffle, seed, epoch, position and plan. Another Tail is taken, unless one of
 	// the two is Carry.
@@ -40,7 +44,7 @@ type StreamOptions struct {
 
 func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 	o.BatchSize = max(o.BatchSize, 1)
-	if o.Epochs == 0 {
+	if o.Epochs == 0 && o.UntilEpoch == 0 {
 		o.Epochs = 1
 	}
 	if o.Tail == "" && o.State != nil && o.State.Params != nil {
@@ -58,26 +62,28 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 	return o
 }
 
-// Validate lists everything that is wrong.
+// Validate lists all problems, each an [OptionError].
 func (o StreamOptions) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
+	p := option.List{New: newOptionError}
+	p.Within("BatchSize", int64(o.BatchSize), option.MaxBatchRows)
+	p.Within("Epoch", int64(o.Epoch), option.MaxEpoch)
+	if o.Epochs > option.MaxEpoch {
+		p.Add("Epochs", "must be at most %d, got %d", option.MaxEpoch, o.Epochs)
+	}
+	p.Within("UntilEpoch", int64(o.UntilEpoch), option.MaxEpoch)
+	if o.UntilEpoch > 0 && o.Epochs != 0 {
+		p.Add("UntilEpoch", "says where to end, and so does {Epochs}; leave one of the two out")
+	}
+	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
+	p.Within("Parallel", int64(o.Parallel), maxParallel)
+	p.Within("Draws", int64(o.Draws), option.MaxBatches)
+	p.Within("Batches", int64(o.Batches), option.MaxBatches)
+	if o.State != nil {
+		if err := o.State.Validate(); err != nil {
+			p.Join(&OptionError{Field: "State", Text: "is not valid: " + err.Error(), Err: err})
 		}
 	}
-	check(o.Epoch >= 0, "epoch: %d is under 0", o.Epoch)
-	check(o.BatchSize >= 0, "batch_size: %d is under 1", o.BatchSize)
-	check(o.Parallel >= 0, "parallel: %d is under 1", o.Parallel)
-	check(o.Draws >= 0, "draws: %d is under 1", o.Draws)
-	check(o.Batches >= 0, "batches: %d is not a number of batches", o.Batches)
-	if o.Tail != "" {
-		errs = append(errs, o.Tail.Validate())
-	}
-	if o.State != nil {
-		errs = append(errs, o.State.Validate())
-	}
-	return errors.Join(errs...)
+	return p.Err()
 }
 
 // A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for concurrent use; there is one order, so one
@@ -124,7 +130,7 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	if err := ctx.Err(); err != nil { // also when the step is at hand: who stops is to stop now
+	if err := cause.Of(ctx); err != nil { // even when the step is ready
 		return nil, err
 	}
 	if s.now == nil {
@@ -172,7 +178,7 @@ func (s *Stream) begin(ctx context.Context) error {
 		case <-s.closing:
 			return errClosed
 		case <-ctx.Done():
-			return ctx.Err()
+			return cause.Of(ctx)
 		}
 		s.waited(Stats{WaitBuffer: time.Since(began)})
 	}
@@ -228,7 +234,7 @@ func (s *Stream) Stats() Stats {
 }
 
 // Account is the stream's memory.
-func (s *Stream) Account() *mem.Account { return s.account }
+func (s *Stream) Account() *Account { return (*Account)(s.account) }
 
 // waited adds waiting times to the statistics.
 func (s *Stream) waited(w Stats) {

@@ -22,12 +22,11 @@ type laneWalk struct {
 	epochs *laneEpochs
 	view   *shuffle.View
 
-	epoch   uint64
-	walks   map[uint64]*epochWalk
-	share   shuffle.Share
-	lanes   []*laneCursor // by take
-	at      int           // in share.Order
-	scratch shuffle.Share
+	epoch uint64
+	walks map[uint64]*epochWalk
+	share shuffle.Share
+	lanes []*laneCursor // by take
+	at    int           // in share.Order
 }
 
 // An epochWalk is the places in the lanes of one epoch.
@@ -52,8 +51,7 @@ func (w *laneWalk) begin(st step) (rows, full int) {
 	}
 	rows, full = len(w.share.Order), len(w.share.Order)
 	if g := w.epochs.start.GlobalBatch; st.rows < g {
-		w.view.Step(e.Epoch, st.pos, g, &w.scratch)
-		full = len(w.scratch.Order)
+		full = int(w.view.Rows(e.Epoch, st.pos, g))
 	}
 	return rows, full
 }

@@ -101,7 +101,11 @@ func (b *Batch) Alloc(n int) ([]byte, error) {
 		return nil, fmt.Errorf("loader: %d is not a number of bytes", n)
 	}
 	b.bytes += int64(n)
-	return b.memory.Alloc(n)
+	p, err := b.memory.Alloc(n)
+	if err == nil && len(p) != n {
+		return nil, fmt.Errorf("loader: Memory.Alloc of the Allocator must return %d bytes, got %d", n, len(p))
+	}
+	return p, err
 }
 
 // Bytes is what was allocated for the batch.

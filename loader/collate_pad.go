@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -38,21 +39,26 @@ type Padding struct {
 	Mask    string // name of a bool column of shape [rows, length], true where an item stands; "" means none
 }
 
-func (p Padding) validate() []error {
-	var errs []error
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf("loader: pad %q: "+format, append([]any{p.Column}, args...)...))
-		}
+// validate notes what is wrong with number i of the paddings.
+func (p Padding) validate(l *option.List, i int) {
+	field := func(name string) string { return fmt.Sprintf("Pad[%d].%s", i, name) }
+	if p.Column == "" {
+		l.Add(field("Column"), "must not be empty")
 	}
-	check(p.Column == "", "no column is named")
-	check(p.Multiple < 0, "multiple should be a positive integer value, but got %d", p.Multiple)
-	check(p.Max < 0, "max should be a positive integer value, but got %d", p.Max)
-	check(p.ToMax && p.Max == 0, "padding to the maximum needs a max")
-	check(p.Max > 0 && p.Multiple > 0 && p.Max%p.Multiple != 0, "max %d is not a multiple of %d", p.Max, p.Multiple)
-	check(p.Side > Left, "no such side: %d", p.Side)
-	check(p.Cut > Left, "no such side to cut: %d", p.Cut)
-	return errs
+	l.Within(field("Multiple"), int64(p.Multiple), option.MaxBatchRows)
+	l.Within(field("Max"), int64(p.Max), option.MaxBatchRows)
+	if p.ToMax && p.Max == 0 {
+		l.Add(field("ToMax"), "needs a Max")
+	}
+	if p.Max > 0 && p.Multiple > 0 && p.Max%p.Multiple != 0 {
+		l.Add(field("Max"), "must be a multiple of Multiple %d, got %d", p.Multiple, p.Max)
+	}
+	if p.Side > Left {
+		l.Add(field("Side"), "must be Right or Left, got %d", p.Side)
+	}
+	if p.Cut > Left {
+		l.Add(field("Cut"), "must be Right or Left, got %d", p.Cut)
+	}
 }
 
 // A padder is a Padding bound to a schema.

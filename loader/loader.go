@@ -34,7 +34,7 @@ type Loader struct {
 	closed bool
 }
 
-// New checks the options against the data set. It reads nothing; the data set must stay open until Close.
+// New checks the options, their State included, against the data set. It reads nothing; the data set must stay open until Close.
 func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -48,8 +48,13 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.State != nil {
+		if _, err := ds.Start(o.WorldSize, o.stream()); err != nil {
+			return nil, err
+		}
+	}
 	l := &Loader{
-		o: o, recipe: r, length: length, pool: ds.Pool(), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{},
+		o: o, recipe: r, length: length, pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{},
 		state: o.State,
 	}
 	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error) {
@@ -59,7 +64,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 		if err != nil {
 			return nil, nil, err // not a stream that is not nil
 		}
-		return s, s.Account(), nil
+		return s, (*mem.Account)(s.Account()), nil
 	}
 	return l, nil
 }
@@ -76,7 +81,8 @@ func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 // stream are the options of the loader's stream; o has its defaults.
 func (o Options) stream() iterable.StreamOptions {
 	return iterable.StreamOptions{
-		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, State: o.State, Draws: o.Workers + 1, Batches: o.MaxBatches,
+		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, UntilEpoch: o.UntilEpoch, State: o.State,
+		Draws: o.Workers + 1, Batches: o.MaxBatches,
 	}
 }
 

@@ -1,10 +1,11 @@
 package loader
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -44,9 +45,13 @@ type Options struct {
 	// Rank and WorldSize are those of torch.distributed. WorldSize 0 means 1.
 	Rank, WorldSize int
 
-	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a stall between them; 0 means 1, and below 0
-	// there is no last one.
+	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a stall between them; 0 means 1, and a
+	// negative number never ends.
 	Epoch, Epochs int
+
+	// UntilEpoch ends an iteration before this epoch, wherever it began: a resumed run ends where the first one would have. 0 leaves the
+	// end to Epochs.
+	UntilEpoch int
 
 	// State resumes after the batch that it came with; nil begins at Epoch.
 	State *shuffle.State
@@ -88,49 +93,92 @@ func (o Options) withDefaults() Options {
 	if o.WorldSize == 0 {
 		o.WorldSize = 1
 	}
-	if o.Epochs == 0 {
+	if o.Epochs == 0 && o.UntilEpoch == 0 {
 		o.Epochs = 1
 	}
 	o.Tail = o.tail()
 	return o
 }
 
-// Validate lists all that is wrong in one error.
+// Validate lists all problems, each an iterable.OptionError.
 func (o Options) Validate() error {
-	var errs []error
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf("loader: "+format, args...))
-		}
-	}
-	check(o.BatchSize < 0, "batch_size should be a positive integer value, but got batch_size=%d", o.BatchSize)
-	check(o.DropLast && o.Tail != "" && o.Tail != shuffle.Drop, "drop_last option is mutually exclusive with tail %q", o.Tail)
-	if o.Tail != "" {
-		if err := o.Tail.Validate(); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	check(o.Workers < 0, "num_workers option should be non-negative; use num_workers=0 to disable background collation, but got num_workers=%d", o.Workers)
-	check(o.PrefetchFactor < 0, "prefetch_factor option should be non-negative, but got prefetch_factor=%d", o.PrefetchFactor)
-	check(o.Workers == 0 && o.PrefetchFactor > 0, "prefetch_factor option could only be specified with workers; let num_workers > 0 or leave prefetch_factor out")
-	check(o.Workers == 0 && o.Unordered, "in_order=False could only be specified with workers; let num_workers > 0 or leave in_order out")
-	check(o.Timeout < 0, "timeout option should be non-negative, but got timeout=%v", o.Timeout)
-	check(o.WorldSize < 0, "world_size should be a positive integer value, but got world_size=%d", o.WorldSize)
-	check(o.WorldSize >= 0 && (o.Rank < 0 || o.Rank >= max(1, o.WorldSize)),
-		"invalid rank %d, rank should be in the interval [0, %d]", o.Rank, max(1, o.WorldSize)-1)
-	check(o.Epoch < 0, "epoch should be non-negative, but got epoch=%d", o.Epoch)
-	check(o.carries() && o.tail() != shuffle.Carry, "the state has the tail %q, and tail %q contradicts it", shuffle.Carry, o.tail())
-	check(o.State != nil && o.Epoch != 0, "state option is mutually exclusive with epoch")
-	check(o.MaxBatches < 0, "max_batches should be a positive integer value, but got max_batches=%d", o.MaxBatches)
-	check(o.MaxBatches > 0 && o.Workers > 0 && o.MaxBatches <= o.Workers,
-		"max_batches=%d leaves none for the consumer when num_workers=%d are at work; let it be greater", o.MaxBatches, o.Workers)
+	p := option.List{New: newProblem}
+	p.Within("BatchSize", int64(o.BatchSize), option.MaxBatchRows)
+	o.validateTail(&p)
+	o.validateWorkers(&p)
+	o.validateSplit(&p)
+	o.validateEpochs(&p)
 	for i, t := range o.Transforms {
-		check(t.Apply == nil, "transform %s has no function", t.place(i))
+		if t.Apply == nil {
+			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply, %q has none", t.Name)
+		}
 	}
-	for _, p := range o.Pad {
-		errs = append(errs, p.validate()...)
+	for i, f := range o.Fill {
+		if f.Column == "" {
+			p.Add(fmt.Sprintf("Fill[%d].Column", i), "must not be empty")
+		}
 	}
-	return errors.Join(errs...)
+	for i, pad := range o.Pad {
+		pad.validate(&p, i)
+	}
+	return p.Err()
+}
+
+func newProblem(field, text string) error { return &iterable.OptionError{Field: field, Text: text} }
+
+func (o Options) validateTail(p *option.List) {
+	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
+	if o.DropLast && o.Tail != "" && o.Tail != shuffle.Drop {
+		p.Add("DropLast", "contradicts {Tail} %q; leave one of the two out", o.Tail)
+	}
+	if o.carries() && o.tail() != shuffle.Carry {
+		p.Add("Tail", "must be %q as in {State}, got %q", shuffle.Carry, o.tail())
+	}
+}
+
+func (o Options) validateWorkers(p *option.List) {
+	p.Within("Workers", int64(o.Workers), option.MaxWorkers)
+	p.Within("PrefetchFactor", int64(o.PrefetchFactor), option.MaxBatches/option.MaxWorkers)
+	p.Within("MaxBatches", int64(o.MaxBatches), option.MaxBatches)
+	if o.Workers == 0 && o.PrefetchFactor > 0 {
+		p.Add("PrefetchFactor", "needs {Workers}; set them, or leave it out")
+	}
+	if o.Workers == 0 && o.Unordered {
+		p.Add("Unordered", "needs {Workers}; set them, or leave it out")
+	}
+	if o.MaxBatches > 0 && o.Workers > 0 && o.MaxBatches <= o.Workers {
+		p.Add("MaxBatches", "must be more than the %d {Workers}, so that the consumer gets one, got %d", o.Workers, o.MaxBatches)
+	}
+	if o.Timeout < 0 {
+		p.Add("Timeout", "must not be negative, got %v", o.Timeout)
+	}
+}
+
+func (o Options) validateSplit(p *option.List) {
+	p.Within("WorldSize", int64(o.WorldSize), option.MaxWorldSize)
+	if ranks := max(1, o.WorldSize); o.Rank < 0 || o.Rank >= ranks {
+		p.Add("Rank", "must be 0 to %d, got %d", ranks-1, o.Rank)
+	}
+}
+
+func (o Options) validateEpochs(p *option.List) {
+	p.Within("Epoch", int64(o.Epoch), option.MaxEpoch)
+	if o.Epochs > option.MaxEpoch {
+		p.Add("Epochs", "must be at most %d, got %d", option.MaxEpoch, o.Epochs)
+	}
+	p.Within("UntilEpoch", int64(o.UntilEpoch), option.MaxEpoch)
+	if o.UntilEpoch > 0 && o.Epochs != 0 {
+		p.Add("UntilEpoch", "says where to end, and so does {Epochs}; leave one of the two out")
+	}
+	if o.State == nil {
+		return
+	}
+	if err := o.State.Validate(); err != nil {
+		p.Join(&iterable.OptionError{Field: "State", Text: "is not valid: " + err.Error(), Err: err})
+	}
+	if o.Epoch != 0 {
+		p.Add("Epoch", "contradicts {State}, which says the epoch; leave one of the two out")
+	}
 }
 
 // Check lists what does not fit the columns of a data set: what is padded or filled and cannot be.

@@ -1,10 +1,12 @@
 package loader
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -14,33 +16,35 @@ func TestOptionsRefuses(t *testing.T) {
 		o    Options
 		want []string // one for each problem
 	}{
-		{"batch size", Options{BatchSize: -2}, []string{"loader: batch_size should be a positive integer value, but got batch_size=-2"}},
-		{"drop last and tail", Options{DropLast: true, Tail: shuffle.Pad}, []string{`loader: drop_last option is mutually exclusive with tail "pad"`}},
-		{"tail", Options{Tail: "cut"}, []string{`shuffle: tail: "cut" is none of "drop", "pad", "short", "carry"`}},
-		{"workers", Options{Workers: -1}, []string{"loader: num_workers option should be non-negative; use num_workers=0 to disable background collation, but got num_workers=-1"}},
-		{"prefetch", Options{Workers: 1, PrefetchFactor: -1}, []string{"loader: prefetch_factor option should be non-negative, but got prefetch_factor=-1"}},
-		{"prefetch without workers", Options{PrefetchFactor: 2}, []string{"loader: prefetch_factor option could only be specified with workers; let num_workers > 0 or leave prefetch_factor out"}},
-		{"unordered without workers", Options{Unordered: true}, []string{"loader: in_order=False could only be specified with workers; let num_workers > 0 or leave in_order out"}},
-		{"timeout", Options{Timeout: -time.Second}, []string{"loader: timeout option should be non-negative, but got timeout=-1s"}},
-		{"rank", Options{Rank: 2, WorldSize: 2}, []string{"loader: invalid rank 2, rank should be in the interval [0, 1]"}},
-		{"rank alone", Options{Rank: 1}, []string{"loader: invalid rank 1, rank should be in the interval [0, 0]"}},
-		{"world size", Options{WorldSize: -1}, []string{"loader: world_size should be a positive integer value, but got world_size=-1"}},
-		{"state and epoch", Options{State: &shuffle.State{}, Epoch: 1}, []string{"loader: state option is mutually exclusive with epoch"}},
-		{"state and drop last", Options{State: &shuffle.State{Params: &shuffle.Params{Tail: shuffle.Carry}}, DropLast: true}, []string{
-			`loader: the state has the tail "carry", and tail "drop" contradicts it`,
-		}},
+		{"batch size", Options{BatchSize: -2}, []string{"BatchSize must not be negative, got -2"}},
+		{"absurd batch size", Options{BatchSize: 1 << 40}, []string{"BatchSize must be at most 2147483647, got 1099511627776"}},
+		{"drop last and tail", Options{DropLast: true, Tail: shuffle.Pad}, []string{`DropLast contradicts Tail "pad"; leave one of the two out`}},
+		{"tail", Options{Tail: "cut"}, []string{`Tail must be "drop", "pad", "short" or "carry", got "cut"`}},
+		{"workers", Options{Workers: -1}, []string{"Workers must not be negative, got -1"}},
+		{"prefetch", Options{Workers: 1, PrefetchFactor: -1}, []string{"PrefetchFactor must not be negative, got -1"}},
+		{"prefetch without workers", Options{PrefetchFactor: 2}, []string{"PrefetchFactor needs Workers; set them, or leave it out"}},
+		{"unordered without workers", Options{Unordered: true}, []string{"Unordered needs Workers; set them, or leave it out"}},
+		{"timeout", Options{Timeout: -time.Second}, []string{"Timeout must not be negative, got -1s"}},
+		{"rank", Options{Rank: 2, WorldSize: 2}, []string{"Rank must be 0 to 1, got 2"}},
+		{"rank alone", Options{Rank: 1}, []string{"Rank must be 0 to 0, got 1"}},
+		{"world size", Options{WorldSize: -1}, []string{"WorldSize must not be negative, got -1"}},
+		{"state and epoch", Options{State: someState(shuffle.Short), Epoch: 1}, []string{"Epoch contradicts State, which says the epoch; leave one of the two out"}},
+		{"state and drop last", Options{State: someState(shuffle.Carry), DropLast: true}, []string{`Tail must be "carry" as in State, got "drop"`}},
 		{"epoch and prefetch", Options{Epoch: -1, Workers: 1, PrefetchFactor: -1}, []string{
-			"loader: prefetch_factor option should be non-negative, but got prefetch_factor=-1", "loader: epoch should be non-negative, but got epoch=-1",
+			"PrefetchFactor must not be negative, got -1", "Epoch must not be negative, got -1",
 		}},
-		{"max batches", Options{MaxBatches: -1}, []string{"loader: max_batches should be a positive integer value, but got max_batches=-1"}},
-		{"max batches for the workers alone", Options{MaxBatches: 2, Workers: 2}, []string{"loader: max_batches=2 leaves none for the consumer when num_workers=2 are at work; let it be greater"}},
-		{"transform", Options{Transforms: []Transform{{Name: "flip"}}}, []string{"loader: transform 0 (flip) has no function"}},
+		{"two ends", Options{Epochs: 2, UntilEpoch: 3}, []string{"UntilEpoch says where to end, and so does Epochs; leave one of the two out"}},
+		{"max batches", Options{MaxBatches: -1}, []string{"MaxBatches must not be negative, got -1"}},
+		{"max batches for the workers alone", Options{MaxBatches: 2, Workers: 2}, []string{
+			"MaxBatches must be more than the 2 Workers, so that the consumer gets one, got 2",
+		}},
+		{"transform", Options{Transforms: []Transform{{Name: "flip"}}}, []string{`Transforms[0] must have a function Apply, "flip" has none`}},
 		{"pad", Options{Pad: []Padding{{Column: "x", Multiple: -1, Max: -1, Side: 2, Cut: 3}}}, []string{
-			`loader: pad "x": multiple should be a positive integer value, but got -1`, `loader: pad "x": max should be a positive integer value, but got -1`,
-			`loader: pad "x": no such side: 2`, `loader: pad "x": no such side to cut: 3`,
+			"Pad[0].Multiple must not be negative, got -1", "Pad[0].Max must not be negative, got -1",
+			"Pad[0].Side must be Right or Left, got 2", "Pad[0].Cut must be Right or Left, got 3",
 		}},
-		{"pad to max", Options{Pad: []Padding{{ToMax: true}}}, []string{`loader: pad "": no column is named`, `loader: pad "": padding to the maximum needs a max`}},
-		{"pad multiple", Options{Pad: []Padding{{Column: "x", Max: 100, Multiple: 64}}}, []string{`loader: pad "x": max 100 is not a multiple of 64`}},
+		{"pad to max", Options{Pad: []Padding{{ToMax: true}}}, []string{"Pad[0].Column must not be empty", "Pad[0].ToMax needs a Max"}},
+		{"pad multiple", Options{Pad: []Padding{{Column: "x", Max: 100, Multiple: 64}}}, []string{"Pad[0].Max must be a multiple of Multiple 64, got 100"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.o.Validate()
@@ -49,6 +53,24 @@ func TestOptionsRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// someState is one that is valid by itself.
+func someState(tail shuffle.Tail) *shuffle.State {
+	return &shuffle.State{
+		Format: 1, Plan: shuffle.Version, Shuffle: true, Rows: 10, GlobalBatch: 1, Manifest: strings.Repeat("0", 64), Units: strings.Repeat("0", 16),
+		Params: &shuffle.Params{Lanes: 1, Quantum: 1, Life: 1, Buffer: 1, Start: shuffle.Filled, Assign: shuffle.Sticky, Tail: tail},
+	}
+}
+
+func TestOptionsValidateEveryField(t *testing.T) {
+	optiontest.Walk(t, Options{Workers: 1}, map[string]string{
+		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant", "Collate": "a function",
+		"Allocator": "what it returns is checked when it is used",
+	}, map[string][]any{
+		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
+		"Pad": {[]Padding{{}}}, "Transforms": {[]Transform{{}}},
+	})
 }
 
 func TestOptionsDefaults(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 )
@@ -151,7 +152,7 @@ func (p *pass) cause(ctx context.Context, err error) error {
 		return io.EOF
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return cause.Of(ctx, ErrClosed)
 	}
 	e, ok := err.(*Error)
 	if !ok {
@@ -170,7 +171,7 @@ func (p *pass) hand(j *job) bool {
 		p.meters.work.items.Add(1)
 		return true
 	case <-p.ctx.Done():
-		j.fail(context.Cause(p.ctx))
+		j.fail(cause.Of(p.ctx, ErrClosed))
 		return false
 	}
 }
@@ -235,7 +236,7 @@ func (p *pass) discard(j *job) {
 // next returns the job of the next batch, done. Its error is io.EOF after the last.
 func (p *pass) next() (*job, error) {
 	if p.ctx.Err() != nil {
-		return nil, context.Cause(p.ctx)
+		return nil, cause.Of(p.ctx, ErrClosed)
 	}
 	ctx := p.ctx
 	if p.timeout > 0 {
@@ -265,7 +266,7 @@ func (p *pass) ended(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errTimeout {
 		return &TimeoutError{After: p.timeout, Waiting: p.waiting()}
 	}
-	return context.Cause(ctx)
+	return cause.Of(ctx, ErrClosed)
 }
 
 // wait makes the next job when there are no workers, else it takes the head of out and waits until it is done.
@@ -284,11 +285,11 @@ func (p *pass) wait(ctx context.Context) (*job, error) {
 	select {
 	case j, ok := <-p.out:
 		if !ok {
-			return nil, context.Cause(p.ctx) // only a closed pass has no last job
+			return nil, cause.Of(p.ctx, ErrClosed) // only a closed pass has no last job
 		}
 		p.head = j
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, cause.Of(ctx, ErrClosed)
 	}
 	j := p.head
 	select {
@@ -296,7 +297,7 @@ func (p *pass) wait(ctx context.Context) (*job, error) {
 		p.head = nil
 		return j, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, cause.Of(ctx, ErrClosed)
 	}
 }
 

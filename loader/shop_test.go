@@ -24,10 +24,19 @@ const shopRows = 2026
 // openShop opens the small shop of the test data, shuffled. Its budget is checked to be free again at the end of the test.
 func openShop(t testing.TB, o iterable.Options) *iterable.Dataset {
 	t.Helper()
-	o.Budget, o.Seed, o.Shuffle = mem.NewBudget(0), 7, true
+	o.Seed, o.Shuffle = 7, true
 	if o.ShuffleBuffer.Rows == 0 {
 		o.ShuffleBuffer.Rows = 600
 	}
+	return openShopAs(t, o)
+}
+
+// openShopInOrder opens it in file order.
+func openShopInOrder(t testing.TB) *iterable.Dataset { return openShopAs(t, iterable.Options{}) }
+
+func openShopAs(t testing.TB, o iterable.Options) *iterable.Dataset {
+	t.Helper()
+	o.Budget = iterable.NewBudget(0)
 	ds, err := iterable.Open(context.Background(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +48,7 @@ func openShop(t testing.TB, o iterable.Options) *iterable.Dataset {
 		if n := o.Budget.Admitted(); n != 0 {
 			t.Errorf("%d bytes are still reserved", n)
 		}
-		if n := ds.Pool().Stats().InUse; n != 0 {
+		if n := (*mem.Pool)(ds.Pool()).Stats().InUse; n != 0 {
 			t.Errorf("%d bytes of the pool are in use", n)
 		}
 	})
@@ -331,8 +340,8 @@ func TestShopAllocations(t *testing.T) {
 			}
 			draws = append(draws, d)
 		}
-		c := r.newCollator(ds.Pool())
-		memory := &pooled{pool: ds.Pool(), places: make(chan struct{}, 1), account: s.Account()}
+		c := r.newCollator((*mem.Pool)(ds.Pool()))
+		memory := &pooled{pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, 1), account: (*mem.Account)(s.Account())}
 		make1 := func() {
 			d := draws[0]
 			draws = draws[1:]
@@ -362,7 +371,7 @@ func TestNewRefuses(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{BatchSize: -1}, "batch_size should be a positive integer value"},
+		{Options{BatchSize: -1}, "BatchSize must not be negative, got -1"},
 		{Options{Pad: []Padding{{Column: "title"}}}, `pad "title": it is string; only ragged lists are padded`},
 		{Options{BatchSize: 5000, DropLast: true}, "fewer than one global batch of 5000 rows"},
 	} {

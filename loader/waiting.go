@@ -86,6 +86,9 @@ func (p *pass) begin(ctx context.Context) (Memory, error) {
 	if err != nil && errors.As(context.Cause(ctx), &dropped) {
 		return nil, dropped
 	}
+	if err == nil && m == nil {
+		return nil, errors.New("loader: Allocator.Begin must return a Memory or an error, got neither")
+	}
 	return m, err
 }
 

@@ -76,14 +76,14 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 // listBits finds which lists are null and where their items begin.
 func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
-	offsets := slices.Grow(a.d.offsets[:0], len(s.def)+1)
+	offsets := asU32(a.d.starts.take(4 * (len(s.def) + 1)))
 	items, last := uint32(0), byte(0)
 	if len(s.rep) != len(s.def) {
 		return nil, nil, fmt.Errorf("%w: a list without repetition", errLevels)
 	}
 	count, nulls := 0, 0
 	outer, least, there, item, own := byte(outerRep), byte(outerDef), byte(n.def), byte(n.repDef), byte(n.rep)
-	reps, offsets := s.rep[:len(s.def)], offsets[:len(s.def)]
+	reps := s.rep[:len(s.def)]
 	for i, d := range s.def {
 		rep := reps[i]
 		switch {
@@ -106,16 +106,16 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 		}
 		last = d
 	}
-	v.n, v.nulls, offsets = count, nulls, offsets[:count]
-	a.d.offsets = append(offsets, items)
-	return m, a.d.offsets, nil
+	v.n, v.nulls = count, nulls
+	offsets[count] = items
+	return m, offsets[:count+1], nil
 }
 
 // bits returns a bitmap of n bits, all 0, that the next call takes again.
 func (a *assembly) bits(n int) bitmap {
-	a.d.bits = sized(a.d.bits, bitmapWords(n))
-	clear(a.d.bits)
-	return a.d.bits
+	m := bitmap(asU64(a.d.bits.take(8 * bitmapWords(n))))
+	clear(m)
+	return m
 }
 
 // keepShape copies what was found into memory of the block.

@@ -106,7 +106,7 @@ func TestListSizeOfAllShards(t *testing.T) {
 			all[fmt.Sprint(i, ".parquet")] = f.bytes(t)
 		}
 		store, shards := putFiles(t, all)
-		o := Options{IndexDir: t.TempDir()}
+		o := Options{IndexDir: t.TempDir() + "/index"}
 		for range 2 { // from the footers, then from the index
 			m, err := Open(context.Background(), store, shards, o)
 			if err != nil {

@@ -72,8 +72,9 @@ type shape interface {
 type openPage struct {
 	rep, def levelRun
 	values   []byte
-	inText   bool // values lie in the column's text
-	restore  int  // where bytes of the slots before were overwritten, that Decoder.saved holds
+	inText   bool   // values lie in the column's text
+	restore  int    // where bytes of the slots before were overwritten
+	saved    []byte // those bytes
 }
 
 // pages decodes the pages that the scan found.
@@ -110,7 +111,7 @@ func (c *column) page(p *page) error {
 	}
 	if o.restore >= 0 {
 		// Not before the values are stored: where a writer pads pages, they begin in front of the slots.
-		copy(c.buf[o.restore:], c.d.saved)
+		copy(c.buf[o.restore:], o.saved)
 	}
 	if err != nil || drop {
 		return err
@@ -126,6 +127,9 @@ func (c *column) page(p *page) error {
 // store decodes the page's values into the next slots.
 func (c *column) store(p *page, o *openPage, slots, present int) error {
 	if c.noValues {
+		if present > 0 && c.leaf.convert != convertNull && c.field.Kind != Null {
+			return errCode(0)
+		}
 		return nil
 	}
 	all := c.buf[c.head+c.slots*c.unit:][:slots*c.unit]
@@ -217,8 +221,8 @@ func (c *column) place(p *page, size int, o *openPage) []byte {
 			break
 		}
 		if begin < filled {
-			c.d.saved = append(c.d.saved[:0], c.buf[begin:filled]...)
-			o.restore = begin
+			o.restore, o.saved = begin, c.d.saved.take(filled-begin)
+			copy(o.saved, c.buf[begin:filled])
 		}
 		return c.buf[begin : begin+size : begin+size+codecSlack]
 	}

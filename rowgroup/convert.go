@@ -110,18 +110,18 @@ func (c *column) storeByteDecimals(e format.Encoding, dst, src []byte, n int) er
 
 // byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that it returns.
 func (c *column) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
-	c.d.small = sized(c.d.small, n)
+	found := asU64(c.d.views.take(8 * n))
 	switch e {
 	case format.Plain:
-		return src, c.d.small, plainViews(c.d.small, src, 0)
+		return src, found, plainViews(found, src, 0)
 	case format.DeltaLengthByteArray, format.DeltaByteArray:
 		// A column of its own, whose text is thrown away.
 		c.d.spare.Free()
 		t := column{d: c.d, arena: c.d.spare, keep: c.d.spare, scan: c.scan, leaf: c.leaf, field: &Field{Kind: Binary, Type: TypeBinary}, form: views, unit: 8}
-		if err := t.storeViews(&page{pageHeader: pageHeader{encoding: e, size: len(src)}}, &openPage{values: src}, c.d.small); err != nil {
+		if err := t.storeViews(&page{pageHeader: pageHeader{encoding: e, size: len(src)}}, &openPage{values: src}, found); err != nil {
 			return nil, nil, err
 		}
-		return t.text, c.d.small, nil
+		return t.text, found, nil
 	}
 	return nil, nil, fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.typ)
 }

@@ -23,6 +23,16 @@ type craft struct {
 	size   int
 	codec  format.CompressionCodec
 	crc    bool
+
+	dictBytes int64 // of the dictionary's page
+	encodings []format.Encoding
+	stats     []format.PageEncodingStats
+}
+
+// note keeps what a footer says of a page.
+func (c *craft) note(p format.PageType, e format.Encoding) {
+	c.encodings = append(c.encodings, e)
+	c.stats = append(c.stats, format.PageEncodingStats{PageType: p, Encoding: e, Count: 1})
 }
 
 func (c *craft) add(h format.PageHeader, levels, body []byte) *craft {
@@ -54,6 +64,7 @@ func (c *craft) add(h format.PageHeader, levels, body []byte) *craft {
 // v1 adds a page whose levels, if any, stand at the front of body.
 func (c *craft) v1(values int, e, levels format.Encoding, body ...[]byte) *craft {
 	c.values += values
+	c.note(format.DataPage, e)
 	return c.add(format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
 		NumValues: int32(values), Encoding: e, DefinitionLevelEncoding: levels, RepetitionLevelEncoding: levels,
 	})}, nil, bytes.Join(body, nil))
@@ -61,6 +72,7 @@ func (c *craft) v1(values int, e, levels format.Encoding, body ...[]byte) *craft
 
 func (c *craft) v2(values, rows int, e format.Encoding, rep, def []byte, body ...[]byte) *craft {
 	c.values += values
+	c.note(format.DataPageV2, e)
 	return c.add(format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
 		NumValues: int32(values), NumRows: int32(rows), Encoding: e, IsCompressed: thrift.New(true),
 		DefinitionLevelsByteLength: int32(len(def)), RepetitionLevelsByteLength: int32(len(rep)),
@@ -68,9 +80,28 @@ func (c *craft) v2(values, rows int, e format.Encoding, rep, def []byte, body ..
 }
 
 func (c *craft) dict(values int, body ...[]byte) *craft {
-	return c.add(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+	c.note(format.DictionaryPage, format.Plain)
+	c.add(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
 		NumValues: int32(values), Encoding: format.Plain,
 	})}, nil, bytes.Join(body, nil))
+	c.dictBytes = int64(len(c.pages))
+	return c
+}
+
+// craftFile is a file of one row group with the crafts as its columns.
+func craftFile(t testing.TB, schema string, rows int, columns ...*craft) []byte {
+	t.Helper()
+	return fakeFile{schema: schema, rows: []int{rows}, data: func(i int, c *format.ColumnMetaData) []byte {
+		k := columns[i]
+		c.NumValues, c.TotalUncompressedSize, c.TotalCompressedSize = int64(k.values), int64(k.size), int64(len(k.pages))
+		c.Codec, c.Encoding, c.EncodingStats = k.codec, append(k.encodings, format.RLE), k.stats
+		c.DictionaryPageOffset = 0
+		if k.dictBytes > 0 {
+			c.DictionaryPageOffset = c.DataPageOffset
+			c.DataPageOffset += k.dictBytes
+		}
+		return k.pages
+	}}.bytes(t)
 }
 
 // chunk is the craft as the chunk of a leaf with so many rows.

@@ -31,31 +31,31 @@ type Decoder struct {
 	block  *Block
 
 	division *division // nil when the unit becomes one block
+	slice    bool      // pages of the unit hold rows of other units
 	loose    *mem.Arena
-	inFile   []uint32
 
 	col   column
 	scan  pageScan
 	lists listShape
 	nest  nestedShape
 
-	page, values, table scratch  // a decompressed page; decoded values before they are converted; a dictionary
-	lengths             scratch  // of byte arrays
-	wide                scratch  // of a column that is spread over parts: its text, or the items of its lists
-	moved               scratch  // values that change places
-	kept                []uint32 // Layout.Order in the block's memory
-	saved               []byte
-	codes               [1024]uint32
-	def, rep            []byte
-	offsets             []uint32
-	bits                bitmap
-	small               []uint64
+	page, values, table scratch // a decompressed page; decoded values before they are converted; a dictionary
+	lengths             scratch // of byte arrays
+	views               scratch // of byte arrays that become decimals
+	wide                scratch // of a column that is spread over parts: its text, or the items of its lists
+	moved               scratch // values that change places
+	saved               scratch // slots that a page's levels overwrite
+	def, rep            scratch // levels of a page, or of a nested leaf, a byte each
+	starts, bits        scratch // of lists: where they begin, and which are not null
+	order               scratch // the rows of the unit as they lie
 	spare               *mem.Arena
+	kept                []uint32 // Layout.Order in the block's memory
+	codes               [1024]uint32
 }
 
-// keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. More goes back to the pool, so that it is held by those who
-// decode now and not by each decoder that once did.
-const keptScratch = 1 << 20
+// keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. It returns the
+// rest to the pool, so that decoders at work hold memory and idle ones do not.
+const keptScratch = 256 << 10
 
 // scratch is memory of the pool that is kept from page to page.
 type scratch struct {
@@ -117,7 +117,9 @@ func (d *Decoder) trim() {
 }
 
 func (d *Decoder) scratches() []*scratch {
-	return []*scratch{&d.page, &d.values, &d.table, &d.lengths, &d.moved, &d.wide}
+	return []*scratch{
+		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.moved, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order,
+	}
 }
 
 // Decode decodes a unit. The Raw may be released afterwards: a Block never points into one.
@@ -148,6 +150,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 // forget drops what points into the Raw and the block.
 func (d *Decoder) forget() {
 	d.block, d.raw, d.chunks, d.col = nil, nil, nil, column{}
+	d.lists, d.nest = listShape{}, nestedShape{}
 	d.loose.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
 	d.scan = pageScan{pages: d.scan.pages[:0]}
@@ -179,8 +182,11 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 		b.rows = len(l.Order)
 	}
 	d.kept = nil
-	if d.division != nil {
+	d.slice = d.division == nil && r.reachesOut()
+	if d.division != nil || d.slice {
 		d.arena = d.loose
+	}
+	if d.division != nil {
 		if err := d.division.begin(d); err != nil {
 			return err
 		}
@@ -197,6 +203,10 @@ func (d *Decoder) columns(r *Raw) error {
 		switch {
 		case err != nil:
 			return err
+		case d.slice:
+			if d.block.cols[i], err = d.cutOut(v); err != nil {
+				return err
+			}
 		case d.division == nil:
 			d.block.cols[i] = d.layOut(v)
 		default:
@@ -227,7 +237,7 @@ func (d *Decoder) column(n *node) (*vector, error) {
 		return newNullVector(n.field, rows), nil
 	case n.leaf != nil:
 		return d.flat(n)
-	case n.field.Kind == List && n.rep == 1 && isPlainLeaf(n.children[0]):
+	case isListOfLeaves(n):
 		return d.list(n)
 	}
 	return d.nested(n)
@@ -236,6 +246,11 @@ func (d *Decoder) column(n *node) (*vector, error) {
 // isPlainLeaf says whether a node is a leaf whose values are in the file.
 func isPlainLeaf(n *node) bool {
 	return n.leaf != nil && !n.missing && n.leaf.convert != convertNull && n.field.Kind != Null
+}
+
+// isListOfLeaves says whether a top-level node is a list whose items are leaves.
+func isListOfLeaves(n *node) bool {
+	return n.field.Kind == List && n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0])
 }
 
 // nextChunk returns the chunk of the next leaf in order.
@@ -277,12 +292,20 @@ func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
 	return c, nil
 }
 
+// smallTable is the entries, times their bytes, of a dictionary whose codes take two bytes and are kept
+// where rows are laid in an order. A dictionary page that is taken for one of 256 entries has no more,
+// however well it is compressed; see estimator.codeBytes.
+const smallTable = 64
+
 // chooseForm decides how slots are stored. Codes of Fixed values are kept where they and their dictionary are smaller than the values, but
 // not in lists, which are copied whole.
 func (c *column) chooseForm() {
 	s := c.scan
 	n := s.dict.values
-	coded := s.hasDict() && s.coded == len(s.pages) && n > 0
+	coded := s.hasDict() && s.coded == len(s.pages) && len(s.pages) > 0
+	if coded && n == 0 && c.field.Kind == Fixed && c.leaf.maxRep == 0 {
+		c.noValues = true // a null takes no memory
+	}
 	switch {
 	case c.noValues:
 		c.unit = 0
@@ -294,9 +317,10 @@ func (c *column) chooseForm() {
 		c.unit = c.field.Width
 		small := s.values*codeWidth(n)+n*c.unit <= s.values*c.unit
 		if c.d.layout.Order != nil {
-			small = small && codeWidth(n) == 1 // looking up in a large dictionary costs a gather more than values side by side
+			// Looking up in a large dictionary costs a gather more than values side by side.
+			small = small && (codeWidth(n) == 1 || n <= smallTable*c.unit)
 		}
-		if coded && small && c.leaf.maxRep == 0 && !c.d.Materialize {
+		if coded && small && n > 0 && c.leaf.maxRep == 0 && !c.d.Materialize {
 			c.form, c.unit = codes, codeWidth(n)
 		}
 	}
@@ -371,6 +395,9 @@ func (c *column) prepareText(n int64) error {
 func (c *column) vector(n int) (*vector, error) {
 	if n > c.slots {
 		return nil, fmt.Errorf("%w: %d values, %d expected", errChunk, c.slots, n)
+	}
+	if c.noValues {
+		return newNullVector(c.field, n), nil
 	}
 	v := &vector{field: c.field, n: n, nulls: c.nulls}
 	if c.nulls > 0 {

@@ -128,10 +128,14 @@ func (c *column) storeCoded(dst, src []byte, n int) error {
 		}
 		r.n = min(r.n, n-at)
 		if !c.storeRun(dst[at*c.unit:], &r) {
-			return fmt.Errorf("%w: a code beyond its dictionary of %d values", errChunk, c.dict.n)
+			return errCode(c.dict.n)
 		}
 	}
 	return nil
+}
+
+func errCode(entries int) error {
+	return fmt.Errorf("%w: a code beyond its dictionary of %d values", errChunk, entries)
 }
 
 // storeRun stores a run of codes, or what they stand for; ok is false when one is out of range.

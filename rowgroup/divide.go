@@ -27,11 +27,7 @@ func (d *Decoder) DecodeParts(r *Raw, l Layout) ([]*Block, error) {
 		return []*Block{b}, nil
 	}
 	if l.Order == nil {
-		d.inFile = d.inFile[:0]
-		for row := range r.Rows.Hi - r.Rows.Lo {
-			d.inFile = append(d.inFile, uint32(row))
-		}
-		l.Order = d.inFile
+		l.Order = d.fileOrder(int(r.Rows.Hi - r.Rows.Lo))
 	}
 	d.division = &division{}
 	defer func() { d.division = nil }()
@@ -47,6 +43,31 @@ func (d *Decoder) DecodeParts(r *Raw, l Layout) ([]*Block, error) {
 		shared.bearer = b
 	}
 	return d.division.blocks, nil
+}
+
+// fileOrder is the rows of a unit in the order in which they lie.
+func (d *Decoder) fileOrder(rows int) []uint32 {
+	order := asU32(d.order.take(4 * rows))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	return order
+}
+
+// cutOut copies the rows of the unit out of a column that was decoded with the whole of its pages, whose
+// memory is then free for the next. Columns whose rows cannot change places keep theirs.
+func (d *Decoder) cutOut(v *vector) (*vector, error) {
+	if !movable(v) {
+		d.keep.Adopt(d.loose)
+		return d.layOut(v), nil
+	}
+	order := d.layout.Order
+	if order == nil {
+		order = d.fileOrder(int(d.rows.Hi - d.rows.Lo))
+	}
+	piece, err := newPiece(v, v.skip, order, d.keep)
+	d.loose.Free()
+	return piece, err
 }
 
 // begin finds the parts' rows and makes their blocks.

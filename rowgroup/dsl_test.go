@@ -153,6 +153,7 @@ type fakeFile struct {
 	schema string
 	rows   []int // by row group
 	meta   func(m *format.FileMetaData)
+	data   func(column int, c *format.ColumnMetaData) []byte // makes the chunk mean something too; nil: filler
 }
 
 // bytes makes the file: every chunk has 100 bytes of filler, of which 40 are a dictionary's in every other column.
@@ -176,7 +177,12 @@ func (f fakeFile) bytes(t testing.TB) []byte {
 				c.DataPageOffset += 40
 				c.Encoding = append(c.Encoding, format.RLEDictionary)
 			}
-			b = append(b, strings.Repeat(string(rune('a'+k%26)), 100)...)
+			filler := []byte(strings.Repeat(string(rune('a'+k%26)), 100))
+			if f.data != nil {
+				c.DataPageOffset = int64(len(b))
+				filler = f.data(k, &c)
+			}
+			b = append(b, filler...)
 			g.Columns = append(g.Columns, format.ColumnChunk{MetaData: c})
 		}
 		m.NumRows += int64(rows)

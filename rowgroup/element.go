@@ -102,6 +102,9 @@ func readElements(r *thriftReader) []element {
 		readStruct(r, func(id int16, typ byte) { e.read(r, id, typ) })
 		all = append(all, e)
 	}
+	if len(all) > 0 && all[0].children > 0 {
+		all[0].physical = physicalGroup // some writers give the root a type
+	}
 	return all
 }
 

@@ -97,7 +97,7 @@ func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
 // spread is the bytes of a column's values when the decoder can spread them, as far as the footer tells, else 0; see column.chooseParts.
 func (e *estimator) spread(n *node) int64 {
 	if n.field.Kind == List {
-		if n.rep != 1 || len(n.children) != 1 || !isPlainLeaf(n.children[0]) || n.children[0].field.Kind != Fixed {
+		if !isListOfLeaves(n) || n.children[0].field.Kind != Fixed {
 			return 0
 		}
 		return mulDiv(e.items(n), int64(n.children[0].field.Width), 1)
@@ -161,10 +161,9 @@ func (e *estimator) leaf(n *node, values int64) int64 {
 	switch n.field.Kind {
 	case Fixed:
 		width := int64(n.field.Width)
-		dict := e.r.dict.at(k)
-		if n.leaf.maxRep == 0 && e.r.coded(k) && width > 1 && dict > 0 && mulDiv(dict, dictGrowth, width) <= 1<<8 {
+		if code := e.codeBytes(n, k); code > 0 {
 			before := e.values
-			size := addCapped(e.alloc(values), e.alloc(width<<8)) // codes of a byte
+			size := addCapped(e.alloc(values*code), e.table(k, width))
 			e.values = addCapped(before, mulDiv(values, width, 1))
 			return size
 		}
@@ -186,8 +185,34 @@ func (e *estimator) codes(k int, values int64) int64 {
 	return addCapped(e.alloc(mulDiv(values, width, 1)), addCapped(e.alloc(size), e.alloc(mulDiv(entries, 8, 1))))
 }
 
-// dictGrowth is how much a dictionary of numbers is taken to have been compressed; the footer does not say.
-const dictGrowth = 4
+// codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it may
+// keep the values. Some dictionaries may have more entries than a code of one byte can tell apart, but
+// not so many that the decoder gives up codes; see smallTable.
+func (e *estimator) codeBytes(n *node, k int) int64 {
+	width, dict := int64(n.field.Width), e.r.dict.at(k)
+	if n.leaf.maxRep > 0 || width < 2 || dict == 0 || dict > mulDiv(width, smallTable, 1) || !e.r.coded(k) {
+		return 0
+	}
+	return int64(codeWidth(int(e.r.entries(k, width))))
+}
+
+// table is the bytes of a dictionary of Fixed values that is kept with its codes.
+func (e *estimator) table(k int, width int64) int64 {
+	return e.alloc(mulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
+}
+
+// entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the others,
+// and the codecs spend at least so much on that, which real dictionaries come close to.
+func (r *record) entries(k int, width int64) int64 {
+	least := int64(1)
+	switch r.codec(k) {
+	case format.Uncompressed:
+		least = width
+	case format.Snappy, format.Lz4, format.Lz4Raw:
+		least = min(width, 3)
+	}
+	return min(r.dict.at(k)/least, r.uncompressed.at(k)/width)
+}
 
 // coded says whether every data page of a chunk is dictionary-encoded, as far as the footer tells.
 func (r *record) coded(chunk int) bool {

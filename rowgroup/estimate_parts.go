@@ -31,7 +31,7 @@ func (e *estimator) whole(n *node, rows int64) int64 {
 			}
 		}
 		return size
-	case n.field.Kind == List && n.rep == 1 && isPlainLeaf(n.children[0]) && n.children[0].field.Kind == Fixed:
+	case isListOfLeaves(n) && n.children[0].field.Kind == Fixed:
 		return 0
 	}
 	return e.node(n, rows)
@@ -46,7 +46,7 @@ func (e *estimator) dictionary(n *node) int64 {
 	case n.field.Kind == Binary:
 		return e.codes(k, 0)
 	case n.field.Kind == Fixed:
-		return e.alloc(int64(n.field.Width) << 8)
+		return e.table(k, int64(n.field.Width))
 	}
 	return 0
 }

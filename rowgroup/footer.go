@@ -94,6 +94,9 @@ func readFooterBytes(ctx context.Context, o shard.Object, size int64, tails *tai
 	if err != nil {
 		return nil, err
 	}
+	if err := f.measureChunks(ctx, o, size-n-tailBytes); err != nil {
+		return nil, err
+	}
 	index := int64(0)
 	if lo, hi := f.indexSpan(); lo < hi {
 		index = size - lo

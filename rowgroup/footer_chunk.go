@@ -180,6 +180,9 @@ func (f *footer) check(end int64) error {
 			}
 		}
 	}
+	if f.rows == 0 { // some writers do not set it
+		f.rows = rows
+	}
 	if rows != f.rows {
 		return fmt.Errorf("%w: its row groups hold %d rows, the file %d", errFooter, rows, f.rows)
 	}

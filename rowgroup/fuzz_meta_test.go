@@ -16,6 +16,7 @@ func FuzzFooter(f *testing.F) {
 	data := paged[:len(paged)-tailBytes-footerSize(paged)]
 	for _, b := range [][]byte{
 		paged,
+		patchFooter(f, paged, noSizes),
 		fakeFile{schema: nestedSchema, rows: []int{10, 0, 7}}.bytes(f),
 		fakeFile{schema: `repeated group a (LIST) { repeated group a_tuple (MAP) { optional fixed(3) x (DECIMAL(5,2)); } }`, rows: []int{1}}.bytes(f),
 	} {
@@ -36,6 +37,7 @@ func FuzzFooter(f *testing.F) {
 		defer m.Close()
 		for g, group := range m.Groups() {
 			m.DecodedBytes(g)
+			m.Scratch(g)
 			m.SlicedBytes(g, m.PageEdges(g))
 			for _, lo := range []int64{0, group.Rows / 2} {
 				if r, err := m.Fetch(context.Background(), Rows{RowGroup: int(group.RowGroup), Lo: lo, Hi: group.Rows}); err == nil {

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -27,22 +29,26 @@ const (
 
 // diskIndex is the segments as they were when it was opened, the newest first.
 type diskIndex struct {
-	dir      string
+	dir      *trusted.Dir
 	segments []*segment
 }
 
-// openIndex maps the segments in dir, which is made when absent.
-func openIndex(dir string) (*diskIndex, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// openIndex maps the segments in a directory, which is made when absent.
+func openIndex(path string) (*diskIndex, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := trusted.Create(path)
+	if err != nil {
 		return nil, err
 	}
 	files, err := segmentFiles(dir)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, dir.Close())
 	}
 	x := &diskIndex{dir: dir}
 	for _, f := range files {
-		if s := openSegment(filepath.Join(dir, f.Name())); s != nil {
+		if s := openSegment(dir, f.Name()); s != nil {
 			x.segments = append(x.segments, s)
 		}
 	}
@@ -50,8 +56,8 @@ func openIndex(dir string) (*diskIndex, error) {
 }
 
 // segmentFiles lists the segments, the newest first.
-func segmentFiles(dir string) ([]os.FileInfo, error) {
-	entries, err := os.ReadDir(dir)
+func segmentFiles(dir *trusted.Dir) ([]os.FileInfo, error) {
+	entries, err := dir.ReadDir(".")
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +79,14 @@ func segmentFiles(dir string) ([]os.FileInfo, error) {
 	return files, nil
 }
 
-// openSegment returns nil when the file is damaged or gone. A damaged one is removed.
-func openSegment(path string) *segment {
-	b, unmap, err := mapFile(path)
+// openSegment returns nil when the file is damaged, not trusted or gone. A damaged one is removed.
+func openSegment(dir *trusted.Dir, name string) *segment {
+	f, err := dir.OpenFile(name, os.O_RDONLY)
 	if err != nil {
+		return nil
+	}
+	b, unmap, err := mapFile(f)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil
 	}
 	var s *segment
@@ -86,10 +96,10 @@ func openSegment(path string) *segment {
 	})
 	if err != nil {
 		unmap()
-		_ = os.Remove(path)
+		_ = dir.Remove(name)
 		return nil
 	}
-	s.path, s.unmap = path, unmap
+	s.name, s.unmap = name, unmap
 	return s
 }
 
@@ -119,6 +129,9 @@ func addToIndex(dir string, entries []indexEntry) error {
 		return err
 	}
 	defer x.close()
+	if x.dir.ReadOnly() {
+		return errReadOnly
+	}
 	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return x.find(e.key, func(indexEntry) {}) })
 	merged, old := x.merge(entries)
 	if len(entries) == 0 && len(old) == 0 {
@@ -128,10 +141,12 @@ func addToIndex(dir string, entries []indexEntry) error {
 		return err
 	}
 	for _, s := range old {
-		_ = os.Remove(s.path) // another process may have been faster
+		_ = x.dir.Remove(s.name) // another process may have been faster
 	}
 	return nil
 }
+
+var errReadOnly = errors.New("the directory is read-only; it is read, and the next run reads new footers again")
 
 // merge adds to entries those of segments, from the smallest on: as long as one is at most twice as large as what there is already, and
 // while there are too many. When the whole would be too large, all old segments go and none of their entries stays.
@@ -199,29 +214,33 @@ func copySchema(known map[schemaID]indexSchema, s indexSchema) indexSchema {
 // write makes a segment appear whole or not at all.
 func (x *diskIndex) write(b []byte) (err error) {
 	x.removeTemps()
-	f, err := os.CreateTemp(x.dir, tempPrefix+"*")
+	id := rand.Text()
+	temp := tempPrefix + id
+	f, err := x.dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
+			err = errors.Join(err, x.dir.Remove(temp))
 		}
 	}()
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(filepath.Base(f.Name()), tempPrefix)
-	return os.Rename(f.Name(), filepath.Join(x.dir, fmt.Sprintf("%d-%s%s", time.Now().UnixNano(), name, segmentSuffix)))
+	return x.dir.Rename(temp, fmt.Sprintf("%d-%s%s", time.Now().UnixNano(), id, segmentSuffix))
 }
 
 // removeTemps removes what processes that were killed left behind.
 func (x *diskIndex) removeTemps() {
-	names, _ := filepath.Glob(filepath.Join(x.dir, tempPrefix+"*"))
-	for _, name := range names {
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > tempAge {
-			_ = os.Remove(name)
+	entries, _ := x.dir.ReadDir(".")
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
+			_ = x.dir.Remove(e.Name())
 		}
 	}
 }
@@ -232,4 +251,5 @@ func (x *diskIndex) close() {
 		s.unmap()
 	}
 	x.segments = nil
+	_ = x.dir.Close() // nothing was written through it
 }

@@ -43,7 +43,7 @@ import (
 //
 // For a record's bytes see record, for declared list lengths formatListSizes.
 type segment struct {
-	path    string
+	name    string
 	b       []byte // maybe mapped: touched inside shard.Guard alone
 	unmap   func()
 	entries []byte

@@ -86,7 +86,7 @@ func TestIndexChangedShard(t *testing.T) {
 		}
 		return shards
 	}
-	o := Options{IndexDir: t.TempDir()}
+	o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
 	for rows := range 5 {
 		m, reads := openRecorded(t, store, put(rows+1), o)
 		if reads != 1 || m.NumRows() != int64(rows+1) {
@@ -109,7 +109,7 @@ func TestIndexWithoutVersion(t *testing.T) {
 		shards[i].Version = ""
 	}
 	anyVersion := versionless{store}
-	o := Options{IndexDir: t.TempDir()}
+	o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
 	for range 2 {
 		if _, reads := openRecorded(t, anyVersion, shards, o); reads != 2 {
 			t.Errorf("%d reads", reads)
@@ -131,7 +131,7 @@ func (v versionless) Open(ctx context.Context, s shard.Shard) (shard.Object, err
 // A growing data set leaves a number of segments that grows with the logarithm, and each shard is in one of them.
 func TestIndexGrowth(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 120))
-	o := Options{IndexDir: t.TempDir()}
+	o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
 	for n := 1; n <= len(shards); n++ {
 		if _, reads := openRecorded(t, store, shards[:n], o); reads != 1 {
 			t.Fatalf("%d reads for the one new shard of %d", reads, n)
@@ -247,7 +247,7 @@ func TestIndexAfterError(t *testing.T) {
 	files := manyFiles(t, 9)
 	files["0004.parquet"] = []byte("no parquet file at all")
 	store, shards := putFiles(t, files)
-	o := Options{IndexDir: t.TempDir(), Parallel: 1}
+	o := Options{IndexDir: filepath.Join(t.TempDir(), "index"), Parallel: 1}
 	recorder := &recordingStore{Store: store}
 	for _, want := range []int{5, 1} {
 		_, err := Open(context.Background(), recorder, shards, o)

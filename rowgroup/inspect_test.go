@@ -45,7 +45,7 @@ func TestInspect(t *testing.T) {
 		"b/1.parquet":   lzo.bytes(t),
 		"empty.parquet": fakeFile{schema: nestedSchema}.bytes(t),
 	})
-	o := Options{IndexDir: t.TempDir()}
+	o := Options{IndexDir: t.TempDir() + "/index"}
 	for range 2 { // from the footers, then from the index
 		r, err := Inspect(context.Background(), store, shards, o)
 		if err != nil {

@@ -78,20 +78,20 @@ func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 // mixed takes a page with nulls or empty lists. Eight entries that only add items to the list before them are taken at once.
 func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
 	d := c.d
-	d.def, d.rep = sized(d.def, def.n), sized(d.rep, rep.n)
-	if err := def.expand(d.def); err != nil {
+	defLevels, repLevels := d.def.take(def.n), d.rep.take(rep.n)
+	if err := def.expand(defLevels); err != nil {
 		return 0, 0, false, err
 	}
-	if err := rep.expand(d.rep); err != nil {
+	if err := rep.expand(repLevels); err != nil {
 		return 0, 0, false, err
 	}
 	if s.cut.inside {
-		d.rep[0], s.cut.inside = 0, false
+		repLevels[0], s.cut.inside = 0, false
 	}
 	itemDef, greatest := byte(s.node.repDef), byte(def.max)
-	for i := 0; i < len(d.def); {
-		if i+8 <= len(d.def) && s.last >= itemDef && binary.LittleEndian.Uint64(d.rep[i:]) == low1 {
-			defs := binary.LittleEndian.Uint64(d.def[i:])
+	for i := 0; i < len(defLevels); {
+		if i+8 <= len(defLevels) && s.last >= itemDef && binary.LittleEndian.Uint64(repLevels[i:]) == low1 {
+			defs := binary.LittleEndian.Uint64(defLevels[i:])
 			switch {
 			case defs == uint64(greatest)*low1 && c.valid == nil:
 				present += 8
@@ -101,18 +101,18 @@ func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, dr
 				defs = 0
 			}
 			if defs != 0 {
-				s.last = d.def[i+7]
+				s.last = defLevels[i+7]
 				slots, i = slots+8, i+8
 				continue
 			}
 		}
-		for end := min(i+8, len(d.def)); i < end; i++ {
-			item, err := s.entry(c, d.rep[i], d.def[i], slots)
+		for end := min(i+8, len(defLevels)); i < end; i++ {
+			item, err := s.entry(c, repLevels[i], defLevels[i], slots)
 			if err != nil {
 				return 0, 0, false, err
 			}
 			if item {
-				present += s.item(c, slots, d.def[i] == greatest)
+				present += s.item(c, slots, defLevels[i] == greatest)
 				slots++
 			}
 		}
@@ -217,12 +217,12 @@ func (s *rowCut) page(c *column, rep *levelRun) (drop bool, err error) {
 		return false, s.enter(c)
 	}
 	d := c.d
-	d.rep = sized(d.rep, rep.n)
-	if err := rep.expand(d.rep); err != nil {
+	levels := d.values.take(rep.n)
+	if err := rep.expand(levels); err != nil {
 		return false, err
 	}
 	rows := int64(0)
-	for _, l := range d.rep {
+	for _, l := range levels {
 		if l == 0 {
 			rows++
 		}
@@ -256,7 +256,7 @@ func (d *Decoder) list(n *node) (*vector, error) {
 
 func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	s := &d.lists
-	*s = listShape{node: n, starts: s.starts, mayBeWide: mayBeWide}
+	*s = listShape{node: n, mayBeWide: mayBeWide}
 	c, err := d.newColumn(n.children[0], s)
 	if err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	}
 	rows := c.chunk.lastRow - c.first
 	s.limit = int(rows) + 1 // one may be cut
-	s.starts = sized(s.starts, s.limit+1)[:0]
+	s.starts = asU32(d.starts.take(4 * (s.limit + 1)))[:0]
 	if err := c.pages(); err != nil {
 		return nil, err
 	}

@@ -2,9 +2,12 @@
 
 package rowgroup
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
-func mapFile(path string) (b []byte, unmap func(), err error) {
-	b, err = os.ReadFile(path)
+func mapFile(f *os.File) (b []byte, unmap func(), err error) {
+	b, err = io.ReadAll(f)
 	return b, func() {}, err
 }

@@ -9,12 +9,7 @@ import (
 )
 
 // mapFile maps a whole file for reading. Touching it can fault; see shard.Guard.
-func mapFile(path string) (b []byte, unmap func(), err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
+func mapFile(f *os.File) (b []byte, unmap func(), err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
 		return nil, func() {}, err

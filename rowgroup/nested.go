@@ -1,9 +1,6 @@
 package rowgroup
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put together from them. Those of a leaf that
 // neither repeats nor has a null are only counted.
@@ -32,7 +29,7 @@ func (s *nestedShape) page(c *column, rep, def *levelRun) (slots, present int, d
 		c.rows += def.n
 		return def.n, def.n, false, nil
 	}
-	if err := s.expand(rep, def); err != nil {
+	if err := s.expand(c, rep, def); err != nil {
 		return 0, 0, false, err
 	}
 	page := s.def[s.entries:]
@@ -71,22 +68,24 @@ func (s *nestedShape) slotBits(c *column, page []byte, greatest byte) (slots, pr
 }
 
 // expand appends the page's levels to those of the leaf.
-func (s *nestedShape) expand(rep, def *levelRun) error {
+func (s *nestedShape) expand(c *column, rep, def *levelRun) error {
 	n := s.entries + def.n
 	if !s.expanded {
 		s.expanded = true
-		s.def = slices.Grow(s.def[:0], n)[:s.entries]
+		s.def = c.d.def.take(c.scan.values)[:s.entries]
 		fillBytes(s.def, byte(def.max))
-		s.rep = s.rep[:0]
+		if rep.max > 0 {
+			s.rep = c.d.rep.take(c.scan.values)[:0]
+		}
 	}
-	s.def = slices.Grow(s.def, def.n)[:n]
+	s.def = s.def[:n]
 	if err := def.expand(s.def[s.entries:]); err != nil {
 		return err
 	}
 	if rep.max == 0 {
 		return nil
 	}
-	s.rep = slices.Grow(s.rep, rep.n)[:n]
+	s.rep = s.rep[:n]
 	if err := rep.expand(s.rep[s.entries:]); err != nil {
 		return err
 	}
@@ -212,7 +211,7 @@ func (v *vector) items() int {
 // leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves before.
 func (a *assembly) leaf(n *node) (*vector, error) {
 	s := &a.d.nest
-	*s = nestedShape{def: s.def[:0], rep: s.rep[:0]}
+	*s = nestedShape{}
 	for _, p := range a.path {
 		if p.node.rep <= n.leaf.maxRep && p.node.field.Kind != Struct {
 			s.itemDef = p.node.repDef
@@ -253,14 +252,12 @@ func (a *assembly) ancestors(c *column, s *nestedShape) (before, slots int, err 
 	if err != nil {
 		return 0, 0, err
 	}
-	def, rep := s.def, s.rep
 	before, slots = s.trim(skip, total)
 	for i := range a.path {
 		if err := a.ancestor(i, c, s); err != nil {
 			return 0, 0, err
 		}
 	}
-	s.def, s.rep = def, rep // whole again, as scratch of the next leaf
 	return before, slots, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -112,5 +113,25 @@ func TestOpenMissing(t *testing.T) {
 	}
 	if r := fetch(t, m, Rows{Shard: 1, Hi: 4}); len(r.chunks) != 1 || !r.columns[1].missing {
 		t.Errorf("%d chunks", len(r.chunks))
+	}
+}
+
+// Every column that no shard has is named, with those most like it.
+func TestUnknownColumns(t *testing.T) {
+	store, shards := putFiles(t, map[string][]byte{
+		"a.parquet": fakeFile{schema: `required int32 id; required int32 name;`, rows: []int{3}}.bytes(t),
+	})
+	for _, columns := range [][]string{{"idd"}, {"idd", "id", "nmae"}} {
+		t.Run(strings.Join(columns, " "), func(t *testing.T) {
+			_, err := Open(t.Context(), store, shards, Options{Columns: columns})
+			if !errors.Is(err, ErrMissingColumn) {
+				t.Errorf("not ErrMissingColumn: %v", err)
+			}
+			for _, c := range columns {
+				if c != "id" && (err == nil || !strings.Contains(err.Error(), strconv.Quote(c))) {
+					t.Errorf("%s is not named: %v", c, err)
+				}
+			}
+		})
 	}
 }

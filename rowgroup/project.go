@@ -3,9 +3,10 @@ package rowgroup
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// ErrMissingColumn is in errors about columns that some shards have and others lack.
+// ErrMissingColumn is in errors about columns that some or all shards lack.
 var ErrMissingColumn = errors.New("there is no such column")
 
 // MissingColumns says what becomes of a column that some shards lack.
@@ -26,14 +27,16 @@ type projected struct {
 // A projector selects columns of the united schema.
 type projector struct {
 	missing MissingColumns
-	shards  []string            // by schema: a shard that has it, for messages
+	shards  []string            // by schema: the first shard that has it, for messages
+	counts  []int               // by schema: shards that have it
 	chosen  map[*unionNode]bool // with all that is below
 	touched map[*unionNode]bool // something below is chosen
 }
 
 // project prunes the united schema to what the paths name; nil names all. The order is the schema's.
-func project(root *unionNode, paths []string, missing MissingColumns, shards []string) ([]*projected, error) {
-	p := projector{missing: missing, shards: shards}
+// shards and counts are the first shard of each schema and how many have it.
+func project(root *unionNode, paths []string, missing MissingColumns, shards []string, counts []int) ([]*projected, error) {
+	p := projector{missing: missing, shards: shards, counts: counts}
 	if paths != nil {
 		p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
 		if err := p.choose(root, paths); err != nil {
@@ -57,19 +60,30 @@ func project(root *unionNode, paths []string, missing MissingColumns, shards []s
 // leaves out the groups that lists and maps are made of.
 func (p *projector) choose(root *unionNode, paths []string) error {
 	names := indexNames(root)
+	var missing unknownColumns
 	for _, path := range paths {
 		nodes := names.find(path)
 		if nodes == nil {
-			return &Error{
-				Op: "schema", URI: p.shards[0], RowGroup: -1, Page: -1, Err: fmt.Errorf("there is no column %q%s", path, names.near(path)),
-			}
+			missing = append(missing, fmt.Sprintf("%q%s", path, names.near(path)))
 		}
 		for _, u := range nodes {
 			p.mark(u)
 		}
 	}
+	if missing != nil {
+		return &Error{Op: "schema", URI: p.shards[0], RowGroup: -1, Page: -1, Err: missing}
+	}
 	return nil
 }
+
+// unknownColumns are the names that no column has, each with the names most like it.
+type unknownColumns []string
+
+func (u unknownColumns) Error() string {
+	return "there is no column " + strings.Join(u, "; there is no column ")
+}
+
+func (u unknownColumns) Is(target error) bool { return target == ErrMissingColumn }
 
 // mark chooses a node and leads the way to it. A map without its keys is none, so they come with whatever is chosen of its values.
 func (p *projector) mark(u *unionNode) {
@@ -113,11 +127,12 @@ func (p *projector) prune(u *unionNode, parent string, whole bool) (*projected, 
 
 // check refuses what no common type holds, and what some shards lack unless the user takes nulls for it.
 func (p *projector) check(c *projected, u *unionNode, path string) error {
-	if k := u.conflict; k != nil {
+	if u.conflict {
+		most, odd := u.odd(p.counts)
 		return &Error{
-			Op: "schema", URI: p.shards[k.second], RowGroup: -1, Column: path, Page: -1,
-			Err:  fmt.Errorf("its type is %s here and %s in %s", k.want, k.have, p.shards[k.first]),
-			Hint: "no type holds both without loss; leave the column out, or write the shards anew with one type",
+			Op: "schema", URI: p.shards[odd.schemas[0]], RowGroup: -1, Column: path, Page: -1,
+			Err:  fmt.Errorf("its type is %s here and %s in %s", odd.field, most.field, p.shards[most.schemas[0]]),
+			Hint: "no type holds both without loss; leave the column out, or rewrite the shards with one type",
 		}
 	}
 	if u.lacks < 0 {

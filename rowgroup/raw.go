@@ -188,6 +188,16 @@ func (c *rawChunk) dictPiece() piece {
 	return piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, to: &c.dict, dict: true}
 }
 
+// reachesOut says whether pages of the unit hold rows of other units, or may.
+func (r *Raw) reachesOut() bool {
+	for i := range r.chunks {
+		if c := &r.chunks[i]; c.firstRow != r.Rows.Lo || c.lastRow != r.Rows.Hi {
+			return true
+		}
+	}
+	return false
+}
+
 // hasCodes looks for a page that needs a dictionary, up to one that is corrupt, which is the decoder's to say.
 func (c *rawChunk) hasCodes() bool {
 	var h pageHeader

@@ -29,7 +29,7 @@ func TestWide(t *testing.T) {
 		all[fmt.Sprintf("%03d.parquet", i)] = b
 	}
 	store, shards := putFiles(t, all)
-	o := Options{IndexDir: t.TempDir()}
+	o := Options{IndexDir: t.TempDir() + "/index"}
 
 	before := heapInUse()
 	start := time.Now()
@@ -86,7 +86,7 @@ func TestManyShards(t *testing.T) {
 		all[fmt.Sprintf("%05d.parquet", i)] = b
 	}
 	store, shards := putFiles(t, all)
-	o := Options{IndexDir: t.TempDir()}
+	o := Options{IndexDir: t.TempDir() + "/index"}
 	openRecorded(t, store, shards, o)
 	start := time.Now()
 	m, reads := openRecorded(t, store, shards, o)

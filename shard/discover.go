@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,54 +12,124 @@ import (
 // maxAddress is the length of the longest address, braces and all.
 const maxAddress = 64 << 10 // bytes
 
+// DiscoverOptions of Discover. The zero value leaves out what the data of a folder is described by, without a word.
+type DiscoverOptions struct {
+	// Strict refuses a directory that holds descriptions and checksums beside its parquet files, instead of leaving them out.
+	Strict bool
+	// Noted, if set, says what a user may want to know: that files of directories were left out, and that some were named twice.
+	// Each is said once.
+	Noted func(text string)
+}
+
 // Discover lists what all addresses together name: one list, sorted by URI, in which a file counts once however often and in whatever
 // spelling it is named (links are not followed: two names that lead to one file are two shards). An address that names nothing is an error.
+//
+// An address that names a directory stands for all files below it, but for descriptions and checksums (*.md, *.json, *.txt, *.crc) where all
+// the others are parquet by their names. A file that is named itself, or by a pattern, is never left out.
 //
 // An address that starts with @ is a list file: one address a line; blank lines and lines that start with # are skipped; relative paths
 // start in the working directory, not beside the list. A list cannot name another. (A file whose name starts with @ is ./@name.)
 //
 // The order does not depend on how paths are spelled ("./b" sorts as "b"), on the order of the addresses, or on the machine. Where one
 // file was found in several ways, the finding that gives it the most partitions stays.
-func Discover(ctx context.Context, store Store, addresses []string) ([]Shard, error) {
+func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOptions) ([]Shard, error) {
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("%w: no address was given", ErrBadURI)
 	}
-	found := make(map[string]Shard)
+	f := finder{store: store, strict: o.Strict, found: make(map[string]Shard)}
 	for _, address := range addresses {
-		if err := discover(ctx, store, address, found); err != nil {
+		if err := f.discover(ctx, address); err != nil {
 			return nil, err
 		}
 	}
-	all := make([]Shard, 0, len(found))
-	for _, s := range found {
+	f.note(o.Noted)
+	all := make([]Shard, 0, len(f.found))
+	for _, s := range f.found {
 		all = append(all, s)
 	}
 	sortShards(all)
 	return all, nil
 }
 
-// discover adds what one address names to found, which is keyed by identity.
-func discover(ctx context.Context, store Store, address string, found map[string]Shard) error {
+// A finder is one Discover under way.
+type finder struct {
+	store  Store
+	strict bool
+	found  map[string]Shard // by identity
+
+	left  []string          // files that were left out of directories
+	from  string            // the first of these directories
+	twice map[string]string // address of a file that was named more than once, by identity
+}
+
+// discover adds what one address names.
+func (f *finder) discover(ctx context.Context, address string) error {
 	if len(address) > maxAddress {
 		return &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it has %d bytes, and an address has at most %d", ErrBadURI, len(address), maxAddress)}
 	}
 	if list, ok := strings.CutPrefix(address, "@"); ok {
-		return discoverList(ctx, store, list, found)
+		return f.discoverList(ctx, list)
 	}
-	shards, err := store.List(ctx, address)
+	shards, err := f.store.List(ctx, address)
 	if err != nil {
 		return err
 	}
 	if len(shards) == 0 { // a store must not do this; a run without rows must not follow from it
 		return &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it names no shard", ErrNotExist)}
 	}
-	for _, s := range shards {
-		id := Identity(store, s.URI)
-		if old, ok := found[id]; !ok || better(s, old) {
-			found[id] = s
+	shards, left, err := leaveOut(address, shards)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 && f.strict {
+		return &Error{
+			Op: "list", URI: address, Err: fmt.Errorf("%w: beside parquet files it holds %s", ErrBadURI, few(left)), Hint: onlyParquet(address),
 		}
 	}
+	if f.left = append(f.left, left...); f.from == "" && len(left) > 0 {
+		f.from = address
+	}
+	for _, s := range shards {
+		f.add(s)
+	}
 	return nil
+}
+
+// add takes one file, which may have been found before.
+func (f *finder) add(s Shard) {
+	id := Identity(f.store, s.URI)
+	old, again := f.found[id]
+	if !again || better(s, old) {
+		f.found[id] = s
+	}
+	if again {
+		if f.twice == nil {
+			f.twice = make(map[string]string)
+		}
+		f.twice[id] = s.URI
+	}
+}
+
+// note says what the list is not that its addresses are.
+func (f *finder) note(say func(text string)) {
+	if say == nil {
+		return
+	}
+	if n := len(f.left); n > 0 {
+		say(fmt.Sprintf("%s left out of %s, where the other files are parquet: %s", count(n, "file"), brief(Redact(f.from), longestAddress), few(f.left)))
+	}
+	if n := len(f.twice); n > 0 {
+		first := slices.Min(slices.Collect(maps.Values(f.twice)))
+		say(fmt.Sprintf("%s named more than once and read once, such as %s", count(n, "file"), brief(Redact(first), longestAddress)))
+	}
+}
+
+// count says how many things there are, and that they are so many: "1 file is", "2 files are".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, noun)
 }
 
 // better decides between two findings of one file, by rules that know no order of addresses.

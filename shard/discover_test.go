@@ -44,7 +44,7 @@ func TestDiscover(t *testing.T) {
 		{"@mem://list/one", "mem://d/b mem://e/dt=1/a mem://e/dt=1/b"},
 		{"@mem://list/one mem://d/a", "mem://d/a mem://d/b mem://e/dt=1/a mem://e/dt=1/b"},
 	} {
-		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses))
+		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", c.addresses, err)
 		}
@@ -78,7 +78,7 @@ func TestDiscoverErrors(t *testing.T) {
 		{"@mem://lists", shard.ErrBadURI, "@mem://lists: list: bad address: it is not a list file"},
 		{"s3://b/k", shard.ErrBadURI, "s3://b/k: list: bad address: this program has no store for s3://, only for bare paths, file://, mem://"},
 	} {
-		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses))
+		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
 		if !errors.Is(err, c.kind) || found != nil {
 			t.Errorf("%q: %d shards, error %v", c.addresses, len(found), err)
 			continue
@@ -105,7 +105,7 @@ func TestDiscoverLong(t *testing.T) {
 		{"within the bound", "mem://" + strings.Repeat("y", 60_000), "yyyy...(60006 bytes)...yyyy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := shard.Discover(t.Context(), s, []string{c.address})
+			_, err := shard.Discover(t.Context(), s, []string{c.address}, shard.DiscoverOptions{})
 			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
 				t.Errorf("error of %d bytes: %.300v", len(err.Error()), err)
 			}
@@ -123,7 +123,7 @@ type silent struct{ shard.Store }
 func (silent) List(context.Context, string) ([]shard.Shard, error) { return nil, nil }
 
 func TestDiscoverNothing(t *testing.T) {
-	if _, err := shard.Discover(t.Context(), silent{}, []string{"x"}); !errors.Is(err, shard.ErrNotExist) {
+	if _, err := shard.Discover(t.Context(), silent{}, []string{"x"}, shard.DiscoverOptions{}); !errors.Is(err, shard.ErrNotExist) {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestDiscoverSpellings(t *testing.T) {
 		{[]string{"."}, []string{"./a", "./b", "./c d", "./k=1/x"}},
 	} {
 		for range 2 {
-			found, err := shard.Discover(t.Context(), stores(), c.addresses)
+			found, err := shard.Discover(t.Context(), stores(), c.addresses, shard.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestDiscoverSpellings(t *testing.T) {
 		}
 	}
 	for _, addresses := range [][]string{{".", "k=1/x"}, {"k=1/x", "."}} {
-		found, err := shard.Discover(t.Context(), stores(), addresses)
+		found, err := shard.Discover(t.Context(), stores(), addresses, shard.DiscoverOptions{})
 		if err != nil || len(found[3].Partitions) != 1 {
 			t.Errorf("%q: the finding with partitions is lost: %+v, %v", addresses, found, err)
 		}
@@ -201,7 +201,7 @@ func FuzzListFile(f *testing.F) {
 		m := &mem.Store{}
 		m.Put("d/a", nil)
 		m.Put("list", content)
-		found, err := shard.Discover(t.Context(), shard.Stores{"mem": m}, []string{"@mem://list"})
+		found, err := shard.Discover(t.Context(), shard.Stores{"mem": m}, []string{"@mem://list"}, shard.DiscoverOptions{})
 		if (err == nil) != (len(found) > 0) {
 			t.Fatalf("%d shards, %v", len(found), err)
 		}

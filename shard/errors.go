@@ -3,18 +3,29 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
-// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask.
+// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask. ErrNotExist is also fs.ErrNotExist, and ErrDenied is
+// fs.ErrPermission.
 var (
-	ErrNotExist  = errors.New("does not exist")
+	ErrNotExist  = error(&kind{"does not exist", fs.ErrNotExist})
 	ErrChanged   = errors.New("changed since it was listed")
 	ErrCorrupt   = errors.New("corrupt")
 	ErrTransient = errors.New("passing fault")
-	ErrDenied    = errors.New("access denied")
+	ErrDenied    = error(&kind{"access denied", fs.ErrPermission})
 	ErrBadURI    = errors.New("bad address")
 )
+
+// A kind is an error that the standard library knows by another name.
+type kind struct {
+	text string
+	is   error
+}
+
+func (k *kind) Error() string { return k.text }
+func (k *kind) Unwrap() error { return k.is }
 
 // An Error says what a store was doing, to which address, and what the user can do about it.
 type Error struct {

@@ -11,9 +11,9 @@ import (
 // maxList is the size of the longest list file: some ten million addresses.
 const maxList = 1 << 30 // bytes
 
-// discoverList adds what the lines of a list file name to found.
-func discoverList(ctx context.Context, store Store, list string, found map[string]Shard) error {
-	content, err := readAll(ctx, store, list)
+// discoverList adds what the lines of a list file name.
+func (f *finder) discoverList(ctx context.Context, list string) error {
+	content, err := readAll(ctx, f.store, list)
 	if e := (*Error)(nil); errors.As(err, &e) && e.URI == list {
 		return &Error{Op: e.Op, URI: "@" + Redact(list), Err: e.Err, Hint: e.Hint} // as it was given
 	}
@@ -31,7 +31,7 @@ func discoverList(ctx context.Context, store Store, list string, found map[strin
 		if strings.HasPrefix(l.address, "@") {
 			err = &Error{Op: "list", URI: l.address, Err: fmt.Errorf("%w: a list file cannot name another", ErrBadURI)}
 		} else {
-			err = discover(ctx, store, l.address, found)
+			err = f.discover(ctx, l.address)
 		}
 		if e := (*Error)(nil); errors.As(err, &e) {
 			where := fmt.Sprintf("line %d of %s", l.number, brief(Redact(list), longestAddress))

@@ -89,6 +89,13 @@ func (it *Iter) arrive(t *Tick) {
 // emit collects the tick's rows by span and drops the spans that are empty then.
 func (it *Iter) emit(t *Tick) {
 	l, kept := it.lane, 0
+	rows := 0
+	for i, j := range it.active {
+		rows += int(l.Emitted(int(j), it.tick)) - int(it.out[i])
+	}
+	if rows > cap(t.Picks) { // a tick can be large, and appending would leave several of its size behind
+		t.Picks = make([]Pick, 0, rows)
+	}
 	for i, j := range it.active {
 		from, to := it.out[i], uint32(l.Emitted(int(j), it.tick))
 		for s := from; s < to; s++ {

@@ -2,7 +2,6 @@ package shuffle
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,6 +14,9 @@ const stateVersion = 1
 // maxStateBytes is far over what any state has; more is not read.
 const maxStateBytes = 64 << 10
 
+// maxEpoch is the largest epoch of a state: every reader of JSON keeps integers up to it.
+const maxEpoch = 1<<53 - 1
+
 // State is where training stands: all that a resume needs besides the data. It is the same on every rank and worker.
 type State struct {
 	Format      int     `json:"v"`                // 1
@@ -26,7 +28,7 @@ type State struct {
 	Rows        int64   `json:"rows"`             // of an epoch
 	GlobalBatch int64   `json:"global_batch"`     // rows per step over all ranks, when the state was taken
 	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
-	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle, or with selections
+	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
 	Params      *Params `json:"params,omitempty"` // with shuffle
 }
 
@@ -46,7 +48,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content, Units: s.selected,
+		GlobalBatch: globalBatch, Manifest: s.content,
 	}
 }
 
@@ -98,6 +100,7 @@ func (s State) Validate() error {
 	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
+	check(s.Epoch <= maxEpoch, "epoch", "%d is over %d", s.Epoch, uint64(maxEpoch))
 	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
 	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
 	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
@@ -146,8 +149,8 @@ func (s State) Fits(p *Plan) error {
 // FitsSequence says whether the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
 	errs := s.fitsData(seq.content, seq.Rows(), false)
-	if !s.Shuffle && s.Units != seq.selected {
-		errs = append(errs, &MismatchError{Field: "units", Saved: cmp.Or(s.Units, "none"), Here: cmp.Or(seq.selected, "none")})
+	if !s.Shuffle && s.Units != "" {
+		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})
 	}
 	return errors.Join(errs...)
 }

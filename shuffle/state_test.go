@@ -12,7 +12,7 @@ func TestStateRoundTrip(t *testing.T) {
 	for n := range uint64(100) {
 		c := randomCase(t, 6000+n)
 		r := newRNG("test", 18, n)
-		want := c.plan.State(r.uint64(), int64(r.below(uint64(c.plan.Rows()+1))), 1+int64(r.below(1<<40)))
+		want := c.plan.State(r.uint64()>>11, int64(r.below(uint64(c.plan.Rows()+1))), 1+int64(r.below(1<<40)))
 		got, err := ParseState(want.JSON())
 		if err != nil {
 			t.Fatalf("%s: %v", want.JSON(), err)
@@ -210,7 +210,7 @@ func (tr trainer) resume(t *testing.T, p *Plan, e *Epoch, w Worker, pos, rows in
 		if !ok {
 			t.Fatal("a lane ended early")
 		}
-		out = append(out, testRow{p.units[span.Unit].Group, p.units[span.Unit].Row(span.From + int64(row))})
+		out = append(out, testRow{p.units[span.Unit].Group, p.units[span.Unit].Lo + span.From + int64(row)})
 	}
 	return out
 }

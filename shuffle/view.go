@@ -108,6 +108,17 @@ func (v *View) Step(e *Epoch, pos, rows int64, s *Share) {
 	s.merge()
 }
 
+// Rows is the number of rows that the worker has of a step, as Step would list them. It takes the same time for any number of rows.
+func (v *View) Rows(e *Epoch, pos, rows int64) int64 {
+	windows := make([]window, v.lanes)
+	v.divide(e.offset+pos, rows, windows)
+	var n int64
+	for _, w := range windows {
+		n += w.hi - w.lo
+	}
+	return n
+}
+
 // merge orders the rows of all takes by position: round after round over the lanes, which stand in the order of their first positions.
 func (s *Share) merge() {
 	if len(s.rounds) == 0 {

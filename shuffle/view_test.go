@@ -10,6 +10,9 @@ func shareRows(t testing.TB, v *View, e *Epoch, pos, rows int64, byLane [][]test
 	t.Helper()
 	var s Share
 	v.Step(e, pos, rows, &s)
+	if n := v.Rows(e, pos, rows); n != int64(len(s.Order)) {
+		t.Fatalf("Rows counts %d rows of the step, Step lists %d", n, len(s.Order))
+	}
 	next := make([]int64, len(s.Takes))
 	out := make([]testRow, len(s.Order))
 	for k, i := range s.Order {

@@ -24,7 +24,7 @@ func newStore(ctx context.Context, f readFlags, pieces []piece) (*store, error) 
 	} else {
 		s.store = hdfs.New(hdfs.Options{Slots: f.inFlight})
 	}
-	shards, err := shard.Discover(ctx, s.store, uris(pieces))
+	shards, err := shard.Discover(ctx, s.store, uris(pieces), shard.DiscoverOptions{})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -97,4 +98,42 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// A cache that others could have written is passed by with one line; one that a flag names is an error.
+func TestCacheNotTrusted(t *testing.T) {
+	root := t.TempDir()
+	if cache.Fit(root) != nil {
+		t.Skip("the directory for temporary files cannot hold a cache")
+	}
+	if err := os.MkdirAll(filepath.Join(root, "v1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(root, "v1"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	const want = "v1 can be written by its group or by others; run chmod -R go-w "
+	t.Run("by the environment", func(t *testing.T) {
+		t.Setenv(dirVariable, root)
+		a := &app{}
+		c, err := a.openCache(&flags{}, root)
+		if c != nil || err != nil || len(a.notes) != 1 || !strings.Contains(a.notes[0], want) {
+			t.Errorf("%v, %v, said %q", c, err, a.notes)
+		}
+	})
+	t.Run("by the flag", func(t *testing.T) {
+		a, f := &app{}, &flags{}
+		f.cacheDir = root
+		c, err := a.openCache(f, root)
+		if c != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "(name another directory with --cache-dir)") {
+			t.Errorf("%v, %v", c, err)
+		}
+	})
+	t.Run("as it is shown", func(t *testing.T) {
+		f := &flags{}
+		f.cacheDir = root
+		if got := f.cacheRoom(); !strings.HasPrefix(got.State, "cannot be used: ") || !strings.Contains(got.State, want) {
+			t.Errorf("%+v", got)
+		}
+	})
 }

@@ -40,6 +40,8 @@ func (f *cacheFlags) cacheRoom() cacheRoom {
 		c.State = fmt.Sprintf("cannot be used: %v", err)
 	case f.noCache:
 		c.State = "not used: --no-cache"
+	case space.ReadOnly:
+		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))
 	case !writable(exists):
 		c.State = "cannot be written: runs go on without it"
 	case space.Shards == 0:

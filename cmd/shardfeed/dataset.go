@@ -17,12 +17,13 @@ const smallExcess = 16 << 20
 // options are the data set's options as the flags give them.
 func (a *app) options(f *flags) (iterable.Options, error) {
 	o := iterable.Options{
-		Columns: f.columns, Missing: f.missingColumns(), InvalidUTF8: f.utf8(),
+		Columns: f.columns, Strict: f.strict, Missing: f.missingColumns(), InvalidUTF8: f.utf8(),
 		Shuffle: f.shuffle, ShuffleBuffer: iterable.Size{Rows: f.shuffleBuffer.rows, Bytes: f.shuffleBuffer.bytes}, Seed: f.seed,
 		Tail: f.tailOrDefault(), Lanes: f.lanes, UnitRows: f.unitRows, MaxWorldSize: f.maxWorldSize,
 		Memory: int64(f.memory), IndexDir: f.indexDir(), ManifestDir: f.manifestDir(),
 		Events: iterable.Events{
 			IndexUnusable: a.indexUnusable,
+			Noted:         func(text string) { a.note("%s", text) },
 			OverEstimate: func(measured, estimated int64) {
 				if measured-estimated > smallExcess {
 					a.note("blocks took %v of memory where the files' metadata foretold %v", mem.Bytes(measured), mem.Bytes(estimated))
@@ -65,7 +66,7 @@ func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *me
 	}
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	o.Budget = budget
+	o.Budget = (*iterable.Budget)(budget)
 	return a.openWith(ctx, addresses, f, o, shown)
 }
 
@@ -91,5 +92,5 @@ func (d *dataset) close(ctx context.Context) error {
 }
 
 func (a *app) indexUnusable(dir string, err error) {
-	a.note("going on without an index of footers in %s: %v", dir, err)
+	a.note("footers are not kept in %s: %v", dir, err)
 }

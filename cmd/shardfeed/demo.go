@@ -93,7 +93,7 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 	if err != nil {
 		return nil, err
 	}
-	o.Budget, o.IndexDir = budget, ""
+	o.Budget, o.IndexDir = (*iterable.Budget)(budget), ""
 	ds, err := iterable.Open(ctx, from, addresses, o)
 	if err != nil {
 		return nil, err

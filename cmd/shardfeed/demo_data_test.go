@@ -85,7 +85,7 @@ func TestEmbeddedShop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shards, err := shard.Discover(context.Background(), stores, addresses)
+	shards, err := shard.Discover(context.Background(), stores, addresses, shard.DiscoverOptions{})
 	if err != nil || len(shards) != 8 {
 		t.Fatalf("%d shards, %v", len(shards), err)
 	}

@@ -48,7 +48,7 @@ func examine(ctx context.Context, store shard.Stores, address string) *place {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
 	begin := time.Now()
-	shards, err := shard.Discover(ctx, store, []string{address})
+	shards, err := shard.Discover(ctx, store, []string{address}, shard.DiscoverOptions{})
 	p.List = time.Since(begin).Seconds()
 	p.explain(ctx, store, address) // after the list, by which the store has found out more
 	if err != nil {

@@ -20,6 +20,7 @@ const defaultBatch = 256
 // flags are all flags that more than one verb may take. Each verb registers the groups that mean something to it.
 type flags struct {
 	columns     []string
+	strict      bool
 	manifest    string
 	missing     string
 	invalidUTF8 string
@@ -65,6 +66,7 @@ func (f *flags) data(fs *pflag.FlagSet) {
 // what is which columns of which shards to read.
 func (f *flags) what(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
 	fs.StringVar(&f.manifest, "manifest", "", "go on with the list of shards in this `file`, kept by an earlier run, whatever was added since")
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // A directory is a place for files, and whether it can be used.
@@ -22,13 +26,16 @@ func indexDirectory(path string) directory {
 		d.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
 		return d
 	}
-	if err := d.count(); err != nil {
-		d.State = "cannot be read: " + fileError(err).Error()
+	readOnly, err := d.count()
+	if err != nil {
+		d.State = "cannot be used: " + fileError(err).Error()
 		return d
 	}
 	exists := nearestDir(d.Path)
 	d.Free = freeBytes(exists)
 	switch {
+	case readOnly:
+		d.State = fmt.Sprintf("read-only, %s; no footers are added", plural(int64(d.Files), "file"))
 	case !writable(exists):
 		d.State = "cannot be written: runs go on without it"
 	case exists != d.Path:
@@ -39,14 +46,19 @@ func indexDirectory(path string) directory {
 	return d
 }
 
-// count adds up the files in the directory; one that does not exist has none.
-func (d *directory) count() error {
-	entries, err := os.ReadDir(d.Path)
-	if os.IsNotExist(err) {
-		return nil
+// count adds up the files in the directory, which has none if it does not exist.
+func (d *directory) count() (readOnly bool, err error) {
+	dir, err := trusted.Open(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(".")
+	if err != nil {
+		return false, err
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() { // a file that is gone by now does not count
@@ -54,7 +66,7 @@ func (d *directory) count() error {
 			d.Bytes += info.Size()
 		}
 	}
-	return nil
+	return dir.ReadOnly(), nil
 }
 
 // nearestDir is the path, or the closest directory above it that exists.

@@ -31,7 +31,18 @@ func TestIndexDirectory(t *testing.T) {
 		{
 			"a file in its place", filepath.Join(dir, "taken"),
 			func(t *testing.T, index string) { write(t, index, "") }, false,
-			directory{State: "cannot be read: " + filepath.Join(dir, "taken", "index") + ": not a directory"},
+			directory{State: "cannot be used: " + filepath.Join(dir, "taken", "index") + ": not a directory"},
+		},
+		{
+			"writable by others", filepath.Join(dir, "open"),
+			func(t *testing.T, index string) {
+				write(t, filepath.Join(index, "one"), "12345")
+				if err := os.Chmod(index, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}, false,
+			directory{State: "cannot be used: " + filepath.Join(dir, "open", "index") + " can be written by its group or by others; run chmod -R go-w " +
+				filepath.Join(dir, "open", "index") + " (not trusted)"},
 		},
 		{
 			"not writable", "/proc", nil, false,

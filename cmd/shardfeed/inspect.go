@@ -57,7 +57,7 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.close(ctx)) }()
-	shards, err := shard.Discover(ctx, from.direct, addresses)
+	shards, err := shard.Discover(ctx, from.direct, addresses, shard.DiscoverOptions{Noted: func(text string) { a.note("%s", text) }})
 	if err != nil {
 		return nil, err
 	}

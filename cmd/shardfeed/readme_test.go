@@ -3,46 +3,85 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// Every command of the README runs, and every file that it names exists.
+// Every command in a sh block of the README and the pages of docs/ runs.
 func TestReadme(t *testing.T) {
+	pages, root := pages(t)
+	found := 0
+	for page, text := range pages {
+		commands := commandsOf(text, "sh")
+		found += len(commands)
+		if len(commands) == 0 {
+			continue
+		}
+		t.Run(page, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Symlink(filepath.Join(root, "testdata"), filepath.Join(dir, "testdata")); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(dir)
+			t.Setenv("SHARDFEED_CACHE_DIR", filepath.Join(dir, "cache"))
+			for _, args := range commands {
+				if code, stdout, stderr := command(t, args...); code != 0 || stdout == "" || stderr != "" {
+					t.Errorf("%q: exit %d, %d bytes printed, stderr %q", args, code, len(stdout), stderr)
+				}
+			}
+		})
+	}
+	if found < 8 {
+		t.Errorf("only %d commands were found", found)
+	}
+}
+
+// pages returns the README and the pages of docs/ by their paths below the repository's root.
+func pages(t *testing.T) (byPath map[string]string, root string) {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join(root, "README.md"))
+	byPath = map[string]string{}
+	read := func(path string) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byPath[name] = string(text)
+	}
+	read(filepath.Join(root, "README.md"))
+	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ os.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			read(path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if err := os.Symlink(filepath.Join(root, "testdata"), filepath.Join(dir, "testdata")); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
-	t.Setenv("SHARDFEED_CACHE_DIR", filepath.Join(dir, "cache"))
-	commands := readmeCommands(string(content), "sh")
-	if len(commands) < 8 {
-		t.Errorf("only %d commands were found", len(commands))
-	}
-	for _, args := range commands {
-		if code, stdout, stderr := command(t, args...); code != 0 || stdout == "" || stderr != "" {
-			t.Errorf("%q: exit %d, %d bytes printed, stderr %q", args, code, len(stdout), stderr)
-		}
-	}
-	checkSourceChapter(t, root, string(content))
+	return byPath, root
 }
 
-// readmeCommands are the arguments of the commands in the blocks of a language: sh for those that need nothing but the repository, bash for
-// those that need servers.
-func readmeCommands(readme, language string) [][]string {
+// blocksOf returns the code blocks of a language.
+func blocksOf(page, language string) []string {
+	var blocks []string
+	for _, rest := range strings.Split(page, "```"+language+"\n")[1:] {
+		block, _, _ := strings.Cut(rest, "```")
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+// commandsOf returns the arguments of the commands in the blocks of a language: sh needs only the repository, bash needs servers.
+func commandsOf(page, language string) [][]string {
 	var all [][]string
-	for _, block := range strings.Split(readme, "```"+language+"\n")[1:] {
-		block, _, _ = strings.Cut(block, "```")
+	for _, block := range blocksOf(page, language) {
 		for line := range strings.Lines(block) {
 			line, _, _ = strings.Cut(line, "#")
 			line = strings.TrimPrefix(line, "go run ./cmd/")
@@ -52,31 +91,4 @@ func readmeCommands(readme, language string) [][]string {
 		}
 	}
 	return all
-}
-
-// checkSourceChapter looks for each file of the chapter about the source in the packages that its step names.
-func checkSourceChapter(t *testing.T, root, readme string) {
-	_, chapter, _ := strings.Cut(readme, "## Reading the source")
-	for _, step := range regexp.MustCompile(`(?m)^\d+\. `).Split(chapter, -1) {
-		var dirs, files []string
-		for _, name := range regexp.MustCompile("`([a-z0-9_/.]+)`").FindAllStringSubmatch(step, -1) {
-			switch name := name[1]; {
-			case !strings.HasSuffix(name, ".go"):
-				dirs = append(dirs, name)
-			case strings.Contains(name, "/"):
-				dirs, files = append(dirs, filepath.Dir(name)), append(files, filepath.Base(name))
-			default:
-				files = append(files, name)
-			}
-		}
-		for _, file := range files {
-			exists := func(dir string) bool {
-				_, err := os.Stat(filepath.Join(root, dir, file))
-				return err == nil
-			}
-			if !slices.ContainsFunc(append(dirs, "shard"), exists) {
-				t.Errorf("the README names %s, which is in none of %q", file, dirs)
-			}
-		}
-	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/feed"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -52,17 +54,19 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	if err != nil {
 		return nil, err
 	}
+	var files []string
+	o.Events.Noted = func(text string) { files = append(files, text) }
 	o.Transforms = specTransforms(r.Spec)
-	o.Budget, o.DefaultMemory = h.budget, f.rankMemory()
+	o.Budget, o.DefaultMemory = (*iterable.Budget)(h.budget), f.rankMemory()
 	if err := o.Validate(); err != nil {
-		return nil, valueError("%v", err)
+		return nil, valueError("%s", option.Spelled(err, option.Argument))
 	}
 	ds, err := a.openWith(ctx, r.Spec.Addresses, f, o, shown)
 	if err != nil {
 		return nil, trainersError(err)
 	}
 	if err := how.Check(ds.Schema()); err != nil {
-		return nil, errors.Join(valueError("%v", err), ds.close(ctx))
+		return nil, errors.Join(valueError("%s", option.Spelled(err, option.Argument)), ds.close(ctx))
 	}
 	if r.Spec.Workers == 0 {
 		batch := ds.BatchBytes(how.BatchSize, cmp.Or(how.Tail, shuffle.Pad)) // the most that any number of ranks makes of it
@@ -79,7 +83,7 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 		}
 	})
 	return &feed.Data{
-		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings,
+		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings, Files: files,
 		EpochTook: func(took time.Duration) { h.keep(ds.source.cache, took) },
 		Stats:     func(f feed.Figures) any { return sessionFigures(ds, f) },
 		Close:     func(ctx context.Context) error { return ds.source.close(ctx) },

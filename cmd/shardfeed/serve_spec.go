@@ -19,7 +19,7 @@ import (
 func specFlags(r feed.Request) (*flags, error) {
 	s := r.Spec
 	f := &flags{
-		columns: s.Columns, manifest: s.Manifest, missing: s.Missing, invalidUTF8: s.InvalidUTF8,
+		columns: s.Columns, strict: s.Strict, manifest: s.Manifest, missing: s.Missing, invalidUTF8: s.InvalidUTF8,
 		shuffle: s.Shuffle, seed: s.Seed, lanes: s.Lanes, unitRows: s.UnitRows, start: s.Start, maxWorldSize: s.MaxWorldSize,
 		batchSize: s.BatchSize, tail: s.Tail, plan: s.Plan, ranksHere: r.LocalWorldSize,
 		cacheFlags: cacheFlags{

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,12 +12,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// The commands of the README's chapters about servers run, with the names that they take for granted put in.
+// The commands in the bash blocks of the pages run on real servers, with the names that they take for granted put in.
 func TestServerReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages, _ := pages(t)
 	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
 	quietHome(t)
 	bucket, dir := s3.Bucket(t), hdfs.Dir(t)
@@ -35,7 +32,10 @@ func TestServerReadme(t *testing.T) {
 		"hdfs:///data/", "hdfs://"+dir+"/", "hdfs://nameservice/data/", "hdfs://nameservice"+dir+"/", "hdfs://namenode:8020/data/", "hdfs://"+hdfs.RPC[0]+dir+"/",
 		"webhdfs://namenode:9870/data/", "webhdfs://"+hdfs.HTTP[0]+dir+"/", "token_ids,label", "unique_id,label",
 	)
-	commands := readmeCommands(string(readme), "bash")
+	var commands [][]string
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		commands = append(commands, commandsOf(pages[page], "bash")...)
+	}
 	if len(commands) < 12 {
 		t.Errorf("only %d commands were found", len(commands))
 	}

@@ -132,7 +132,11 @@ func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 	if err == nil {
 		c, err = cache.Open(cache.Options{
 			Dir: dir, Limit: limit, Policy: f.policy(), Pending: f.part(pendingPart, leastPending, mostPending),
-			Events: cache.Events{Trouble: trouble, Low: func(err error) { a.note("%v", err) }},
+			Events: cache.Events{
+				Trouble:  trouble,
+				Low:      func(err error) { a.note("%v", err) },
+				ReadOnly: func(err error) { a.note("%v", err) },
+			},
 		})
 	}
 	switch {

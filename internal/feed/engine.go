@@ -83,6 +83,7 @@ type Data struct {
 	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user
+	Files     []string // about the files that the addresses name, for the user
 
 	// Stats returns the figures of a session by bench's keys. nil has none.
 	Stats func(Figures) any

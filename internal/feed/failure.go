@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -43,7 +44,7 @@ func failureOf(err error) Failure {
 		}
 		return filled(f)
 	}
-	f := Failure{Kind: kindOf(err), Text: reason(err).Error(), RowGroup: -1, Step: -1}
+	f := Failure{Kind: kindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
 	locate(&f, err)
 	return filled(f)
 }
@@ -114,6 +115,7 @@ func kindOf(err error) string {
 		broke    *iterable.PanicError
 		ring     *RingError
 		recode   *iterable.TransformError
+		option   *iterable.OptionError
 		ready    *Failure
 	)
 	switch {
@@ -129,7 +131,7 @@ func kindOf(err error) string {
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState
-	case errors.As(err, &few), errors.As(err, &recode), errors.As(err, &wrong), errors.Is(err, shard.ErrBadURI):
+	case errors.As(err, &few), errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.Is(err, shard.ErrBadURI):
 		return KindValue
 	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return KindNotFound

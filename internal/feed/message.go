@@ -43,6 +43,7 @@ type Open struct {
 type Spec struct {
 	Addresses []string `json:"addresses"`
 	Columns   []string `json:"columns"` // null: all
+	Strict    bool     `json:"strict"`  // refuse directories with other files beside the parquet files
 	Manifest  string   `json:"manifest"`
 	Plan      string   `json:"plan"` // a file that plan --save wrote: pins the manifest and the parameters of the order
 
@@ -107,6 +108,8 @@ type Opened struct {
 
 	// Warnings about the data, for the user.
 	Warnings []string `json:"warnings"`
+	// Files is what the user may want to know of the files that the addresses name: which were left out, or named twice.
+	Files []string `json:"files"`
 }
 
 // Node is a node of a schema: a column, or a part of one.

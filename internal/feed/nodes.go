@@ -16,7 +16,7 @@ func describe(d *Data) Opened {
 	data := d.Dataset.List()
 	o := Opened{
 		Rows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
-		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact),
+		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
 	return o
 }

@@ -168,7 +168,7 @@ func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	p := r.rings[r.begun%int64(len(r.rings))]
 	r.begun++
 	r.left--
-	return p.memory(ctx, size, r.session.dataset.data.Dataset.Pool())
+	return p.memory(ctx, size, (*mem.Pool)(r.session.dataset.data.Dataset.Pool()))
 }
 
 // after ends an iteration. If the run continues it returns the next iteration, which it waits for.
@@ -284,7 +284,7 @@ func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
 func (e *engine) reserveRing(bytes int64) (func(), error) {
 	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
 	if err != nil {
-		return nil, &iterable.MemoryError{Need: mem.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
+		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
 	}
 	return a.Close, nil
 }

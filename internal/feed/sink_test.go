@@ -34,7 +34,7 @@ func shopWithin(ctx context.Context, r Request, budget *mem.Budget) (*Data, erro
 	}
 	store := local.Store{}
 	ds, err := iterable.Open(ctx, shard.Stores{"": store, "file": store}, []string{path}, iterable.Options{
-		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: 64 << 20, Budget: budget,
+		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: 64 << 20, Budget: (*iterable.Budget)(budget),
 	})
 	if err != nil {
 		return nil, err

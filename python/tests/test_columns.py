@@ -217,9 +217,5 @@ def test_a_misspelt_member_of_a_struct() -> None:
         structs["who.place.twn"]
 
 
-def test_attributes_are_not_columns() -> None:
-    with pytest.raises(AttributeError, match=r"Batch has no attribute 'text': the column is batch\['text'\]"):
-        _ = batch().text
-    with pytest.raises(AttributeError, match=r"Batch has no attribute 'shape'$"):
-        _ = batch().shape
+def test_a_notebook_completes_keys() -> None:
     assert batch()._ipython_key_completions_() == list(batch()) == batch().schema._ipython_key_completions_()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import multiprocessing
 import os
 import pickle
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import traceback
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,24 @@ def one_engine(runtime: Path, shards: Path):
     dataset = StreamingDataset(shards, batch_size=1, cache=False)
     yield
     del dataset
+
+
+def test_folders_with_other_files(shards, tmp_path):
+    folder = tmp_path / "folder"
+    shutil.copytree(shards, folder)
+    (folder / "README.md").write_text("what this is")
+    said_once = "^shardfeed: 1 file is left out of .*folder, where the other files are parquet: README.md$"
+    with pytest.warns(UserWarning, match=said_once) as said:
+        dataset = open_shards(folder)
+    assert len(said) == 1 and said[0].filename == __file__
+    assert len(dataset) == -(-ROWS // 64)
+    with pytest.raises(errors.ShardfeedError, match=r"beside parquet files it holds README.md.*folder/\*\*/\*.parquet"):
+        open_shards(folder, strict=True)
+    (folder / "LICENSE").write_text("what you may do with it")
+    with pytest.raises(errors.ShardfeedError, match=r"give .*folder/\*\*/\*.parquet"):
+        open_shards(folder)
+    with pytest.warns(UserWarning, match="^shardfeed: 1 file is named more than once and read once, such as .*part-0.parquet$"):
+        open_shards([shards, shards / "part-0.parquet"])
 
 
 def open_shards(shards: Path, batch_size: int | None = 64, **given) -> StreamingDataset:
@@ -170,9 +188,9 @@ def test_nothing_is_left_of_an_epoch_that_was_finished(shards):
 @pytest.mark.parametrize(
     "state, words",
     [
-        (None, "this is NoneType"),
-        ({"model": 1}, r"has the keys \['model'\], and 'shardfeed' is missing"),
-        ({"version": 2, "shardfeed": {}}, "version 2, and this release reads version 1"),
+        (None, "got None"),
+        ({"model": 1}, r"with the key 'shardfeed', got the keys \['model'\]"),
+        ({"version": 2, "shardfeed": {}}, "must have version 1, got 2: it is of another release"),
         ({"version": 1, "shardfeed": {"seed": 1, "v": 1}}, "lacks plan, shuffle, epoch, position, rows, global_batch, manifest"),
     ],
 )
@@ -203,13 +221,14 @@ def test_what_was_edited(shards):
     assert next(iter(dataset)).step == 1
 
 
-def test_what_a_state_brings(shards, caplog):
+def test_what_a_state_brings(shards):
     state = open_shards(shards, seed=1).state_dict()
     want = ids(open_shards(shards, seed=1))
     other = open_shards(shards, seed=2)
-    with caplog.at_level(logging.WARNING, "shardfeed"):
+    with pytest.warns(shardfeed.ShardfeedWarning) as caught:
         other.load_state_dict(state)
-    assert [r.message for r in caplog.records] == ["the state was taken with seed=1, which wins over seed=2 here"]
+    assert str(caught[0].message) == "shardfeed: the state was taken with seed=1, which wins over seed=2 here"
+    assert caught[0].filename == __file__
     assert ids(other) == want
 
 
@@ -233,9 +252,10 @@ def test_state_of_other_data(shards, tmp_path):
         (8, {}, 8, 96),
     ],
 )
-def test_tails(shards, world, given, steps, padding, caplog):
+def test_tails(shards, world, given, steps, padding):
     parts = []
-    with caplog.at_level(logging.WARNING, "shardfeed"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for rank in range(world):
             dataset = open_shards(shards, rank=rank, world_size=world, **given)
             assert len(dataset) == steps
@@ -245,10 +265,12 @@ def test_tails(shards, world, given, steps, padding, caplog):
     assert sum(b.padding for p in parts for b in p) == padding
     seen = [i for p in parts for i in ids(p)]
     assert len(seen) == len(set(seen)) == (ROWS if not given.get("drop_last") else steps * 64 * world)
-    lines = [r.message for r in caplog.records if "padding" in r.message]
-    assert len(lines) == (1 if padding else 0)
-    if padding:
-        assert f"{padding} rows of padding over all {world} ranks" in lines[0]
+    assert len(caught) == (1 if padding else 0)
+    for warning in caught:
+        where = f" over all {world} ranks" if world > 1 else ""
+        assert str(warning.message).startswith(f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat")
+        assert "batch.row_valid is False for them" in str(warning.message)
+        assert (warning.category, warning.filename) == (shardfeed.PaddingWarning, __file__)
 
 
 def test_ranks_of_the_environment(shards, monkeypatch):
@@ -294,7 +316,7 @@ def test_state_within_rows_of_ranks(shards):
     states = [d.state_dict() for d in datasets]
     assert states[0] == states[1] and states[0]["shardfeed"]["position"] == 666
     for r in range(3):
-        dataset = open_shards(shards, None, rank=r, world_size=3)
+        dataset = open_shards(shards, None, rank=r, world_size=3, with_row_valid=True)
         dataset.load_state_dict(states[0])
         seen += [int(row["id"]) for row in dataset if row["_row_valid"]]
     assert len(seen) == ROWS and sorted(seen) == list(range(ROWS))
@@ -306,14 +328,14 @@ def test_state_within_rows_of_ranks(shards):
 def test_rows_of_ranks(shards, world, tail, shuffle):
     given = {"tail": tail, "world_size": world} | ({} if shuffle else {"shuffle": False, "seed": 0, "shuffle_buffer": None})
     given["columns"] = ["id"]
-    parts = [list(open_shards(shards, None, rank=r, **given)) for r in range(world)]
+    parts = [list(open_shards(shards, None, rank=r, with_row_valid=True, **given)) for r in range(world)]
     steps = -(-ROWS // world) if tail != "drop" else ROWS // world
     assert len(open_shards(shards, None, rank=0, **given)) == steps
     if tail != "short":
         assert {len(p) for p in parts} == {steps}
-    seen = [int(row["id"]) for p in parts for row in p if row.get("_row_valid", True)]
+    seen = [int(row["id"]) for p in parts for row in p if row["_row_valid"]]
     assert len(seen) == len(set(seen)) == (ROWS if tail != "drop" else steps * world)
-    assert all(("_row_valid" in row) == (tail == "pad") for p in parts for row in p)
+    assert tail == "pad" or all(row["_row_valid"] for p in parts for row in p)
 
 
 def test_all_batches_can_be_held(shards):

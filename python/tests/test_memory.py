@@ -34,6 +34,34 @@ def test_a_batch_of_more_rows_than_there_are(tmp_path: Path, given: dict, rows: 
     assert set(batch["c7"].tolist()) <= {1, 2, 3}
 
 
+FAR_TOO_LARGE = """
+    import json, sys
+    import shardfeed
+
+    world_size = int(sys.argv[3])
+    dataset = shardfeed.StreamingDataset(
+        sys.argv[1], batch_size=50_000_000, memory="64MiB", tail="short", shuffle=sys.argv[2] == "shuffled", rank=0, world_size=world_size
+    )
+    rows = [batch.rows for batch in dataset]
+    peaks = []
+    for process in ("self", dataset._engine_pid):
+        with open(f"/proc/{process}/status") as status:
+            peaks += [int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM:")]
+    print(json.dumps([rows, peaks]))
+"""
+
+
+@pytest.mark.parametrize("order", ["shuffled", "files"])
+@pytest.mark.parametrize("world_size", [1, 3])
+def test_the_memory_of_a_huge_batch_size_follows_the_rows(shards: Path, order: str, world_size: int) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(FAR_TOO_LARGE), str(shards), order, str(world_size)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ran.returncode == 0, ran.stderr
+    rows, (own, engine) = json.loads(ran.stdout)
+    assert len(rows) == 1 and abs(rows[0] - 4000 / world_size) < 1
+    assert own < 256 and engine < 1.1 * 64 + 64, "MiB at their peaks"
+
+
 MACHINE = 512 << 20  # bytes
 
 

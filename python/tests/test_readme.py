@@ -1,4 +1,4 @@
-"""The README's examples run, and its table of types is what the schemas say."""
+"""The examples of the README and of docs/ run, and the tables of types and arguments are what the code says."""
 
 from __future__ import annotations
 
@@ -9,30 +9,49 @@ import pytest
 
 from shardfeed._schema import Field
 
-PYTHON = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 @pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
-def test_examples(runtime, monkeypatch):
-    monkeypatch.chdir(PYTHON.parent / "testdata")
-    examples = re.findall(r"```python\n(.*?)```", (PYTHON / "README.md").read_text(), re.S)
-    assert len(examples) >= 4
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
+def test_examples(page, runtime, monkeypatch, capsys):
+    """The python blocks of a page run one after the other."""
+    monkeypatch.chdir(ROOT if page.name == "README.md" and page.parent == ROOT else ROOT / "testdata")
     names: dict = {}
-    for example in examples:
-        exec(compile(example, "README.md", "exec"), names)
+    for example in blocks(page, "python"):
+        exec(compile(example, name(page), "exec"), names)
+    if page == ROOT / "README.md":
+        assert len(capsys.readouterr().out.splitlines()) == 8
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "py")], ids=name)
+def test_sketches(page):
+    """The py blocks, which need a model or a cluster, are Python."""
+    for example in blocks(page, "py"):
+        compile(example, name(page), "exec")
+
+
+def test_padded_lists(runtime, monkeypatch):
+    monkeypatch.chdir(ROOT / "testdata")
+    (example,) = [block for block in blocks(ROOT / "docs" / "columns.md", "python") if "max_length" in block]
+    names: dict = {}
+    exec(compile(example, "columns.md", "exec"), names)
     assert names["tokens"].shape == (len(names["lengths"]), int(names["lengths"].max()))
-
-
-def test_first_screen(runtime, monkeypatch, capsys):
-    monkeypatch.chdir(PYTHON.parent)
-    example = re.search(r"```python\n(.*?)```", (PYTHON.parent / "README.md").read_text(), re.S)[1]
-    exec(compile(example, "README.md", "exec"), {})
-    assert len(capsys.readouterr().out.splitlines()) == 8
 
 
 def rows() -> dict[str, tuple[str, str]]:
     """The table of types by its second cell."""
-    lines = [line.strip("| \n").split(" | ") for line in (PYTHON / "README.md").read_text().splitlines() if line.startswith("| ")]
+    text = (ROOT / "docs" / "columns.md").read_text()
+    lines = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {cells[1]: (cells[2], cells[3]) for cells in lines if len(cells) == 4 and cells[1].startswith("`")}
 
 
@@ -64,7 +83,6 @@ def test_table_of_types(cell, field):
 def test_arguments_are_all_there():
     from shardfeed._options import Options
 
-    text = (PYTHON / "README.md").read_text()
-    table = text[text.index("## Arguments") : text.index("## The engine")]
-    named = set(re.findall(r"`(\w+)`", "".join(line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `"))))
+    table = (ROOT / "docs" / "arguments.md").read_text().splitlines()
+    named = set(re.findall(r"`(\w+)`", "".join(line.split(" | ")[0] for line in table if line.startswith("| `"))))
     assert set(Options.__dataclass_fields__) <= named

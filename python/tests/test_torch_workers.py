@@ -107,7 +107,7 @@ def test_fewer_steps_than_workers(shards, steps, workers):
 def test_ranks_with_workers(shards):
     seen = []
     for rank in range(3):
-        dataset = open_shards(shards, rank=rank, world_size=3)
+        dataset = open_shards(shards, rank=rank, world_size=3, with_row_valid=True)
         alone = list(open_shards(shards, rank=rank, world_size=3))
         batches = list(DataLoader(dataset, batch_size=None, num_workers=2))
         assert ids(batches) == ids(alone) and len(batches) == len(dataset)
@@ -198,7 +198,8 @@ def test_state_of_a_stateful_loader_on_more_ranks(shards):
     state = loader.state_dict()
     seen = []
     for rank in range(2):
-        again = StatefulDataLoader(open_shards(shards, 100, rank=rank, world_size=2, max_world_size=2), batch_size=None, num_workers=2)
+        dataset = open_shards(shards, 100, rank=rank, world_size=2, max_world_size=2, with_row_valid=True)
+        again = StatefulDataLoader(dataset, batch_size=None, num_workers=2)
         again.load_state_dict(state)
         seen += [i for batch in again for i in batch["id"][batch["_row_valid"]].tolist()]
     assert sorted(seen) == sorted(whole[800:])

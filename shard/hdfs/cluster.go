@@ -11,6 +11,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
+
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A cluster is the namenodes that know one tree of files, and the clients that speak to them: at most Options.Slots.
@@ -89,7 +91,7 @@ func (c *cluster) ended(ctx context.Context) error {
 	if c.life.Err() != nil {
 		return fmt.Errorf("the store is closed: %w", fs.ErrClosed)
 	}
-	return ctx.Err()
+	return driver.Ended(ctx)
 }
 
 // failed notes a failure of the namenode that cl spoke to, and returns the error to tell.

@@ -55,7 +55,7 @@ func (o *object) Forget(used []byte) {
 	}
 }
 
-// mmap maps pages of the file. A file system or a process that cannot have a mapping is no error: the caller reads instead.
+// mmap maps pages of the file. If the file system or the process cannot have a mapping, the caller reads instead.
 func (o *object) mmap(off int64, size int) (mapped []byte, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {

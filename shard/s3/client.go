@@ -9,13 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // An endpoint is a server, or AWS in one region, as requests see it.
 type endpoint struct {
 	name     string // for messages
-	window   *shard.Window
+	window   *driver.Window
 	latency  latency
 	answered atomic.Bool // it was reached before
 }
@@ -72,7 +72,7 @@ func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (re
 	}
 	r := s.firstRegion(ctx, ses, bucket)
 	if ctx.Err() != nil { // nobody was asked to the end
-		return region{}, ctx.Err()
+		return region{}, driver.Ended(ctx)
 	}
 	s.clients.setRegion(bucket, r)
 	return r, nil
@@ -85,12 +85,12 @@ func (c *clients) hold(ctx context.Context) (unlock func(), err error) {
 	case c.lock <- struct{}{}:
 		return func() { <-c.lock }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, driver.Ended(ctx)
 	}
 }
 
 func (s *Store) clientOf(ses *session, region string) *client {
-	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region, s.o), session: ses, region: region}
+	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region), session: ses, region: region}
 }
 
 // currentSession returns the session, which the first call makes. A session that could not be made is tried again by the next call.
@@ -165,7 +165,7 @@ func (c *clients) endpoint(name, region string, o Options) *endpoint {
 	key := name + " " + region
 	e, ok := c.endpoints[key]
 	if !ok {
-		window := shard.NewWindow(min(leastRequests, o.MaxRequests), min(startRequests, o.MaxRequests), o.MaxRequests)
+		window := driver.NewWindow(min(leastRequests, o.MaxRequests), min(startRequests, o.MaxRequests), o.MaxRequests)
 		e = &endpoint{name: name, window: window}
 		c.endpoints[key] = e
 	}
@@ -195,7 +195,7 @@ func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) re
 	ctx, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
 	defer cancel()
 	s.counts.looks.Add(1)
-	out, err := ses.client(fallbackRegion, s.o).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
+	out, err := ses.client(fallbackRegion).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	name := regionIn(err)
 	if err == nil {
 		name = aws.ToString(out.BucketRegion)

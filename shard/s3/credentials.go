@@ -17,7 +17,7 @@ func (s *session) source(ctx context.Context) string {
 	if err != nil {
 		return "none"
 	}
-	words := sourceWords(c.Source, cmp.Or(s.profile, "default"))
+	words := sourceWords(c.Source, cmp.Or(s.profileName(), "default"))
 	if c.CanExpire {
 		words += ", until " + c.Expires.UTC().Format(time.RFC3339)
 	}

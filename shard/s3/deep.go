@@ -32,7 +32,7 @@ func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path s
 	group.Go(func() error { return l.begin(inner, start) })
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, driver.Ended(ctx)
 		}
 		return nil, err
 	}

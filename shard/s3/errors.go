@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // An action is what a request was for, as far as a message needs to know.
@@ -31,7 +32,7 @@ func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err e
 		return err
 	}
 	if ctx.Err() != nil {
-		return &shard.Error{Op: a.op, URI: uri, Err: ctx.Err()}
+		return &shard.Error{Op: a.op, URI: uri, Err: driver.Ended(ctx)}
 	}
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }
@@ -196,7 +197,7 @@ func (s *Store) hint(a action, err error) string {
 		return "--ca-bundle and AWS_CA_BUNDLE name a file of certificates in PEM"
 	case isUnreachable(err):
 		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
-	case errors.Is(err, errStalled):
+	case errors.Is(err, driver.ErrStalled):
 		return "the server takes connections and is silent: look at its state, at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and " +
 			"at the proxy"
 	case isThrottle(err):

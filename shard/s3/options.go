@@ -23,7 +23,8 @@ type Options struct {
 	CABundle      string // file of certificates to trust, in PEM; "" is AWS_CA_BUNDLE, or the system's
 	Proxy         string // address of an HTTP proxy; "" asks HTTPS_PROXY and its like
 
-	// Environ is the environment that credentials and profiles are looked for in, by name: AWS_* and HOME. Nil is that of the process.
+	// Environ is the environment that credentials, profiles, region and endpoint are looked for in, by name: AWS_* and HOME. A
+	// credential_process runs with these variables and the process's others. Nil is the environment of the process.
 	Environ map[string]string
 
 	MaxRequests int           // requests in flight to one endpoint at most; 0 is 128

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -11,13 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
@@ -38,97 +35,68 @@ const fallbackRegion = "us-east-1"
 
 // A session is what the environment, the profiles and the options said when they were read, and the clients that were made from it.
 type session struct {
+	*settings
 	cfg        aws.Config
 	transport  *http.Transport
 	endpoint   string // that somebody set, or "" for AWS
-	regionFrom string // who named cfg.Region, or "" when nobody did
+	regionFrom string // who named the region, or "" when nobody did
 	pathStyle  bool
 	anonymous  bool
-	profile    string // that was named, or ""
 
 	mu      sync.Mutex
 	clients map[string]*s3.Client // by region
 }
 
+// noLog takes what the SDK would print.
+var noLog = logging.Nop{}
+
 // newSession reads the configuration and gets credentials, so that their absence is one error with a name.
-func newSession(ctx context.Context, o Options) (s *session, err error) {
+func newSession(ctx context.Context, o Options) (*session, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOptions, err)
 	}
-	err = o.inEnvironment(func() error {
-		s, err = configure(ctx, o)
-		return err
-	})
-	return s, err
-}
-
-func configure(ctx context.Context, o Options) (*session, error) {
-	options, err := loadOptions(o)
+	read, err := readSettings(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errOptions, err)
+	s := &session{settings: read, anonymous: o.Anonymous, clients: make(map[string]*s3.Client)}
+	if s.transport, err = newTransport(o, read.roots); err != nil {
+		return nil, err
 	}
-	s := &session{cfg: cfg, anonymous: o.Anonymous, regionFrom: regionFrom(o, cfg), clients: make(map[string]*s3.Client)}
-	s.profile = cmp.Or(o.Profile, os.Getenv("AWS_PROFILE"))
-	if cfg.Region == "" { // who asks for a role's credentials needs one all the same
-		if s.cfg, err = config.LoadDefaultConfig(ctx, append(options, config.WithDefaultRegion(fallbackRegion))...); err != nil {
-			return nil, fmt.Errorf("%w: %w", errOptions, err)
-		}
-	}
-	s.useTransport()
-	settings := s3.NewFromConfig(s.cfg).Options()
-	if o.EndpointURL != "" {
-		settings.BaseEndpoint = &o.EndpointURL
-	}
-	s.endpoint = aws.ToString(settings.BaseEndpoint)
+	_, s.regionFrom = read.region()
+	s.endpoint = cmp.Or(o.EndpointURL, aws.ToString(read.endpointOf("S3")))
 	if s.pathStyle = s.endpoint != ""; o.PathStyle != nil {
 		s.pathStyle = *o.PathStyle
 	}
-	if s.anonymous {
-		return s, nil
-	}
-	if _, err := s.cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoCredentials, err)
+	s.cfg = read.config(&http.Client{Transport: boundAnswers{s.transport}, CheckRedirect: checkRedirect})
+	if err := s.findCredentials(ctx); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
 }
 
-func loadOptions(o Options) ([]func(*config.LoadOptions) error, error) {
-	transport, err := transportOptions(o)
-	if err != nil {
-		return nil, err
-	}
-	web := awshttp.NewBuildableClient().WithTransportOptions(transport).WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout })
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(web), config.WithLogger(logging.Nop{})} // what is worth saying is an error
-	if o.Region != "" {
-		options = append(options, config.WithRegion(o.Region))
-	}
-	if o.Profile != "" {
-		options = append(options, config.WithSharedConfigProfile(o.Profile))
-	}
-	switch {
-	case o.Anonymous:
-		options = append(options, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
+// findCredentials gets credentials once, so that a request does not fail for lack of them.
+func (s *session) findCredentials(ctx context.Context) (err error) {
+	switch o := s.options; {
+	case s.anonymous:
+		s.cfg.Credentials = aws.AnonymousCredentials{}
+		return nil
 	case o.Key != "":
-		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(o.Key, o.Secret, o.Token)))
+		s.cfg.Credentials = credentials.NewStaticCredentialsProvider(o.Key, o.Secret, o.Token)
+		return nil
 	}
-	if o.CABundle != "" {
-		pem, err := os.ReadFile(o.CABundle)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w: %w", errOptions, errBundle, err)
-		}
-		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%w: %w: there is no certificate in %s", errOptions, errBundle, o.CABundle)
-		}
-		options = append(options, config.WithCustomCABundle(bytes.NewReader(pem)))
+	if s.cfg.Credentials, err = (chain{s.settings, s.cfg}).provider(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errOptions, err)
 	}
-	return options, nil
+	if _, err := s.cfg.Credentials.Retrieve(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errNoCredentials, err)
+	}
+	return nil
 }
 
-func transportOptions(o Options) (func(*http.Transport), error) {
+// newTransport makes the connections of a session: HTTP/1.1 without compression.
+func newTransport(o Options, roots *x509.CertPool) (*http.Transport, error) {
 	var proxy *url.URL
 	if o.Proxy != "" {
 		var err error
@@ -136,43 +104,23 @@ func transportOptions(o Options) (func(*http.Transport), error) {
 			return nil, fmt.Errorf("%w: the proxy's address cannot be read", errOptions)
 		}
 	}
-	return func(t *http.Transport) {
-		t.MaxIdleConnsPerHost, t.MaxIdleConns = idlePerHost, idleInAll
-		t.ReadBufferSize = readBuffer
-		t.DisableCompression = true
-		t.ForceAttemptHTTP2 = false
-		t.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // HTTP/2 would put all ranges into one connection
-		if proxy != nil {
-			t.Proxy = http.ProxyURL(proxy)
-		}
-	}, nil
-}
-
-// useTransport gives the clients a transport that the session can close. The one inside the configuration serves those who get credentials.
-func (s *session) useTransport() {
-	buildable, ok := s.cfg.HTTPClient.(*awshttp.BuildableClient)
-	if !ok {
-		return // whoever changed it has its own rules
+	t := awshttp.NewBuildableClient().WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).GetTransport()
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = idlePerHost, idleInAll
+	t.ReadBufferSize = readBuffer
+	t.DisableCompression = true
+	t.ForceAttemptHTTP2 = false
+	t.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // HTTP/2 would put all ranges into one connection
+	if proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
 	}
-	s.transport = buildable.GetTransport()
-	s.cfg.HTTPClient = &http.Client{Transport: boundAnswers{s.transport}, CheckRedirect: checkRedirect}
-}
-
-// regionFrom says who named the region.
-func regionFrom(o Options, cfg aws.Config) string {
-	switch {
-	case cfg.Region == "":
-		return ""
-	case o.Region != "":
-		return "by option"
-	case cfg.Region == os.Getenv("AWS_REGION"), cfg.Region == os.Getenv("AWS_DEFAULT_REGION"):
-		return "by the environment"
+	if roots != nil {
+		t.TLSClientConfig.RootCAs = roots
 	}
-	return "by the profile"
+	return t, nil
 }
 
 // client returns the client of a region.
-func (s *session) client(region string, o Options) *s3.Client {
+func (s *session) client(region string) *s3.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c, ok := s.clients[region]; ok {
@@ -182,11 +130,11 @@ func (s *session) client(region string, o Options) *s3.Client {
 		so.Region = region
 		so.UsePathStyle = s.pathStyle
 		so.UseARNRegion = true        // an access point's name says where it is
-		so.Retryer = aws.NopRetryer{} // see patience: tries are counted over whole reads
+		so.Retryer = aws.NopRetryer{} // tries are counted over whole reads
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		so.DisableLogOutputChecksumValidationSkipped = true
-		if o.EndpointURL != "" {
-			so.BaseEndpoint = &o.EndpointURL
+		if so.BaseEndpoint = nil; s.endpoint != "" {
+			so.BaseEndpoint = &s.endpoint
 		}
 	})
 	s.clients[region] = c
@@ -195,9 +143,8 @@ func (s *session) client(region string, o Options) *s3.Client {
 
 // close ends idle connections.
 func (s *session) close() {
-	if s.transport != nil {
-		s.transport.CloseIdleConnections()
-	}
+	s.transport.CloseIdleConnections()
+	s.settings.close()
 }
 
 // What is wrong before a request is sent.

@@ -87,7 +87,7 @@ func (f *Faults) Struck(i int) int {
 // OpenObjects returns how many objects are not closed yet.
 func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
-// fits counts a call and reports whether it is one of those that fail.
+// fits counts a call and reports whether it must fail.
 func (r *ruleState) fits(op Op, uri string) bool {
 	if r.Op != "" && r.Op != op || r.Path != "" && !shard.Match(r.Path, uri) {
 		return false

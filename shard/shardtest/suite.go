@@ -3,6 +3,7 @@ package shardtest
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"testing"
 
@@ -95,10 +96,10 @@ func open(t *testing.T, f Fixture, name string, b []byte) shard.Object {
 	return o
 }
 
-// cancelled returns a context that is over.
+// cancelled returns a context that is over, for a cause of the caller's.
 func cancelled(t *testing.T) context.Context {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the caller's cause"))
 	return ctx
 }
 
@@ -107,6 +108,9 @@ func wantErr(t *testing.T, err, kind error, address string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
 		t.Fatalf("error %v, want one that is %q", err, kind)
+	}
+	if std := map[error]error{shard.ErrNotExist: fs.ErrNotExist, shard.ErrDenied: fs.ErrPermission}[kind]; std != nil && !errors.Is(err, std) {
+		t.Fatalf("error %v is not %q", err, std)
 	}
 	var e *shard.Error
 	if !errors.As(err, &e) || e.URI != address {

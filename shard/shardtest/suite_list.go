@@ -3,6 +3,7 @@ package shardtest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +113,7 @@ func (c listCase) run(t *testing.T, f Fixture) {
 	}
 	found, err := f.Store().List(t.Context(), f.Address(c.pattern))
 	if c.want == nil {
-		if !errors.Is(err, shard.ErrNotExist) || found != nil {
+		if !errors.Is(err, shard.ErrNotExist) || !errors.Is(err, fs.ErrNotExist) || found != nil {
 			t.Fatalf("%d shards and error %v, want none and one that is %q", len(found), err, shard.ErrNotExist)
 		}
 		if address := f.Address(""); !strings.HasPrefix(err.Error(), address) {

@@ -13,6 +13,7 @@ def batches(task):
         seed=task.seed,
         rank=task.rank,
         world_size=task.world_size,
+        with_row_valid=task.world_size > 1,
         memory=task.memory or None,
         lanes=task.lanes or None,
         unit_rows=task.unit_rows or None,

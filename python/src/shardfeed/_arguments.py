@@ -29,7 +29,9 @@ _LOADER_ONLY = ("collate_fn", "device", "pin_memory", "num_workers", "prefetch",
 
 
 def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Makes an __init__ say which argument is misspelt, or given by position; required must not be left out."""
+    """Makes an __init__ say which argument is misspelt, or given by position; required must not be
+    left out.
+    """
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
         parameters = inspect.signature(init).parameters
@@ -41,7 +43,7 @@ def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
             if unknown := [k for k in kwargs if k not in parameters or k == "self"]:
                 raise TypeError(unknown_arguments(name, unknown, list(parameters)[1:]))
             if len(args) > 1:
-                raise TypeError(f"{name} takes only {first} by position, {got(args[1])} as well: give other arguments by name")
+                raise TypeError(by_position(name, first, args[1]))
             if not args and first not in kwargs:
                 raise TypeError(f"{name} needs {first}: an address such as 's3://bucket/path', a path, or a list of them")
             if required not in kwargs:
@@ -56,12 +58,16 @@ def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
     return decorate
 
 
+def by_position(name: str, first: str, second: object) -> str:
+    return f"{name} takes only {first} by position, {got(second)} as well: give other arguments by name"
+
+
 def missing_batch_size(name: str) -> str:
     return f"{name} needs batch_size: rows of a batch on this rank, or None for single rows"
 
 
 def unknown_arguments(name: str, unknown: Iterable[str], known: list[str]) -> str:
-    """Says which arguments a class does not have, and what was perhaps meant."""
+    """Names the arguments that a class does not have, and suggests others."""
     return "\n".join(f"{name} has no argument {each!r}{_hint(each, known)}" for each in unknown)
 
 
@@ -71,3 +77,27 @@ def _hint(name: str, known: list[str]) -> str:
     if near := did_you_mean(name, known):
         return near
     return f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+
+
+def names(function: Callable[..., Any]) -> list[str]:
+    """The parameters of a method, without self."""
+    return list(inspect.signature(function).parameters)[1:]
+
+
+def describe_loader(loader: type, dataset: type) -> None:
+    """Gives a class that takes a data set's arguments as **options their documentation and their
+    signature.
+    """
+    _, begin, arguments = (inspect.getdoc(dataset) or "").partition("    batch_size (")
+    if loader.__doc__ and begin:  # python -OO has no docstrings
+        loader.__doc__ = f"{inspect.cleandoc(loader.__doc__)}\n\n{begin}{arguments}"
+    own, more = (list(inspect.signature(vars(c)["__init__"]).parameters.values()) for c in (loader, dataset))
+    own = [p for p in own if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    loader.__signature__ = inspect.Signature([*own[1:], *more[2:]])  # type: ignore[attr-defined]
+
+
+def describe_dataset(derived: type, dataset: type) -> None:
+    """Gives a data set derived from another one the documentation of its arguments."""
+    _, begin, arguments = (inspect.getdoc(dataset) or "").partition("Args:\n")
+    if derived.__doc__ and begin:
+        derived.__doc__ = f"{inspect.cleandoc(derived.__doc__)}\n\n{begin}{arguments}"

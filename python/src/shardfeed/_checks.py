@@ -1,4 +1,7 @@
-"""Checks of single arguments. Each returns the value in its plain form, or says what is allowed and what it got."""
+"""Checks of single arguments.
+
+Each returns the value in its plain form, or says what is allowed and what it got.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,8 @@ def got(value: Any) -> str:
 
 def type_name(value: Any) -> str:
     """The type of a value with its package, as in pandas.DataFrame."""
+    if value is None:
+        return "None"
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
@@ -131,12 +136,12 @@ def path(name: str, value: Any) -> str:
     return encoded(name, os.path.abspath(os.path.expanduser(os.fspath(value))))
 
 
-def encoded(what: str, text: str) -> str:
+def encoded(what: str, text: str, shown: Callable[[str], str] = str) -> str:
     """Refuses text that cannot be sent to the engine, such as a file name in another encoding."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise OptionError(f"{what} must be UTF-8, got {text!r}") from None
+        raise OptionError(f"{what} must be UTF-8, got {shown(text)!r}") from None
     if "\0" in text:
-        raise OptionError(f"{what} must not hold a NUL byte, got {text!r}")
+        raise OptionError(f"{what} must not hold a NUL byte, got {shown(text)!r}")
     return text

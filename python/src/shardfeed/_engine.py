@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import _rank, _runtime
@@ -22,6 +22,13 @@ _RETRY_SECONDS = 0.005
 
 # The engine must not be the trainer's child, which would not wait for it. A shell that ends at once leaves it to init.
 _DETACH = ("/bin/sh", "-c", '"$0" "$@" &')
+
+
+class _Socket(socket.socket):
+    """A socket that a program may still hold when it ends: it closes without a ResourceWarning."""
+
+    def __del__(self, close: Callable[[socket.socket], None] = socket.socket.close) -> None:
+        close(self)
 
 
 class Engine:
@@ -89,7 +96,7 @@ class Engine:
         return False
 
     def _try(self) -> socket.socket | None:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             sock.connect(str(self.socket))
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):

@@ -16,7 +16,9 @@ _SHOWN = 20  # columns that an error lists
 
 
 def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | None = None) -> ColumnError:
-    """Returns the error for a key that is not among these columns, nor a path into one of the schema's."""
+    """Returns the error for a key that is not among these columns, nor a path into one of the
+    schema's.
+    """
     names = list(names)
     first = names[0] if names else "id"
     if isinstance(key, str):
@@ -29,12 +31,6 @@ def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | N
     if isinstance(key, slice):
         return ColumnError(f"keys are column names, got a slice: batch[{first!r}][...] takes rows of column {first!r}")
     return ColumnError(f"keys are column names, got {_shown(key)}" + _listed(names))
-
-
-def no_attribute(kind: str, name: str, names: Iterable[str]) -> AttributeError:
-    """Returns the error for an attribute; one that has the name of a column says how to read it."""
-    hint = f": the column is batch[{name!r}]" if name in set(names) else ""
-    return AttributeError(f"{kind} has no attribute {name!r}{hint}", name=name)
 
 
 def _paths(name: str, field: Field) -> Iterable[str]:

@@ -1,4 +1,6 @@
-"""The arguments of a data set: their types, which values are allowed, and the Spec that the engine gets."""
+"""The arguments of a data set: their types, which values are allowed, and the Spec that the engine
+gets.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _sizes, _storage
+from . import _redact, _sizes, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, type_name
+from ._keywords import Address, Path
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -22,14 +25,12 @@ _NOT_A_TIME = -(2**63)  # as numpy has it
 _SHUFFLE_ONLY = ("shuffle_buffer", "lanes", "start", "max_world_size")
 _PAD_KEYS = ("value", "max_length", "to_max", "multiple", "side", "cut")
 
-Paths = str | os.PathLike[str]
-
 
 @dataclass(frozen=True)
 class Options:
     """The arguments of StreamingDataset that decide what is read. It documents them."""
 
-    uri: Paths | Sequence[Paths]
+    uri: Address
     batch_size: int | None
     columns: Sequence[str] | None = None
     shuffle: bool = True
@@ -39,17 +40,18 @@ class Options:
     tail: str | None = None
     memory: int | str | None = None
     cache: bool = True
-    cache_dir: Paths | None = None
+    cache_dir: Path | None = None
     cache_limit: int | float | str | None = None
     cache_policy: str | None = None
-    index_dir: Paths | None = None
+    index_dir: Path | None = None
     storage_options: Mapping[str, Any] | None = None
     null: Mapping[str, Any] | None = None
     pad: Mapping[str, Any] | None = None
     max_length: int | Mapping[str, int] | None = None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None
-    manifest: Paths | None = None
-    plan: Paths | None = None
+    manifest: Path | None = None
+    plan: Path | None = None
+    strict: bool = False
     missing: str = "error"
     invalid_utf8: str = "refuse"
     lanes: int | None = None
@@ -60,17 +62,21 @@ class Options:
     collate_workers: int | None = None
 
     def spec(self, problems: Problems | None = None) -> dict[str, Any]:
-        """Returns the engine's Spec. What is wrong is added to problems, or raised as one error without them."""
+        """Returns the engine's Spec.
+
+        What is wrong is added to problems, or raised as one error without them.
+        """
         found = Problems() if problems is None else problems
         spec = {
             "addresses": found.of(_addresses, self.uri),
+            **self._steps(found),
             "columns": found.of(_columns, self.columns),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
+            "strict": found.of(flag, "strict", self.strict),
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
             **self._order(found),
-            **self._steps(found),
             **self._kept(found),
             "storage": found.of(_storage.options, self.storage_options),
             "env": _storage.environment(os.environ),
@@ -132,7 +138,10 @@ class Options:
 
 
 def _addresses(uri: Any) -> list[str]:
-    """A list, a tuple or a generator of addresses. A table is iterable too, and gives the names of its columns."""
+    """A list, a tuple or a generator of addresses.
+
+    A table is iterable too, and gives the names of its columns.
+    """
     listed = (
         isinstance(uri, Iterable) and not isinstance(uri, (Mapping, bytes)) and not hasattr(uri, "shape") and not hasattr(uri, "schema")
     )
@@ -146,7 +155,7 @@ def _addresses(uri: Any) -> list[str]:
         raise OptionError(f"uri is empty: it must be {_URI}")
     if not isinstance(uri, (str, os.PathLike)) and all(_is_name(a) for a in given):
         raise OptionError(f"there are no files {', '.join(map(repr, given))}: uri must be {_URI}; columns are named in columns=")
-    return [encoded("the address", _absolute(os.fspath(a))) for a in given]
+    return [encoded("the address", _absolute(os.fspath(a)), _redact.address) for a in given]
 
 
 _URI = "an address such as 's3://bucket/path', a path, or a list of them"
@@ -165,7 +174,9 @@ def _is_name(address: Any) -> bool:
 
 
 def _absolute(address: str) -> str:
-    """An address without a scheme is a path, made absolute here: the engine has another working directory."""
+    """An address without a scheme is a path, made absolute here: the engine has another working
+    directory.
+    """
     if _SCHEME.match(address):
         return address
     return os.path.abspath(os.path.expanduser(address))
@@ -176,7 +187,7 @@ def _columns(columns: Any) -> list[str] | None:
         return None
     if isinstance(columns, str):
         raise OptionError(f"columns must be a list of names, got {columns!r}: give columns=[{columns!r}]")
-    names = list(columns) if isinstance(columns, Iterable) else []
+    names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, Mapping) else []
     if not names or not all(isinstance(n, str) and n for n in names):
         raise OptionError(f"columns must be a list of names or dotted paths, or None for all columns, {got(columns)}")
     return [encoded("the column", name) for name in names]

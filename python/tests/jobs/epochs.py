@@ -42,7 +42,8 @@ def main() -> None:
 
 
 def open_dataset(arguments: argparse.Namespace) -> shardfeed.torch.StreamingDataset:
-    return shardfeed.torch.StreamingDataset(arguments.uri, batch_size=arguments.batch_size, columns=["id", "x", "label"], seed=SEED)
+    columns = ["id", "x", "label"]
+    return shardfeed.torch.StreamingDataset(arguments.uri, batch_size=arguments.batch_size, columns=columns, seed=SEED, with_row_valid=True)
 
 
 WAYS: dict[str, Callable[[Any], Any]] = {

@@ -19,7 +19,8 @@ def main() -> None:
     os.environ["SHARDFEED_JOB"] = f"{os.environ['REPORT']} {RANK}"
     report = Report()
     with group():
-        loader = shardfeed.torch.DataLoader(given.uri, batch_size=32, columns=["id"], seed=given.seeds[RANK], num_workers=given.workers)
+        options = {"columns": ["id"], "seed": given.seeds[RANK], "num_workers": given.workers}
+        loader = shardfeed.torch.DataLoader(given.uri, batch_size=32, with_row_valid=True, **options)
         try:
             for step, batch in enumerate(loader):
                 report("step", step=step, ids=ids(batch))

@@ -94,8 +94,7 @@ def loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor
 
 def real(batch: dict[str, Any]) -> torch.Tensor:
     """Which rows count."""
-    valid = batch.get("_row_valid")
-    return torch.ones(len(batch["id"]), dtype=torch.bool) if valid is None else valid
+    return batch["_row_valid"]
 
 
 def ids(batch: dict[str, Any]) -> list[int]:

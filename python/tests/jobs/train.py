@@ -37,7 +37,9 @@ def main() -> None:
     part = f"rank-{RANK}.pt"
     mine = part if given.loader.startswith("stateful") else "rank-0.pt"  # the state of our loader is the same on all ranks
     with group():
-        dataset = shardfeed.torch.StreamingDataset(given.uri, batch_size=given.batch_size, columns=COLUMNS, seed=given.seed)
+        dataset = shardfeed.torch.StreamingDataset(
+            given.uri, batch_size=given.batch_size, columns=COLUMNS, seed=given.seed, with_row_valid=True
+        )
         loader = LOADERS[given.loader](dataset)
         model = DistributedDataParallel(Model())
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

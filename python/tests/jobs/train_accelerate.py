@@ -19,7 +19,9 @@ def main() -> None:
     report = Report()
     stateful = given.loader == "prepared"
     accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(use_stateful_dataloader=stateful))
-    dataset = shardfeed.torch.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed)
+    dataset = shardfeed.torch.StreamingDataset(
+        given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed, with_row_valid=True
+    )
     if given.loader == "split":
         try:
             next(iter(accelerator.prepare(torch.utils.data.DataLoader(dataset, batch_size=None))))

@@ -15,7 +15,9 @@ def main() -> None:
     given = arguments()
     report = Report()
     with group():
-        loader = shardfeed.torch.DataLoader(given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed)
+        loader = shardfeed.torch.DataLoader(
+            given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed, with_row_valid=True
+        )
         model = DistributedDataParallel(Model())
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
         last = newest(given.checkpoint)

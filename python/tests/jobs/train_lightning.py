@@ -32,7 +32,9 @@ class Module(lightning.LightningModule):
 def main() -> None:
     given = arguments()
     report = Report()
-    loader = shardfeed.torch.DataLoader(given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed)
+    loader = shardfeed.torch.DataLoader(
+        given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed, with_row_valid=True
+    )
     last = newest(given.checkpoint)
     trainer = lightning.Trainer(
         accelerator="cpu",

@@ -42,7 +42,9 @@ class Begun(transformers.TrainerCallback):
 
 def main() -> None:
     report = Report()
-    dataset = shardfeed.torch.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed)
+    dataset = shardfeed.torch.StreamingDataset(
+        given.uri, batch_size=given.batch_size, columns=["id", "x", "label"], seed=given.seed, with_row_valid=True
+    )
     model = Net()
     options = transformers.TrainingArguments(
         output_dir=str(given.checkpoint),

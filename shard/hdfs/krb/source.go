@@ -10,6 +10,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/client"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 const (
@@ -120,7 +121,7 @@ func (s *Source) await(ctx context.Context, f *flight) (*client.Client, uint64, 
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return nil, 0, context.Cause(ctx)
+		return nil, 0, driver.Ended(ctx)
 	case <-timer.C:
 		return nil, 0, &Error{Err: fmt.Errorf("%w: no KDC answered within %v", shard.ErrTransient, loginTime), Hint: "can this machine reach the KDCs that krb5.conf names?"}
 	case <-f.done:

@@ -14,6 +14,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/spnego"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
@@ -121,7 +122,7 @@ func (a *auth) lock(ctx context.Context) error {
 	case turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return driver.Ended(ctx)
 	}
 }
 
@@ -181,7 +182,7 @@ func (s *Store) negotiate(ctx context.Context, c *client.Client, service string)
 	case r := <-done:
 		return r.header, krb.Classify(r.err)
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return "", driver.Ended(ctx)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A state is what a connection expects next.
@@ -165,7 +167,7 @@ func (c *conn) finish(err error) error {
 		c.err = io.EOF
 		return c.err
 	case c.ctx.Err() != nil:
-		err = context.Cause(c.ctx)
+		err = driver.Ended(c.ctx)
 	default:
 		c.dialer.options.Counters.Failed.Add(1)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // Defaults of Options.
@@ -101,7 +103,7 @@ func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn,
 	nc, err := d.options.Dial(timed, network, addr)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			err = driver.Ended(ctx)
 		}
 		return nil, &Error{Datanode: addr, Err: err}
 	}

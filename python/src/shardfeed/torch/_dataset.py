@@ -4,58 +4,84 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 import weakref
 from collections.abc import Callable, Mapping
 from multiprocessing.context import get_spawning_popen
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+import torch
 from torch.utils.data import IterableDataset
 
 from .. import _dataset, _rank, _state
 from .._iterator import BatchIterator
+from .._keywords import Address, DatasetOptions, T
 from .._layout import Layout
 from .._rows import BUNDLE
+from .._transform import check_function
 from ..errors import OptionError, ShardfeedError, StateError
 from . import _agree, _workers, _wrapped
+from ._batch import Batch
 from ._iterator import TensorIterator
 from ._transform import Transform
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _WORKER = "worker"  # the key of a state that describes one torch worker
 
 
-class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
-    """Batches of parquet shards as dicts of tensors; a torch IterableDataset with the arguments of :class:`shardfeed.StreamingDataset`.
+S = TypeVar("S")
+R = TypeVar("R")
+Row = dict[str, Any]
 
-    Numbers are tensors that lie in the memory that the engine wrote, without a copy; strings and binary values :class:`Bytes`, lists of
-    different lengths :class:`Ragged`, structs dicts. Where the last step is padded, the key ``"_row_valid"`` is True for the real rows.
 
-    Give it to torch's ``DataLoader(dataset, batch_size=None, num_workers=K)``, to torchdata's StatefulDataLoader, to
-    :class:`shardfeed.torch.DataLoader`, or iterate over it. With K workers the k-th takes the steps k, k + K, k + 2K, ... of the one stream
-    of this rank: order, batches and length are the same for any K.
+class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
+    """Batches of parquet shards as dicts of tensors, as a torch IterableDataset.
+
+    Batches are :class:`shardfeed.torch.Batch`. Numbers are tensors in the memory that the engine wrote,
+    without a copy; strings and binary values are :class:`Bytes`, lists of different lengths
+    :class:`Ragged`, structs dicts. With ``batch_size=None`` single rows come, as dicts.
+
+    Iterate over it, or give it to :class:`shardfeed.torch.DataLoader`, to torch's
+    ``DataLoader(dataset, batch_size=None, num_workers=K)``, or to torchdata's StatefulDataLoader. With K
+    workers the k-th takes the steps k, k + K, k + 2K, ... of this rank's one stream: order, batches and
+    length are the same for any K.
 
     An epoch is used up when its first batch is asked for.
     """
 
-    _transforms: tuple[Transform, ...] = ()
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self: StreamingDataset[Batch], uri: Address, *, batch_size: int, **options: Unpack[DatasetOptions]) -> None: ...
+
+        @overload
+        def __init__(self: StreamingDataset[Row], uri: Address, *, batch_size: None, **options: Unpack[DatasetOptions]) -> None: ...
+
+        def __init__(self, uri: Address, *, batch_size: int | None, **options: Unpack[DatasetOptions]) -> None: ...
+
     _masks: tuple[str, ...] = ()  # columns whose nulls are told
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
     _course: _agree.Course  # the epochs of this rank
 
-    def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset:
-        """The same data with a function done to each batch, in the process that iterates: the trainer, or a torch worker.
+    @overload
+    def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
 
-        With random the function gets a torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
+    @overload
+    def map(self: StreamingDataset[S], function: Callable[[S, torch.Generator], R], *, random: Literal[True]) -> StreamingDataset[R]: ...
+
+    def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset[Any]:
+        """The same data with a function applied to each batch, or to each row with ``batch_size=None``.
+
+        It runs in the process that iterates: the trainer, or a torch worker. With random it gets a
+        torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
         result counts its own epochs.
         """
-        if not callable(function):
-            raise OptionError(f"map takes a function of a batch; this is {function!r}")
-        mapped = self._copy()
-        mapped._transforms = (*self._transforms, Transform(function, random, self._spec["seed"]))
-        return mapped
+        check_function(function)
+        return self._mapped(Transform(function, random, self._spec["seed"]))
 
-    def with_valid(self, *columns: str) -> StreamingDataset:
+    def with_valid(self, *columns: str) -> StreamingDataset[T]:
         """The same data with a boolean tensor ``"<column>_valid"`` for each of these columns or dotted paths: False where it is null.
 
         The result counts its own epochs.
@@ -63,31 +89,22 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         for column in columns:
             try:
                 Layout(self.schema).find(column)
-            except KeyError:
-                raise OptionError(f"with_valid: there is no column {column!r} among {', '.join(self.schema)}") from None
+            except KeyError as e:
+                raise OptionError(f"with_valid: {e}") from None
         marked = self._copy()
         marked._masks = (*self._masks, *columns)
         return marked
 
-    def _copy(self) -> StreamingDataset:
-        """Another data set of the same data."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__getstate__())
-        other._id = uuid.uuid4().hex
-        other._forget()
-        other._keep_open()
-        return other
-
-    def __iter__(self) -> TensorIterator:
+    def __iter__(self) -> TensorIterator[T]:
         _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self.world_size)
         self._after_fork()
-        iterator = TensorIterator(self)
+        iterator: TensorIterator[T] = TensorIterator(self)
         if _workers.current() is not None:
             _workers.prepare()
             self._iterates(iterator)
         return iterator
 
-    def _iterates(self, iterator: TensorIterator) -> None:
+    def _iterates(self, iterator: TensorIterator[T]) -> None:
         """Notes the one iteration of a torch worker; the one before it has been left.
 
         Where a state is loaded it begins at once: a loader may make workers to restore a finished epoch, and drop them for others that must
@@ -178,10 +195,20 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
     # Ranks
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
+        worker = _workers.current()
+        if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
+            self._said_padding = True  # by the first worker of the first epoch; each epoch may have new workers
         super()._joined(joined, rank, world_size)
-        if _workers.current() is None:
+        if worker is None:
             self._compare(joined["fingerprint"])
             self._course.begins(self._agree, joined, self._place, rank, world_size)
+
+    def _first_epoch(self) -> int:
+        """The epoch that training begins with, as far as a torch worker knows it."""
+        return 0 if self._pending_state is None else int(self._pending_state[0]["epoch"])
+
+    def _padding_mask(self) -> str:
+        return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
@@ -194,12 +221,6 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
             _agree.with_other_ranks(self._agree, fingerprint, *self._ranks(), self._timeout)
 
     # Other processes
-
-    def _keep_open(self) -> None:
-        """Keeps the data set open in the engine, which counts its epochs while a process does. Torch workers come and go."""
-        self._after_fork()
-        with self._lock:
-            self._control()
 
     def _forget(self) -> None:
         super()._forget()
@@ -220,7 +241,7 @@ class StreamingDataset(_dataset.StreamingDataset, IterableDataset[Any]):
         return _restore, (type(self), self.__getstate__(), not spawning)
 
 
-def _restore(kind: type[StreamingDataset], state: dict[str, Any], keep_open: bool) -> StreamingDataset:
+def _restore(kind: type[StreamingDataset[Any]], state: dict[str, Any], keep_open: bool) -> StreamingDataset[Any]:
     """Unpickles a data set. A process that was spawned with it need not keep it open: its parent does."""
     dataset = kind.__new__(kind)
     dataset.__setstate__(state)

@@ -131,6 +131,12 @@ class Kept:
         self._pieces.clear()
 
 
+def _close_again(batches: Feeder | Pinner, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+    """Closes what goes, where an interrupt came while it was closed. When the program ends all copies have been waited for."""
+    if hasattr(batches, "_in_use") and not is_finalizing():
+        batches.close()
+
+
 class Feeder:
     """Copies batches to a CUDA device ahead of their use. What a copy reads is kept until the copy is done."""
 
@@ -202,8 +208,8 @@ class Feeder:
             _of_parents.append(self._moved)
         self._source.close()
 
-    def __del__(self) -> None:
-        _close_again(self)
+    def __del__(self, close_again: Callable[[Any], None] = _close_again) -> None:
+        close_again(self)
 
 
 class Pinner:
@@ -241,8 +247,8 @@ class Pinner:
         self._last = None
         self._source.close()
 
-    def __del__(self) -> None:
-        _close_again(self)
+    def __del__(self, close_again: Callable[[Any], None] = _close_again) -> None:
+        close_again(self)
 
 
 class Mover:
@@ -264,12 +270,6 @@ def _wait(until: Callable[[], None]) -> None:
     """Waits for copies to end. A device that has failed does no more of them, and says so to whoever uses it next."""
     with contextlib.suppress(RuntimeError):
         until()
-
-
-def _close_again(batches: Feeder | Pinner) -> None:
-    """Closes what goes, where an interrupt came while it was closed. When the program ends all copies have been waited for."""
-    if hasattr(batches, "_in_use") and not sys.is_finalizing():
-        batches.close()
 
 
 class Route:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from .._iterator import BatchIterator, Place
+from .._keywords import T
 from .._ring import Ring
 from .._rows import RowIterator, RowMaker
 from .._turn import Turn
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ._dataset import StreamingDataset
 
 
-class TensorIterator:
+class TensorIterator(Generic[T]):
     """One epoch of batches as dicts of tensors, or of rows. It begins in the engine when the first one is asked for, or by begin.
 
     Several threads may take batches of it: each batch comes once. Functions of map then run in each of them at the same time.
@@ -23,11 +24,11 @@ class TensorIterator:
     ``place`` is where it stands, None before it begins; ``position`` counts the rows of the epoch, over all ranks, before its last batch.
     """
 
-    def __init__(self, dataset: StreamingDataset) -> None:
+    def __init__(self, dataset: StreamingDataset[T]) -> None:
         self.place: Place | None = None
         self.position: int | None = None
         self.ring: Ring | None = None  # in which the last batch lies
-        self._dataset: StreamingDataset | None = dataset
+        self._dataset: StreamingDataset[T] | None = dataset
         self._batches: BatchIterator | None = None
         self._layout: TensorLayout | None = None
         self._rows: RowIterator | None = None  # of a data set of rows
@@ -50,7 +51,7 @@ class TensorIterator:
             self.place = batches.place
             self._rank, world_size = dataset._ranks()
             tail = dataset._tail(world_size)
-            self._layout = TensorLayout(batches.layout, dataset._masks, padded=tail == "pad")
+            self._layout = TensorLayout(batches.layout, dataset._masks, row_valid=dataset._with_row_valid)
             if dataset._rows_wanted:
                 self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, size=dataset.size, tail=tail)
             self._batches = batches  # from here on other threads may take batches
@@ -58,10 +59,10 @@ class TensorIterator:
         if self._closed and batches is not None:  # meanwhile, by another thread
             self.close()
 
-    def __iter__(self) -> TensorIterator:
+    def __iter__(self) -> TensorIterator[T]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         batches = self._batches
         if batches is None:
             self.begin()

@@ -1,4 +1,4 @@
-"""How a batch becomes a dict of tensors: worked out once for a schema, used for each batch."""
+"""How a batch becomes a dict of tensors. Computed once for a schema, used for each batch."""
 
 from __future__ import annotations
 
@@ -11,38 +11,41 @@ import torch
 from .._layout import DATA, DATA_BYTES, Layout, offsets, validity
 from .._raw_batch import RawBatch
 from ._bands import Bands
+from ._batch import Batch
 from ._tensors import Bytes, to_tensors
 
 ROW_VALID = "_row_valid"
 
 _BYTE = np.dtype("u1")
 
-# A TensorMaker makes a column out of a slot's bytes and the batch's descriptors.
+# A TensorMaker makes a column of a slot's bytes and the batch's descriptors.
 TensorMaker = Callable[[np.ndarray, Sequence[int]], Any]
 
 
 class TensorLayout:
     """The makers of a schema's columns as tensors."""
 
-    def __init__(self, layout: Layout, masks: Collection[str], padded: bool) -> None:
-        """Masks are the columns that have their validity beside them, as ``name_valid``; padded batches have a mask of their rows."""
+    def __init__(self, layout: Layout, masks: Collection[str], row_valid: bool) -> None:
+        """Each of masks gets a column ``name_valid`` beside it. row_valid adds the mask of the
+        rows.
+        """
         self._blank: dict[str, Any] = dict.fromkeys(layout.makers)  # in their order
         self._bands = Bands(layout)
         own = set(self._bands.names)
         self._makers = [(name, _maker(layout, name)) for name in layout.makers if name not in own]
         self._masks = [(f"{name}_valid", layout.find(name)[1]) for name in masks]
-        self._padded = padded
+        self._row_valid = row_valid
 
-    def tensors(self, raw: RawBatch) -> dict[str, Any]:
+    def tensors(self, raw: RawBatch) -> Batch:
         """The columns of a batch."""
         memory, nodes, bands = raw.bytes, raw.nodes, self._bands
-        batch = self._blank.copy()
+        batch = Batch(self._blank)
         batch.update(zip(bands.names, bands.tensors(memory, nodes, raw.rows)))
         for name, make in self._makers:
             batch[name] = make(memory, nodes)
         for key, at in self._masks:
             batch[key] = torch.from_numpy(validity(memory, nodes, at))
-        if self._padded:
+        if self._row_valid:
             batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
         return batch
 
@@ -57,7 +60,7 @@ def _maker(layout: Layout, name: str) -> TensorMaker:
 
 
 def _binary(at: int, text: bool) -> TensorMaker:
-    """Strings and binary, the most frequent columns that are no numbers, without the arrays' class in between."""
+    """Strings and binary values. They are frequent, so the arrays' class in between is left out."""
     size, data = at + DATA_BYTES, at + DATA
     ndarray, from_numpy = np.ndarray, torch.from_numpy
 

@@ -2,49 +2,102 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import torch
 from torch.utils.data import IterableDataset
 
-from .. import _state
+from .. import _arguments, _html, _state
+from .._checks import Problems, type_name
+from .._dataset import StreamingDataset as ArrayDataset
+from .._keywords import Address, T
+from .._options import Options
 from .._ring import Ring
+from .._schema import Schema
 from .._turn import Turn
 from ..errors import OptionError
-from ._dataset import StreamingDataset
+from ._batch import Batch
+from ._dataset import Row, StreamingDataset
 from ._device import Route
 from ._iterator import TensorIterator
+from ._loader_options import AllOptions, Device, LoaderOptions, check
 
-_DATASET_ARGUMENTS = frozenset(inspect.signature(StreamingDataset.__init__).parameters) - {"self", "uri"}
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-# The engine's state without its place, and the place: epoch and position.
+S = TypeVar("S")
+R = TypeVar("R")
+
+# The engine's state without epoch and position, and those two.
 _Stamp = tuple[Mapping[str, Any], int, int]
 
 
-class DataLoader:
-    """Batches of a data set as dicts of tensors: made by the engine, done to by the user's functions, and moved to a device ahead of use.
+class DataLoader(Generic[T]):
+    """Batches of a data set as dicts of tensors, on a device: made by the engine and copied ahead
+    of use.
 
-    data: an address, a path or a list of them, with the arguments of :class:`StreamingDataset` beside it; or such a data set.
-    collate_fn: a function of each batch; what it returns is what comes.
-    device: where batches are moved, as in "cuda"; copies run beside the training on a stream of their own. None leaves them on the host.
-    pin_memory: page-locks the memory that batches come in, once, so that copies need no other one. None does it for a CUDA device.
-    num_workers: torch workers that run map and collate_fn. The engine works in parallel without any.
-    prefetch: batches that are copied to the device ahead.
-    prefetch_factor, persistent_workers, worker_init_fn, multiprocessing_context: of torch workers, as torch has them.
+    One ``iter()`` is one epoch, which is used up when its first batch is asked for. Batches are
+    :class:`shardfeed.torch.Batch`, or what ``collate_fn`` makes of them. ``state_dict`` is exact
+    after each batch, with any number of workers; ``load_state_dict`` continues there with any other
+    number of workers or ranks. ``with DataLoader(...) as loader:`` closes it at the end.
 
-    One ``iter()`` is one epoch, which is used up when its first batch is asked for. ``state_dict`` tells where training stands by the
-    batches that were handed out, with any number of workers, and ``load_state_dict`` goes on there with any other, on any number of ranks.
+    Args:
+        data (str, Path, list of them, or StreamingDataset): an address or path, with the arguments
+            of the data set beside it, such as batch_size; or a data set that has them.
+        collate_fn (function, default None): applied to each batch; its result is what the loader
+            yields.
+        device (str, int, torch.device or None, default None): where batches go. "auto" is the
+            current CUDA device, or the host without CUDA. Copies to CUDA run on a stream of their
+            own. None leaves batches on the host.
+        pin_memory (bool, default None): page-lock the memory that batches come in. None does so for
+            a CUDA device.
+        num_workers (int, default 0): torch processes that run map and collate_fn. The engine works
+            in parallel without them.
+        prefetch (int, default 2): batches that are copied to the device ahead of use.
+        prefetch_factor (int, default None): batches that each torch worker makes ahead. None is
+            torch's 2.
+        persistent_workers (bool, default False): keep torch workers from epoch to epoch.
+        worker_init_fn (function, default None): called with the worker's number when a torch worker
+            starts.
+        multiprocessing_context (str or context, default None): how torch workers start: "fork",
+            "spawn" or "forkserver".
+
+    With an address the arguments of the data set follow:
     """
+
+    @overload
+    def __init__(self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[LoaderOptions]) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[S], data: StreamingDataset[Any], *, collate_fn: Callable[[Any], S], **options: Unpack[LoaderOptions]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[Batch], data: Address, *, batch_size: int, collate_fn: None = None, **options: Unpack[AllOptions]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[Row], data: Address, *, batch_size: None, collate_fn: None = None, **options: Unpack[AllOptions]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[S], data: Address, *, batch_size: int | None, collate_fn: Callable[[Any], S], **options: Unpack[AllOptions]
+    ) -> None: ...
 
     def __init__(
         self,
-        data: Any,
-        *,
+        data: Address | StreamingDataset[Any],
+        *more: Any,
         collate_fn: Callable[[Any], Any] | None = None,
-        device: Any = None,
+        device: Device = None,
         pin_memory: bool | None = None,
         num_workers: int = 0,
         prefetch: int = 2,
@@ -54,9 +107,14 @@ class DataLoader:
         multiprocessing_context: Any = None,
         **options: Any,
     ) -> None:
-        self.dataset = _dataset(data, options)
+        given = {name: value for name, value in locals().items() if name in _OWN_ARGUMENTS}
+        if more:
+            raise TypeError(_arguments.by_position("DataLoader", "data", more[0]))
+        _check_names(data, options)
+        problems = Problems()
+        self.device = check(given, problems)
+        self.dataset: StreamingDataset[Any] = _dataset(data, options, problems)
         self.collate_fn = collate_fn
-        self.device = None if device is None else torch.device(device)
         self.pin_memory = pin_memory
         self.num_workers = num_workers
         self.prefetch = prefetch
@@ -64,57 +122,140 @@ class DataLoader:
         self.persistent_workers = persistent_workers
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
-        if self.device is not None and self.device.type == "cuda" and not torch.cuda.is_available():
-            raise OptionError(f"device={str(self.device)!r}: there is no CUDA device here, or this torch was built without CUDA")
-        if num_workers < 0 or prefetch < 0:
-            raise OptionError(f"num_workers {num_workers} and prefetch {prefetch} must not be below 0")
         self._route = Route(self.device, pin_memory, prefetch)
-        self._stamp: _Stamp | None = None  # of the last batch that was handed out; None: none was since the last set_epoch or state
+        self._stamp: _Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._workers: torch.utils.data.DataLoader[Any] | None = None
+        self._epochs: weakref.WeakSet[_Epoch] = weakref.WeakSet()
+        self._closed_at: dict[str, Any] | None = None  # the state when it was closed
 
     @property
     def batch_size(self) -> int | None:
-        """Rows of a batch of this rank."""
+        """Rows of a batch on this rank; None where the loader yields rows."""
         return None if self.dataset._rows_wanted else int(self.dataset._spec["batch_size"])
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the data set, with their types.
+
+        Functions of map and collate_fn are not in it.
+        """
+        return self.dataset.schema
+
+    @property
+    def size(self) -> int:
+        """Rows of an epoch, over all ranks."""
+        return self.dataset.size
 
     def __len__(self) -> int:
         """Batches of a whole epoch on this rank; the same on every rank."""
         return len(self.dataset)
 
-    def __iter__(self) -> Iterator[Any]:
-        return _Epoch(self)
+    def __iter__(self) -> Iterator[T]:
+        self._check_open()
+        epoch = _Epoch(self)
+        self._epochs.add(epoch)
+        return epoch
 
-    def _open(self) -> Any:
-        """Begins an epoch: what hands out its batches where they are wanted, each with its stamp."""
-        return self._route.open(_Local(self) if self.num_workers == 0 else _Remote(self))
+    def _open(self) -> tuple[Any, Any]:
+        """Begins an epoch: the source of its batches, and what hands them out on the device."""
+        source = _Local(self) if self.num_workers == 0 else _Remote(self)
+        return source, self._route.open(source)
+
+    @overload
+    def map(self: DataLoader[S], function: Callable[[S], R], *, random: Literal[False] = False) -> DataLoader[R]: ...
+
+    @overload
+    def map(self: DataLoader[S], function: Callable[[S, torch.Generator], R], *, random: Literal[True]) -> DataLoader[R]: ...
+
+    def map(self, function: Callable[..., Any], *, random: bool = False) -> DataLoader[Any]:
+        """A loader of the same data and arguments, with a function applied to each batch on the
+        host.
+
+        It runs before the copy to the device, in the torch workers where there are some. With
+        random it gets a torch.Generator as its second argument, seeded by the seed, the epoch, the
+        step and the rank. The result counts its own epochs.
+        """
+        if self.collate_fn is not None:
+            raise OptionError("map of a loader with a collate_fn: call the function in collate_fn, or map the data set")
+        mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
+        return DataLoader(mapped, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+
+    def with_valid(self, *columns: str) -> DataLoader[T]:
+        """A loader of the same data and arguments, with a boolean tensor ``"<column>_valid"`` for
+        each of these columns or paths.
+
+        It is False where the column is null. The result counts its own epochs.
+        """
+        return DataLoader(self.dataset.with_valid(*columns), **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded."""
+        """Makes the next iteration that of an epoch, as DistributedSampler does.
+
+        A loaded position has precedence.
+        """
         self.dataset.set_epoch(epoch)
         self._stamp = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank."""
+        """Where training stands: after the last batch that was handed out.
+
+        Plain JSON types, the same on every rank.
+        """
+        if self._closed_at is not None:
+            return self._closed_at
         if self._stamp is None:
             return self.dataset._state_here()
         start, epoch, position = self._stamp
         return _state.pack({**start, "epoch": epoch, "position": position})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks and workers."""
+        """Lets the next iteration continue after the batch where the state was taken, on any number
+        of ranks and workers.
+        """
+        self._check_open()
         self.dataset.load_state_dict(state_dict)
         self._stamp = None
-        self._workers = None  # those that persist know nothing of it
+        self._workers = None  # persistent ones do not know of the state
 
     def stats(self) -> dict[str, Any]:
-        """Figures of this rank's stream by the names that ``shardfeed bench --json`` has."""
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return self.dataset.stats()
+
+    def close(self) -> None:
+        """Ends iterations and torch workers, and gives memory back to the engine.
+
+        Batches that are held stay valid.
+
+        ``state_dict`` still says where training stood. Calling close again does nothing.
+        """
+        if self._closed_at is not None:
+            return
+        self._closed_at = self.state_dict()
+        for epoch in list(self._epochs):
+            epoch.close()
+        self._workers = None
+        self.dataset._let_go()
+
+    def _check_open(self) -> None:
+        if self._closed_at is not None:
+            raise ValueError("the loader was closed: make a new one, and continue with load_state_dict(old.state_dict())")
+
+    def __enter__(self) -> DataLoader[T]:
+        self._check_open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"DataLoader({self.dataset!r}, device={self.device}, num_workers={self.num_workers})"
 
+    def _repr_html_(self) -> str:
+        own = [("device", self.device or "the host"), ("torch workers", self.num_workers)]
+        return _html.facts("DataLoader", [*self.dataset._facts(), *own]) + self.schema._repr_html_()
+
     def _torch_loader(self) -> torch.utils.data.DataLoader[Any]:
-        """Torch's loader, whose workers run the user's functions."""
+        """Torch's loader, whose workers run the functions of map and collate_fn."""
         if self._workers is None or not self.persistent_workers:
             self._workers = torch.utils.data.DataLoader(
                 _Stamped(self.dataset, self.collate_fn),
@@ -130,33 +271,54 @@ class DataLoader:
 
 
 class _Epoch:
-    """The batches of one iteration of a loader, which notes each that it hands out. It begins with the first one that is asked for.
+    """The batches of one iteration of a loader, which notes each that it hands out.
+
+    It begins with the first one.
 
     Several threads may take batches of it: each batch comes once.
     """
 
-    def __init__(self, loader: DataLoader) -> None:
+    def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
+        self._source: Any = None
         self._batches: Any = None
         self._turn = Turn()
+        self._closed = False
 
     def __iter__(self) -> _Epoch:
         return self
 
     def __next__(self) -> Any:
         with self._turn():
+            if self._closed:
+                raise StopIteration
             if self._batches is None:
-                self._batches = self._loader._open()
-            batch, self._loader._stamp = next(self._batches)
+                self._source, self._batches = self._loader._open()
+            batch, stamp = next(self._batches)
+            self._loader._stamp = stamp
         return batch
 
-    def __del__(self) -> None:
-        if self._batches is not None and not sys.is_finalizing():
+    def close(self) -> None:
+        """Ends the iteration. A thread that waits for a batch gets none."""
+        self._closed = True
+        turn = self._turn()
+        if self._source is not None and not turn.acquire(blocking=False):
+            self._source.close()
+            turn.acquire()
+        elif self._source is None:
+            return
+        try:
+            self._batches.close()
+        finally:
+            turn.release()
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_batches", None) is not None and not is_finalizing():
             self._batches.close()
 
 
 class _Local:
-    """Batches that this process makes, each with the stamp behind it."""
+    """Batches that this process makes, each with its stamp."""
 
     def __init__(self, loader: DataLoader) -> None:
         self.ring: Ring | None = None
@@ -178,10 +340,10 @@ class _Local:
 
 
 class _Remote:
-    """Batches that torch workers make, each with the stamp behind it."""
+    """Batches that torch workers make, each with its stamp."""
 
     def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None  # it is the workers'
+        self.ring: Ring | None = None  # the workers have it
         dataset = loader.dataset
         dataset._compare_plans()
         self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
@@ -195,14 +357,14 @@ class _Remote:
         return batch, stamp
 
     def ready(self) -> bool:
-        return True  # workers are ahead by themselves
+        return True  # workers work ahead
 
     def close(self) -> None:
         self._batches = iter(())
 
 
 class _Stamped(IterableDataset[Any]):
-    """A data set in a torch worker: batches with the stamp behind each, and the collate function done there."""
+    """A data set in a torch worker: collated batches, each with its stamp."""
 
     def __init__(self, dataset: StreamingDataset, collate: Callable[[Any], Any] | None) -> None:
         self._dataset = dataset
@@ -224,16 +386,30 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _dataset(data: Any, options: dict[str, Any]) -> StreamingDataset:
-    if not isinstance(data, StreamingDataset):
-        if hasattr(data, "state_dict"):
-            raise OptionError(
-                f"this is a {type(data).__module__}.{type(data).__name__}: give a shardfeed.torch.StreamingDataset, or an address"
-            )
-        return StreamingDataset(data, **options)
-    if options:
-        known = sorted(_DATASET_ARGUMENTS & set(options))
-        if known == sorted(options):
-            raise OptionError(f"{', '.join(known)}: what is read is decided by the data set, which was made already; give it there")
-        raise TypeError(f"DataLoader has no argument {', '.join(sorted(set(options) - _DATASET_ARGUMENTS))}")
-    return data
+def _check_names(data: Any, options: dict[str, Any]) -> None:
+    """Refuses unknown arguments, and arguments that the data set already has."""
+    known = [*_OWN_ARGUMENTS, *_DATASET_ARGUMENTS]
+    if unknown := [name for name in options if name not in _DATASET_ARGUMENTS]:
+        raise TypeError(_arguments.unknown_arguments("DataLoader", unknown, known))
+    if isinstance(data, StreamingDataset):
+        if options:
+            raise OptionError(f"the data set already decides {', '.join(options)}: give them to the data set")
+    elif hasattr(data, "state_dict"):
+        raise OptionError(f"data must be a shardfeed.torch.StreamingDataset or an address, got {type_name(data)}")
+    elif "batch_size" not in options:
+        raise TypeError(_arguments.missing_batch_size("DataLoader"))
+
+
+def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> StreamingDataset[Any]:
+    """The data set, unless something is wrong with any argument."""
+    if problems.found and not isinstance(data, StreamingDataset):
+        ours = {name: value for name, value in options.items() if name in Options.__dataclass_fields__}
+        Options(data, **ours).spec(problems)
+    problems.report()
+    return data if isinstance(data, StreamingDataset) else StreamingDataset(data, **options)
+
+
+_DATASET_ARGUMENTS = [name for name in _arguments.names(StreamingDataset.__init__) if name != "uri"]
+_OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "more", "options")]
+_arguments.describe_loader(DataLoader, ArrayDataset)
+_arguments.describe_dataset(StreamingDataset, ArrayDataset)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from .._transform import seed_of
+
 
 @dataclass(frozen=True)
 class Transform:
     """A function of a batch.
 
-    When it is random it gets a generator too, which depends on the seed, the epoch, the step and the rank alone: so it does the same in any
-    number of torch workers, and after a resume.
+    When it is random it gets a generator too, which depends on the seed, the epoch, the step and
+    the rank alone: so it does the same in any number of torch workers, and after a resume.
     """
 
     function: Callable[..., Any]
@@ -30,6 +31,4 @@ class Transform:
 
 def generator(seed: int, epoch: int, step: int, rank: int) -> torch.Generator:
     """Returns the generator of a step of a rank."""
-    words = b"".join(n.to_bytes(8, "little") for n in (seed, epoch, step, rank))
-    own = int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "little")
-    return torch.Generator().manual_seed(own >> 1)
+    return torch.Generator().manual_seed(seed_of(seed, epoch, step, rank) >> 1)

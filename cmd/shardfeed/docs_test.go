@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// No page is longer than a reader's patience, and each has its place in the site.
+func TestDocPages(t *testing.T) {
+	pages, root := pages(t)
+	site, err := os.ReadFile(filepath.Join(root, "tools/docs/mkdocs.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, text := range pages {
+		if n := strings.Count(text, "\n"); n > 220 {
+			t.Errorf("%s has %d lines, want at most 220", page, n)
+		}
+		if name, ok := strings.CutPrefix(page, "docs/"); ok && !strings.Contains(string(site), ": "+name+"\n") {
+			t.Errorf("%s is not in the nav of tools/docs/mkdocs.yml", page)
+		}
+	}
+}
+
+var (
+	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	codeBlock = regexp.MustCompile("(?s)```.*?```")
+)
+
+// Links between files of the repository lead somewhere, anchors included.
+func TestDocLinks(t *testing.T) {
+	pages, root := pages(t)
+	for _, more := range []string{
+		"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "llms.txt", "python/README.md", "examples/README.md", "bench/README.md",
+	} {
+		text, err := os.ReadFile(filepath.Join(root, more))
+		if err != nil {
+			t.Error(err)
+		}
+		pages[more] = string(text)
+	}
+	for page, text := range pages {
+		for _, match := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+			target, anchor, _ := strings.Cut(match[1], "#")
+			if repository := "https://github.com/shardfeed/shardfeed/blob/main/"; strings.HasPrefix(target, repository) {
+				target = strings.Repeat("../", strings.Count(page, "/")) + strings.TrimPrefix(target, repository)
+			}
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := filepath.Join(filepath.Dir(page), target)
+			if target == "" {
+				path = page
+			}
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, match[1])
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(t, filepath.Join(root, path)), anchor) {
+				t.Errorf("%s links to %s, which has no such heading", page, match[1])
+			}
+		}
+	}
+}
+
+// anchors are the names that headings of a page get.
+func anchors(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		name := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(heading[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
+// Every test that the page of guarantees names exists in the file that it links.
+func TestGuarantees(t *testing.T) {
+	pages, root := pages(t)
+	named := regexp.MustCompile("\\[`(\\w+)`\\]\\(\\.\\./([^)]+)\\)").FindAllStringSubmatch(pages["docs/guarantees.md"], -1)
+	if len(named) < 40 {
+		t.Errorf("only %d tests are named", len(named))
+	}
+	for _, match := range named {
+		name, file := match[1], match[2]
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Error(err)
+		} else if !regexp.MustCompile(`(?m)^(func|def) ` + name + `\(`).Match(text) {
+			t.Errorf("%s has no test %s", file, name)
+		}
+	}
+}
+
+// The functions and types of "Reading the source" exist in the packages of their lines.
+func TestSourcePage(t *testing.T) {
+	pages, root := pages(t)
+	row := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+)` \\| `(\\w+)` \\| (.*) \\|$")
+	rows := row.FindAllStringSubmatch(pages["docs/source.md"], -1)
+	if len(rows) < 12 {
+		t.Errorf("only %d steps were found", len(rows))
+	}
+	for _, r := range rows {
+		for _, dir := range link.FindAllStringSubmatch(r[3], -1) {
+			source := sourceOf(t, filepath.Join(root, "docs", dir[1]))
+			for pattern, name := range map[string]string{`(?m)^func (\([^)]*\) )?%s[(\[]`: r[1], `(?m)^type %s\b`: r[2]} {
+				if !regexp.MustCompile(fmt.Sprintf(pattern, name)).MatchString(source) {
+					t.Errorf("%s has no %s", dir[1], name)
+				}
+			}
+		}
+	}
+	for _, file := range regexp.MustCompile("`((?:torch/)?_\\w+\\.py)`").FindAllStringSubmatch(pages["docs/source.md"], -1) {
+		if _, err := os.Stat(filepath.Join(root, "python/src/shardfeed", file[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// sourceOf is the text of a package without its tests.
+func sourceOf(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no Go files, %v", dir, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// The Go programs of the pages compile.
+func TestDocGo(t *testing.T) {
+	pages, root := pages(t)
+	found := 0
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		for i, block := range blocksOf(pages[page], "go") {
+			found++
+			t.Run(fmt.Sprintf("%s/%d", page, i), func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "main.go")
+				write(t, file, block)
+				vet := exec.Command("go", "vet", file)
+				vet.Dir = root
+				if out, err := vet.CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+			})
+		}
+	}
+	if found == 0 {
+		t.Error("no Go program was found")
+	}
+}

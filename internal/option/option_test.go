@@ -1,0 +1,76 @@
+package option
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+type problem struct{ field, text string }
+
+func (p *problem) Error() string { return p.Spelled(Go) }
+
+func (p *problem) Spelled(name func(string) string) string {
+	return name(p.field) + " " + Spell(p.text, name)
+}
+
+func newProblem(field, text string) error { return &problem{field, text} }
+
+func TestSpelled(t *testing.T) {
+	l := List{New: newProblem}
+	l.Add("MaxBatches", "must be more than {Workers}, got %d", 2)
+	l.Within("Lanes", -1, 10)
+	l.Within("Lanes", 11, 10)
+	l.Within("Lanes", 10, 10)
+	l.OneOf("Start", "soon", "filled", "direct")
+	l.OneOf("Start", "", "filled", "direct")
+	l.Join(nil)
+	l.Join(errors.New("something else"))
+	err := fmt.Errorf("options: %w", l.Err())
+	for _, c := range []struct {
+		name  string
+		spell func(string) string
+		want  string
+	}{
+		{"Go", Go, "options: MaxBatches must be more than Workers, got 2\nLanes must not be negative, got -1\nLanes must be at most 10, got 11\n" +
+			`Start must be "filled" or "direct", got "soon"` + "\nsomething else"},
+		{"lower", strings.ToLower, "options: maxbatches must be more than workers, got 2\nlanes must not be negative, got -1\nlanes must be at most 10, got 11\n" +
+			`start must be "filled" or "direct", got "soon"` + "\nsomething else"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Spelled(err, c.spell); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	if err.Error() != Spelled(err, Go) {
+		t.Errorf("Error says %q", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, c := range [][3]string{
+		{"UnitRows", "--unit-rows", "unit_rows"}, {"InvalidUTF8", "--invalid-utf8", "invalid_utf8"}, {"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
+		{"Columns[1]", "--columns[1]", "columns[1]"}, {"Seed", "--seed", "seed"},
+	} {
+		t.Run(c[0], func(t *testing.T) {
+			if Flag(c[0]) != c[1] || Argument(c[0]) != c[2] {
+				t.Errorf("got %s and %s", Flag(c[0]), Argument(c[0]))
+			}
+		})
+	}
+}
+
+// Braces that users wrote stay as they are.
+func TestSpellLeavesOtherBraces(t *testing.T) {
+	for _, text := range []string{"part-{000..999}.parquet", "{", "}{", "{a}", "{}", "no such file: {x, y}"} {
+		if got := Spell(text, strings.ToUpper); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Package optiontest checks that options are validated field by field.
+package optiontest
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/option"
+)
+
+// Walk sets each exported field of good, a struct, to values that cannot be meant, one at a time, and expects Validate to name that field
+// alone. Numbers become negative and absurdly large, words become nonsense; wrong has the values for other types, or other values. Of the
+// fields in free every value is allowed; each has the reason.
+func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string]string, wrong map[string][]any) {
+	t.Helper()
+	if err := good.Validate(); err != nil {
+		t.Fatalf("to begin with: %v", err)
+	}
+	for _, field := range fields(reflect.TypeOf(good), "") {
+		if _, ok := free[field]; ok {
+			continue
+		}
+		values := wrong[field]
+		if values == nil {
+			values = absurd(at(reflect.ValueOf(&good).Elem(), field).Kind())
+		}
+		if values == nil {
+			t.Errorf("%s: say which values are wrong, or why every one is allowed", field)
+		}
+		for _, value := range values {
+			bad := good
+			v := at(reflect.ValueOf(&bad).Elem(), field)
+			v.Set(reflect.ValueOf(value).Convert(v.Type()))
+			err := bad.Validate()
+			if err == nil {
+				t.Errorf("%s = %v is allowed", field, value)
+				continue
+			}
+			if marked := option.Spelled(err, func(name string) string { return "<" + name + ">" }); !strings.Contains(marked, "<"+field) {
+				t.Errorf("%s = %v: %v", field, value, err)
+			}
+		}
+	}
+	for name := range free {
+		if !slices.Contains(fields(reflect.TypeOf(good), ""), name) {
+			t.Errorf("there is no field %s", name)
+		}
+	}
+}
+
+// fields lists the exported fields, those of structs within as "Size.Rows".
+func fields(s reflect.Type, path string) (all []string) {
+	for i := range s.NumField() {
+		f := s.Field(i)
+		switch {
+		case !f.IsExported():
+		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == s.PkgPath() && f.Name != "Events" && f.Name != "Loader":
+			all = append(all, fields(f.Type, path+f.Name+".")...)
+		default:
+			all = append(all, path+f.Name)
+		}
+	}
+	return all
+}
+
+func at(v reflect.Value, path string) reflect.Value {
+	for name := range strings.SplitSeq(path, ".") {
+		v = v.FieldByName(name)
+	}
+	return v
+}
+
+func absurd(k reflect.Kind) []any {
+	switch k {
+	case reflect.Int, reflect.Int64:
+		return []any{int64(-1), int64(1<<63 - 1)}
+	case reflect.Uint8:
+		return []any{uint8(255)}
+	case reflect.String:
+		return []any{"nonsense"}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package iterable
+
+import "github.com/shardfeed/shardfeed/internal/mem"
+
+// A Budget is the memory that the streams of several data sets share. A stream is admitted with its whole bound or refused; it never waits for
+// the memory of another. It is safe for concurrent use.
+type Budget mem.Budget
+
+// NewBudget returns a budget of so many bytes. 0 sets no limit.
+func NewBudget(bytes int64) *Budget { return (*Budget)(mem.NewBudget(bytes)) }
+
+// Limit is the budget's bytes; 0 or less when there is no limit.
+func (b *Budget) Limit() int64 { return (*mem.Budget)(b).Limit() }
+
+// Admitted is the sum of the open streams' bounds.
+func (b *Budget) Admitted() int64 { return (*mem.Budget)(b).Admitted() }
+
+// A Pool holds the memory of a data set's blocks and batches for reuse.
+type Pool mem.Pool
+
+// An Account is a stream's bound and what it uses of it.
+type Account mem.Account
+
+// Reserved is what was admitted.
+func (a *Account) Reserved() Amounts { return Amounts((*mem.Account)(a).Reserved()) }
+
+// Used is what is in use now.
+func (a *Account) Used() Amounts { return Amounts((*mem.Account)(a).Used()) }
+
+// String is a table of what is reserved, in use and was in use at most, by purpose.
+func (a *Account) String() string { return (*mem.Account)(a).String() }
+
+// Amounts are bytes by purpose.
+type Amounts mem.Amounts
+
+// Total is their sum.
+func (a Amounts) Total() int64 { return mem.Amounts(a).Total() }
+
+// String lists the purposes that are not zero, as in "fetch 12.0 MiB, shuffle 1.5 GiB".
+func (a Amounts) String() string { return mem.Amounts(a).String() }

@@ -1,0 +1,41 @@
+package iterable
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/option/optiontest"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+func TestOptionsValidateEveryField(t *testing.T) {
+	optiontest.Walk(t, Options{}, map[string]string{
+		"Shuffle": "both are meant", "Seed": "any number is a seed", "Budget": "NewBudget makes it", "IndexDir": "any name",
+		"ManifestDir": "any name", "Hot": "NewHot makes it", "Events": "functions",
+	}, map[string][]any{
+		"Columns": {[]string{}, []string{"id", ""}}, "Transforms": {[]Transform{nil}},
+		"Plan":     {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
+		"Manifest": {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
+	})
+}
+
+func TestStreamOptionsValidateEveryField(t *testing.T) {
+	optiontest.Walk(t, StreamOptions{}, nil, map[string][]any{
+		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}},
+	})
+}
+
+// Each problem is a value with a field.
+func TestOptionError(t *testing.T) {
+	err := Options{Lanes: -3, UnitRows: -2, Shuffle: true, Plan: &SavedPlan{Manifest: &shuffle.Manifest{}}}.Validate()
+	var e *OptionError
+	if !errors.As(err, &e) || e.Field != "Lanes" || e.Error() != "Lanes must not be negative, got -3" {
+		t.Errorf("got %+v", e)
+	}
+	state := shuffle.State{Format: 1, Plan: shuffle.Sequential, Epoch: math.MaxUint64}
+	var why *shuffle.Error
+	if err := (StreamOptions{State: &state}).Validate(); !errors.As(err, &why) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+}

@@ -1,0 +1,36 @@
+"""Tables for notebooks."""
+
+from __future__ import annotations
+
+import html
+import reprlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+FIRST = 3  # values of a column that are shown
+_MOST_ROWS = 100
+
+
+def table(title: str, header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Returns a table with a title. Everything in it is shown as text."""
+    lines = list(lines)
+    head = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in header)
+    body = "".join(f"<tr>{''.join(map(_cell, line))}</tr>" for line in lines[:_MOST_ROWS])
+    more = f"<div>and {len(lines) - _MOST_ROWS} more</div>" if len(lines) > _MOST_ROWS else ""
+    return f"<div><b>{html.escape(title)}</b></div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def facts(title: str, given: Iterable[tuple[str, object]]) -> str:
+    """Returns a table of names and values."""
+    body = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>{_cell(value)}</tr>" for name, value in given)
+    return f"<div><b>{html.escape(title)}</b></div><table><tbody>{body}</tbody></table>"
+
+
+def first(values: Iterable[Any]) -> str:
+    """The first values of a column, shortened."""
+    shown = [reprlib.repr(value) for value, _ in zip(values, range(FIRST))]
+    return ", ".join([*shown, "..."]) if shown else ""
+
+
+def _cell(value: object) -> str:
+    return f"<td style='text-align:left'>{html.escape(str(value))}</td>"

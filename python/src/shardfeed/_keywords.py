@@ -1,0 +1,60 @@
+"""The keyword arguments of a data set as type checkers see them.
+
+StreamingDataset documents them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")  # what a data set or loader yields
+
+Path = str | os.PathLike[str]
+Address = Path | Sequence[Path]
+Tail = Literal["drop", "pad", "short", "carry"]
+
+
+class DatasetOptions(TypedDict, total=False):
+    """The arguments of StreamingDataset besides uri and batch_size."""
+
+    columns: Sequence[str] | None
+    shuffle: bool
+    shuffle_buffer: int | str | None
+    seed: int
+    rank: int | None
+    world_size: int | None
+    drop_last: bool
+    tail: Tail | None
+    with_row_valid: bool
+    memory: int | str | None
+    cache: bool
+    cache_dir: Path | None
+    cache_limit: int | float | str | None
+    cache_policy: Literal["keep", "lru"] | None
+    index_dir: Path | None
+    storage_options: Mapping[str, Any] | None
+    null: Mapping[str, Any] | None
+    pad: Mapping[str, Any] | None
+    max_length: int | Mapping[str, int] | None
+    vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None
+    manifest: Path | None
+    plan: Path | None
+    strict: bool
+    missing: Literal["error", "null"]
+    invalid_utf8: Literal["refuse", "replace"]
+    lanes: int | None
+    unit_rows: int | None
+    start: Literal["filled", "direct"] | None
+    max_world_size: int | None
+    slots: int | None
+    collate_workers: int | None
+    timeout: float | None

@@ -1,0 +1,75 @@
+"""Functions that the user maps over batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._iterator import BatchIterator
+from ._rows import RowIterator
+from .errors import OptionError
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A function of a batch, and with random of a numpy Generator too.
+
+    The generator depends only on the seed, the epoch, the step and the rank, so that the result is
+    the same after a resume.
+    """
+
+    function: Callable[..., Any]
+    random: bool
+    seed: int
+
+    def __call__(self, batch: Any, epoch: int, step: int, rank: int) -> Any:
+        if not self.random:
+            return self.function(batch)
+        return self.function(batch, np.random.default_rng(seed_of(self.seed, epoch, step, rank)))
+
+
+def seed_of(seed: int, epoch: int, step: int, rank: int) -> int:
+    """Returns the seed of a step of a rank, of 64 bits."""
+    words = b"".join(n.to_bytes(8, "little") for n in (seed, epoch, step, rank))
+    return int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "little")
+
+
+def check_function(function: Any) -> None:
+    if not callable(function):
+        raise OptionError(f"map needs a function of a batch, got {function!r}")
+
+
+class MappedIterator:
+    """Batches or rows of one iteration, with the functions applied to each.
+
+    Several threads may take from it: each batch or row comes once, and the functions run in the
+    thread that takes it.
+    """
+
+    def __init__(self, source: BatchIterator | RowIterator, transforms: Sequence[Transform], rank: int) -> None:
+        self._source = source
+        self._transforms = transforms
+        self._rank = rank
+
+    def __iter__(self) -> MappedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        value: Any
+        if isinstance(self._source, RowIterator):
+            row = self._source.take()
+            value, epoch, step = row.columns, row.epoch, row.step
+        else:
+            value = next(self._source)
+            epoch, step = value.epoch, value.step
+        for transform in self._transforms:
+            value = transform(value, epoch, step, self._rank)
+        return value
+
+    def close(self) -> None:
+        """Ends the iteration. It never waits."""
+        self._source.close()

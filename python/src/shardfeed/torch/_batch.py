@@ -1,0 +1,106 @@
+"""Batches as dicts of tensors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from .. import _html, _names
+
+_SHOWN = 16  # columns in a repr
+
+
+class Batch(dict[str, Any]):
+    """A dict from column name to tensor, with a short repr and errors that name the columns.
+
+    Strings and binary values are :class:`Bytes`, lists of different lengths :class:`Ragged`,
+    structs dicts.
+    """
+
+    __slots__ = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows of each column."""
+        return next((_rows(column) for column in self.values()), 0)
+
+    def copy(self) -> Batch:
+        """Another dict of the same tensors."""
+        return Batch(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batch, (dict(self),)  # in a form that torch.load takes with weights_only
+
+    def __missing__(self, key: object) -> Any:
+        raise _names.no_column(key, self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def __repr__(self) -> str:
+        shown = [f"{name} {describe(column)}" for name, column in list(self.items())[:_SHOWN]]
+        if len(self) > _SHOWN:
+            shown.append(f"and {len(self) - _SHOWN} more")
+        return f"Batch({self.rows} rows: {', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        lines = [(name, describe(column), _html.first(_values(column))) for name, column in self.items()]
+        return _html.table(f"Batch of {self.rows} rows", ("column", "type", "first values"), lines)
+
+
+def describe(column: Any) -> str:
+    """The dtype, shape and device of a column."""
+    if isinstance(column, torch.Tensor):
+        return f"{_dtype(column)}{list(column.shape)} {column.device}"
+    if isinstance(column, Mapping):
+        return "{" + ", ".join(f"{name} {describe(member)}" for name, member in column.items()) + "}"
+    if not hasattr(column, "offsets"):
+        return type(column).__name__
+    what = f"{type(column).__name__}[{len(column)}]"
+    if hasattr(column, "text"):
+        return f"{what} {'str' if column.text else 'bytes'} {column.offsets.device}"
+    return f"{what} of {describe(column.values)}"
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _rows(column: Any) -> int:
+    if isinstance(column, Mapping):
+        return next((_rows(member) for member in column.values()), 0)
+    return len(column) if hasattr(column, "__len__") and getattr(column, "ndim", 1) > 0 else 0
+
+
+def _values(column: Any) -> Iterator[Any]:
+    """The first values of a column on the host.
+
+    Those on a device are not shown: that would wait for it.
+    """
+    where = getattr(column, "offsets", column)
+    if isinstance(where, torch.Tensor) and where.ndim and where.device.type == "cpu":
+        yield from column[: _html.FIRST].tolist()
+
+
+def _flatten(batch: Batch) -> tuple[list[Any], list[str]]:
+    return list(batch.values()), list(batch)
+
+
+def _unflatten(values: Any, names: Any) -> Batch:
+    return Batch(zip(names, values))
+
+
+def _register() -> None:
+    """Lets torch look into a Batch where it looks into dicts: pytrees, and weights_only files."""
+    with contextlib.suppress(ImportError, AttributeError, ValueError):
+        from torch.utils import _pytree
+
+        _pytree.register_pytree_node(Batch, _flatten, _unflatten, serialized_type_name="shardfeed.torch.Batch")
+    with contextlib.suppress(AttributeError):
+        torch.serialization.add_safe_globals([Batch])
+
+
+_register()

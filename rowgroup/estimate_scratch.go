@@ -1,0 +1,172 @@
+package rowgroup
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// pageGuess is the bytes of the largest page of a chunk without a page index. Writers aim at 1 MiB.
+const pageGuess = 8 << 20
+
+// Scratch is what a decoder holds beside the block that it makes.
+type Scratch struct {
+	Pages    int64 // bytes of the page that is decoded: decompressed values, levels and a dictionary
+	Column   int64 // bytes of the column that is decoded, until its rows are in their order or their parts
+	PageRows int64 // rows of the largest page; a slice is decoded with the pages across its edges
+}
+
+// Of is the scratch of a slice of a group. moved says that its rows are laid in an order.
+func (s Scratch) Of(rows, all int64, moved bool) int64 {
+	switch {
+	case rows < all:
+		return addCapped(s.Pages, mulDiv(s.Column, min(all, addCapped(rows, 2*s.PageRows)), all))
+	case moved:
+		return addCapped(s.Pages, s.Column)
+	}
+	return s.Pages
+}
+
+// Scratch predicts what a decoder of group g takes beside the block, from the numbers of rows and values.
+// Few bytes of a file can make long pages.
+func (m *Manifest) Scratch(g int) Scratch {
+	r, group := m.groupRecord(g)
+	rows := m.groups[g].Rows
+	var s Scratch
+	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		e := estimator{r: &r, group: group}
+		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, &s))
+		if n.movable() {
+			column, _ := e.column(n, rows)
+			s.Column = max(s.Column, scratchBytes(column))
+		}
+	}
+	return s
+}
+
+// movable says whether the decoder can lay the rows of a node in another order, but where lists have null
+// items; see movable for vectors.
+func (n *node) movable() bool {
+	switch {
+	case n.missing || n.partition != nil || n.leaf != nil:
+		return true
+	case n.field.Kind == Struct:
+		for _, c := range n.children {
+			if !c.movable() {
+				return false
+			}
+		}
+		return true
+	}
+	return isListOfLeaves(n) && n.children[0].field.Kind == Fixed
+}
+
+// pageScratch is the most that a leaf of a node takes beside its values. top is the column around it.
+func (e *estimator) pageScratch(n, top *node, rows int64, s *Scratch) int64 {
+	if n.missing || n.partition != nil {
+		return 0
+	}
+	if n.leaf == nil {
+		most := int64(0)
+		for _, c := range n.children {
+			most = max(most, e.pageScratch(c, top, rows, s))
+		}
+		return most
+	}
+	k := e.r.chunk(n.leaf.index, e.group)
+	p := e.r.largestPage(k, rows)
+	s.PageRows = max(s.PageRows, p.rows)
+	size := addCapped(e.bodyScratch(n, k, p), e.valueScratch(n, k, p))
+	switch values := e.r.values.at(k); {
+	case n == top:
+		return size
+	case isListOfLeaves(top): // where lists begin, and the levels of a page
+		return addCapped(size, addCapped(scratchBytes(mulDiv(rows, 4, 1)), 2*scratchBytes(p.values)))
+	default: // the same of a whole leaf
+		starts := addCapped(scratchBytes(mulDiv(values, 4, 1)), scratchBytes(values/8))
+		return addCapped(size, addCapped(starts, 2*scratchBytes(values)))
+	}
+}
+
+// bodyScratch is a page as it is decompressed, unless it is decompressed to where its values stay.
+func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
+	const plain = 1<<format.Plain | 1<<format.RLE | 1<<format.BitPacked
+	set, stored := e.r.encodingSet.at(k)&^(1<<allCoded), storedWidth(n.leaf)
+	kept := n.field.Kind == Fixed && n.leaf.convert == convertNone && n.leaf.typ != format.Boolean && stored > 0 && set&^plain == 0 ||
+		n.field.Kind == Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
+	size := int64(0)
+	if e.r.codec(k) != format.Uncompressed && !kept {
+		size = scratchBytes(p.bytes)
+	}
+	if e.spread(n) > 0 {
+		size = addCapped(size, scratchBytes(p.bytes))
+	}
+	return size
+}
+
+// valueScratch is the values of a page before they are converted, lengths, and a dictionary that is looked up.
+func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
+	size, stored := int64(0), int64(storedWidth(n.leaf))
+	if n.field.Kind == Fixed && n.leaf.convert != convertNone {
+		size = addCapped(size, scratchBytes(mulDiv(p.values, max(8, stored), 1)))
+	}
+	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {
+		size = addCapped(size, scratchBytes(mulDiv(p.values, 8, 1)))
+	}
+	if e.r.uses(k, format.RLEDictionary) || e.r.uses(k, plainDictionary) {
+		table := int64(pageGuess)
+		if dict := e.r.dict.at(k); dict > 0 {
+			table = mulDiv(dict, 8, 1)
+		}
+		size = addCapped(size, scratchBytes(min(table, e.r.uncompressed.at(k))))
+	}
+	return size
+}
+
+// scratchBytes is what scratch of n bytes takes; see scratch.take.
+func scratchBytes(n int64) int64 {
+	const slack = 128
+	return mem.ClassBytes(min(addCapped(n, n/8), math.MaxInt64/4) + slack)
+}
+
+// pageSize is how large a page is, decompressed.
+type pageSize struct {
+	bytes, values, rows int64
+}
+
+// largestPage bounds a chunk's pages: by the page index, else by what writers do.
+func (r *record) largestPage(k int, rows int64) pageSize {
+	p := pageSize{bytes: r.uncompressed.at(k), values: r.values.at(k), rows: rows}
+	if p.bytes <= 0 || rows <= 0 {
+		return p
+	}
+	whole := p
+	part := func(of, all int64) pageSize {
+		of = min(of, all)
+		return pageSize{bytes: mulDiv(whole.bytes, of, all), values: mulDiv(whole.values, of, all) + 1, rows: mulDiv(rows, of, all) + 1}
+	}
+	lo, hi := r.pages(k)
+	if lo == hi {
+		if whole.bytes > pageGuess && !bytes.HasPrefix(r.createdBy, []byte("fastparquet")) { // whose chunks are one page
+			return part(pageGuess, whole.bytes)
+		}
+		return whole
+	}
+	stored, all, most := int64(0), int64(0), int64(0)
+	for i := lo; i < hi; i++ {
+		end := rows
+		if i+1 < hi {
+			end = r.pageRow.at(i + 1)
+		}
+		most = max(most, end-r.pageRow.at(i))
+		stored, all = max(stored, r.pageSize.at(i)), all+r.pageSize.at(i)
+	}
+	p = part(most, rows)
+	if q := part(stored, max(1, all)); q.bytes > p.bytes { // pages are taken to compress alike
+		p.bytes, p.values = q.bytes, max(p.values, q.values)
+	}
+	return p
+}

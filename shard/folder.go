@@ -1,0 +1,71 @@
+package shard
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// besides are the endings of names that lie beside the data of a folder and are not data: descriptions and checksums.
+var besides = []string{".md", ".json", ".txt", ".crc"}
+
+// isBeside reports whether a name is that of a description or a checksum.
+func isBeside(name string) bool { return slices.Contains(besides, strings.ToLower(path.Ext(name))) }
+
+// isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy, a.parq, a.pq. Files of Hive have no such names.
+func isParquet(name string) bool {
+	name = strings.ToLower(path.Base(name))
+	return strings.Contains(name, ".parq") || strings.HasSuffix(name, ".pq")
+}
+
+// isDirectory reports whether an address named the directory that all of its shards lie below, rather than a file or a pattern.
+func isDirectory(address string, found []Shard) bool {
+	prefix := strings.TrimRight(address, "/") + "/"
+	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
+}
+
+// leaveOut takes the descriptions and checksums out of what a directory's address found, where all other files are parquet by their names.
+// Kept is found itself where nothing is left out.
+func leaveOut(address string, found []Shard) (kept []Shard, out []string, err error) {
+	if !isDirectory(address, found) {
+		return found, nil, nil
+	}
+	prefix, others := len(strings.TrimRight(address, "/"))+1, false
+	for _, s := range found {
+		switch {
+		case isBeside(s.URI):
+			out = append(out, s.URI[prefix:])
+		case isParquet(s.URI):
+			kept = append(kept, s)
+		default:
+			others = true
+		}
+	}
+	switch {
+	case len(out) == 0, others: // what the others are shows when they are read
+		return found, nil, nil
+	case len(kept) == 0:
+		return nil, nil, &Error{
+			Op: "list", URI: address, Err: fmt.Errorf("%w: no parquet file lies in this directory, only %s", ErrNotExist, few(out)), Hint: onlyParquet(address),
+		}
+	}
+	return kept, out, nil
+}
+
+// onlyParquet says how the parquet files of a directory are named alone.
+func onlyParquet(address string) string {
+	return fmt.Sprintf("to read its parquet files alone, give %s/**/*.parquet", Redact(strings.TrimRight(address, "/")))
+}
+
+// few names the first two of some files and counts the others.
+func few(names []string) string {
+	const most = 2
+	for i, name := range names {
+		names[i] = brief(name, longestAddress)
+	}
+	if len(names) <= most {
+		return strings.Join(names, " and ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
