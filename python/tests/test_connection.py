@@ -423,7 +423,7 @@ def test_requests(fake: FakeEngine) -> None:
 
 def test_no_request_in_the_midst_of_an_iteration(fake: FakeEngine) -> None:
     connection = joined(fake)
-    with pytest.raises(errors.ProtocolError, match="in the midst of an iteration"):
+    with pytest.raises(errors.ProtocolError, match="is in an iteration"):
         connection.ask(rank=0, world_size=1)
 
 
@@ -527,7 +527,7 @@ def test_a_forked_child_leaves_its_parents_batches_alone(fake: FakeEngine) -> No
 
     def child() -> None:
         assert not connection.usable
-        with pytest.raises(errors.ForkError, match="iterate anew"):
+        with pytest.raises(errors.ForkError, match="begin a new iteration"):
             connection.next()
         with pytest.raises(errors.ForkError):
             connection.join(iteration="x")
