@@ -28,7 +28,7 @@ type reading struct {
 	noFill bool          // what is not held is fetched and not kept
 
 	missed   bool // something was fetched
-	bad      int  // times that what was held was wrong
+	bad      int  // times that held bytes were wrong
 	deadline time.Time
 	poll     time.Duration
 	waited   bool
@@ -105,7 +105,7 @@ func (r *reading) run(ctx context.Context) error {
 	return nil
 }
 
-// fillOrWait fetches what nobody else is about to, and then waits for the others, if there are any.
+// fillOrWait fetches the blocks that no other process has claimed, and then waits for the others, if any.
 func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 	got, err := r.cache.claimAll(r.place, r.rest)
 	if err != nil {

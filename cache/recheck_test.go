@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestRecheckOfParts: what was lent is verified bit by bit, a block at a time, and nothing else is.
+// TestRecheckOfParts: exactly the lent bytes are verified, a block at a time.
 func TestRecheckOfParts(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(4, size)

@@ -24,7 +24,7 @@ type shelf struct {
 	root   *trusted.Dir
 	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
 	drop   func(k key)                // removes a file that is none
-	end    func()                     // called once, when nobody uses the cache any more
+	end    func()                     // called once, when the cache is unused
 
 	mu     sync.Mutex
 	open   map[string]*place
@@ -166,7 +166,7 @@ func (s *shelf) oldestLocked() *place {
 	return oldest
 }
 
-// closeIdle closes the files that nobody has used for so long.
+// closeIdle closes the files that were unused for that long.
 func (s *shelf) closeIdle(atLeast time.Duration) {
 	s.mu.Lock()
 	var idle []*place

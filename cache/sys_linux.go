@@ -48,7 +48,7 @@ func nameIt(f, dir *os.File, name string) error {
 	return nil
 }
 
-// share locks a whole file for as long as it is open, together with others who share it: whoever wants to remove it sees that it is in use.
+// share locks a whole file for as long as it is open, together with other readers: a process that wants to remove it sees that it is in use.
 func share(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
 // own locks a whole file for this open file alone.

@@ -118,7 +118,7 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	start := x.run(first, entries[0]).Off
 	end := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
 	absent := readAhead(all, start, end)                                // of as many views as are asked for, so that the disk is busy
-	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
+	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // earlier ones end without help
 		return nil, nil, err
 	}
 	if absent {
@@ -131,7 +131,7 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 	}, nil
 }
 
-// Forget gives back the pages of bytes that were used. Whoever else has lent them faults them in again.
+// Forget drops the pages of used bytes. Another view of the same bytes faults them in again.
 func (o *object) Forget(used []byte) { letGoUsed(used) }
 
 // Recheck verifies some of what a view that is not released lent, in whole blocks. It fails, too, when anybody has found a block of the file damaged

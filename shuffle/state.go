@@ -82,7 +82,7 @@ func ParseState(data []byte) (State, error) {
 	return s, nil
 }
 
-// Validate lists everything that is wrong with the state by itself.
+// Validate lists everything that is wrong with the state alone.
 func (s State) Validate() error {
 	if s.Format != stateVersion {
 		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)

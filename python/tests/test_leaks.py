@@ -24,7 +24,7 @@ def held(process: psutil.Process) -> tuple[int, int]:
 
 
 def own(process: psutil.Process) -> int:
-    """Bytes of a process's memory that is no file: pages of a program count as private only while nobody else runs it."""
+    """Bytes of a process's memory that are not files: pages of a program count as private only while no other process runs it."""
     lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("Anonymous:"))) << 10
 

@@ -1,4 +1,4 @@
-"""The limit of memory as it is told: what fits is admitted, what does not is refused with the numbers, and nothing waits."""
+"""The limit of memory: what fits is admitted, what does not is refused with the numbers, and nothing waits."""
 
 from __future__ import annotations
 
