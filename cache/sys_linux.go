@@ -125,8 +125,8 @@ func bringIn(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, start, end), unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
 }
 
-// letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Whoever else
-// uses them faults them in again.
+// letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Another user
+// of these pages faults them in again.
 func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }

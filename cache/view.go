@@ -134,7 +134,7 @@ func (c *Cache) view(p *place, want shard.Span) ([]byte, func(), error) {
 // Forget drops the pages of used bytes. Another view of the same bytes faults them in again.
 func (o *object) Forget(used []byte) { letGoUsed(used) }
 
-// Recheck verifies some of what a view that is not released lent, in whole blocks. It fails, too, when anybody has found a block of the file damaged
+// Recheck verifies some bytes of a view that is not released, in whole blocks. It also fails when a block of the file was found damaged
 // since: the block may be whole again by now, and was not when it was used.
 func (o *object) Recheck(lent, used shard.Span) error {
 	if used.N == 0 {

@@ -30,7 +30,7 @@ def own(process: psutil.Process) -> int:
 
 
 def at_rest(of: Callable[[], object]) -> object:
-    """What there is once it has stayed the same for a second: an engine lets go of what was abandoned soon, not at once."""
+    """What there is once it has stayed the same for a second: an engine frees abandoned things soon, not at once."""
     found = of()
     since = time.monotonic()
     while time.monotonic() < since + 1:

@@ -41,7 +41,7 @@ func (o *object) mapRange(off, n int64) ([]byte, func(), error) {
 	return mapped[inPage:], release, nil
 }
 
-// Forget takes the pages of bytes that were used out of the process's resident memory: those that end within them, since the bytes before were
+// Forget takes the pages that end within used bytes out of the process's resident memory. The bytes before them were
 // used before.
 func (o *object) Forget(used []byte) {
 	if len(used) == 0 {

@@ -117,7 +117,7 @@ def written(shards: str, given: dict[str, Any]) -> int:
 
 
 def many(shards: str) -> dict[str, Any]:
-    """Ten thousand batches: how much of what there is grows from the two thousandth on."""
+    """Ten thousand batches: which counts grow from the two thousandth on."""
     loader = opened(shards, batch_size=4, columns=["id", "x"])
     process, events = psutil.Process(), ctypes.CDLL(None).fakecudart_events
     batches, before = 0, (0, 0, 0)
