@@ -172,7 +172,7 @@ func tag(root *trusted.Dir) error {
 	return errors.Join(err, f.Close())
 }
 
-// sweeper closes files that nobody has used for a while, so that they can be evicted. Open starts it and Close waits for it.
+// sweeper closes files that were not used for a while, so that they can be evicted. Open starts it and Close waits for it.
 func (c *Cache) sweeper() {
 	if !c.root.ReadOnly() {
 		c.diskError(c.shrink())

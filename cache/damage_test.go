@@ -128,7 +128,7 @@ func TestRotUnderGrowth(t *testing.T) {
 	}
 }
 
-// TestRotWhileFilling: a run that is found to be rotten while more is fetched to it does not come back as a part of what it would have
+// TestRotWhileFilling: a run that turns out damaged while more is fetched to it does not come back as part of the run that it would have
 // grown to.
 func TestRotWhileFilling(t *testing.T) {
 	content := random(1, blockSize)

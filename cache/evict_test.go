@@ -99,7 +99,7 @@ func TestTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestOrderOfEviction: superseded versions first, then what was used longest ago.
+// TestOrderOfEviction: superseded versions first, then the least recently used.
 func TestOrderOfEviction(t *testing.T) {
 	at := func(s int) stamp { return stamp{used: time.Unix(int64(s), 0)} }
 	a, b := hash96("a"), hash96("b")

@@ -18,7 +18,7 @@ import (
 // errStale is a shard file that is not, or no longer, what it must be: it was removed, cut, or written by something else.
 var errStale = errors.New("the shard file is not what it was")
 
-// A file is one open shard file. It is locked as shared for as long as it is open, so that nobody removes it.
+// A file is one open shard file. It is locked as shared for as long as it is open, so that it is not removed.
 //
 // The header and the table are mapped, shared with all processes, and only touched inside shard.Guard: the entries are read and written
 // as atomic words. Everything else is read and written with pread and pwrite.
@@ -131,8 +131,8 @@ func (x *file) swap(block int64, old, new entry) bool {
 	return x.table[block].CompareAndSwap(uint64(old), uint64(new))
 }
 
-// damage empties an entry whose bytes are not what was written, and then counts that: what was lent before is not to be believed, though the
-// bytes may be fetched anew before anybody looks at them again. It is called inside shard.Guard.
+// damage empties an entry whose bytes are wrong, and then counts that: bytes that were lent before cannot be trusted, though the
+// bytes may be fetched again before anybody looks at them. It is called inside shard.Guard.
 func (x *file) damage(block int64, e entry) bool {
 	if !x.swap(block, e, 0) {
 		return false
@@ -181,7 +181,7 @@ func stampOf(header []byte) stamp {
 	}
 }
 
-// touch stamps the file as used now. The time until which it is kept only grows, but for one that the same Cache has set: that it may set
+// touch stamps the file as used now. The time until which it is kept only grows, except one that the same Cache has set: that it may set
 // back, when it has learned how long its epochs are.
 func (x *file) touch(mark stamp, every time.Duration) error {
 	now, last := mark.used.UnixNano(), x.stamped.Load()

@@ -103,7 +103,7 @@ func parseHeader(b []byte) (key, error) {
 	}, nil
 }
 
-// sameHeader compares two headers but for what changes.
+// sameHeader compares two headers without the fields that change.
 func sameHeader(a, b []byte) bool {
 	return len(a) == len(b) && string(a[:damagesAt]) == string(b[:damagesAt]) && string(a[namesAt:]) == string(b[namesAt:])
 }

@@ -24,7 +24,7 @@ type openFiles struct {
 	root   *trusted.Dir
 	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
 	drop   func(k key)                // removes a file that is none
-	end    func()                     // called once, when nobody uses the cache any more
+	end    func()                     // called once, when the cache is unused
 
 	mu     sync.Mutex
 	open   map[string]*handle

@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOpenMakesDirectory: what Open makes, and that nobody else may read it.
+// TestOpenMakesDirectory: what Open makes, and that other users cannot read it.
 func TestOpenMakesDirectory(t *testing.T) {
 	dir := filepath.Join(testDir(t), "a", "b")
 	c := openTest(t, Options{Dir: dir})

@@ -25,7 +25,7 @@ const (
 	// Keep evicts only shards whose time is over (see Options.KeepFor): what fits stays, and the rest passes through. An epoch reads each
 	// shard once, so this is the most that any policy can serve.
 	Keep Policy = iota
-	// LRU evicts what was used longest ago. Over epochs it serves nothing; it is the control that shows so.
+	// LRU evicts the least recently used shards. Over epochs it serves nothing; it is the control that shows so.
 	LRU
 )
 

@@ -167,7 +167,7 @@ func (k *killer) rounds(n, flips int) {
 	}
 }
 
-// TestKill: whatever moment a process is killed at, nobody is ever served a wrong byte, the limit holds, and the directory goes on working.
+// TestKill: whenever a process is killed, no wrong byte is ever served, the limit holds, and the directory goes on working.
 // `go test -run Kill -kills 200` does it for longer.
 func TestKill(t *testing.T) {
 	k := newKiller(t, false)

@@ -105,7 +105,7 @@ func (r *reading) run(ctx context.Context) error {
 	return nil
 }
 
-// fillOrWait fetches what nobody else is about to, and then waits for the others, if there are any.
+// fillOrWait fetches the blocks that no other process has claimed, and then waits for the others, if any.
 func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 	got, err := r.cache.claimAll(r.handle, r.rest)
 	if err != nil {

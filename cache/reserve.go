@@ -156,7 +156,7 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 		}
 		bytes, err := remove(c.root, f.name)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
-			next = now // it may go as soon as nobody uses it
+			next = now // it may go as soon as it is unused
 			continue
 		}
 		if notAllowed(err) { // another user's, from a time when the directory was open to all
@@ -193,7 +193,7 @@ func (c *Cache) dropFile(k key) {
 type floor struct {
 	mu    sync.Mutex
 	at    time.Time
-	spare int64 // bytes above the floor when it looked, less what was taken since
+	spare int64 // bytes above the floor when it looked, less those taken since
 }
 
 // low is whether n bytes more would leave less than a part of the file system free.

@@ -13,11 +13,12 @@ const segmentBlocks = 16
 
 // A segment is blocks in a row that this process is about to fill, and what it fills them with.
 //
-// Who fills is decided twice. Within the process by file.segments: a block is in at most one segment. Between processes by a lock on the
-// segment's entries in the table, which belongs to the open file description that all goroutines of the process share; so it could not keep
-// these apart, and it need not: their segments are disjoint, so are their locks. A segment is claimed first and locked then, and neither
-// ever waits: what another has is left to it, so nobody who waits holds anything that another could wait for, but for segments that are
-// on their way to the disk and come to their end by themselves.
+// Two things keep fillers apart. Within the process it is file.segments: a block is in at most one
+// segment. Between processes it is a lock on the segment's entries in the table. That lock belongs to
+// the open file description, which all goroutines of the process share, so it could not keep them
+// apart; it need not, because their segments are disjoint. A segment is claimed first and then locked,
+// and neither waits: blocks that another filler has are left to it. So a waiting reader holds nothing
+// that another waits for, except segments on their way to the disk, which always end.
 type segment struct {
 	handle     *handle // on the shelf; the segment is one of its users
 	first, end int64   // blocks

@@ -18,7 +18,7 @@ const offFor = 30 * time.Second
 // A disk is how the cache's disk behaves: after a failure it is left alone for a while, and training goes on from the source.
 type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
-	noWaits          atomic.Int64 // until then nobody waits for it
+	noWaits          atomic.Int64 // until then no read waits for it
 	said, saidDenied atomic.Bool  // the present trouble was said
 	saidLow          atomic.Bool  // for good: it comes and goes with each eviction
 }

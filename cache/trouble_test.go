@@ -47,7 +47,7 @@ func smallDisk(t *testing.T, bytes int) (dir string) {
 	return dir
 }
 
-// TestNoRoom: a disk that is full from the start is told apart from a directory that cannot hold a cache.
+// TestNoRoom: a disk that is full from the start is not reported as a directory that cannot hold a cache.
 func TestNoRoom(t *testing.T) {
 	dir := smallDisk(t, 1<<20)
 	if _, err := DefaultLimit(dir); !errors.Is(err, ErrNoRoom) {

@@ -13,10 +13,10 @@ import (
 
 const (
 	batchBytes = 16 << 20 // a Fill fetches so much at once
-	fillTries  = 3        // times that what was filled may go bad, or lost, before a Fill gives up
+	fillTries  = 3        // times that filled bytes may go bad, or lost, before a Fill gives up
 )
 
-// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, is told bytes of the spans as
+// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, gets bytes of the spans as
 // they are there. A Fill that finds no room returns ErrFull. It holds up to 16 MiB, and what waits for the disk.
 func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if progress == nil {
@@ -37,7 +37,7 @@ func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, span
 	return fetched, err
 }
 
-// normal sorts spans and joins those that touch or overlap.
+// normal sorts spans and joins spans that touch or overlap.
 func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })

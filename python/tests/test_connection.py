@@ -391,7 +391,7 @@ def test_leave_never_waits_and_the_next_join_drains(fake: FakeEngine) -> None:
     assert connection.next() is None
     assert [fake.receive()[0] for _ in range(2)] == [protocol.RELEASE, protocol.LEAVE]
     fake.batch(2)
-    fake.send(protocol.END, {"left": False, "batches": 3})  # it had just ended by itself
+    fake.send(protocol.END, {"left": False, "batches": 3})  # it had just ended
     fake.send(protocol.END, {"left": True, "batches": 3})
     fake.send(protocol.JOINED, {"epoch": 1})
     assert connection.join(iteration="j")["epoch"] == 1

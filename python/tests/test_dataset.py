@@ -492,7 +492,7 @@ def test_repr_and_names():
 
 
 def test_quiet_exit(shards, runtime):
-    """A program that just ends, in the midst of an epoch and with batches in hand, says nothing."""
+    """A program that just ends, in the middle of an epoch and with batches in hand, prints nothing."""
     program = f"""
         import shardfeed
         dataset = shardfeed.StreamingDataset({str(shards)!r}, batch_size=8, cache=False)

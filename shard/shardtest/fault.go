@@ -27,8 +27,8 @@ const (
 // Damage is what happens to bytes that arrive without an error.
 type Damage int
 
-// The kinds of damage. All are what a broken network or disk can do and what only a checksum can notice, but for Short: it comes with an
-// error, as a connection does that breaks within an answer.
+// The kinds of damage. A broken network or disk can do all of them, and only a checksum can notice them, except Short: it comes with an
+// error, like a connection that breaks within an answer.
 const (
 	Intact  Damage = iota
 	Flipped        // one bit in the middle
