@@ -10,7 +10,7 @@
 // [Stores] chooses a store by an address's scheme; [Meter] counts what a store does. Both are stores themselves, and so is whatever else
 // stands between a reader and a driver: it passes on what it does not change, the optional interfaces included.
 //
-// [Window] holds the requests in flight to one endpoint.
+// Package driver holds what the drivers of remote servers share: planning, retries, windows.
 //
 // The package imports nothing of ours, starts no goroutine that outlives the call that needs it, and keeps no memory beyond the list that it
 // returns.

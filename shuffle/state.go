@@ -2,7 +2,6 @@ package shuffle
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -29,7 +28,7 @@ type State struct {
 	Rows        int64   `json:"rows"`             // of an epoch
 	GlobalBatch int64   `json:"global_batch"`     // rows per step over all ranks, when the state was taken
 	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
-	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle, or with selections
+	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
 	Params      *Params `json:"params,omitempty"` // with shuffle
 }
 
@@ -49,7 +48,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content, Units: s.selected,
+		GlobalBatch: globalBatch, Manifest: s.content,
 	}
 }
 
@@ -150,8 +149,8 @@ func (s State) Fits(p *Plan) error {
 // FitsSequence says whether the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
 	errs := s.fitsData(seq.content, seq.Rows(), false)
-	if !s.Shuffle && s.Units != seq.selected {
-		errs = append(errs, &MismatchError{Field: "units", Saved: cmp.Or(s.Units, "none"), Here: cmp.Or(seq.selected, "none")})
+	if !s.Shuffle && s.Units != "" {
+		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})
 	}
 	return errors.Join(errs...)
 }

@@ -23,15 +23,17 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
-	exitInterrupted = 130
+	exitInterrupted = 130 // by SIGINT
+	exitTerminated  = 143 // by SIGTERM
 )
 
 // An app is one run of the command.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	started        bool  // a verb began: errors before that are wrong usage
-	host           *host // what the data sets of an engine share; nil: one of the verb's own
+	started        bool   // a verb began: errors before that are wrong usage
+	saved          string // what an interrupted run has saved
+	host           *host  // what the data sets of an engine share; nil: one of the verb's own
 
 	mu    sync.Mutex
 	notes []string          // said at the end, when all went well otherwise
@@ -62,14 +64,26 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 	case errors.Is(err, syscall.EPIPE): // whoever read stdout has enough
 		return 0
 	case ctx.Err() != nil:
-		fmt.Fprintln(a.stderr, "shardfeed: interrupted")
-		return exitInterrupted
+		return a.stopped(context.Cause(ctx))
 	case errors.As(err, &wrong) || !a.started:
 		fmt.Fprintf(a.stderr, "shardfeed: %s (see '%s --help')\n", oneLine(err.Error()), verb.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(a.stderr, "shardfeed: %s\n", oneLine(option.Spelled(reason(err), option.Flag)))
 	return exitFailed
+}
+
+// stopped says that a signal ended the run, and what it left.
+func (a *app) stopped(cause error) int {
+	word, code := "interrupted", exitInterrupted
+	if s := (signaled{}); errors.As(cause, &s) && s.Signal == syscall.SIGTERM {
+		word, code = "terminated", exitTerminated
+	}
+	if a.saved != "" {
+		word += "; " + oneLine(a.saved)
+	}
+	fmt.Fprintln(a.stderr, "shardfeed:", word)
+	return code
 }
 
 // reason is the error that names the shard, when a loader failed to read one, or the one by which a device was lost.

@@ -29,7 +29,9 @@ _LOADER_ONLY = ("collate_fn", "device", "pin_memory", "num_workers", "prefetch",
 
 
 def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Makes an __init__ say which argument is misspelt, or given by position; required must not be left out."""
+    """Makes an __init__ say which argument is misspelt, or given by position; required must not be
+    left out.
+    """
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
         parameters = inspect.signature(init).parameters
@@ -83,7 +85,9 @@ def names(function: Callable[..., Any]) -> list[str]:
 
 
 def describe_loader(loader: type, dataset: type) -> None:
-    """Gives a class that takes a data set's arguments as **options their documentation and their signature."""
+    """Gives a class that takes a data set's arguments as **options their documentation and their
+    signature.
+    """
     _, begin, arguments = (inspect.getdoc(dataset) or "").partition("    batch_size (")
     if loader.__doc__ and begin:  # python -OO has no docstrings
         loader.__doc__ = f"{inspect.cleandoc(loader.__doc__)}\n\n{begin}{arguments}"

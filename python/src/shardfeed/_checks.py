@@ -1,4 +1,7 @@
-"""Checks of single arguments. Each returns the value in its plain form, or says what is allowed and what it got."""
+"""Checks of single arguments.
+
+Each returns the value in its plain form, or says what is allowed and what it got.
+"""
 
 from __future__ import annotations
 

@@ -20,14 +20,15 @@ class NullWarning(ShardfeedWarning):
 class NullWatch:
     """Looks at the null counts of the columns that show a null as a value.
 
-    Tensors are all made when a batch is handed out, so nulls are reported then. Arrays are made when the
-    user reads a column: their nulls are reported when the next batch is asked for, or the iteration
-    ends, unless the user has asked for the column's mask by then.
+    Tensors are all made when a batch is handed out, so nulls are reported then. Arrays are made
+    when the user reads a column: their nulls are reported when the next batch is asked for, or the
+    iteration ends, unless the user has asked for the column's mask by then.
     """
 
     def __init__(self, layout: Layout, answered: Collection[str] = (), padded: Collection[str] = (), *, tensors: bool = False) -> None:
-        """Answered are columns or paths whose nulls the user has dealt with; padded are the columns of pad=,
-        where a null list is a row of padding."""
+        """Answered are columns or paths whose nulls the user has dealt with; padded are the columns
+        of pad=, where a null list is a row of padding.
+        """
         self._tensors = tensors
         self._open: dict[int, tuple[str, Field]] = {}  # by the place of the null count
         for name, field in layout.schema.items():
@@ -41,7 +42,10 @@ class NullWatch:
     def _add(
         self, column: str, path: str, field: Field, at: int, answered: Collection[str], padded: bool = False, within_null: bool = False
     ) -> None:
-        """Watches a node. A null struct shows the values of its members, so they are watched in its place."""
+        """Watches a node.
+
+        A null struct shows the values of its members, so they are watched in its place.
+        """
         if path in answered:
             return
         nullable = field.nullable or within_null
@@ -61,12 +65,12 @@ class NullWatch:
         self._iterations += 1
 
     def end(self) -> None:
-        """Notes that an iteration has ended, and reports what was read."""
+        """Notes that an iteration has ended, and warns about the columns that were read."""
         self._iterations -= 1
         self._report()
 
     def see(self, nodes: Sequence[int]) -> None:
-        """Reports what was read before a batch is handed out; of tensors, the batch's own nulls."""
+        """Warns before a batch is handed out: about columns that were read, or a tensor batch's nulls."""
         if self._read:
             self._report()
         counts = self._counts

@@ -1,4 +1,6 @@
-"""The arguments of a data set: their types, which values are allowed, and the Spec that the engine gets."""
+"""The arguments of a data set: their types, which values are allowed, and the Spec that the engine
+gets.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ class Options:
     collate_workers: int | None = None
 
     def spec(self, problems: Problems | None = None) -> dict[str, Any]:
-        """Returns the engine's Spec. What is wrong is added to problems, or raised as one error without them."""
+        """Returns the engine's Spec.
+
+        What is wrong is added to problems, or raised as one error without them.
+        """
         found = Problems() if problems is None else problems
         spec = {
             "addresses": found.of(_addresses, self.uri),
@@ -133,7 +138,10 @@ class Options:
 
 
 def _addresses(uri: Any) -> list[str]:
-    """A list, a tuple or a generator of addresses. A table is iterable too, and gives the names of its columns."""
+    """A list, a tuple or a generator of addresses.
+
+    A table is iterable too, and gives the names of its columns.
+    """
     listed = (
         isinstance(uri, Iterable) and not isinstance(uri, (Mapping, bytes)) and not hasattr(uri, "shape") and not hasattr(uri, "schema")
     )
@@ -166,7 +174,9 @@ def _is_name(address: Any) -> bool:
 
 
 def _absolute(address: str) -> str:
-    """An address without a scheme is a path, made absolute here: the engine has another working directory."""
+    """An address without a scheme is a path, made absolute here: the engine has another working
+    directory.
+    """
     if _SCHEME.match(address):
         return address
     return os.path.abspath(os.path.expanduser(address))

@@ -39,7 +39,9 @@ def place() -> str:
 
 
 class _Named(logging.Filter):
-    """Puts the package's name before messages that Python prints without it, as it does when logging is not configured."""
+    """Puts the package's name before messages that Python prints without it, as it does when
+    logging is not configured.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = str(record.msg)

@@ -1,4 +1,6 @@
-"""shardfeed for PyTorch: batches as dicts of tensors, a loader, and helpers for other loaders and trainers."""
+"""shardfeed for PyTorch: batches as dicts of tensors, a loader, and helpers for other loaders and
+trainers.
+"""
 
 from ._batch import Batch
 from ._dataset import StreamingDataset

@@ -1,4 +1,6 @@
-"""The arguments of a DataLoader besides those of the data set: their types, and which values are allowed."""
+"""The arguments of a DataLoader besides those of the data set: their types, and which values are
+allowed.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -15,37 +14,33 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// How often a request is made again, and how long is waited before. The waits grow twofold from the first to the longest, a random half
-// of each taken off, so that many clients do not come back together.
+// How often a request is made again, and how long the pauses before are; see driver.Backoff.
 const (
-	maxTries       = 20 // without progress
-	maxFirstTries  = 3  // of a server that never answered: its address is wrong, rather
-	maxMoves       = 3  // to another region
-	firstWait      = 100 * time.Millisecond
-	longestWait    = 8 * time.Second
-	longestAskedOf = 30 * time.Second // by Retry-After
+	maxTries      = 20 // without progress
+	maxFirstTries = 3  // of a server that never answered: its address is wrong, rather
+	maxMoves      = 3  // to another region
+	firstWait     = 100 * time.Millisecond
+	longestWait   = 8 * time.Second
 )
 
-// A patience counts the tries of one thing. Progress starts it anew, so that a long read over a bad network goes on as long as bytes come.
-type patience struct {
+// tries are those of one thing: a read or a request.
+type tries struct {
+	driver.Backoff
 	store  *Store
 	bucket string
 
-	tries   int
-	since   time.Time // of the start or of the last progress
 	moves   int
 	renewed bool
 }
 
-func (s *Store) patience(bucket string) patience {
-	return patience{store: s, bucket: bucket, since: time.Now()}
+func (s *Store) newTries(bucket string) tries {
+	t := tries{Backoff: driver.Backoff{First: firstWait, Longest: longestWait, For: s.o.GiveUp}, store: s, bucket: bucket}
+	t.Progress()
+	return t
 }
 
-// progress says that bytes came.
-func (p *patience) progress() { p.tries, p.since = 0, time.Now() }
-
 // again decides what follows a failed try: nil, after a wait, when it is worth another, else the error to return.
-func (p *patience) again(ctx context.Context, c *client, err error) error {
+func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
 		return driver.Ended(ctx)
 	}
@@ -66,28 +61,18 @@ func (p *patience) again(ctx context.Context, c *client, err error) error {
 	if !isPassing(err) {
 		return err
 	}
-	p.tries++
-	most := maxTries
-	if isUnreachable(err) && !c.answered.Load() {
-		most = maxFirstTries
+	if p.Most = maxTries; isUnreachable(err) && !c.answered.Load() {
+		p.Most = maxFirstTries
 	}
-	if waited := time.Since(p.since); p.tries >= most || waited >= p.store.o.GiveUp {
-		return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, p.tries, waited.Round(time.Millisecond), err)
+	if p.Wait(ctx, retryAfter(err)) {
+		p.store.counts.retries.Add(1)
+		return nil
 	}
-	p.store.counts.retries.Add(1)
-	return sleep(ctx, waitBefore(p.tries, err))
-}
-
-// waitBefore is how long to wait before a try: what the server asked for, else longer each time.
-func waitBefore(try int, err error) time.Duration {
-	if asked := retryAfter(err); asked > 0 {
-		return min(asked, longestAskedOf)
+	if ctx.Err() != nil {
+		return driver.Ended(ctx)
 	}
-	d := longestWait
-	if shift := try - 1; shift < 10 {
-		d = min(firstWait<<shift, longestWait)
-	}
-	return d/2 + rand.N(d/2)
+	n, waited := p.Tries()
+	return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, n, waited.Round(time.Millisecond), err)
 }
 
 // retryAfter is what the answer's header asks for, in seconds as all servers send it.
@@ -103,20 +88,9 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(s) * time.Second
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return driver.Ended(ctx)
-	}
-}
-
 // call makes one request, again where that helps. Request is given a client and a context that ends when the answer takes too long.
 func (s *Store) call(ctx context.Context, bucket string, request func(ctx context.Context, c *client) error) (*client, error) {
-	p := s.patience(bucket)
+	p := s.newTries(bucket)
 	for {
 		c, err := s.get(ctx, bucket)
 		if err != nil {
@@ -136,15 +110,15 @@ func (s *Store) callOnce(ctx context.Context, c *client, request func(ctx contex
 		return err
 	}
 	defer c.window.Release()
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeouts*s.o.ReadTimeout, errStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeouts*s.o.ReadTimeout, driver.ErrStalled)
 	defer cancel()
 	err := request(ctx, c)
 	switch {
 	case err == nil:
 		c.answered.Store(true)
 		c.window.Done()
-	case errors.Is(context.Cause(ctx), errStalled):
-		return fmt.Errorf("%w: %w", errStalled, err)
+	case driver.Stalled(ctx):
+		return fmt.Errorf("%w: %w", driver.ErrStalled, err)
 	case isAnswer(err):
 		c.answered.Store(true)
 	}

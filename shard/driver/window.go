@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"container/list"
@@ -81,7 +81,7 @@ func (w *Window) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.out--; w.out < 0 {
-		panic("shard: more tokens came back than were given out")
+		panic("driver: more tokens came back than were given out")
 	}
 	w.wake()
 }
