@@ -47,10 +47,7 @@ type counters struct {
 var (
 	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
-	_ shard.Parallel   = (*Store)(nil)
-	_ shard.Sender     = (*Store)(nil)
-	_ shard.Placer     = (*Store)(nil)
-	_ shard.Explainer  = (*Store)(nil)
+	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -135,7 +132,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, wrap("list", pattern, err)
 	}
 	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Events.Listed)}
-	all, err := shard.Walk(ctx, t, a.path)
+	all, err := shard.WalkDeep(ctx, t, a.path)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
