@@ -159,7 +159,7 @@ func (m *matcher) deep(p, n int) bool {
 	return isDir && visible(m.names[n]) && m.match(p, n+1)
 }
 
-// one matches one name. What is no glob must be equal; a name that is not the last is a directory's.
+// one matches one name. A name without a glob must be equal; a name that is not the last is a directory's.
 func (m *matcher) one(p, n int) bool {
 	segment, name := m.pattern[p], m.names[n]
 	if !HasGlob(segment) {

@@ -7,7 +7,7 @@ import (
 
 // A Remote is a Store that asks servers.
 type Remote interface {
-	// Parallel is how many reads of what an address names to keep under way, since each waits for a network; 0 is no opinion.
+	// Parallel is how many reads of an address's shards to keep under way, since each waits for a network; 0 is no opinion.
 	Parallel(uri string) int
 	// Traffic is what the store asked of its servers so far.
 	Traffic() Traffic

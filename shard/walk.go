@@ -291,7 +291,7 @@ func join(dir, name string) string {
 	return strings.TrimRight(dir, "/") + "/" + name
 }
 
-// inCircle reports whether a directory is one of those that it lies in, behind a link.
+// inCircle reports whether a directory contains itself, behind a link.
 func inCircle(e Entry, above []string) bool {
 	return e.Identity != "" && slices.Contains(above, e.Identity)
 }
@@ -324,7 +324,7 @@ func (w *walk) wrap(path string, err error) error {
 	return &Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
-// nothing says what was looked for in vain.
+// nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
 	e := &Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", ErrNotExist)}
 	if w.dir {

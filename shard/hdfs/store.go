@@ -71,8 +71,8 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	return shard.WalkDeep(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
 }
 
-// Open opens one file at the size and version that sh carries. It asks nobody, but for an empty file: the rest is left to the first read,
-// which looks at the file in any case.
+// Open opens one file at the size and version that sh carries. It sends no request, except for an empty file: the first read
+// looks at the file in any case.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	o, err := s.open(ctx, sh)
 	if err != nil {

@@ -29,7 +29,7 @@ func mappedBytes(t *testing.T) int64 {
 	return 0
 }
 
-// TestReleaseDropsPages: what was lent and released is no longer counted as the process's, whatever order and sizes the views have.
+// TestReleaseDropsPages: bytes that were lent and released are no longer resident, whatever order and sizes the views have.
 func TestReleaseDropsPages(t *testing.T) {
 	const size = 64 << 20
 	o := openOne(t, write(t, t.TempDir()+"/a", bytes.Repeat([]byte{7}, size)))

@@ -43,7 +43,7 @@ func (l *lease) Release() {
 	}
 }
 
-// Forget takes the pages of bytes that were used out of the process's resident memory: those that end within them, since the bytes before were
+// Forget takes the pages of bytes that were used out of the process's resident memory: the pages that end within them, since the bytes before were
 // used before.
 func (l *lease) Forget(span shard.Span) {
 	if span.N == 0 {
@@ -58,7 +58,7 @@ func (l *lease) Forget(span shard.Span) {
 	}
 }
 
-// mmap maps pages of the file. A file system or a process that cannot have a mapping is no error: the caller reads instead.
+// mmap maps pages of the file. Where a file system or a process cannot have a mapping, the caller reads instead.
 func (o *object) mmap(off int64, size int) (mapped []byte, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {

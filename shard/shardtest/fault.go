@@ -27,7 +27,7 @@ const (
 // Damage is what happens to bytes that arrive without an error.
 type Damage int
 
-// The kinds of damage. All are what a broken network or disk can do and what only a checksum can notice, but for Short: it comes with an
+// The kinds of damage. All are what a broken network or disk can do and only a checksum can notice, except Short: it comes with an
 // error, as a connection does that breaks within an answer.
 const (
 	Intact  Damage = iota
@@ -88,7 +88,7 @@ func (f *Faults) Struck(i int) int {
 // OpenObjects returns how many objects are not closed yet.
 func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
-// fits counts a call and reports whether it is one of those that fail.
+// fits counts a call and reports whether it must fail.
 func (r *ruleState) fits(op Op, uri string) bool {
 	if r.Op != "" && r.Op != op || r.Path != "" && !shard.Match(r.Path, uri) {
 		return false
