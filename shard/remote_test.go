@@ -10,6 +10,7 @@ import (
 // A likes is a store that likes so many reads at once.
 type likes struct {
 	mem.Store
+	shard.Remote
 	n int
 }
 
