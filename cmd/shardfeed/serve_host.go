@@ -169,7 +169,7 @@ func trainersError(err error) error {
 // allFar reports whether all addresses lead to servers.
 func allFar(addresses []string) bool {
 	for _, address := range addresses {
-		if !far(address) {
+		if !isRemote(address) {
 			return false
 		}
 	}

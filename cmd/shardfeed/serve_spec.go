@@ -28,12 +28,12 @@ func specFlags(r engine.Request) (*flags, error) {
 	}
 	if s.ShuffleBuffer != "" {
 		if err := f.shuffleBuffer.Set(s.ShuffleBuffer); err != nil {
-			return nil, valueError("shuffle_buffer: %v", err)
+			return nil, valueError("shuffle_buffer %v", err)
 		}
 	}
 	if s.Memory != "" {
 		if err := f.memory.Set(s.Memory); err != nil {
-			return nil, valueError("memory: %v", err)
+			return nil, valueError("memory %v", err)
 		}
 	}
 	if err := f.storageFlags.adopt(s.Storage); err != nil {
