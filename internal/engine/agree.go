@@ -35,6 +35,11 @@ type agreed struct {
 	iteration *iteration
 	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
 	bounds    map[int]int64    // by rank that is in a later epoch, how far this one may go
+
+	// A data set object and what is mapped from it have one name. Ranks read them in the same order,
+	// so the n-th object of one rank is that of the others.
+	objects []*group // that the rank has read; nil: it is closed
+	object  int      // the one that it reads now
 }
 
 // abortAll fails iterations of other ranks. No session's mutex may be held.
@@ -91,6 +96,13 @@ func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
 		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{},
 	}
+	if before != nil {
+		mine.objects = slices.Clone(before.objects)
+	}
+	g := it.order[0].client.group
+	if mine.object = slices.Index(mine.objects, g); mine.object < 0 {
+		mine.object, mine.objects = len(mine.objects), append(mine.objects, g)
+	}
 	if before != nil && before.iteration.session == it.session {
 		last := before.iteration
 		for epoch, rows := range before.reached {
@@ -113,7 +125,7 @@ func limit(a, b *agreed) {
 	}
 	it := behind.iteration
 	rows, left := ahead.reached[it.epoch]
-	if left && ahead.iteration.epoch > it.epoch {
+	if left && ahead.iteration.epoch > it.epoch && a.object == b.object {
 		behind.bind(ahead.iteration.join.Rank, max(rows, it.reached())+it.slack())
 		return
 	}
@@ -209,6 +221,11 @@ func (a *agreements) forget(g *group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, ranks := range a.ranks {
+		for _, r := range ranks {
+			if i := slices.Index(r.objects, g); i >= 0 {
+				r.objects[i] = nil
+			}
+		}
 		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.order[0].client.group == g })
 		if len(ranks) == 0 {
 			delete(a.ranks, key)

@@ -102,14 +102,20 @@ func TestRanksLater(t *testing.T) {
 
 // epochs is a world of two ranks that read small batches.
 type epochs struct {
-	ranks []*sink
-	n     int
+	ranks  []*sink
+	mapped []*sink // another data set object of each rank
+	n      int
 }
 
 func newEpochs(t *testing.T) *epochs {
 	e, s := testEngine(t, Options{}), testSpec()
 	s.BatchSize = 10
-	return &epochs{ranks: []*sink{ranked(t, e, 0, s), ranked(t, e, 1, s)}}
+	w := &epochs{}
+	for rank := range 2 {
+		w.ranks = append(w.ranks, ranked(t, e, rank, s))
+		w.mapped = append(w.mapped, newSink(t, connect(t, e, fmt.Sprint("mapped ", rank), s)))
+	}
+	return w
 }
 
 func (w *epochs) join(rank int) {
@@ -235,6 +241,15 @@ func TestRanksInStep(t *testing.T) {
 			w.join(0)
 			w.ranks[1].batches(-1)
 			w.ranks[0].batches(-1)
+		}},
+		{"an evaluation of another object of the same data", func(w *epochs) {
+			w.together(5)
+			w.together(5)
+			w.ranks, w.mapped = w.mapped, w.ranks
+			w.join(0)
+			w.ranks[0].batches(-1) // before the other rank begins
+			w.join(1)
+			w.ranks[1].batches(-1)
 		}},
 		{"one leaves before the other, which is further", func(w *epochs) {
 			w.join(0)
