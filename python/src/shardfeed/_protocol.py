@@ -55,7 +55,7 @@ def decode(kind: int, payload: bytes) -> dict[str, Any]:
     except ValueError as e:
         raise ProtocolError(f"the engine's {name(kind)} is not JSON: {e}") from None
     if not isinstance(value, dict):
-        raise ProtocolError(f"the engine's {name(kind)} is no object")
+        raise ProtocolError(f"the engine's {name(kind)} must be a JSON object")
     return value
 
 
