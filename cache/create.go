@@ -80,7 +80,7 @@ func createNamed(root *trusted.Dir, k key, mark stamp) error {
 
 // fillHead writes header and table, so that both have their room on the disk, and gives the file its length.
 func fillHead(f *os.File, k key, mark stamp) error {
-	l := layoutOf(k)
+	l := fileLayoutOf(k)
 	head := encodeHeader(k)
 	mark.put(head)
 	if l.head() <= smallHead {

@@ -129,14 +129,14 @@ func (k *killer) flip() {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
-	if off, ok := k.someHeld(f, layoutOf(key)); ok {
+	if off, ok := k.someHeld(f, fileLayoutOf(key)); ok {
 		flipByte(k.t, f, off, 1<<k.random.IntN(8))
 		k.flips++
 	}
 }
 
-// someHeld finds a byte of a shard file that is held: one in a hole would take uncounted bytes on the disk.
-func (k *killer) someHeld(f *os.File, l layout) (off int64, ok bool) {
+// someHeld finds a byte of a shard file that is held: one in a hole would take room on the disk that nobody has counted.
+func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 	word := make([]byte, 8)
 	for range 20 {
 		block := k.random.Int64N(blocksOf(l.size))

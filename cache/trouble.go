@@ -36,13 +36,13 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for what went wrong with an open file. One that has changed is opened again, or replaced.
-func (c *Cache) fileError(p *place, err error) {
+// fileError is diskError for what went wrong with an open file. One that is no longer what it was is opened, or made, anew.
+func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return
 	}
 	if errors.Is(err, errStale) || errors.Is(err, shard.ErrChanged) { // it was cut, or a mapping of it faulted
-		c.shelf.forget(p)
+		c.files.forget(p)
 		return
 	}
 	c.diskError(err)
