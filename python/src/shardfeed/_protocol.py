@@ -1,4 +1,4 @@
-"""Frames of the protocol between a trainer and its engine, which internal/feed/doc.go specifies."""
+"""Frames of the protocol between a trainer and its engine, which internal/engine/doc.go specifies."""
 
 from __future__ import annotations
 
