@@ -3,15 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -42,7 +40,6 @@ type flags struct {
 
 	rank, worldSize int
 	memory          byteSize
-	ranksHere       int // ranks that share this machine's memory; 0: as the environment says
 	limit           rowLimit
 	json            bool
 	device          deviceName
@@ -156,22 +153,17 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return usagef("--max-world-size %d is below --world-size %d", f.maxWorldSize, f.worldSize)
 	case fs.Changed("columns") && len(f.columns) == 0:
 		return usagef("--columns names no column")
-	case fs.Changed("start") && f.start != string(shuffle.Filled) && f.start != string(shuffle.Direct):
-		return usagef("--start %s: must be %s or %s", f.start, shuffle.Filled, shuffle.Direct)
-	case fs.Changed("tail") && shuffle.Tail(f.tail).Validate() != nil:
-		return usagef("--tail %s: must be drop, pad, short or carry", f.tail)
-	case fs.Changed("missing") && f.missing != "error" && f.missing != "null":
-		return usagef("--missing %s: must be error or null", f.missing)
-	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
-		return usagef("--invalid-utf8 %s: must be refuse or replace", f.invalidUTF8)
-	}
-	if err := f.checkRanges(); err != nil {
-		return err
 	}
 	if err := f.checkRemote(fs); err != nil {
 		return err
 	}
-	return f.adoptPlan(fs.Changed)
+	if err := f.adoptPlan(fs.Changed); err != nil {
+		return err
+	}
+	if f.worldSize > option.MaxWorldSize {
+		return usagef("--world-size must be at most %d, got %d", option.MaxWorldSize, f.worldSize)
+	}
+	return f.checkSpec()
 }
 
 // adoptPlan lets the plan's file say the order, and refuses flags that would say another.
@@ -208,18 +200,6 @@ func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 	return f.checkCache(fs)
 }
 
-// checkRanges finds numbers that are larger than any run's.
-func (f *flags) checkRanges() error {
-	var wrong *shuffle.Error
-	if errors.As(shuffle.Options{WorldSize: f.worldSize, MaxWorldSize: f.maxWorldSize, Lanes: f.lanes}.Validate(), &wrong) {
-		return usagef("--%s %s", strings.ReplaceAll(wrong.Field, "_", "-"), wrong.Msg)
-	}
-	if f.batchSize > math.MaxInt32 {
-		return usagef("--batch-size %d is over %d", f.batchSize, math.MaxInt32)
-	}
-	return nil
-}
-
 // completeValues lets shells complete the flags that take one of a few words, or a directory.
 func completeValues(c *cobra.Command) {
 	for _, f := range [...]struct {
@@ -245,20 +225,6 @@ func completeValues(c *cobra.Command) {
 			_ = c.MarkFlagDirname(name)
 		}
 	}
-}
-
-func (f *flags) missingColumns() rowgroup.MissingColumns {
-	if f.missing == "null" {
-		return rowgroup.MissingIsNull
-	}
-	return rowgroup.MissingIsError
-}
-
-func (f *flags) utf8() rowgroup.InvalidUTF8 {
-	if f.invalidUTF8 == "replace" {
-		return rowgroup.ReplaceUTF8
-	}
-	return rowgroup.RefuseUTF8
 }
 
 // A rowLimit is a flag that is a number of rows, or not given.

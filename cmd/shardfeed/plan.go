@@ -39,11 +39,11 @@ well batches would be mixed.`,
 		if err := f.check(fs); err != nil {
 			return err
 		}
-		ds, err := a.open(ctx, addresses, f, nil)
+		ds, err := a.open(ctx, addresses, f)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, ds.close(ctx)) }()
+		defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
 		if err == nil && save != "" {
 			err = fileError(ds.SavePlan(save, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}))

@@ -86,9 +86,9 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	}
 	h := newHost(logger)
 	server := feed.New(feed.Options{
-		Open: h.open, Phrase: asArgument, Logger: logger, Budget: h.budget, Grace: s.patience(), Build: version(), Log: s.log,
+		Open: h.open, Phrase: asArgument, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: s.patience(), Build: version(), Log: s.log,
 	})
-	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.budget.Limit()))
+	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.Budget().Limit()))
 	if err := json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path}); err != nil {
 		logger.Warn("nobody waits for the socket", "error", err)
 	}
@@ -201,9 +201,4 @@ func asArgument(message string) string {
 		}
 		return before + name
 	})
-}
-
-// valueError is an option that cannot be meant, for the trainer.
-func valueError(format string, args ...any) error {
-	return &feed.Failure{Kind: feed.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
 }

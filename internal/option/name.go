@@ -1,15 +1,35 @@
 package option
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
 
-// Flag is a field as the command spells it: "UnitRows" is --unit-rows.
-func Flag(field string) string { return "--" + words(field, '-') }
+// Flag is a field as the command spells it: "UnitRows" is --unit-rows, "Storage.profile" --profile.
+func Flag(field string) string {
+	if key, ok := strings.CutPrefix(field, "Storage."); ok {
+		return "--" + key
+	}
+	if field == "Storage" {
+		return "--storage-option"
+	}
+	return "--" + words(field, '-')
+}
 
-// Argument is a field as Python spells it: "UnitRows" is unit_rows.
-func Argument(field string) string { return words(field, '_') }
+// Argument is a field as Python spells it: "UnitRows" is unit_rows, "Storage.profile" is a key of storage_options.
+func Argument(field string) string {
+	key, ok := strings.CutPrefix(field, "Storage.")
+	switch {
+	case ok && key == "no-sign-request":
+		return `storage_options={"anon": True}`
+	case ok:
+		return fmt.Sprintf("storage_options={%q: ...}", strings.ReplaceAll(key, "-", "_"))
+	case field == "Storage":
+		return "storage_options"
+	}
+	return words(field, '_')
+}
 
 // words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer.
 func words(field string, join rune) string {
