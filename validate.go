@@ -74,17 +74,17 @@ func (s Spec) validateBatches(p *option.List) {
 	p.Within("Slots", int64(s.Slots), maxSlots)
 	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
 		if value, err := parseValue(s.Null[column]); err != nil || value == nil {
-			p.Add("Null", "%q must be a number, a boolean, a text or {\"base64\": ...}, got %s", column, s.Null[column])
+			p.Add(fmt.Sprintf("Null[%q]", column), "must be a number, a boolean, a text or {\"base64\": ...}, got %s", s.Null[column])
 		}
 	}
 	seen := map[string]bool{}
-	for i, pad := range s.Pad {
-		at := func(field string) string { return fmt.Sprintf("Pad[%d].%s", i, field) }
+	for _, pad := range s.Pad {
+		at := func(field string) string { return fmt.Sprintf("Pad[%q].%s", pad.Column, field) }
 		switch {
 		case pad.Column == "":
 			p.Add(at("Column"), "must not be empty")
 		case seen[pad.Column]:
-			p.Add(at("Column"), "must not be there twice, got %q", pad.Column)
+			p.Add(at("Column"), "must not be there twice")
 		}
 		seen[pad.Column] = true
 		p.Within(at("MaxLength"), int64(pad.MaxLength), option.MaxBatchRows)

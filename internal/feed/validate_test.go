@@ -25,7 +25,7 @@ func TestValidate(t *testing.T) {
 		{`missing must be "error" or "null", got "drop"`, func(s *Spec) { s.Missing = "drop" }},
 		{"batch_size must not be negative, got -1", func(s *Spec) { s.BatchSize = -1 }},
 		{"unit_rows must not be negative, got -5", func(s *Spec) { s.UnitRows = -5 }},
-		{`pad[1] must not be there twice, got "a"`, func(s *Spec) { s.Pad = []Pad{{Column: "a"}, {Column: "a"}} }},
+		{`pad["a"] must not be there twice`, func(s *Spec) { s.Pad = []Pad{{Column: "a"}, {Column: "a"}} }},
 	} {
 		s := fine
 		c.change(&s)

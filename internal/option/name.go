@@ -31,9 +31,15 @@ func Argument(field string) string {
 	return words(field, '_')
 }
 
-// words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer.
+// words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer,
+// and Pad["tokens"].Max the padding of tokens.
 func words(field string, join rune) string {
-	field, _, _ = strings.Cut(field, ".")
+	field, index, found := strings.Cut(field, "[")
+	if found {
+		index = "[" + index[:strings.LastIndex(index, "]")+1]
+	} else {
+		field, _, _ = strings.Cut(field, ".")
+	}
 	var b strings.Builder
 	before := ' '
 	for _, c := range field {
@@ -43,5 +49,5 @@ func words(field string, join rune) string {
 		b.WriteRune(unicode.ToLower(c))
 		before = c
 	}
-	return b.String()
+	return b.String() + index
 }

@@ -56,7 +56,8 @@ func TestSpelled(t *testing.T) {
 func TestNames(t *testing.T) {
 	for _, c := range [][3]string{
 		{"UnitRows", "--unit-rows", "unit_rows"}, {"InvalidUTF8", "--invalid-utf8", "invalid_utf8"}, {"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
-		{"Columns[1]", "--columns[1]", "columns[1]"}, {"Seed", "--seed", "seed"}, {"Storage", "--storage-option", "storage_options"},
+		{"Columns[1]", "--columns[1]", "columns[1]"},
+		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`}, {"Seed", "--seed", "seed"}, {"Storage", "--storage-option", "storage_options"},
 		{"Storage.ca-bundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
 		{"Storage.no-sign-request", "--no-sign-request", `storage_options={"anon": True}`},
 	} {
