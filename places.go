@@ -39,14 +39,14 @@ func (s Spec) Places() Places {
 func (s Spec) CacheLimitIn(dir string) (int64, error) {
 	text, where := s.CacheLimit, ""
 	if text == "" {
-		text, where = s.env(limitVariable), limitVariable+": "
+		text, where = s.env(limitVariable), "in "+limitVariable+" "
 	}
 	if text == "" {
 		return cache.DefaultLimit(nearestDir(dir))
 	}
 	limit, err := cache.ParseLimit(text, nearestDir(dir))
 	if err != nil && !errors.Is(err, cache.ErrNoRoom) {
-		err = &OptionError{Field: "CacheLimit", Text: "cannot be used: " + where + err.Error(), Err: err}
+		err = &OptionError{Field: "CacheLimit", Text: where + err.Error(), Err: err}
 	}
 	return limit, err
 }

@@ -79,22 +79,22 @@ func (r childRun) run() error {
 	if err != nil {
 		return err
 	}
-	far := &origin{delay: r.Delay, log: log}
+	source := &origin{delay: r.Delay, log: log}
 	if !r.Forever {
-		err := r.readAll(c, far)
+		err := r.readAll(c, source)
 		return errors.Join(err, c.Close(context.Background()))
 	}
 	failed := make(chan error)
 	for i := range 3 {
-		go func() { failed <- r.readForever(c, far, rand.New(rand.NewPCG(r.Seed, uint64(i)))) }()
+		go func() { failed <- r.readForever(c, source, rand.New(rand.NewPCG(r.Seed, uint64(i)))) }()
 	}
 	return <-failed
 }
 
 // readAll reads every shard once, in pieces.
-func (r childRun) readAll(c *Cache, far *origin) error {
+func (r childRun) readAll(c *Cache, source *origin) error {
 	random := rand.New(rand.NewPCG(r.Seed, 0))
-	store := c.Wrap(far)
+	store := c.Wrap(source)
 	for i := range r.Shards {
 		s := originShard(i, "v0", r.Size)
 		o, err := store.Open(context.Background(), s)
@@ -116,8 +116,8 @@ func (r childRun) readAll(c *Cache, far *origin) error {
 }
 
 // readForever reads what it likes of shards whose version changes with time.
-func (r childRun) readForever(c *Cache, far *origin, random *rand.Rand) error {
-	store := c.Wrap(far)
+func (r childRun) readForever(c *Cache, source *origin, random *rand.Rand) error {
+	store := c.Wrap(source)
 	for {
 		version := fmt.Sprintf("v%d", time.Now().Unix()/2%3)
 		s := originShard(random.IntN(r.Shards), version, r.Size)
@@ -128,7 +128,7 @@ func (r childRun) readForever(c *Cache, far *origin, random *rand.Rand) error {
 		for range 1 + random.IntN(4) {
 			ranges := randomRanges(random, r.Size)
 			if random.IntN(2) == 0 {
-				err = viewRight(o, s, ranges[0])
+				err = lendRight(o, s, ranges[0])
 			} else {
 				err = readRight(o, s, ranges)
 			}
@@ -173,20 +173,21 @@ func readRight(o shard.Object, s shard.Shard, ranges []shard.Range) error {
 	return nil
 }
 
-// viewRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
-func viewRight(o shard.Object, s shard.Shard, r shard.Range) error {
-	b, release, ok, err := shard.View(o, r.Off, int64(len(r.P)))
+// lendRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
+func lendRight(o shard.Object, s shard.Shard, r shard.Range) error {
+	l, ok, err := shard.Lend(o, r.Off, int64(len(r.P)))
 	if !ok || err != nil {
 		return err
 	}
-	defer release()
+	defer l.Release()
+	b := l.Bytes()
 	err = shard.Guard(func() error {
 		if !isTruth(s, b, r.Off) {
 			return fmt.Errorf("%w: %s at %s, %d bytes lent from byte %d on", errWrong, s.URI, s.Version, len(b), r.Off)
 		}
 		return nil
 	})
-	if shard.Recheck(o, r.Span(), r.Span()) != nil {
+	if l.Verify(r.Span()) != nil {
 		return nil
 	}
 	return err

@@ -55,7 +55,7 @@ func TestReadOnly(t *testing.T) {
 	content, other := random(1, 300_000), random(2, 100_000)
 	dir, store, s, path := filledDir(t, content)
 	k, _ := keyOf(store, s)
-	rot(t, path, layoutOf(k).data)
+	rot(t, path, fileLayoutOf(k).data)
 	makeReadOnly(t, dir)
 	before := treeOf(t, dir)
 	var said []string
@@ -69,7 +69,7 @@ func TestReadOnly(t *testing.T) {
 	fetched := store.Stats().ReadBytes
 	o := openShard(t, c, store, s)
 	expect(t, o, content, 2*blockSize, 1000)
-	expectView(t, o, content, 2*blockSize, 1000)
+	expectLease(t, o, content, 2*blockSize, 1000)
 	if got := store.Stats().ReadBytes - fetched; got != 0 {
 		t.Errorf("%d bytes were fetched that are held", got)
 	}

@@ -7,7 +7,7 @@ import (
 
 // Stats is what a Cache did so far.
 type Stats struct {
-	Hits     int64 `json:"hits"`     // reads and views that were served from the disk alone
+	Hits     int64 `json:"hits"`     // reads and leases that were served from the disk alone
 	Misses   int64 `json:"misses"`   // reads that fetched something
 	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off or too slow, or ReadAt was asked
 
@@ -18,7 +18,7 @@ type Stats struct {
 
 	Waited  int64 `json:"waited"`  // reads that waited for another's fill
 	Dropped int64 `json:"dropped"` // bytes that were fetched to be filled and were not: no room in memory or on the disk, or trouble
-	Bad     int64 `json:"bad"`     // blocks whose bytes were not what was written; they were fetched again
+	Bad     int64 `json:"bad"`     // blocks whose bytes were wrong; they were fetched again
 	Evicted int64 `json:"evicted"` // shards that made room
 	Trouble int64 `json:"trouble"` // times that the disk failed
 }

@@ -260,7 +260,7 @@ func timeoutIsTheConsumers(t *testing.T) {
 	}
 }
 
-// A consumer that has lost the batches it may have is told, and their memory goes with the iteration.
+// A consumer that loses all its batches gets an error, and their memory goes with the iteration.
 func TestDropped(t *testing.T) {
 	d := gpu.OpenHost()
 	l, err := gpu.New(openThings(t, iterable.Options{}), d, gpu.Options{Loader: loader.Options{BatchSize: 10}, InFlight: 1, Held: 1})

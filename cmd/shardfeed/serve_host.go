@@ -97,7 +97,8 @@ func (n *notes) tell(to func(text string)) []string {
 	return n.texts
 }
 
-// close finishes what waits for the caches' disks, or drops it when the engine was told to end at once.
+// close finishes what waits for the caches' disks, or drops it when the engine was told to end at
+// once.
 func (h *host) close(ctx context.Context) {
 	if err := h.Close(ctx); err != nil {
 		h.log.Warn("closing the caches", "error", err)
@@ -131,7 +132,8 @@ func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
 // batchPart is the part of a rank's memory that batches may take, as far as it is for their number to say.
 const batchPart = 4
 
-// workersWithin is how many of the workers leave room for all else, where each has two batches under way and the trainer has four.
+// workersWithin is how many of the workers leave room for all else, where each has two batches
+// under way and the trainer has four.
 func workersWithin(workers int, memory, batch int64) int {
 	for workers > 1 && int64(2*workers+4)*batch > memory/batchPart {
 		workers--

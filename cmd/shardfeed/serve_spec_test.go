@@ -27,23 +27,23 @@ func TestSpecRefuses(t *testing.T) {
 	must(t, "plan", shop, "--shuffle", "--save", plan)
 	list := keptList(t, dir)
 	for want, s := range map[string]feed.Spec{
-		`missing must be "error" or "null", got "none"`:                              {Missing: "none"},
-		`invalid_utf8 must be "refuse" or "replace", got "x"`:                        {InvalidUTF8: "x"},
-		`tail must be "drop", "pad", "short" or "carry", got "last"`:                 {Tail: "last"},
-		`start must be "filled" or "direct", got "early"`:                            {Start: "early"},
-		`cache_policy must be "keep" or "lru", got "fifo"`:                           {CachePolicy: "fifo"},
+		`missing must be error or null, got "none"`:                                  {Missing: "none"},
+		`invalid_utf8 must be refuse or replace, got "x"`:                            {InvalidUTF8: "x"},
+		`tail must be drop, pad, short or carry, got "last"`:                         {Tail: "last"},
+		`start must be filled or direct, got "early"`:                                {Start: "early"},
+		`cache_policy must be keep or lru, got "fifo"`:                               {CachePolicy: "fifo"},
 		`shuffle_buffer must be rows, as in 100000, or bytes, as in 512MiB, got "x"`: {ShuffleBuffer: "x"},
 		`memory must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got "much"`:     {Memory: "much"},
 		`batch_size must not be negative, got -1`:                                    {BatchSize: -1},
-		`cache_limit cannot be used: `:                                               {CacheLimit: "x"},
+		`cache_limit must be bytes`:                                                  {CacheLimit: "x"},
 		`storage_options={"anon": True} must be true or false, got "maybe"`:          {Storage: map[string]string{"no-sign-request": "maybe"}},
 		`storage_options cannot be used: `:                                           {Storage: map[string]string{"nonsense": "1"}},
 		plan + `: lanes is part of the plan; leave one of the two out`:               {Plan: plan, Shuffle: true, Lanes: 2},
 		plan + `: manifest is part of the plan; leave one of the two out`:            {Plan: plan, Shuffle: true, Manifest: list},
 		plan + `: shuffle is false, but the plan was saved with true`:                {Plan: plan},
-		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got null`:  {Null: map[string]json.RawMessage{"a": json.RawMessage("null")}},
-		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got [1]`:   {Null: map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
-		`pad["a"] must be a number, a boolean or {"base64": ...}, got {}`:              {Pad: []feed.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got null`: {Null: map[string]json.RawMessage{"a": json.RawMessage("null")}},
+		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got [1]`:  {Null: map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
+		`pad["a"] must be a number, a boolean or {"base64": ...}, got {}`:            {Pad: []feed.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 		`pad "price": it is double; only ragged lists are padded`:                    {Pad: []feed.Pad{{Column: "price"}}},
 		`fill "price": items are double, which does not hold x exactly`:              {Null: map[string]json.RawMessage{"price": json.RawMessage(`"x"`)}},
 		`there is no column "nonsense"`:                                              {Columns: []string{"nonsense"}},
@@ -82,8 +82,10 @@ func TestAsArgument(t *testing.T) {
 		"s3://my--bucket/a--b: gone":              "s3://my--bucket/a--b: gone",
 		"no -- flag":                              "no -- flag",
 	} {
-		if got := asArgument(flags); got != want {
-			t.Errorf("%q becomes %q, want %q", flags, got, want)
-		}
+		t.Run(flags, func(t *testing.T) {
+			if got := asArgument(flags); got != want {
+				t.Errorf("%q becomes %q, want %q", flags, got, want)
+			}
+		})
 	}
 }

@@ -42,7 +42,7 @@ everything once.`,
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks that share the work")
 	f.object(fs)
 	f.storage(fs)
-	group(fs, cacheGroup, f.room)
+	group(fs, cacheGroup, f.capacity)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(fs); err != nil {
 			return err

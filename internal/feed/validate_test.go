@@ -22,18 +22,20 @@ func TestValidate(t *testing.T) {
 	}{
 		{"addresses must name at least one", func(s *Spec) { s.Addresses = nil }},
 		{"addresses[1] must not be empty", func(s *Spec) { s.Addresses = []string{"a", ""} }},
-		{`missing must be "error" or "null", got "drop"`, func(s *Spec) { s.Missing = "drop" }},
+		{`missing must be error or null, got "drop"`, func(s *Spec) { s.Missing = "drop" }},
 		{"batch_size must not be negative, got -1", func(s *Spec) { s.BatchSize = -1 }},
 		{"unit_rows must not be negative, got -5", func(s *Spec) { s.UnitRows = -5 }},
 		{`pad["a"] must not be there twice`, func(s *Spec) { s.Pad = []Pad{{Column: "a"}, {Column: "a"}} }},
 	} {
-		s := fine
-		c.change(&s)
-		err := Open{Dataset: "d", Spec: s}.validate()
-		var f *Failure
-		if !errors.As(err, &f) || f.Kind != KindValue || !strings.Contains(f.Text, c.want) {
-			t.Errorf("%s: %v", c.want, err)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			s := fine
+			c.change(&s)
+			err := Open{Dataset: "d", Spec: s}.validate()
+			var f *Failure
+			if !errors.As(err, &f) || f.Kind != KindValue || !strings.Contains(f.Text, c.want) {
+				t.Errorf("%s: %v", c.want, err)
+			}
+		})
 	}
 	both := fine
 	both.Lanes, both.Tail = -1, "x"

@@ -38,9 +38,9 @@ func TestSpelled(t *testing.T) {
 		want  string
 	}{
 		{"Go", Go, "options: MaxBatches must be more than Workers, got 2\nLanes must not be negative, got -1\nLanes must be at most 10, got 11\n" +
-			`Start must be "filled" or "direct", got "soon"` + "\nsomething else"},
+			`Start must be filled or direct, got "soon"` + "\nsomething else"},
 		{"lower", strings.ToLower, "options: maxbatches must be more than workers, got 2\nlanes must not be negative, got -1\nlanes must be at most 10, got 11\n" +
-			`start must be "filled" or "direct", got "soon"` + "\nsomething else"},
+			`start must be filled or direct, got "soon"` + "\nsomething else"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Spelled(err, c.spell); got != c.want {

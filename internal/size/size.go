@@ -49,7 +49,7 @@ func Rows(s string) (rows, bytes int64, err error) {
 	case err != nil:
 		return 0, 0, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, got %q", s)
 	case n == 0:
-		return 0, 0, errors.New("must be more than 0")
+		return 0, 0, errors.New("must be above 0, got 0")
 	case unit == "":
 		return n, 0, nil
 	}
@@ -60,7 +60,7 @@ func Rows(s string) (rows, bytes int64, err error) {
 func Bytes(s string) (int64, error) {
 	n, err := Parse(s)
 	if err == nil && n == 0 {
-		err = errors.New("must be more than 0")
+		err = errors.New("must be above 0, got 0")
 	}
 	return n, err
 }

@@ -22,7 +22,6 @@ type client struct {
 	end        context.CancelFunc // of the life of its connections
 	born       time.Time
 	generation uint64 // of its Kerberos client
-	scratch    []byte // for bytes that nobody asked for
 }
 
 // newClient connects to a namenode, the first in order that answers.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
@@ -95,28 +93,4 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%s: wrapped twice: %v", c.name, again)
 		}
 	}
-}
-
-func TestPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := patience{window: time.Minute}
-		start, tries := time.Now(), 0
-		for p.wait(t.Context()) {
-			tries++
-		}
-		if took := time.Since(start); took > time.Minute || took < 50*time.Second || tries < 10 || tries > 20 {
-			t.Errorf("%d tries in %v", tries, took)
-		}
-		p.reset()
-		start = time.Now()
-		if !p.wait(t.Context()) || time.Since(start) != firstPause {
-			t.Errorf("after a success: %v", time.Since(start))
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		p.reset()
-		if p.wait(ctx) {
-			t.Error("goes on after the end of its context")
-		}
-	})
 }

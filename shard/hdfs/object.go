@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
@@ -40,7 +38,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 // ReadRanges reads over small holes, and long ranges by several streams at once.
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
-	err := o.check(ctx, ranges)
+	err := driver.Check(ctx, o.closed.Load(), ranges, o.shard.Size)
 	if err == nil {
 		err = o.read(ctx, ranges)
 	}
@@ -51,17 +49,6 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 		return wrap("read", o.shard.URI, err)
 	}
 	return nil
-}
-
-// check refuses what cannot be read.
-func (o *object) check(ctx context.Context, ranges []shard.Range) error {
-	if o.closed.Load() {
-		return fs.ErrClosed
-	}
-	if err := shard.CheckRanges(ranges, o.shard.Size); err != nil {
-		return err
-	}
-	return driver.Ended(ctx)
 }
 
 func (o *object) read(ctx context.Context, ranges []shard.Range) error {
@@ -89,18 +76,18 @@ func readWeb(ctx context.Context, web shard.Object, ranges []shard.Range) error 
 	return shard.ReadRanges(ctx, web, ranges)
 }
 
-// readNative reads parts in parallel.
+const (
+	// maxHole is the widest gap between two ranges that is read through: a new stream costs two calls of a namenode, a connection, and the
+	// datanode's seek, which is what the network carries in about that many bytes.
+	maxHole = 1 << 20
+	// minPart is the least that is worth a stream of its own.
+	minPart = 4 << 20
+)
+
+// readNative reads parts in parallel. A part ends with a block where it can, since no stream continues into the next one.
 func (o *object) readNative(ctx context.Context, ranges []shard.Range) error {
-	parts := splitParts(ranges, o.store.options.PartSize, o.blockSize.Load())
-	if len(parts) == 1 {
-		return o.readPart(ctx, parts[0])
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.store.options.Slots)
-	for _, p := range parts {
-		group.Go(func() error { return o.readPart(ctx, p) })
-	}
-	return group.Wait()
+	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
+	return driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
 }
 
 // openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new one where why says that there is no other

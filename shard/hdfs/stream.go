@@ -9,6 +9,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
@@ -17,35 +18,32 @@ const (
 	maxTries = 3
 	// maxPiece is how much is asked of the library at once.
 	maxPiece = 1 << 20
-	// maxScratch is how much of a hole is read at once.
-	maxScratch = 256 << 10
 )
 
-// A stream fills one part, by one file reader after the other: each goes on at the byte that the last one reached.
+// A stream fills one part, by one file reader after the other: each begins at the byte that the last one reached.
 type stream struct {
 	object *object
-	part   part
-	at     int   // index of the range that is being filled
-	pos    int64 // of the next byte
+	to     *driver.Fill
 }
 
 // readPart reads a part. Damaged replicas are tried again a few times, with a fresh list of them; servers that cannot be reached for as long
 // as Options.RetryFor says. A success of any size starts the count again.
-func (o *object) readPart(ctx context.Context, p part) error {
-	s := &stream{object: o, part: p, pos: p.off()}
-	var wait patience
+func (o *object) readPart(ctx context.Context, p driver.Part) error {
+	s := &stream{object: o, to: driver.NewFill(p)}
+	defer s.to.Close()
+	wait := newBackoff()
 	tries := 0
 	for {
-		before := s.pos
+		before := s.to.Off()
 		err := o.place.cluster.use(ctx, s.run)
 		if err == nil {
 			return nil
 		}
-		if s.pos-before >= maxPiece {
-			wait.reset()
+		if s.to.Off()-before >= maxPiece {
+			wait.Progress()
 			tries = 0
 		}
-		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !o.place.cluster.bear(ctx, &wait, err) {
+		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !o.place.cluster.pause(ctx, &wait, err) {
 			return err
 		}
 		o.store.traffic.retries.Add(1)
@@ -62,13 +60,10 @@ func damaged(err error) bool {
 	return false
 }
 
-// left is how many bytes the stream still wants: no datanode is asked for more.
-func (s *stream) left() int64 { return s.part.end() - s.pos }
-
 // run reads with a file reader of its own. One that is not fresh must not be moved forward: the library would forget the step when it changes
 // to another datanode, and shift the data.
 func (s *stream) run(ctx context.Context, c *client) error {
-	defer c.dialer.Use(ctx, s.left)()
+	defer c.dialer.Use(ctx, s.to.Left)() // no datanode is asked for more
 	s.object.store.traffic.looks.Add(1)
 	f, err := c.Open(s.object.place.path)
 	if err != nil {
@@ -78,35 +73,17 @@ func (s *stream) run(ctx context.Context, c *client) error {
 	if err := s.object.verify(f.Stat()); err != nil {
 		return err
 	}
-	if _, err := f.Seek(s.pos, io.SeekStart); err != nil {
+	if _, err := f.Seek(s.to.Off(), io.SeekStart); err != nil {
 		return err
 	}
-	for s.left() > 0 {
-		n, err := f.Read(s.next(c))
-		s.advance(int64(n))
+	for p := s.to.Next(); p != nil; p = s.to.Next() {
+		n, err := f.Read(p[:min(len(p), maxPiece)])
+		s.to.Took(n)
 		if err != nil {
-			return readError(err, s.pos)
+			return readError(err, s.to.Off())
 		}
 	}
 	return s.object.verifyBlocks(c)
-}
-
-// next is where the next bytes go: into the range that they belong to, or nowhere.
-func (s *stream) next(c *client) []byte {
-	r := s.part[s.at]
-	if hole := r.Off - s.pos; hole > 0 {
-		if c.scratch == nil {
-			c.scratch = make([]byte, maxScratch)
-		}
-		return c.scratch[:min(hole, maxScratch)]
-	}
-	p := r.P[s.pos-r.Off:]
-	return p[:min(len(p), maxPiece)]
-}
-
-func (s *stream) advance(n int64) {
-	for s.pos += n; s.at < len(s.part)-1 && s.pos >= s.part[s.at].Span().End(); s.at++ {
-	}
 }
 
 // gone says what it means that a file is not there any more.

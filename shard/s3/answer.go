@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A request is one GET under way. What it holds is given back by end.
@@ -18,9 +19,8 @@ type request struct {
 	object *object
 	client *client
 	ctx    context.Context
-	cancel context.CancelCauseFunc
-	token  bool        // it holds one
-	timer  *time.Timer // ends a request that brings no byte
+	watch  *driver.Watch // ends it when it brings no byte
+	token  bool          // it holds one
 	out    *s3.GetObjectOutput
 	err    error
 }
@@ -34,7 +34,7 @@ func (r *request) send(span shard.Span) {
 		r.token = true
 	}
 	store := r.object.store
-	r.timer = time.AfterFunc(store.o.ReadTimeout, func() { r.cancel(errStalled) })
+	r.watch.Begin(store.o.ReadTimeout)
 	store.counts.reads.Add(1)
 	start := time.Now()
 	if r.out, r.err = r.client.api.GetObject(r.ctx, r.object.input(span)); r.err == nil {
@@ -50,28 +50,25 @@ func (r *request) send(span shard.Span) {
 func (r *request) read(p []byte) (int, error) {
 	n, err := r.out.Body.Read(p)
 	if n > 0 {
-		r.timer.Reset(r.object.store.o.ReadTimeout)
+		r.watch.Progress()
 	}
 	return n, r.cause(err)
 }
 
 // cause tells a request that its own timer ended from one that failed by itself.
 func (r *request) cause(err error) error {
-	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(r.ctx), errStalled) {
-		return fmt.Errorf("%w (%v)", errStalled, r.object.store.o.ReadTimeout)
+	if err != nil && !errors.Is(err, io.EOF) && driver.Stalled(r.ctx) {
+		return fmt.Errorf("%w (%v)", driver.ErrStalled, r.object.store.o.ReadTimeout)
 	}
 	return err
 }
 
 // end gives back what the request holds. A body that was read to its end leaves its connection for the next request.
 func (r *request) end() {
-	if r.timer != nil {
-		r.timer.Stop()
-	}
 	if r.err == nil && r.out != nil {
 		_ = r.out.Body.Close() // what it says about bytes that nobody wants means nothing
 	}
-	r.cancel(nil)
+	r.watch.End(nil)
 	r.giveWay()
 }
 
@@ -139,8 +136,8 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 
 // start sends one more request, with the token that the caller took, or else with one of its own.
 func (r *race) start(ctx context.Context, token bool) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	one := &request{object: r.object, client: r.client, ctx: ctx, cancel: cancel, token: token}
+	ctx, watch := driver.NewWatch(ctx)
+	one := &request{object: r.object, client: r.client, ctx: ctx, watch: watch, token: token}
 	r.requests = append(r.requests, one)
 	r.running++
 	go func() {
@@ -156,7 +153,7 @@ func (r *race) start(ctx context.Context, token bool) {
 func (r *race) end(winner *request) {
 	for _, one := range r.requests {
 		if one != winner {
-			one.cancel(errLost)
+			one.watch.End(errLost)
 		}
 	}
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // An endpoint is a server, or AWS in one region, as requests see it.
 type endpoint struct {
 	name     string // for messages
-	window   *shard.Window
+	window   *driver.Window
 	latency  latency
 	answered atomic.Bool // it was reached before
 }
@@ -166,7 +165,7 @@ func (c *clients) endpoint(name, region string, o Options) *endpoint {
 	key := name + " " + region
 	e, ok := c.endpoints[key]
 	if !ok {
-		window := shard.NewWindow(min(leastRequests, o.MaxRequests), min(startRequests, o.MaxRequests), o.MaxRequests)
+		window := driver.NewWindow(min(leastRequests, o.MaxRequests), min(startRequests, o.MaxRequests), o.MaxRequests)
 		e = &endpoint{name: name, window: window}
 		c.endpoints[key] = e
 	}

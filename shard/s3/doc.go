@@ -35,7 +35,7 @@
 //
 // # Window, memory, goroutines
 //
-// All requests to one endpoint share a [shard.Window]: it halves when the server asks to slow down, and grows while all goes well. Who
+// All requests to one endpoint share a [driver.Window]: it halves when the server asks to slow down, and grows while all goes well. Who
 // calls owns the memory before a request token is taken, so waiting for tokens holds no token and no buffer of the store's. Beyond the
 // callers' buffers a store holds, for each request in flight, a connection with its 64 KiB buffer, and where there are holes as much again;
 // and idle connections, which [Store.Close] ends.

@@ -197,7 +197,7 @@ func (s *Store) hint(a action, err error) string {
 		return "--ca-bundle and AWS_CA_BUNDLE name a file of certificates in PEM"
 	case isUnreachable(err):
 		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
-	case errors.Is(err, errStalled):
+	case errors.Is(err, driver.ErrStalled):
 		return "the server takes connections and is silent: look at its state, at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and " +
 			"at the proxy"
 	case isThrottle(err):

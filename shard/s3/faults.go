@@ -15,10 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
-)
 
-// errStalled is a request that brought no byte for the read timeout.
-var errStalled = errors.New("no byte came within the read timeout")
+	"github.com/shardfeed/shardfeed/shard/driver"
+)
 
 // answerCode is the error code of a server's answer, "" without one. A HEAD's answer has no body, so its code is made from its status.
 func answerCode(err error) string {
@@ -65,7 +64,7 @@ func isExpired(err error) bool {
 // its quota (which ends in failure when a server is down for long), and what it never sees: faults within a body.
 func isPassing(err error) bool {
 	switch {
-	case errors.Is(err, errStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
+	case errors.Is(err, driver.ErrStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
 		return true
 	case isTrust(err), isUnknownHost(err), isNoIdentity(err), isPlain(err), errors.Is(err, errOptions):
 		return false

@@ -20,6 +20,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // answered is an error as the SDK makes it of an answer.
@@ -90,7 +91,7 @@ func TestFaults(t *testing.T) {
 		{"reset", sent(os.NewSyscallError("read", syscall.ECONNRESET)), shard.ErrTransient, true, ""},
 		{"closed", sent(io.EOF), shard.ErrTransient, true, ""},
 		{"cut", fmt.Errorf("the answer ended early: %w", io.ErrUnexpectedEOF), shard.ErrTransient, true, ""},
-		{"stalled", fmt.Errorf("%w: after 1 s", errStalled), shard.ErrTransient, true, "is silent"},
+		{"stalled", fmt.Errorf("%w: after 1 s", driver.ErrStalled), shard.ErrTransient, true, "is silent"},
 		{"unknown authority", sent(x509.UnknownAuthorityError{}), nil, false, "--ca-bundle"},
 		{"another host's certificate", sent(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}), nil, false, "--ca-bundle"},
 		{"https to a server of http", sent(http.ErrSchemeMismatch), nil, false, "begin with http://"},
@@ -158,36 +159,32 @@ func TestSourceWords(t *testing.T) {
 	}
 }
 
-func TestWaitBefore(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	for _, c := range []struct {
-		try       int
-		err       error
-		low, high time.Duration
+		err  error
+		want time.Duration
 	}{
-		{1, io.EOF, 50 * time.Millisecond, 100 * time.Millisecond},
-		{3, io.EOF, 200 * time.Millisecond, 400 * time.Millisecond},
-		{7, io.EOF, 3200 * time.Millisecond, 6400 * time.Millisecond},
-		{8, io.EOF, 4 * time.Second, 8 * time.Second},
-		{1000, io.EOF, 4 * time.Second, 8 * time.Second},
-		{1, answered(503, "SlowDown", "x", "Retry-After", "3"), 3 * time.Second, 3 * time.Second},
-		{1, answered(503, "SlowDown", "x", "Retry-After", "600"), 30 * time.Second, 30 * time.Second},
-		{1, answered(503, "SlowDown", "x", "Retry-After", "soon"), 50 * time.Millisecond, 100 * time.Millisecond},
-		{1, answered(503, "SlowDown", "x", "Retry-After", "-1"), 50 * time.Millisecond, 100 * time.Millisecond},
+		{io.EOF, 0},
+		{answered(503, "SlowDown", "x"), 0},
+		{answered(503, "SlowDown", "x", "Retry-After", "3"), 3 * time.Second},
+		{answered(503, "SlowDown", "x", "Retry-After", "600"), 10 * time.Minute}, // which the backoff bounds
+		{answered(503, "SlowDown", "x", "Retry-After", "soon"), 0},
+		{answered(503, "SlowDown", "x", "Retry-After", "-1"), 0},
 	} {
-		for range 20 {
-			if d := waitBefore(c.try, c.err); d < c.low || d > c.high {
-				t.Errorf("try %d after %v: %v", c.try, c.err, d)
+		t.Run(c.err.Error(), func(t *testing.T) {
+			if got := retryAfter(c.err); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
 			}
-		}
+		})
 	}
 }
 
-// TestPatience: progress starts the count anew; a server that never answered is not waited for.
-func TestPatience(t *testing.T) {
+// TestTries: progress starts the count again; a server that never answered is not waited for.
+func TestTries(t *testing.T) {
 	s := New(Options{GiveUp: time.Hour})
 	c := &client{endpoint: s.clients.endpoint("e", "r", s.o), region: "r"}
 	refused := sent(dial(syscall.ECONNREFUSED))
-	p := s.patience("b")
+	p := s.newTries("b")
 	for try := 1; ; try++ {
 		if err := p.again(t.Context(), c, refused); err != nil {
 			if try != maxFirstTries || !errors.Is(err, shard.ErrTransient) || !errors.Is(err, syscall.ECONNREFUSED) {
@@ -197,9 +194,9 @@ func TestPatience(t *testing.T) {
 		}
 	}
 	c.answered.Store(true)
-	p = s.patience("b")
+	p = s.newTries("b")
 	for range maxTries {
-		p.progress()
+		p.Progress()
 		if err := p.again(t.Context(), c, refused); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +209,7 @@ func TestPatience(t *testing.T) {
 	if err := p.again(t.Context(), c, answered(403, "AccessDenied", "x")); !isDenied(err) {
 		t.Error(err)
 	}
-	p.since = time.Now().Add(-2 * time.Hour)
+	p.For = 0
 	if err := p.again(t.Context(), c, refused); !errors.Is(err, shard.ErrTransient) {
 		t.Errorf("after hours: %v", err)
 	}

@@ -7,57 +7,50 @@ import (
 	"io"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// skipSize is how many bytes of a hole are read at once.
-const skipSize = 64 << 10
-
-// read fills one part. A body that breaks is gone on with from the byte reached, by a request for the rest.
-func (o *object) read(ctx context.Context, p part) error {
-	var skipped []byte
-	if len(p.ranges) > 1 {
-		buffer := o.store.skips.Get().(*[skipSize]byte)
-		defer o.store.skips.Put(buffer)
-		skipped = buffer[:]
-	}
-	to := newScatter(p, skipped)
-	patience := o.store.patience(o.at.bucket)
+// read fills one part. A body that breaks is followed by a request for the rest, from the byte reached.
+func (o *object) read(ctx context.Context, p driver.Part) error {
+	to := driver.NewFill(p)
+	defer to.Close()
+	tries := o.store.newTries(o.at.bucket)
 	for {
 		c, err := o.store.get(ctx, o.at.bucket)
 		if err != nil {
 			return o.store.wrap(ctx, reading, o.shard.URI, nil, err)
 		}
-		before := to.off
+		before := to.Off()
 		if err = o.readOnce(ctx, c, to); err == nil {
 			return nil
 		}
-		if to.off > before {
-			patience.progress()
+		if to.Off() > before {
+			tries.Progress()
 		}
-		if err = patience.again(ctx, c, err); err != nil {
+		if err = tries.again(ctx, c, err); err != nil {
 			return o.store.wrap(ctx, reading, o.shard.URI, c, o.explainChange(ctx, c, err))
 		}
 	}
 }
 
 // readOnce asks for what is missing and takes what comes.
-func (o *object) readOnce(ctx context.Context, c *client, to *scatter) error {
-	r, race, err := o.ask(ctx, c, shard.Span{Off: to.off, N: to.end - to.off})
+func (o *object) readOnce(ctx context.Context, c *client, to *driver.Fill) error {
+	r, race, err := o.ask(ctx, c, shard.Span{Off: to.Off(), N: to.Left()})
 	if err != nil {
 		return err
 	}
 	defer race.close()
-	if err := o.check(r.out, to.off); err != nil {
+	if err := o.check(r.out, to.Off()); err != nil {
 		return err
 	}
-	for !to.done() {
-		n, err := r.read(to.next())
-		to.took(n)
+	for p := to.Next(); p != nil; p = to.Next() {
+		n, err := r.read(p)
+		to.Took(n)
 		o.store.counts.readBytes.Add(int64(n))
 		switch {
-		case to.done():
+		case to.Left() == 0:
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the answer ended %d bytes early: %w", to.end-to.off, io.ErrUnexpectedEOF)
+			return fmt.Errorf("the answer ended %d bytes early: %w", to.Left(), io.ErrUnexpectedEOF)
 		case err != nil:
 			return err
 		}

@@ -130,7 +130,7 @@ func (s *session) client(region string) *s3.Client {
 		so.Region = region
 		so.UsePathStyle = s.pathStyle
 		so.UseARNRegion = true        // an access point's name says where it is
-		so.Retryer = aws.NopRetryer{} // see patience: tries are counted over whole reads
+		so.Retryer = aws.NopRetryer{} // tries are counted over whole reads
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		so.DisableLogOutputChecksumValidationSkipped = true
 		if so.BaseEndpoint = nil; s.endpoint != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -16,8 +15,7 @@ type Store struct {
 	o        Options
 	clients  clients
 	counts   counts
-	skips    sync.Pool // of *[skipSize]byte
-	pageKeys int32     // keys of a page of a list; 0 is what the server finds right
+	pageKeys int32 // keys of a page of a list; 0 is what the server finds right
 }
 
 var (
@@ -31,9 +29,7 @@ var (
 
 // New returns a store. It reads no file and asks no server before the first use; what is wrong with the options is said then.
 func New(o Options) *Store {
-	s := &Store{o: o.withDefaults()}
-	s.skips.New = func() any { return new([skipSize]byte) }
-	return s
+	return &Store{o: o.withDefaults()}
 }
 
 // List returns the shards that an address or a pattern names; see shard.Walk. What lies below a directory is asked for in pages of all

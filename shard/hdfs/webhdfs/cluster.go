@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
@@ -17,7 +16,7 @@ import (
 type cluster struct {
 	store  *Store
 	bases  []*base
-	window *shard.Window
+	window *driver.Window
 
 	active    atomic.Int64 // index of the base that answered last
 	met       atomic.Bool  // a server took a connection
@@ -33,7 +32,7 @@ type base struct {
 }
 
 func newCluster(s *Store, bases []string) (*cluster, error) {
-	c := &cluster{store: s, window: shard.NewWindow(4, 16, s.options.MaxRequests)}
+	c := &cluster{store: s, window: driver.NewWindow(4, 16, s.options.MaxRequests)}
 	for _, b := range bases {
 		u, err := url.Parse(b)
 		if err != nil {
@@ -44,56 +43,22 @@ func newCluster(s *Store, bases []string) (*cluster, error) {
 	return c, nil
 }
 
-// patience bounds how long passing faults are borne.
-type patience struct {
-	until time.Time
-	total time.Duration
-	tries int // faults since the last progress
-}
-
+// The pauses between tries; see driver.Backoff.
 const (
 	firstPause = 200 * time.Millisecond
 	longPause  = 6 * time.Second
 )
 
-func newPatience(total time.Duration) *patience {
-	return &patience{until: time.Now().Add(total), total: total}
+// newBackoff spaces the tries of one thing. The first, with the other servers of the cluster, cost no pause.
+func (c *cluster) newBackoff() *driver.Backoff {
+	b := &driver.Backoff{First: firstPause, Longest: longPause, For: c.store.options.RetryFor, Free: len(c.bases) - 1}
+	b.Progress()
+	return b
 }
 
-// progress starts anew: a byte has come.
-func (p *patience) progress() {
-	p.until, p.tries = time.Now().Add(p.total), 0
-}
-
-// limit makes the time shorter.
-func (p *patience) limit(total time.Duration) {
-	p.until, p.total = p.until.Add(total-p.total), total
-}
-
-// wait pauses before the next try, longer each time. It returns false when there should be none. The first tries up to free, with the other
-// servers of a cluster, cost no pause.
-func (p *patience) wait(ctx context.Context, free int) bool {
-	p.tries++
-	pause := time.Duration(0)
-	if p.tries >= free {
-		pause = min(firstPause<<min(p.tries-free, 10), longPause)
-	}
-	if time.Now().Add(pause).After(p.until) {
-		return false
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// try runs a request with the active server, then with the others and again, until it goes well, fails for good or patience ends.
+// try runs a request with the active server, then with the others and again, until it goes well, fails for good or the time for tries is over.
 func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *base) error) error {
-	p := newPatience(c.store.options.RetryFor)
+	b := c.newBackoff()
 	for {
 		at := c.active.Load()
 		err := request(ctx, c.bases[at])
@@ -101,12 +66,12 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 		case !errors.Is(err, syscall.ECONNREFUSED):
 			c.met.Store(true)
 		case !c.met.Load() && len(c.bases) == 1: // of several one may be on its way up
-			p.limit(c.store.firstContact)
+			b.For = c.store.firstContact
 		}
 		if err == nil || !c.elsewhere(at, err) {
 			return err
 		}
-		if !p.wait(ctx, len(c.bases)) {
+		if !b.Wait(ctx, 0) {
 			if ctx.Err() != nil {
 				return driver.Ended(ctx)
 			}

@@ -32,7 +32,7 @@
 //
 // # Requests
 //
-// Ranges that lie close together are read as one, long ones in parts of up to 16 MiB, several at once under a shard.Window for each
+// Ranges that lie close together are read as one, long ones in parts of up to 16 MiB, several at once under a driver.Window for each
 // cluster. The namenode answers OPEN with a redirect to a datanode, which is followed here, so that hosts can be translated and no URL with
 // a token in it comes into a message. A body that ends too early or stalls is gone on with from the byte reached, elsewhere if possible;
 // passing faults (standby and restarting namenodes, dead datanodes, safe mode, 503) are tried again until a minute went by without a byte.

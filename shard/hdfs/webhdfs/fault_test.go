@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // gateways put a proxy before each datanode as soon as a store is sent there. Which of a block's datanodes a namenode names is its random
@@ -96,7 +97,7 @@ func TestServerBodies(t *testing.T) {
 	}
 }
 
-// TestServerBodiesForGood: bodies that never come whole end with an error, when patience does.
+// TestServerBodiesForGood: bodies that never come whole end with an error, when the time for tries is over.
 func TestServerBodiesForGood(t *testing.T) {
 	g := newGateways(t)
 	f := newFixture(t, Options{DatanodeHost: g.host, ReadTimeout: 300 * time.Millisecond, RetryFor: 2 * time.Second})
@@ -106,7 +107,7 @@ func TestServerBodiesForGood(t *testing.T) {
 	g.set(servertest.Faults{Mute: true})
 	start := time.Now()
 	err := o.ReadAt(t.Context(), make([]byte, 1000), 0)
-	if !errors.Is(err, shard.ErrTransient) || !strings.Contains(err.Error(), errStalled.Error()) {
+	if !errors.Is(err, shard.ErrTransient) || !strings.Contains(err.Error(), driver.ErrStalled.Error()) {
 		t.Errorf("error %v", err)
 	}
 	if took := time.Since(start); took > 10*time.Second {

@@ -3,13 +3,18 @@ package webhdfs
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
+
+// maxHole is how many bytes between two ranges are read and thrown away instead of making a request for each range: about what a connection
+// brings while a namenode and a datanode answer.
+const maxHole = 256 << 10
 
 // An object reads one shard. It holds nothing but its address.
 type object struct {
@@ -48,16 +53,10 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 }
 
 func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
-	if o.closed.Load() {
-		return fs.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
+	if err := driver.Check(ctx, o.closed.Load(), ranges, o.shard.Size); err != nil {
 		return err
 	}
-	if err := shard.CheckRanges(ranges, o.shard.Size); err != nil {
-		return err
-	}
-	parts := cut(ranges, o.cluster.store.options.PartSize)
+	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.cluster.store.options.PartSize})
 	if len(parts) == 0 {
 		return nil
 	}
@@ -76,7 +75,7 @@ func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
 }
 
 // attempt reads all parts, and makes sure that they are the shard's.
-func (o *object) attempt(ctx context.Context, parts []part, byName bool) error {
+func (o *object) attempt(ctx context.Context, parts []driver.Part, byName bool) error {
 	if err := o.readParts(ctx, parts, byName); err != nil {
 		return err
 	}
@@ -96,40 +95,23 @@ func (o *object) target(byName bool) string {
 	return "/.reserved/.inodes/" + strconv.FormatInt(o.inode, 10)
 }
 
-// readParts reads all parts at once, as far as the cluster's window goes. The first failure ends the others. At the first read it also looks
-// whether the file is finished.
-func (o *object) readParts(ctx context.Context, parts []part, byName bool) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var (
-		wg    sync.WaitGroup
-		once  sync.Once
-		first error
-	)
-	run := func(f func() error) {
-		wg.Go(func() {
-			if err := f(); err != nil {
-				once.Do(func() { first = err })
-				stop(err)
-			}
-		})
-	}
+// readParts reads all parts at once, as far as the cluster's window allows. The first failure ends the others. At the first read it also
+// looks whether the file is finished.
+func (o *object) readParts(ctx context.Context, parts []driver.Part, byName bool) error {
+	group, inner := errgroup.WithContext(ctx)
 	if !o.finished.Load() {
-		run(func() error { return o.finish(ctx, byName) })
+		group.Go(func() error { return o.finish(inner, byName) })
 	}
-	for _, p := range parts {
-		if err := o.cluster.window.Acquire(ctx); err != nil { // tokens are taken here, in order
-			once.Do(func() { first = err })
-			stop(err)
-			break
-		}
-		run(func() error {
+	group.Go(func() error {
+		return driver.ReadParts(inner, parts, o.cluster.store.options.MaxRequests, func(ctx context.Context, p driver.Part) error {
+			if err := o.cluster.window.Acquire(ctx); err != nil {
+				return err
+			}
 			defer o.cluster.window.Release()
 			return o.cluster.read(ctx, o.target(byName), p)
 		})
-	}
-	wg.Wait()
-	return first
+	})
+	return group.Wait()
 }
 
 // finish refuses a file that is still being written. Servers that cannot tell are believed.

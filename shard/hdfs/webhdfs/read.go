@@ -18,19 +18,20 @@ import (
 
 // read fills one part. Where a body ends too early or stalls, it goes on from the byte reached, with another datanode. When all have failed
 // it pauses and asks all of them again.
-func (c *cluster) read(ctx context.Context, path string, p part) error {
-	f := newFiller(p)
-	patience := newPatience(c.store.options.RetryFor)
+func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
+	f := driver.NewFill(p)
+	defer f.Close()
+	backoff := c.newBackoff()
 	var (
 		bad   []string // datanodes that failed in this round
 		cause error    // of the last of them
 	)
 	for {
 		at := c.active.Load()
-		from := f.off
-		node, err := c.store.body(ctx, c.bases[at], path, f, p.end(), bad)
-		if f.off > from {
-			patience.progress()
+		from := f.Off()
+		node, err := c.store.body(ctx, c.bases[at], path, f, bad)
+		if f.Off() > from {
+			backoff.Progress()
 			bad = nil
 		}
 		if err == nil {
@@ -43,7 +44,7 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		next := false // datanode, at once
 		switch {
 		case node != "" && (passing(err) || vague(err) && len(bad) < 3):
-			name := c.nodeName(ctx, path, f.off, node)
+			name := c.nodeName(ctx, path, f.Off(), node)
 			next, cause = !slices.Contains(bad, name), err // else the namenode does not know it by this name
 			bad = append(bad, name)
 			c.store.traffic.failovers.Add(1)
@@ -54,8 +55,8 @@ func (c *cluster) read(ctx context.Context, path string, p part) error {
 		}
 		if !next {
 			bad = nil
-			if !patience.wait(ctx, len(c.bases)) {
-				return stuck(ctx, err, f.off)
+			if !backoff.Wait(ctx, 0) {
+				return stuck(ctx, err, f.Off())
 			}
 		}
 		c.store.traffic.retries.Add(1)
@@ -110,7 +111,7 @@ func vague(err error) bool {
 	return errors.As(err, &e) && e.Unwrap() == nil
 }
 
-// stuck is the end of patience.
+// stuck is the error when the time for tries is over.
 func stuck(ctx context.Context, err error, off int64) error {
 	if ctx.Err() != nil {
 		return driver.Ended(ctx)
@@ -123,12 +124,13 @@ func stuck(ctx context.Context, err error, off int64) error {
 }
 
 // body makes one request for what a part lacks. Node is the datanode that was asked, "" when no redirect came.
-func (s *Store) body(ctx context.Context, b *base, path string, f *filler, end int64, bad []string) (node string, err error) {
+func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, bad []string) (node string, err error) {
 	s.traffic.reads.Add(1)
-	ctx, w := newWatch(ctx, s.options.ReadTimeout)
-	defer w.end()
-	want := end - f.off
-	args := url.Values{"offset": {strconv.FormatInt(f.off, 10)}, "length": {strconv.FormatInt(want, 10)}}
+	ctx, w := driver.NewWatch(ctx)
+	defer w.End(nil)
+	w.Begin(s.options.ReadTimeout)
+	want := f.Left()
+	args := url.Values{"offset": {strconv.FormatInt(f.Off(), 10)}, "length": {strconv.FormatInt(want, 10)}}
 	if len(bad) > 0 {
 		args.Set("excludedatanodes", strings.Join(bad, ","))
 	}
@@ -137,7 +139,7 @@ func (s *Store) body(ctx context.Context, b *base, path string, f *filler, end i
 		return "", err
 	}
 	if answer.StatusCode >= 300 {
-		w.progress()
+		w.Progress()
 		if answer, node, err = s.follow(ctx, b, answer); err != nil {
 			return node, err
 		}
@@ -158,19 +160,19 @@ func misfit(answer *http.Response, want int64) error {
 }
 
 // fill reads a body to its end, which comes when the part is full.
-func (s *Store) fill(ctx context.Context, w *watch, answer *http.Response, f *filler) error {
+func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response, f *driver.Fill) error {
 	host := answer.Request.URL.Host
-	for p := f.next(); p != nil; p = f.next() {
+	for p := f.Next(); p != nil; p = f.Next() {
 		n, err := answer.Body.Read(p)
 		if n > 0 {
-			f.took(n)
+			f.Took(n)
 			s.traffic.readBytes.Add(int64(n))
-			w.progress()
+			w.Progress()
 		}
 		if err == nil {
 			continue
 		}
-		if f.next() == nil {
+		if f.Next() == nil {
 			break
 		}
 		if errors.Is(err, io.EOF) {

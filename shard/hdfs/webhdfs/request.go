@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 const (
@@ -207,8 +208,9 @@ func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) 
 	} else {
 		s.traffic.looks.Add(1)
 	}
-	ctx, w := newWatch(ctx, s.options.ReadTimeout)
-	defer w.end()
+	ctx, w := driver.NewWatch(ctx)
+	defer w.End(nil)
+	w.Begin(s.options.ReadTimeout)
 	answer, err := s.send(ctx, b, q)
 	if err != nil {
 		return nil, err
@@ -232,13 +234,13 @@ func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) 
 // A progressReader tells the watch of each byte that comes.
 type progressReader struct {
 	io.Reader
-	watch *watch
+	watch *driver.Watch
 }
 
 func (r *progressReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if n > 0 {
-		r.watch.progress()
+		r.watch.Progress()
 	}
 	return n, err
 }

@@ -63,7 +63,7 @@ func (o Options) newTransport() (*http.Transport, error) {
 
 // lost puts an error of the network into the words of package shard. The URL, which may hold a token, is left out.
 func lost(ctx context.Context, host string, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errStalled) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, driver.ErrStalled) {
 		return driver.Ended(ctx)
 	} else if cause != nil {
 		return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, cause)
@@ -92,33 +92,3 @@ func lost(ctx context.Context, host string, err error) error {
 
 // errNoHost is a name that leads nowhere. Another server of the cluster may have one that does.
 var errNoHost = fmt.Errorf("%w: no such host", shard.ErrBadURI)
-
-// errStalled is a request that brought nothing for too long.
-var errStalled = errors.New("no answer and no byte within the time for reading")
-
-// A watch cancels a request that brings nothing for too long.
-type watch struct {
-	timer *time.Timer
-	after time.Duration
-	set   time.Time // when the timer was last set
-	stop  context.CancelCauseFunc
-}
-
-// newWatch returns a context that ends when the watch saw no progress for a time. End is called when the request is over.
-func newWatch(ctx context.Context, after time.Duration) (context.Context, *watch) {
-	ctx, stop := context.WithCancelCause(ctx)
-	return ctx, &watch{timer: time.AfterFunc(after, func() { stop(errStalled) }), after: after, set: time.Now(), stop: stop}
-}
-
-// progress sets the timer anew, but not at each of the many reads of a body.
-func (w *watch) progress() {
-	if now := time.Now(); now.Sub(w.set) > w.after/16 {
-		w.set = now
-		w.timer.Reset(w.after)
-	}
-}
-
-func (w *watch) end() {
-	w.timer.Stop()
-	w.stop(nil)
-}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 func TestLost(t *testing.T) {
@@ -36,8 +37,8 @@ func TestLost(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
-	stop(errStalled)
-	if err := lost(ctx, "h:1", inURL(context.Canceled)); !errors.Is(err, shard.ErrTransient) || !errors.Is(err, errStalled) {
+	stop(driver.ErrStalled)
+	if err := lost(ctx, "h:1", inURL(context.Canceled)); !errors.Is(err, shard.ErrTransient) || !errors.Is(err, driver.ErrStalled) {
 		t.Error(err)
 	}
 }

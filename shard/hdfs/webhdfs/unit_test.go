@@ -1,14 +1,10 @@
 package webhdfs
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
@@ -241,64 +237,6 @@ func TestVersion(t *testing.T) {
 }
 
 // TestCut: parts cover all ranges, each no longer than the limit, and holes only where they are small.
-func TestCut(t *testing.T) {
-	all := content(3 << 20)
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
-		var ranges []shard.Range
-		for off := r.IntN(1 << 20); off < len(all); off += r.IntN(2) * r.IntN(1<<20) {
-			n := min(r.IntN(1<<19), len(all)-off)
-			ranges = append(ranges, shard.Range{Off: int64(off), P: make([]byte, n)})
-			off += n
-		}
-		most := int64(1 + r.IntN(1<<20))
-		last := int64(-1)
-		for _, p := range cut(ranges, most) {
-			if p.end()-p.off() > most || p.off() < last || p.end() <= p.off() {
-				t.Fatalf("a part of %d bytes from %d on, most %d, last ended at %d", p.end()-p.off(), p.off(), most, last)
-			}
-			last = p.end()
-			f := newFiller(p)
-			for b := f.next(); b != nil; b = f.next() {
-				n := 1 + r.IntN(len(b))
-				f.took(copy(b[:n], all[f.off:]))
-			}
-			if f.off != p.end() {
-				t.Fatalf("filled to %d of %d", f.off, p.end())
-			}
-		}
-		for _, x := range ranges {
-			if !bytes.Equal(x.P, all[x.Off:x.Span().End()]) {
-				t.Fatalf("%d bytes from %d on are wrong", len(x.P), x.Off)
-			}
-		}
-	}
-	two := []shard.Range{{Off: 0, P: make([]byte, 10)}, {Off: 10 + maxHole, P: make([]byte, 10)}}
-	if n := len(cut(two, 16<<20)); n != 1 {
-		t.Errorf("a small hole makes %d parts", n)
-	}
-	two[1].Off++
-	if n := len(cut(two, 16<<20)); n != 2 {
-		t.Errorf("a large hole makes %d parts", n)
-	}
-}
-
-func TestPatience(t *testing.T) {
-	p := newPatience(400 * time.Millisecond)
-	start := time.Now()
-	tries := 0
-	for p.wait(t.Context(), 2) {
-		tries++
-	}
-	if took := time.Since(start); tries < 2 || took > time.Second {
-		t.Errorf("%d tries in %v", tries, took)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if newPatience(time.Hour).wait(ctx, 0) {
-		t.Error("waits for a context that is over")
-	}
-}
 
 func TestExplain(t *testing.T) {
 	setup := func() (*conf.Conf, *krb.Source, error) { return conf.New(pair), nil, nil }

@@ -1,0 +1,42 @@
+package driver
+
+import (
+	"context"
+	"io/fs"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Check refuses a read of an object that is closed, of ranges that are not within it, or for a context that has ended.
+func Check(ctx context.Context, closed bool, ranges []shard.Range, size int64) error {
+	if ctx.Err() != nil {
+		return Ended(ctx)
+	}
+	if closed {
+		return fs.ErrClosed
+	}
+	return shard.CheckRanges(ranges, size)
+}
+
+// ReadParts reads parts side by side, at most so many at once. The first error ends the others, and all have ended when it returns. Where ctx
+// has ended, that is the error.
+func ReadParts(ctx context.Context, parts []Part, atOnce int, read func(ctx context.Context, p Part) error) error {
+	if len(parts) == 1 {
+		return read(ctx, parts[0])
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, p := range parts {
+		if inner.Err() != nil {
+			break
+		}
+		group.Go(func() error { return read(inner, p) })
+	}
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return Ended(ctx)
+	}
+	return err
+}

@@ -1,0 +1,127 @@
+package driver
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+)
+
+// A Window holds the request tokens of one process for one endpoint: how many requests may be in flight at once. The number follows what
+// the server can take (AIMD, as TCP has it): it halves when the server asks to slow down and grows by one when a whole window of requests
+// went well. Tokens are given out in the order in which they were asked for. Memory for what a request brings is taken before its token.
+//
+// The methods are safe for concurrent use.
+type Window struct {
+	least, most int
+	now         func() time.Time
+
+	mu      sync.Mutex
+	size    int       // tokens there are
+	out     int       // tokens given out; more than size for a while after Slow
+	good    int       // requests that went well since size changed
+	slowed  time.Time // when size was last halved
+	waiting list.List // of *waiter, the first comes next
+}
+
+// A waiter waits for a token.
+type waiter struct {
+	ready chan struct{} // closed when it has one
+}
+
+// slowEvery is the time within which many answers that ask to slow down count as one: they were all sent under the same window.
+const slowEvery = time.Second
+
+// NewWindow returns a window of start tokens that stays between least and most. Numbers that contradict each other are moved to where they
+// do not: there is always at least one token.
+func NewWindow(least, start, most int) *Window {
+	least = max(least, 1)
+	most = max(most, least)
+	return &Window{least: least, most: most, size: min(max(start, least), most), now: time.Now}
+}
+
+// Acquire waits for a token, which Release gives back. It returns ctx's error when that ends first.
+func (w *Window) Acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if w.out < w.size && w.waiting.Len() == 0 {
+		w.out++
+		w.mu.Unlock()
+		return nil
+	}
+	me := &waiter{ready: make(chan struct{})}
+	place := w.waiting.PushBack(me)
+	w.mu.Unlock()
+	select {
+	case <-me.ready:
+		return nil
+	case <-ctx.Done():
+		w.leave(me, place)
+		return ctx.Err()
+	}
+}
+
+// leave takes a waiter out of the queue, or its token back when it was given one at the same time.
+func (w *Window) leave(me *waiter, place *list.Element) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-me.ready:
+		w.out--
+	default:
+		w.waiting.Remove(place)
+	}
+	w.wake()
+}
+
+// Release gives a token back.
+func (w *Window) Release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.out--; w.out < 0 {
+		panic("driver: more tokens came back than were given out")
+	}
+	w.wake()
+}
+
+// wake gives out what is free.
+func (w *Window) wake() {
+	for w.out < w.size && w.waiting.Len() > 0 {
+		w.out++
+		close(w.waiting.Remove(w.waiting.Front()).(*waiter).ready)
+	}
+}
+
+// Slow says that the server asked to slow down: the window halves, once a second at most and not below its least.
+func (w *Window) Slow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.good = 0
+	now := w.now()
+	if !w.slowed.IsZero() && now.Sub(w.slowed) < slowEvery {
+		return
+	}
+	w.slowed = now
+	w.size = max(w.size/2, w.least)
+}
+
+// Done says that a request went well: as many as the window is wide make it wider by one.
+func (w *Window) Done() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.good++; w.good < w.size {
+		return
+	}
+	w.good = 0
+	w.size = min(w.size+1, w.most)
+	w.wake()
+}
+
+// Size is how many requests may be in flight now.
+func (w *Window) Size() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size
+}

@@ -1,0 +1,129 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
+)
+
+// How often a request is made again, and how long the pauses before are; see driver.Backoff.
+const (
+	maxTries      = 20 // without progress
+	maxFirstTries = 3  // of a server that never answered: its address is wrong, rather
+	maxMoves      = 3  // to another region
+	firstWait     = 100 * time.Millisecond
+	longestWait   = 8 * time.Second
+)
+
+// tries are those of one thing: a read or a request.
+type tries struct {
+	driver.Backoff
+	store  *Store
+	bucket string
+
+	moves   int
+	renewed bool
+}
+
+func (s *Store) newTries(bucket string) tries {
+	t := tries{Backoff: driver.Backoff{First: firstWait, Longest: longestWait, For: s.o.GiveUp}, store: s, bucket: bucket}
+	t.Progress()
+	return t
+}
+
+// again decides what follows a failed try: nil, after a wait, when it is worth another, else the error to return.
+func (p *tries) again(ctx context.Context, c *client, err error) error {
+	if ctx.Err() != nil {
+		return driver.Ended(ctx)
+	}
+	if p.moves < maxMoves && p.store.moved(c, p.bucket, err) {
+		p.moves++
+		p.store.counts.retries.Add(1)
+		return nil
+	}
+	if !p.renewed && isExpired(err) && p.store.clients.renew(c.session) {
+		p.renewed = true
+		p.store.counts.retries.Add(1)
+		return nil
+	}
+	if isThrottle(err) {
+		p.store.counts.throttled.Add(1)
+		c.window.Slow()
+	}
+	if !isPassing(err) {
+		return err
+	}
+	if p.Most = maxTries; isUnreachable(err) && !c.answered.Load() {
+		p.Most = maxFirstTries
+	}
+	if p.Wait(ctx, retryAfter(err)) {
+		p.store.counts.retries.Add(1)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return driver.Ended(ctx)
+	}
+	n, waited := p.Tries()
+	return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, n, waited.Round(time.Millisecond), err)
+}
+
+// retryAfter is what the answer's header asks for, in seconds as all servers send it.
+func retryAfter(err error) time.Duration {
+	var answer *awshttp.ResponseError
+	if !errors.As(err, &answer) || answer.Response == nil || answer.Response.Response == nil {
+		return 0
+	}
+	s, err := strconv.Atoi(http.Header(answer.Response.Header).Get("Retry-After"))
+	if err != nil || s < 0 || s > 3600 {
+		return 0
+	}
+	return time.Duration(s) * time.Second
+}
+
+// call makes one request, again where that helps. Request is given a client and a context that ends when the answer takes too long.
+func (s *Store) call(ctx context.Context, bucket string, request func(ctx context.Context, c *client) error) (*client, error) {
+	p := s.newTries(bucket)
+	for {
+		c, err := s.get(ctx, bucket)
+		if err != nil {
+			return nil, err
+		}
+		if err = s.callOnce(ctx, c, request); err == nil {
+			return c, nil
+		}
+		if err = p.again(ctx, c, err); err != nil {
+			return c, err
+		}
+	}
+}
+
+func (s *Store) callOnce(ctx context.Context, c *client, request func(ctx context.Context, c *client) error) error {
+	if err := c.window.Acquire(ctx); err != nil {
+		return err
+	}
+	defer c.window.Release()
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeouts*s.o.ReadTimeout, driver.ErrStalled)
+	defer cancel()
+	err := request(ctx, c)
+	switch {
+	case err == nil:
+		c.answered.Store(true)
+		c.window.Done()
+	case driver.Stalled(ctx):
+		return fmt.Errorf("%w: %w", driver.ErrStalled, err)
+	case isAnswer(err):
+		c.answered.Store(true)
+	}
+	return err
+}
+
+// callTimeouts is how many read timeouts a whole small request may take: a page of a long list is computed before its first byte is sent.
+const callTimeouts = 3
