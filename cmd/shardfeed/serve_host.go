@@ -54,7 +54,7 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	warnings := notes.tell(func(text string) {
 		h.log.Warn(text, "addresses", s.Addresses)
 		if r.Note != nil {
-			r.Note(asArgument(text))
+			r.Note(text)
 		}
 	})
 	return &feed.Data{

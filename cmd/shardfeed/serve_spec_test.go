@@ -72,20 +72,3 @@ func keptList(t *testing.T, dir string) string {
 	}
 	return path
 }
-
-func TestAsArgument(t *testing.T) {
-	for flags, want := range map[string]string{
-		"--cache-limit: no":                       "cache_limit: no",
-		"give --no-sign-request; else":            `give storage_options={"anon": True}; else`,
-		"with --profile (--profile, AWS_PROFILE)": `with storage_options={"profile": ...} (storage_options={"profile": ...}, AWS_PROFILE)`,
-		"--storage-option: x":                     "storage_options: x",
-		"s3://my--bucket/a--b: gone":              "s3://my--bucket/a--b: gone",
-		"no -- flag":                              "no -- flag",
-	} {
-		t.Run(flags, func(t *testing.T) {
-			if got := asArgument(flags); got != want {
-				t.Errorf("%q becomes %q, want %q", flags, got, want)
-			}
-		})
-	}
-}

@@ -8,7 +8,11 @@ import (
 
 // Flag is a field as the command spells it: "UnitRows" is --unit-rows, "Storage.profile" --profile.
 func Flag(field string) string {
-	if key, ok := strings.CutPrefix(field, "Storage."); ok {
+	switch key := storageKey(field); key {
+	case "":
+	case "request-payer":
+		return "--request-payer requester"
+	default:
 		return "--" + key
 	}
 	if field == "Storage" {
@@ -19,16 +23,31 @@ func Flag(field string) string {
 
 // Argument is a field as Python spells it: "UnitRows" is unit_rows, "Storage.profile" is a key of storage_options.
 func Argument(field string) string {
-	key, ok := strings.CutPrefix(field, "Storage.")
-	switch {
-	case ok && key == "no-sign-request":
+	switch key := storageKey(field); {
+	case key == "no-sign-request":
 		return `storage_options={"anon": True}`
-	case ok:
+	case key == "request-payer":
+		return `storage_options={"request_payer": "requester"}`
+	case key != "":
 		return fmt.Sprintf("storage_options={%q: ...}", strings.ReplaceAll(key, "-", "_"))
 	case field == "Storage":
 		return "storage_options"
 	}
 	return words(field, '_')
+}
+
+// storageKeys are the fields of stores' options that hints name, by the keys of a spec's Storage.
+var storageKeys = map[string]string{
+	"EndpointURL": "endpoint-url", "Region": "region", "Profile": "profile", "Anonymous": "no-sign-request", "RequesterPays": "request-payer",
+	"CABundle": "ca-bundle",
+}
+
+// storageKey is the key of a spec's Storage that a field means, or "".
+func storageKey(field string) string {
+	if key, ok := strings.CutPrefix(field, "Storage."); ok {
+		return key
+	}
+	return storageKeys[field]
 }
 
 // words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer,

@@ -58,6 +58,8 @@ func TestNames(t *testing.T) {
 		{"UnitRows", "--unit-rows", "unit_rows"}, {"InvalidUTF8", "--invalid-utf8", "invalid_utf8"}, {"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
 		{"Columns[1]", "--columns[1]", "columns[1]"},
 		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`}, {"Seed", "--seed", "seed"}, {"Storage", "--storage-option", "storage_options"},
+		{"CABundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
+		{"RequesterPays", "--request-payer requester", `storage_options={"request_payer": "requester"}`},
 		{"Storage.ca-bundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
 		{"Storage.no-sign-request", "--no-sign-request", `storage_options={"anon": True}`},
 	} {
