@@ -157,9 +157,9 @@ func (s *Store) describe(ctx context.Context, c *client, err error) error {
 func (s *Store) hint(a action, err error) string {
 	switch code := answerCode(err); {
 	case isNoIdentity(err) && isSignIn(err):
-		return "log in again: aws sso login, with --profile where one is used"
+		return "log in again: aws sso login, with {Profile} where one is used"
 	case isNoIdentity(err):
-		return "for public data give --no-sign-request; else name a profile (--profile, AWS_PROFILE) or set AWS_ACCESS_KEY_ID and " +
+		return "for public data give {Anonymous}; else name a profile ({Profile}, AWS_PROFILE) or set AWS_ACCESS_KEY_ID and " +
 			"AWS_SECRET_ACCESS_KEY"
 	case isNoProfile(err):
 		return "profiles stand in ~/.aws/config and ~/.aws/credentials, or where AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE say: aws configure " +
@@ -169,7 +169,7 @@ func (s *Store) hint(a action, err error) string {
 	case code == "NoSuchBucket":
 		return "look at the bucket's name, and at the endpoint when it is not on AWS"
 	case isMoved(err):
-		return "name the bucket's region with --region"
+		return "name the bucket's region with {Region}"
 	case isExpired(err):
 		return "the credentials expired: log in again (aws sso login) or renew AWS_SESSION_TOKEN; a profile is read again within a long run"
 	case isBadToken(err):
@@ -184,21 +184,21 @@ func (s *Store) hint(a action, err error) string {
 	case isMute(err):
 		return "the server gives no reason: look at the credentials; an object that a customer's own key encrypts (SSE-C) cannot be read"
 	case isDenied(err) && s.o.Anonymous:
-		return "anonymous requests may not do this: leave --no-sign-request away"
+		return "anonymous requests may not do this: leave {Anonymous} away"
 	case code == "Forbidden": // the answer to a HEAD: it has no body to say more
-		return "the key or its secret is wrong, or the credentials lack " + a.right + "; where the requester pays, give --request-payer requester"
+		return "the key or its secret is wrong, or the credentials lack " + a.right + "; where the requester pays, give {RequesterPays}"
 	case isDenied(err):
-		return "the credentials need " + a.right + "; where the requester pays, give --request-payer requester"
+		return "the credentials need " + a.right + "; where the requester pays, give {RequesterPays}"
 	case isTrust(err):
-		return "give the certificate authority's file with --ca-bundle or AWS_CA_BUNDLE"
+		return "give the certificate authority's file with {CABundle} or AWS_CA_BUNDLE"
 	case isPlain(err):
 		return "the server speaks http here: let the endpoint begin with http://, or name its https port"
 	case errors.Is(err, errBundle):
-		return "--ca-bundle and AWS_CA_BUNDLE name a file of certificates in PEM"
+		return "{CABundle} and AWS_CA_BUNDLE name a file of certificates in PEM"
 	case isUnreachable(err):
-		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
+		return "look at the endpoint's address ({EndpointURL}, AWS_ENDPOINT_URL) and at the proxy"
 	case errors.Is(err, driver.ErrStalled):
-		return "the server takes connections and is silent: look at its state, at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and " +
+		return "the server takes connections and is silent: look at its state, at the endpoint's address ({EndpointURL}, AWS_ENDPOINT_URL) and " +
 			"at the proxy"
 	case isThrottle(err):
 		return "the server asks for fewer requests: lower max_concurrency, or read with fewer jobs at once"
