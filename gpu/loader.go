@@ -136,7 +136,7 @@ func (l *Loader) end(p *pass) error {
 	return err
 }
 
-// remember keeps an error that nobody was there to hear, for Close.
+// remember keeps an error for Close when there is no iteration to return it from.
 func (l *Loader) remember(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +154,7 @@ func (l *Loader) give(s sent) *Batch {
 	return s.batch
 }
 
-// State resumes after the last batch that was handed out, not after those that are on their way; nil before the first, unless the options
+// State resumes after the last batch that was handed out, not after batches in flight; nil before the first, unless the options
 // gave one. See loader.Loader for batches out of order.
 func (l *Loader) State() *shuffle.State {
 	l.mu.Lock()
@@ -167,8 +167,8 @@ func (l *Loader) State() *shuffle.State {
 }
 
 // Close ends an iteration that is still going on, whose consumer gets ErrClosed, waits for its goroutines and frees the ring. Batches that
-// were handed out stay valid until their Release; the error says how many there are, and what ends of iterations had to say that nobody
-// heard. Close may be called more than once.
+// were handed out stay valid until their Release; the error counts them, and includes errors of iterations that had no consumer left to
+// return them to. Close may be called more than once.
 func (l *Loader) Close() error {
 	l.mu.Lock()
 	p, again := l.pass, l.closed

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -320,7 +321,9 @@ func TestNextOfAnEndedContext(t *testing.T) {
 }
 
 // Draws stay readable after Close; their memory is freed with them.
-func TestCloseWithDrawsOut(t *testing.T) {
+func TestCloseWithDrawsOut(t *testing.T) { synctest.Test(t, closeWithDrawsOut) }
+
+func closeWithDrawsOut(t *testing.T) {
 	groups, _ := uneven()
 	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5, Draws: 3})
@@ -332,25 +335,7 @@ func TestCloseWithDrawsOut(t *testing.T) {
 		}
 		out = append(out, dr)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	if _, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a fourth draw of three: %v", err)
-	}
-	cancel()
-	failed := make(chan error)
-	go func() {
-		_, err := s.Next(context.Background())
-		failed <- err
-	}()
-	time.Sleep(2 * time.Millisecond)
-	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := <-failed; !errors.Is(err, errClosed) {
-		t.Errorf("Next during Close: %v", err)
-	}
+	nextWhileClosing(t, s)
 	if _, err := s.Next(t.Context()); !errors.Is(err, errClosed) {
 		t.Errorf("Next after Close: %v", err)
 	}
@@ -366,6 +351,29 @@ func TestCloseWithDrawsOut(t *testing.T) {
 	}
 	if n := d.options.Budget.Admitted(); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
+	}
+}
+
+// nextWhileClosing waits for a draw that cannot come while all are out, until the stream is closed.
+func nextWhileClosing(t *testing.T, s *Stream) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a fourth draw of three: %v", err)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err := s.Next(context.Background())
+		failed <- err
+	}()
+	synctest.Wait() // it is inside Next
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-failed; !errors.Is(err, errClosed) {
+		t.Errorf("Next during Close: %v", err)
 	}
 }
 

@@ -24,16 +24,15 @@ type wanted struct {
 // A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that schedules it, one that fetches, one that
 // decodes, and, once ready is closed, the consumer.
 type load struct {
-	rows     rowgroup.Rows
-	selected shuffle.Selection // of the unit: the rows of the load that the block holds, the load's first and last among them; nil is all
-	group    int
-	number   int64 // in the schedule, from 1 on
-	wanted   []wanted
-	parts    int // blocks that it becomes, by the order in which rows leave; 0 when it is one
-	est      estimate
-	need     int64 // position of its epoch at which the first of wanted must be there
-	shared   bool  // streams of other ranks or workers want the same rows
-	owner    bool  // of a shared load: this stream decodes it, and others may wait for that
+	rows   rowgroup.Rows
+	group  int
+	number int64 // in the schedule, from 1 on
+	wanted []wanted
+	parts  int // blocks that it becomes, by the order in which rows leave; 0 when it is one
+	est    estimate
+	need   int64 // position of its epoch at which the first of wanted must be there
+	shared bool  // streams of other ranks or workers want the same rows
+	owner  bool  // of a shared load: this stream decodes it, and others may wait for that
 
 	granted chan struct{} // closed when memory for the block is there, or will not be
 	flying  bool          // see flight
@@ -65,16 +64,6 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
-// fileRows makes the rows of the load that its block holds, in their order, of their numbers in that order.
-func (l *load) fileRows(numbers []uint32) []uint32 {
-	if l.selected != nil {
-		for i, n := range numbers {
-			numbers[i] = l.selected[n] - l.selected[0] // the load begins with a row that is selected
-		}
-	}
-	return numbers
-}
-
 // partStart is the first row of a part.
 func partStart(n, parts, p int) int { return (n*p + parts - 1) / parts }
 
@@ -91,17 +80,14 @@ func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
 	if l.parts < 2 {
 		return rowgroup.Layout{Order: order}, part
 	}
-	all, kept := int(l.rows.Hi-l.rows.Lo), l.wanted[0].rows
-	if cap(part) < all {
-		part = make([]uint8, all)
+	rows := int(l.rows.Hi - l.rows.Lo)
+	if cap(part) < rows {
+		part = make([]uint8, rows)
 	}
-	part = part[:all]
-	for i := range part {
-		part[i] = 1 // of rows that the block does not hold
-	}
+	part = part[:rows]
 	s := 0
 	for p := range l.parts {
-		for end := partEnd(kept, l.parts, p); s < end; s++ {
+		for end := partEnd(rows, l.parts, p); s < end; s++ {
 			row := s
 			if order != nil {
 				row = int(order[s])

@@ -24,7 +24,7 @@ func order(p *shuffle.Plan, firstID []int64, epoch uint64) []int64 {
 				}
 				sp := l.Span(int(x.Span))
 				u := p.Units()[sp.Unit]
-				lanes[slot] = append(lanes[slot], firstID[u.Group]+u.Row(sp.From+int64(rows[x.Span][x.Seq])))
+				lanes[slot] = append(lanes[slot], firstID[u.Group]+u.Lo+sp.From+int64(rows[x.Span][x.Seq]))
 			}
 		}
 	}
@@ -34,75 +34,6 @@ func order(p *shuffle.Plan, firstID []int64, epoch uint64) []int64 {
 		out[i], lanes[slot] = lanes[slot][0], lanes[slot][1:]
 	}
 	return out
-}
-
-// selectSome gives most of a data set's units a selection, and returns how many rows are left.
-func selectSome(t *testing.T, d *Dataset, r *rand.Rand) (rows int64) {
-	t.Helper()
-	units, err := d.cut(d.options.UnitRows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range units {
-		if u := &units[i]; r.IntN(4) > 0 {
-			n := uint32(u.Rows())
-			for row := range n {
-				if r.IntN(3) == 0 {
-					u.Selection = append(u.Selection, row)
-				}
-			}
-			if u.Selection == nil {
-				u.Selection = shuffle.Selection{n - 1}
-			}
-		}
-		rows += units[i].Rows()
-	}
-	return rows
-}
-
-// In file order a selection leaves the other rows out, also where several ranks use one block.
-func TestSelectedRowsInFileOrder(t *testing.T) {
-	groups, _ := uneven()
-	d := open(t, files(t, groups, noImage), Options{Tail: shuffle.Short})
-	rows := selectSome(t, d, rand.New(rand.NewPCG(3, 9)))
-	var want []int64
-	first := int64(0)
-	for i, u := range d.units[0] {
-		if i > 0 && u.Group != d.units[0][i-1].Group {
-			for g := d.units[0][i-1].Group; g < u.Group; g++ {
-				first += d.data.Groups[g].Rows
-			}
-		}
-		for n := range u.Rows() {
-			want = append(want, first+u.Row(n))
-		}
-	}
-	for _, world := range []int{1, 2, 3} {
-		got := make([]int64, 0, rows)
-		var ranks []*Stream
-		for rank := range world {
-			ranks = append(ranks, stream(t, d, WorkerInfo{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 5}))
-		}
-		steps, err := d.Len(5, world, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range steps {
-			for _, s := range ranks {
-				dr, err := s.Next(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, take(t, s, dr).ids...)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("world size %d: %v, want %v", world, got, want)
-		}
-		for _, s := range ranks {
-			s.Close()
-		}
-	}
 }
 
 // Streams of random settings deliver the order that package shuffle defines, step by step, at any world size and number of workers.
@@ -121,11 +52,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d ranks, %d workers, batch %d, %+v", world, workers, batch, o.planOptions(world)), func(t *testing.T) {
 			d := open(t, store, o)
-			rows := rows
-			if r.IntN(3) == 0 {
-				rows = selectSome(t, d, r)
-			}
-			p, err := d.plan(world, o.Tail, 0)
+			p, err := d.plan(world, o.Tail, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -263,13 +263,8 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	}
 	if len(l.wanted) == 1 && l.orders[0] != nil {
 		order, l.orders[0], bytes = l.orders[0], nil, 0
-	} else if l.selected != nil {
-		order = r.takeOrder(len(l.selected))
-		for n := range l.selected {
-			order = append(order, uint32(n))
-		}
 	}
-	return l.fileRows(order), bytes
+	return order, bytes
 }
 
 // decodeRows is DecodeParts and the transforms, with panics made errors.

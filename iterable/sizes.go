@@ -54,7 +54,7 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	c := s.cost(u.Group, sp.Lo, sp.Hi, divided)
 	return &load{
-		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), selected: u.Selected(sp), group: u.Group, parts: c.parts,
+		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -89,7 +90,7 @@ func (c timeoutCase) check(t *testing.T, o Options) {
 	nothingLeft(t, l, *opened)
 }
 
-// A consumer that forgets Release is told so, and not left to wait for ever.
+// A consumer that forgets Release gets an error, and does not wait for ever.
 func TestDropped(t *testing.T) {
 	for _, o := range []Options{{}, {Workers: 2}, {Workers: 2, Unordered: true, Allocator: newSlots(4)}} {
 		l, _ := fakeLoader(t, o, 1000, nil)
@@ -110,7 +111,9 @@ func TestDropped(t *testing.T) {
 }
 
 // A consumer that is slow and has once lost a batch is left in peace.
-func TestDroppedOnce(t *testing.T) {
+func TestDroppedOnce(t *testing.T) { synctest.Test(t, droppedOnce) }
+
+func droppedOnce(t *testing.T) {
 	for _, o := range []Options{{MaxBatches: 2}, {Workers: 1, MaxBatches: 3}} {
 		l, _ := fakeLoader(t, o, 6, nil)
 		var lost, released []int64

@@ -70,7 +70,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 
 // bindSchemas unites the schemas of all shards and finds the projected columns in each.
 func (m *Manifest) bindSchemas(all []loaded, o Options) error {
-	schemas, owners := m.distinctSchemas(all)
+	schemas, owners, counts := m.distinctSchemas(all)
 	partitions, err := shard.InferPartitions(m.shards)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	root := unite(schemas)
 	root.dropColumns(partitions)
 	wanted, paths := splitPartitions(partitions, o.Columns)
-	columns, err := project(root, paths, o.Missing, owners)
+	columns, err := project(root, paths, o.Missing, owners, counts)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,9 @@ func (m *Manifest) columnsOf(s int) []*node {
 	return all
 }
 
-// distinctSchemas lists the schemas in the order of the first shards that have them, with the addresses of those.
-func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners []string) {
+// distinctSchemas lists the schemas in the order of the first shards that have them, with the addresses
+// of those, and how many shards have each.
+func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners []string, counts []int) {
 	position := map[*fileSchema]int{}
 	m.files = make([]file, len(all))
 	for i, l := range all {
@@ -125,10 +126,12 @@ func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners 
 			position[l.schema] = k
 			schemas = append(schemas, l.schema)
 			owners = append(owners, m.shards[i].URI)
+			counts = append(counts, 0)
 		}
+		counts[k]++
 		m.files[i] = file{record: l.record, schema: k}
 	}
-	return schemas, owners
+	return schemas, owners, counts
 }
 
 // addGroups lists the row groups.

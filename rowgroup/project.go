@@ -27,14 +27,16 @@ type projected struct {
 // A projector selects columns of the united schema.
 type projector struct {
 	missing MissingColumns
-	shards  []string            // by schema: a shard that has it, for messages
+	shards  []string            // by schema: the first shard that has it, for messages
+	counts  []int               // by schema: shards that have it
 	chosen  map[*unionNode]bool // with all that is below
 	touched map[*unionNode]bool // something below is chosen
 }
 
 // project prunes the united schema to what the paths name; nil names all. The order is the schema's.
-func project(root *unionNode, paths []string, missing MissingColumns, shards []string) ([]*projected, error) {
-	p := projector{missing: missing, shards: shards}
+// shards and counts are the first shard of each schema and how many have it.
+func project(root *unionNode, paths []string, missing MissingColumns, shards []string, counts []int) ([]*projected, error) {
+	p := projector{missing: missing, shards: shards, counts: counts}
 	if paths != nil {
 		p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
 		if err := p.choose(root, paths); err != nil {
@@ -125,11 +127,12 @@ func (p *projector) prune(u *unionNode, parent string, whole bool) (*projected, 
 
 // check refuses what no common type holds, and what some shards lack unless the user takes nulls for it.
 func (p *projector) check(c *projected, u *unionNode, path string) error {
-	if k := u.conflict; k != nil {
+	if u.conflict {
+		most, odd := u.odd(p.counts)
 		return &Error{
-			Op: "schema", URI: p.shards[k.second], RowGroup: -1, Column: path, Page: -1,
-			Err:  fmt.Errorf("its type is %s here and %s in %s", k.want, k.have, p.shards[k.first]),
-			Hint: "no type holds both without loss; leave the column out, or write the shards anew with one type",
+			Op: "schema", URI: p.shards[odd.schemas[0]], RowGroup: -1, Column: path, Page: -1,
+			Err:  fmt.Errorf("its type is %s here and %s in %s", odd.field, most.field, p.shards[most.schemas[0]]),
+			Hint: "no type holds both without loss; leave the column out, or rewrite the shards with one type",
 		}
 	}
 	if u.lacks < 0 {

@@ -161,7 +161,7 @@ func TestRandomUnions(t *testing.T) {
 			files = append(files, fileSchemaOf(t, text))
 			owners = append(owners, fmt.Sprint("file", i))
 		}
-		all, err := project(unite(files), nil, MissingIsNull, owners)
+		all, err := project(unite(files), nil, MissingIsNull, owners, make([]int, len(files)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestRandomProjections(t *testing.T) {
 		s := fileSchemaOf(t, g.columns(3, 4))
 		root := unite([]*fileSchema{s})
 		for _, n := range schemaLeaves(s.columns) {
-			columns, err := project(root, []string{n.leaf.path}, MissingIsError, []string{"file"})
+			columns, err := project(root, []string{n.leaf.path}, MissingIsError, []string{"file"}, []int{1})
 			if err != nil {
 				t.Fatal(err)
 			}

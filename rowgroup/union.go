@@ -19,19 +19,18 @@ type unionNode struct {
 
 	// Schemas, by position in the order of the first shards that have them; -1 when there is none.
 	first    int // has this node
-	typed    int // gave it its type, which is not Null
 	members  int // gave it members
 	lacks    int // the first that has the parent but not this node
-	conflict *typeConflict
+	types    []ownType
+	conflict bool // no type holds all of types without loss
 
 	partitions []string // at the root: the columns that no file has
 }
 
-// A typeConflict is two types that no common type holds without loss.
-type typeConflict struct {
-	have, want string
-	first      int // schema with the type have
-	second     int // schema with the type want
+// An ownType is a type that a node has in some of the schemas.
+type ownType struct {
+	field   *Field
+	schemas []int
 }
 
 // unite puts the schemas of all files together: columns in the order of the first schema, then new ones as they appear.
@@ -48,37 +47,59 @@ func (u *unionNode) merge(n *node, s int) {
 	if !slices.Contains(u.paths, n.path) {
 		u.paths = append(u.paths, n.path)
 	}
+	u.addType(n.field, s)
 	f := *n.field
 	f.Children = nil
 	f.Nullable = f.Nullable || f.Kind == Null
 	if u.field.Kind == Null { // no schema gave it a type yet
 		f.Nullable = f.Nullable || u.field.Nullable
 		u.field = f
-		if f.Kind != Null {
-			u.typed = s
-		}
 		u.mergeChildren(n, s)
 		return
 	}
 	f, ok := uniteTypes(u.field, f)
 	if !ok {
-		if u.conflict == nil {
-			u.conflict = &typeConflict{have: u.build().String(), want: n.field.String(), first: u.typed, second: s}
-		}
+		u.conflict = true
 		return
 	}
 	u.field = f
 	u.mergeChildren(n, s)
 }
 
-// build returns the node's field with all its children.
-func (u *unionNode) build() *Field {
-	f := u.field
-	f.Children = make([]*Field, len(u.children))
-	for i, c := range u.children {
-		f.Children[i] = c.build()
+// addType notes the type that schema s gives a node.
+func (u *unionNode) addType(f *Field, s int) {
+	if f.Kind == Null {
+		return
 	}
-	return &f
+	for i := range u.types {
+		if t := &u.types[i]; sameType(*t.field, *f) {
+			t.schemas = append(t.schemas, s)
+			return
+		}
+	}
+	u.types = append(u.types, ownType{field: f, schemas: []int{s}})
+}
+
+// odd finds two types that no type holds without loss: that of most shards where it is one of them, and
+// the rarest that does not go with it. shards is how many have each schema.
+func (u *unionNode) odd(shards []int) (most, odd *ownType) {
+	types := make([]*ownType, len(u.types))
+	count := map[*ownType]int{}
+	for i := range u.types {
+		types[i] = &u.types[i]
+		for _, s := range u.types[i].schemas {
+			count[types[i]] += shards[s]
+		}
+	}
+	slices.SortStableFunc(types, func(a, b *ownType) int { return count[b] - count[a] })
+	for i, a := range types {
+		for k := len(types) - 1; k > i; k-- {
+			if _, ok := uniteTypes(*a.field, *types[k].field); !ok {
+				return a, types[k]
+			}
+		}
+	}
+	return types[0], types[len(types)-1]
 }
 
 func (u *unionNode) mergeChildren(n *node, s int) {
@@ -94,7 +115,7 @@ func (u *unionNode) mergeChildren(n *node, s int) {
 }
 
 func newUnionNode(parent *unionNode, n *node, key memberKey, s int) *unionNode {
-	return &unionNode{parent: parent, field: Field{Name: n.field.Name, Kind: Null}, key: key, first: s, typed: -1, members: -1, lacks: -1}
+	return &unionNode{parent: parent, field: Field{Name: n.field.Name, Kind: Null}, key: key, first: s, members: -1, lacks: -1}
 }
 
 // mergeMembers adds the members of a struct, or the columns of a file.

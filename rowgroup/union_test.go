@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,11 +12,13 @@ func projectTexts(t *testing.T, schemas, paths []string, missing MissingColumns)
 	t.Helper()
 	var files []*fileSchema
 	var owners []string
+	var counts []int
 	for i, text := range schemas {
 		files = append(files, fileSchemaOf(t, text))
 		owners = append(owners, fmt.Sprintf("file%d", i))
+		counts = append(counts, 1)
 	}
-	columns, err := project(unite(files), paths, missing, owners)
+	columns, err := project(unite(files), paths, missing, owners, counts)
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +177,7 @@ func TestUnionErrors(t *testing.T) {
 			"conflict",
 			[]string{`required int32 a;`, `required int32 a;`, `required binary a (UTF8);`},
 			nil,
-			`file2: column "a": its type is string here and int32 in file0 (no type holds both without loss; leave the column out, or write the shards anew with one type)`,
+			`file2: column "a": its type is string here and int32 in file0 (no type holds both without loss; leave the column out, or rewrite the shards with one type)`,
 		},
 		{
 			"conflict in a list",
@@ -253,6 +256,38 @@ func TestProject(t *testing.T) {
 		if fields = strings.ReplaceAll(strings.TrimSpace(fields), "\n", "; "); fields != c.want {
 			t.Errorf("%s is\n%s, want\n%s", c.paths, fields, c.want)
 		}
+	}
+}
+
+// The error about types that do not go together is about the shard whose type is rare, wherever it comes,
+// and names one that has the other type itself.
+func TestConflictNamesTheOddShard(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		schemas []string
+		odd     int
+		want    string // %s is the odd shard
+	}{
+		{"first", []string{`required binary a (UTF8);`, `required int64 a;`, `required int64 a;`}, 0, `its type is string here and int64 in mem://t/data/1.parquet`},
+		{"middle", []string{`required int64 a;`, `required binary a (UTF8);`, `required int64 a;`}, 1, `its type is string here and int64 in mem://t/data/0.parquet`},
+		{"last", []string{`required int64 a;`, `required int64 a;`, `required binary a (UTF8);`}, 2, `its type is string here and int64 in mem://t/data/0.parquet`},
+		{"widened before", []string{`required int32 a;`, `required int64 a;`, `required int64 a;`, `required binary a (UTF8);`}, 3, `its type is string here and int64 in mem://t/data/1.parquet`},
+		{"two that only go together without a third", []string{`required int32 a (UINT_32);`, `required int32 a;`, `required int64 a (UINT_64);`}, 2, `its type is uint64 here and int32 in mem://t/data/1.parquet`},
+		{"in a list", []string{`repeated binary a;`, `repeated float a;`, `repeated float a;`}, 0, `its type is binary here and float in mem://t/data/1.parquet`},
+		{"same schema but for another column", []string{`required int64 a; required int32 b;`, `required binary a; required int32 b;`, `required int64 a; required int64 b;`}, 1, `its type is binary here and int64 in mem://t/data/0.parquet`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := map[string][]byte{}
+			for i, s := range c.schemas {
+				files[fmt.Sprintf("data/%d.parquet", i)] = fakeFile{schema: s, rows: []int{1}}.bytes(t)
+			}
+			store, shards := putFiles(t, files)
+			_, err := Open(t.Context(), store, shards, Options{})
+			var e *Error
+			if !errors.As(err, &e) || e.URI != fmt.Sprintf("mem://t/data/%d.parquet", c.odd) || e.Err.Error() != c.want {
+				t.Errorf("error %v, want one about shard %d: %s", err, c.odd, c.want)
+			}
+		})
 	}
 }
 

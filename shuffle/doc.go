@@ -34,9 +34,8 @@
 // # Data
 //
 // Shards stand in ascending order of their relative paths, byte by byte. Row groups are numbered over all shards in that order. A unit is rows
-// [lo, hi) of a group; the units of a group cover it in ascending order; groups without rows have none. A [Selection] of a unit is some of its
-// rows; without one it is all of them. The rows of a unit are those selected, numbered from 0 in ascending order: nothing else is of the order
-// but lo, so the order of the numbers is that of data which has only those rows and the same groups and lo. N is the number of rows, n of units.
+// [lo, hi) of a group; the units of a group cover it in ascending order; groups without rows have none. The rows of
+// a unit are numbered from 0. N is the number of rows, n of units.
 //
 // [CutUnits] makes the units of a group of r rows and B uncompressed bytes (all columns):
 //
@@ -51,13 +50,12 @@
 // The content hash is SHA-256 over, in this order, integers as 8 bytes little-endian and texts as their length (an integer) and bytes: the text
 // "shardfeed/manifest/content/1", the number of shards, and for each shard its path, its size in bytes, the number of its row groups and the rows
 // of each. The versions hash has the name "shardfeed/manifest/versions/1", the number of shards, and for each its path, size and version. The
-// units hash is the first 8 bytes of the one with the name "shardfeed/units/1" and for each unit its group and lo, and where it has a selection
-// -1, the number of the selected rows and the offset from lo of each. All are lower-case hex.
+// units hash is the first 8 bytes of the one with the name "shardfeed/units/1" and for each unit its group and lo. All are lower-case hex.
 //
 // # Parameters
 //
-// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * N / (bytes of all columns)) rows, N without
-// selections here. The default is a hundredth of the bytes, at least 2^28, at most 2^31, then at most floor(world size * memory / 4) where the
+// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * N / (bytes of all columns)) rows. The
+// default is a hundredth of the bytes, at least 2^28, at most 2^31, then at most floor(world size * memory / 4) where the
 // user gave memory. Without bytes it is N.
 //
 // [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the largest unit:
@@ -142,7 +140,7 @@
 //	rows          N
 //	global_batch  G when the state was taken; another G goes on at the same position
 //	manifest      the content hash
-//	units         the units hash; with shuffle, and without it when a unit has a selection
+//	units         the units hash; with shuffle
 //	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
 //	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle
 //

@@ -75,7 +75,7 @@ func appendPicks(out []testRow, l *Lane, tick *Tick, orders map[uint32][]uint32)
 	for _, p := range tick.Picks {
 		s := l.Span(int(p.Span))
 		u := l.epoch.plan.units[s.Unit]
-		out = append(out, testRow{u.Group, u.Row(s.From + int64(orders[p.Span][p.Seq]))})
+		out = append(out, testRow{u.Group, u.Lo + s.From + int64(orders[p.Span][p.Seq])})
 	}
 	for _, j := range tick.Finished {
 		delete(orders, j)

@@ -20,7 +20,7 @@ type Plan struct {
 }
 
 // New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits] or of their kind: ascending, none empty, all
-// rows of all groups; they may carry selections. Manifest and units are kept and must not change any more.
+// rows of all groups. Manifest and units are kept and must not change any more.
 func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -92,5 +92,5 @@ func (p *Plan) Bound(lanes int) int64 {
 // Content is the manifest's content hash.
 func (p *Plan) Content() string { return p.content }
 
-// UnitsHash tells how the groups were cut and which rows were selected: 16 hex digits.
+// UnitsHash tells how the groups were cut: 16 hex digits.
 func (p *Plan) UnitsHash() string { return p.unitsHash }

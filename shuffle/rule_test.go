@@ -170,10 +170,6 @@ func TestNewRefuses(t *testing.T) {
 		"too long":      func(u []Unit) []Unit { u[1].Hi++; return u },
 		"empty":         func(u []Unit) []Unit { return append([]Unit{{}}, u...) },
 		"no group":      func(u []Unit) []Unit { return append(u, Unit{Group: 3, Hi: 1}) },
-		"none selected": func(u []Unit) []Unit { u[1].Selection = Selection{}; return u },
-		"row twice":     func(u []Unit) []Unit { u[1].Selection = Selection{3, 3}; return u },
-		"rows fall":     func(u []Unit) []Unit { u[1].Selection = Selection{3, 2}; return u },
-		"row outside":   func(u []Unit) []Unit { u[1].Selection = Selection{3, 20}; return u },
 	} {
 		if _, err := New(m, spoil(append([]Unit{}, units...)), params, 0); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -7,8 +7,6 @@ type Sequence struct {
 	units   []Unit
 	starts  []int64 // first position of unit i; one more than units
 	content string
-
-	selected string // hash of the units when some carry selections, else ""
 }
 
 // NewSequence of units as CutUnits makes them. They are kept and must not change any more.
@@ -19,7 +17,7 @@ func NewSequence(m *Manifest, units []Unit) (*Sequence, error) {
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content(), selected: hashSelections(units)}
+	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content()}
 	for i, u := range units {
 		s.starts[i+1] = s.starts[i] + u.Rows()
 	}

@@ -2,10 +2,10 @@ package shuffle
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 )
 
@@ -29,7 +29,7 @@ type State struct {
 	Rows        int64   `json:"rows"`             // of an epoch
 	GlobalBatch int64   `json:"global_batch"`     // rows per step over all ranks, when the state was taken
 	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
-	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle, or with selections
+	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
 	Params      *Params `json:"params,omitempty"` // with shuffle
 }
 
@@ -49,7 +49,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content, Units: s.selected,
+		GlobalBatch: globalBatch, Manifest: s.content,
 	}
 }
 
@@ -71,7 +71,7 @@ func ParseState(data []byte) (State, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return State{}, refuse("state", "%v", err)
+		return State{}, notState(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return State{}, refuse("state", "more follows after it")
@@ -80,6 +80,22 @@ func ParseState(data []byte) (State, error) {
 		return State{}, err
 	}
 	return s, nil
+}
+
+// notState says in the words of the state which value JSON does not fit.
+func notState(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return refuse("state", "%v", err)
+	}
+	want := wrong.Type.String()
+	switch wrong.Type.Kind() {
+	case reflect.Uint64:
+		want = "a whole number of at least 0"
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	}
+	return refuse(wrong.Field, "must be %s, got %s", want, wrong.Value)
 }
 
 // Validate lists everything that is wrong with the state by itself.
@@ -101,7 +117,7 @@ func (s State) Validate() error {
 	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
-	check(s.Epoch <= maxEpoch, "epoch", "%d is over %d", s.Epoch, uint64(maxEpoch))
+	check(s.Epoch <= maxEpoch, "epoch", "must be from 0 to %d, got %d", uint64(maxEpoch), s.Epoch)
 	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
 	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
 	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
@@ -150,8 +166,8 @@ func (s State) Fits(p *Plan) error {
 // FitsSequence says whether the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
 	errs := s.fitsData(seq.content, seq.Rows(), false)
-	if !s.Shuffle && s.Units != seq.selected {
-		errs = append(errs, &MismatchError{Field: "units", Saved: cmp.Or(s.Units, "none"), Here: cmp.Or(seq.selected, "none")})
+	if !s.Shuffle && s.Units != "" {
+		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})
 	}
 	return errors.Join(errs...)
 }

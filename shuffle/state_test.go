@@ -210,7 +210,7 @@ func (tr trainer) resume(t *testing.T, p *Plan, e *Epoch, w Worker, pos, rows in
 		if !ok {
 			t.Fatal("a lane ended early")
 		}
-		out = append(out, testRow{p.units[span.Unit].Group, p.units[span.Unit].Row(span.From + int64(row))})
+		out = append(out, testRow{p.units[span.Unit].Group, p.units[span.Unit].Lo + span.From + int64(row)})
 	}
 	return out
 }

@@ -18,18 +18,14 @@ const (
 type Unit struct {
 	Group  int // index into Manifest.Groups
 	Lo, Hi int64
-
-	// Selection is the rows that the plan has of the unit, and nil, as CutUnits leaves it, all. The unit's rows are those selected,
-	// numbered from 0 in the order of the file.
-	Selection Selection
 }
 
 // Rows of the unit.
-func (u Unit) Rows() int64 {
-	if u.Selection == nil {
-		return u.Hi - u.Lo
-	}
-	return int64(len(u.Selection))
+func (u Unit) Rows() int64 { return u.Hi - u.Lo }
+
+// Span of the unit, whose number is given: its rows with the numbers [from, to), at least one.
+func (u Unit) Span(number int, from, to int64) Span {
+	return Span{Unit: number, From: from, To: to, Lo: u.Lo + from, Hi: u.Lo + to}
 }
 
 // Layout is what the metadata of a row group says about cutting it. It comes from the files alone: neither from the projection nor from the
@@ -168,4 +164,39 @@ func nearest(pages []int64, row int64) int64 {
 		return pages[i-1]
 	}
 	return pages[i]
+}
+
+// checkUnits says whether the units cover the groups of a manifest.
+func checkUnits(m *Manifest, units []Unit) error {
+	if len(units) > math.MaxInt32 {
+		return refuse("units", "%d are more than %d", len(units), math.MaxInt32)
+	}
+	i := 0
+	for g := range m.Groups {
+		lo, rows := int64(0), m.Groups[g].Rows
+		for ; i < len(units) && units[i].Group == g; i++ {
+			u := units[i]
+			if u.Lo != lo || u.Hi <= u.Lo || u.Hi > rows || u.Hi-u.Lo > math.MaxInt32 {
+				return refuse("units", "unit %d is rows %d..%d of group %d of %d rows, where rows from %d on come", i, u.Lo, u.Hi, g, rows, lo)
+			}
+			lo = u.Hi
+		}
+		if lo != rows {
+			return refuse("units", "rows from %d on of group %d of %d rows are in none", lo, g, rows)
+		}
+	}
+	if i < len(units) {
+		return refuse("units", "unit %d of group %d does not follow the groups of the manifest", i, units[i].Group)
+	}
+	return nil
+}
+
+// hashUnits tells how groups were cut.
+func hashUnits(units []Unit) string {
+	h := newHasher("shardfeed/units/1")
+	for _, u := range units {
+		h.number(int64(u.Group))
+		h.number(u.Lo)
+	}
+	return h.sum()[:16]
 }

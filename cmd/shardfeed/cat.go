@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,9 +35,11 @@ func (a *app) cat() *cobra.Command {
 order in which training gets them. Over all ranks (and workers) each row is printed once; nothing
 is dropped. A rank prints the rows of its steps at batch size 1.
 
---save-state writes where the order stands after the last row that was printed, --state goes on
-from there to the end of the epoch. A state brings its order with it: flags that say the same are
-allowed, others are an error. Columns, rank, world size and memory may change.`,
+--save-state writes the state after the last row that was printed, also when ctrl-C, SIGTERM, an
+error or a reader that goes away (| head) ends it early: the rows that the reader has taken are
+before the state, all others after it. An existing file is replaced only if it is a state.
+--state continues from there to the end of the epoch. A state brings its order with it: flags that
+say the same are allowed, others are an error. Columns, rank, world size and memory may change.`,
 		Example: `  shardfeed cat data/part-00000.parquet
   shardfeed cat data/ --columns id,label.name --limit 10
   shardfeed cat data/ --shuffle --seed 7 --epoch 1 --rank 0 --world-size 8
@@ -79,16 +82,18 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 	}
 	switch {
 	case c.format != "jsonl":
-		return usagef("--format %s: jsonl is the only one so far", c.format)
+		return usagef("--format must be jsonl, got %q", c.format)
 	case c.workers < 1:
-		return usagef("--workers %d: must be at least 1", c.workers)
+		return usagef("--workers must be at least 1, got %d", c.workers)
 	case c.worker < 0 || c.worker >= c.workers:
-		return usagef("--worker %d is not below --workers %d: workers count from 0", c.worker, c.workers)
+		return usagef("--worker must be at least 0 and below --workers %d, got %d", c.workers, c.worker)
 	case c.saveState != "" && c.workers > 1:
-		return usagef("--save-state is for whole ranks: leave out --workers")
+		return usagef("--save-state saves the state of a whole rank: leave out --workers")
 	case c.saveState != "":
-		_, err := stateTarget(c.saveState)
-		return err
+		if sameFile(c.stdout, c.saveState) && !isDescriptor(c.saveState) {
+			return usagef("--save-state %s: the rows are written to it; name another file", c.saveState)
+		}
+		return c.saveFile().check()
 	}
 	return nil
 }
@@ -102,7 +107,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err := c.contradicts(fs, ds.Dataset); err != nil {
 		return err
 	}
-	printer := newRowPrinter(ds.Dataset, interruptible{ctx, c.stdout})
+	printer := c.newPrinter(ctx, ds.Dataset)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
@@ -110,12 +115,40 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	state, err := c.print(ctx, printer, stream, newEpochClock(ds.source.cache, stream.State()))
-	if err != nil || c.saveState == "" {
+	before := stream.State()
+	state, err := c.print(ctx, printer, stream, newEpochClock(ds.source.cache, before))
+	if c.saveState == "" {
 		return err
 	}
+	if err != nil {
+		state = printer.stateAfter(before, err)
+	}
 	c.keepManifest(ds.Dataset)
-	return writeState(c.saveState, c.withTail(state))
+	saved := c.saveFile().writeState(ctx, c.withTail(state))
+	switch {
+	case saved != nil && errors.Is(err, syscall.EPIPE): // which alone is no failure
+		return saved
+	case saved != nil && ctx.Err() != nil:
+		c.saved = "the state is not saved: " + saved.Error()
+	case ctx.Err() != nil:
+		c.saved = "the state is in " + c.saveState
+	}
+	return errors.Join(err, saved)
+}
+
+func (c *catCommand) saveFile() saveFile {
+	return saveFile{flag: "save-state", name: c.saveState, kind: stateKind()}
+}
+
+// newPrinter prints to stdout, with marks where a state is to be saved.
+func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset) *rowPrinter {
+	if c.saveState == "" {
+		return newRowPrinter(ds, interruptible{ctx, c.stdout})
+	}
+	w := newLineWriter(ctx, c.stdout)
+	p := newRowPrinter(ds, w)
+	p.lineWriter = w
+	return p
 }
 
 // print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed

@@ -3,10 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -16,66 +15,20 @@ import (
 
 // readState reads a state's file.
 func readState(name string) (*shuffle.State, error) {
-	content, err := os.ReadFile(name)
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxStateFile+1)) // it may be a shard of any size
 	if err != nil {
 		return nil, fileError(err)
 	}
 	state, err := shuffle.ParseState(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s: is no state of shardfeed: %w", name, err)
+		return nil, fmt.Errorf("%s: not a state of shardfeed: %w", name, err)
 	}
 	return &state, nil
-}
-
-// stateTarget is where a state that is to be saved under the name is written: behind links, and in a directory that exists. It is asked before
-// the first row, so that a long run does not find out at its end.
-func stateTarget(name string) (string, error) {
-	target, err := filepath.EvalSymlinks(name)
-	switch info, statErr := os.Stat(name); {
-	case statErr == nil && info.IsDir():
-		return "", fmt.Errorf("%s: %w", name, syscall.EISDIR)
-	case statErr == nil && !info.Mode().IsRegular(): // a pipe or a device: EvalSymlinks may not know the way
-		return name, nil
-	case err == nil:
-		return target, nil
-	}
-	if _, err := os.Stat(filepath.Dir(name)); err != nil {
-		return "", fmt.Errorf("%s: %w", name, errors.Unwrap(err))
-	}
-	return name, nil
-}
-
-// writeState writes a state's file as a whole: whoever reads it sees the old one or the new one. A pipe or a device is written to.
-func writeState(name string, state shuffle.State) (err error) {
-	target, err := stateTarget(name)
-	if err != nil {
-		return err
-	}
-	content := append(state.JSON(), '\n')
-	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
-		return fileError(os.WriteFile(target, content, 0))
-	}
-	file, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
-	if err != nil {
-		return fileError(&fs.PathError{Path: name, Err: errors.Unwrap(err)})
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name()) // it is in nobody's way; the first error counts
-			err = fileError(err)
-		}
-	}()
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), target)
 }
 
 // fileError says which file could not be used, and why, as the errors of shards do.
@@ -116,7 +69,7 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 			return err
 		}
 	}
-	c.shuffle, c.seed, c.epoch, c.state = s.Shuffle, s.Seed, int(s.Epoch), s
+	c.shuffle, c.seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
 	return nil
 }
 

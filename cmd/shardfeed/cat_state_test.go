@@ -15,13 +15,17 @@ func plainState() shuffle.State {
 	}
 }
 
+func stateFile(name string) saveFile {
+	return saveFile{flag: "save-state", name: name, kind: stateKind()}
+}
+
 func TestStateFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "state.json")
 	for _, position := range []int64{17, 18} { // the second replaces the first
 		state := plainState()
 		state.Position = position
-		if err := writeState(name, state); err != nil {
+		if err := stateFile(name).writeState(t.Context(), state); err != nil {
 			t.Fatal(err)
 		}
 		got, err := readState(name)
@@ -46,7 +50,7 @@ func TestStateFileFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(name, "inside"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := writeState(name, plainState())
+	err := stateFile(name).writeState(t.Context(), plainState())
 	if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 		t.Errorf("got %v", err)
 	}
@@ -54,7 +58,7 @@ func TestStateFileFails(t *testing.T) {
 		t.Errorf("%d files, %v", len(entries), err)
 	}
 	name = filepath.Join(dir, "nowhere", "state")
-	if err := writeState(name, plainState()); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+	if err := stateFile(name).writeState(t.Context(), plainState()); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 		t.Errorf("got %v", err)
 	}
 }

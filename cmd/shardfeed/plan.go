@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -14,7 +17,7 @@ import (
 
 func (a *app) plan() *cobra.Command {
 	f := &flags{}
-	var save string
+	saved := saveFile{flag: "save", kind: planKind()}
 	c := &cobra.Command{
 		Use:   "plan [flags] ADDRESS...",
 		Short: "Show a run's order, memory and mixing before anything but footers is read",
@@ -32,11 +35,16 @@ well batches would be mixed.`,
 	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
 	f.split(fs)
 	f.object(fs)
-	fs.StringVar(&save, "save", "", "write the list of shards and the parameters of the order into this `file`, for --plan of all ranks and later runs")
+	fs.StringVar(&saved.name, "save", "", "write the list of shards and the parameters of the order into this `file`, for --plan of all ranks and later runs")
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := f.check(fs); err != nil {
 			return err
+		}
+		if saved.name != "" {
+			if err := saved.check(); err != nil {
+				return err
+			}
 		}
 		ds, err := a.open(ctx, addresses, f, nil)
 		if err != nil {
@@ -44,8 +52,8 @@ well batches would be mixed.`,
 		}
 		defer func() { err = errors.Join(err, ds.close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
-		if err == nil && save != "" {
-			err = fileError(ds.SavePlan(save, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}))
+		if err == nil && saved.name != "" {
+			err = savePlan(ctx, saved, ds.Dataset, f)
 		}
 		if err != nil {
 			return err
@@ -55,6 +63,24 @@ well batches would be mixed.`,
 		}
 		return planReport(p).writeTo(a.stdout)
 	})
+}
+
+// savePlan writes the plan of streams with these flags.
+func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags) error {
+	dir, err := os.MkdirTemp("", "shardfeed-plan-")
+	if err != nil {
+		return fileError(err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "plan")
+	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}); err != nil {
+		return fileError(err)
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return fileError(err)
+	}
+	return to.write(ctx, content)
 }
 
 // A plan is what plan prints with --json.
@@ -107,7 +133,7 @@ func planObject(p *iterable.Plan) *plan {
 		Shuffle: p.Shuffle, Order: orderName(p), Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
 		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
 		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,
-		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.Proposals...),
+		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.ProposalsSpelled(option.Flag)...),
 	}
 	for purpose, bytes := range p.Bound {
 		o.Bound[mem.Purpose(purpose).String()] = bytes

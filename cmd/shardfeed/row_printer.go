@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"io"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/jsonl"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 const (
@@ -26,10 +29,19 @@ type rowPrinter struct {
 	places map[*rowgroup.Block]int // in blocks
 	picks  []rowgroup.Pick
 
+	lineWriter *lineWriter // out, if the state of the last row matters
+	marks      []mark
+
 	gatherer rowgroup.Gatherer
 	pool     mem.Pool
 	arena    *mem.Arena
 	lines    []byte
+}
+
+// A mark is the state after a row, and where the row ends in the output.
+type mark struct {
+	end   int64
+	state shuffle.State
 }
 
 func newRowPrinter(ds *iterable.Dataset, out io.Writer) *rowPrinter {
@@ -87,9 +99,35 @@ func (p *rowPrinter) flush() error {
 	p.lines = p.lines[:0]
 	for i := range p.picks {
 		p.lines = p.writer.AppendRow(p.lines, columns, i)
+		if p.lineWriter != nil {
+			p.marks = append(p.marks, mark{p.lineWriter.written + int64(len(p.lines)), p.draws[i].State})
+		}
 	}
 	_, err := p.out.Write(p.lines)
+	p.trimMarks()
 	return err
+}
+
+// trimMarks drops the marks of rows that have left the pipe for certain, but for the last of them.
+func (p *rowPrinter) trimMarks() {
+	if p.lineWriter == nil {
+		return
+	}
+	sure := p.lineWriter.written - p.lineWriter.pipe
+	first, _ := slices.BinarySearchFunc(p.marks, sure, func(m mark, end int64) int { return cmp.Compare(m.end, end+1) })
+	p.marks = slices.Delete(p.marks, 0, max(0, first-1))
+}
+
+// stateAfter is the state after the last row that was printed whole before the error err, or before if there is none.
+func (p *rowPrinter) stateAfter(before shuffle.State, err error) shuffle.State {
+	taken := p.lineWriter.taken(err)
+	for _, m := range p.marks {
+		if m.end > taken {
+			break
+		}
+		before = m.state
+	}
+	return before
 }
 
 func (p *rowPrinter) release() {

@@ -28,12 +28,12 @@ func specFlags(r feed.Request) (*flags, error) {
 	}
 	if s.ShuffleBuffer != "" {
 		if err := f.shuffleBuffer.Set(s.ShuffleBuffer); err != nil {
-			return nil, valueError("shuffle_buffer: %v", err)
+			return nil, valueError("shuffle_buffer %v", err)
 		}
 	}
 	if s.Memory != "" {
 		if err := f.memory.Set(s.Memory); err != nil {
-			return nil, valueError("memory: %v", err)
+			return nil, valueError("memory %v", err)
 		}
 	}
 	if err := f.storageFlags.adopt(s.Storage); err != nil {
@@ -145,7 +145,8 @@ func side(left bool) loader.Side {
 	return loader.Right
 }
 
-// specValue is a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of {"base64": "..."}.
+// specValue is a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of
+// {"base64": "..."}.
 func specValue(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -66,15 +66,15 @@ func TestSpecRefuses(t *testing.T) {
 		`tail="last": must be one of ["drop" "pad" "short" "carry"]`:    {Tail: "last"},
 		`start="early": must be one of ["filled" "direct"]`:             {Start: "early"},
 		`cache_policy="fifo": must be one of ["keep" "lru"]`:            {CachePolicy: "fifo"},
-		`shuffle_buffer: "x" is no size`:                                {ShuffleBuffer: "x"},
-		`memory: "much" is no size`:                                     {Memory: "much"},
+		`shuffle_buffer must be rows, as in 100000, or bytes`:           {ShuffleBuffer: "x"},
+		`memory must be bytes, as in 512MiB`:                            {Memory: "much"},
 		`batch_size=-1 is below 0`:                                      {BatchSize: -1},
-		`cache_limit: `:                                                 {CacheLimit: "x"},
+		`cache_limit must be bytes`:                                     {CacheLimit: "x"},
 		`no_sign_request="maybe" is neither true nor false`:             {Storage: map[string]string{"no-sign-request": "maybe"}},
 		`storage_options: `:                                             {Storage: map[string]string{"nonsense": "1"}},
-		`lanes: the plan in ` + plan + ` says it`:                       {Plan: plan, Shuffle: true, Lanes: 2},
-		`manifest: the plan in ` + plan + ` says it`:                    {Plan: plan, Shuffle: true, Manifest: "m"},
-		`shuffle=false: the plan in ` + plan + ` was saved with it`:     {Plan: plan},
+		`lanes is set by the plan in ` + plan + `: leave one out`:       {Plan: plan, Shuffle: true, Lanes: 2},
+		`manifest is set by the plan in ` + plan + `: leave one out`:    {Plan: plan, Shuffle: true, Manifest: "m"},
+		`shuffle=false contradicts the plan in ` + plan:                 {Plan: plan},
 		`null["a"]: null is no value`:                                   {Null: map[string]json.RawMessage{"a": json.RawMessage("null")}},
 		`null["a"]: [1] is no value`:                                    {Null: map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
 		`pad["a"]: {} is no value`:                                      {Pad: []feed.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
@@ -82,11 +82,13 @@ func TestSpecRefuses(t *testing.T) {
 		`fill "price": items are double, which does not hold x exactly`: {Null: map[string]json.RawMessage{"price": json.RawMessage(`"x"`)}},
 		`there is no column "nonsense"`:                                 {Columns: []string{"nonsense"}},
 	} {
-		_, err := newHost(quiet()).open(t.Context(), asked(s), func(feed.Progress) {})
-		var f *feed.Failure
-		if !strings.Contains(want, "column") && (!errors.As(err, &f) || f.Kind != feed.KindValue) || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v (%T), want %s", err, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := newHost(quiet()).open(t.Context(), asked(s), func(feed.Progress) {})
+			var f *feed.Failure
+			if !strings.Contains(want, "column") && (!errors.As(err, &f) || f.Kind != feed.KindValue) || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v (%T), want %s", err, err, want)
+			}
+		})
 	}
 	_, err := newHost(quiet()).open(t.Context(), asked(feed.Spec{Plan: filepath.Join(dir, "none")}), nil)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -103,9 +105,11 @@ func TestAsArgument(t *testing.T) {
 		"s3://my--bucket/a--b: gone":              "s3://my--bucket/a--b: gone",
 		"no -- flag":                              "no -- flag",
 	} {
-		if got := asArgument(flags); got != want {
-			t.Errorf("%q becomes %q, want %q", flags, got, want)
-		}
+		t.Run(flags, func(t *testing.T) {
+			if got := asArgument(flags); got != want {
+				t.Errorf("%q becomes %q, want %q", flags, got, want)
+			}
+		})
 	}
 }
 

@@ -8,52 +8,61 @@ import (
 	"sync"
 )
 
-// agreements are the fingerprints of the ranks of jobs on this machine. The zero value works.
+// agreements compare the ranks of the jobs on this machine.
 type agreements struct {
-	mu    sync.Mutex
-	ranks map[agreement]map[int]*agreed
-	found map[agreement]*finding
-	seats map[string]int // of each job
+	mu      *sync.Mutex // the engine's
+	ranks   map[string]map[int]*agreed
+	found   map[string]*finding
+	clients map[string]int // of each job
 }
 
-// A finding is that ranks differ. It is kept for those that have not heard of it, because the others may have ended by the time when they
-// come; as long as the job has a connection, so that a job that begins anew under the name does not hear of it.
+// A finding is how the ranks of a job differ. It is kept while the job has a connection, for the
+// ranks that come after the others have failed. A later job of the same name starts without it.
 type finding struct {
 	err  error
 	told map[int]bool // by rank
 }
 
-// An agreement is a name under which the ranks of a job compare.
-type agreement struct{ job, name string }
+// agreementOf is the key under which ranks compare: the job and the name of the data set.
+func agreementOf(it *iteration) string { return jobOf(it.order[0].client.hello.Job) + it.join.Agree }
 
-// agreed is the last iteration of a rank.
+func jobOf(job string) string { return job + "\x00" }
+
+// agreed is what a rank reads: its last iteration.
 type agreed struct {
 	print     Fingerprint
 	first     bool // of the rank's first iteration under the name
 	iteration *iteration
 	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
+	bounds    map[int]int64    // by rank that is in a later epoch, how far this one may go
 }
 
-// check notes the fingerprint of an iteration and compares it with those of the other ranks. Where they differ, the others' iterations fail
-// too.
-func (a *agreements) check(it *iteration) error {
+// abortAll fails iterations of other ranks. No session's mutex may be held.
+func abortAll(others []*iteration, err error) {
+	for _, it := range others {
+		it.abort(err)
+	}
+}
+
+// check compares an iteration with the last ones of the other ranks. With an error it returns the
+// iterations of the ranks that differ, which fail too.
+func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 	j := it.join
 	if j.Agree == "" {
-		return nil
+		return nil, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := agreement{it.parts[0].seat.hello.Job, j.Agree}
+	key := agreementOf(it)
 	if f := a.found[key]; f != nil && !f.told[j.Rank] {
 		f.told[j.Rank] = true
-		return f.err
+		return nil, f.err
 	}
 	if a.ranks[key] == nil {
 		a.ranks[key] = map[int]*agreed{}
 	}
 	mine := newAgreed(it, a.ranks[key][j.Rank])
 	a.ranks[key][j.Rank] = mine
-	var first error
 	for _, rank := range slices.Sorted(maps.Keys(a.ranks[key])) {
 		if rank == j.Rank {
 			continue
@@ -64,21 +73,20 @@ func (a *agreements) check(it *iteration) error {
 			differ = differences(other, mine, rank, j.Rank)
 		}
 		if len(differ) == 0 {
-			bound(mine, other)
+			limit(mine, other)
 			continue
 		}
-		err := ranksError(differ)
-		if first == nil {
-			first = err
+		if err == nil {
+			err = ranksError(differ)
 			a.found[key] = &finding{err: err, told: map[int]bool{j.Rank: true}}
 		}
 		a.found[key].told[rank] = true
-		other.iteration.abort(err)
+		others = append(others, other.iteration)
 	}
-	return first
+	return others, err
 }
 
-// newAgreed is the rank's iteration that begins, after the one before.
+// newAgreed is the entry of a rank whose iteration begins. before is its last entry, or nil.
 func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
 		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{},
@@ -96,81 +104,122 @@ func newAgreed(it *iteration, before *agreed) *agreed {
 	return mine
 }
 
-// bound limits how far the rank that is behind may go in an epoch that the other has left, which it may have left early. Ranks that
-// train together stop there too.
-func bound(a, b *agreed) {
+// limit sets how far the rank that is behind may go in an epoch that the other rank has left,
+// perhaps early. Ranks that train together stop at the same batch.
+func limit(a, b *agreed) {
 	behind, ahead := a, b
 	if a.iteration.epoch > b.iteration.epoch {
 		behind, ahead = b, a
 	}
-	rank := ahead.iteration.join.Rank
-	rows, left := ahead.reached[behind.iteration.epoch]
-	if !left || ahead.iteration.epoch == behind.iteration.epoch {
-		behind.iteration.unbind(rank)
-		ahead.iteration.unbind(behind.iteration.join.Rank)
+	it := behind.iteration
+	rows, left := ahead.reached[it.epoch]
+	if left && ahead.iteration.epoch > it.epoch {
+		behind.bind(ahead.iteration.join.Rank, max(rows, it.reached())+it.slack())
 		return
 	}
-	behind.iteration.bind(rank, rows)
+	behind.unbind(ahead.iteration.join.Rank)
+	ahead.unbind(it.join.Rank)
 }
 
-// overtaken ends the iterations of all ranks, after that of a rank went on in an epoch that another has left.
-func (a *agreements) overtaken(it *iteration, by int) error {
+func (r *agreed) bind(rank int, position int64) {
+	if r.bounds == nil {
+		r.bounds = map[int]int64{}
+	}
+	r.bounds[rank] = position
+	r.publish()
+}
+
+func (r *agreed) unbind(rank int) {
+	delete(r.bounds, rank)
+	r.publish()
+}
+
+// publish passes the nearest bound on to the iteration.
+func (r *agreed) publish() {
+	_, nearest := r.nearest()
+	r.iteration.bound.Store(nearest)
+}
+
+// nearest returns the nearest bound and its rank. The position is 0 when there is none.
+func (r *agreed) nearest() (rank int, position int64) {
+	for of, at := range r.bounds {
+		if position == 0 || at < position {
+			rank, position = of, at
+		}
+	}
+	return rank, position
+}
+
+// overtaken handles an iteration that passed its bound, in an epoch that another rank has left. It
+// ends the iterations of all other ranks, and returns the error for this one.
+func (a *agreements) overtaken(it *iteration) error {
+	others, err := a.overtakes(it)
+	abortAll(others, err)
+	return err
+}
+
+func (a *agreements) overtakes(it *iteration) (others []*iteration, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := agreement{it.parts[0].seat.hello.Job, it.join.Agree}
-	mine, other := a.ranks[key][it.join.Rank], a.ranks[key][by]
-	if mine == nil || mine.iteration != it || other == nil || other.iteration.epoch <= it.epoch {
-		return nil // one of them has gone on meanwhile
+	key := agreementOf(it)
+	mine := a.ranks[key][it.join.Rank]
+	if mine == nil || mine.iteration != it {
+		return nil, nil
 	}
-	err := epochsError(other.iteration, it, fmt.Sprintf("rank %d left epoch %d after about %d rows, and rank %d went on in it", by, it.epoch,
+	by, position := mine.nearest()
+	other := a.ranks[key][by]
+	if position == 0 || other == nil || other.iteration.epoch <= it.epoch {
+		return nil, nil // one of them has gone on meanwhile
+	}
+	err = epochsError(other.iteration, it, fmt.Sprintf("rank %d left epoch %d after about %d rows, and rank %d went on in it", by, it.epoch,
 		other.reached[it.epoch], it.join.Rank))
 	f := &finding{err: err, told: map[int]bool{it.join.Rank: true}}
 	a.found[key] = f
 	for rank, other := range a.ranks[key] {
 		if other != mine {
 			f.told[rank] = true
-			other.iteration.abort(err)
+			others = append(others, other.iteration)
 		}
 	}
-	return err
+	return others, err
 }
 
-// sit counts a connection of a job, and stand counts it out.
-func (a *agreements) sit(job string) {
+// add counts a connection of a job, and remove counts it out.
+func (a *agreements) add(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seats == nil {
-		a.seats, a.ranks, a.found = map[string]int{}, map[agreement]map[int]*agreed{}, map[agreement]*finding{}
+	if a.clients == nil {
+		a.clients, a.ranks, a.found = map[string]int{}, map[string]map[int]*agreed{}, map[string]*finding{}
 	}
-	a.seats[job]++
+	a.clients[job]++
 }
 
-func (a *agreements) stand(job string) {
+func (a *agreements) remove(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seats[job]--; a.seats[job] > 0 {
+	if a.clients[job]--; a.clients[job] > 0 {
 		return
 	}
-	delete(a.seats, job)
-	maps.DeleteFunc(a.found, func(key agreement, _ *finding) bool { return key.job == job })
+	delete(a.clients, job)
+	maps.DeleteFunc(a.found, func(key string, _ *finding) bool { return strings.HasPrefix(key, jobOf(job)) })
 }
 
-// forget drops the fingerprints of a group's ranks.
+// forget drops the entries of a group's ranks.
 func (a *agreements) forget(g *group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, ranks := range a.ranks {
-		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.parts[0].seat.group == g })
+		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.order[0].client.group == g })
 		if len(ranks) == 0 {
 			delete(a.ranks, key)
 		}
 	}
 }
 
-// keptEpochs is of how many epochs it is kept how far a rank came.
+// keptEpochs is the number of epochs for which an entry says how far its rank came.
 const keptEpochs = 4
 
-// differences names what two ranks do not have in common.
+// differences lists what two ranks do not have in common.
 func differences(a, b *agreed, rankA, rankB int) []string {
 	names := map[string]bool{}
 	for name := range a.print {
@@ -205,7 +254,7 @@ func ranksError(differ []string) error {
 	}
 }
 
-// epochsError is that of ranks of which one left an epoch that the other goes on in.
+// epochsError reports two ranks in different epochs.
 func epochsError(ahead, behind *iteration, why string) error {
 	differ := fmt.Sprintf("epoch: %d on rank %d, %d on rank %d", ahead.epoch, ahead.join.Rank, behind.epoch, behind.join.Rank)
 	return &Failure{

@@ -13,14 +13,15 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// BenchmarkHandOver is the way of batches whose columns cost nothing: from Begin to the trainer's RELEASE, over the socket.
+// BenchmarkHandOver is the way of batches whose columns cost nothing: from Begin to the trainer's
+// RELEASE, over the socket.
 func BenchmarkHandOver(b *testing.B) {
 	for _, c := range []struct{ columns, bytes int }{{3, 256 << 10}, {3, 1536 << 10}, {43, 320 << 10}} {
 		b.Run(fmt.Sprintf("%d columns, %d KiB", c.columns, c.bytes>>10), func(b *testing.B) { handOver(b, c.columns, c.bytes) })
 	}
 }
 
-// A spring is a tenant whose batches come from nowhere.
+// A spring is a handler whose batches come from nowhere.
 type spring struct {
 	b       *testing.B
 	columns []*rowgroup.Field
@@ -61,7 +62,7 @@ func (s *spring) batch(to consumer, memory loader.Allocator) error {
 		}
 		batch.Columns = append(batch.Columns, &rowgroup.Array{Field: f, Len: s.bytes / 8, Data: data})
 	}
-	return to.(*trainer).announce(m.(*slot), batch)
+	return to.(*sender).announce(m.(*slot), batch)
 }
 
 func (s *spring) leave(consumer)                     {}
@@ -84,13 +85,13 @@ func handOver(b *testing.B, columns, bytes int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t, err := newTrainer(conn, slog.New(slog.DiscardHandler))
+	t, err := newSender(conn, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
-		newConnection(t, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+		newConnection(t, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 			return s, Opened{}, nil
 		}).serve(b.Context())
 	})

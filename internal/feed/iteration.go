@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An iteration is one epoch of a session, or what a state leaves of it, read by the K parts of its torch workers, or by one. It is born with
-// the first part and begins with the last; whatever goes wrong, each part is told.
+// An iteration is one epoch of a session, or the rest of one after a state. One part reads it, or K
+// parts of torch workers. It is made with the first part and begins with the last. Whatever goes
+// wrong, each part is told.
 type iteration struct {
 	session *session
 	join    Join          // of the first part; the others agree with it
@@ -27,33 +29,33 @@ type iteration struct {
 	announced bool // by the run's goroutine
 	timer     *time.Timer
 
-	parts []*part // by worker; nil until it has joined; guarded by the session's mutex while the iteration is forming
 	order []*part // by the steps: the n-th batch is the (n mod K)-th part's
 
-	mu   sync.Mutex
-	run  *run          // nil until it begins
-	now  shuffle.State // after the last batch
-	gone int           // parts that have left or died
+	// Guarded by the session's mutex.
+	parts []*part       // by worker; nil until it has joined
+	run   *run          // nil until it begins
+	now   shuffle.State // after the last batch
+	gone  int           // parts that have left
 
-	dealt  int64         // batches
-	bounds map[int]int64 // by rank, the position beyond which that rank is in another epoch
+	dealt atomic.Int64 // batches
+	bound atomic.Int64 // the position at which another rank has left the epoch; 0: none has
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
 	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
-		return s.opened.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
+		return s.dataset.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
 		parts: make([]*part, max(1, j.Workers)),
 	}
 	if j.Workers > 1 {
-		it.timer = time.AfterFunc(s.opened.engine.Patience, it.late)
+		it.timer = time.AfterFunc(s.dataset.engine.WorkerTimeout, it.timeOut)
 	}
 	return it
 }
 
-// add takes a worker's part; the session's mutex is held.
+// add adds a worker's part. The session's mutex is held.
 func (it *iteration) add(p *part) error {
 	j, first := p.join, it.join
 	if j.Workers != first.Workers || j.WorldSize != first.WorldSize {
@@ -65,18 +67,18 @@ func (it *iteration) add(p *part) error {
 	return nil
 }
 
-// complete reports whether all workers have joined; the session's mutex is held.
+// complete reports whether all workers have joined. The session's mutex is held.
 func (it *iteration) complete() bool { return !slices.Contains(it.parts, nil) }
 
-// stop ends the waiting for workers.
+// stop stops the timer that waits for workers.
 func (it *iteration) stop() {
 	if it.timer != nil {
 		it.timer.Stop()
 	}
 }
 
-// late tells the workers that have joined that others have not.
-func (it *iteration) late() {
+// timeOut fails an iteration that some torch workers have not joined in time.
+func (it *iteration) timeOut() {
 	s := it.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,14 +92,14 @@ func (it *iteration) late() {
 			missing = append(missing, fmt.Sprint(k))
 		}
 	}
-	it.give(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
-		s.opened.engine.Patience))
+	it.fail(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
+		s.dataset.engine.WorkerTimeout))
 }
 
-// give tells all parts an error.
-func (it *iteration) give(err error) {
+// fail fails all parts. The session's mutex is held.
+func (it *iteration) fail(err error) {
 	it.stop()
-	err = it.session.opened.engine.phrased(err)
+	err = it.session.dataset.engine.phrased(err)
 	for _, p := range it.parts {
 		if p != nil {
 			p.fail(err)
@@ -105,20 +107,22 @@ func (it *iteration) give(err error) {
 	}
 }
 
-// note tells all parts something.
+// note shows a note to all parts. The session's mutex is held.
 func (it *iteration) note(n Note) {
 	for _, p := range it.parts {
 		p.call(func(c consumer) { c.note(n) })
 	}
 }
 
-// announce tells the parts that the iteration begins; once, though its loader may be made again.
+// announce tells the parts once that the iteration begins, also when its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
 		return
 	}
 	it.announced = true
-	joined := it.tell()
+	joined := it.joined()
+	it.session.mu.Lock()
+	defer it.session.mu.Unlock()
 	for _, p := range it.order {
 		p.call(func(c consumer) { c.joined(joined) })
 	}
@@ -127,11 +131,12 @@ func (it *iteration) announce() {
 			s.GlobalBatch, it.single.GlobalBatch)
 		it.order[0].call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
 	}
-	it.session.opened.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
+	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
 		"position", it.state.Position, "batches", it.count, "workers", len(it.parts))
 }
 
-// arrange orders the parts by their next steps, which have to follow each other, and lets the iteration begin with the first of them.
+// arrange orders the parts by their next steps, which must be consecutive. The iteration begins
+// with the first of them.
 func (it *iteration) arrange() error {
 	global := it.steps.GlobalBatch
 	next := func(p *part) int64 {
@@ -143,13 +148,13 @@ func (it *iteration) arrange() error {
 	it.order = slices.SortedFunc(slices.Values(it.parts), func(a, b *part) int { return cmp.Compare(next(a), next(b)) })
 	first, apart := next(it.order[0]), global
 	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1])-first == s.GlobalBatch {
-		apart = s.GlobalBatch // saved at another world size: all before the first is taken, and nothing behind it
+		apart = s.GlobalBatch // saved at another world size: all rows before the first are taken, and none after
 	}
 	for i, p := range it.order {
 		if want := first + int64(i)*apart; next(p) != want {
 			return &Failure{
 				Kind: KindState, RowGroup: -1, Step: -1,
-				Text: fmt.Sprintf("the torch workers do not go on with consecutive steps: worker %d at position %d, where %d would follow the others",
+				Text: fmt.Sprintf("the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
 					p.join.Worker, next(p), want),
 				Hint: "load states that were saved together, with as many workers",
 			}
@@ -164,46 +169,45 @@ func (it *iteration) arrange() error {
 	return nil
 }
 
-// begins notes what reads the iteration.
+// begins sets the run that reads the iteration. The session's mutex is held.
 func (it *iteration) begins(r *run) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
 	it.run = r
 	if it.gone == len(it.parts) {
 		r.cancel(errNotWanted)
 	}
 }
 
-// at notes the state after a batch. It returns the rank that has left the epoch so much earlier that the two cannot be training
-// together, or -1.
-func (it *iteration) at(state shuffle.State) int {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	it.now = state
-	it.dealt++
-	for rank, most := range it.bounds {
-		if it.reachedLocked() > most {
-			return rank
+// deal hands a batch to the part whose turn it is. A part that has left gets none.
+func (it *iteration) deal(p *part, b *loader.Batch) error {
+	it.dealt.Add(1)
+	if most := it.bound.Load(); most != 0 && it.reached() > most {
+		if err := it.session.dataset.engine.agreed.overtaken(it); err != nil {
+			b.Release()
+			return err
 		}
 	}
-	return -1
+	s := it.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.batch(b)
+	it.now = b.State
+	var err error
+	if !p.call(func(c consumer) { p.batches, err = p.batches+1, c.deliver(b) }) {
+		b.Release()
+	}
+	return err
 }
 
-// reached is the position behind the last batch that was dealt out, counted on where the epoch ends.
-func (it *iteration) reached() int64 {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	return it.reachedLocked()
-}
+// reached returns the position behind the last batch that was dealt out. It does not start again at
+// the end of the epoch.
+func (it *iteration) reached() int64 { return it.from + it.dealt.Load()*it.steps.GlobalBatch }
 
-func (it *iteration) reachedLocked() int64 { return it.from + it.dealt*it.steps.GlobalBatch }
-
-// slack is by how many rows ranks that take the same batches may seem apart: what waits in rings and for torch workers, and what is
-// copied ahead.
+// slack returns by how many rows ranks may seem apart that take the same batches: what waits in
+// rings, for torch workers, and on devices.
 func (it *iteration) slack() int64 {
-	k := len(it.parts)
-	batches := k * slotsOf(it.session.opened.data, k)
-	if batches += copiedAhead; k > 1 {
+	k := len(it.order)
+	batches := k*slotsOf(it.session.dataset.data, k) + copiedAhead
+	if k > 1 {
 		batches += workersAhead * k
 	}
 	return int64(batches) * it.steps.GlobalBatch
@@ -214,49 +218,20 @@ const (
 	workersAhead = 4 // batches of each torch worker
 )
 
-// bind limits how far the iteration may go now that another rank, which took so many rows of the epoch, is in a later one; unbind takes
-// that back.
-func (it *iteration) bind(rank int, rows int64) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	if it.bounds == nil {
-		it.bounds = map[int]int64{}
-	}
-	it.bounds[rank] = max(rows, it.reachedLocked()) + it.slack()
-}
-
-func (it *iteration) unbind(rank int) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	delete(it.bounds, rank)
-}
-
-func (it *iteration) whereabouts() shuffle.State {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	return it.now
-}
-
-// left notes that a part has gone and wants no more; the last one ends the run.
+// left counts a part that has left. The last one ends the run. The session's mutex is held.
 func (it *iteration) left() {
-	it.mu.Lock()
-	defer it.mu.Unlock()
 	it.gone++
 	if it.gone == len(it.parts) && it.run != nil {
 		it.run.cancel(errNotWanted)
 	}
 }
 
-// died notes that a part's connection has gone. In the midst of an iteration of several workers that ends it for the others; after it, nobody
-// will ask for the epoch that is read ahead.
-func (it *iteration) died(p *part, inMidst bool) {
+// disconnected handles the end of a part's connection. In the middle of an iteration of several
+// workers it fails the others. After the iteration it ends the run that reads ahead. The session's
+// mutex is held.
+func (it *iteration) disconnected(p *part, inMidst bool) {
 	if !inMidst {
-		it.mu.Lock()
-		r := it.run
-		it.mu.Unlock()
-		if r != nil {
-			r.endsWith(it)
-		}
+		it.run.endAfter(it)
 		return
 	}
 	it.left()
@@ -265,40 +240,32 @@ func (it *iteration) died(p *part, inMidst bool) {
 	}
 	err := &Failure{
 		Kind: KindInternal, RowGroup: -1, Step: -1,
-		Text: fmt.Sprintf("torch worker %d of %d (%s) ended in the midst of the epoch", p.join.Worker, len(it.parts), p.seat.who()),
+		Text: fmt.Sprintf("torch worker %d of %d (%s) ended within the epoch", p.join.Worker, len(it.parts), p.client.who()),
 		Hint: "its own error says why; a worker that was killed may have run out of memory",
 	}
-	s := it.session
-	s.mu.Lock()
-	if s.forming[it.join.Iteration] == it {
-		delete(s.forming, it.join.Iteration)
+	if it.session.forming[it.join.Iteration] == it {
+		delete(it.session.forming, it.join.Iteration)
 	}
-	it.give(err)
-	s.mu.Unlock()
-	it.mu.Lock()
-	defer it.mu.Unlock()
+	it.fail(err)
 	if it.run != nil {
 		it.run.cancel(err)
 	}
 }
 
-// abort fails an iteration from outside.
+// abort fails an iteration because of another rank.
 func (it *iteration) abort(err error) {
-	it.mu.Lock()
-	r := it.run
-	it.mu.Unlock()
-	it.give(err)
-	if r != nil {
-		r.endsWith(it)
-	}
+	it.session.mu.Lock()
+	defer it.session.mu.Unlock()
+	it.fail(err)
+	it.run.endAfter(it)
 }
 
-// tell is what each consumer is told of the iteration.
-func (it *iteration) tell() Joined {
+// joined returns what each consumer is told when the iteration begins.
+func (it *iteration) joined() Joined {
 	s := it.session
 	epoch, _, _ := epochOf(it.state, it.steps)
 	return Joined{
 		Epoch: int64(epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
-		Schema: s.opened.told.Schema,
+		Schema: s.dataset.summary.Schema,
 	}
 }

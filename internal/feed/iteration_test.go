@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// workers are K seats of torch workers.
+// workers are K clients of torch workers.
 func workers(t *testing.T, e *engine, dataset string, k int) []*sink {
 	t.Helper()
 	var all []*sink
 	for range k {
-		all = append(all, newSink(t, sit(t, e, dataset, testSpec())))
+		all = append(all, newSink(t, connect(t, e, dataset, testSpec())))
 	}
 	return all
 }
@@ -40,14 +40,15 @@ func drain(all []*sink) (parts [][]*got, ends []End) {
 	return parts, ends
 }
 
-// K workers make one iteration: worker k has the steps k (mod K), and together they have the rows in the order of one. Epoch follows epoch,
-// for the workers of the same connections and for new ones.
+// K workers make one iteration: worker k has the steps k (mod K), and together they have the rows
+// in the order of one. Epoch follows epoch, for the workers of the same connections and for new
+// ones.
 func TestWorkers(t *testing.T) {
 	for _, k := range []int{1, 2, 3, 5} {
 		for _, stay := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d workers, persistent %t", k, stay), func(t *testing.T) {
 				e := testEngine(t, Options{})
-				sit(t, e, "d", testSpec()) // of the main process
+				connect(t, e, "d", testSpec()) // of the main process
 				all := workers(t, e, "d", k)
 				for epoch := range 4 {
 					joinAll(all, fmt.Sprint(epoch), nil)
@@ -65,7 +66,7 @@ func TestWorkers(t *testing.T) {
 					same(t, fmt.Sprint("epoch ", epoch), idsOf(parts...), epochIDs(t, testSpec(), 0, 1, nil, epoch))
 					if !stay {
 						for _, s := range all {
-							s.seat.close()
+							s.client.close()
 						}
 						all = workers(t, e, "d", k)
 					}
@@ -75,13 +76,14 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// Workers that go on in the midst of an epoch, at positions of their own, have the batches that they would have had.
+// Workers that resume within an epoch, at positions of their own, have the batches that
+// they would have had.
 func TestWorkersGoOn(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 3)
 	joinAll(all, "0", nil)
 	want, _ := drain(all)
-	first, _ := all[0].seat.ask(Ask{})
+	first, _ := all[0].client.ask(Ask{})
 	state := *first.State
 	state.Epoch, state.Position = 0, 0
 	taken := []int64{3, 2, 2} // batches that each has had: steps 9, 7 and 8 are next
@@ -115,7 +117,7 @@ func TestWorkersGoOn(t *testing.T) {
 
 // Workers wait for each other so long, and are told who did not come.
 func TestLateWorkers(t *testing.T) {
-	e := testEngine(t, Options{Patience: 100 * time.Millisecond})
+	e := testEngine(t, Options{WorkerTimeout: 100 * time.Millisecond})
 	all := workers(t, e, "d", 4)
 	for _, k := range []int{0, 2} {
 		all[k].ask(Join{Iteration: "0", Worker: k, Workers: 4})
@@ -134,7 +136,8 @@ func TestLateWorkers(t *testing.T) {
 	}
 }
 
-// A worker that joins again with the same iteration begins another, also while the first is not complete.
+// A worker that joins again with the same iteration begins another, also while the first is not
+// complete.
 func TestWorkerJoinsAgain(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 2)
@@ -148,9 +151,9 @@ func TestWorkerJoinsAgain(t *testing.T) {
 		s.leave()
 	}
 	all[0].ask(Join{Iteration: "same", Worker: 0, Workers: 2})
-	again := newSink(t, sit(t, e, "d", testSpec()))
+	again := newSink(t, connect(t, e, "d", testSpec()))
 	again.ask(Join{Iteration: "same", Worker: 0, Workers: 2})
-	if f := all[0].failure(); f.Kind != KindTimeout || !strings.Contains(f.Text, "began anew") {
+	if f := all[0].failure(); f.Kind != KindTimeout || !strings.Contains(f.Text, "began another iteration") {
 		t.Errorf("%+v", f)
 	}
 	all[1].ask(Join{Iteration: "same", Worker: 1, Workers: 2})
@@ -159,7 +162,8 @@ func TestWorkerJoinsAgain(t *testing.T) {
 	}
 }
 
-// A worker that dies in the midst of an epoch ends it for the others with one clear error; before all have come, too.
+// A worker that dies within an epoch ends it for the others with one clear error; before
+// all have come, too.
 func TestWorkerDies(t *testing.T) {
 	for _, complete := range []bool{true, false} {
 		e := testEngine(t, Options{})
@@ -172,8 +176,8 @@ func TestWorkerDies(t *testing.T) {
 				all[k].ask(Join{Iteration: "0", Worker: k, Workers: 3})
 			}
 		}
-		all[1].seat.close()
-		want := "torch worker 1 of 3 (process 42) ended in the midst of the epoch"
+		all[1].client.close()
+		want := "torch worker 1 of 3 (process 42) ended within the epoch"
 		if f := all[0].failure(); f.Kind != KindInternal || f.Text != want {
 			t.Errorf("%+v", f)
 		}
@@ -201,33 +205,35 @@ func TestWorkerLeaves(t *testing.T) {
 	}
 }
 
-// What cannot be an iteration is refused, and the connection goes on.
+// What cannot be an iteration is refused, and the connection stays.
 func TestJoinRefuses(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 3)
 	for want, j := range map[string]Join{
-		"rank 2 is not one of a world of 2":  {Iteration: "0", Rank: 2, WorldSize: 2},
-		"rank -1 is not one of a world of 1": {Iteration: "0", Rank: -1},
-		"worker 2 is not one of 2":           {Iteration: "0", Worker: 2, Workers: 2},
-		"JOIN without an iteration":          {},
+		"rank must be from 0 to 1 in a world of 2, got 2":  {Iteration: "0", Rank: 2, WorldSize: 2},
+		"rank must be from 0 to 0 in a world of 1, got -1": {Iteration: "0", Rank: -1},
+		"worker must be from 0 to 1 of 2 workers, got 2":   {Iteration: "0", Worker: 2, Workers: 2},
+		"JOIN without an iteration":                        {},
 	} {
-		if err := all[0].seat.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err := all[0].client.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 	all[0].ask(Join{Iteration: "0", Workers: 2})
-	if err := all[0].seat.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
+	if err := all[0].client.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
 		t.Errorf("%v", err)
 	}
-	if err := all[1].seat.join(Join{Iteration: "0", Worker: 1, Workers: 3}, all[1]); err == nil || !strings.Contains(err.Error(), "as one of 3") {
+	if err := all[1].client.join(Join{Iteration: "0", Worker: 1, Workers: 3}, all[1]); err == nil || !strings.Contains(err.Error(), "as one of 3") {
 		t.Errorf("%v", err)
 	}
 	all[1].ask(Join{Iteration: "0", Worker: 1, Workers: 2})
 	all[0].batches(1)
 	spec := testSpec()
 	spec.Tail, spec.BatchSize = "drop", 3000
-	few := newSink(t, sit(t, e, "d", spec))
-	if err := few.seat.join(alone(0), few); failureOf(err).Kind != KindValue {
+	few := newSink(t, connect(t, e, "d", spec))
+	if err := few.client.join(alone(0), few); failureOf(err).Kind != KindValue {
 		t.Errorf("%v", err)
 	}
 }

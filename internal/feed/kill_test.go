@@ -25,7 +25,7 @@ const trains = "SHARDFEED_TEST_TRAIN"
 // heirs makes the helper give its socket to a child, as a fork does.
 const heirs = "SHARDFEED_TEST_HEIRS"
 
-func inherit(t *testing.T, c *client) int {
+func inherit(t *testing.T, c *testClient) int {
 	t.Helper()
 	file, err := c.conn.File()
 	if err != nil {
@@ -123,8 +123,8 @@ func TestServeKillParent(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// Trainers that are killed at any moment leave nothing in the engine: no ring, no descriptor, no goroutine, no reservation (which
-// serveWares checks).
+// Trainers that are killed at any moment leave nothing in the engine: no ring, no descriptor, no
+// goroutine, no reservation (which serveWares checks).
 func TestServeKill(t *testing.T) {
 	path := serveWares(t, wares(t, 3, 70, func(id int64) int { return int(id) * 40 }), nil)
 	kill := func(seed uint64) {

@@ -25,7 +25,7 @@ func TestRingSealed(t *testing.T) {
 // A generation that is outgrown before the trainer reads of it reaches it all the same.
 func TestRingOfThePast(t *testing.T) {
 	here, there := pair(t)
-	side, err := newTrainer(here, slog.New(slog.DiscardHandler))
+	side, err := newSender(here, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestRingOfThePast(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Free()
-	c := &client{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
+	c := &testClient{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()
 	var j Joined
 	if err := c.ask(kindJoined, &j); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-const patience = 20 * time.Second // of tests that wait for what has to come
+const patience = 20 * time.Second // of tests that wait for an event
 
 // shop opens testdata/shop by a spec.
 func shop(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
@@ -60,21 +60,22 @@ func testSpec() Spec {
 	return Spec{Addresses: []string{"shop"}, Shuffle: true, Seed: 3, BatchSize: 50, Slots: 6}
 }
 
-// sit gives a trainer's connection a seat.
-func sit(t *testing.T, e *engine, dataset string, s Spec) *seat {
+// sit makes the client of a trainer's connection.
+func connect(t *testing.T, e *engine, dataset string, s Spec) *client {
 	t.Helper()
-	seat, _, err := e.open(t.Context(), Hello{Job: "job", PID: 42}, Open{Dataset: dataset, Spec: s}, func(Progress) {})
+	c, _, err := e.open(t.Context(), Hello{Job: "job", PID: 42}, Open{Dataset: dataset, Spec: s}, func(Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(seat.close)
-	return seat
+	t.Cleanup(c.close)
+	return c
 }
 
-// A sink is a consumer that keeps what it gets until the test looks at it; a slot is free again when its batch was looked at.
+// A sink is a consumer that keeps what it gets until the test looks at it; a slot is free again
+// when its batch was looked at.
 type sink struct {
-	t    *testing.T
-	seat *seat
+	t      *testing.T
+	client *client
 
 	told   chan any // Joined, *got, End or error, in their order
 	noted  chan Note
@@ -92,8 +93,8 @@ type got struct {
 	valid                 int
 }
 
-func newSink(t *testing.T, s *seat) *sink {
-	return &sink{t: t, seat: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
+func newSink(t *testing.T, s *client) *sink {
+	return &sink{t: t, client: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
 }
 
 func (s *sink) ring(n ringNeed) (loader.Allocator, error) {
@@ -172,7 +173,7 @@ func (s *sink) next() any {
 	}
 }
 
-// join joins, and has to be told of it.
+// join joins, and expects JOINED.
 func (s *sink) join(j Join) Joined {
 	s.t.Helper()
 	s.ask(j)
@@ -187,7 +188,7 @@ func (s *sink) join(j Join) Joined {
 // ask asks for an iteration whose beginning comes later.
 func (s *sink) ask(j Join) {
 	s.t.Helper()
-	if err := s.seat.join(j, s); err != nil {
+	if err := s.client.join(j, s); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -210,7 +211,7 @@ func (s *sink) batches(n int) (all []*got, end End) {
 	return all, end
 }
 
-// failure goes on until the iteration fails.
+// failure reads until the iteration fails.
 func (s *sink) failure() Failure {
 	s.t.Helper()
 	for {
@@ -226,7 +227,7 @@ func (s *sink) failure() Failure {
 // leave leaves, and forgets what came before the end.
 func (s *sink) leave() End {
 	s.t.Helper()
-	s.seat.leave(s)
+	s.client.leave(s)
 	for {
 		if e, ok := s.next().(End); ok && e.Left {
 			return e

@@ -3,32 +3,26 @@ package feed
 import (
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// A tally adds up what the runs of a session did.
+// A tally adds up what the runs of a session did. The session's mutex guards it.
 type tally struct {
-	mu      sync.Mutex
 	asked   time.Time // the first JOIN
 	sum     Figures
 	loaders map[*loader.Loader]time.Time // those at work, and since when
 }
 
-// joined notes that somebody waits for batches.
+// joined notes the time of the first JOIN.
 func (t *tally) joined() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.asked.IsZero() {
 		t.asked = time.Now()
 	}
 }
 
 func (t *tally) begins(l *loader.Loader) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.loaders == nil {
 		t.loaders = map[*loader.Loader]time.Time{}
 	}
@@ -37,17 +31,13 @@ func (t *tally) begins(l *loader.Loader) {
 
 func (t *tally) ends(l *loader.Loader) {
 	stats := l.Stats()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.sum.Took += time.Since(t.loaders[l])
 	t.sum.Loaders = append(t.sum.Loaders, stats)
 	delete(t.loaders, l)
 }
 
-// batch counts a batch that is to be handed out.
+// batch counts a batch.
 func (t *tally) batch(b *loader.Batch) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.sum.Batches == 0 {
 		t.sum.FirstBatch = time.Since(t.asked)
 	}
@@ -56,10 +46,8 @@ func (t *tally) batch(b *loader.Batch) {
 	t.sum.Bytes += b.Bytes()
 }
 
-// figures are those of the loaders at work and of those that have ended.
+// figures returns the sum over the loaders at work and those that have ended.
 func (t *tally) figures() Figures {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	f := t.sum
 	f.Loaders = slices.Clone(f.Loaders)
 	for l := range maps.Keys(t.loaders) {

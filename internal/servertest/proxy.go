@@ -12,7 +12,7 @@ import (
 // Faults is what a [Proxy] does to what a server sends. The zero value passes everything on. Several may be set at once.
 type Faults struct {
 	// Skip and Times choose the connections that are hurt: not the first Skip made since Set, and then Times of them. Both 0: all, with
-	// those that were open before. Latency and Rate are every connection's.
+	// earlier ones. Latency and Rate are every connection's.
 	Skip, Times int
 
 	Refuse     bool          // a connection is reset as soon as it is made
@@ -70,7 +70,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// StartProxy starts a proxy on an address, for whoever is no test.
+// StartProxy starts a proxy on an address, for programs that are not tests.
 func StartProxy(address, target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

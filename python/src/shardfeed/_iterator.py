@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from .errors import FeedTimeoutError, ShardfeedError, nearer
 
 
 class Place:
-    """Where an iteration stands, by the batches that it has handed out. It outlives the iteration and holds no batch."""
+    """Where an iteration stands, after the batches that it has handed out. It outlives it."""
 
     __slots__ = ("epoch", "position", "start")
 
@@ -31,22 +32,24 @@ class Place:
 
 
 class BatchIterator:
-    """The batches of one iteration. Dropping it, or close, ends the iteration in the engine; batches that are held stay as they are.
+    """The batches of one iteration.
 
-    Several threads may take batches of it: each batch comes once.
+    close, and dropping it, end the iteration in the engine; batches that are held stay valid.
+    Several threads may share it: each batch comes once.
     """
 
     def __init__(
         self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None], *, bundle: int = 1
     ) -> None:
         self.place = place
-        self.bundle = bundle  # steps that come as one batch
+        self.bundle = bundle  # steps in one batch
         self.layout = layout
         self._connection: Connection | None = connection
         self._next = connection.next
         self._nulls = nulls
         self._done = done
         self._turn = Turn()
+        nulls.begin()
 
     def __iter__(self) -> BatchIterator:
         return self
@@ -55,7 +58,7 @@ class BatchIterator:
         return Batch(self.take(), self.layout, self.place.start)
 
     def take(self) -> RawBatch:
-        """The next batch, before anyone knows of columns."""
+        """The next batch, without its columns."""
         with self._turn():
             connection = self._connection
             if connection is None:
@@ -63,7 +66,7 @@ class BatchIterator:
             try:
                 raw = self._next()
             except FeedTimeoutError:
-                raise  # the batch may still come: the caller may ask again
+                raise  # the batch may still come, and the caller may ask again
             except BaseException as e:
                 if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
                     connection.close()
@@ -81,11 +84,11 @@ class BatchIterator:
             return raw
 
     def ready(self) -> bool:
-        """Tells whether the next batch, or the end, needs no waiting for."""
+        """Whether the next batch or the end is there."""
         return self._connection is None or self._connection.ready()
 
     def _finish(self) -> None:
-        """The epoch is over: the state is now the beginning of the next one."""
+        """Ends the epoch: the state is the beginning of the next one."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -93,19 +96,25 @@ class BatchIterator:
         if state := end.get("state"):
             self.place.epoch, self.place.position = int(state["epoch"]), int(state["position"])
         self._done(connection)
+        self._nulls.end()
 
     def _break(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+            self._nulls.end()
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""
         connection, self._connection = self._connection, None
-        if connection is None or not connection.usable:
+        if connection is None:
+            return
+        with contextlib.suppress(Warning):  # where warnings are errors, the iteration ends nevertheless
+            self._nulls.end()
+        if not connection.usable:
             return
         turn = self._turn()
-        if not turn.acquire(blocking=False):  # another thread waits for a batch: it wakes up and closes the connection
+        if not turn.acquire(blocking=False):  # a waiting thread closes it
             connection.wake()
             return
         try:

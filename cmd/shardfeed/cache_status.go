@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// cacheRoom is the cache's directory and what a run could keep there, in bytes where it is not said.
-type cacheRoom struct {
+// cacheStatus is the cache's directory and what a run could keep there, in bytes where it is not said.
+type cacheStatus struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`
 	Shards int    `json:"shards"`
@@ -17,9 +17,9 @@ type cacheRoom struct {
 	Free   int64  `json:"free_bytes"`
 }
 
-// cacheRoom looks at the cache without changing it.
-func (f *cacheFlags) cacheRoom() cacheRoom {
-	c := cacheRoom{Path: f.root()}
+// cacheStatus looks at the cache without changing it.
+func (f *cacheFlags) cacheStatus() cacheStatus {
+	c := cacheStatus{Path: f.root()}
 	if c.Path == "" {
 		c.State = "none: neither " + dirVariable + " nor HOME is set"
 		return c
@@ -52,7 +52,7 @@ func (f *cacheFlags) cacheRoom() cacheRoom {
 	return c
 }
 
-func (c cacheRoom) report(r *report) {
+func (c cacheStatus) report(r *report) {
 	r.section("cache on disk")
 	r.fact("directory", "%s", c.Path)
 	r.fact("state", "%s", c.State)

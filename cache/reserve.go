@@ -13,7 +13,7 @@ import (
 const (
 	lockName = "evict.lock"
 
-	leastRoom      = blockSize   // less is not worth a fill
+	leastSpace     = blockSize   // less is not worth a fill
 	floorEvery     = time.Second // between two looks at the file system's free space
 	scanAgain      = time.Second // a full cache is looked at again so often
 	scanPauseLeast = 100 * time.Millisecond
@@ -39,11 +39,11 @@ func (c *Cache) mayFill() bool {
 		return true
 	}
 	total, err := c.usage.bytes()
-	return err == nil && total+leastRoom <= c.options.Limit && !c.floor.low(c.root.Path(), c.options.MinFree, leastRoom)
+	return err == nil && total+leastSpace <= c.options.Limit && !c.floor.low(c.root.Path(), c.options.MinFree, leastSpace)
 }
 
-// makeRoom reserves n bytes on the disk, after an eviction if need be. When it cannot, it reserves nothing and tells what is left.
-func (c *Cache) makeRoom(n int64) (ok bool, left int64, err error) {
+// reserveOrEvict reserves n bytes on the disk, after an eviction if need be. When it cannot, it reserves nothing and tells what is left.
+func (c *Cache) reserveOrEvict(n int64) (ok bool, left int64, err error) {
 	for range 2 {
 		low := c.floor.low(c.root.Path(), c.options.MinFree, n)
 		if !low {
@@ -151,12 +151,12 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 			break
 		}
 		if !idle {
-			c.shelf.closeIdle(0) // what this process itself has open and does not use
+			c.files.closeIdle(0) // what this process itself has open and does not use
 			idle = true
 		}
 		bytes, err := remove(c.root, f.name)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
-			next = now // it may go as soon as nobody uses it
+			next = now // it may go as soon as it is unused
 			continue
 		}
 		if notAllowed(err) { // another user's, from a time when the directory was open to all
@@ -193,7 +193,7 @@ func (c *Cache) dropFile(k key) {
 type floor struct {
 	mu    sync.Mutex
 	at    time.Time
-	spare int64 // bytes above the floor when it looked, less what was taken since
+	spare int64 // bytes above the floor when it looked, less those taken since
 }
 
 // low is whether n bytes more would leave less than a part of the file system free.

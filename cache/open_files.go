@@ -20,32 +20,32 @@ const (
 
 // A shelf keeps the shard files open that were used last. It also knows who uses the cache at all, so that what they share is given back
 // when the last has gone.
-type shelf struct {
+type openFiles struct {
 	root   *trusted.Dir
 	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
 	drop   func(k key)                // removes a file that is none
-	end    func()                     // called once, when nobody uses the cache any more
+	end    func()                     // called once, when the cache is unused
 
 	mu     sync.Mutex
-	open   map[string]*place
+	open   map[string]*handle
 	most   int
 	users  int // of places, and the Cache itself until leave
 	closed bool
 }
 
 // A place is one file's place on the shelf. Its file and err are set once ready is closed.
-type place struct {
+type handle struct {
 	name  string
 	ready chan struct{}
 	file  *file
 	err   error
-	users int       // guarded by shelf.mu
-	used  time.Time // guarded by shelf.mu
-	gone  bool      // no longer on the shelf; guarded by shelf.mu
+	users int       // guarded by openFiles.mu
+	used  time.Time // guarded by openFiles.mu
+	gone  bool      // no longer on the shelf; guarded by openFiles.mu
 }
 
 // acquire returns the file of a key, opened, and made if need be and wanted. The caller releases it.
-func (s *shelf) acquire(ctx context.Context, k key, orCreate bool) (*place, error) {
+func (s *openFiles) acquire(ctx context.Context, k key, orCreate bool) (*handle, error) {
 	for {
 		o, first, err := s.enter(k)
 		if err != nil {
@@ -77,7 +77,7 @@ func othersFault(err error) bool {
 }
 
 // enter counts the caller as a user; first says that the caller is to open the file.
-func (s *shelf) enter(k key) (o *place, first bool, err error) {
+func (s *openFiles) enter(k key) (o *handle, first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -85,7 +85,7 @@ func (s *shelf) enter(k key) (o *place, first bool, err error) {
 	}
 	o = s.open[k.name]
 	if o == nil {
-		o, first = &place{name: k.name, ready: make(chan struct{})}, true
+		o, first = &handle{name: k.name, ready: make(chan struct{})}, true
 		s.open[k.name] = o
 	}
 	o.users++
@@ -94,7 +94,7 @@ func (s *shelf) enter(k key) (o *place, first bool, err error) {
 }
 
 // again counts one more user of a file that the caller uses.
-func (s *shelf) again(o *place) {
+func (s *openFiles) again(o *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.users++
@@ -102,7 +102,7 @@ func (s *shelf) again(o *place) {
 }
 
 // release ends a use. A file that could not be opened is forgotten, and so are those used longest ago beyond the bound.
-func (s *shelf) release(o *place) {
+func (s *openFiles) release(o *handle) {
 	s.mu.Lock()
 	o.users--
 	s.users--
@@ -117,7 +117,7 @@ func (s *shelf) release(o *place) {
 	if s.closed {
 		s.removeLocked(o)
 	}
-	var closing []*place
+	var closing []*handle
 	if o.users == 0 && o.gone && o.file != nil {
 		closing = append(closing, o)
 	}
@@ -139,13 +139,13 @@ func (s *shelf) release(o *place) {
 }
 
 // forget takes a file off the shelf that is not what it was. It is closed when its users have released it.
-func (s *shelf) forget(o *place) {
+func (s *openFiles) forget(o *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeLocked(o)
 }
 
-func (s *shelf) removeLocked(o *place) {
+func (s *openFiles) removeLocked(o *handle) {
 	if s.open[o.name] == o {
 		delete(s.open, o.name)
 	}
@@ -153,8 +153,8 @@ func (s *shelf) removeLocked(o *place) {
 }
 
 // oldestLocked takes the idle file off the shelf that was used longest ago, or returns nil.
-func (s *shelf) oldestLocked() *place {
-	var oldest *place
+func (s *openFiles) oldestLocked() *handle {
+	var oldest *handle
 	for _, o := range s.open {
 		if o.users == 0 && o.file != nil && (oldest == nil || o.used.Before(oldest.used)) {
 			oldest = o
@@ -167,9 +167,9 @@ func (s *shelf) oldestLocked() *place {
 }
 
 // closeIdle closes the files that nobody has used for so long.
-func (s *shelf) closeIdle(atLeast time.Duration) {
+func (s *openFiles) closeIdle(atLeast time.Duration) {
 	s.mu.Lock()
-	var idle []*place
+	var idle []*handle
 	for _, o := range s.open {
 		if o.users == 0 && o.file != nil && time.Since(o.used) >= atLeast {
 			idle = append(idle, o)
@@ -185,7 +185,7 @@ func (s *shelf) closeIdle(atLeast time.Duration) {
 }
 
 // shrink keeps fewer files open from now on, after the process ran out of them.
-func (s *shelf) shrink() {
+func (s *openFiles) shrink() {
 	s.mu.Lock()
 	s.most = max(minFiles, len(s.open)/2)
 	s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *shelf) shrink() {
 }
 
 // close refuses further users and closes what is idle.
-func (s *shelf) close() {
+func (s *openFiles) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *shelf) close() {
 }
 
 // leave ends the use of the Cache itself, after close.
-func (s *shelf) leave() {
+func (s *openFiles) leave() {
 	s.mu.Lock()
 	s.users--
 	last := s.users == 0
@@ -212,7 +212,7 @@ func (s *shelf) leave() {
 }
 
 // openOrCreate opens a file, made if need be and wanted; between its steps others may make and remove it.
-func (s *shelf) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, error) {
+func (s *openFiles) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, error) {
 	var err error
 	for try := range openTries {
 		if err := ctx.Err(); err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // far reports whether an address leads to a server: all but those of this machine do.
-func far(address string) bool { return farScheme(shard.Scheme(address)) }
+func isRemote(address string) bool { return isRemoteScheme(shard.Scheme(address)) }
 
-func farScheme(scheme string) bool {
+func isRemoteScheme(scheme string) bool {
 	switch scheme {
 	case "", "file", "mem":
 		return false
@@ -20,20 +20,20 @@ func farScheme(scheme string) bool {
 	return true
 }
 
-// anyFar reports whether one of the addresses, or of those in the list files that they name, leads to a server. A list that cannot be read
+// anyRemote reports whether one of the addresses, or of those in the list files that they name, leads to a server. A list that cannot be read
 // holds none; whoever lists it says what is wrong.
-func anyFar(addresses []string) bool {
+func anyRemote(addresses []string) bool {
 	for _, address := range addresses {
 		list, isList := strings.CutPrefix(address, "@")
-		if far(list) || isList && farInList(list) {
+		if isRemote(list) || isList && remoteInList(list) {
 			return true
 		}
 	}
 	return false
 }
 
-// farInList looks for an address of a server in a list file of this machine.
-func farInList(name string) bool {
+// remoteInList looks for an address of a server in a list file of this machine.
+func remoteInList(name string) bool {
 	scheme, rest := shard.SplitScheme(name)
 	if scheme == "file" {
 		name = rest
@@ -45,7 +45,7 @@ func farInList(name string) bool {
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		if line := bytes.TrimSpace(lines.Bytes()); bytes.Contains(line, []byte("://")) && far(string(line)) {
+		if line := bytes.TrimSpace(lines.Bytes()); bytes.Contains(line, []byte("://")) && isRemote(string(line)) {
 			return true
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFar(t *testing.T) {
+func TestRemote(t *testing.T) {
 	dir := t.TempDir()
 	near, mixed := filepath.Join(dir, "near"), filepath.Join(dir, "mixed")
 	write(t, near, "a.parquet\n# s3://bucket/no\nfile:///b.parquet\n")
@@ -26,7 +26,7 @@ func TestFar(t *testing.T) {
 		{[]string{"@" + filepath.Join(dir, "none")}, false},
 	}
 	for _, c := range cases {
-		if got := anyFar(c.addresses); got != c.want {
+		if got := anyRemote(c.addresses); got != c.want {
 			t.Errorf("%q: %v, want %v", c.addresses, got, c.want)
 		}
 	}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// chunkBytes is how much is written at once: a pipe that is ready takes this much without blocking.
+const chunkBytes = 4096
+
+// A lineWriter writes lines and knows how many bytes of them the reader has taken, also when it is interrupted or the
+// reader goes away. It does not block in a pipe that nobody reads: it waits until the pipe is ready, and an interrupt
+// ends the wait. A line that has begun is completed if the reader takes it within the grace period.
+type lineWriter struct {
+	ctx     context.Context
+	out     io.Writer
+	file    *os.File // out, if it is a file
+	pipe    int64    // bytes that its pipe holds at most; 0: it is not a pipe
+	written int64
+}
+
+func newLineWriter(ctx context.Context, out io.Writer) *lineWriter {
+	w := &lineWriter{ctx: ctx, out: out}
+	w.file, _ = out.(*os.File)
+	if w.file != nil {
+		w.pipe = pipeCapacity(w.file)
+	}
+	return w
+}
+
+func (w *lineWriter) Write(p []byte) (n int, err error) {
+	var deadline time.Time // after an interrupt
+	for n < len(p) {
+		rest := wholeLines(p[n:])
+		if err := w.ctx.Err(); err != nil {
+			if n == 0 || p[n-1] == '\n' {
+				return n, err
+			}
+			if deadline.IsZero() {
+				deadline = time.Now().Add(grace)
+			}
+			if time.Now().After(deadline) {
+				return n, err
+			}
+		}
+		if w.pipe > 0 && !waitWritable(w.file) {
+			continue
+		}
+		m, err := w.out.Write(rest)
+		n += m
+		w.written += int64(m)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// wholeLines is the first chunk of b: as many whole lines as it takes, or a part of a longer line.
+func wholeLines(b []byte) []byte {
+	if len(b) <= chunkBytes {
+		return b
+	}
+	chunk := b[:chunkBytes]
+	if end := bytes.LastIndexByte(chunk, '\n'); end >= 0 {
+		return chunk[:end+1]
+	}
+	return chunk
+}
+
+// taken is how many bytes were written before the error err. What lies in a pipe whose reader is gone does not count.
+func (w *lineWriter) taken(err error) int64 {
+	if w.pipe > 0 && errors.Is(err, syscall.EPIPE) {
+		return w.written - unread(w.file)
+	}
+	return w.written
+}
