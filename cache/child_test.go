@@ -173,7 +173,8 @@ func readRight(o shard.Object, s shard.Shard, ranges []shard.Range) error {
 	return nil
 }
 
-// viewRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
+// viewRight borrows a range, if it is lent, and compares it with the truth when it has turned out
+// to be what is to be believed.
 func viewRight(o shard.Object, s shard.Shard, r shard.Range) error {
 	b, release, ok, err := shard.View(o, r.Off, int64(len(r.P)))
 	if !ok || err != nil {

@@ -33,12 +33,13 @@ func rot(t *testing.T, path string, off int64) {
 	flipByte(t, f, off, 0x10)
 }
 
-// recheck verifies all of what was lent.
+// recheck verifies everything that was lent.
 func recheck(o shard.Object, off, n int64) error {
 	return shard.Recheck(o, shard.Span{Off: off, N: n}, shard.Span{Off: off, N: n})
 }
 
-// TestRotUnderView: a view tells when a byte of it has changed since it was lent, and the next view does not lend that byte.
+// TestRotUnderView: a view tells when a byte of it has changed since it was lent, and the next view
+// does not lend that byte.
 func TestRotUnderView(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(2, size)
@@ -141,8 +142,8 @@ func TestRotUnderGrowth(t *testing.T) {
 	}
 }
 
-// TestRotWhileFilling: a run that is found to be rotten while more is fetched to it does not come back as a part of what it would have
-// grown to.
+// TestRotWhileFilling: a run that is found rotten while its neighbours are fetched does not come
+// back as a part of the run that it would have grown to.
 func TestRotWhileFilling(t *testing.T) {
 	content := random(1, blockSize)
 	meter, s := one(t, content)
@@ -213,7 +214,8 @@ func TestNoVerify(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: whatever has happened to a shard file, open or not, it costs a fetch and never a wrong byte, an error or a crash.
+// TestDamagedFile: whatever has happened to a shard file, open or not, it costs a fetch and never a
+// wrong byte, an error or a crash.
 func TestDamagedFile(t *testing.T) {
 	const size = 300_000
 	content := random(1, size)
@@ -276,7 +278,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestForeignFile: a whole and right file of another version under a shard's name is not taken for the shard's.
+// TestForeignFile: a whole and right file of another version under a shard's name is not taken for
+// the shard's.
 func TestForeignFile(t *testing.T) {
 	const size = 100_000
 	source := &origin{}
@@ -313,7 +316,7 @@ func viewAnything(o shard.Object, s shard.Shard, n int64) error {
 	defer release()
 	err = shard.Guard(func() error { return right(s, b, 0) })
 	if recheck(o, 0, n) != nil {
-		return nil // and nobody believes it
+		return nil // and no reader believes it
 	}
 	return err
 }

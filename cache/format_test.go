@@ -258,7 +258,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestCoverKeepsMemory: what is fetched goes to where the reader wants it, in one piece where it is one.
+// TestCoverKeepsMemory: what is fetched goes to where the reader wants it, in one piece where it is
+// one.
 func TestCoverKeepsMemory(t *testing.T) {
 	p := make([]byte, 100)
 	covered := cover([]shard.Span{{Off: 10, N: 20}, {Off: 30, N: 50}}, []shard.Range{{Off: 5, P: p}})

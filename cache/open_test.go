@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOpenMakesDirectory: what Open makes, and that nobody else may read it.
+// TestOpenMakesDirectory: what Open makes is readable by its user alone.
 func TestOpenMakesDirectory(t *testing.T) {
 	dir := filepath.Join(testDir(t), "a", "b")
 	c := openTest(t, Options{Dir: dir})
@@ -123,7 +123,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestClose: fills that wait are on the disk afterwards; it can be called twice; reads go on without the cache, and views live on.
+// TestClose: fills that wait are on the disk afterwards; it can be called twice; reads go on
+// without the cache, and views live on.
 func TestClose(t *testing.T) {
 	const size = 8 << 20
 	source, s := &origin{}, originShard(1, "v1", size)
@@ -217,7 +218,7 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 }
 
-// TestFilesAreClosed: no more shard files stay open than the shelf holds, and none that is idle.
+// TestFilesAreClosed: at most so many shard files stay open, and idle ones are closed.
 func TestFilesAreClosed(t *testing.T) {
 	source := &origin{}
 	c := openTest(t, Options{})
@@ -242,7 +243,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesNoFileOpen: also a file whose last user comes after Close is closed, so that it can be removed.
+// TestCloseLeavesNoFileOpen: also a file whose last user comes after Close is closed, so that it
+// can be removed.
 func TestCloseLeavesNoFileOpen(t *testing.T) {
 	source, s := &origin{}, originShard(1, "v1", 1000)
 	c := openTest(t, Options{})

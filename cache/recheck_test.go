@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestRecheckOfParts: what was lent is verified bit by bit, a block at a time, and nothing else is.
+// TestRecheckOfParts: a view is verified in parts, a block at a time, and nothing else is.
 func TestRecheckOfParts(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(4, size)
@@ -48,7 +48,8 @@ func TestRecheckOfParts(t *testing.T) {
 	}
 }
 
-// TestRecheckOfAFileGivenUp: a view is held against the file that it is of, and not against one that took its place.
+// TestRecheckOfAFileGivenUp: a view is held against the file that it is of, and not against one
+// that took its place.
 func TestRecheckOfAFileGivenUp(t *testing.T) {
 	const size = 2*blockSize + 100
 	content := random(5, size)

@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A store is what Wrap returns. What it does not change it passes on; closing it closes the inner store and leaves the cache open.
+// A store is what Wrap returns. What it does not change it passes on; closing it closes the inner
+// store and leaves the cache open.
 type store struct {
 	shard.Store
 	cache *Cache
@@ -21,8 +22,8 @@ var (
 	_ shard.Explainer  = (*store)(nil)
 )
 
-// Wrap returns a store that serves from the cache what it holds and fills it with what inner is asked for. Opening a shard asks nothing of
-// inner: a shard that is held needs no server.
+// Wrap returns a store that serves from the cache what it holds and fills it with what inner is
+// asked for. Opening a shard asks nothing of inner: a shard that is held needs no server.
 func (c *Cache) Wrap(inner shard.Store) shard.Store { return &store{Store: inner, cache: c} }
 
 // Open leaves the look at the shard to the first read that is not held.

@@ -47,7 +47,8 @@ func smallDisk(t *testing.T, bytes int) (dir string) {
 	return dir
 }
 
-// TestNoRoom: a disk that is full from the start is told apart from a directory that cannot hold a cache.
+// TestNoRoom: a disk that is full from the start is another error than a directory that cannot hold
+// a cache.
 func TestNoRoom(t *testing.T) {
 	dir := smallDisk(t, 1<<20)
 	if _, err := DefaultLimit(dir); !errors.Is(err, ErrNoRoom) {
@@ -65,7 +66,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a disk that is full costs nothing but fetches: reads are right, what is held is still served, and it is said once.
+// TestFullDisk: a disk that is full costs nothing but fetches: reads are right, what is held is
+// still served, and it is said once.
 func TestFullDisk(t *testing.T) {
 	const size = 6 << 20
 	var said complaints
@@ -99,7 +101,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part, and it is said once that no more is kept.
+// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part,
+// and it is said once that no more is kept.
 func TestFloorIsKept(t *testing.T) {
 	const size, disk = 6 << 20, 16 << 20
 	var said complaints
@@ -124,7 +127,8 @@ func TestFloorIsKept(t *testing.T) {
 	}
 }
 
-// TestTrouble: what each error of the disk means, and that a trouble is said once until the disk is well again.
+// TestTrouble: what each error of the disk means, and that a trouble is said once until the disk is
+// well again.
 func TestTrouble(t *testing.T) {
 	for _, c := range []struct {
 		err                 error

@@ -10,12 +10,14 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// View lends a mapping of the cache file when all n bytes are held; else errors.ErrUnsupported, and ReadRanges fetches what is missing. What is
-// lent is verified once, by Recheck, when it has been used: see shard.Rechecker.
+// View lends a mapping of the cache file if all n bytes are held; otherwise the error is
+// errors.ErrUnsupported, and ReadRanges fetches what is missing. Recheck verifies the bytes once,
+// after their use: see shard.Rechecker.
 //
-// A file is mapped once for all views; the pages of a view that is released leave the process's resident memory, so that this holds those of
-// live views alone. Pages come in for as many views at a time as there are processors, in the order of their calls: more would bring in what is
-// out of the processors' caches again when it is decoded.
+// A file is mapped once for all views; the pages of a view that is released leave the process's
+// resident memory, so that this holds those of live views alone. Pages come in for as many views at
+// a time as there are processors, in the order of their calls: with more, bytes would have left the
+// processors' caches before they are decoded.
 func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	if o.isClosed() {
 		return nil, nil, o.wrap("read", fs.ErrClosed)
@@ -56,15 +58,15 @@ func (o *object) View(off, n int64) (b []byte, release func(), err error) {
 	}), nil
 }
 
-// A loan is the views of one span that are not released. They hold their file open.
+// A loan is the unreleased views of one span. They keep their file open.
 type loan struct {
 	file    *file
 	views   int
 	damages uint32 // that the file had when the first view was lent
 }
 
-// lend notes a view before it looks at the table: what is found damaged from then on is not to be believed. False says that the same span of
-// another file, which has been given up since, is lent.
+// lend notes a view before it looks at the table, so that damage found from then on counts against
+// the view. False says that the same span is lent of an older file, which was dropped since.
 func (o *object) lend(x *file, span shard.Span) bool {
 	var damages uint32
 	_ = shard.Guard(func() error { damages = x.damages().Load(); return nil }) // what faults here faults at the look at the table too
@@ -96,7 +98,8 @@ func (o *object) giveBack(span shard.Span) {
 	}
 }
 
-// view maps the runs that a span touches, which may reach over its ends. The caller's use of the place becomes the view's.
+// view maps the runs that a span touches, which may reach over its ends. The caller's use of the
+// place becomes the view's.
 func (c *Cache) view(p *handle, want shard.Span) ([]byte, func(), error) {
 	x := p.file
 	var entries []entry
@@ -118,7 +121,7 @@ func (c *Cache) view(p *handle, want shard.Span) ([]byte, func(), error) {
 	start := x.run(first, entries[0]).Off
 	end := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
 	absent := readAhead(all, start, end)                                // of as many views as are asked for, so that the disk is busy
-	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
+	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // it cannot block for long: holders only wait for the disk
 		return nil, nil, err
 	}
 	if absent {
@@ -131,11 +134,12 @@ func (c *Cache) view(p *handle, want shard.Span) ([]byte, func(), error) {
 	}, nil
 }
 
-// Forget gives back the pages of bytes that were used. Whoever else has lent them faults them in again.
+// Forget releases the pages of bytes that were used. Other views of them fault them in again.
 func (o *object) Forget(used []byte) { letGoUsed(used) }
 
-// Recheck verifies some of what a view that is not released lent, in whole blocks. It fails, too, when anybody has found a block of the file damaged
-// since: the block may be whole again by now, and was not when it was used.
+// Recheck verifies a part of a view that is not released, in whole blocks. It also fails if any
+// reader has found a block of the file damaged since: the block may be whole again, and may have
+// been damaged when it was used.
 func (o *object) Recheck(lent, used shard.Span) error {
 	if used.N == 0 {
 		return nil
@@ -172,7 +176,8 @@ func (c *Cache) recheck(l loan, used shard.Span) error {
 	})
 }
 
-// holds returns the entries of the blocks of a span when they hold all of it, else errors.ErrUnsupported.
+// holds returns the entries of the blocks of a span when they hold all of it, else
+// errors.ErrUnsupported.
 func (x *file) holds(want shard.Span) (entries []entry, err error) {
 	entries = make([]entry, 0, want.N/blockSize+2)
 	for off := want.Off; off < want.End(); {

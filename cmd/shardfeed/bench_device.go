@@ -17,7 +17,8 @@ type deviceStream struct {
 	touched toucher
 }
 
-// openDeviceStream opens the device that the flags name. With auto the host takes the place of a GPU, which is said.
+// openDeviceStream opens the device that the flags name. With auto the host takes the place of a
+// GPU, which is said.
 func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags) (benched, error) {
 	dev, err := cuda.Choose(string(f.device))
 	if err != nil {

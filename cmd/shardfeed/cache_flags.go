@@ -111,7 +111,8 @@ func (f *cacheFlags) env(name string) string {
 	return os.Getenv(name)
 }
 
-// indexDir is where footers are kept for the next start, or "" when the machine has no place for it.
+// indexDir is where footers are kept for the next start, or "" when the machine has no place for
+// it.
 func (f *cacheFlags) indexDir() string {
 	if f.footers != "" {
 		return f.footers
@@ -119,7 +120,8 @@ func (f *cacheFlags) indexDir() string {
 	return rowgroup.IndexDir(f.env)
 }
 
-// root is the directory of everything that is kept between runs: the cache, the index of footers, the lists of shards. It may be "".
+// root is the directory of everything that is kept between runs: the cache, the index of footers,
+// the lists of shards. It may be "".
 func (f *cacheFlags) root() string { return f.beside("") }
 
 // manifestDir is where the lists of shards of earlier runs are kept, beside the index.

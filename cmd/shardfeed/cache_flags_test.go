@@ -100,7 +100,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// A cache that others could have written is passed by with one line; one that a flag names is an error.
+// A cache that others could have written is passed by with one line; one that a flag names is an
+// error.
 func TestCacheNotTrusted(t *testing.T) {
 	root := t.TempDir()
 	if cache.Fit(root) != nil {

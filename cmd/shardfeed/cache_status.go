@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// cacheStatus is the cache's directory and what a run could keep there, in bytes where it is not said.
+// cacheStatus is the cache's directory and what a run could keep there, in bytes where it is not
+// said.
 type cacheStatus struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`

@@ -36,7 +36,8 @@ jobs run: what a job reads at this moment is never removed.`,
 	return c
 }
 
-// cacheVerb completes a verb of cache: it is told the directory, prints an object with --json, and a report without.
+// cacheVerb completes a verb of cache: it is told the directory, prints an object with --json, and
+// a report without.
 func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context, dir string) (object any, people func(r *report), err error)) *cobra.Command {
 	fs := c.Flags()
 	f.directory(fs)

@@ -151,8 +151,8 @@ func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset) *rowP
 	return p
 }
 
-// print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
-// before it is returned.
+// print prints the rows of the stream up to the limit and returns the state after the last. Rows
+// that came before an error are printed before it is returned.
 func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream, clock *epochClock) (shuffle.State, error) {
 	state := stream.State()
 	var printed int64
@@ -175,7 +175,8 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 	return state, p.flush()
 }
 
-// withTail is the state under the tail of the run that it came from: cat drops nothing, which is no reason to change that run's plan.
+// withTail is the state under the tail of the run that it came from: cat drops nothing, which is no
+// reason to change that run's plan.
 func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	if c.state != nil && c.state.Params != nil && state.Params != nil {
 		params := *state.Params
@@ -185,7 +186,8 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	return state
 }
 
-// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with
+// the old list.
 func (c *catCommand) keepManifest(ds *iterable.Dataset) {
 	if dir := c.manifestDir(); dir != "" {
 		if _, err := ds.SaveManifest(dir); err != nil {

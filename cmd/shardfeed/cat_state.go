@@ -73,7 +73,8 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 	return nil
 }
 
-// contradicts refuses a shuffle buffer that is not the state's: in rows it can be told only with the data at hand.
+// contradicts refuses a shuffle buffer that is not the state's: in rows it can be told only with
+// the data at hand.
 func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error {
 	if c.state == nil || c.state.Params == nil || !fs.Changed("shuffle-buffer") {
 		return nil

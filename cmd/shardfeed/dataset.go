@@ -58,7 +58,8 @@ type dataset struct {
 	source *source
 }
 
-// open opens the data set at the addresses, and shows how far it is. Budget may be nil. The caller closes what it gets.
+// open opens the data set at the addresses, and shows how far it is. Budget may be nil. The caller
+// closes what it gets.
 func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *mem.Budget) (*dataset, error) {
 	o, err := a.options(f)
 	if err != nil {

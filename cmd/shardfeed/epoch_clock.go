@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An epochClock tells the cache how long epochs take, so that what is kept lives until the next epoch has used it.
+// An epochClock tells the cache how long epochs take, so that what is kept lives until the next
+// epoch has used it.
 type epochClock struct {
 	cache   *cache.Cache // nil: nobody to tell
 	epoch   uint64

@@ -18,7 +18,8 @@ import (
 
 const defaultBatch = 256
 
-// flags are all flags that more than one verb may take. Each verb registers the groups that mean something to it.
+// flags are all flags that more than one verb may take. Each verb registers the groups that mean
+// something to it.
 type flags struct {
 	columns     []string
 	strict      bool

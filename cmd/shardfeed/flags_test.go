@@ -137,7 +137,8 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestMistypedSecret: what stands where key=value should stand may be a secret, and no error shows it.
+// TestMistypedSecret: what stands where key=value should stand may be a secret, and no error shows
+// it.
 func TestMistypedSecret(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret.json"), `"wJalrXUtnFEMI/K7MDENG"`)

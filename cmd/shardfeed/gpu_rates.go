@@ -26,7 +26,8 @@ type rates struct {
 	Register     float64 `json:"register_seconds_per_gib"`  // what was allocated
 }
 
-// A probe copies between the host and one device. What it opened is given back in the opposite order.
+// A probe copies between the host and one device. What it opened is given back in the opposite
+// order.
 type probe struct {
 	stream gpu.Stream
 	event  gpu.Event
@@ -73,7 +74,8 @@ func (p *probe) open(dev gpu.Device) (err error) {
 	return nil
 }
 
-// close gives everything back, once what is on its way has ended: after an error that may still read and write it.
+// close gives everything back, once what is on its way has ended: after an error that may still
+// read and write it.
 func (p *probe) close() error {
 	var errs []error
 	if p.stream != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
-// TestGPUScripts runs the command on the fake driver, whose report after each says that no rule was broken and nothing was left.
+// TestGPUScripts runs the command on the fake driver, whose report after each says that no rule was
+// broken and nothing was left.
 func TestGPUScripts(t *testing.T) {
 	shop, err := filepath.Abs("../../testdata/shop")
 	if err != nil {
@@ -37,8 +38,8 @@ func TestGPUScripts(t *testing.T) {
 	})
 }
 
-// scriptReport is "report [KEY=VALUE...]": in what the fake driver counted in the last process each key's value prints as VALUE, and the
-// process broke no rule and gave everything back.
+// scriptReport is "report [KEY=VALUE...]": in what the fake driver counted in the last process each
+// key's value prints as VALUE, and the process broke no rule and gave everything back.
 func scriptReport(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile("report")
 	var counts fakecuda.Counts

@@ -15,8 +15,9 @@ const (
 	openingBar   = 30                     // columns
 )
 
-// An opening shows on a terminal how far the opening of shards is: how many were listed, then how many footers were read. It has one line,
-// which is gone when it is closed. Its methods are safe for concurrent use; on anything but a terminal they do nothing.
+// An opening shows on a terminal how far the opening of shards is: how many were listed, then how
+// many footers were read. It has one line, which is gone when it is closed. Its methods are safe
+// for concurrent use; on anything but a terminal they do nothing.
 type opening struct {
 	w     io.Writer
 	quiet time.Duration

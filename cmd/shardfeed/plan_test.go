@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// What plan foretells is what a run needs: bench is admitted with exactly that memory, and refused with a byte less.
+// What plan foretells is what a run needs: bench is admitted with exactly that memory, and refused
+// with a byte less.
 func TestPlanForetellsMemory(t *testing.T) {
 	for _, order := range [][]string{nil, {"--shuffle", "--shuffle-buffer", "300"}} {
 		flags := append([]string{shop, "--batch-size", "32", "--world-size", "2", "--json"}, order...)

@@ -20,8 +20,8 @@ func isRemoteScheme(scheme string) bool {
 	return true
 }
 
-// anyRemote reports whether one of the addresses, or of those in the list files that they name, leads to a server. A list that cannot be read
-// holds none; whoever lists it says what is wrong.
+// anyRemote reports whether one of the addresses, or of those in the list files that they name,
+// leads to a server. A list that cannot be read holds none; whoever lists it says what is wrong.
 func anyRemote(addresses []string) bool {
 	for _, address := range addresses {
 		list, isList := strings.CutPrefix(address, "@")

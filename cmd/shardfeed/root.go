@@ -87,7 +87,8 @@ func (a *app) stopped(cause error) int {
 	return code
 }
 
-// reason is the error that names the shard, when a loader failed to read one, or the one by which a device was lost.
+// reason is the error that names the shard, when a loader failed to read one, or the one by which a
+// device was lost.
 func reason(err error) error {
 	var l *loader.Error
 	if errors.As(err, &l) && l.Op == "read" {
@@ -108,7 +109,8 @@ func (a *app) note(format string, args ...any) {
 	a.notes = append(a.notes, text)
 }
 
-// sayAlways says from now on at once what a verb would say at its end, and returns what was kept so far.
+// sayAlways says from now on at once what a verb would say at its end, and returns what was kept so
+// far.
 func (a *app) sayAlways(say func(text string)) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,8 +127,9 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// oneLine joins the lines of a message and writes control characters as Go escapes them, so that nothing that a file's name or content
-// holds breaks the line or moves the terminal's cursor. Spaces stay: names have them.
+// oneLine joins the lines of a message and writes control characters as Go escapes them, so that
+// nothing that a file's name or content holds breaks the line or moves the terminal's cursor.
+// Spaces stay: names have them.
 func oneLine(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -222,7 +225,8 @@ webhdfs://host:port/path. What lies on servers is kept in a cache on this machin
 	return root
 }
 
-// strict makes wrong usage of the library's own verbs, help and completion, what it is elsewhere: an error.
+// strict makes wrong usage of the library's own verbs, help and completion, what it is elsewhere:
+// an error.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

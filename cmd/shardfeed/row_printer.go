@@ -118,7 +118,8 @@ func (p *rowPrinter) trimMarks() {
 	p.marks = slices.Delete(p.marks, 0, max(0, first-1))
 }
 
-// stateAfter is the state after the last row that was printed whole before the error err, or before if there is none.
+// stateAfter is the state after the last row that was printed whole before the error err, or before
+// if there is none.
 func (p *rowPrinter) stateAfter(before shuffle.State, err error) shuffle.State {
 	taken := p.lineWriter.taken(err)
 	for _, m := range p.marks {

@@ -64,7 +64,8 @@ func (f *storageFlags) checkStorage(fs *pflag.FlagSet) error {
 	return err
 }
 
-// stores are the drivers' options as the flags give them. A flag wins over the key that says the same.
+// stores are the drivers' options as the flags give them. A flag wins over the key that says the
+// same.
 func (f *storageFlags) stores() (o all.Options, err error) {
 	forS3, forHDFS := map[string]string{}, map[string]string{}
 	for key, value := range f.more {
@@ -99,7 +100,8 @@ func (f *storageFlags) stores() (o all.Options, err error) {
 	return o, nil
 }
 
-// hdfsKey reports whether a storage option is for HDFS: by what it begins with, or a name that fsspec has for it.
+// hdfsKey reports whether a storage option is for HDFS: by what it begins with, or a name that
+// fsspec has for it.
 func hdfsKey(key string) bool {
 	first, _, dotted := strings.Cut(key, ".")
 	return dotted && slices.Contains([]string{"hdfs", "dfs", "fs", "hadoop"}, first) || key == "kerb_ticket" || key == "user"

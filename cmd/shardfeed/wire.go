@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// Of a rank's memory, what the stores may hold: bytes that wait for the cache's disk, and footers and dictionaries.
+	// Of a rank's memory, what the stores may hold: bytes that wait for the cache's disk, and
+	// footers and dictionaries.
 	pendingPart, leastPending, mostPending = 16, 8 << 20, 64 << 20
 	hotPart, leastHot, mostHot             = 64, 1 << 20, 32 << 20
 	storePart                              = 4 // never more than this part, each
@@ -26,7 +27,8 @@ const (
 	dropFills   = 500 * time.Millisecond // after an interrupt
 )
 
-// A source is where a verb's shards come from. It is closed after everything that was opened from it.
+// A source is where a verb's shards come from. It is closed after everything that was opened from
+// it.
 type source struct {
 	shard.Stores              // as a run sees them
 	direct       shard.Stores // the drivers alone
@@ -37,8 +39,9 @@ type source struct {
 	shared       bool  // cache and hot are others' too, who close them
 }
 
-// connect is the one place where stores are chosen and what lies around them: a driver for each scheme, and around those of servers the disk
-// cache, where one is wanted, the addresses need it and this machine has a place for it. Nothing is asked of a server yet.
+// connect is the one place where stores are chosen and what lies around them: a driver for each
+// scheme, and around those of servers the disk cache, where one is wanted, the addresses need it
+// and this machine has a place for it. Nothing is asked of a server yet.
 func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, error) {
 	drivers, err := f.stores()
 	if err != nil {
@@ -79,7 +82,8 @@ func (a *app) cacheOf(f *flags, dir string) (*cache.Cache, error) {
 	return a.host.cacheIn(dir, open)
 }
 
-// inEnvironment lets the stores read the environment of the one who asks, where that is another process.
+// inEnvironment lets the stores read the environment of the one who asks, where that is another
+// process.
 func (f *flags) inEnvironment(drivers *all.Options) {
 	if len(f.variables) == 0 {
 		return
@@ -90,8 +94,9 @@ func (f *flags) inEnvironment(drivers *all.Options) {
 	drivers.HDFS.TokenFile = cmp.Or(drivers.HDFS.TokenFile, f.variables["HADOOP_TOKEN_FILE_LOCATION"])
 }
 
-// throughCache puts the cache around the stores of servers, around each once though several schemes share it. It is called when the
-// footers have been read, for the index keeps those, and before anything else is.
+// throughCache puts the cache around the stores of servers, around each once though several schemes
+// share it. It is called when the footers have been read, for the index keeps those, and before
+// anything else is.
 func (s *source) throughCache() {
 	if s.cache == nil {
 		return
@@ -108,7 +113,8 @@ func (s *source) throughCache() {
 	}
 }
 
-// openCache opens the cache in dir, or returns nil where this machine has no place for one and nobody named a place.
+// openCache opens the cache in dir, or returns nil where this machine has no place for one and
+// nobody named a place.
 func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 	if dir == "" {
 		if f.cacheNeeded {
@@ -177,7 +183,8 @@ func (f *flags) rankMemory() int64 {
 	return mem.ThisMachine().RankLimit(f.ranksHere)
 }
 
-// close finishes what waits for the cache's disk, or drops it after an interrupt, and closes the connections.
+// close finishes what waits for the cache's disk, or drops it after an interrupt, and closes the
+// connections.
 func (s *source) close(ctx context.Context) error {
 	patience := finishFills
 	if ctx.Err() != nil {
