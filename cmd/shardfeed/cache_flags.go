@@ -16,7 +16,7 @@ const (
 	limitVariable = "SHARDFEED_CACHE_LIMIT"
 )
 
-// cacheFlags say what is kept on this machine's disk of shards that are far.
+// cacheFlags say which bytes of remote shards are kept on this machine's disk.
 type cacheFlags struct {
 	cacheDir    string
 	cacheLimit  string
@@ -28,7 +28,7 @@ type cacheFlags struct {
 	variables map[string]string // the environment, where it is not this process's
 }
 
-// cache is whether, where and how much is kept.
+// cache registers the flags that say whether, where and how much is kept.
 func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
 		f.capacity(fs)
@@ -36,7 +36,7 @@ func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	})
 }
 
-// room is where and how much is kept.
+// capacity registers the flags that say where and how much is kept.
 func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	f.directory(fs)
 	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: "+limitVariable+
@@ -44,12 +44,12 @@ func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
 }
 
-// directory is where it is kept.
+// directory registers the flag that says where it is kept.
 func (f *cacheFlags) directory(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "`directory` on a local disk (default: "+dirVariable+", SLURM_TMPDIR/shardfeed, XDG_CACHE_HOME/shardfeed, ~/.cache/shardfeed)")
 }
 
-// checkCache finds what cannot be meant.
+// checkCache checks the flags.
 func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("cache-dir") && f.cacheDir == "":
@@ -65,7 +65,7 @@ func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// checkCacheLimit finds what is no limit.
+// checkCacheLimit checks the limit, also on a full disk.
 func (f *cacheFlags) checkCacheLimit() error {
 	_, err := f.limitIn(os.TempDir()) // any directory shows whether it is a limit, even on a full disk
 	if errors.Is(err, cache.ErrNoRoom) {
@@ -111,8 +111,7 @@ func (f *cacheFlags) env(name string) string {
 	return os.Getenv(name)
 }
 
-// indexDir is where footers are kept for the next start, or "" when the machine has no place for
-// it.
+// indexDir is where footers are kept for the next start, or "" if no directory is known.
 func (f *cacheFlags) indexDir() string {
 	if f.footers != "" {
 		return f.footers

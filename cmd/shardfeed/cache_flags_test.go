@@ -91,7 +91,7 @@ func TestElsewhere(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("cache /c: %w: /c is on NFS; give a directory on a local disk", cache.ErrUnfit), "a local disk"},
-		{fmt.Errorf("cache /c: %w", cache.ErrNoRoom), "(make room there, or name a directory on another disk with --cache-dir)"},
+		{fmt.Errorf("cache /c: %w", cache.ErrNoRoom), "(free space there, or name a directory on another disk with --cache-dir)"},
 		{fmt.Errorf("cache /c: %w", syscall.EROFS), "(name another directory with --cache-dir)"},
 	} {
 		if err := elsewhere(c.err); !errors.Is(err, c.err) || !strings.HasSuffix(err.Error(), c.want) {

@@ -75,8 +75,8 @@ func contentOf(t *testing.T, name string) string {
 
 var order = []string{"--columns", "unique_id", "--shuffle", "--seed", "7"}
 
-// TestSaveStateClosedPipe: the state is after the rows that the reader took, not after those that
-// lay in the pipe.
+// TestSaveStateClosedPipe: the state is after the rows that the reader took; rows that it left in
+// the pipe come again.
 func TestSaveStateClosedPipe(t *testing.T) {
 	if pipeCapacityOfPipe(t) == 0 {
 		t.Skip("this system does not tell what a pipe holds")
@@ -93,7 +93,7 @@ func TestSaveStateClosedPipe(t *testing.T) {
 }
 
 // TestSaveStateInterrupted: a signal leaves whole lines and the state after them, while the pipe is
-// full and nobody reads.
+// full and has no active reader.
 func TestSaveStateInterrupted(t *testing.T) {
 	for signal, want := range map[syscall.Signal]struct {
 		code int

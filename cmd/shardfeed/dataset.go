@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// smallExcess is how many bytes over the estimate nobody needs to know of.
+// smallExcess is how many bytes over the estimate are not worth a note.
 const smallExcess = 16 << 20
 
 // options are the data set's options as the flags give them.
@@ -26,7 +26,7 @@ func (a *app) options(f *flags) (iterable.Options, error) {
 			Noted:         func(text string) { a.note("%s", text) },
 			OverEstimate: func(measured, estimated int64) {
 				if measured-estimated > smallExcess {
-					a.note("blocks took %v of memory where the files' metadata foretold %v", mem.Bytes(measured), mem.Bytes(estimated))
+					a.note("blocks took %v of memory; the files' metadata predicted %v", mem.Bytes(measured), mem.Bytes(estimated))
 				}
 			},
 		},
@@ -58,7 +58,7 @@ type dataset struct {
 	source *source
 }
 
-// open opens the data set at the addresses, and shows how far it is. Budget may be nil. The caller
+// open opens the data set at the addresses, and shows its progress. Budget may be nil. The caller
 // closes what it gets.
 func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *mem.Budget) (*dataset, error) {
 	o, err := a.options(f)
@@ -93,5 +93,5 @@ func (d *dataset) close(ctx context.Context) error {
 }
 
 func (a *app) indexUnusable(dir string, err error) {
-	a.note("footers are not kept in %s: %v", dir, err)
+	a.note("running without an index of footers in %s: %v", dir, err)
 }

@@ -6,8 +6,8 @@
 // what trainers ask for, serve_host.go opens it). flags.go holds the flags that verbs share, with
 // storage_flags.go and cache_flags.go for what lies on servers; wire.go puts the stores and the
 // cache around them together, and everything else is a noun that one or two verbs need. The command
-// is the only place that knows all packages; what it prints is for people, but for the lines of cat
-// and the objects of --json.
+// is the only place that knows all packages; its output is for people, except the lines of cat and
+// the objects of --json.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (SIGINT), 143 terminated (SIGTERM).
 package main

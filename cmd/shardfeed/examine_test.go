@@ -60,7 +60,7 @@ func TestExamineNothing(t *testing.T) {
 	}
 }
 
-// What a store says of how it reaches an address is told, also where the list fails.
+// What a store says about how it reaches an address is printed, also if the list fails.
 func TestExamineFacts(t *testing.T) {
 	r := &report{}
 	examine(context.Background(), shard.Stores{"x": explained{&mem.Store{}}}, "x://secret@host/t").report(r)

@@ -14,9 +14,9 @@ import (
 const chunkBytes = 4096
 
 // A lineWriter writes lines and knows how many bytes of them the reader has taken, also when it is
-// interrupted or the reader goes away. It does not block in a pipe that nobody reads: it waits
-// until the pipe is ready, and an interrupt ends the wait. A line that has begun is completed if
-// the reader takes it within the grace period.
+// interrupted or the reader goes away. It never blocks in a full pipe: it waits until the pipe is
+// ready, and an interrupt ends the wait. A line that has begun is completed if the reader takes it
+// within the grace period.
 type lineWriter struct {
 	ctx     context.Context
 	out     io.Writer

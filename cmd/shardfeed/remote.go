@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// far reports whether an address leads to a server: all but those of this machine do.
+// isRemote reports whether an address leads to a server, and not to this machine.
 func isRemote(address string) bool { return isRemoteScheme(shard.Scheme(address)) }
 
 func isRemoteScheme(scheme string) bool {
@@ -21,7 +21,7 @@ func isRemoteScheme(scheme string) bool {
 }
 
 // anyRemote reports whether one of the addresses, or of those in the list files that they name,
-// leads to a server. A list that cannot be read holds none; whoever lists it says what is wrong.
+// leads to a server. A list that cannot be read holds none; the error comes when it is listed.
 func anyRemote(addresses []string) bool {
 	for _, address := range addresses {
 		list, isList := strings.CutPrefix(address, "@")

@@ -37,7 +37,7 @@ type app struct {
 	host           *host  // what the data sets of an engine share; nil: one of the verb's own
 
 	mu    sync.Mutex
-	notes []string          // said at the end, when all went well otherwise
+	notes []string          // said at the end of a successful run
 	say   func(text string) // what is said at once; nil: at the end
 }
 
@@ -62,7 +62,7 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 			fmt.Fprintf(a.stderr, "shardfeed: note: %s\n", note)
 		}
 		return 0
-	case errors.Is(err, syscall.EPIPE): // whoever read stdout has enough
+	case errors.Is(err, syscall.EPIPE): // the reader of stdout has enough
 		return 0
 	case ctx.Err() != nil:
 		return a.stopped(context.Cause(ctx))
@@ -97,7 +97,7 @@ func reason(err error) error {
 	return lost(err)
 }
 
-// note keeps something that went otherwise than meant and that the user may want to know.
+// note keeps something unexpected that the user may want to know.
 func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,8 +109,7 @@ func (a *app) note(format string, args ...any) {
 	a.notes = append(a.notes, text)
 }
 
-// sayAlways says from now on at once what a verb would say at its end, and returns what was kept so
-// far.
+// sayAlways makes later notes appear at once instead of at the end, and returns the notes so far.
 func (a *app) sayAlways(say func(text string)) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -225,8 +224,7 @@ webhdfs://host:port/path. What lies on servers is kept in a cache on this machin
 	return root
 }
 
-// strict makes wrong usage of the library's own verbs, help and completion, what it is elsewhere:
-// an error.
+// strict makes wrong usage of the library's own verbs, help and completion, an error.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -235,7 +233,7 @@ func strict(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if topic, _, err := root.Find(args); err != nil || topic == root && len(args) > 0 {
-					return usagef("there is no help about %q", args)
+					return usagef("unknown help topic %q", args)
 				}
 				return nil
 			}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An engine's threads are all gentle, also those that begin later, and keep their nice value. It is
+// An engine's threads are all gentle, also later ones, and keep their nice value. It is
 // a process of its own: the threads of this one stay as they are.
 func TestEngineWakesGently(t *testing.T) {
 	if os.Getenv("SHARDFEED_TEST_WAKING") == "" {

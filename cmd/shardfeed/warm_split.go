@@ -5,7 +5,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A warmShard is what warm wants of a shard.
+// A warmShard is the parts of a shard that warm fetches.
 type warmShard struct {
 	shard.Shard
 	groups int

@@ -39,9 +39,9 @@ type source struct {
 	shared       bool  // cache and hot are others' too, who close them
 }
 
-// connect is the one place where stores are chosen and what lies around them: a driver for each
-// scheme, and around those of servers the disk cache, where one is wanted, the addresses need it
-// and this machine has a place for it. Nothing is asked of a server yet.
+// connect chooses the stores and their decorators: a driver for each scheme, and the disk cache
+// around remote stores if it is wanted, the addresses need it, and this machine has a directory for
+// it. It sends no request yet.
 func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, error) {
 	drivers, err := f.stores()
 	if err != nil {
@@ -82,8 +82,7 @@ func (a *app) cacheOf(f *flags, dir string) (*cache.Cache, error) {
 	return a.host.cacheIn(dir, open)
 }
 
-// inEnvironment lets the stores read the environment of the one who asks, where that is another
-// process.
+// inEnvironment gives the stores the environment of the client, if that is another process.
 func (f *flags) inEnvironment(drivers *all.Options) {
 	if len(f.variables) == 0 {
 		return
@@ -94,9 +93,9 @@ func (f *flags) inEnvironment(drivers *all.Options) {
 	drivers.HDFS.TokenFile = cmp.Or(drivers.HDFS.TokenFile, f.variables["HADOOP_TOKEN_FILE_LOCATION"])
 }
 
-// throughCache puts the cache around the stores of servers, around each once though several schemes
-// share it. It is called when the footers have been read, for the index keeps those, and before
-// anything else is.
+// throughCache puts the cache around the remote stores, once around each even if several schemes
+// share it. It is called after the footers have been read, because the index keeps them, and before
+// all other reads.
 func (s *source) throughCache() {
 	if s.cache == nil {
 		return
@@ -113,14 +112,14 @@ func (s *source) throughCache() {
 	}
 }
 
-// openCache opens the cache in dir, or returns nil where this machine has no place for one and
-// nobody named a place.
+// openCache opens the cache in dir. It returns nil if this machine has no directory for one and no
+// flag names one.
 func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 	if dir == "" {
 		if f.cacheNeeded {
-			return nil, fmt.Errorf("there is no place for a cache: neither %s nor HOME is set (--cache-dir names a directory on a local disk)", dirVariable)
+			return nil, fmt.Errorf("no directory for the cache: neither %s nor HOME is set (name one on a local disk with --cache-dir)", dirVariable)
 		}
-		a.note("going on without a cache on disk: neither %s nor HOME is set", dirVariable)
+		a.note("running without a cache on disk: neither %s nor HOME is set", dirVariable)
 		return nil, nil
 	}
 	limit, err := f.limitIn(dir)
@@ -151,7 +150,7 @@ func (a *app) openCache(f *flags, dir string) (*cache.Cache, error) {
 	case f.cacheNeeded, f.cacheDir != "" && !errors.Is(err, cache.ErrNoRoom):
 		return nil, elsewhere(err)
 	}
-	a.note("going on without a cache on disk: %v", err)
+	a.note("running without a cache on disk: %v", err)
 	return nil, nil
 }
 
@@ -161,7 +160,7 @@ func elsewhere(err error) error {
 	case errors.Is(err, cache.ErrUnfit):
 		return err
 	case errors.Is(err, cache.ErrNoRoom):
-		return fmt.Errorf("%w (make room there, or name a directory on another disk with --cache-dir)", err)
+		return fmt.Errorf("%w (free space there, or name a directory on another disk with --cache-dir)", err)
 	}
 	return fmt.Errorf("%w (name another directory with --cache-dir)", err)
 }
@@ -175,7 +174,7 @@ func (f *flags) part(of, least, most int64) int64 {
 	return min(max(memory/of, least), most, memory/storePart)
 }
 
-// rankMemory is the limit of a rank where the flags give none.
+// rankMemory is the limit of a rank if the flags give none.
 func (f *flags) rankMemory() int64 {
 	if f.ranksHere == 0 {
 		return mem.DefaultLimit()
