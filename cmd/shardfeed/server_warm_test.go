@@ -142,7 +142,7 @@ func TestServerCacheVerbs(t *testing.T) {
 		t.Errorf("gc: %+v", freed)
 	}
 	must(t, "cache", "clear", "--cache-dir", dir)
-	if text := must(t, "cache", "ls", "--cache-dir", dir); text != "nothing is held in "+dir+"\n" {
+	if text := must(t, "cache", "ls", "--cache-dir", dir); text != "the cache is empty: "+dir+"\n" {
 		t.Errorf("after clear: %s", text)
 	}
 	if index, _ := filepath.Glob(filepath.Join(dir, "index", "*")); len(index) == 0 {
