@@ -5,6 +5,7 @@ package cache
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -89,36 +90,38 @@ func TestRot(t *testing.T) {
 	const size = 5*blockSize + 100
 	content := random(1, size)
 	for _, view := range []bool{false, true} {
-		for _, at := range []int64{0, blockSize + 5, 2*blockSize - 1, size - 1} {
-			meter, s := one(t, content)
-			c := openTest(t, Options{})
-			o := openShard(t, c, meter, s)
-			expect(t, o, content, 0, size)
-			settle(t, c)
-			path, l := fileOf(t, c, meter, s)
-			rot(t, path, l.data+at)
-			before := meter.Stats().ReadBytes
-			if view {
-				_, release, ok, err := shard.View(o, 0, size)
-				if !ok || err != nil {
-					t.Fatal(ok, err)
+		t.Run(fmt.Sprint("view ", view), func(t *testing.T) {
+			for _, at := range []int64{0, blockSize + 5, 2*blockSize - 1, size - 1} {
+				meter, s := one(t, content)
+				c := openTest(t, Options{})
+				o := openShard(t, c, meter, s)
+				expect(t, o, content, 0, size)
+				settle(t, c)
+				path, l := fileOf(t, c, meter, s)
+				rot(t, path, l.data+at)
+				before := meter.Stats().ReadBytes
+				if view {
+					_, release, ok, err := shard.View(o, 0, size)
+					if !ok || err != nil {
+						t.Fatal(ok, err)
+					}
+					if err := recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
+						t.Errorf("rotten bytes are lent and not found out: %v", err)
+					}
+					release()
 				}
-				if err := recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
-					t.Errorf("rotten bytes are lent and not found out: %v", err)
+				expect(t, o, content, 0, size)
+				settle(t, c)
+				n := meter.Stats().ReadBytes - before
+				if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
+					t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
 				}
-				release()
+				expectView(t, o, content, 0, size)
+				if meter.Stats().ReadBytes-before != n {
+					t.Error("it was fetched again and again")
+				}
 			}
-			expect(t, o, content, 0, size)
-			settle(t, c)
-			n := meter.Stats().ReadBytes - before
-			if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
-				t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
-			}
-			expectView(t, o, content, 0, size)
-			if meter.Stats().ReadBytes-before != n {
-				t.Error("it was fetched again and again")
-			}
-		}
+		})
 	}
 }
 

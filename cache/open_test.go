@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,14 +101,18 @@ func TestLimits(t *testing.T) {
 	for s, want := range map[string]int64{
 		"100GiB": 100 << 30, "1.5GB": 1_500_000_000, " 2 tib ": 2 << 40, "64M": 64 << 20, "1048576": 1 << 20, "1e9": 1_000_000_000, "2000kb": 2_000_000,
 	} {
-		if n, err := ParseLimit(s, dir); n != want || err != nil {
-			t.Errorf("%q: %d, want %d, %v", s, n, want, err)
-		}
+		t.Run(s, func(t *testing.T) {
+			if n, err := ParseLimit(s, dir); n != want || err != nil {
+				t.Errorf("%q: %d, want %d, %v", s, n, want, err)
+			}
+		})
 	}
 	for _, s := range []string{"", "x", "-1GB", "10XB", "0", "100", "0%", "101%", "x%", "1e30", "NaN", "nan%", "infGB", "5 %%"} {
-		if n, err := ParseLimit(s, dir); err == nil || !strings.Contains(err.Error(), s) {
-			t.Errorf("%q: %d, %v", s, n, err)
-		}
+		t.Run(fmt.Sprintf("%q", s), func(t *testing.T) {
+			if n, err := ParseLimit(s, dir); err == nil || !strings.Contains(err.Error(), s) {
+				t.Errorf("%q: %d, %v", s, n, err)
+			}
+		})
 	}
 	held := testDir(t)
 	c := openTest(t, Options{Dir: held})

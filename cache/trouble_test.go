@@ -147,19 +147,21 @@ func TestTrouble(t *testing.T) {
 		{fs.ErrNotExist, false, false, false},
 		{context.Canceled, false, false, false},
 	} {
-		var said complaints
-		cache := openTest(t, Options{Events: said.events()})
-		for range 3 {
-			cache.diskError(&fs.PathError{Op: "write", Path: "x", Err: c.err})
-		}
-		if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said.all) == 1) != c.saids || len(said.all) > 1 {
-			t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said.all)
-		}
-		cache.disk.well()
-		cache.diskError(c.err)
-		if again := len(said.all) == 2; again != (c.saids && !notAllowed(c.err)) {
-			t.Errorf("%v: said %d times", c.err, len(said.all))
-		}
+		t.Run(c.err.Error(), func(t *testing.T) {
+			var said complaints
+			cache := openTest(t, Options{Events: said.events()})
+			for range 3 {
+				cache.diskError(&fs.PathError{Op: "write", Path: "x", Err: c.err})
+			}
+			if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said.all) == 1) != c.saids || len(said.all) > 1 {
+				t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said.all)
+			}
+			cache.disk.well()
+			cache.diskError(c.err)
+			if again := len(said.all) == 2; again != (c.saids && !notAllowed(c.err)) {
+				t.Errorf("%v: said %d times", c.err, len(said.all))
+			}
+		})
 	}
 }
 

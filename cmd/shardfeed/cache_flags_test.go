@@ -27,19 +27,21 @@ func TestCacheDirectory(t *testing.T) {
 		{dirVariable, "/flag", "/flag"},
 	}
 	for _, c := range cases {
-		if c.set != "HOME" {
-			t.Setenv(c.set, "/x")
-		}
-		f := cacheFlags{cacheDir: c.flag}
-		if got := f.root(); got != c.want {
-			t.Errorf("%s: the cache is in %s, want %s", c.set, got, c.want)
-		}
-		if got := f.indexDir(); got != filepath.Join(c.want, "index") {
-			t.Errorf("%s: the index is in %s", c.set, got)
-		}
-		if got := f.manifestDir(); got != filepath.Join(c.want, "manifests") {
-			t.Errorf("%s: lists are in %s", c.set, got)
-		}
+		t.Run(c.set+" "+c.flag, func(t *testing.T) {
+			if c.set != "HOME" {
+				t.Setenv(c.set, "/x")
+			}
+			f := cacheFlags{cacheDir: c.flag}
+			if got := f.root(); got != c.want {
+				t.Errorf("%s: the cache is in %s, want %s", c.set, got, c.want)
+			}
+			if got := f.indexDir(); got != filepath.Join(c.want, "index") {
+				t.Errorf("%s: the index is in %s", c.set, got)
+			}
+			if got := f.manifestDir(); got != filepath.Join(c.want, "manifests") {
+				t.Errorf("%s: lists are in %s", c.set, got)
+			}
+		})
 	}
 }
 
@@ -67,9 +69,11 @@ func TestCacheLimit(t *testing.T) {
 
 func TestCachePolicy(t *testing.T) {
 	for text, want := range map[string]cache.Policy{"": cache.Keep, "keep": cache.Keep, "lru": cache.LRU} {
-		if got := (&cacheFlags{cachePolicy: text}).policy(); got != want {
-			t.Errorf("%q is %v", text, got)
-		}
+		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
+			if got := (&cacheFlags{cachePolicy: text}).policy(); got != want {
+				t.Errorf("%q is %v", text, got)
+			}
+		})
 	}
 }
 
@@ -78,9 +82,11 @@ func TestPending(t *testing.T) {
 	for memory, want := range map[int64]int64{
 		1 << 20: 256 << 10, 64 << 20: 8 << 20, 256 << 20: 16 << 20, 512 << 20: 32 << 20, 64 << 30: 64 << 20,
 	} {
-		if got := (&flags{memory: byteSize(memory)}).part(pendingPart, leastPending, mostPending); got != want {
-			t.Errorf("%d of %d bytes may wait, want %d", got, memory, want)
-		}
+		t.Run(fmt.Sprint(memory), func(t *testing.T) {
+			if got := (&flags{memory: byteSize(memory)}).part(pendingPart, leastPending, mostPending); got != want {
+				t.Errorf("%d of %d bytes may wait, want %d", got, memory, want)
+			}
+		})
 	}
 }
 
@@ -94,9 +100,11 @@ func TestElsewhere(t *testing.T) {
 		{fmt.Errorf("cache /c: %w", cache.ErrNoRoom), "(free space there, or name a directory on another disk with --cache-dir)"},
 		{fmt.Errorf("cache /c: %w", syscall.EROFS), "(name another directory with --cache-dir)"},
 	} {
-		if err := elsewhere(c.err); !errors.Is(err, c.err) || !strings.HasSuffix(err.Error(), c.want) {
-			t.Errorf("%v", err)
-		}
+		t.Run(c.err.Error(), func(t *testing.T) {
+			if err := elsewhere(c.err); !errors.Is(err, c.err) || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 

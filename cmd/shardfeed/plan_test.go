@@ -56,9 +56,11 @@ func TestMixingMeaning(t *testing.T) {
 		{0, "Few independent units"},
 	}
 	for _, c := range cases {
-		p := &iterable.Plan{Rows: 1e6, GlobalBatch: 1000, Quality: shuffle.Quality{Independent: c.k}}
-		if got := mixingMeaning(p); !strings.HasPrefix(got, c.want) {
-			t.Errorf("K = %v: %s", c.k, got)
-		}
+		t.Run(fmt.Sprint(c.k), func(t *testing.T) {
+			p := &iterable.Plan{Rows: 1e6, GlobalBatch: 1000, Quality: shuffle.Quality{Independent: c.k}}
+			if got := mixingMeaning(p); !strings.HasPrefix(got, c.want) {
+				t.Errorf("K = %v: %s", c.k, got)
+			}
+		})
 	}
 }

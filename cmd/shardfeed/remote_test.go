@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 )
@@ -26,8 +27,10 @@ func TestRemote(t *testing.T) {
 		{[]string{"@" + filepath.Join(dir, "none")}, false},
 	}
 	for _, c := range cases {
-		if got := anyRemote(c.addresses); got != c.want {
-			t.Errorf("%q: %v, want %v", c.addresses, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.addresses), func(t *testing.T) {
+			if got := anyRemote(c.addresses); got != c.want {
+				t.Errorf("%q: %v, want %v", c.addresses, got, c.want)
+			}
+		})
 	}
 }

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestParseBytes(t *testing.T) {
 	cases := []struct {
@@ -32,13 +35,15 @@ func TestParseBytes(t *testing.T) {
 		{"one", -1},
 	}
 	for _, c := range cases {
-		got, err := parseBytes(c.text)
-		if err != nil {
-			got = -1
-		}
-		if got != c.want {
-			t.Errorf("%q: got %d (%v), want %d", c.text, got, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%q", c.text), func(t *testing.T) {
+			got, err := parseBytes(c.text)
+			if err != nil {
+				got = -1
+			}
+			if got != c.want {
+				t.Errorf("%q: got %d (%v), want %d", c.text, got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -56,11 +61,13 @@ func TestBufferSize(t *testing.T) {
 		{"many", bufferSize{}, true},
 	}
 	for _, c := range cases {
-		var b bufferSize
-		err := b.Set(c.text)
-		if (err != nil) != c.bad || b != c.want {
-			t.Errorf("%q: got %+v, %v", c.text, b, err)
-		}
+		t.Run(fmt.Sprintf("%q", c.text), func(t *testing.T) {
+			var b bufferSize
+			err := b.Set(c.text)
+			if (err != nil) != c.bad || b != c.want {
+				t.Errorf("%q: got %+v, %v", c.text, b, err)
+			}
+		})
 	}
 }
 

@@ -41,17 +41,19 @@ func TestStorageFlags(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		var f storageFlags
-		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-		f.storage(fs)
-		if err := fs.Parse(strings.Fields(c.args)); err != nil {
-			t.Fatalf("%s: %v", c.args, err)
-		}
-		if err := f.checkStorage(fs); err != nil {
-			t.Errorf("%s: %v", c.args, err)
-		}
-		if got, err := f.stores(); err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v\n got %+v\nwant %+v", c.args, err, got, c.want)
-		}
+		t.Run(c.args, func(t *testing.T) {
+			var f storageFlags
+			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+			f.storage(fs)
+			if err := fs.Parse(strings.Fields(c.args)); err != nil {
+				t.Fatalf("%s: %v", c.args, err)
+			}
+			if err := f.checkStorage(fs); err != nil {
+				t.Errorf("%s: %v", c.args, err)
+			}
+			if got, err := f.stores(); err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%s: %v\n got %+v\nwant %+v", c.args, err, got, c.want)
+			}
+		})
 	}
 }
