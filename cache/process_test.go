@@ -157,7 +157,7 @@ func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 // rounds kills n processes, one after the other, and flips bytes before each.
 func (k *killer) rounds(n, flips int) {
 	for range n {
-		time.Sleep(time.Duration(20+k.random.IntN(180)) * time.Millisecond)
+		time.Sleep(time.Duration(20+k.random.IntN(80)) * time.Millisecond)
 		for range flips {
 			k.flip()
 		}

@@ -106,7 +106,8 @@ func TestServerWarmKilled(t *testing.T) {
 	}
 }
 
-// the verbs of the cache see the warmed shards, find damage, and clear it; the index beside it stays.
+// the verbs of the cache see the warmed shards, find damage, and clear it; the index beside it
+// stays.
 func TestServerCacheVerbs(t *testing.T) {
 	f := families(t)[1]
 	dir := t.TempDir()
