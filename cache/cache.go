@@ -49,7 +49,7 @@ type Cache struct {
 	evictLock *os.File
 	floor     floor
 	written   atomic.Int64        // segments that writers came to the end of
-	arriving  *semaphore.Weighted // views whose pages come in at a time
+	arriving  *semaphore.Weighted // leases whose pages come in at a time
 
 	mu      sync.Mutex
 	closing bool
@@ -239,7 +239,7 @@ func (c *Cache) create(k key) (*file, error) {
 }
 
 // Close waits for pending fills, at most 10 s, and closes everything. Later reads go to the source.
-// Views stay valid until they are released.
+// Leases stay valid until they are released.
 func (c *Cache) Close(ctx context.Context) (err error) {
 	c.closed.Do(func() { err = c.close(ctx) })
 	return err

@@ -7,7 +7,7 @@
 // background. [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear]
 // maintain a directory and never ask a source.
 //
-// Bytes of columns are read with ReadRanges and View, which fill the cache. ReadAt serves held
+// Bytes of columns are read with ReadRanges and Lend, which fill the cache. ReadAt serves held
 // bytes and fills nothing: it reads footers, whose parsed form an index keeps.
 //
 // A Cache never serves a byte that differs from the fetched one or belongs to another version of
@@ -16,8 +16,8 @@
 //
 // Memory: the bytes that wait for the disk ([Options].Pending; at that bound a read waits at most a
 // second, and then drops the fill), one block for each read under way, and the tables of at most
-// 256 open shards (8 bytes for 64 KiB of a shard). An open shard is mapped once for all its views;
-// the pages of a view leave the process's resident memory when it is released. Goroutines: four
+// 256 open shards (8 bytes for 64 KiB of a shard). An open shard is mapped once for all its leases;
+// the pages of a lease leave the process's resident memory when it is released. Goroutines: four
 // writers and one that closes idle files, from [Open] to [Cache.Close].
 //
 // # Directory
@@ -93,9 +93,9 @@
 //     (O_TMPFILE), complete except for data and locked, and then linked to its name; the link fails if another process was first.
 //  2. Read: load the word, read the run, compare the sum; no lock. Held bytes stay true while others are added beside them. If the sum
 //     differs and the word is still the same, the word is set to zero by compare-and-swap and the bytes are fetched again, at most three
-//     times for one read. A view is a mapping, which shows later writes to the file, so it is verified after its use and before its release.
+//     times for one read. A lease is a mapping, which shows later writes to the file, so it is verified after its use and before its release.
 //     A word that was set to zero is counted in the header, before the bytes are fetched again: if the count differs from that at the
-//     lending, the view may have shown damaged bytes, though they are whole again.
+//     lending, the lease may have shown damaged bytes, though they are whole again.
 //  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between processes, look again, fetch, copy to pending
 //     memory, give the bytes to the reader. A writer reserves space, writes the data, then the words, and unlocks. A run grows to include
 //     the new bytes and all between; its sum is computed from the sums of its parts, so bytes that have rotted meanwhile are still found.

@@ -33,7 +33,7 @@ type file struct {
 	table []atomic.Uint64 // of head
 
 	mu       sync.Mutex
-	data     []byte             // the whole shard, mapped for views; nil before the first
+	data     []byte             // the whole shard, mapped for leases; nil before the first
 	segments map[int64]*segment // by block: what goroutines of this process are about to fill
 
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
@@ -139,7 +139,7 @@ func (x *file) swap(block int64, old, new entry) bool {
 }
 
 // damage clears an entry whose bytes fail their checksum, and counts the damage. The count tells
-// readers of earlier views that their bytes may have been damaged, even if the block has been
+// readers of earlier leases that their bytes may have been damaged, even if the block has been
 // fetched again since. Call it inside shard.Guard.
 func (x *file) damage(block int64, e entry) bool {
 	if !x.swap(block, e, 0) {

@@ -19,8 +19,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A host opens data sets for an engine. What they can share, they share: one account of memory, one cache for each directory, one memory of
-// footers and dictionaries.
+// A host opens data sets for an engine. What they can share, they share: one account of memory, one
+// cache for each directory, one memory of footers and dictionaries.
 type host struct {
 	log    *slog.Logger
 	budget *mem.Budget
@@ -90,7 +90,8 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 	}, nil
 }
 
-// keepAtLeast is how long shards are kept whatever the epochs take: those of one data set may be short and another's long.
+// keepAtLeast is how long shards are kept whatever the epochs take: those of one data set may be
+// short and another's long.
 const keepAtLeast = 24 * time.Hour
 
 // keep lets a cache keep what it holds until the next epoch has used it.
@@ -102,7 +103,8 @@ func (h *host) keep(c *cache.Cache, took time.Duration) {
 	}
 }
 
-// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with
+// the old list.
 func (h *host) keepManifest(ds *dataset, f *flags) {
 	if dir := f.manifestDir(); dir != "" {
 		if _, err := ds.SaveManifest(dir); err != nil {
@@ -135,13 +137,14 @@ func (h *host) hotOf(bytes int64) *rowgroup.Hot {
 	return h.hot
 }
 
-// close finishes what waits for the caches' disks, or drops it when the engine was told to end at once.
+// close finishes what waits for the caches' disks, or drops it when the engine was told to end at
+// once.
 func (h *host) close(ctx context.Context) {
-	patience := finishFills
+	timeout := finishFills
 	if ctx.Err() != nil {
-		patience = dropFills
+		timeout = dropFills
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for dir, c := range h.caches {
 		if err := c.Close(bounded); err != nil {
@@ -200,10 +203,12 @@ func workersOf(r feed.Request) int {
 	return max(1, (runtime.GOMAXPROCS(0)+r.LocalWorldSize-1)/r.LocalWorldSize)
 }
 
-// batchPart is the part of a rank's memory that batches may take, as far as it is for their number to say.
+// batchPart is the part of a rank's memory that batches may take, as far as it is for their number
+// to say.
 const batchPart = 4
 
-// workersWithin is how many of the workers leave room for all else, where each has two batches under way and the trainer has four.
+// workersWithin is how many of the workers leave room for all else, where each has two batches
+// under way and the trainer has four.
 func workersWithin(workers int, memory, batch int64) int {
 	for workers > 1 && int64(2*workers+4)*batch > memory/batchPart {
 		workers--
@@ -211,8 +216,8 @@ func workersWithin(workers int, memory, batch int64) int {
 	return workers
 }
 
-// sessionFigures are the figures of a session under bench's names. Processor time, resident memory and what was asked of servers are those of
-// the engine and of the data set.
+// sessionFigures are the figures of a session under bench's names. Processor time, resident memory
+// and what was asked of servers are those of the engine and of the data set.
 func sessionFigures(ds *dataset, f feed.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{

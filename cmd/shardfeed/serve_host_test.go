@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -108,9 +109,11 @@ func TestWorkersWithin(t *testing.T) {
 	}{
 		{64, 1 << 30, 1 << 20, 64}, {64, 1 << 30, 4 << 20, 30}, {64, 1 << 30, 100 << 20, 1}, {2, 1 << 30, 32 << 20, 2}, {1, 1, 1 << 30, 1}, {8, 1 << 30, 0, 8},
 	} {
-		if got := workersWithin(c.workers, c.memory, c.batch); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
+		t.Run(fmt.Sprintf("%d workers", c.workers), func(t *testing.T) {
+			if got := workersWithin(c.workers, c.memory, c.batch); got != c.want {
+				t.Errorf("%+v: %d", c, got)
+			}
+		})
 	}
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })

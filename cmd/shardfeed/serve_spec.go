@@ -145,7 +145,8 @@ func side(left bool) loader.Side {
 	return loader.Right
 }
 
-// specValue is a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of {"base64": "..."}.
+// specValue is a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of
+// {"base64": "..."}.
 func specValue(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

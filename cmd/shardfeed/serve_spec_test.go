@@ -82,11 +82,13 @@ func TestSpecRefuses(t *testing.T) {
 		`fill "price": items are double, which does not hold x exactly`: {Null: map[string]json.RawMessage{"price": json.RawMessage(`"x"`)}},
 		`there is no column "nonsense"`:                                 {Columns: []string{"nonsense"}},
 	} {
-		_, err := newHost(quiet()).open(t.Context(), asked(s), func(feed.Progress) {})
-		var f *feed.Failure
-		if !strings.Contains(want, "column") && (!errors.As(err, &f) || f.Kind != feed.KindValue) || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v (%T), want %s", err, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := newHost(quiet()).open(t.Context(), asked(s), func(feed.Progress) {})
+			var f *feed.Failure
+			if !strings.Contains(want, "column") && (!errors.As(err, &f) || f.Kind != feed.KindValue) || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v (%T), want %s", err, err, want)
+			}
+		})
 	}
 	_, err := newHost(quiet()).open(t.Context(), asked(feed.Spec{Plan: filepath.Join(dir, "none")}), nil)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -103,9 +105,11 @@ func TestAsArgument(t *testing.T) {
 		"s3://my--bucket/a--b: gone":              "s3://my--bucket/a--b: gone",
 		"no -- flag":                              "no -- flag",
 	} {
-		if got := asArgument(flags); got != want {
-			t.Errorf("%q becomes %q, want %q", flags, got, want)
-		}
+		t.Run(flags, func(t *testing.T) {
+			if got := asArgument(flags); got != want {
+				t.Errorf("%q becomes %q, want %q", flags, got, want)
+			}
+		})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// agreements are the fingerprints of the ranks of jobs on this machine.
+// agreements compare the ranks of the jobs on this machine.
 type agreements struct {
 	mu      *sync.Mutex // the engine's
 	ranks   map[string]map[int]*agreed
@@ -16,19 +16,19 @@ type agreements struct {
 	clients map[string]int // of each job
 }
 
-// A finding is that ranks differ. It is kept for those that have not heard of it, because the others may have ended by the time when they
-// come; as long as the job has a connection, so that a job that begins anew under the name does not hear of it.
+// A finding is how the ranks of a job differ. It is kept while the job has a connection, for the
+// ranks that come after the others have failed. A later job of the same name starts without it.
 type finding struct {
 	err  error
 	told map[int]bool // by rank
 }
 
-// agreementOf is the job, and the name under which its ranks compare.
+// agreementOf is the key under which ranks compare: the job and the name of the data set.
 func agreementOf(it *iteration) string { return jobOf(it.order[0].client.hello.Job) + it.join.Agree }
 
 func jobOf(job string) string { return job + "\x00" }
 
-// agreed is the last iteration of a rank.
+// agreed is what a rank reads: its last iteration.
 type agreed struct {
 	print     Fingerprint
 	first     bool // of the rank's first iteration under the name
@@ -44,8 +44,8 @@ func abortAll(others []*iteration, err error) {
 	}
 }
 
-// check notes the fingerprint of an iteration and compares it with those of the other ranks. With an error it returns the iterations
-// that fail too.
+// check compares an iteration with the last ones of the other ranks. With an error it returns the
+// iterations of the ranks that differ, which fail too.
 func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 	j := it.join
 	if j.Agree == "" {
@@ -86,7 +86,7 @@ func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 	return others, err
 }
 
-// newAgreed is the rank's iteration that begins, after the one before.
+// newAgreed is the entry of a rank whose iteration begins. before is its last entry, or nil.
 func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
 		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{},
@@ -104,8 +104,8 @@ func newAgreed(it *iteration, before *agreed) *agreed {
 	return mine
 }
 
-// limit limits how far the rank that is behind may go in an epoch that the other has left, maybe early. Ranks that train together stop
-// there too.
+// limit sets how far the rank that is behind may go in an epoch that the other rank has left,
+// perhaps early. Ranks that train together stop at the same batch.
 func limit(a, b *agreed) {
 	behind, ahead := a, b
 	if a.iteration.epoch > b.iteration.epoch {
@@ -134,13 +134,13 @@ func (r *agreed) unbind(rank int) {
 	r.publish()
 }
 
-// publish tells the iteration the nearest of its bounds.
+// publish passes the nearest bound on to the iteration.
 func (r *agreed) publish() {
 	_, nearest := r.nearest()
 	r.iteration.bound.Store(nearest)
 }
 
-// nearest is the rank of the nearest bound, and the bound; 0 without one.
+// nearest returns the nearest bound and its rank. The position is 0 when there is none.
 func (r *agreed) nearest() (rank int, position int64) {
 	for of, at := range r.bounds {
 		if position == 0 || at < position {
@@ -150,8 +150,8 @@ func (r *agreed) nearest() (rank int, position int64) {
 	return rank, position
 }
 
-// overtaken is called for an iteration that came to its bound, in an epoch that another rank has left. It returns why all ranks' iterations
-// fail, and ends those of the others.
+// overtaken handles an iteration that passed its bound, in an epoch that another rank has left. It
+// ends the iterations of all other ranks, and returns the error for this one.
 func (a *agreements) overtaken(it *iteration) error {
 	others, err := a.overtakes(it)
 	abortAll(others, err)
@@ -184,8 +184,8 @@ func (a *agreements) overtakes(it *iteration) (others []*iteration, err error) {
 	return others, err
 }
 
-// sit counts a connection of a job, and stand counts it out.
-func (a *agreements) sit(job string) {
+// add counts a connection of a job, and remove counts it out.
+func (a *agreements) add(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.clients == nil {
@@ -194,7 +194,7 @@ func (a *agreements) sit(job string) {
 	a.clients[job]++
 }
 
-func (a *agreements) stand(job string) {
+func (a *agreements) remove(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.clients[job]--; a.clients[job] > 0 {
@@ -204,7 +204,7 @@ func (a *agreements) stand(job string) {
 	maps.DeleteFunc(a.found, func(key string, _ *finding) bool { return strings.HasPrefix(key, jobOf(job)) })
 }
 
-// forget drops the fingerprints of a group's ranks.
+// forget drops the entries of a group's ranks.
 func (a *agreements) forget(g *group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,10 +216,10 @@ func (a *agreements) forget(g *group) {
 	}
 }
 
-// keptEpochs is of how many epochs it is kept how far a rank came.
+// keptEpochs is the number of epochs for which an entry says how far its rank came.
 const keptEpochs = 4
 
-// differences names what two ranks do not have in common.
+// differences lists what two ranks do not have in common.
 func differences(a, b *agreed, rankA, rankB int) []string {
 	names := map[string]bool{}
 	for name := range a.print {
@@ -254,7 +254,7 @@ func ranksError(differ []string) error {
 	}
 }
 
-// epochsError is that of ranks of which one left an epoch that the other goes on in.
+// epochsError reports two ranks in different epochs.
 func epochsError(ahead, behind *iteration, why string) error {
 	differ := fmt.Sprintf("epoch: %d on rank %d, %d on rank %d", ahead.epoch, ahead.join.Rank, behind.epoch, behind.join.Rank)
 	return &Failure{

@@ -10,10 +10,10 @@ import (
 // ranked is a rank of a world, whose data set is its own.
 func ranked(t *testing.T, e *engine, rank int, s Spec) *sink {
 	t.Helper()
-	return newSink(t, sit(t, e, fmt.Sprint("rank ", rank), s))
+	return newSink(t, connect(t, e, fmt.Sprint("rank ", rank), s))
 }
 
-// Ranks that do not agree all fail, each is told what differs and on which rank, and those that agree do not.
+// Ranks that do not agree all fail with what differs on which rank. Ranks that agree read on.
 func TestRanks(t *testing.T) {
 	other := testSpec()
 	other.Seed, other.BatchSize = 4, 60
@@ -66,7 +66,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Where an iteration begins is compared once: later iterations of one rank may be over before another's begin. All else is compared each time.
+// Where an iteration begins is compared once: later iterations of one rank may be over before
+// another's begin. All else is compared each time.
 func TestRanksLater(t *testing.T) {
 	e := testEngine(t, Options{})
 	a, b := ranked(t, e, 0, testSpec()), ranked(t, e, 1, testSpec())
@@ -123,7 +124,8 @@ func (w *epochs) peek(rank int) {
 	w.ranks[rank].leave()
 }
 
-// together reads n batches of an epoch on both ranks, step by step, below 0 all; rank 1 begins as soon as rank 0 has its first batch.
+// together reads n batches of an epoch on both ranks, step by step, below 0 all; rank 1 begins as
+// soon as rank 0 has its first batch.
 func (w *epochs) together(n int) {
 	for rank := range w.ranks {
 		w.join(rank)
@@ -143,7 +145,8 @@ func (w *epochs) together(n int) {
 	}
 }
 
-// A rank that takes a look at a batch on its own is an epoch ahead of the others. Both are told as soon as it is certain.
+// A rank that takes a look at a batch on its own is an epoch ahead of the others. Both are told as
+// soon as it is certain.
 func TestRanksPeek(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -177,7 +180,7 @@ func TestRanksPeek(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newEpochs(t)
 			c.begin(w)
-			for _, rank := range []int{1, 0} { // rank 1 goes on, and then rank 0 is told
+			for _, rank := range []int{1, 0} { // rank 1 reads on, and then both fail
 				f := w.ranks[rank].failure()
 				if f.Kind != KindRanks || !strings.Contains(f.Text, "on rank 0") || !strings.Contains(f.Text, "rank 1 went on in it") ||
 					!strings.Contains(f.Hint, "set_epoch") {
@@ -188,7 +191,8 @@ func TestRanksPeek(t *testing.T) {
 	}
 }
 
-// Ranks that take the same batches may begin their epochs at different times, leave them early, and be set to epochs.
+// Ranks that take the same batches may begin their epochs at different times, leave them early, and
+// be set to epochs.
 func TestRanksInStep(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -250,7 +254,7 @@ func TestRanksInStep(t *testing.T) {
 	}
 }
 
-// Ranks that were told are compared anew.
+// Ranks that have failed are compared again.
 func TestRanksRepaired(t *testing.T) {
 	e := testEngine(t, Options{})
 	other := testSpec()

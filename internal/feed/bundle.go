@@ -7,10 +7,11 @@ const (
 	bundleBytes = 1 << 20 // and about the most memory that they take
 )
 
-// bundleOf is how many steps of an iteration come as one batch: as many as the JOIN asks for, where the k-th rows of the rank in a step of n
-// global batches are those of its n steps. In the shuffled order they are when lanes are divided among the ranks: each rank has one row of
-// W in a row. In file order a rank has blocks of the step, so that it must be alone. bytes is what so many
-// steps take.
+// bundleOf returns how many steps of an iteration come as one batch: up to what the JOIN asks for,
+// where the rank's rows in one step of n global batches are those of its n steps. In shuffled order
+// that holds when the lanes are divided among the ranks, as each rank has one row of W in a row. In
+// file order a rank has blocks of the step, so it holds for a single rank. bytes is the size of so
+// many steps.
 func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps int) int64) int {
 	alone := j.WorldSize <= 1
 	byLanes := state.Params != nil && state.Params.Lanes%max(1, j.WorldSize) == 0
@@ -24,8 +25,8 @@ func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps i
 	return n
 }
 
-// bundled are the steps of n steps each. The last one has all rows that are left: what of them is too much for the tail is the trainer's to
-// know, who counts single steps.
+// bundled returns steps of n steps each. The last one has all rows that are left. The trainer,
+// which counts single steps, drops what is too much for the tail.
 func bundled(steps shuffle.Steps, n, worldSize int) shuffle.Steps {
 	if n == 1 {
 		return steps

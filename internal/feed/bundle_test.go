@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// The rows of bundled steps are those of single ones, for every rank and tail, over two epochs, the second of which is read ahead.
+// The rows of bundled steps are those of single ones, for every rank and tail, over two epochs, the
+// second of which is read ahead.
 func TestBundle(t *testing.T) {
 	const bundle = 64
 	for _, world := range []int{1, 2, 4} {
@@ -17,7 +18,7 @@ func TestBundle(t *testing.T) {
 				spec.BatchSize, spec.Tail = 1, string(tail)
 				e := testEngine(t, Options{})
 				for rank := range world {
-					sink := newSink(t, sit(t, e, "d", spec))
+					sink := newSink(t, connect(t, e, "d", spec))
 					for epoch := range 3 {
 						j := Join{Iteration: fmt.Sprint(epoch), Rank: rank, WorldSize: world, Bundle: bundle}
 						joined := sink.join(j)
@@ -48,7 +49,7 @@ func TestStateWithinBundle(t *testing.T) {
 	spec := testSpec()
 	spec.BatchSize = 1
 	e := testEngine(t, Options{})
-	sink := newSink(t, sit(t, e, "d", spec))
+	sink := newSink(t, connect(t, e, "d", spec))
 	joined := sink.join(Join{Iteration: "1", Rank: 2, WorldSize: world, Bundle: bundle})
 	batches, _ := sink.batches(-1)
 	all := idsOf(batches)
@@ -69,7 +70,7 @@ func TestNoBundle(t *testing.T) {
 		change func(*Spec, *Join)
 		want   int
 	}{
-		{"nobody asks", func(_ *Spec, j *Join) { j.Bundle = 0 }, 1},
+		{"not asked for", func(_ *Spec, j *Join) { j.Bundle = 0 }, 1},
 		{"file order, alone", func(s *Spec, j *Join) { s.Shuffle, j.WorldSize = false, 1 }, 64},
 		{"file order, ranks", func(s *Spec, _ *Join) { s.Shuffle = false }, 1},
 		{"carry", func(s *Spec, _ *Join) { s.Tail = string(shuffle.Carry) }, 1},
@@ -81,7 +82,7 @@ func TestNoBundle(t *testing.T) {
 			spec, j := testSpec(), Join{Iteration: "1", WorldSize: 2, Bundle: 64}
 			spec.BatchSize = 1
 			c.change(&spec, &j)
-			sink := newSink(t, sit(t, testEngine(t, Options{}), "d", spec))
+			sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
 			if j.WorldSize == 7 { // begun at 1, gone on at 7
 				first := sink.join(Join{Iteration: "0", WorldSize: 1})
 				sink.leave()

@@ -2,8 +2,8 @@ package feed
 
 import "fmt"
 
-// A client is what a connection has of an open data set: the sessions of its data set object, and a part of one iteration at a time.
-// One goroutine calls its methods, that of the connection.
+// A client is a connection's use of an open data set: the sessions of its data set object, and a
+// part of one iteration at a time. Only the goroutine of the connection calls its methods.
 type client struct {
 	engine *engine
 	hello  Hello
@@ -12,7 +12,8 @@ type client struct {
 	closed bool
 }
 
-// join begins an iteration or takes part in one. It waits for nothing: the consumer is told what comes of it.
+// join begins an iteration or takes part in one. It does not wait: the consumer is told what comes
+// of it.
 func (c *client) join(j Join, to consumer) error {
 	j.WorldSize = max(1, j.WorldSize)
 	switch {
@@ -35,27 +36,28 @@ func (c *client) join(j Join, to consumer) error {
 	return nil
 }
 
-// leave ends the connection's part of its iteration; the consumer is told the end exactly once, iteration or not.
+// leave ends the connection's part of its iteration. The consumer is told the end exactly once,
+// also without an iteration.
 func (c *client) leave(to consumer) {
 	if c.part == nil || !c.part.leave() {
 		to.end(End{Left: true})
 	}
 }
 
-// close is called when the connection is gone. After it nobody calls the consumer.
+// close is called when the connection has ended. No call of the consumer follows.
 func (c *client) close() {
 	if c.closed {
 		return
 	}
 	c.closed = true
 	if c.part != nil {
-		c.part.die()
+		c.part.disconnect()
 	}
 	c.group.leave()
-	c.engine.agreed.stand(c.hello.Job)
+	c.engine.agreed.remove(c.hello.Job)
 }
 
-// setEpoch tells the epoch of the next iteration.
+// setEpoch sets the epoch of the next iteration.
 func (c *client) setEpoch(e SetEpoch) (Session, error) {
 	if e.Epoch < 0 {
 		return Session{}, valueError("epoch must be at least 0, got %d", e.Epoch)
@@ -63,7 +65,7 @@ func (c *client) setEpoch(e SetEpoch) (Session, error) {
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
-// ask tells where the session of a rank stands.
+// ask returns where the session of a rank stands.
 func (c *client) ask(a Ask) (Session, error) {
 	a.WorldSize = max(1, a.WorldSize)
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
@@ -76,5 +78,5 @@ func (c *client) ask(a Ask) (Session, error) {
 	return session, nil
 }
 
-// who names a connection in messages.
+// who returns the name of the connection in messages.
 func (c *client) who() string { return fmt.Sprintf("process %d", c.hello.PID) }

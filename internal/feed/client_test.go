@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A testClient is a trainer that knows of the engine what the package's page says, and nothing else.
+// A testClient is a trainer that knows of the engine what the package's page says, and nothing
+// else.
 type testClient struct {
 	conn  *net.UnixConn
 	in    bytes.Buffer
@@ -400,5 +401,5 @@ func (b *clientBatch) hide(values []string, validity int64, nulls int) error {
 
 // testLimits are those of an engine.
 func testLimits() frameLimits {
-	return frameLimits{time: defaultFrameTime, capacity: semaphore.NewWeighted(maxUnfinished)}
+	return frameLimits{timeout: defaultFrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}
 }

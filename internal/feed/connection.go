@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// helloPatience is the time from a connection to its HELLO.
-const helloPatience = 10 * time.Second
+// helloTimeout is the time from accepting a connection to its HELLO.
+const helloTimeout = 10 * time.Second
 
-// A handler does what a trainer asks for of an open data set: a client.
+// A handler answers the requests of a trainer that has opened a data set. It is a client.
 type handler interface {
 	join(Join, consumer) error
 	leave(consumer)
@@ -23,13 +23,13 @@ type handler interface {
 	close()
 }
 
-// An opener finds or opens the data set that a trainer asks for.
+// An opener returns the handler of the data set that a trainer asks for, and opens it if necessary.
 type opener func(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error)
 
-// A connection reads what one trainer asks. Opening a data set has a goroutine of its own, so that the end of a trainer that waits for it is
-// noticed.
+// A connection reads the requests of one trainer. Another goroutine opens the data set, so that a
+// trainer that ends meanwhile is noticed.
 type connection struct {
-	*trainer
+	*sender
 	welcome Welcome
 	open    opener
 	frames  frameReader
@@ -43,15 +43,17 @@ type connection struct {
 	handler atomic.Pointer[handler] // from OPENED on
 }
 
-// newConnection makes a connection. limits say how long a frame may take, and for how many bytes there is capacity.
-func newConnection(t *trainer, welcome Welcome, limits frameLimits, open opener) *connection {
+// newConnection returns a connection. The limits say how long a frame may take and how many bytes
+// large frames may share.
+func newConnection(t *sender, welcome Welcome, limits frameLimits, open opener) *connection {
 	limits.deadline = t.conn.SetReadDeadline
-	c := &connection{trainer: t, welcome: welcome, open: open, frames: newFrameReader(t.conn), limits: limits}
+	c := &connection{sender: t, welcome: welcome, open: open, frames: newFrameReader(t.conn), limits: limits}
 	c.frames.most = maxHello
 	return c
 }
 
-// serve goes on until the trainer goes, breaks the protocol, or ctx ends, and gives back all that was the trainer's.
+// serve handles requests until the trainer ends, breaks the protocol, or ctx ends. It returns when
+// all resources of the trainer are free.
 func (c *connection) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.limits.ctx = ctx
@@ -78,7 +80,7 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-// part ends the connection after what reading it ended with.
+// part logs why reading ended, and closes the connection.
 func (c *connection) part(err error) {
 	if isGone(err) {
 		c.log.Debug("a trainer has gone")
@@ -88,7 +90,7 @@ func (c *connection) part(err error) {
 	c.refuse(err)
 }
 
-// read handles frame by frame; it returns io.EOF when the trainer has gone.
+// read handles one frame after the other. It returns io.EOF when the trainer has ended.
 func (c *connection) read(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -96,11 +98,11 @@ func (c *connection) read(ctx context.Context) (err error) {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	_ = c.conn.SetReadDeadline(time.Now().Add(helloPatience))
+	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	for {
 		kind, payload, err := c.frames.next()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return protocolError("no HELLO within %v", helloPatience)
+			return protocolError("no HELLO within %v", helloTimeout)
 		}
 		if err != nil {
 			return err
@@ -111,7 +113,7 @@ func (c *connection) read(ctx context.Context) (err error) {
 	}
 }
 
-// handle returns an error that ends the connection.
+// handle handles a frame. Its error ends the connection.
 func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte) error {
 	if kind == kindHello || !c.greeted {
 		return c.greet(kind, payload)
@@ -134,7 +136,7 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	case kindJoin:
 		return c.join(h, payload)
 	case kindLeave:
-		h.leave(c.trainer)
+		h.leave(c.sender)
 		return nil
 	case kindEpoch:
 		var e SetEpoch
@@ -146,7 +148,7 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	return protocolError("a trainer sends no %v", kind)
 }
 
-// greet is HELLO.
+// greet handles HELLO.
 func (c *connection) greet(kind frameKind, payload []byte) error {
 	if kind != kindHello || c.greeted {
 		return protocolError("%v where HELLO has to be, once", kind)
@@ -171,11 +173,11 @@ func (c *connection) greet(kind frameKind, payload []byte) error {
 	c.log.Debug("a trainer has come", "job", c.hello.Job, "build", c.hello.Build)
 	_ = c.conn.SetReadDeadline(time.Time{})
 	c.frames.limits, c.frames.most = &c.limits, maxPayload
-	c.say(kindWelcome, c.welcome)
+	c.send(kindWelcome, c.welcome)
 	return nil
 }
 
-// begin is OPEN.
+// begin handles OPEN.
 func (c *connection) begin(ctx context.Context, payload []byte) error {
 	if c.asked {
 		return protocolError("a second OPEN")
@@ -189,14 +191,14 @@ func (c *connection) begin(ctx context.Context, payload []byte) error {
 		return err
 	}
 	c.opening.Go(func() {
-		if err := c.opened(ctx, o); err != nil {
+		if err := c.openData(ctx, o); err != nil {
 			c.refuse(err)
 		}
 	})
 	return nil
 }
 
-func (c *connection) opened(ctx context.Context, o Open) (err error) {
+func (c *connection) openData(ctx context.Context, o Open) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.log.Error("panic", "value", v, "stack", string(debug.Stack()))
@@ -208,17 +210,18 @@ func (c *connection) opened(ctx context.Context, o Open) (err error) {
 		return err
 	}
 	c.handler.Store(&h)
-	c.say(kindOpened, told)
+	c.send(kindOpened, told)
 	return nil
 }
 
-// join is JOIN. Its refusal is an ERROR after which the connection goes on, unless it was no protocol.
+// join handles JOIN. A refused JOIN is answered by ERROR and the connection stays, unless it broke
+// the protocol.
 func (c *connection) join(h handler, payload []byte) error {
 	var j Join
 	if err := decode(kindJoin, payload, true, &j); err != nil {
 		return err
 	}
-	err := h.join(j, c.trainer)
+	err := h.join(j, c.sender)
 	if err != nil && !errors.Is(err, errProtocol) {
 		c.fail(err)
 		return nil
@@ -226,7 +229,7 @@ func (c *connection) join(h handler, payload []byte) error {
 	return err
 }
 
-// answer is EPOCH and ASK.
+// answer handles EPOCH and ASK.
 func (c *connection) answer(kind frameKind, payload []byte, v any, do func() (Session, error)) error {
 	if err := decode(kind, payload, false, v); err != nil {
 		return err
@@ -236,6 +239,6 @@ func (c *connection) answer(kind frameKind, payload []byte, v any, do func() (Se
 		c.fail(err)
 		return nil
 	}
-	c.say(kindSession, s)
+	c.send(kindSession, s)
 	return nil
 }

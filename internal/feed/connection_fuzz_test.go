@@ -29,7 +29,7 @@ func (quiet) join(j Join, c consumer) error {
 	c.joined(Joined{})
 	m, err := memory.Begin(context.Background(), 0)
 	if err == nil {
-		_ = c.(*trainer).announce(m.(*slot), &loader.Batch{Rows: 1, Valid: 1})
+		_ = c.(*sender).announce(m.(*slot), &loader.Batch{Rows: 1, Valid: 1})
 		m.Free()
 	}
 	c.end(End{Batches: 1})
@@ -41,8 +41,8 @@ func (quiet) setEpoch(e SetEpoch) (Session, error) { return Session{NextEpoch: e
 func (quiet) ask(Ask) (Session, error)             { return Session{}, nil }
 func (quiet) close()                               {}
 
-// Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most one ERROR that ends the connection, and
-// nothing after it.
+// Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most
+// one ERROR that ends the connection, and nothing after it.
 func FuzzConnection(f *testing.F) {
 	message := func(kind frameKind, v any) []byte {
 		b, err := appendMessage(nil, kind, v)
@@ -76,7 +76,7 @@ func FuzzConnection(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		side, err := newTrainer(conn, slog.New(slog.DiscardHandler))
+		side, err := newSender(conn, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

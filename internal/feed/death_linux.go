@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onDeath calls gone when the process has ended, however it ended. A socket tells it too, but only when no child that was forked has the
-// socket as well. stop waits for gone when it is being called. Where the kernel has no such descriptors (before 5.3), or the process cannot
-// be seen from here, nothing is watched.
+// onDeath calls gone when the process has ended. The socket tells too, unless a forked child has it
+// as well. stop waits for gone if it is being called. Nothing is watched on kernels without pidfds
+// (before 5.3), or when the process is not visible.
 func onDeath(pid int, gone func()) (stop func()) {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err == unix.ESRCH { // it has come and gone
+	if err == unix.ESRCH { // it has ended already
 		gone()
 	}
 	if err != nil {

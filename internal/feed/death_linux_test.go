@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A process that has ended before it is watched is gone at once; one that lives is watched until it ends, or until nobody wants to know.
+// A process that has ended before it is watched is gone at once; one that lives is watched until it
+// ends, or until it is stopped.
 func TestOnDeath(t *testing.T) {
 	sleeper := func() *exec.Cmd {
 		c := exec.Command("sleep", "60")

@@ -2,5 +2,5 @@
 
 package feed
 
-// onDeath watches nothing: the end of the socket has to do.
+// onDeath watches nothing. The end of the socket tells.
 func onDeath(int, func()) (stop func()) { return func() {} }

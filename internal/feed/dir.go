@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// Dir returns the directory of the engines' sockets, and makes it: SHARDFEED_RUNTIME_DIR, or else shardfeed in XDG_RUNTIME_DIR, or else one
-// of the user's own in the directory for temporary files. It is refused when it is another user's, or when others may write to it.
+// Dir returns the directory of the engines' sockets, and makes it: SHARDFEED_RUNTIME_DIR, else
+// shardfeed in XDG_RUNTIME_DIR, else one of the user's own in the directory for temporary files. It
+// refuses a directory of another user, or one that others may write to.
 func Dir() (string, error) {
 	dir := os.Getenv("SHARDFEED_RUNTIME_DIR")
 	if run := os.Getenv("XDG_RUNTIME_DIR"); dir == "" && run != "" {
@@ -30,7 +31,7 @@ func Dir() (string, error) {
 	return dir, checkDir(dir)
 }
 
-// checkDir refuses a directory to which somebody else could bring a socket.
+// checkDir refuses a directory in which another user could put a socket.
 func checkDir(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -1,12 +1,15 @@
-// Package feed is the engine as a process: it serves batches to trainers on the same machine, from streams that it opens for them, through
-// shared memory. One engine serves all ranks of a job on a node, so they have one cache and one index of footers.
+// Package feed is the engine as a process: it serves batches through shared memory to trainers on
+// the same machine, from streams that it opens for them. One engine serves all ranks of a job on a
+// node, so they share one cache and one index of footers.
 //
 //	trainer ---- OPEN, JOIN, RELEASE ----> connection -> client -> session (data set, rank) -> iteration (one epoch) -> run, loader
 //	trainer <--- RING + fd, BATCH, END --- connection <- ring slot <----------------------------------------------------- batch
 //
-// A Server accepts connections. A client is what a connection has of an open data set. A session counts the epochs of one rank of one data
-// set; an iteration is one epoch of it, read by one consumer or by the K torch workers of one DataLoader, each of which has a connection
-// and a ring of its own. Rings are the allocators of the loader, so a batch is collated where the trainer reads it.
+// A Server accepts connections. A client is what a connection has of an open data set. A session
+// counts the epochs of one rank of one data set; an iteration is one epoch of it, read by one
+// consumer or by the K torch workers of one DataLoader, each of which has a connection and a ring
+// of its own. Rings are the allocators of the loader, so a batch is collated where the trainer
+// reads it.
 //
 // # Life of an iteration
 //
@@ -16,45 +19,48 @@
 //	further JOINs of torch workers --> add: a part for each
 //	last JOIN -----------------------> begin: arrange the parts,
 //	                                   compare the ranks
-//	                                     |-- a run waits for it: adopts --> goes on with its loader
+//	                                     |-- a run waits for it: adopt --> continues with its loader
 //	                                     `-- else: start ----------------> newLoader: a ring for each part
 //	JOINED, RING <-------------------------------------------------------- announce
 //	BATCH <--------------------------------------------------------------- deal: a batch to the part whose turn it is
 //	RELEASE -> ring -> the loader takes the slot for a later batch
-//	LEAVE, the connection's end -----> part.leave, part.die: the part is
+//	LEAVE, end of the connection -----> part.leave, part.disconnect: it is
 //	                                   over; the last one cancels the run
 //	END <----------------------------------------------------------------- end: then the run waits for the next iteration
-//	ERROR <--------------------------------------------------------------- finish: frees the rings, tells who was not told
+//	ERROR <--------------------------------------------------------------- finish: frees the rings; the parts that are not over fail
 //
-// The run's goroutine alone makes, deals and ends batches. Others only mark a part as over, or cancel the run, under the session's lock,
-// under which consumers are called too: a consumer that was told the end hears nothing after it. The engine's lock guards what sessions
-// share: open data sets, running iterations, and what ranks compare. It is taken inside a session's lock, never around one.
+// The run's goroutine alone makes, deals and ends batches. Others only mark a part as over, or
+// cancel the run, under the session's lock, under which consumers are called too: nothing follows
+// the end of a part. The engine's lock guards what sessions share: open data sets, running
+// iterations, and what ranks compare. It is taken inside a session's lock, never around one.
 //
 // The rest of this page is the protocol, version 1. All integers are little-endian.
 //
 // # Socket
 //
-// A Unix stream socket in a directory of mode 0700 that belongs to the user; the engine refuses peers of another uid. Both sides speak in
-// frames:
+// A Unix stream socket in a directory of mode 0700 that belongs to the user; the engine refuses
+// peers of another uid. Both sides speak in frames:
 //
 //	0  u32  size of the payload, at most 16 MiB
 //	4  u16  kind
 //	6  u16  0
-//	8       payload: JSON, one object in UTF-8, but for RELEASE, RING and BATCH
+//	8       payload: one JSON object in UTF-8, except in RELEASE, RING and BATCH
 //
-// A frame of an unknown kind, a wrong size or JSON that does not fit is answered by ERROR, and the connection is closed. Unknown members of
-// objects are refused in HELLO, OPEN and JOIN, so that a misspelt option is never ignored. A HELLO has at most 64 KiB and comes within
-// 10 s. After it a trainer may be silent between frames, but a frame that has begun comes whole within 30 s. The engine holds at most
-// 64 MiB of payloads that are larger than 4 KiB; others wait. It takes at most 4,096 connections, and answers more by ERROR.
+// A frame of an unknown kind, a wrong size or wrong JSON is answered by ERROR, and the connection
+// is closed. HELLO, OPEN and JOIN refuse unknown members, so that a misspelt option is never
+// ignored. A HELLO has at most 64 KiB and comes within 10 s. After it a trainer may be silent
+// between frames, but a frame that has begun comes whole within 30 s. The engine holds at most 64
+// MiB of payloads that are larger than 4 KiB; others wait. It takes at most 4,096 connections, and
+// answers more by ERROR.
 //
 //	kind  from     name      payload
 //	   1  trainer  HELLO     Hello, the first frame
 //	   2  trainer  OPEN      Open: what data to read; once per connection
-//	   3  trainer  JOIN      Join: begin an iteration, or take part in it; after OPENED, and after END again
-//	   4  trainer  RELEASE   u32 generation, u32 slot, u64 seq: the slot may be written again
-//	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END that says left, whatever crossed it
+//	   3  trainer  JOIN      Join: begin an iteration or take part in it; after OPENED, and again after END
+//	   4  trainer  RELEASE   u32 generation, u32 slot, u64 seq: the slot is free
+//	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
-//	   7  trainer  ASK       Ask: the session's whereabouts and figures; answered by SESSION
+//	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -62,25 +68,28 @@
 //	  69  engine   RING      u32 generation, u32 slots, u64 slot size; carries the ring's descriptor (SCM_RIGHTS)
 //	  70  engine   BATCH     u32 generation, u32 slot, u64 seq, u64 offset of the batch's header in the slot, u64 bytes used in the slot
 //	  71  engine   END       End: no more batches come until the next JOIN
-//	  72  engine   ERROR     Failure; after HELLO, OPEN and frames that are no protocol the connection is closed, after others it goes on
+//	  72  engine   ERROR     Failure; after HELLO, OPEN and breaches of the protocol the connection is closed, after others it stays
 //	  73  engine   SESSION   Session
 //	  74  engine   NOTE      Note: a line for the user's log, at any time
 //
-// The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered in their order. Until END, BATCH comes
-// whenever a slot is free and its batch is ready: the trainer asks for nothing, a free slot is the credit. ERROR ends an iteration as END does.
-// When the trainer closes the socket, or dies, all that is its own goes: its part of the iteration, its ring; children that it has forked
-// keep nothing of it. When the last connection of a data set has gone, so has the data set; when the last of the engine has gone, the engine
-// ends after a grace period. It takes its socket's name away first. A connection that ends before WELCOME found it so: connect again, to
-// the next engine.
+// The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
+// in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free
+// slot is the credit, the trainer does not ask. ERROR ends an iteration like END. When the trainer
+// closes the socket or dies, its part of the iteration and its ring go; forked children do not keep
+// them. A data set closes with its last connection. The engine ends a grace period after its last
+// connection, and removes its socket's name first. If a connection ends before WELCOME, connect
+// again, to the next engine.
 //
 // # Ring
 //
-// A memfd (elsewhere a file without a name) of slots * slot size bytes, sealed against a change of its size, mapped shared by both sides. The
-// bytes of batches have their memory before they are announced; pages beyond have none until somebody touches them. RING comes right after
-// the first JOINED, and the ring stays over all iterations of a connection. A batch that needs more than a slot makes a new ring with a higher
-// generation, sent before the BATCH that lies in it; slots of the old one stay valid until they are released, and are not written again.
-// The trainer may keep slots as long as it likes; when it keeps all, the engine waits and uses no processor. Slots are never announced half
-// written: the frame orders the memory.
+// A memfd (elsewhere a file without a name) of slots * slot size bytes, sealed against a change of
+// its size, mapped shared by both sides. The bytes of a batch have memory before it is announced;
+// other pages have none until they are touched. RING comes right after the first JOINED, and the
+// ring serves all iterations of a connection. For a batch that needs more than a slot the engine
+// makes a new ring with a higher generation, and sends it before the BATCH. Slots of the old ring
+// stay valid until they are released, and are not written again. The trainer may keep slots as long
+// as it likes. When it keeps all, the engine waits and uses no processor. A slot is complete before
+// it is announced: the frame orders the memory.
 //
 // # Slot
 //
@@ -90,7 +99,7 @@
 //	 4  u32  nodes: number of descriptors
 //	 8  u64  seq
 //	16  u32  rows of each column
-//	20  u32  valid: the first so many rows count; the others fill up the last step of a padded tail
+//	20  u32  valid: rows that count; the others fill the last step of a padded tail
 //	24  i64  epoch
 //	32  i64  step of the epoch, from 0
 //	40  i64  position: rows of the epoch before this step, over all ranks
@@ -107,9 +116,10 @@
 //	48  i64  list size: the items of each value of a list without offsets; 0 else
 //	56  u64  0
 //
-// Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte. What lies under a null is what the
-// options say: zero, NaN or the value of OPEN's null.
+// Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte.
+// The value under a null is zero, NaN, or that of OPEN's null.
 //
-// The data of the fixed columns of one type and width lie one behind the other at equal distances, in the order of the schema and before all
-// other columns, unless a transform puts one elsewhere. A trainer may make use of it after a look at the offsets.
+// The data of fixed columns of one type and width lie at equal distances, in the order of the
+// schema and before all other columns, unless a transform puts one elsewhere. A trainer can use
+// that after it has checked the offsets.
 package feed

@@ -2,9 +2,10 @@ package feed
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// tail is what becomes of the rows that fill no step: what the options say, else what the loader makes of none.
+// tail returns what happens to rows that fill no step: what the options say, else the loader's
+// default.
 func (s *session) tail(state *shuffle.State, worldSize int) shuffle.Tail {
-	switch tail := s.opened.data.Loader.Tail; {
+	switch tail := s.dataset.data.Loader.Tail; {
 	case tail != "":
 		return tail
 	case state != nil && state.Params != nil && state.Params.Tail == shuffle.Carry:
@@ -15,8 +16,9 @@ func (s *session) tail(state *shuffle.State, worldSize int) shuffle.Tail {
 	return shuffle.Pad
 }
 
-// epochOf is the epoch whose steps an iteration from a state on makes, where the first begins in it, and how many there are. Under
-// shuffle.Carry it is the epoch after that of the state, once none of its own steps is left.
+// epochOf returns the epoch whose steps an iteration from a state on makes, the position of the
+// first step, and their number. Under shuffle.Carry it is the next epoch when no step of the
+// state's own epoch is left.
 func epochOf(state shuffle.State, steps shuffle.Steps) (epoch uint64, from, count int64) {
 	epoch, from = state.Epoch, state.Position
 	for count = steps.Count(from); count == 0; count = steps.Count(from) {
@@ -25,7 +27,7 @@ func epochOf(state shuffle.State, steps shuffle.Steps) (epoch uint64, from, coun
 	return epoch, from, count
 }
 
-// afterEpoch is the state with which the epoch after that of an iteration from the state begins.
+// afterEpoch returns the state that follows an iteration from a state on.
 func afterEpoch(state shuffle.State, steps shuffle.Steps) shuffle.State {
 	epoch, from, _ := epochOf(state, steps)
 	state.Epoch, state.Position = epoch+1, steps.Next(from)

@@ -33,13 +33,14 @@ func valueError(format string, args ...any) error { return newFailure(KindValue,
 
 func timeoutError(format string, args ...any) error { return newFailure(KindTimeout, format, args...) }
 
-// failureOf is what a trainer is told of an error: where it happened, by the errors of all layers, and what the user can do.
+// failureOf returns what a trainer gets to know of an error: where it happened, by the errors of
+// all layers, and what the user can do.
 func failureOf(err error) Failure {
 	var ready *Failure
 	if errors.As(err, &ready) {
 		f := *ready
 		if f.Text != err.Error() && ready.Error() != err.Error() {
-			f.Text = err.Error() // what was said around it
+			f.Text = err.Error() // with the text around it
 		}
 		return filled(f)
 	}
@@ -48,13 +49,13 @@ func failureOf(err error) Failure {
 	return filled(f)
 }
 
-// filled has no secrets, and no null in its JSON.
+// filled returns a failure without secrets, and without null in its JSON.
 func filled(f Failure) Failure {
 	f.Text, f.Hint, f.Details = redact(f.Text), redact(f.Hint), redactAll(f.Details, redact)
 	return f
 }
 
-// reason is the error that names the shard, when a loader failed to read one.
+// reason returns the error that names the shard, when a loader failed to read one.
 func reason(err error) error {
 	var l *loader.Error
 	if errors.As(err, &l) && l.Op == "read" {
@@ -63,7 +64,7 @@ func reason(err error) error {
 	return err
 }
 
-// locate fills in where an error happened. The innermost layer that knows says it best.
+// locate fills in where an error happened. The innermost layer knows best.
 func locate(f *Failure, err error) {
 	var l *loader.Error
 	if errors.As(err, &l) {
@@ -98,7 +99,7 @@ func locate(f *Failure, err error) {
 	}
 }
 
-// kindOf is what Python raises.
+// kindOf returns the kind of an error, which decides what Python raises.
 func kindOf(err error) string {
 	var (
 		memory   *iterable.MemoryError

@@ -10,24 +10,24 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Names of a fingerprint that say where an iteration begins. They are compared between the ranks' first iterations. Later ones need not
-// run in step: see agreed.
+// Names in a fingerprint that say where an iteration begins. They are compared between the first
+// iterations of the ranks. Later iterations need not run in step: see agreed.
 const (
 	placeEpoch    = "epoch"
 	placePosition = "position"
 )
 
-// fingerprint is what all ranks have to have in common so that together they read each row once.
+// fingerprint returns what all ranks must have in common to read each row once together.
 func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
-	d := s.opened.data
+	d := s.dataset.data
 	f := Fingerprint{
-		"data": state.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.opened.told.Schema),
+		"data": state.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
 		"order": state.Plan, "seed": strconv.FormatUint(state.Seed, 10),
 		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
 		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
 	}
 	if d.Versioned {
-		f["versions"] = s.opened.told.Versions
+		f["versions"] = s.dataset.summary.Versions
 	}
 	if state.Units != "" {
 		f["units"] = state.Units
@@ -40,10 +40,10 @@ func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
 	return f
 }
 
-// fewColumns is how long the list of columns may be that is shown as it is.
+// fewColumns is the length up to which a list of columns is shown as it is.
 const fewColumns = 200
 
-// columnsOf names the columns, and many of them by a hash.
+// columnsOf lists the columns, or hashes them when there are many.
 func columnsOf(nodes []Node) string {
 	var names []string
 	for _, n := range nodes {

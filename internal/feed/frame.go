@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// frameKind is what a frame holds. See the package's page.
+// frameKind is the kind of a frame. See the package's page.
 type frameKind uint16
 
 const (
@@ -65,15 +65,16 @@ const (
 	batchSize   = 32
 )
 
-// errProtocol is what a peer gets that does not keep to the protocol.
+// errProtocol fails a peer that breaks the protocol.
 var errProtocol = errors.New("not the protocol")
 
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errProtocol, fmt.Sprintf(format, args...))
 }
 
-// A frameReader reads frames. The payload of one is valid until the next is read. A peer may be silent between two frames as long
-// as it likes; once a frame has begun, its header and then its payload have to come within the limits' time each.
+// A frameReader reads frames. The payload of one is valid until the next is read. A peer may be
+// silent between two frames as long as it likes; once a frame has begun, its header and then its
+// payload have to come within the limits' time each.
 type frameReader struct {
 	from    *bufio.Reader
 	header  [frameHeader]byte
@@ -83,15 +84,16 @@ type frameReader struct {
 	held    int64        // of the limits' capacity
 }
 
-// frameLimits bound what a peer can take by frames that do not come whole.
+// frameLimits bound what a peer can take with frames that it does not complete.
 type frameLimits struct {
-	time     time.Duration
+	timeout  time.Duration
 	deadline func(time.Time) error // sets that of the connection
 	capacity *semaphore.Weighted   // bytes of large payloads, over all connections
 	ctx      context.Context       // ends the waiting for capacity
 }
 
-// keptPayload is how large a payload buffer is kept for the next frame. So many bytes of one need no capacity.
+// keptPayload is the size up to which a payload's buffer is kept for the next frame, and needs no
+// capacity.
 const keptPayload = 4 << 10
 
 func newFrameReader(from io.Reader) frameReader {
@@ -131,22 +133,23 @@ func (r *frameReader) fill(p []byte) error {
 	return err
 }
 
-// within bounds the time in which n more bytes come, unless they are there already, until it is ended.
+// within limits the time for n more bytes until the returned function is called. Bytes that are
+// buffered already need no limit.
 func (r *frameReader) within(n int) (end func()) {
 	if r.limits == nil || r.from.Buffered() >= n {
 		return func() {}
 	}
-	_ = r.limits.deadline(time.Now().Add(r.limits.time))
+	_ = r.limits.deadline(time.Now().Add(r.limits.timeout))
 	return func() { _ = r.limits.deadline(time.Time{}) }
 }
 
-// cut is the error of a frame that did not come whole.
+// cut returns the error of an incomplete frame.
 func (r *frameReader) cut(err error, what string) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return protocolError("the connection ends within %s", what)
 	case errors.Is(err, os.ErrDeadlineExceeded) && r.limits != nil:
-		return protocolError("%s began, and the rest did not come within %v", what, r.limits.time)
+		return protocolError("%s began, and the rest did not come within %v", what, r.limits.timeout)
 	}
 	return err
 }
@@ -156,19 +159,19 @@ func (r *frameReader) reserve(size int64) error {
 	if r.limits == nil || size <= keptPayload {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.limits.ctx, r.limits.time)
+	ctx, cancel := context.WithTimeout(r.limits.ctx, r.limits.timeout)
 	defer cancel()
 	if err := r.limits.capacity.Acquire(ctx, size); err != nil {
 		if r.limits.ctx.Err() != nil {
 			return context.Cause(r.limits.ctx)
 		}
-		return timeoutError("the engine receives too many large requests: no capacity for one of %d bytes within %v; try again", size, r.limits.time)
+		return timeoutError("the engine receives too many large requests: no capacity for one of %d bytes within %v; try again", size, r.limits.timeout)
 	}
 	r.held = size
 	return nil
 }
 
-// handled gives the memory of the payload before back.
+// handled frees the memory of the last payload.
 func (r *frameReader) handled() {
 	if r.held > 0 {
 		r.limits.capacity.Release(r.held)
@@ -179,7 +182,7 @@ func (r *frameReader) handled() {
 	}
 }
 
-// read gets n bytes of payload. Memory for many of them is taken as they come, so that a size that is a lie costs none.
+// read reads n bytes of payload. It allocates memory as they come, so a false size takes none.
 func (r *frameReader) read(n int) error {
 	defer r.within(n)()
 	r.payload = r.payload[:0]

@@ -24,32 +24,34 @@ func TestFrames(t *testing.T) {
 	wire = appendRing(wire, 6, 7, 8)
 	wire = appendFrame(wire, kindLeave, 0)
 	for name, from := range map[string]io.Reader{"whole": bytes.NewReader(wire), "byte by byte": iotest.OneByteReader(bytes.NewReader(wire))} {
-		r := newFrameReader(from)
-		for _, id := range []string{"first", long, ""} {
-			kind, payload, err := r.next()
-			var o Open
-			if err == nil {
-				err = decode(kind, payload, true, &o)
+		t.Run(name, func(t *testing.T) {
+			r := newFrameReader(from)
+			for _, id := range []string{"first", long, ""} {
+				kind, payload, err := r.next()
+				var o Open
+				if err == nil {
+					err = decode(kind, payload, true, &o)
+				}
+				if err != nil || kind != kindOpen || o.Dataset != id {
+					t.Fatalf("%s: %v of %d bytes, error %v", name, kind, len(o.Dataset), err)
+				}
 			}
-			if err != nil || kind != kindOpen || o.Dataset != id {
-				t.Fatalf("%s: %v of %d bytes, error %v", name, kind, len(o.Dataset), err)
+			for _, want := range []struct {
+				kind    frameKind
+				payload []byte
+			}{
+				{kindBatch, []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0}},
+				{kindRing, []byte{6, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0}},
+				{kindLeave, []byte{}},
+			} {
+				if kind, payload, err := r.next(); err != nil || kind != want.kind || !bytes.Equal(payload, want.payload) {
+					t.Fatalf("%s: %v %x, error %v", name, kind, payload, err)
+				}
 			}
-		}
-		for _, want := range []struct {
-			kind    frameKind
-			payload []byte
-		}{
-			{kindBatch, []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0}},
-			{kindRing, []byte{6, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0}},
-			{kindLeave, []byte{}},
-		} {
-			if kind, payload, err := r.next(); err != nil || kind != want.kind || !bytes.Equal(payload, want.payload) {
-				t.Fatalf("%s: %v %x, error %v", name, kind, payload, err)
+			if _, _, err := r.next(); err != io.EOF {
+				t.Fatalf("%s: the end is %v", name, err)
 			}
-		}
-		if _, _, err := r.next(); err != io.EOF {
-			t.Fatalf("%s: the end is %v", name, err)
-		}
+		})
 	}
 }
 
@@ -69,14 +71,16 @@ func TestFramesRefused(t *testing.T) {
 		{"not zero", "JOIN: 1 stands where 0", head(0, 3, 1)},
 		{"HTTP", "1414541105", []byte("GET / HTTP/1.1\r\n\r\n")},
 	} {
-		r := newFrameReader(bytes.NewReader(c.wire))
-		_, _, err := r.next()
-		if c.name == "HTTP" {
-			c.want = "stands where 0 has to"
-		}
-		if !errors.Is(err, errProtocol) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			r := newFrameReader(bytes.NewReader(c.wire))
+			_, _, err := r.next()
+			if c.name == "HTTP" {
+				c.want = "stands where 0 has to"
+			}
+			if !errors.Is(err, errProtocol) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		})
 	}
 }
 
@@ -115,26 +119,31 @@ func TestDecode(t *testing.T) {
 		{``, "not a JSON object", true},
 		{"{\"dataset\":\"\xff\"}", "not UTF-8", true},
 	} {
-		var o Open
-		err := decode(kindOpen, []byte(c.payload), c.strict, &o)
-		if c.want == "" && (err != nil || c.payload != "{}" && o.Dataset != "a") {
-			t.Errorf("%s: %q, error %v", c.payload, o.Dataset, err)
-		}
-		if c.want != "" && (!errors.Is(err, errProtocol) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "OPEN")) {
-			t.Errorf("%s: error %v", c.payload, err)
-		}
+		t.Run(c.payload, func(t *testing.T) {
+			var o Open
+			err := decode(kindOpen, []byte(c.payload), c.strict, &o)
+			if c.want == "" && (err != nil || c.payload != "{}" && o.Dataset != "a") {
+				t.Errorf("%s: %q, error %v", c.payload, o.Dataset, err)
+			}
+			if c.want != "" && (!errors.Is(err, errProtocol) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "OPEN")) {
+				t.Errorf("%s: error %v", c.payload, err)
+			}
+		})
 	}
 }
 
 func TestFrameNames(t *testing.T) {
 	for kind, want := range map[frameKind]string{1: "HELLO", 4: "RELEASE", 7: "ASK", 65: "WELCOME", 70: "BATCH", 74: "NOTE", 8: "frame of kind 8"} {
-		if got := kind.String(); got != want {
-			t.Errorf("%d is %s", uint16(kind), got)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := kind.String(); got != want {
+				t.Errorf("%d is %s", uint16(kind), got)
+			}
+		})
 	}
 }
 
-// Whatever a trainer sends is frames or an error, and what is decoded means the same when it is sent back.
+// Whatever a trainer sends is frames or an error, and what is decoded means the same when it is
+// sent back.
 func FuzzFrames(f *testing.F) {
 	add := func(kind frameKind, v any) []byte {
 		b, err := appendMessage(nil, kind, v)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	hugePage    = 2 << 20   // bytes: what slots are rounded to that are much larger, so that huge pages lie in one slot each
-	touchStep   = 1 << 20   // bytes of a slot that are brought in at a time
+	hugePage    = 2 << 20   // bytes; much larger slots are rounded to it, so that a huge page lies in one slot
+	touchStep   = 1 << 20   // bytes of a slot that are made present at a time
 	maxRingSize = 1<<46 - 1 // bytes: address space that any machine has
 )
 
-// A generation is a piece of shared memory: slots of one size. Its ring's lock guards all but the bytes and touched, which belong to who
-// holds the slot.
+// A generation is a piece of shared memory with slots of one size. The ring's lock guards it,
+// except for the bytes of a slot and its entry in touched, which belong to the holder of the slot.
 type generation struct {
 	number uint32
 	size   int // of a slot, bytes
@@ -26,14 +26,14 @@ type generation struct {
 	memory []byte
 
 	sent    bool
-	free    []uint32 // slots that nobody uses; the last one that was freed is the next to be used, since its pages are in memory
+	free    []uint32 // slots; the last freed one is used next, as its pages are in memory
 	used    int
 	seqs    []uint64 // by slot, of the batch that the trainer has; 0: none
 	touched []int    // by slot, bytes that have pages
-	giving  []func() // what gives back the bytes that were reserved
+	giving  []func() // give back reserved bytes
 }
 
-// roundSlot makes slots begin where pages do.
+// roundSlot rounds the size of a slot up to whole pages.
 func roundSlot(n int64) int64 {
 	align := int64(os.Getpagesize())
 	if n >= 8*hugePage {
@@ -66,7 +66,7 @@ func newGeneration(number uint32, slots int, size int64) (*generation, error) {
 	return g, nil
 }
 
-// A RingError says that there is no memory for the ring of a trainer.
+// A RingError reports that there is no memory for a trainer's ring.
 type RingError struct {
 	Slots int
 	Size  int64 // of a slot
@@ -89,7 +89,7 @@ func ringError(slots int, size int64, err error) error {
 
 func (g *generation) slots() int { return len(g.seqs) }
 
-// bytes are those of a slot.
+// bytes returns the bytes of a slot.
 func (g *generation) bytes(slot uint32) []byte {
 	at := int(slot) * g.size
 	return g.memory[at : at+g.size : at+g.size]
@@ -108,7 +108,8 @@ func (g *generation) give(slot uint32) {
 	g.used--
 }
 
-// touch brings in a slot's bytes up to end, so that a write to them finds memory. reserve admits those beyond foretold.
+// touch makes a slot's bytes up to end present, so that writing to them cannot fail. need.reserve
+// admits bytes beyond the estimate.
 func (g *generation) touch(slot uint32, end int, need ringNeed) (give func(), err error) {
 	from := g.touched[slot]
 	if end <= from {
@@ -131,7 +132,7 @@ func (g *generation) touch(slot uint32, end int, need ringNeed) (give func(), er
 	return give, nil
 }
 
-// close gives the memory back. Nobody may use a slot any more.
+// close frees the memory. No slot may be in use.
 func (g *generation) close() error {
 	err := unix.Munmap(g.memory)
 	g.memory = nil

@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// BenchmarkHandOver is the way of batches whose columns cost nothing: from Begin to the trainer's RELEASE, over the socket.
+// BenchmarkHandOver is the way of batches whose columns cost nothing: from Begin to the trainer's
+// RELEASE, over the socket.
 func BenchmarkHandOver(b *testing.B) {
 	for _, c := range []struct{ columns, bytes int }{{3, 256 << 10}, {3, 1536 << 10}, {43, 320 << 10}} {
 		b.Run(fmt.Sprintf("%d columns, %d KiB", c.columns, c.bytes>>10), func(b *testing.B) { handOver(b, c.columns, c.bytes) })
@@ -61,7 +62,7 @@ func (s *spring) batch(to consumer, memory loader.Allocator) error {
 		}
 		batch.Columns = append(batch.Columns, &rowgroup.Array{Field: f, Len: s.bytes / 8, Data: data})
 	}
-	return to.(*trainer).announce(m.(*slot), batch)
+	return to.(*sender).announce(m.(*slot), batch)
 }
 
 func (s *spring) leave(consumer)                     {}
@@ -84,7 +85,7 @@ func handOver(b *testing.B, columns, bytes int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t, err := newTrainer(conn, slog.New(slog.DiscardHandler))
+	t, err := newSender(conn, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An iteration is one epoch of a session, or what a state leaves of it, read by the K parts of its torch workers, or by one. It is born with
-// the first part and begins with the last; whatever goes wrong, each part is told.
+// An iteration is one epoch of a session, or the rest of one after a state. One part reads it, or K
+// parts of torch workers. It is made with the first part and begins with the last. Whatever goes
+// wrong, each part is told.
 type iteration struct {
 	session *session
 	join    Join          // of the first part; the others agree with it
@@ -34,27 +35,27 @@ type iteration struct {
 	parts []*part       // by worker; nil until it has joined
 	run   *run          // nil until it begins
 	now   shuffle.State // after the last batch
-	gone  int           // parts that have left or died
+	gone  int           // parts that have left
 
 	dealt atomic.Int64 // batches
-	bound atomic.Int64 // the position beyond which another rank is in a later epoch; 0: none is
+	bound atomic.Int64 // the position at which another rank has left the epoch; 0: none has
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
 	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
-		return s.opened.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
+		return s.dataset.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
 		parts: make([]*part, max(1, j.Workers)),
 	}
 	if j.Workers > 1 {
-		it.timer = time.AfterFunc(s.opened.engine.Patience, it.late)
+		it.timer = time.AfterFunc(s.dataset.engine.WorkerTimeout, it.timeOut)
 	}
 	return it
 }
 
-// add takes a worker's part; the session's mutex is held.
+// add adds a worker's part. The session's mutex is held.
 func (it *iteration) add(p *part) error {
 	j, first := p.join, it.join
 	if j.Workers != first.Workers || j.WorldSize != first.WorldSize {
@@ -66,18 +67,18 @@ func (it *iteration) add(p *part) error {
 	return nil
 }
 
-// complete reports whether all workers have joined; the session's mutex is held.
+// complete reports whether all workers have joined. The session's mutex is held.
 func (it *iteration) complete() bool { return !slices.Contains(it.parts, nil) }
 
-// stop ends the waiting for workers.
+// stop stops the timer that waits for workers.
 func (it *iteration) stop() {
 	if it.timer != nil {
 		it.timer.Stop()
 	}
 }
 
-// late tells the workers that have joined that others have not.
-func (it *iteration) late() {
+// timeOut fails an iteration that some torch workers have not joined in time.
+func (it *iteration) timeOut() {
 	s := it.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +92,14 @@ func (it *iteration) late() {
 			missing = append(missing, fmt.Sprint(k))
 		}
 	}
-	it.give(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
-		s.opened.engine.Patience))
+	it.fail(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
+		s.dataset.engine.WorkerTimeout))
 }
 
-// give tells all parts an error. The session's mutex is held.
-func (it *iteration) give(err error) {
+// fail fails all parts. The session's mutex is held.
+func (it *iteration) fail(err error) {
 	it.stop()
-	err = it.session.opened.engine.phrased(err)
+	err = it.session.dataset.engine.phrased(err)
 	for _, p := range it.parts {
 		if p != nil {
 			p.fail(err)
@@ -106,20 +107,20 @@ func (it *iteration) give(err error) {
 	}
 }
 
-// note tells all parts something. The session's mutex is held.
+// note shows a note to all parts. The session's mutex is held.
 func (it *iteration) note(n Note) {
 	for _, p := range it.parts {
 		p.call(func(c consumer) { c.note(n) })
 	}
 }
 
-// announce tells the parts that the iteration begins; once, though its loader may be made again.
+// announce tells the parts once that the iteration begins, also when its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
 		return
 	}
 	it.announced = true
-	joined := it.tell()
+	joined := it.joined()
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()
 	for _, p := range it.order {
@@ -130,11 +131,12 @@ func (it *iteration) announce() {
 			s.GlobalBatch, it.single.GlobalBatch)
 		it.order[0].call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
 	}
-	it.session.opened.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
+	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
 		"position", it.state.Position, "batches", it.count, "workers", len(it.parts))
 }
 
-// arrange orders the parts by their next steps, which have to follow each other, and lets the iteration begin with the first of them.
+// arrange orders the parts by their next steps, which must be consecutive. The iteration begins
+// with the first of them.
 func (it *iteration) arrange() error {
 	global := it.steps.GlobalBatch
 	next := func(p *part) int64 {
@@ -146,13 +148,13 @@ func (it *iteration) arrange() error {
 	it.order = slices.SortedFunc(slices.Values(it.parts), func(a, b *part) int { return cmp.Compare(next(a), next(b)) })
 	first, apart := next(it.order[0]), global
 	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1])-first == s.GlobalBatch {
-		apart = s.GlobalBatch // saved at another world size: all before the first is taken, and nothing behind it
+		apart = s.GlobalBatch // saved at another world size: all rows before the first are taken, and none after
 	}
 	for i, p := range it.order {
 		if want := first + int64(i)*apart; next(p) != want {
 			return &Failure{
 				Kind: KindState, RowGroup: -1, Step: -1,
-				Text: fmt.Sprintf("the torch workers do not go on with consecutive steps: worker %d at position %d, where %d would follow the others",
+				Text: fmt.Sprintf("the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
 					p.join.Worker, next(p), want),
 				Hint: "load states that were saved together, with as many workers",
 			}
@@ -167,7 +169,7 @@ func (it *iteration) arrange() error {
 	return nil
 }
 
-// begins notes what reads the iteration. The session's mutex is held.
+// begins sets the run that reads the iteration. The session's mutex is held.
 func (it *iteration) begins(r *run) {
 	it.run = r
 	if it.gone == len(it.parts) {
@@ -175,11 +177,11 @@ func (it *iteration) begins(r *run) {
 	}
 }
 
-// deal hands a batch to the part whose turn it is; one that has left needs none.
+// deal hands a batch to the part whose turn it is. A part that has left gets none.
 func (it *iteration) deal(p *part, b *loader.Batch) error {
 	it.dealt.Add(1)
 	if most := it.bound.Load(); most != 0 && it.reached() > most {
-		if err := it.session.opened.engine.agreed.overtaken(it); err != nil {
+		if err := it.session.dataset.engine.agreed.overtaken(it); err != nil {
 			b.Release()
 			return err
 		}
@@ -196,14 +198,15 @@ func (it *iteration) deal(p *part, b *loader.Batch) error {
 	return err
 }
 
-// reached is the position behind the last batch that was dealt out, counted on where the epoch ends.
+// reached returns the position behind the last batch that was dealt out. It does not start again at
+// the end of the epoch.
 func (it *iteration) reached() int64 { return it.from + it.dealt.Load()*it.steps.GlobalBatch }
 
-// slack is by how many rows ranks that take the same batches may seem apart: what waits in rings and for torch workers, and what is
-// copied ahead.
+// slack returns by how many rows ranks may seem apart that take the same batches: what waits in
+// rings, for torch workers, and on devices.
 func (it *iteration) slack() int64 {
 	k := len(it.order)
-	batches := k*slotsOf(it.session.opened.data, k) + copiedAhead
+	batches := k*slotsOf(it.session.dataset.data, k) + copiedAhead
 	if k > 1 {
 		batches += workersAhead * k
 	}
@@ -215,7 +218,7 @@ const (
 	workersAhead = 4 // batches of each torch worker
 )
 
-// left notes that a part has gone and wants no more; the last one ends the run. The session's mutex is held.
+// left counts a part that has left. The last one ends the run. The session's mutex is held.
 func (it *iteration) left() {
 	it.gone++
 	if it.gone == len(it.parts) && it.run != nil {
@@ -223,11 +226,12 @@ func (it *iteration) left() {
 	}
 }
 
-// died notes that a part's connection has gone. In the midst of an iteration of several workers that ends it for the others; after it,
-// nobody will ask for the epoch that is read ahead. The session's mutex is held.
-func (it *iteration) died(p *part, inMidst bool) {
+// disconnected handles the end of a part's connection. In the middle of an iteration of several
+// workers it fails the others. After the iteration it ends the run that reads ahead. The session's
+// mutex is held.
+func (it *iteration) disconnected(p *part, inMidst bool) {
 	if !inMidst {
-		it.run.endsWith(it)
+		it.run.endAfter(it)
 		return
 	}
 	it.left()
@@ -236,32 +240,32 @@ func (it *iteration) died(p *part, inMidst bool) {
 	}
 	err := &Failure{
 		Kind: KindInternal, RowGroup: -1, Step: -1,
-		Text: fmt.Sprintf("torch worker %d of %d (%s) ended in the midst of the epoch", p.join.Worker, len(it.parts), p.client.who()),
+		Text: fmt.Sprintf("torch worker %d of %d (%s) ended within the epoch", p.join.Worker, len(it.parts), p.client.who()),
 		Hint: "its own error says why; a worker that was killed may have run out of memory",
 	}
 	if it.session.forming[it.join.Iteration] == it {
 		delete(it.session.forming, it.join.Iteration)
 	}
-	it.give(err)
+	it.fail(err)
 	if it.run != nil {
 		it.run.cancel(err)
 	}
 }
 
-// abort fails an iteration from outside.
+// abort fails an iteration because of another rank.
 func (it *iteration) abort(err error) {
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()
-	it.give(err)
-	it.run.endsWith(it)
+	it.fail(err)
+	it.run.endAfter(it)
 }
 
-// tell is what each consumer is told of the iteration.
-func (it *iteration) tell() Joined {
+// joined returns what each consumer is told when the iteration begins.
+func (it *iteration) joined() Joined {
 	s := it.session
 	epoch, _, _ := epochOf(it.state, it.steps)
 	return Joined{
 		Epoch: int64(epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
-		Schema: s.opened.told.Schema,
+		Schema: s.dataset.summary.Schema,
 	}
 }

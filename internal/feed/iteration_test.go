@@ -13,7 +13,7 @@ func workers(t *testing.T, e *engine, dataset string, k int) []*sink {
 	t.Helper()
 	var all []*sink
 	for range k {
-		all = append(all, newSink(t, sit(t, e, dataset, testSpec())))
+		all = append(all, newSink(t, connect(t, e, dataset, testSpec())))
 	}
 	return all
 }
@@ -40,14 +40,15 @@ func drain(all []*sink) (parts [][]*got, ends []End) {
 	return parts, ends
 }
 
-// K workers make one iteration: worker k has the steps k (mod K), and together they have the rows in the order of one. Epoch follows epoch,
-// for the workers of the same connections and for new ones.
+// K workers make one iteration: worker k has the steps k (mod K), and together they have the rows
+// in the order of one. Epoch follows epoch, for the workers of the same connections and for new
+// ones.
 func TestWorkers(t *testing.T) {
 	for _, k := range []int{1, 2, 3, 5} {
 		for _, stay := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d workers, persistent %t", k, stay), func(t *testing.T) {
 				e := testEngine(t, Options{})
-				sit(t, e, "d", testSpec()) // of the main process
+				connect(t, e, "d", testSpec()) // of the main process
 				all := workers(t, e, "d", k)
 				for epoch := range 4 {
 					joinAll(all, fmt.Sprint(epoch), nil)
@@ -75,7 +76,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// Workers that go on in the midst of an epoch, at positions of their own, have the batches that they would have had.
+// Workers that resume within an epoch, at positions of their own, have the batches that
+// they would have had.
 func TestWorkersGoOn(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 3)
@@ -115,7 +117,7 @@ func TestWorkersGoOn(t *testing.T) {
 
 // Workers wait for each other so long, and are told who did not come.
 func TestLateWorkers(t *testing.T) {
-	e := testEngine(t, Options{Patience: 100 * time.Millisecond})
+	e := testEngine(t, Options{WorkerTimeout: 100 * time.Millisecond})
 	all := workers(t, e, "d", 4)
 	for _, k := range []int{0, 2} {
 		all[k].ask(Join{Iteration: "0", Worker: k, Workers: 4})
@@ -134,7 +136,8 @@ func TestLateWorkers(t *testing.T) {
 	}
 }
 
-// A worker that joins again with the same iteration begins another, also while the first is not complete.
+// A worker that joins again with the same iteration begins another, also while the first is not
+// complete.
 func TestWorkerJoinsAgain(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 2)
@@ -148,9 +151,9 @@ func TestWorkerJoinsAgain(t *testing.T) {
 		s.leave()
 	}
 	all[0].ask(Join{Iteration: "same", Worker: 0, Workers: 2})
-	again := newSink(t, sit(t, e, "d", testSpec()))
+	again := newSink(t, connect(t, e, "d", testSpec()))
 	again.ask(Join{Iteration: "same", Worker: 0, Workers: 2})
-	if f := all[0].failure(); f.Kind != KindTimeout || !strings.Contains(f.Text, "began anew") {
+	if f := all[0].failure(); f.Kind != KindTimeout || !strings.Contains(f.Text, "began another iteration") {
 		t.Errorf("%+v", f)
 	}
 	all[1].ask(Join{Iteration: "same", Worker: 1, Workers: 2})
@@ -159,7 +162,8 @@ func TestWorkerJoinsAgain(t *testing.T) {
 	}
 }
 
-// A worker that dies in the midst of an epoch ends it for the others with one clear error; before all have come, too.
+// A worker that dies within an epoch ends it for the others with one clear error; before
+// all have come, too.
 func TestWorkerDies(t *testing.T) {
 	for _, complete := range []bool{true, false} {
 		e := testEngine(t, Options{})
@@ -173,7 +177,7 @@ func TestWorkerDies(t *testing.T) {
 			}
 		}
 		all[1].client.close()
-		want := "torch worker 1 of 3 (process 42) ended in the midst of the epoch"
+		want := "torch worker 1 of 3 (process 42) ended within the epoch"
 		if f := all[0].failure(); f.Kind != KindInternal || f.Text != want {
 			t.Errorf("%+v", f)
 		}
@@ -201,7 +205,7 @@ func TestWorkerLeaves(t *testing.T) {
 	}
 }
 
-// What cannot be an iteration is refused, and the connection goes on.
+// What cannot be an iteration is refused, and the connection stays.
 func TestJoinRefuses(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 3)
@@ -211,9 +215,11 @@ func TestJoinRefuses(t *testing.T) {
 		"worker must be from 0 to 1 of 2 workers, got 2":   {Iteration: "0", Worker: 2, Workers: 2},
 		"JOIN without an iteration":                        {},
 	} {
-		if err := all[0].client.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err := all[0].client.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 	all[0].ask(Join{Iteration: "0", Workers: 2})
 	if err := all[0].client.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
@@ -226,7 +232,7 @@ func TestJoinRefuses(t *testing.T) {
 	all[0].batches(1)
 	spec := testSpec()
 	spec.Tail, spec.BatchSize = "drop", 3000
-	few := newSink(t, sit(t, e, "d", spec))
+	few := newSink(t, connect(t, e, "d", spec))
 	if err := few.client.join(alone(0), few); failureOf(err).Kind != KindValue {
 		t.Errorf("%v", err)
 	}

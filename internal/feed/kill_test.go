@@ -123,8 +123,8 @@ func TestServeKillParent(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// Trainers that are killed at any moment leave nothing in the engine: no ring, no descriptor, no goroutine, no reservation (which
-// serveWares checks).
+// Trainers that are killed at any moment leave nothing in the engine: no ring, no descriptor, no
+// goroutine, no reservation (which serveWares checks).
 func TestServeKill(t *testing.T) {
 	path := serveWares(t, wares(t, 3, 70, func(id int64) int { return int(id) * 40 }), nil)
 	kill := func(seed uint64) {

@@ -16,7 +16,7 @@ func limitedReader(t *testing.T, capacity int64) (*frameReader, net.Conn) {
 	here, there := net.Pipe()
 	r := newFrameReader(here)
 	r.limits = &frameLimits{
-		time: time.Minute, deadline: here.SetReadDeadline, capacity: semaphore.NewWeighted(capacity), ctx: t.Context(),
+		timeout: time.Minute, deadline: here.SetReadDeadline, capacity: semaphore.NewWeighted(capacity), ctx: t.Context(),
 	}
 	t.Cleanup(func() { _, _ = here.Close(), there.Close() })
 	return &r, there
@@ -94,7 +94,7 @@ func TestFrameCapacity(t *testing.T) {
 
 // A frame that does not come whole ends its connection, and no other.
 func TestServeHalfFrames(t *testing.T) {
-	path := serveWares(t, wares(t, 1, 70, noImages), func(o *Options, _ *Data) { o.FrameTime = 20 * time.Millisecond })
+	path := serveWares(t, wares(t, 1, 70, noImages), func(o *Options, _ *Data) { o.FrameTimeout = 20 * time.Millisecond })
 	idle, half := dial(t, path), dial(t, path)
 	for _, c := range []*testClient{idle, half} {
 		if _, err := c.open(opening); err != nil {
@@ -116,7 +116,8 @@ func TestServeHalfFrames(t *testing.T) {
 	}
 }
 
-// An engine refuses connections beyond its limit with an error that says so, and takes others when some have gone.
+// An engine refuses connections beyond its limit with an error that says so, and takes others when
+// some have gone.
 func TestServeConnections(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), func(o *Options, _ *Data) { o.MaxConnections = 3 })
 	var clients []*testClient

@@ -28,8 +28,8 @@ const (
 	lockWait  = 2 * time.Second
 )
 
-// A listener is an engine's socket. Closing it removes the socket's name first, so that no trainer finds an engine that is about
-// to end.
+// A listener is an engine's socket. Closing it removes the socket's name first, so that no trainer
+// finds an engine that is about to end.
 type listener struct {
 	*net.UnixListener
 	path   string
@@ -37,8 +37,9 @@ type listener struct {
 	marker *marker
 }
 
-// Listen makes an engine's socket at path. It returns ErrServing when another engine has it. It removes only what dead engines
-// left, at path and beside it, and refuses a path at which anything else lies.
+// Listen makes an engine's socket at path. It returns ErrServing when another engine has it. It
+// removes only what dead engines left, at path and beside it, and refuses a path at which anything
+// else lies.
 func Listen(path string) (net.Listener, error) {
 	if len(path) > maxSocket {
 		return nil, fmt.Errorf("%s: longer than the %d bytes that a socket's path may have (SHARDFEED_RUNTIME_DIR names a shorter place)",
@@ -98,7 +99,8 @@ func claimOld(path string, m *marker) error {
 	return old.remove()
 }
 
-// bind listens at path. It removes a dead socket there if an engine left it, and never another file: bind(2) fails where one is.
+// bind listens at path. It removes a dead socket there if an engine left it, and never another
+// file: bind(2) fails where one is.
 func bind(path string, left bool) (*listener, error) {
 	found, err := lookAt(path)
 	if err == nil && found == dead {
@@ -196,7 +198,8 @@ func sweepOne(socket string) {
 	_ = m.remove()
 }
 
-// sweepOld removes what an engine of an older build left: an empty marker beside a dead socket. One alone does not prove it.
+// sweepOld removes what an engine of an older build left: an empty marker beside a dead socket. One
+// alone does not prove it.
 func sweepOld(socket string) {
 	if found, err := lookAt(socket); err != nil || found != dead {
 		return

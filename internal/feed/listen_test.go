@@ -105,7 +105,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// What a dead engine left stands in nobody's way, and goes with the next engine that begins beside it.
+// Files of a dead engine are in no engine's way. The next engine in the directory removes them.
 func TestListenAfterDeath(t *testing.T) {
 	dir := runtimeDir(t)
 	path, beside, alive := filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock"), filepath.Join(dir, "c.sock")
@@ -134,7 +134,8 @@ func TestListenAfterDeath(t *testing.T) {
 	}
 }
 
-// Of many engines that begin at once, one wins; the others say so. When it goes, another can take its place at once.
+// Of many engines that begin at once, one wins; the others say so. When it goes, another can take
+// its place at once.
 func TestListenAtOnce(t *testing.T) {
 	dir := runtimeDir(t)
 	for range 20 {
@@ -238,7 +239,7 @@ func TestListenRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Listen(filepath.Join(dir, "a.sock")); err == nil || !strings.Contains(err.Error(), "chmod 700") {
-		t.Errorf("a directory of everybody's: %v", err)
+		t.Errorf("a directory that all may write to: %v", err)
 	}
 }
 
@@ -261,20 +262,22 @@ func TestDir(t *testing.T) {
 		{own: open, tmp: base, refused: "others may write"},
 		{own: base + "/no/where", tmp: base, refused: "SHARDFEED_RUNTIME_DIR names another place"},
 	} {
-		t.Setenv("SHARDFEED_RUNTIME_DIR", c.own)
-		t.Setenv("XDG_RUNTIME_DIR", c.xdg)
-		t.Setenv("TMPDIR", c.tmp)
-		dir, err := Dir()
-		if c.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), c.refused) {
-				t.Errorf("%+v: error %v", c, err)
+		t.Run(c.want+c.refused, func(t *testing.T) {
+			t.Setenv("SHARDFEED_RUNTIME_DIR", c.own)
+			t.Setenv("XDG_RUNTIME_DIR", c.xdg)
+			t.Setenv("TMPDIR", c.tmp)
+			dir, err := Dir()
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("%+v: error %v", c, err)
+				}
+				return
 			}
-			continue
-		}
-		info, e := os.Stat(dir)
-		if err != nil || e != nil || !strings.HasPrefix(dir, c.want) || info.Mode().Perm() != 0o700 {
-			t.Errorf("%+v: %s, error %v", c, dir, errors.Join(err, e))
-		}
+			info, e := os.Stat(dir)
+			if err != nil || e != nil || !strings.HasPrefix(dir, c.want) || info.Mode().Perm() != 0o700 {
+				t.Errorf("%+v: %s, error %v", c, dir, errors.Join(err, e))
+			}
+		})
 	}
 }
 

@@ -31,7 +31,7 @@ func (w *wanderer) live(life int) error {
 			return err
 		}
 	}
-	if w.r.IntN(3) == 0 { // dies in the midst of an iteration
+	if w.r.IntN(3) == 0 { // dies within an iteration
 		if _, err := w.client.join(Join{Iteration: fmt.Sprint(w.name, life, "last")}); err != nil {
 			return err
 		}
@@ -40,7 +40,8 @@ func (w *wanderer) live(life int) error {
 	return nil
 }
 
-// iterate takes an epoch, or a part of it, and releases batches in any order; some stay its own until the next iteration.
+// iterate takes an epoch, or a part of it, and releases batches in any order; some stay its own
+// until the next iteration.
 func (w *wanderer) iterate(iteration string) error {
 	j, err := w.client.join(Join{Iteration: iteration})
 	if err != nil {
@@ -92,7 +93,7 @@ func (w *wanderer) iterate(iteration string) error {
 	return nil
 }
 
-// release releases some of what is held, so that at most three of the four slots are.
+// release releases some held batches, so that at most three of the four slots are.
 func (w *wanderer) release() error {
 	for _, b := range w.client.held { // in the order of Go's maps, which is none
 		if len(w.client.held) <= w.r.IntN(4) {
@@ -105,7 +106,8 @@ func (w *wanderer) release() error {
 	return nil
 }
 
-// Trainers that open, join, leave, hold, release and die as they like get every row of each epoch once, while rings grow.
+// Trainers that open, join, leave, hold, release and die as they like get every row of each epoch
+// once, while rings grow.
 func TestServeMany(t *testing.T) {
 	path := serveWares(t, wares(t, 3, 70, someLarge), nil)
 	var all sync.WaitGroup
@@ -125,6 +127,6 @@ func TestServeMany(t *testing.T) {
 	all.Wait()
 	eventually(t, "the rings are gone", func() bool { return rings(t) == 0 })
 	if slices.Max(epochs) == 0 {
-		t.Error("nobody saw a whole epoch")
+		t.Error("no trainer saw a whole epoch")
 	}
 }

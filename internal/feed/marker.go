@@ -19,8 +19,9 @@ const (
 	oldFresh     = ".new"    // of the sockets that older builds had not renamed yet
 )
 
-// A marker is the file beside a socket that an engine holds locked while it lives. It is written before the socket exists and
-// removed after it, so a dead socket without a marker is not an engine's.
+// A marker is the file beside a socket that an engine holds locked while it lives. It is written
+// before the socket exists and removed after it, so a dead socket without a marker is not an
+// engine's.
 type marker struct {
 	*os.File
 	left bool // an engine that died left it
@@ -29,8 +30,8 @@ type marker struct {
 // errNotMarker refuses a file under a marker's name that no engine has written.
 var errNotMarker = errors.New("it is not an engine's marker")
 
-// makeMarker locks the marker of a socket, and makes it when there is none. It returns nil when another process holds the lock, or
-// has just removed the file.
+// makeMarker locks the marker of a socket, and makes it when there is none. It returns nil when
+// another process holds the lock, or has just removed the file.
 func makeMarker(socket string) (*marker, error) {
 	m, err := lockMarker(socket)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +68,8 @@ func lockMarker(socket string) (*marker, error) {
 
 func markerOf(socket string) string { return markerLine + filepath.Base(socket) + "\n" }
 
-// lockOldMarker locks the marker that an older build left for a socket: an empty file. It returns nil when there is none; busy
-// reports that an engine of that build lives.
+// lockOldMarker locks the marker that an older build left for a socket: an empty file. It returns
+// nil when there is none; busy reports that an engine of that build lives.
 func lockOldMarker(socket string) (m *marker, busy bool, err error) {
 	info, err := os.Lstat(socket + oldSuffix)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 || !isOwn(info) {
@@ -78,7 +79,8 @@ func lockOldMarker(socket string) (m *marker, busy bool, err error) {
 	return m, m == nil && err == nil, err
 }
 
-// lockOwn opens and locks a regular file of this user. It returns nil when the lock is taken or the file was just removed.
+// lockOwn opens and locks a regular file of this user. It returns nil when the lock is taken or the
+// file was just removed.
 func lockOwn(name string, flags int) (*marker, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {

@@ -9,7 +9,7 @@ import (
 // Version of the protocol. A trainer and an engine of different versions do not talk.
 const Version = 1
 
-// Hello says who connects.
+// Hello describes the trainer.
 type Hello struct {
 	Version int    `json:"version"`
 	Build   string `json:"build"` // of the trainer's package
@@ -19,7 +19,7 @@ type Hello struct {
 	LocalWorldSize int `json:"local_world_size"` // ranks of the job on this node; 0 is 1
 }
 
-// Welcome says who answers.
+// Welcome describes the engine.
 type Welcome struct {
 	Version int    `json:"version"`
 	Build   string `json:"build"`
@@ -29,15 +29,17 @@ type Welcome struct {
 
 // Open says what to read. Connections that give the same Spec and Opening share one open data set.
 type Open struct {
-	// Opening is another text where the shards are to be listed anew though somebody has the same Spec open: the same on all ranks, and for
-	// all that belongs to one data set object.
+	// Opening makes a difference where the shards must be listed again although another trainer has
+	// the same Spec open. It is the same on all ranks, and for everything that belongs to one data
+	// set object.
 	Opening string `json:"opening"`
 
 	Dataset string `json:"dataset"` // identity of the trainer's data set object; the same in its torch workers and iterators
 	Spec    Spec   `json:"spec"`
 }
 
-// Spec is everything that decides which data set is opened, and what its batches hold. Empty members mean the defaults of the command.
+// Spec decides which data set is opened, and what its batches hold. Empty members mean the defaults
+// of the command.
 type Spec struct {
 	Addresses []string `json:"addresses"`
 	Columns   []string `json:"columns"` // null: all
@@ -87,7 +89,7 @@ type Pad struct {
 	CutLeft   bool            `json:"cut_left"` // cut on the left
 }
 
-// Progress says how far opening is.
+// Progress reports how far opening is.
 type Progress struct {
 	Shards  int64  `json:"shards"`  // listed
 	Footers int64  `json:"footers"` // read
@@ -95,7 +97,7 @@ type Progress struct {
 	Doing   string `json:"doing"`   // "list", "footers", "memory" or "first batch"
 }
 
-// Opened says what was found.
+// Opened describes the data set.
 type Opened struct {
 	Rows     int64  `json:"rows"`
 	Shards   int    `json:"shards"`
@@ -121,62 +123,65 @@ type Node struct {
 	UTC       bool   `json:"utc"`
 	Precision int    `json:"precision"`
 	Scale     int    `json:"scale"`
-	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, and of a length that each batch has for itself
+	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
 	Partition bool   `json:"partition"`
 	Added     bool   `json:"added"` // not of the data: lengths of a padded column
 	Children  []Node `json:"children"`
 }
 
-// Join begins an iteration, which is one epoch or what a state leaves of it, or takes part in one.
+// Join begins an iteration or takes part in one. An iteration is one epoch, or the rest of one
+// after a state.
 type Join struct {
-	Iteration string `json:"iteration"` // the same for all workers of one torch DataLoader iterator, and for nothing else
+	Iteration string `json:"iteration"` // the same for all workers of one torch DataLoader iterator, and only for them
 	Worker    int    `json:"worker"`
 	Workers   int    `json:"workers"` // 0 or 1: no torch workers
 
 	Rank      int `json:"rank"`
 	WorldSize int `json:"world_size"`
 
-	// The epoch: State when it was not used yet, else Epoch when it was not used yet, else the one after that of the session's last
-	// iteration. Serials tell whether it was used.
+	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
+	// session continues after its last iteration. The serials tell whether they were used.
 	State       *shuffle.State `json:"state"`
 	StateSerial string         `json:"state_serial"`
 	Epoch       *int64         `json:"epoch"`
 	EpochSerial string         `json:"epoch_serial"`
 
-	// Next is, for a torch worker that goes on in the midst of an epoch, the position of the step that is its next; null: State's, or 0, and
-	// Worker steps more.
+	// Next is the position of the next step of a torch worker that resumes within an epoch. null:
+	// the position of State or 0, and Worker steps more.
 	Next *int64 `json:"next"`
 
-	// Bundle lets so many steps come as one batch, for trainers of single rows. It is heeded where the batch's rows are then those of the
-	// steps, in their order; see Joined. 0 and 1: each step is a batch.
+	// Bundle allows so many steps in one batch, for trainers of single rows. The engine uses it
+	// where the rows of the batch are those of the steps in their order; see Joined. 0 and 1: each
+	// step is a batch.
 	Bundle int `json:"bundle"`
 
-	// Agree names the data set among the ranks: those of one job that join with the same name must have the same fingerprint. Empty: no
-	// comparison.
+	// Agree names the data set among the ranks. Ranks of a job that join with the same name must
+	// have the same fingerprint. Empty: they are not compared.
 	Agree string `json:"agree"`
 }
 
-// Joined says what comes.
+// Joined describes the iteration that begins.
 type Joined struct {
 	Epoch       int64         `json:"epoch"`
 	State       shuffle.State `json:"state"`       // where the iteration begins
 	Steps       int64         `json:"steps"`       // of a whole epoch, on each rank
-	Bundle      int           `json:"bundle"`      // steps that come as one batch; the last one has all rows that are left, whatever the tail says
+	Bundle      int           `json:"bundle"`      // steps in one batch; the last batch has all rows that are left
 	Fingerprint Fingerprint   `json:"fingerprint"` // what all ranks must have in common
 	Schema      []Node        `json:"schema"`      // of the batches
 }
 
-// Fingerprint is everything that ranks must have in common, by its name for the user. Values are short texts.
+// Fingerprint is everything that ranks must have in common, by its name for the user. Values are
+// short texts.
 type Fingerprint map[string]string
 
-// End says how an iteration ended.
+// End reports how an iteration ended.
 type End struct {
 	Left    bool          `json:"left"`    // by LEAVE
 	Batches int64         `json:"batches"` // that this consumer got
 	State   shuffle.State `json:"state"`   // after the iteration's last batch
 }
 
-// SetEpoch tells the epoch of the session's next iteration.
+// SetEpoch sets the epoch of the session's next iteration.
 type SetEpoch struct {
 	Rank   int    `json:"rank"`
 	Epoch  int64  `json:"epoch"`
@@ -191,7 +196,7 @@ type Ask struct {
 	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
 }
 
-// Session is where a session stands.
+// Session says where a session stands.
 type Session struct {
 	NextEpoch   int64           `json:"next_epoch"` // of an iteration that would begin now
 	Workers     int             `json:"workers"`    // torch workers of the last iteration
@@ -216,7 +221,7 @@ type Failure struct {
 
 // Kinds of Failure: what Python raises. Values are part of the protocol.
 const (
-	KindValue    = "value"    // an option that cannot be meant: ValueError
+	KindValue    = "value"    // an option that is out of range: ValueError
 	KindNotFound = "notfound" // FileNotFoundError
 	KindAccess   = "access"   // PermissionError
 	KindData     = "data"     // a shard that cannot be read or was changed: DataError
@@ -226,7 +231,7 @@ const (
 	KindStorage  = "storage"  // a server or disk that failed: StorageError
 	KindRanks    = "ranks"    // ranks that do not agree: RankMismatchError
 	KindTimeout  = "timeout"  // TimeoutError
-	KindProtocol = "protocol" // what should not be: ProtocolError
+	KindProtocol = "protocol" // a breach of the protocol: ProtocolError
 	KindGone     = "gone"     // the engine was told to end: EngineGone
 	KindInternal = "internal" // a panic: EngineError
 )

@@ -10,7 +10,7 @@ var kinds = [...]string{
 	rowgroup.Fixed: "fixed", rowgroup.Binary: "binary", rowgroup.List: "list", rowgroup.Struct: "struct", rowgroup.Map: "map", rowgroup.Null: "null",
 }
 
-// describe is what a trainer is told of a data set.
+// describe returns what a trainer gets to know of a data set.
 func describe(d *Data) Opened {
 	m := d.Dataset.Manifest()
 	data := d.Dataset.List()
@@ -21,7 +21,8 @@ func describe(d *Data) Opened {
 	return o
 }
 
-// batchNodes is the schema of the batches that a loader makes: the data's, padded columns dense, what is added at the end.
+// batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
+// and added columns at the end.
 func batchNodes(s *rowgroup.Schema, o loader.Options) []Node {
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
 	for _, f := range s.Fields {
@@ -42,7 +43,7 @@ func batchNodes(s *rowgroup.Schema, o loader.Options) []Node {
 	return nodes
 }
 
-// added are the columns that a padding makes beside its own.
+// added returns the columns that a padding adds.
 func added(p loader.Padding, size int) []Node {
 	name := p.Lengths
 	if name == "" {

@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	outboxLimit = 2*maxPayload + 1<<20 // bytes that may wait for a trainer; more than one that keeps to the protocol can leave unread
-	chatterRoom = 64 << 10             // bytes that may wait before lines for the user's log are left out
+	outboxLimit = 2*maxPayload + 1<<20 // bytes in the queue; more than a correct trainer leaves unread
+	spareLimit  = 64 << 10             // bytes in the queue above which spare frames are dropped
 )
 
-// errSlow ends a connection whose trainer asks and asks and reads no answer.
-var errSlow = errors.New("the trainer does not read what it has asked for")
+// errSlow ends a connection whose trainer sends requests and does not read the answers.
+var errSlow = errors.New("the trainer does not read the answers to its requests")
 
-// An outbox writes frames to a trainer. Nobody waits for it: what the socket does not take at once stays in the outbox, and one goroutine
-// waits for the socket, without using the processor. Batches are bounded by the slots of their ring.
+// An outbox writes frames to a trainer and never blocks its callers. What the socket does not take
+// at once is queued, and one goroutine writes it when the socket is ready. The slots of the ring
+// bound the batches in it.
 type outbox struct {
 	raw syscall.RawConn
 
@@ -31,7 +32,7 @@ type outbox struct {
 	writing bool // the goroutine is there
 	err     error
 
-	// What try's closure reads and writes, so that it is made once.
+	// Arguments and results of try's closure, which is made once.
 	try  func(fd uintptr) bool
 	now  *parcel
 	wait bool
@@ -56,7 +57,8 @@ func newOutbox(c *net.UnixConn) (*outbox, error) {
 	return o, nil
 }
 
-// sendmsg sends what it can of the current parcel. It reports whether that is all that is to be done.
+// sendmsg sends as much of the current parcel as the socket takes. It reports false to wait for the
+// socket.
 func (o *outbox) sendmsg(fd uintptr) bool {
 	var rights []byte
 	if o.now.file != nil {
@@ -78,7 +80,7 @@ func (o *outbox) sendmsg(fd uintptr) bool {
 	}
 }
 
-// push sends once; with wait it waits until the socket takes something.
+// push sends once. With wait it waits until the socket takes something.
 func (o *outbox) push(p *parcel, wait bool) error {
 	o.now, o.wait, o.sent, o.fail = p, wait, 0, nil
 	err := o.raw.Write(o.try)
@@ -95,13 +97,13 @@ func (o *outbox) push(p *parcel, wait bool) error {
 // drop closes the descriptor.
 func (p *parcel) drop() {
 	if p.file != nil {
-		_ = p.file.Close() // the receiver has one of its own, or there is none
+		_ = p.file.Close() // the receiver has its own
 		p.file = nil
 	}
 }
 
-// add sends a frame, or keeps it until the socket takes it; one to spare is left out when much waits already. data is the caller's again
-// when add returns; file is the outbox's to close.
+// add sends a frame, or queues it. A spare frame is dropped when much is queued already. The caller
+// may reuse data when add returns; the outbox closes file.
 func (o *outbox) add(data []byte, file *os.File, spare bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,7 +125,7 @@ func (o *outbox) add(data []byte, file *os.File, spare bool) error {
 	if len(p.data) == 0 {
 		return nil
 	}
-	if spare && len(p.data) == len(data) && o.bytes > chatterRoom {
+	if spare && len(p.data) == len(data) && o.bytes > spareLimit {
 		return nil
 	}
 	if o.bytes+len(p.data) > outboxLimit {
@@ -148,7 +150,7 @@ func (o *outbox) failLocked(err error) error {
 	return err
 }
 
-// drain sends what waits, and ends when nothing does.
+// drain writes the queue, and ends when it is empty.
 func (o *outbox) drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +159,7 @@ func (o *outbox) drain() {
 		size := len(p.data)
 		o.waiting = o.waiting[1:]
 		o.mu.Unlock()
-		err := o.pushAll(p) // alone: others only add while writing is set
+		err := o.pushAll(p) // alone: others only queue while writing is set
 		o.mu.Lock()
 		if o.err == nil {
 			o.bytes -= size
@@ -170,7 +172,7 @@ func (o *outbox) drain() {
 	o.idle.Broadcast()
 }
 
-// pushAll waits until the socket has taken all.
+// pushAll sends all of a parcel.
 func (o *outbox) pushAll(p parcel) error {
 	defer p.drop()
 	for len(p.data) > 0 {
@@ -181,7 +183,7 @@ func (o *outbox) pushAll(p parcel) error {
 	return nil
 }
 
-// finish waits until all is sent, or the connection's write deadline ends that.
+// finish waits until all is sent, at most until the timeout.
 func (o *outbox) finish(c *net.UnixConn, patience time.Duration) {
 	_ = c.SetWriteDeadline(time.Now().Add(patience))
 	o.mu.Lock()

@@ -44,7 +44,7 @@ func outboxOf(t *testing.T, c *net.UnixConn) *outbox {
 	return o
 }
 
-// A trainer that reads nothing delays nobody, and gets all in order when it reads.
+// A trainer that reads nothing delays no one, and gets all in order when it reads.
 func TestOutboxKeeps(t *testing.T) {
 	here, there := pair(t)
 	o := outboxOf(t, here)
@@ -61,7 +61,7 @@ func TestOutboxKeeps(t *testing.T) {
 		want = append(want, frame...)
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v to send to nobody", took)
+		t.Errorf("it took %v to send to a trainer that does not read", took)
 	}
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(there, got); err != nil || !bytes.Equal(got, want) {
@@ -86,7 +86,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	o.mu.Lock()
 	kept := o.bytes
 	o.mu.Unlock()
-	if kept > chatterRoom+len(frame) {
+	if kept > spareLimit+len(frame) {
 		t.Errorf("%d bytes of chatter are kept", kept)
 	}
 	var err error
@@ -153,7 +153,8 @@ func devNull(t *testing.T) *os.File {
 	return f
 }
 
-// What a trainer has not read when its connection fails is dropped, descriptors too, also while the socket is waited for.
+// What a trainer has not read when its connection fails is dropped, descriptors too, also while the
+// socket is waited for.
 func TestOutboxFails(t *testing.T) {
 	here, there := pair(t)
 	before := descriptors(t)

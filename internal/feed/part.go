@@ -8,8 +8,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A part is what one consumer has of an iteration: all batches, or as one of K torch workers each K-th. Under the session's lock it
-// calls the consumer, one call at a time, and never again once the consumer was told the end.
+// A part is one consumer's share of an iteration: all batches, or each K-th for one of K torch
+// workers. Under the session's lock it calls the consumer, one call at a time, and never again
+// after the end.
 type part struct {
 	join      Join
 	consumer  consumer
@@ -21,8 +22,8 @@ type part struct {
 	batches int64
 	over    bool
 
-	// The consumer's ring for all iterations of a run, from connect on: the allocator that the run's loader takes memory of until
-	// cut. The part of the next iteration takes it over.
+	// The consumer's ring for all iterations of a run, from connect on. The run's loader allocates
+	// in it until cut. The part of the next iteration takes it over.
 	ring loader.Allocator
 	ctx  context.Context
 	cut  context.CancelFunc
@@ -55,7 +56,7 @@ func (p *part) connect(need ringNeed) (err error) {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	p.unlink()
-	p.ctx, p.cut = context.WithCancel(p.session.opened.ctx)
+	p.ctx, p.cut = context.WithCancel(p.session.dataset.ctx)
 	if p.over {
 		p.cut()
 		return nil
@@ -64,21 +65,24 @@ func (p *part) connect(need ringNeed) (err error) {
 	return err
 }
 
-// takeOver takes the ring over from the consumer's part of the iteration before. The session's mutex is held.
+// takeOver takes over the ring of the consumer's part of the last iteration. The session's mutex is
+// held.
 func (p *part) takeOver(before *part) {
 	if p.ring, p.ctx, p.cut = before.ring, before.ctx, before.cut; p.over {
 		p.cut()
 	}
 }
 
-// unlink ends the use of the ring: what is read ahead goes where nobody sees it. The session's mutex is held.
+// unlink ends the use of the ring. The loader reads on into memory that no one sees. The session's
+// mutex is held.
 func (p *part) unlink() {
 	if p.cut != nil {
 		p.cut()
 	}
 }
 
-// memory begins a batch in the ring, or in memory of the pool once the consumer has left.
+// memory returns the memory of a batch: a slot of the ring, or memory of the pool once the consumer
+// has left.
 func (p *part) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Memory, error) {
 	if p.ctx.Err() == nil {
 		both, cancel := context.WithCancelCause(ctx)
@@ -90,29 +94,30 @@ func (p *part) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Mem
 			return m, err
 		}
 	}
-	return unseen{pool.NewArena()}, nil
+	return discarded{pool.NewArena()}, nil
 }
 
-// unseen is the memory of a batch for a consumer that has left.
-type unseen struct{ arena *mem.Arena }
+// discarded is the memory of a batch for a consumer that has left.
+type discarded struct{ arena *mem.Arena }
 
-func (m unseen) Alloc(n int) ([]byte, error) { return m.arena.Alloc(n)[:n:n], nil }
+func (m discarded) Alloc(n int) ([]byte, error) { return m.arena.Alloc(n)[:n:n], nil }
 
-func (m unseen) Free() { m.arena.Free() }
+func (m discarded) Free() { m.arena.Free() }
 
-// fail tells the consumer an error. The session's mutex is held.
+// fail ends the part with an error. The session's mutex is held.
 func (p *part) fail(err error) {
 	if p.finish(func(c consumer) { c.fail(err) }) {
 		p.unlink()
 	}
 }
 
-// end is the end of the epoch. The ring stays: what is read ahead goes on to use it. The session's mutex is held.
+// end ends the part with its epoch. The ring stays for what is read ahead. The session's mutex is
+// held.
 func (p *part) end(state shuffle.State) {
 	p.finish(func(c consumer) { c.end(End{Batches: p.batches, State: state}) })
 }
 
-// leave is LEAVE: the consumer is told that it left. It reports whether it was in the midst of an iteration.
+// leave handles LEAVE. It reports whether it ended an iteration.
 func (p *part) leave() bool {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
@@ -124,11 +129,11 @@ func (p *part) leave() bool {
 	return left
 }
 
-// die is the end of the connection.
-func (p *part) die() {
+// disconnect handles the end of the connection.
+func (p *part) disconnect() {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	inMidst := p.finish(func(consumer) {})
 	p.unlink()
-	p.iteration.died(p, inMidst)
+	p.iteration.disconnected(p, inMidst)
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// A peer is who is at the other end of a socket, by the kernel's word.
+// A peer is the user and process at the other end of a socket, as the kernel reports them.
 type peer struct{ uid, pid int }
 
 // checkPeer refuses the processes of other users.

@@ -64,6 +64,6 @@ func TestServeRefusesOthers(t *testing.T) {
 		t.Errorf("%v %s, error %v", kind, payload, err)
 	}
 	if _, _, err := c.next(); err == nil {
-		t.Error("the connection goes on")
+		t.Error("the connection stays")
 	}
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// errGone is what is done for a trainer that has gone.
+// errGone fails what is done for a trainer that has gone.
 var errGone = errors.New("the trainer has gone")
 
-// A ring is the shared memory of one consumer: the allocator of the loader whose batches it gets. A slot is the loader's from Begin on,
-// the trainer's from announce on, and free again when the trainer releases it. At most as many slots as the need says are in use at a time,
-// over all generations, so whoever has one finds one in the newest generation too.
+// A ring is the shared memory of one consumer: the allocator of the loader whose batches it gets.
+// The loader has a slot from Begin to announce, the trainer from then until it releases the slot.
+// At most need.slots slots are in use at a time, over all generations, so a slot in use always
+// finds a place in the newest generation too.
 type ring struct {
 	gone  chan struct{} // closed by close
-	freed chan struct{} // tells the one who waits in Begin
+	freed chan struct{} // signals Begin
 
 	mu      sync.Mutex
 	need    ringNeed
@@ -42,7 +43,7 @@ func (r *ring) fit(need ringNeed) error {
 	if r.closed {
 		return errGone
 	}
-	need.slots = max(need.slots, 2, r.need.slots) // one with the trainer and one that it waits for
+	need.slots = max(need.slots, 2, r.need.slots) // one that the trainer holds and one that it waits for
 	if g := r.newest; g == nil || g.slots() < need.slots || int64(g.size) < need.bytes {
 		size := need.bytes
 		if g != nil {
@@ -57,7 +58,7 @@ func (r *ring) fit(need ringNeed) error {
 	return nil
 }
 
-// growLocked begins a generation. The one before it ends with the last use of its slots.
+// growLocked adds a generation. The one before goes when its last slot is free.
 func (r *ring) growLocked(slots int, size int64) error {
 	number, before := uint32(0), r.newest
 	if before != nil {
@@ -74,7 +75,7 @@ func (r *ring) growLocked(slots int, size int64) error {
 	return nil
 }
 
-// dropLocked gives a generation back that is not needed any more.
+// dropLocked frees a generation that is not used any more.
 func (r *ring) dropLocked(g *generation) {
 	if g.used > 0 || g == r.newest && !r.closed {
 		return
@@ -99,7 +100,7 @@ func (r *ring) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	}
 }
 
-// take returns nil when no slot is free.
+// take returns a slot, or nil when none is free.
 func (r *ring) take(size int) (loader.Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +120,7 @@ func (r *ring) take(size int) (loader.Memory, error) {
 	return &slot{ring: r, need: r.need, at: g, index: g.take(), n: firstByte}, nil
 }
 
-// larger takes a slot of at least n bytes for one who has a smaller slot, and keeps that.
+// larger takes a slot of at least n bytes for a batch that has outgrown its slot, which it keeps.
 func (r *ring) larger(n int64) (*generation, uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,14 +135,14 @@ func (r *ring) larger(n int64) (*generation, uint32, error) {
 	return r.newest, r.newest.take(), nil
 }
 
-// owe keeps what gives a generation's reserved bytes back.
+// owe adds a function that gives reserved bytes back when the generation goes.
 func (r *ring) owe(g *generation, give func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g.giving = append(g.giving, give)
 }
 
-// announced makes a slot the trainer's and returns its sequence number.
+// announced gives a slot to the trainer and returns its sequence number.
 func (r *ring) announced(g *generation, slot uint32) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +151,7 @@ func (r *ring) announced(g *generation, slot uint32) uint64 {
 	return r.seq
 }
 
-// release is the trainer's.
+// release takes back a slot that the trainer has released.
 func (r *ring) release(x release) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +166,7 @@ func (r *ring) release(x release) error {
 	return nil
 }
 
-// give takes back a slot that was not announced; with last, its holder has no other.
+// give takes back a slot that was not announced. last says that its batch has no other slot.
 func (r *ring) give(g *generation, slot uint32, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +189,7 @@ func (r *ring) wake() {
 	}
 }
 
-// latest is nil before the first fit, and at the end.
+// latest returns the newest generation, or nil before the first fit and after close.
 func (r *ring) latest() *generation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,8 +199,8 @@ func (r *ring) latest() *generation {
 	return r.newest
 }
 
-// unsent returns the generation and a descriptor of its own for the trainer, who maps it even when it is gone here by then; nil when it
-// was sent before.
+// unsent returns a generation that was not sent yet, and a descriptor for the trainer that stays
+// valid when the generation goes. It returns nil when the trainer has it.
 func (r *ring) unsent(number uint32) (*generation, *os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,8 +226,8 @@ func (r *ring) stop() {
 	}
 }
 
-// close takes all slots from the trainer, who is gone. The memory goes with the last slot that the loader gives back, at once when it has
-// none.
+// close takes all slots back from a trainer that has gone. The memory goes when the loader has
+// given back its last slot.
 func (r *ring) close() error {
 	r.stop()
 	r.mu.Lock()

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shareFile returns a file of n bytes that takes no memory yet. Its size is sealed: whoever has the descriptor cannot make the other's
-// mapping fault. Writing is not sealed, because some devices refuse to pin memory that is mapped for reading alone.
+// shareFile returns a file of n bytes that takes no memory yet. Its size is sealed, so that neither
+// side can make the other's mapping fault. Writing is not sealed: some devices refuse to pin memory
+// that is mapped for reading only.
 func shareFile(n int) (*os.File, error) {
 	fd, err := unix.MemfdCreate("shardfeed", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -24,8 +25,9 @@ func shareFile(n int) (*os.File, error) {
 	return f, nil
 }
 
-// bringIn gives n bytes of the file from at on their memory, and maps it, in one call: a page fault for each page costs several times as
-// much, and one that finds no memory is a signal, where this is an error. Kernels before 5.14 only allocate.
+// bringIn allocates and maps n bytes of the file from at on in one call. Page faults cost several
+// times as much, and without memory they end in a signal instead of an error. Kernels before 5.14
+// only allocate.
 func bringIn(f *os.File, mapped []byte, at, n int) error {
 	for {
 		err := unix.Madvise(mapped[at:at+n], unix.MADV_POPULATE_WRITE)
@@ -38,5 +40,5 @@ func bringIn(f *os.File, mapped []byte, at, n int) error {
 	}
 }
 
-// adviseHuge asks for huge pages; most kernels give none to shared memory, which costs speed only.
+// adviseHuge asks for huge pages. Most kernels give none to shared memory, which only costs speed.
 func adviseHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_HUGEPAGE) }

@@ -25,7 +25,7 @@ func TestRingSealed(t *testing.T) {
 // A generation that is outgrown before the trainer reads of it reaches it all the same.
 func TestRingOfThePast(t *testing.T) {
 	here, there := pair(t)
-	side, err := newTrainer(here, slog.New(slog.DiscardHandler))
+	side, err := newSender(here, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

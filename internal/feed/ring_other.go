@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// shareFile returns a file of n bytes that has no name any more. Nothing seals its size: both sides belong to one user.
+// shareFile returns a file of n bytes that has no name any more. Nothing seals its size: both sides
+// belong to one user.
 func shareFile(n int) (*os.File, error) {
 	f, err := os.CreateTemp("", "shardfeed-ring-*")
 	if err != nil {
@@ -19,7 +20,8 @@ func shareFile(n int) (*os.File, error) {
 	return f, nil
 }
 
-// bringIn gives n bytes of the file from at on their place on the disk, so that a write to the mapping finds it.
+// bringIn gives n bytes of the file from at on their place on the disk, so that a write to the
+// mapping finds it.
 func bringIn(f *os.File, mapped []byte, at, n int) error {
 	zeros := make([]byte, min(n, 64<<10))
 	for n > 0 {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/loader"
@@ -66,24 +68,29 @@ func (a announcement) release() release {
 	return release{generation: a.generation, slot: a.slot, seq: a.seq}
 }
 
-// Begin waits for the trainer when it has all slots, and for nobody else.
-func TestRingCredit(t *testing.T) {
+// Begin waits only for the trainer, when it has all slots.
+func TestRingCredit(t *testing.T) { synctest.Test(t, testRingCredit) }
+
+func testRingCredit(t *testing.T) {
 	r := ringOf(t, 3, 4096)
 	var held []announcement
 	for range 3 {
 		held = append(held, give(t, begin(t, r, 0)))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	began := make(chan error)
+	began := make(chan error, 1)
 	go func() {
 		_, err := r.Begin(ctx, 0)
 		began <- err
 	}()
-	select {
-	case err := <-began:
-		t.Fatalf("a fourth slot, error %v", err)
-	case <-time.After(20 * time.Millisecond):
+	waits := func() {
+		t.Helper()
+		synctest.Wait()
+		if len(began) > 0 {
+			t.Fatalf("a fourth slot, error %v", <-began)
+		}
 	}
+	waits()
 	stop := errors.New("enough")
 	cancel(stop)
 	if err := <-began; !errors.Is(err, stop) {
@@ -96,7 +103,7 @@ func TestRingCredit(t *testing.T) {
 		}
 		began <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // it waits
+	waits()
 	if err := r.release(held[1].release()); err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +128,11 @@ func TestRingReleaseRefused(t *testing.T) {
 		"no batch":              {slot: a.slot},
 		"a slot that is filled": {slot: filling.index},
 	} {
-		if err := r.release(x); !errors.Is(err, errProtocol) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := r.release(x); !errors.Is(err, errProtocol) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if err := r.release(a.release()); err != nil {
 		t.Fatal(err)
@@ -134,7 +143,7 @@ func TestRingReleaseRefused(t *testing.T) {
 	filling.Free()
 }
 
-// A slot that turns out too small becomes a larger one with all that was in it.
+// A slot that is too small becomes a larger one with the same bytes.
 func TestRingGrows(t *testing.T) {
 	r := ringOf(t, 2, 4096)
 	s := begin(t, r, 0)
@@ -150,7 +159,7 @@ func TestRingGrows(t *testing.T) {
 		t.Fatalf("generation %d of %d", s.at.number, len(r.all))
 	}
 	if first[2999] != 1 || second[4999] != 2 {
-		t.Fatal("what was gathered is gone")
+		t.Fatal("the gathered bytes are gone")
 	}
 	third[0] = 3
 	a := give(t, s)
@@ -172,7 +181,8 @@ func TestRingGrows(t *testing.T) {
 	}
 }
 
-// Every slot in use finds its place in a newer generation, and the old one goes with the last that the trainer releases.
+// Every slot in use finds its place in a newer generation, and the old one goes with the last that
+// the trainer releases.
 func TestRingGrowsUnderAll(t *testing.T) {
 	r := ringOf(t, 4, 4096)
 	held := []announcement{give(t, begin(t, r, 0)), give(t, begin(t, r, 0))}
@@ -199,7 +209,7 @@ func TestRingGrowsUnderAll(t *testing.T) {
 	}
 }
 
-// Bytes beyond what was foretold are asked for, and given back with their generation.
+// Bytes beyond the estimate are reserved, and given back with their generation.
 func TestRingReserves(t *testing.T) {
 	r := newRing()
 	reserved, refuse := int64(0), error(nil)
@@ -251,9 +261,11 @@ func TestRingFits(t *testing.T) {
 		{ringNeed{slots: 5, bytes: 9000}, 2},
 		{ringNeed{slots: 1, bytes: 12288}, 2},
 	} {
-		if err := r.fit(c.need); err != nil || r.newest.number != c.number {
-			t.Errorf("%+v: generation %d, error %v", c.need, r.newest.number, err)
-		}
+		t.Run(fmt.Sprintf("%d slots of %d", c.need.slots, c.need.bytes), func(t *testing.T) {
+			if err := r.fit(c.need); err != nil || r.newest.number != c.number {
+				t.Errorf("%+v: generation %d, error %v", c.need, r.newest.number, err)
+			}
+		})
 	}
 	if r.need.slots != 5 || r.newest.size != 12288 {
 		t.Errorf("%d slots of %d bytes", r.need.slots, r.newest.size)
@@ -265,7 +277,8 @@ func TestRingFits(t *testing.T) {
 	}
 }
 
-// The end of the trainer ends every wait and frees what it had, while what the loader still fills stays until it is given back.
+// The end of the trainer ends every wait and frees what it had, while what the loader still fills
+// stays until it is given back.
 func TestRingEnds(t *testing.T) {
 	r := newRing()
 	if err := r.fit(ringNeed{slots: 3, bytes: 4096}); err != nil {

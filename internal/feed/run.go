@@ -11,25 +11,26 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// errNotWanted is why a run ends that nobody waits for any more; nobody is told.
-var errNotWanted = errors.New("nobody wants the batches any more")
+// errNotWanted ends a run that has no consumer any more. It is reported to no one.
+var errNotWanted = errors.New("the batches have no consumer any more")
 
-// A run is a loader and the goroutine that deals its batches out, for one iteration, or for one after the other: from a session's second
-// epoch on the loader goes on into the next epoch, into the free slots of the same rings, before anybody asks for it.
+// A run is a loader and the goroutine that deals out its batches, for one iteration or several in a
+// row. From a session's second epoch on, the loader reads the next epoch ahead into the free slots
+// of the same rings.
 type run struct {
-	session *session
-	goesOn  bool
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when all is freed
-	next    chan *iteration
+	session   *session
+	continues bool
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	done      chan struct{} // closed when all is freed
+	next      chan *iteration
 
 	// Guarded by the session's mutex.
 	now     *iteration
-	expects *shuffle.State // where the iteration begins that the run would go on with; nil while none would be taken
+	expects *shuffle.State // where the next iteration must begin; nil: the run takes none now
 
-	// The loader's, which asks for one batch after the other: it begins batches of the next epoch before the last of this one were
-	// dealt out.
+	// Used by the loader, which asks for the memory of one batch after the other. It begins batches
+	// of the next epoch before the last ones of this epoch are dealt out.
 	rings []*part // by the steps
 	steps shuffle.Steps
 	from  int64 // where the first step of the epoch begins
@@ -37,21 +38,21 @@ type run struct {
 	left  int64 // and that have not
 }
 
-// newRun makes a run of an iteration. The session's mutex is held.
-func newRun(it *iteration, goesOn bool) *run {
-	r := &run{session: it.session, goesOn: goesOn, done: make(chan struct{}), next: make(chan *iteration, 1), now: it}
-	r.ctx, r.cancel = context.WithCancelCause(it.session.opened.ctx)
+// newRun returns a run of an iteration. The session's mutex is held.
+func newRun(it *iteration, continues bool) *run {
+	r := &run{session: it.session, continues: continues, done: make(chan struct{}), next: make(chan *iteration, 1), now: it}
+	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
 	it.begins(r)
 	return r
 }
 
-// do makes the batches of the iteration and of those that follow it.
+// do makes the batches of the iteration and of those after it.
 func (r *run) do() {
-	r.session.opened.engine.settle(r)
+	r.session.dataset.engine.settle(r)
 	it := r.now
 	err := r.iterate(it)
 	for tries := 0; tries < 2 && r.shortOfShared(err); tries++ {
-		if !r.session.opened.engine.makeRoom(r) {
+		if !r.session.dataset.engine.freeMemory(r) {
 			break
 		}
 		err = r.iterate(it)
@@ -61,15 +62,16 @@ func (r *run) do() {
 	}
 	r.cancel(errNotWanted)
 	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
-		r.session.opened.forget() // who opens it anew is to see what there is now
+		r.session.dataset.forget() // the next client lists the shards again
 	}
 	it = r.finish(err)
-	if err != nil && !errors.Is(err, errNotWanted) && !errors.Is(err, errGone) { // a trainer that goes in the midst is no failure of the engine's
-		r.session.opened.engine.Logger.Error("iteration failed", "rank", r.session.rank, "epoch", it.state.Epoch, "error", err)
+	if err != nil && !errors.Is(err, errNotWanted) && !errors.Is(err, errGone) { // the end of a trainer is not a failure
+		r.session.dataset.engine.Logger.Error("iteration failed", "rank", r.session.rank, "epoch", it.state.Epoch, "error", err)
 	}
 }
 
-// finish ends the run for its session and for the parts of its iteration, which it returns.
+// finish removes the run from its session, frees the rings of its iteration and, with an error,
+// fails its parts. It returns the iteration.
 func (r *run) finish(err error) *iteration {
 	s := r.session
 	s.mu.Lock()
@@ -78,7 +80,7 @@ func (r *run) finish(err error) *iteration {
 		s.waiting = nil
 	}
 	if err != nil {
-		r.now.give(err)
+		r.now.fail(err)
 	}
 	for _, p := range r.now.parts {
 		p.unlink()
@@ -86,20 +88,21 @@ func (r *run) finish(err error) *iteration {
 	return r.now
 }
 
-// note tells the consumers of the run's iteration something.
+// note shows a note to the consumers of the run's iteration.
 func (r *run) note(n Note) {
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
 	r.now.note(n)
 }
 
-// shortOfShared reports whether an iteration could not begin because the engine's streams hold the memory that it needs.
+// shortOfShared reports whether an iteration could not begin because other streams of the engine
+// hold the memory that it needs.
 func (r *run) shortOfShared(err error) bool {
 	var over *mem.OverLimit
 	return errors.As(err, &over) && over.Shared && r.ctx.Err() == nil
 }
 
-// iterate reads with one loader.
+// iterate reads with one loader, from an iteration on.
 func (r *run) iterate(it *iteration) error {
 	l, err := r.newLoader(it)
 	if err != nil {
@@ -107,7 +110,7 @@ func (r *run) iterate(it *iteration) error {
 	}
 	r.session.works(l)
 	defer r.session.rests(l)
-	defer l.Close() // its error counts the batches that were not released, and none is held
+	defer l.Close() // its error counts batches that were not released; there are none
 	it.announce()
 	var n int64
 	for b, err := range l.Batches(r.ctx) {
@@ -127,22 +130,22 @@ func (r *run) iterate(it *iteration) error {
 	return nil
 }
 
-// newLoader makes a loader whose batches lie in the rings of the iteration's consumers.
+// newLoader returns a loader whose batches lie in the rings of the iteration's consumers.
 func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
-	d := r.session.opened.data
+	d := r.session.dataset.data
 	o := d.Loader
 	o.Rank, o.WorldSize, o.Tail, o.BatchSize = r.session.rank, it.join.WorldSize, it.steps.Tail, r.session.batchSize()*it.bundle
 	state := it.state
-	state.GlobalBatch = it.steps.GlobalBatch // the same steps, in bundles: nothing that a user would want to read of
+	state.GlobalBatch = it.steps.GlobalBatch // the same steps in bundles: not a change worth a note
 	o.State, o.Epoch, o.Epochs = &state, 0, 1
 	if epoch, _, _ := epochOf(it.state, it.steps); epoch > it.state.Epoch {
 		o.Epochs = int(epoch-it.state.Epoch) + 1
 	}
-	if r.goesOn {
+	if r.continues {
 		o.Epochs = -1
 	}
 	slots := slotsOf(d, len(it.order))
-	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.opened.engine.reserveRing}
+	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.dataset.engine.reserveRing}
 	for _, p := range it.order {
 		if err := p.connect(need); err != nil {
 			return nil, err
@@ -155,7 +158,8 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	return loader.New(d.Dataset, o)
 }
 
-// Begin begins the next batch of the loader in the ring of the consumer that gets it.
+// Begin returns the memory of the loader's next batch: a slot in the ring of the consumer that will
+// get it.
 func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	if r.left == 0 {
 		_, r.from, r.left = epochOf(shuffle.State{Position: r.steps.Next(r.from)}, r.steps)
@@ -164,13 +168,13 @@ func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	p := r.rings[r.begun%int64(len(r.rings))]
 	r.begun++
 	r.left--
-	return p.memory(ctx, size, (*mem.Pool)(r.session.opened.data.Dataset.Pool()))
+	return p.memory(ctx, size, (*mem.Pool)(r.session.dataset.data.Dataset.Pool()))
 }
 
-// after ends an iteration and waits for the next one, if the run goes on and it is asked for.
+// after ends an iteration. If the run continues it returns the next iteration, which it waits for.
 func (r *run) after(it *iteration) *iteration {
 	r.end(it)
-	if !r.goesOn {
+	if !r.continues {
 		return nil
 	}
 	select {
@@ -182,12 +186,13 @@ func (r *run) after(it *iteration) *iteration {
 	return it
 }
 
-// end tells the consumers the end of an iteration, after it let the run wait for the next: no JOIN comes before.
+// end tells the consumers the end of an iteration. The run is ready for the next iteration before
+// that, so no JOIN comes too early.
 func (r *run) end(it *iteration) {
 	s := r.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.goesOn {
+	if r.continues {
 		expects := afterEpoch(it.state, it.steps)
 		r.expects = &expects
 		if s.waiting != nil {
@@ -195,7 +200,7 @@ func (r *run) end(it *iteration) {
 		}
 		s.waiting = r
 	}
-	if !r.goesOn || s.closed {
+	if !r.continues || s.closed {
 		r.cancel(errNotWanted) // the next run waits for what this one holds
 	}
 	for _, p := range it.order {
@@ -203,9 +208,9 @@ func (r *run) end(it *iteration) {
 	}
 }
 
-// adopts takes an iteration over, if it goes on where the run stands, with the same consumers in the same order. The session's mutex is
-// held.
-func (r *run) adopts(it *iteration) bool {
+// adopt takes over an iteration that begins where the run stands, with the same consumers in the
+// same order. It reports whether it did. The session's mutex is held.
+func (r *run) adopt(it *iteration) bool {
 	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
 		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) {
 		return false
@@ -227,15 +232,16 @@ func (r *run) adopts(it *iteration) bool {
 	return true
 }
 
-// endsWith ends a run that waits behind an iteration whose consumers go. A nil run has not begun. The session's mutex is held.
-func (r *run) endsWith(it *iteration) {
+// endAfter ends a run that reads ahead of the next iteration, when the consumers of the last one
+// have gone. A nil run has not begun. The session's mutex is held.
+func (r *run) endAfter(it *iteration) {
 	if r != nil && r.now == it {
 		r.cancel(errNotWanted)
 	}
 }
 
-// ends gives up what was read ahead, and reports whether the run is ending.
-func (r *run) ends() bool {
+// giveUp ends a run that only reads ahead, and reports whether the run is ending.
+func (r *run) giveUp() bool {
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
 	if r.expects != nil {
@@ -244,7 +250,7 @@ func (r *run) ends() bool {
 	return r.ctx.Err() != nil
 }
 
-// waitFor waits until another run has ended, or this one has to; it reports the former.
+// waitFor waits until another run has ended. It reports false when this run has to end first.
 func (r *run) waitFor(other *run) bool {
 	select {
 	case <-other.done:
@@ -254,7 +260,8 @@ func (r *run) waitFor(other *run) bool {
 	}
 }
 
-// slotsOf is the slots of each of k rings: together what the loader keeps in flight, and some in each with the consumer.
+// slotsOf returns the slots of each of k rings: together what the loader keeps in flight, and some
+// for the consumers.
 func slotsOf(d *Data, k int) int {
 	if d.Slots > 0 {
 		return d.Slots
@@ -266,13 +273,14 @@ func slotsOf(d *Data, k int) int {
 	return (flight+k-1)/k + 2
 }
 
-// slotBytes foretells the bytes of a slot: those of mean rows and a quarter. What batches take beyond is admitted by itself.
+// slotBytes estimates the bytes of a slot: those of mean rows and a quarter more. What a batch
+// takes beyond is reserved when it comes.
 func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
-	foretold := s.opened.data.Dataset.BatchBytes(s.batchSize()*bundle, tail)
+	foretold := s.dataset.data.Dataset.BatchBytes(s.batchSize()*bundle, tail)
 	return foretold + foretold/4
 }
 
-// reserveRing admits bytes of rings that outgrow what was foretold, which is within the stream's reservation.
+// reserveRing reserves bytes of rings that outgrow the estimate, which the stream has reserved.
 func (e *engine) reserveRing(bytes int64) (func(), error) {
 	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
 	if err != nil {

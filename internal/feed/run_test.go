@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -27,49 +28,48 @@ func until(t *testing.T, what string, done func() bool) {
 // Runs that wait for others that are ending do not wait for each other when all of them are to end.
 func TestRunsThatEndTogether(t *testing.T) {
 	for name, wait := range map[string]func(*engine, *run){
-		"settle":   func(e *engine, r *run) { e.settle(r) },
-		"makeRoom": func(e *engine, r *run) { e.makeRoom(r) },
+		"settle":     func(e *engine, r *run) { e.settle(r) },
+		"freeMemory": func(e *engine, r *run) { e.freeMemory(r) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(Options{})
-			s := newSession(&opened{engine: e}, 0)
-			var runs []*run
-			for range 3 {
-				r := &run{session: s, done: make(chan struct{})}
-				r.ctx, r.cancel = context.WithCancelCause(t.Context())
-				runs = append(runs, r)
-				e.running[r] = true
-			}
-			last := runs[2] // is ending for a while, and the others wait for it
-			last.cancel(errNotWanted)
-			for _, r := range runs[:2] {
-				go func() {
-					wait(e, r)
-					close(r.done)
-				}()
-			}
-			time.Sleep(10 * time.Millisecond)
-			for _, r := range runs[:2] {
-				r.cancel(errNotWanted)
-			}
-			for i, r := range runs[:2] {
-				select {
-				case <-r.done:
-				case <-time.After(patience):
-					t.Errorf("run %d waits on", i)
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine(Options{})
+				s := newSession(&dataset{engine: e}, 0)
+				var runs []*run
+				for range 3 {
+					r := &run{session: s, done: make(chan struct{})}
+					r.ctx, r.cancel = context.WithCancelCause(t.Context())
+					runs = append(runs, r)
+					e.running[r] = true
 				}
-			}
+				last := runs[2] // is ending for a while, and the others wait for it
+				last.cancel(errNotWanted)
+				for _, r := range runs[:2] {
+					go func() {
+						wait(e, r)
+						close(r.done)
+					}()
+				}
+				synctest.Wait()
+				for _, r := range runs[:2] {
+					r.cancel(errNotWanted)
+				}
+				for _, r := range runs[:2] {
+					<-r.done // or the bubble is deadlocked
+				}
+			})
 		})
 	}
 }
 
-// Iterations that are left, begun anew and given up faster than their runs begin leave an engine that can end.
+// Iterations that are left, begun again and given up faster than their runs begin leave an engine
+// that can end.
 func TestEndsWhileIterationsBegin(t *testing.T) {
 	for range 50 {
 		e := newEngine(Options{Open: shop})
 		var trainers sync.WaitGroup
 		for k := range 8 {
-			sink := newSink(t, sit(t, e, fmt.Sprint(k), testSpec()))
+			sink := newSink(t, connect(t, e, fmt.Sprint(k), testSpec()))
 			trainers.Go(func() {
 				for n := range 3 {
 					if err := sink.client.join(alone(n), sink); err != nil {
@@ -104,11 +104,11 @@ func (leaver) deliver(b *loader.Batch) error {
 	return errGone
 }
 
-// A trainer that goes in the midst of an iteration ends it, and is no failure of the engine's to be logged.
+// A trainer that goes within an iteration ends it, and is not logged as a failure.
 func TestGoneIsNoFailure(t *testing.T) {
 	var logged bytes.Buffer
 	e := newEngine(Options{Open: shop, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-	gone := leaver{newSink(t, sit(t, e, "d", testSpec()))}
+	gone := leaver{newSink(t, connect(t, e, "d", testSpec()))}
 	if err := gone.client.join(alone(0), gone); err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +120,11 @@ func TestGoneIsNoFailure(t *testing.T) {
 	}
 }
 
-// From the second epoch on the slots fill with the next epoch's batches before it is asked for; the first epoch of a session, which may be its
-// last, is not followed by work that nobody asked for.
+// From the second epoch on the slots fill with the next epoch's batches before it is asked for; the
+// first epoch of a session, which may be its last, is not followed by work in vain.
 func TestReadAhead(t *testing.T) {
 	e := testEngine(t, Options{})
-	sink := newSink(t, sit(t, e, "d", testSpec()))
+	sink := newSink(t, connect(t, e, "d", testSpec()))
 	sink.join(alone(0))
 	sink.batches(-1)
 	until(t, "the first run ends", func() bool { return len(e.runs()) == 0 })
@@ -140,7 +140,8 @@ func TestReadAhead(t *testing.T) {
 	same(t, "epoch 2", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 2))
 }
 
-// What was read ahead is dropped when the next iteration is another one: another epoch, another state, another consumer.
+// Batches that were read ahead are dropped when the next iteration is another one: another epoch, another
+// state, another consumer.
 func TestReadAheadDropped(t *testing.T) {
 	nine := int64(9)
 	for name, change := range map[string]func(*sink, *Join){
@@ -154,7 +155,7 @@ func TestReadAheadDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(t, Options{})
-			sink := newSink(t, sit(t, e, "d", testSpec()))
+			sink := newSink(t, connect(t, e, "d", testSpec()))
 			for epoch := range 2 {
 				sink.join(alone(epoch))
 				sink.batches(-1)
@@ -169,7 +170,7 @@ func TestReadAheadDropped(t *testing.T) {
 	}
 	t.Run("consumer", func(t *testing.T) {
 		e := testEngine(t, Options{})
-		sink, other := newSink(t, sit(t, e, "d", testSpec())), newSink(t, sit(t, e, "d", testSpec()))
+		sink, other := newSink(t, connect(t, e, "d", testSpec())), newSink(t, connect(t, e, "d", testSpec()))
 		for epoch := range 2 {
 			sink.join(alone(epoch))
 			sink.batches(-1)
@@ -184,8 +185,8 @@ func TestReadAheadDropped(t *testing.T) {
 	})
 	t.Run("connection", func(t *testing.T) {
 		e := testEngine(t, Options{})
-		sit(t, e, "d", testSpec())
-		sink := newSink(t, sit(t, e, "d", testSpec()))
+		connect(t, e, "d", testSpec())
+		sink := newSink(t, connect(t, e, "d", testSpec()))
 		for epoch := range 2 {
 			sink.join(alone(epoch))
 			sink.batches(-1)
@@ -195,11 +196,12 @@ func TestReadAheadDropped(t *testing.T) {
 	})
 }
 
-// A stream is admitted whole or refused with the numbers, and what is read ahead for nobody makes room for it.
+// A stream is admitted whole or refused with the numbers, and what is read ahead of need makes
+// room for it.
 func TestMemory(t *testing.T) {
 	need := func() int64 {
 		e := testEngine(t, Options{})
-		sink := newSink(t, sit(t, e, "d", testSpec()))
+		sink := newSink(t, connect(t, e, "d", testSpec()))
 		sink.join(alone(0))
 		sink.batches(1)
 		return shopBudget.Admitted()
@@ -209,7 +211,7 @@ func TestMemory(t *testing.T) {
 		e := testEngine(t, Options{Budget: small, Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
 			return shopWithin(ctx, r, small)
 		}})
-		a, b := newSink(t, sit(t, e, "train", testSpec())), newSink(t, sit(t, e, "validation", testSpec()))
+		a, b := newSink(t, connect(t, e, "train", testSpec())), newSink(t, connect(t, e, "validation", testSpec()))
 		for epoch := range 2 {
 			a.join(alone(epoch))
 			a.batches(-1)
@@ -246,7 +248,7 @@ func TestEngineEnds(t *testing.T) {
 	all := workers(t, e, "d", 2)
 	joinAll(all, "0", nil)
 	all[0].batches(1)
-	waiting := newSink(t, sit(t, e, "d", testSpec()))
+	waiting := newSink(t, connect(t, e, "d", testSpec()))
 	waiting.ask(Join{Iteration: "1", Workers: 3})
 	e.close()
 	for i, s := range all {
@@ -266,7 +268,7 @@ func TestEngineEnds(t *testing.T) {
 func TestSlowConsumer(t *testing.T) {
 	for taken := range 8 {
 		e := testEngine(t, Options{})
-		sink := newSink(t, sit(t, e, "d", testSpec()))
+		sink := newSink(t, connect(t, e, "d", testSpec()))
 		sink.join(alone(0))
 		sink.batches(taken)
 		until(t, "batches in all slots", func() bool { return len(sink.told) == cap(sink.tokens) })
@@ -279,9 +281,11 @@ func TestSlots(t *testing.T) {
 	d := &Data{}
 	d.Loader.Workers = 4
 	for k, want := range map[int]int{1: 12, 2: 6, 3: 5, 16: 3} {
-		if got := slotsOf(d, k); got != want {
-			t.Errorf("%d consumers have %d slots each, want %d", k, got, want)
-		}
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			if got := slotsOf(d, k); got != want {
+				t.Errorf("%d consumers have %d slots each, want %d", k, got, want)
+			}
+		})
 	}
 	if d.Slots = 64; slotsOf(d, 3) != 64 {
 		t.Error("slots that the trainer asks for")

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A Server serves the batches of the data sets that trainers ask for.
+// A Server serves batches of the data sets that trainers ask for.
 type Server struct {
 	options Options
 	engine  *engine
@@ -22,15 +22,15 @@ type Server struct {
 	mu          sync.Mutex
 	connected   int
 	full        bool        // and it was logged
-	idle        *time.Timer // begins when the last one has left
-	ending      bool        // no connection is taken any more
+	idle        *time.Timer // starts when the last one has left
+	ending      bool        // takes no connection any more
 	connections sync.WaitGroup
 }
 
 // New returns a server. It opens nothing before a trainer asks.
 func New(o Options) *Server {
 	e := newEngine(o)
-	limits := frameLimits{time: e.FrameTime, capacity: semaphore.NewWeighted(maxUnfinished)}
+	limits := frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}
 	return &Server{options: e.Options, engine: e, limits: limits, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (handler, Opened, error) {
 		s, opened, err := e.open(ctx, h, o, told)
 		if err != nil {
@@ -40,11 +40,11 @@ func New(o Options) *Server {
 	}}
 }
 
-// errIdle is why a server ends that nobody needs.
-var errIdle = errors.New("nobody is connected any more")
+// errIdle ends a server that has no connection.
+var errIdle = errors.New("no trainer is connected any more")
 
-// Serve takes connections from l, which it closes, until ctx ends or nobody has been connected for the grace period. When it returns, all
-// that was opened is closed. It is called once.
+// Serve accepts connections from l, and closes l. It returns when ctx ends, or when there has been
+// no connection for the grace period, after it closed everything. Call it once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,7 +68,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// expire ends a server that nobody has come back to. The timer is not stopped when somebody does.
+// expire ends a server that still has no connection. A new connection does not stop the timer.
 func (s *Server) expire(cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Server) end() {
 	}
 }
 
-// acceptPause is the time after a refusal of the system, which has no descriptors left.
+// acceptPause is the pause after accept failed, as it does without free descriptors.
 const acceptPause = 50 * time.Millisecond
 
 func (s *Server) accept(ctx context.Context, l net.Listener) error {
@@ -115,15 +115,15 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 		}
 		refused = false
 		if err := s.begin(ctx, conn); err != nil {
-			s.turnAway(conn, err)
+			s.reject(conn, err)
 		}
 	}
 }
 
-// errEnding is why a server that ends takes no connection.
+// errEnding refuses connections to a server that ends.
 var errEnding = errors.New("the engine takes no connections any more")
 
-// begin gives a connection its goroutine, unless the server ends or has as many as it takes.
+// begin starts the goroutine of a connection, unless the server ends or is full.
 func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,18 +151,18 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	return nil
 }
 
-// turnAway closes a connection that was not begun, and tells the trainer why. One that comes to an engine that ends sees it close,
-// and looks for the next engine.
-func (s *Server) turnAway(conn net.Conn, err error) {
+// reject closes a connection that was not begun, and tells the trainer why. One that comes to a
+// server that ends only sees it close, and looks for the next engine.
+func (s *Server) reject(conn net.Conn, err error) {
 	if u, ok := conn.(*net.UnixConn); ok && !errors.Is(err, errEnding) {
-		if t, failed := newTrainer(u, s.options.Logger); failed == nil {
+		if t, failed := newSender(u, s.options.Logger); failed == nil {
 			t.refuse(err)
 		}
 	}
 	_ = conn.Close()
 }
 
-// left begins the grace period after the last connection.
+// left starts the grace period after the last connection.
 func (s *Server) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,9 +175,9 @@ func (s *Server) left() {
 func (s *Server) serve(ctx context.Context, conn net.Conn) error {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return fmt.Errorf("%T is no Unix socket", conn)
+		return fmt.Errorf("%T is not a Unix socket", conn)
 	}
-	t, err := newTrainer(u, s.options.Logger)
+	t, err := newSender(u, s.options.Logger)
 	if err != nil {
 		return err
 	}

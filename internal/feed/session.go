@@ -11,11 +11,12 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when it begins, however it ends. Its
-// mutex guards its iterations, their parts and their runs, and is held while a consumer is called.
+// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when
+// it begins, however it ends. The mutex guards the session's iterations, their parts and their
+// runs, and is held while a consumer is called.
 type session struct {
-	opened *opened
-	rank   int
+	dataset *dataset
+	rank    int
 
 	mu      sync.Mutex
 	closed  bool
@@ -25,18 +26,18 @@ type session struct {
 	begun   int                   // iterations
 	workers int                   // of the last one, as it said
 	used    map[string]bool       // serials of states and epochs
-	pending *SetEpoch             // told by EPOCH
+	pending *SetEpoch             // set by EPOCH
 	forming map[string]*iteration // by id: not all workers have joined yet
 	waiting *run                  // reads the next epoch ahead of its JOIN
 
 	figures tally
 }
 
-func newSession(d *opened, rank int) *session {
-	return &session{opened: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}}
+func newSession(d *dataset, rank int) *session {
+	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}}
 }
 
-// take gives a part to the iteration that it names; where it is the last, the iteration begins.
+// take adds a part to the iteration that it names, which begins when it is complete.
 func (s *session) take(p *part) error {
 	s.mu.Lock()
 	it, err := s.add(p)
@@ -51,7 +52,7 @@ func (s *session) take(p *part) error {
 	return err
 }
 
-// add is the iteration of a part, with it. The mutex is held.
+// add returns the iteration of a part, with the part in it. The mutex is held.
 func (s *session) add(p *part) (*iteration, error) {
 	if s.closed {
 		return nil, errEngineEnds
@@ -59,7 +60,7 @@ func (s *session) add(p *part) (*iteration, error) {
 	j := p.join
 	it := s.forming[j.Iteration]
 	if it != nil && it.parts[min(j.Worker, len(it.parts)-1)] != nil { // a worker that comes again begins another
-		it.give(timeoutError("an iteration that not all torch workers have joined began anew"))
+		it.fail(timeoutError("a torch worker began another iteration before all had joined this one"))
 		it = nil
 	}
 	if it == nil {
@@ -76,7 +77,7 @@ func (s *session) add(p *part) (*iteration, error) {
 	return it, nil
 }
 
-// newIteration decides which epoch an iteration reads, and uses it up.
+// newIteration returns a new iteration of the epoch that is due, and uses the epoch up.
 func (s *session) newIteration(j Join) (*iteration, error) {
 	state, err := s.choose(j)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *session) newIteration(j Join) (*iteration, error) {
 		serials, s.pending = append(serials, s.pending.Serial), nil
 	}
 	for _, serial := range serials {
-		if serial != "" { // one without a serial is always new
+		if serial != "" { // without a serial it is always new
 			s.used[serial] = true
 		}
 	}
@@ -103,17 +104,17 @@ func (s *session) newIteration(j Join) (*iteration, error) {
 	return newIteration(s, j, state, steps), nil
 }
 
-// clock measures the epoch before the one that begins now.
+// clock reports how long the epoch took that ends with the iteration that begins now.
 func (s *session) clock(state shuffle.State) {
 	now := time.Now()
-	if told := s.opened.data.EpochTook; told != nil && s.whole && s.begun > 0 {
+	if told := s.dataset.data.EpochTook; told != nil && s.whole && s.begun > 0 {
 		told(now.Sub(s.began))
 	}
 	s.began, s.whole = now, state.Position == 0
 }
 
-// choose is the state with which an iteration begins: a state that was not used yet, else an epoch that was not, else what follows the
-// iteration before.
+// choose returns the state with which an iteration begins: a state that was not used yet, else an
+// epoch that was not used yet, else the state after the last iteration.
 func (s *session) choose(j Join) (shuffle.State, error) {
 	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next}
 	epoch, told := s.told(j)
@@ -128,14 +129,15 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 		o.Epoch = int(epoch)
 	}
 	o.Tail = s.tail(o.State, j.WorldSize)
-	state, err := s.opened.data.Dataset.Start(j.WorldSize, o)
+	state, err := s.dataset.data.Dataset.Start(j.WorldSize, o)
 	if wrong := (*shuffle.Error)(nil); errors.As(err, &wrong) && o.State == j.State && j.State != nil {
 		err = &Failure{Kind: KindState, Text: "the state cannot be gone on from: " + err.Error(), RowGroup: -1, Step: -1}
 	}
 	return state, err
 }
 
-// told is the epoch that was set and not used yet. What came by EPOCH is younger than what workers carry since they were made.
+// told returns the epoch that was set and not used yet. One set by EPOCH is newer than what torch
+// workers carry since they were made.
 func (s *session) told(j Join) (int64, bool) {
 	switch {
 	case s.pending != nil && !s.used[s.pending.Serial]:
@@ -146,10 +148,10 @@ func (s *session) told(j Join) (int64, bool) {
 	return 0, false
 }
 
-// batchSize is the rows of a batch.
-func (s *session) batchSize() int { return max(1, s.opened.data.Loader.BatchSize) }
+// batchSize returns the rows of a batch.
+func (s *session) batchSize() int { return max(1, s.dataset.data.Loader.BatchSize) }
 
-// steps is the arithmetic of the steps from a state on.
+// steps returns the arithmetic of steps from a state on.
 func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, error) {
 	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
 	if steps.Rows == 0 {
@@ -158,30 +160,31 @@ func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, erro
 	return steps, steps.Validate()
 }
 
-// begin hands a complete iteration to the run that waits for it, or to a new one. It returns the iterations of other ranks that do not agree
-// with it, for the caller to abort. The mutex is held.
+// begin hands a complete iteration to the run that waits for it, or to a new one. With an error it
+// returns the iterations of other ranks that differ, which the caller aborts without the mutex. The
+// mutex is held.
 func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 	it.stop()
 	if err := it.arrange(); err != nil {
-		it.give(err)
+		it.fail(err)
 		return nil, nil
 	}
-	if others, differ = s.opened.engine.agreed.check(it); differ != nil {
-		it.give(differ)
+	if others, differ = s.dataset.engine.agreed.check(it); differ != nil {
+		it.fail(differ)
 		return others, differ
 	}
 	if r := s.waiting; r != nil {
 		s.waiting = nil
-		if r.adopts(it) {
+		if r.adopt(it) {
 			return nil, nil
 		}
 		r.cancel(errNotWanted)
 	}
-	s.opened.engine.start(newRun(it, s.begun > 1))
+	s.dataset.engine.start(newRun(it, s.begun > 1))
 	return nil, nil
 }
 
-// works and rests note the loader of a run.
+// works and rests count the loader of a run.
 func (s *session) works(l *loader.Loader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,11 +204,11 @@ func (s *session) setEpoch(e SetEpoch) Session {
 	if !s.used[e.Serial] {
 		s.pending = &e
 	}
-	return s.stands()
+	return s.where()
 }
 
-// stands is where the session is, as far as it is known without the world size.
-func (s *session) stands() Session {
+// where returns where the session stands, as far as that does not depend on the world size.
+func (s *session) where() Session {
 	r := Session{Workers: s.workers, State: s.next}
 	if s.next != nil {
 		r.NextEpoch = int64(s.next.Epoch)
@@ -216,11 +219,11 @@ func (s *session) stands() Session {
 	return r
 }
 
-// ask tells where the session stands at a world size.
+// ask returns where the session stands at a world size.
 func (s *session) ask(a Ask) (Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.stands()
+	r := s.where()
 	j := Join{Rank: s.rank, WorldSize: a.WorldSize}
 	state, err := s.choose(j)
 	if err != nil {
@@ -234,17 +237,17 @@ func (s *session) ask(a Ask) (Session, error) {
 	if a.Plan {
 		r.Fingerprint = s.fingerprint(state, a.WorldSize)
 	}
-	if a.Stats && s.opened.data.Stats != nil {
+	if a.Stats && s.dataset.data.Stats != nil {
 		f := s.figures.figures()
-		f.Reserved = s.opened.engine.Budget.Admitted()
-		if r.Stats, err = json.Marshal(s.opened.data.Stats(f)); err != nil {
+		f.Reserved = s.dataset.engine.Budget.Admitted()
+		if r.Stats, err = json.Marshal(s.dataset.data.Stats(f)); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
 }
 
-// close ends what the session is doing. Its consumers have gone.
+// close ends what the session does. Its consumers have gone.
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

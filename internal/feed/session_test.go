@@ -15,10 +15,10 @@ import (
 
 func alone(id int) Join { return Join{Iteration: fmt.Sprint("alone ", id), WorldSize: 1} }
 
-// One iteration is one epoch after the other, each in the order in which a loader of its own reads it; from the second on by one loader that
-// goes on.
+// One iteration is one epoch after the other, each in the order in which a loader of its own reads
+// it; from the second on by one loader that continues.
 func TestEpochs(t *testing.T) {
-	s := sit(t, testEngine(t, Options{}), "d", testSpec())
+	s := connect(t, testEngine(t, Options{}), "d", testSpec())
 	sink := newSink(t, s)
 	for epoch := range 5 {
 		joined := sink.join(alone(epoch))
@@ -49,7 +49,7 @@ func TestEpochTook(t *testing.T) {
 		d.EpochTook = func(d time.Duration) { took = append(took, d) }
 		return d, err
 	}})
-	sink := newSink(t, sit(t, e, "d", testSpec()))
+	sink := newSink(t, connect(t, e, "d", testSpec()))
 	state := sink.join(alone(0)).State
 	sink.leave()
 	time.Sleep(20 * time.Millisecond)
@@ -66,7 +66,7 @@ func TestEpochTook(t *testing.T) {
 // An iteration that was left has used up its epoch.
 func TestAbandoned(t *testing.T) {
 	e := testEngine(t, Options{})
-	s := sit(t, e, "d", testSpec())
+	s := connect(t, e, "d", testSpec())
 	sink := newSink(t, s)
 	for epoch := range 4 {
 		if joined := sink.join(alone(epoch)); joined.Epoch != int64(epoch) {
@@ -80,7 +80,7 @@ func TestAbandoned(t *testing.T) {
 			t.Errorf("left at %+v after %d batches", end.State, len(some))
 		}
 	}
-	until(t, "nothing is read for nobody", func() bool { return len(e.runs()) == 0 })
+	until(t, "no run is left", func() bool { return len(e.runs()) == 0 })
 	sink.join(alone(4))
 	batches, _ := sink.batches(-1)
 	same(t, "epoch 4", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 4))
@@ -89,11 +89,12 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// A state wins over an epoch that was set, each is used once, and an epoch that came by EPOCH is younger than one that a worker carries.
+// A state wins over an epoch that was set, each is used once, and an epoch that came by EPOCH is
+// younger than one that a worker carries.
 func TestWhichEpoch(t *testing.T) {
 	at := func(n int64) *int64 { return &n }
 	e := testEngine(t, Options{})
-	sink := newSink(t, sit(t, e, "d", testSpec()))
+	sink := newSink(t, connect(t, e, "d", testSpec()))
 	first := sink.join(alone(0))
 	sink.leave()
 	state := first.State
@@ -110,7 +111,7 @@ func TestWhichEpoch(t *testing.T) {
 		{name: "state again", j: Join{State: &state, StateSerial: "s1"}, epoch: 7},
 		{name: "epoch", j: Join{Epoch: at(3), EpochSerial: "e1"}, epoch: 3},
 		{name: "epoch again", j: Join{Epoch: at(3), EpochSerial: "e1"}, epoch: 4},
-		{name: "the same epoch, set anew", j: Join{Epoch: at(3), EpochSerial: "e2"}, epoch: 3},
+		{name: "the same epoch, set again", j: Join{Epoch: at(3), EpochSerial: "e2"}, epoch: 3},
 		{name: "state and epoch", j: Join{State: &state, StateSerial: "s2", Epoch: at(9), EpochSerial: "e3"}, epoch: 6, position: 500},
 		{name: "both again", j: Join{State: &state, StateSerial: "s2", Epoch: at(9), EpochSerial: "e3"}, epoch: 7},
 		{name: "by EPOCH", told: &SetEpoch{Epoch: 20, Serial: "e4"}, epoch: 20},
@@ -123,34 +124,37 @@ func TestWhichEpoch(t *testing.T) {
 		{name: "states without serials", j: Join{State: &state}, epoch: 6, position: 500},
 		{name: "are always new", j: Join{State: &state}, epoch: 6, position: 500},
 	} {
-		if c.told != nil {
-			if _, err := sink.client.setEpoch(*c.told); err != nil {
+		t.Run(c.name, func(t *testing.T) {
+			if c.told != nil {
+				if _, err := sink.client.setEpoch(*c.told); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.j.Iteration = strconv.Itoa(i)
+			now, err := sink.client.ask(Ask{})
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		c.j.Iteration = strconv.Itoa(i)
-		now, err := sink.client.ask(Ask{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		joined := sink.join(c.j)
-		if joined.Epoch != c.epoch || joined.State.Position != c.position {
-			t.Errorf("%s: epoch %d from %d on, want %d from %d", c.name, joined.Epoch, joined.State.Position, c.epoch, c.position)
-		}
-		if c.j.State == nil && c.j.Epoch == nil && (now.NextEpoch != c.epoch || now.State.Epoch != uint64(c.epoch)) {
-			t.Errorf("%s: ASK foretold epoch %d, %+v", c.name, now.NextEpoch, now.State)
-		}
-		sink.leave()
+			joined := sink.join(c.j)
+			if joined.Epoch != c.epoch || joined.State.Position != c.position {
+				t.Errorf("%s: epoch %d from %d on, want %d from %d", c.name, joined.Epoch, joined.State.Position, c.epoch, c.position)
+			}
+			if c.j.State == nil && c.j.Epoch == nil && (now.NextEpoch != c.epoch || now.State.Epoch != uint64(c.epoch)) {
+				t.Errorf("%s: ASK foretold epoch %d, %+v", c.name, now.NextEpoch, now.State)
+			}
+			sink.leave()
+		})
 	}
 	if _, err := sink.client.setEpoch(SetEpoch{Epoch: -1}); failureOf(err).Kind != KindValue {
 		t.Errorf("epoch -1: %v", err)
 	}
 }
 
-// A state resumes in the midst of an epoch, at another world size too, and the epochs after it keep its order.
+// A state resumes within an epoch, at another world size too, and the epochs after it keep
+// its order.
 func TestResumeElsewhere(t *testing.T) {
 	e := testEngine(t, Options{})
-	first := newSink(t, sit(t, e, "before", testSpec()))
+	first := newSink(t, connect(t, e, "before", testSpec()))
 	first.join(Join{Iteration: "1", WorldSize: 4, Rank: 2})
 	first.batches(3)
 	end := first.leave()
@@ -159,7 +163,7 @@ func TestResumeElsewhere(t *testing.T) {
 	var ids []string
 	var parts [][]*got
 	for rank := range 2 {
-		sink := newSink(t, sit(t, e, fmt.Sprint("after", rank), testSpec()))
+		sink := newSink(t, connect(t, e, fmt.Sprint("after", rank), testSpec()))
 		joined := sink.join(Join{Iteration: "1", WorldSize: 2, Rank: rank, State: &state})
 		if n := <-sink.noted; !strings.Contains(n.Text, "200 rows a step over all ranks, now there are 100") {
 			t.Errorf("noted %+v", n)
@@ -189,13 +193,13 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 }
 
-// Each tail, over several epochs: the batches are those of a loader that goes on over them.
+// Each tail, over several epochs: the batches are those of a loader that reads them in a row.
 func TestTails(t *testing.T) {
 	for _, tail := range []shuffle.Tail{"", shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 		t.Run(string(tail), func(t *testing.T) {
 			spec := testSpec()
 			spec.Tail, spec.BatchSize = string(tail), 300
-			sink := newSink(t, sit(t, testEngine(t, Options{}), "d", spec))
+			sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
 			var all []*got
 			for epoch := range 4 {
 				joined := sink.join(alone(epoch))
@@ -223,7 +227,7 @@ func TestTails(t *testing.T) {
 // Iterators of one data set object may read at the same time, an epoch each.
 func TestTwoIterators(t *testing.T) {
 	e := testEngine(t, Options{})
-	a, b := newSink(t, sit(t, e, "d", testSpec())), newSink(t, sit(t, e, "d", testSpec()))
+	a, b := newSink(t, connect(t, e, "d", testSpec())), newSink(t, connect(t, e, "d", testSpec()))
 	a.join(alone(0))
 	some, _ := a.batches(2)
 	b.join(alone(1))
@@ -236,7 +240,7 @@ func TestTwoIterators(t *testing.T) {
 // Sessions of two data set objects, and of two ranks of one, count for themselves.
 func TestSessionsApart(t *testing.T) {
 	e := testEngine(t, Options{})
-	a, b, c := newSink(t, sit(t, e, "a", testSpec())), newSink(t, sit(t, e, "b", testSpec())), newSink(t, sit(t, e, "a", testSpec()))
+	a, b, c := newSink(t, connect(t, e, "a", testSpec())), newSink(t, connect(t, e, "b", testSpec())), newSink(t, connect(t, e, "a", testSpec()))
 	for i := range 2 {
 		a.join(Join{Iteration: fmt.Sprint(i), WorldSize: 2})
 		a.leave()
@@ -248,14 +252,14 @@ func TestSessionsApart(t *testing.T) {
 	b.leave()
 	a.client.close()
 	c.client.close()
-	if joined := newSink(t, sit(t, e, "a", testSpec())).join(Join{Iteration: "2", WorldSize: 2}); joined.Epoch != 0 {
-		t.Errorf("a session goes on in epoch %d after its last connection", joined.Epoch)
+	if joined := newSink(t, connect(t, e, "a", testSpec())).join(Join{Iteration: "2", WorldSize: 2}); joined.Epoch != 0 {
+		t.Errorf("a session continues in epoch %d after its last connection", joined.Epoch)
 	}
 }
 
 // A position that no epoch has is the state's fault. What is said is said in the trainer's words.
 func TestWrongState(t *testing.T) {
-	sink := newSink(t, sit(t, testEngine(t, Options{Phrase: func(s string) string { return strings.ReplaceAll(s, "position", "place") }}), "d", testSpec()))
+	sink := newSink(t, connect(t, testEngine(t, Options{Phrase: func(s string) string { return strings.ReplaceAll(s, "position", "place") }}), "d", testSpec()))
 	joined := sink.join(alone(0))
 	sink.leave()
 	state := joined.State
@@ -274,14 +278,14 @@ func TestWrongState(t *testing.T) {
 	}
 }
 
-// ASK tells what an iteration would be, and what was done.
+// ASK says what an iteration would be, and what the session did.
 func TestAsk(t *testing.T) {
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
 		d, err := shop(ctx, r, p)
 		d.Stats = func(f Figures) any { return f }
 		return d, err
 	}})
-	sink := newSink(t, sit(t, e, "d", testSpec()))
+	sink := newSink(t, connect(t, e, "d", testSpec()))
 	before, err := sink.client.ask(Ask{WorldSize: 2, Plan: true})
 	if err != nil || before.Steps != 21 || before.NextEpoch != 0 || before.Fingerprint["world_size"] != "2" || before.State.GlobalBatch != 100 {
 		t.Errorf("before: %+v, %v", before, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-const patience = 20 * time.Second // of tests that wait for what has to come
+const patience = 20 * time.Second // of tests that wait for an event
 
 // shop opens testdata/shop by a spec.
 func shop(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
@@ -61,7 +61,7 @@ func testSpec() Spec {
 }
 
 // sit makes the client of a trainer's connection.
-func sit(t *testing.T, e *engine, dataset string, s Spec) *client {
+func connect(t *testing.T, e *engine, dataset string, s Spec) *client {
 	t.Helper()
 	c, _, err := e.open(t.Context(), Hello{Job: "job", PID: 42}, Open{Dataset: dataset, Spec: s}, func(Progress) {})
 	if err != nil {
@@ -71,7 +71,8 @@ func sit(t *testing.T, e *engine, dataset string, s Spec) *client {
 	return c
 }
 
-// A sink is a consumer that keeps what it gets until the test looks at it; a slot is free again when its batch was looked at.
+// A sink is a consumer that keeps what it gets until the test looks at it; a slot is free again
+// when its batch was looked at.
 type sink struct {
 	t      *testing.T
 	client *client
@@ -172,7 +173,7 @@ func (s *sink) next() any {
 	}
 }
 
-// join joins, and has to be told of it.
+// join joins, and expects JOINED.
 func (s *sink) join(j Join) Joined {
 	s.t.Helper()
 	s.ask(j)
@@ -210,7 +211,7 @@ func (s *sink) batches(n int) (all []*got, end End) {
 	return all, end
 }
 
-// failure goes on until the iteration fails.
+// failure reads until the iteration fails.
 func (s *sink) failure() Failure {
 	s.t.Helper()
 	for {

@@ -17,12 +17,12 @@ const (
 	nodeSize   = 64 // of a descriptor
 	maxAlloc   = 1 << 42
 
-	// firstByte is where a slot's first buffer lies: one at 0 would look like none.
+	// firstByte is the offset of a slot's first buffer. Offset 0 means that there is no buffer.
 	firstByte = batchAlign
 )
 
-// A slot is the memory of one batch. When it turns out too small, the next bytes come from a slot of a larger generation, and write brings
-// together what lies apart.
+// A slot is the memory of one batch. When it is too small, further bytes come from a slot of a
+// larger generation, and write puts the batch together.
 type slot struct {
 	ring  *ring
 	need  ringNeed
@@ -61,7 +61,7 @@ func (s *slot) Alloc(n int) ([]byte, error) {
 	return s.at.bytes(s.index)[at : at+n : at+n], nil
 }
 
-// touch brings in the slot's bytes up to end.
+// touch makes the slot's bytes up to end present in memory.
 func (s *slot) touch(end int) error {
 	give, err := s.at.touch(s.index, end, s.need)
 	if give != nil {
@@ -70,7 +70,7 @@ func (s *slot) touch(end int) error {
 	return err
 }
 
-// grow goes on in a larger slot, which has room for all bytes so far and n more.
+// grow moves on to a larger slot, which has capacity for all bytes so far and n more.
 func (s *slot) grow(n int64) error {
 	behind := s.behind + int64(s.n)
 	g, index, err := s.ring.larger(behind + n)
@@ -82,7 +82,7 @@ func (s *slot) grow(n int64) error {
 	return nil
 }
 
-// Free gives back the slots that became too small, and the last one unless it is the trainer's.
+// Free gives back the slots that became too small, and the last slot unless the trainer has it.
 func (s *slot) Free() {
 	for _, p := range s.left {
 		s.ring.give(p.at, p.index, false)
@@ -93,8 +93,8 @@ func (s *slot) Free() {
 	}
 }
 
-// write lays out a batch in the slot, as the package's page says, and makes the slot the trainer's. After that, Free leaves it to the
-// trainer; the batch is to be announced as returned.
+// write lays out a batch in the slot as the package's page says, and gives the slot to the trainer.
+// Free does not take it back after that. The caller sends the announcement that it returns.
 func (s *slot) write(b *loader.Batch) (announcement, error) {
 	for {
 		l := layout{slot: s}
@@ -139,8 +139,8 @@ func (s *slot) fill(b *loader.Batch, l *layout, end int) (announcement, error) {
 	return announcement{generation: s.at.number, slot: s.index, seq: seq, offset: uint64(head), used: uint64(end)}, nil
 }
 
-// A layout is where the parts of a batch lie in its slot. Columns that were gathered lie in it already; what a transform brought from
-// elsewhere, or what lies in a slot that became too small, is copied.
+// A layout says where the buffers of a batch lie in its slot. Gathered columns lie there already.
+// Buffers of transforms, and buffers in slots that became too small, are copied.
 type layout struct {
 	slot    *slot
 	nodes   int
@@ -161,10 +161,10 @@ func (l *layout) within(b []byte) int {
 	return int(off)
 }
 
-// A buffers is the memory of one node.
+// buffers are the memory of one node.
 type buffers struct{ valid, offsets, data []byte }
 
-// parts returns the memory of a node and not of its children, or what does not fit together in it.
+// parts returns the buffers of a node without its children. It fails when they do not fit together.
 func parts(a *rowgroup.Array) (p buffers, err error) {
 	short := func(what string, have, want int) error {
 		return fmt.Errorf("%s: %d where %d values take %d; this is a bug", what, have, a.Len, want)
@@ -204,7 +204,7 @@ func parts(a *rowgroup.Array) (p buffers, err error) {
 	return p, nil
 }
 
-// measure counts nodes and bytes to copy.
+// measure counts the nodes and the bytes to copy.
 func (l *layout) measure(a *rowgroup.Array) error {
 	l.nodes++
 	p, err := parts(a)
@@ -227,7 +227,7 @@ func (l *layout) measure(a *rowgroup.Array) error {
 	return nil
 }
 
-// describe writes the descriptors of a node and those below it.
+// describe writes the descriptors of a node and of its children.
 func (l *layout) describe(a *rowgroup.Array) {
 	p, _ := parts(a) // measure has seen its error
 	d := l.bytes[l.node : l.node+nodeSize]
@@ -250,7 +250,8 @@ func (l *layout) describe(a *rowgroup.Array) {
 	}
 }
 
-// place returns where b lies in the slot, after copying it there if it does not; 0 when it is empty.
+// place returns the offset of b in the slot, and copies it there first if necessary. It returns 0
+// for an empty b.
 func (l *layout) place(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0

@@ -35,7 +35,8 @@ func nodesOf(columns []*rowgroup.Array) (nodes []Node) {
 	return nodes
 }
 
-// enrich adds columns as transforms do: in the batch's memory, outside of it, and in the midst of a buffer.
+// enrich adds columns as transforms do: in the batch's memory, outside of it, and in the middle of a
+// buffer.
 func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	tensor, err := loader.AddTensor[float32](b, "tensor", 2, 3)
 	if err != nil {
@@ -67,7 +68,8 @@ func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	return b.Add(null)
 }
 
-// A trainer reads in a slot what the loader puts into a batch, whatever the columns, and however small the slots were.
+// A trainer reads in a slot what the loader puts into a batch, whatever the columns, and however
+// small the slots were.
 func TestSlotHoldsBatch(t *testing.T) {
 	ds := openWares(t, wares(t, 3, 70, func(id int64) int { return int(id) * 20 }), nil)
 	defer func() {
@@ -175,16 +177,18 @@ func TestSlotRefusesBatch(t *testing.T) {
 		{`column "s": bytes of data: 1 where 1 values take 2`, &rowgroup.Array{Field: text, Len: 1, Offsets: []int32{0, 2}, Data: []byte("x")}},
 		{`column "g": column "x": bytes of data`, &rowgroup.Array{Field: group, Len: 1, Children: []*rowgroup.Array{{Field: fixed, Len: 1}}}},
 	} {
-		r := ringOf(t, 2, 4096)
-		s := begin(t, r, 0)
-		_, err := s.write(&loader.Batch{Rows: c.a.Len, Columns: []*rowgroup.Array{c.a}})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v", c.want, err)
-		}
-		if s.sent || slices.Max(r.newest.seqs) != 0 {
-			t.Errorf("%s: it was announced", c.want)
-		}
-		s.Free()
+		t.Run(c.want, func(t *testing.T) {
+			r := ringOf(t, 2, 4096)
+			s := begin(t, r, 0)
+			_, err := s.write(&loader.Batch{Rows: c.a.Len, Columns: []*rowgroup.Array{c.a}})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %v", c.want, err)
+			}
+			if s.sent || slices.Max(r.newest.seqs) != 0 {
+				t.Errorf("%s: it was announced", c.want)
+			}
+			s.Free()
+		})
 	}
 }
 

@@ -15,7 +15,7 @@ type tally struct {
 	loaders map[*loader.Loader]time.Time // those at work, and since when
 }
 
-// joined notes that somebody waits for batches.
+// joined notes the time of the first JOIN.
 func (t *tally) joined() {
 	if t.asked.IsZero() {
 		t.asked = time.Now()
@@ -36,7 +36,7 @@ func (t *tally) ends(l *loader.Loader) {
 	delete(t.loaders, l)
 }
 
-// batch counts a batch that is to be handed out.
+// batch counts a batch.
 func (t *tally) batch(b *loader.Batch) {
 	if t.sum.Batches == 0 {
 		t.sum.FirstBatch = time.Since(t.asked)
@@ -46,7 +46,7 @@ func (t *tally) batch(b *loader.Batch) {
 	t.sum.Bytes += b.Bytes()
 }
 
-// figures are those of the loaders at work and of those that have ended.
+// figures returns the sum over the loaders at work and those that have ended.
 func (t *tally) figures() Figures {
 	f := t.sum
 	f.Loaders = slices.Clone(f.Loaders)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// More than this is a mistake.
+// More than these is a mistake.
 const (
 	maxSlots   = 1 << 16
 	maxWorkers = 1 << 10
@@ -20,7 +20,8 @@ func (h Hello) validate() error {
 	return nil
 }
 
-// validate lists all that is wrong. What the command's own options refuse, such as a size that is none, is theirs.
+// validate returns all that is wrong in one error. Values that only the command's options can judge
+// are left to them.
 func (o Open) validate() error {
 	if o.Dataset == "" {
 		return protocolError("OPEN without the identity of a data set")

@@ -37,13 +37,15 @@ func TestValidate(t *testing.T) {
 		{"max_length=-1", func(s *Spec) { s.Pad = []Pad{{Column: "a", MaxLength: -1}} }},
 		{"multiple=1099511627776: more than", func(s *Spec) { s.Pad = []Pad{{Column: "a", Multiple: 1 << 40}} }},
 	} {
-		s := fine
-		c.change(&s)
-		err := Open{Dataset: "d", Spec: s}.validate()
-		var f *Failure
-		if !errors.As(err, &f) || f.Kind != KindValue || !strings.Contains(f.Text, c.want) {
-			t.Errorf("%s: %v", c.want, err)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			s := fine
+			c.change(&s)
+			err := Open{Dataset: "d", Spec: s}.validate()
+			var f *Failure
+			if !errors.As(err, &f) || f.Kind != KindValue || !strings.Contains(f.Text, c.want) {
+				t.Errorf("%s: %v", c.want, err)
+			}
+		})
 	}
 	both := fine
 	both.Lanes, both.Tail = -1, "x"

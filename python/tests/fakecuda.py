@@ -68,7 +68,7 @@ class Journal:
     copies: list[Copy] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     registered: dict[int, int] = field(default_factory=dict)  # what is so at the end, by its address
-    ever: list[tuple[int, int, int]] = field(default_factory=list)  # address, bytes, device of what was registered
+    ever: list[tuple[int, int, int]] = field(default_factory=list)  # address, bytes, device of registered memory
     ended: bool = False  # the process came to a proper end
 
     @classmethod

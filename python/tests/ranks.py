@@ -106,7 +106,7 @@ class Job:
         return found
 
     def words(self) -> str:
-        """The end of what the ranks said, without torchrun's summary."""
+        """The end of the ranks' output, without torchrun's summary."""
         return self.output.read_text(errors="replace").partition(" failed (exitcode")[0][-8000:]
 
 
@@ -155,7 +155,7 @@ def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int) -> li
 
 
 def readers(ranks: int, arguments: Callable[[int], Sequence[object]], **environment: str) -> list[subprocess.Popen[str]]:
-    """Starts ranks that read and do nothing else, and begin together; nobody ends them when one of them ends. See jobs/reads.py."""
+    """Starts ranks that read and do nothing else, and begin together; they run on when one of them ends. See jobs/reads.py."""
     started: list[subprocess.Popen[str]] = []
     for rank in range(ranks):
         own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), **environment}

@@ -1,4 +1,4 @@
-"""The arguments of a data set: what the engine is told, and what is refused with which words."""
+"""The arguments of a data set: what reaches the engine, and which errors refuse the rest."""
 
 from __future__ import annotations
 

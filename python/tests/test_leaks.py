@@ -24,13 +24,13 @@ def held(process: psutil.Process) -> tuple[int, int]:
 
 
 def own(process: psutil.Process) -> int:
-    """Bytes of a process's memory that is no file: pages of a program count as private only while nobody else runs it."""
+    """Bytes of a process's memory that are not files: pages of a program count as private only while no other process runs it."""
     lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("Anonymous:"))) << 10
 
 
 def at_rest(of: Callable[[], object]) -> object:
-    """What there is once it has stayed the same for a second: an engine lets go of what was abandoned soon, not at once."""
+    """What there is once it has stayed the same for a second: an engine frees abandoned things soon, not at once."""
     found = of()
     since = time.monotonic()
     while time.monotonic() < since + 1:

@@ -1,4 +1,4 @@
-"""The limit of memory as it is told: what fits is admitted, what does not is refused with the numbers, and nothing waits."""
+"""The limit of memory: what fits is admitted, what does not is refused with the numbers, and nothing waits."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ FULL = """
 
 
 def test_a_full_engine(small_machine: list[str], texts: Path) -> None:
-    """Data sets are admitted as long as there is room, the next one is refused at once with the numbers, those that were admitted go on in
+    """Data sets are admitted up to the limit, the next one is refused at once with the numbers, and the admitted ones continue in
     any order, and one takes the place of another."""
     command = [*small_machine, sys.executable, "-c", textwrap.dedent(FULL), str(texts)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=100)

@@ -128,7 +128,7 @@ def test_hdfs_where_nobody_listens() -> None:
 
 
 def test_the_engine_ends_after_refusals(runtime: Path) -> None:
-    """Nobody keeps a connection after an error: the session's last engine is gone after its grace."""
+    """No process keeps a connection after an error: the session's last engine is gone after its grace."""
     refused(f"hdfs://{free_address()}/table", errors.StorageError)
     deadline = time.monotonic() + WITHIN
     while engines(runtime) and time.monotonic() < deadline:

@@ -1,6 +1,6 @@
 """The way to CUDA with torch's real code and the real engine, on a fake of CUDA's runtime whose copies are late (fakecudart/).
 
-Each job runs in a process of its own (jobs/cuda.py). The fake's journal tells what was page-locked, what each copy read, and what breaks
+Each job runs in a process of its own (jobs/cuda.py). The fake's journal has page-locked memory, what each copy read, and what breaks
 CUDA's rules: a source that was written or unlocked before its copy had read it, memory that was unmapped while it was page-locked.
 """
 

@@ -61,7 +61,7 @@ def test_large_batches(host, large):
 
 
 def test_little_memory_may_be_locked(host, data):
-    """The driver page-locks by itself: RLIMIT_MEMLOCK does not bind it. Where it does, batches come all the same and it is said."""
+    """The driver page-locks on its own: RLIMIT_MEMLOCK does not bind it. Where it does, batches come all the same and it is said."""
     answer = host.run("little_locked", data, 64 << 10).answer
     assert answer["same"] and (answer["pinned"] == [True]) == (answer["said"] == [])
 

@@ -112,9 +112,9 @@ def test_what_prepare_refuses(shards, accelerator):
     from shardfeed.torch.huggingface import prepare
 
     accelerate = accelerator()
-    with pytest.raises(errors.OptionError, match="drop_last is decided by the data set"):
+    with pytest.raises(errors.OptionError, match="drop_last is an argument of the data set"):
         prepare(accelerate, open_shards(shards), drop_last=True)
-    with pytest.raises(errors.OptionError, match="this is a list"):
+    with pytest.raises(errors.OptionError, match=r"prepare needs a shardfeed\.torch\.StreamingDataset, got a list"):
         prepare(accelerate, [])
 
 

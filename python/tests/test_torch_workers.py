@@ -213,7 +213,7 @@ def test_state_in_workers_is_refused_elsewhere(shards):
     loader = StatefulDataLoader(dataset, batch_size=None, num_workers=2)
     next(iter(loader))
     part = loader.state_dict()["_snapshot"]["_worker_snapshots"]["worker_0"]["dataset_state"]
-    with pytest.raises(errors.StateError, match="one of 2 torch workers, and this process is no torch worker"):
+    with pytest.raises(errors.StateError, match="one of 2 torch workers, and this process is not a torch worker"):
         dataset.load_state_dict(part)
 
 

@@ -56,7 +56,7 @@ def order(runtime: Path, shards: Path) -> list[int]:
 
 def killed_and_resumed(place: Place, name: str, order: list[int], *arguments: object, ranks: int = RANKS) -> None:
     """Trains, kills all after some steps, and trains on. What the first run trained up to the checkpoint and what the second one did are
-    every row once, in the order of a run that nobody killed; the second one read from the cache."""
+    every row once, in the order of an undisturbed run; the second one read from the cache."""
     with place.job(name, "first", *arguments) as job:
         job.until("step", RANKS * 17)
         job.kill()

@@ -7,7 +7,7 @@ import threading
 
 
 class Turn:
-    """The lock under which threads take turns: ``with turn():``. In a forked child it is free, whoever held it in the parent."""
+    """The lock of an iterator: ``with turn():``. In a forked child it is free."""
 
     __slots__ = ("_lock", "_pid")
 

@@ -95,7 +95,7 @@ def whole(shards: str, given: dict[str, Any], epochs: int = 1, of: dict[str, Any
 
 
 class Seen(TorchDispatchMode):
-    """Bytes that torch writes on the host, but for what it only looks at in another way."""
+    """Bytes that torch writes on the host, without mere views."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def written(shards: str, given: dict[str, Any]) -> int:
 
 
 def many(shards: str) -> dict[str, Any]:
-    """Ten thousand batches: how much of what there is grows from the two thousandth on."""
+    """Ten thousand batches: which counts grow from the two thousandth on."""
     loader = opened(shards, batch_size=4, columns=["id", "x"])
     process, events = psutil.Process(), ctypes.CDLL(None).fakecudart_events
     batches, before = 0, (0, 0, 0)
@@ -254,7 +254,7 @@ def little_locked(shards: str, most: int) -> dict[str, Any]:
 
 
 def failing(shards: str) -> dict[str, Any]:
-    """A call of CUDA's fails in the midst of an epoch, with copies on their way; the next epoch is whole."""
+    """A CUDA call fails in the middle of an epoch, with copies on their way; the next epoch is whole."""
     expected = wanted(shards, 2)
     loader = opened(shards, slots=5)
     late(20_000)
@@ -343,7 +343,7 @@ def tensors(batch: Any) -> Iterator[torch.Tensor]:
 
 
 def forked(shards: str) -> bool:
-    """Children that are forked in the midst of an epoch: one as torch's workers are, one that drops the iteration and the loader."""
+    """Children that are forked in the middle of an epoch: one as torch's workers are, one that drops the iteration and the loader."""
     expected, found = wanted(shards), []
     loader: Any = opened(shards)
     batches: Any = iter(loader)

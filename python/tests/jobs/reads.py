@@ -1,4 +1,4 @@
-"""A rank that reads and does nothing else, without torch. It says when it is ready and begins when it is told; it prints a line of JSON for
+"""A rank that reads and does nothing else, without torch. It reports when it is ready and begins on a signal; it prints a line of JSON for
 each step, and one for the error that ends it."""
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Connections that ask for the same share one open data set, which is closed with the last of them; others have their own.
+// Connections that ask for the same share one open data set, which is closed with the last of them;
+// others have their own.
 func TestOpenShares(t *testing.T) {
 	var open, closed atomic.Int64
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
@@ -22,16 +23,16 @@ func TestOpenShares(t *testing.T) {
 	}})
 	other := testSpec()
 	other.Seed = 8
-	a, b, c := sit(t, e, "a", testSpec()), sit(t, e, "b", testSpec()), sit(t, e, "a", other)
-	anew, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "a", Spec: other, Opening: "2"}, func(Progress) {})
-	if err != nil || anew.group.opened == c.group.opened || open.Load() != 3 {
+	a, b, c := connect(t, e, "a", testSpec()), connect(t, e, "b", testSpec()), connect(t, e, "a", other)
+	again, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "a", Spec: other, Opening: "2"}, func(Progress) {})
+	if err != nil || again.group.dataset == c.group.dataset || open.Load() != 3 {
 		t.Fatalf("%d were opened, %v", open.Load(), err)
 	}
-	anew.close()
+	again.close()
 	until(t, "closed", func() bool { return closed.Load() == 1 })
 	open.Add(-1)
 	closed.Add(-1)
-	if a.group.opened != b.group.opened || a.group == b.group || c.group.opened == a.group.opened || open.Load() != 2 {
+	if a.group.dataset != b.group.dataset || a.group == b.group || c.group.dataset == a.group.dataset || open.Load() != 2 {
 		t.Errorf("%d were opened", open.Load())
 	}
 	a.close()
@@ -40,13 +41,13 @@ func TestOpenShares(t *testing.T) {
 	until(t, "closed", func() bool { return closed.Load() == 1 })
 	c.close()
 	until(t, "closed", func() bool { return closed.Load() == 2 })
-	sit(t, e, "a", testSpec())
+	connect(t, e, "a", testSpec())
 	if open.Load() != 3 {
 		t.Errorf("%d were opened", open.Load())
 	}
 }
 
-// What comes up later is told to who reads, and to nobody else.
+// A later note reaches the trainers that read, and no others.
 func TestOpenNotes(t *testing.T) {
 	var note func(string)
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
@@ -55,7 +56,7 @@ func TestOpenNotes(t *testing.T) {
 	}})
 	all := workers(t, e, "d", 2)
 	joinAll(all, "0", nil)
-	idle := newSink(t, sit(t, e, "d", testSpec()))
+	idle := newSink(t, connect(t, e, "d", testSpec()))
 	all[0].batches(1)
 	note("the disk is full")
 	for _, s := range all {
@@ -68,7 +69,8 @@ func TestOpenNotes(t *testing.T) {
 	}
 }
 
-// All who wait hear how far opening is, and its error, which is not kept; when all have gone it is given up.
+// All who wait hear how far opening is, and its error, which is not kept; when all have gone it is
+// given up.
 func TestOpenWaits(t *testing.T) {
 	proceed, given := make(chan error, 1), make(chan struct{})
 	var tell func(Progress)
@@ -105,7 +107,7 @@ func TestOpenWaits(t *testing.T) {
 		until(t, "both wait", func() bool {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			for _, d := range e.opened {
+			for _, d := range e.datasets {
 				return len(d.watchers) == 2
 			}
 			return false

@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// closing is how long what lies below a data set may take to end.
+// closing is the time that a data set's stores may take to close.
 const closing = 15 * time.Second
 
-// opened is a data set that connections share. Its goroutine opens it and closes it when the last has left.
-type opened struct {
+// A dataset is an open data set that connections share. Its goroutine opens it, and closes it when
+// the last client has left.
+type dataset struct {
 	engine  *engine
 	key     string
 	request Request
-	ctx     context.Context // ends when nobody wants the data set any more
+	ctx     context.Context // ends with the last client
 	cancel  context.CancelFunc
 	ready   chan struct{} // closed when data or err is set
 
-	data *Data
-	told Opened
-	err  error
+	data    *Data
+	summary Opened
+	err     error
 
 	// Guarded by the engine's mutex.
 	users  int
 	groups map[string]*group
 
-	watchers map[*func(Progress)]bool // are told how far opening is
-	last     *Progress                // that was told
+	watchers map[*func(Progress)]bool // of those that wait for it to open
+	last     *Progress                // that they were told
 }
 
-func newOpened(e *engine, key string, r Request) *opened {
-	d := &opened{
+func newDataset(e *engine, key string, r Request) *dataset {
+	d := &dataset{
 		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*func(Progress)]bool{},
 	}
 	d.ctx, d.cancel = context.WithCancel(e.ctx)
@@ -40,22 +41,22 @@ func newOpened(e *engine, key string, r Request) *opened {
 	return d
 }
 
-// note tells each trainer that reads the data set now.
-func (d *opened) note(text string) {
+// note shows a text to the trainers that read the data set now.
+func (d *dataset) note(text string) {
 	for _, r := range d.engine.runs() {
-		if r.session.opened == d {
+		if r.session.dataset == d {
 			r.note(Note{Level: "warning", Text: redact(text), Once: redact(text)})
 		}
 	}
 }
 
-// own opens the data set, and closes it in the end.
-func (d *opened) own() {
+// serve opens the data set, waits until it has no client, and closes it.
+func (d *dataset) serve() {
 	began := time.Now()
 	d.data, d.err = d.open()
 	if d.err == nil {
-		d.told = describe(d.data)
-		d.engine.Logger.Info("opened", "addresses", d.request.Spec.Addresses, "rows", d.told.Rows, "shards", d.told.Shards, "took", time.Since(began))
+		d.summary = describe(d.data)
+		d.engine.Logger.Info("opened", "addresses", d.request.Spec.Addresses, "rows", d.summary.Rows, "shards", d.summary.Shards, "took", time.Since(began))
 	} else {
 		d.engine.Logger.Error("open failed", "addresses", d.request.Spec.Addresses, "error", d.err)
 		d.forget()
@@ -66,7 +67,7 @@ func (d *opened) own() {
 	}
 	<-d.ctx.Done()
 	for _, r := range d.engine.runs() {
-		if r.session.opened == d {
+		if r.session.dataset == d {
 			<-r.done
 		}
 	}
@@ -84,8 +85,8 @@ func (d *opened) own() {
 	d.engine.Logger.Info("closed", "addresses", d.request.Spec.Addresses)
 }
 
-// open turns a panic into the error of those who wait.
-func (d *opened) open() (data *Data, err error) {
+// open opens the data set, and turns a panic into an error.
+func (d *dataset) open() (data *Data, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			d.engine.Logger.Error("panic", "value", v, "stack", string(debug.Stack()))
@@ -95,17 +96,17 @@ func (d *opened) open() (data *Data, err error) {
 	return d.engine.Open(d.ctx, d.request, d.progress)
 }
 
-// forget makes the engine open the data set anew for whoever asks next.
-func (d *opened) forget() {
+// forget makes the next client open the data set again.
+func (d *dataset) forget() {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
-	if d.engine.opened[d.key] == d {
-		delete(d.engine.opened, d.key)
+	if d.engine.datasets[d.key] == d {
+		delete(d.engine.datasets, d.key)
 	}
 }
 
-// wait waits until the data set is open.
-func (d *opened) wait(ctx context.Context, progress func(Progress)) error {
+// wait waits until the data set is open, and passes on progress.
+func (d *dataset) wait(ctx context.Context, progress func(Progress)) error {
 	mu := &d.engine.mu
 	mu.Lock()
 	d.watchers[&progress] = true
@@ -126,8 +127,8 @@ func (d *opened) wait(ctx context.Context, progress func(Progress)) error {
 	}
 }
 
-// progress tells all who wait.
-func (d *opened) progress(p Progress) {
+// progress passes progress on to all clients that wait.
+func (d *dataset) progress(p Progress) {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
 	d.last = &p
@@ -136,65 +137,67 @@ func (d *opened) progress(p Progress) {
 	}
 }
 
-// leave is called once by each who entered. The last one ends the data set; it is forgotten at once, so that whoever comes now opens it anew.
-func (d *opened) leave() {
+// release gives back what acquire returned. The last one ends the data set. The engine forgets it
+// at once, so the next client opens it again.
+func (d *dataset) release() {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
 	if d.users--; d.users > 0 {
 		return
 	}
-	if d.engine.opened[d.key] == d {
-		delete(d.engine.opened, d.key)
+	if d.engine.datasets[d.key] == d {
+		delete(d.engine.datasets, d.key)
 	}
 	d.cancel()
 }
 
-// group is the sessions of a trainer's data set object. Its caller has entered d, and leaves the group instead.
-func (d *opened) group(name string) *group {
+// group returns the sessions of a trainer's data set object. The caller has acquired d, and leaves
+// the group instead of releasing d.
+func (d *dataset) group(name string) *group {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
 	g := d.groups[name]
 	if g == nil {
-		g = &group{opened: d, name: name, sessions: map[int]*session{}}
+		g = &group{dataset: d, name: name, sessions: map[int]*session{}}
 		d.groups[name] = g
 	}
 	g.users++
 	return g
 }
 
-// A group is the sessions of one data set object of a trainer, one for each rank that it was used as. It lives as long as the object has a
-// connection.
+// A group is the sessions of one data set object of a trainer, one for each rank. It lives as long
+// as the object has a connection.
 type group struct {
-	opened *opened
-	name   string
+	dataset *dataset
+	name    string
 
 	// Guarded by the engine's mutex.
 	users    int
 	sessions map[int]*session
 }
 
-// session is that of a rank.
+// session returns the session of a rank.
 func (g *group) session(rank int) *session {
-	e := g.opened.engine
+	e := g.dataset.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := g.sessions[rank]
 	if s == nil {
-		s = newSession(g.opened, rank)
+		s = newSession(g.dataset, rank)
 		g.sessions[rank] = s
 	}
 	return s
 }
 
-// leave is called once for each user.
+// leave gives back what dataset.group returned.
 func (g *group) leave() {
-	e := g.opened.engine
+	e := g.dataset.engine
 	e.mu.Lock()
 	g.users--
 	last := g.users == 0
 	var ended []*session
 	if last {
-		delete(g.opened.groups, g.name)
+		delete(g.dataset.groups, g.name)
 		for _, s := range g.sessions {
 			ended = append(ended, s)
 		}
@@ -206,5 +209,5 @@ func (g *group) leave() {
 	if last {
 		e.agreed.forget(g)
 	}
-	g.opened.leave()
+	g.dataset.release()
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// finishPatience is the time for the last frames of a connection.
-const finishPatience = time.Second
+// finishTimeout is the time to send the last frames of a connection.
+const finishTimeout = time.Second
 
-// A trainer is the sending side of a connection: the consumer of an iteration, with its ring.
-type trainer struct {
+// A sender is the sending side of a connection: the consumer of an iteration, with its ring.
+type sender struct {
 	conn   *net.UnixConn
 	out    *outbox
 	memory *ring
@@ -27,24 +27,24 @@ type trainer struct {
 	frame []byte
 }
 
-func newTrainer(conn *net.UnixConn, log *slog.Logger) (*trainer, error) {
+func newSender(conn *net.UnixConn, log *slog.Logger) (*sender, error) {
 	out, err := newOutbox(conn)
 	if err != nil {
 		return nil, err
 	}
-	return &trainer{conn: conn, out: out, memory: newRing(), log: log}, nil
+	return &sender{conn: conn, out: out, memory: newRing(), log: log}, nil
 }
 
-// say sends a message. What cannot be sent ends the connection, which its reader sees.
-func (t *trainer) say(kind frameKind, v any) {
+// send sends a message. If it cannot, it ends the connection, and the reader sees that.
+func (t *sender) send(kind frameKind, v any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.sayLocked(kind, v, false); err != nil {
+	if err := t.sendLocked(kind, v, false); err != nil {
 		_ = t.conn.CloseRead()
 	}
 }
 
-func (t *trainer) sayLocked(kind frameKind, v any, spare bool) (err error) {
+func (t *sender) sendLocked(kind frameKind, v any, spare bool) (err error) {
 	if t.over {
 		return errGone
 	}
@@ -61,54 +61,56 @@ func (t *trainer) sayLocked(kind frameKind, v any, spare bool) (err error) {
 	return errors.Join(unfit, t.out.add(frame, nil, spare))
 }
 
-// isGone reports whether an error is the end of the trainer. One that is killed with frames unread resets its connection.
+// isGone reports whether an error means that the trainer has ended. A trainer that is killed with
+// frames unread resets its connection.
 func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// refuse sends the connection's last frame, unless the trainer has gone, and ends it.
-func (t *trainer) refuse(err error) {
+// refuse sends an error as the connection's last frame, unless the trainer has gone, and closes the
+// connection.
+func (t *sender) refuse(err error) {
 	t.mu.Lock()
 	if !isGone(err) {
-		_ = t.sayLocked(kindError, failureOf(err), false)
+		_ = t.sendLocked(kindError, failureOf(err), false)
 	}
 	again := t.over
 	t.over = true
 	t.mu.Unlock()
 	if !again {
-		t.out.finish(t.conn, finishPatience)
+		t.out.finish(t.conn, finishTimeout)
 		_ = t.conn.Close()
 	}
 }
 
-func (t *trainer) progress(p Progress) { t.chat(kindProgress, p) }
+func (t *sender) progress(p Progress) { t.sendSpare(kindProgress, p) }
 
-func (t *trainer) note(n Note) { t.chat(kindNote, n) }
+func (t *sender) note(n Note) { t.sendSpare(kindNote, n) }
 
-// chat is say for what can be left out when the trainer does not read.
-func (t *trainer) chat(kind frameKind, v any) {
+// sendSpare sends a message that may be dropped when the trainer does not read.
+func (t *sender) sendSpare(kind frameKind, v any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.sayLocked(kind, v, true)
+	_ = t.sendLocked(kind, v, true)
 }
 
-func (t *trainer) ring(need ringNeed) (loader.Allocator, error) {
+func (t *sender) ring(need ringNeed) (loader.Allocator, error) {
 	if err := t.memory.fit(need); err != nil {
 		return nil, err
 	}
 	return t.memory, nil
 }
 
-// joined sends the ring, too, so that the trainer maps it while its first batch is made.
-func (t *trainer) joined(j Joined) {
-	t.say(kindJoined, j)
+// joined sends the ring too, so that the trainer maps it while its first batch is made.
+func (t *sender) joined(j Joined) {
+	t.send(kindJoined, j)
 	if g := t.memory.latest(); g != nil {
 		_ = t.sendRing(g.number)
 	}
 }
 
 // sendRing sends a generation of the ring, unless the trainer has it.
-func (t *trainer) sendRing(number uint32) error {
+func (t *sender) sendRing(number uint32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
@@ -125,7 +127,7 @@ func (t *trainer) sendRing(number uint32) error {
 	return nil
 }
 
-func (t *trainer) deliver(b *loader.Batch) error {
+func (t *sender) deliver(b *loader.Batch) error {
 	defer b.Release() // a slot that was announced stays the trainer's
 	s, ok := b.Memory().(*slot)
 	if !ok || s.ring != t.memory {
@@ -134,8 +136,8 @@ func (t *trainer) deliver(b *loader.Batch) error {
 	return t.announce(s, b)
 }
 
-// announce lays a batch out in its slot and tells the trainer of it.
-func (t *trainer) announce(s *slot, b *loader.Batch) error {
+// announce lays a batch out in its slot and sends BATCH.
+func (t *sender) announce(s *slot, b *loader.Batch) error {
 	a, err := s.write(b)
 	if err != nil {
 		return err
@@ -155,6 +157,6 @@ func (t *trainer) announce(s *slot, b *loader.Batch) error {
 	return nil
 }
 
-func (t *trainer) end(e End) { t.say(kindEnd, e) }
+func (t *sender) end(e End) { t.send(kindEnd, e) }
 
-func (t *trainer) fail(err error) { t.say(kindError, failureOf(err)) }
+func (t *sender) fail(err error) { t.send(kindError, failureOf(err)) }
