@@ -11,7 +11,7 @@ const (
 	limitVariable = "SHARDFEED_CACHE_LIMIT"
 )
 
-// cacheFlags say what is kept on this machine's disk of shards that are far.
+// cacheFlags say which bytes of remote shards are kept on this machine's disk.
 type cacheFlags struct {
 	cacheDir    string
 	cacheLimit  string
@@ -21,7 +21,7 @@ type cacheFlags struct {
 
 }
 
-// cache is whether, where and how much is kept.
+// cache registers the flags that say whether, where and how much is kept.
 func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
 		f.capacity(fs)
@@ -29,7 +29,7 @@ func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	})
 }
 
-// room is where and how much is kept.
+// capacity registers the flags that say where and how much is kept.
 func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	f.directory(fs)
 	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: "+limitVariable+
@@ -37,12 +37,12 @@ func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
 }
 
-// directory is where it is kept.
+// directory registers the flag that says where it is kept.
 func (f *cacheFlags) directory(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "`directory` on a local disk (default: "+dirVariable+", SLURM_TMPDIR/shardfeed, XDG_CACHE_HOME/shardfeed, ~/.cache/shardfeed)")
 }
 
-// checkCache finds what cannot be meant.
+// checkCache checks the flags.
 func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("cache-dir") && f.cacheDir == "":

@@ -56,7 +56,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.split(fs)
 	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
-	fs.StringVar(&cat.stateFile, "state", "", "go on from the state in this `file`")
+	fs.StringVar(&cat.stateFile, "state", "", "continue from the state in this `file`")
 	fs.StringVar(&cat.saveState, "save-state", "", "write the state after the last row to this `file`")
 	cat.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -127,7 +127,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	c.keepManifest(ds)
 	saved := c.saveFile().writeState(ctx, c.withTail(state))
 	switch {
-	case saved != nil && errors.Is(err, syscall.EPIPE): // which alone is no failure
+	case saved != nil && errors.Is(err, syscall.EPIPE): // a closed pipe alone is not a failure
 		return saved
 	case saved != nil && ctx.Err() != nil:
 		c.saved = "the state is not saved: " + saved.Error()
@@ -152,8 +152,8 @@ func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset) *rowP
 	return p
 }
 
-// print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
-// before it is returned.
+// print prints the rows of the stream up to the limit and returns the state after the last. Rows
+// that came before an error are printed before it is returned.
 func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream, clock *epochClock) (shuffle.State, error) {
 	state := stream.State()
 	var printed int64
@@ -176,7 +176,8 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 	return state, p.flush()
 }
 
-// withTail is the state under the tail of the run that it came from: cat drops nothing, which is no reason to change that run's plan.
+// withTail restores the tail of the run that the state came from: cat drops nothing, and that must
+// not change the run's plan.
 func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	if c.state != nil && c.state.Params != nil && state.Params != nil {
 		params := *state.Params

@@ -57,5 +57,5 @@ func (a *app) events(shown *opening) shardfeed.Events {
 }
 
 func (a *app) indexUnusable(dir string, err error) {
-	a.note("footers are not kept in %s: %v", dir, err)
+	a.note("running without an index of footers in %s: %v", dir, err)
 }

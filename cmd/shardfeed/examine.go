@@ -43,7 +43,7 @@ type fact struct {
 	Value string `json:"value"`
 }
 
-// examine says how an address is reached, lists it and reads a little of what it names.
+// examine says how an address is reached, lists it and reads a little of its shards.
 func examine(ctx context.Context, store shard.Stores, address string) *place {
 	p := &place{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
 	if !shardfeed.IsRemote(address) {
@@ -134,7 +134,7 @@ func readFooter(ctx context.Context, o shard.Object, s shard.Shard) error {
 		return err
 	}
 	if magic := string(tail[4:]); magic != "PAR1" && magic != "PARE" {
-		return refuse("it ends with %q, so it is no parquet file or only part of one", magic)
+		return refuse("it ends with %q: not a parquet file, or only a part of one", magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > s.Size-tailBytes {

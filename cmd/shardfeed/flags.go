@@ -16,7 +16,8 @@ import (
 
 const defaultBatch = 256
 
-// flags are all flags that more than one verb may take. Each verb registers the groups that mean something to it.
+// flags are all flags that more than one verb may take. Each verb registers the groups that mean
+// something to it.
 type flags struct {
 	columns     []string
 	strict      bool
@@ -50,27 +51,27 @@ type flags struct {
 	cacheFlags
 }
 
-// remote is how what is not on this machine is reached and kept.
+// remote registers the flags of remote shards: how they are reached and kept.
 func (f *flags) remote(fs *pflag.FlagSet) {
 	f.storage(fs)
 	f.cache(fs)
 }
 
-// data is what to read.
+// data registers the flags that say what to read.
 func (f *flags) data(fs *pflag.FlagSet) {
 	f.what(fs)
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
 }
 
-// what is which columns of which shards to read.
+// what registers the flags that say which columns of which shards to read.
 func (f *flags) what(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
-	fs.StringVar(&f.manifest, "manifest", "", "go on with the list of shards in this `file`, kept by an earlier run, whatever was added since")
+	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
 }
 
-// order is in which order to read it.
+// order registers the flags of the order.
 func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }
 
 func (f *flags) orderFlags(fs *pflag.FlagSet) {
@@ -85,10 +86,10 @@ func (f *flags) orderFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.maxWorldSize, "max-world-size", 0, "the largest world size that the run will ever have (default: the world size)")
 }
 
-// steps is how rows become batches.
+// steps registers the flags that say how rows become batches.
 func (f *flags) steps(fs *pflag.FlagSet) {
 	fs.IntVar(&f.batchSize, "batch-size", defaultBatch, "rows of a batch, per rank")
-	fs.StringVar(&f.tail, "tail", "", "rows that fill no batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)")
+	fs.StringVar(&f.tail, "tail", "", "the rows at the end that do not fill a batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)")
 }
 
 // tailOrDefault is what becomes of the rows that fill no global batch; by default none is lost.
@@ -106,7 +107,7 @@ func (f *flags) manyEpochs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
 }
 
-// split is the size of the whole run, and which part of it this one is.
+// split registers the flags of world size, rank and memory.
 func (f *flags) split(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
@@ -121,10 +122,10 @@ func (f *flags) object(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print one JSON object and nothing else")
 }
 
-// needShuffle are the flags that say how to shuffle, and mean nothing in file order.
+// needShuffle are the flags that have no effect in file order.
 var needShuffle = [...]string{"shuffle-buffer", "seed", "lanes", "start", "max-world-size"}
 
-// check finds what cannot be meant. Verbs that registered fewer flags have zeros in the others.
+// check checks the flags. Verbs that registered fewer flags have zeros in the others.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range needShuffle {
 		if fs.Changed(name) && !f.shuffle && f.plan == "" && !f.resumed {
@@ -183,7 +184,7 @@ func (f *flags) trimColumns(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// adoptPlan lets the plan's file say the order, and refuses flags that would say another.
+// adoptPlan takes the order from the plan's file, and refuses flags that contradict it.
 func (f *flags) adoptPlan(given func(flag string) bool) error {
 	if f.plan == "" {
 		return nil
@@ -212,7 +213,7 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 	return nil
 }
 
-// checkRemote finds what cannot be meant of storage and cache.
+// checkRemote checks the flags of storage and cache.
 func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 	if err := f.checkStorage(fs); err != nil {
 		return err

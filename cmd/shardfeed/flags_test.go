@@ -78,7 +78,7 @@ func TestUsageErrors(t *testing.T) {
 		{"gpu --measure -1s", "--measure must be at least 0s, got -1s"},
 		{"gpu x", `unknown command "x"`},
 		{"bench x --device=", `--device must be auto, host, cuda or cuda:N, got ""`},
-		{"help nonsense", "there is no help about"},
+		{"help nonsense", "unknown help topic"},
 		{"completion", "completion needs a shell"},
 		{"completion tcsh", `unknown command "tcsh"`},
 	}
@@ -137,7 +137,8 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestMistypedSecret: what stands where key=value should stand may be a secret, and no error shows it.
+// TestMistypedSecret: what stands where key=value should stand may be a secret, and no error shows
+// it.
 func TestMistypedSecret(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret.json"), `"wJalrXUtnFEMI/K7MDENG"`)

@@ -17,7 +17,7 @@ func TestIndexDirectory(t *testing.T) {
 	}{
 		{
 			"not there yet", filepath.Join(dir, "a", "b"), nil, true,
-			directory{State: "will be made when it is needed"},
+			directory{State: "does not exist yet"},
 		},
 		{
 			"in use", filepath.Join(dir, "used"),
@@ -46,7 +46,7 @@ func TestIndexDirectory(t *testing.T) {
 		},
 		{
 			"not writable", "/proc", nil, false,
-			directory{State: "cannot be written: runs go on without it"},
+			directory{State: "cannot be written: runs do not use it"},
 		},
 	}
 	for _, c := range cases {
@@ -61,7 +61,7 @@ func TestIndexDirectory(t *testing.T) {
 			}
 			got := indexDirectory((&cacheFlags{}).places().Index)
 			if c.free && got.Free == 0 {
-				t.Error("no free room is told")
+				t.Error("the free space is missing")
 			}
 			got.Free = 0
 			if got != c.want {

@@ -48,7 +48,8 @@ type inspection struct {
 	Placement []placement `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
-// inspection reads footers, and asks how the shards lie on their servers. It keeps no bytes of shards: the index keeps the footers.
+// inspection reads footers, and asks how the shards lie on their servers. It keeps no bytes of
+// shards: the index keeps the footers.
 func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *inspection, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()

@@ -60,7 +60,7 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 			fmt.Fprintf(a.stderr, "shardfeed: note: %s\n", note)
 		}
 		return 0
-	case errors.Is(err, syscall.EPIPE): // whoever read stdout has enough
+	case errors.Is(err, syscall.EPIPE): // the reader of stdout has enough
 		return 0
 	case ctx.Err() != nil:
 		return a.stopped(context.Cause(ctx))
@@ -85,7 +85,8 @@ func (a *app) stopped(cause error) int {
 	return code
 }
 
-// reason is the error that names the shard, when a loader failed to read one, or the one by which a device was lost.
+// reason is the error that names the shard, when a loader failed to read one, or the one by which a
+// device was lost.
 func reason(err error) error {
 	var l *loader.Error
 	if errors.As(err, &l) && l.Op == "read" {
@@ -94,7 +95,7 @@ func reason(err error) error {
 	return lost(err)
 }
 
-// note keeps something that went otherwise than meant and that the user may want to know.
+// note keeps something unexpected that the user may want to know.
 func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,8 +111,9 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// oneLine joins the lines of a message and writes control characters as Go escapes them, so that nothing that a file's name or content
-// holds breaks the line or moves the terminal's cursor. Spaces stay: names have them.
+// oneLine joins the lines of a message and writes control characters as Go escapes them, so that
+// nothing that a file's name or content holds breaks the line or moves the terminal's cursor.
+// Spaces stay: names have them.
 func oneLine(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -207,7 +209,7 @@ webhdfs://host:port/path. What lies on servers is kept in a cache on this machin
 	return root
 }
 
-// strict makes wrong usage of the library's own verbs, help and completion, what it is elsewhere: an error.
+// strict makes wrong usage of the library's own verbs, help and completion, an error.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -216,7 +218,7 @@ func strict(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if topic, _, err := root.Find(args); err != nil || topic == root && len(args) > 0 {
-					return usagef("there is no help about %q", args)
+					return usagef("unknown help topic %q", args)
 				}
 				return nil
 			}

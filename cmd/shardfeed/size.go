@@ -25,7 +25,8 @@ func (b *byteSize) String() string {
 
 func (b *byteSize) Type() string { return "size" }
 
-// A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a unit.
+// A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a
+// unit.
 type bufferSize struct{ rows, bytes int64 }
 
 func (b *bufferSize) Set(s string) error {

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestBufferSize(t *testing.T) {
 	cases := []struct {
@@ -16,10 +19,12 @@ func TestBufferSize(t *testing.T) {
 		{"many", bufferSize{}, true},
 	}
 	for _, c := range cases {
-		var b bufferSize
-		err := b.Set(c.text)
-		if (err != nil) != c.bad || b != c.want {
-			t.Errorf("%q: got %+v, %v", c.text, b, err)
-		}
+		t.Run(fmt.Sprintf("%q", c.text), func(t *testing.T) {
+			var b bufferSize
+			err := b.Set(c.text)
+			if (err != nil) != c.bad || b != c.want {
+				t.Errorf("%q: got %+v, %v", c.text, b, err)
+			}
+		})
 	}
 }

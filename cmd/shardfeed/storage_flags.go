@@ -25,7 +25,7 @@ type storageFlags struct {
 	more keyValues
 }
 
-// storage is where shards are and as whom they are read.
+// storage registers the flags that say where remote shards are and as whom they are read.
 func (f *storageFlags) storage(fs *pflag.FlagSet) {
 	group(fs, storageGroup, func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.endpointURL, "endpoint-url", "", "S3: `URL` of a server that is not AWS (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile)")
@@ -41,7 +41,7 @@ func (f *storageFlags) storage(fs *pflag.FlagSet) {
 	})
 }
 
-// checkStorage finds what cannot be meant.
+// checkStorage checks the flags.
 func (f *storageFlags) checkStorage(fs *pflag.FlagSet) error {
 	for _, name := range [...]string{"endpoint-url", "region", "profile", "ca-bundle", "hdfs-conf", "keytab", "principal"} {
 		if fs.Changed(name) && fs.Lookup(name).Value.String() == "" {

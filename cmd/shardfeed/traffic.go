@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// reportTraffic says what was asked of servers; nothing where there are none.
+// reportTraffic reports the requests to servers, if there were any.
 func reportTraffic(r *report, t shard.Traffic) {
 	if t.Lists+t.Looks+t.Reads == 0 {
 		return

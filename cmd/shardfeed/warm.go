@@ -27,7 +27,7 @@ func (a *app) warm() *cobra.Command {
 		Short: "Fetch shards on S3 or HDFS into the cache on this machine's disk",
 		Long: `warm fetches what a run with the same columns will read into the cache on this machine's disk, so
 that already its first epoch runs at the speed of the disk. What is there is not fetched again:
-warm can be stopped at any time and started anew. It exits with 0 only when all of it is there.
+warm can be stopped at any time and started again. It exits with 0 only when all of it is there.
 
 With --world-size each rank fetches a part of its own: the row groups in file order, cut into
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
@@ -60,7 +60,7 @@ everything once.`,
 	})
 }
 
-// warmth is what warm found and did, in bytes where it is not said.
+// warmth is what warm found and did; sizes are in bytes.
 type warmth struct {
 	Directory string  `json:"directory"`
 	Limit     int64   `json:"limit_bytes"`
@@ -139,7 +139,8 @@ func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []warmShar
 	if err := tasks.Wait(); err != nil {
 		return err
 	}
-	// What was filled first can have made room since: only what is there when all is done counts.
+	// Shards that were filled first may have been evicted since: only what is held at the end
+	// counts.
 	for _, s := range shards {
 		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
@@ -156,7 +157,7 @@ func (w *warmth) verdict() error {
 	if w.Complete {
 		return nil
 	}
-	return fmt.Errorf("%s: %v of %v did not fit into the cache of %v: raise --cache-limit, make room with 'shardfeed cache gc', or name fewer --columns",
+	return fmt.Errorf("%s: %v of %v did not fit into the cache of %v: raise --cache-limit, free space with 'shardfeed cache gc', or name fewer --columns",
 		w.Directory, mem.Bytes(w.Lacking), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))
 }
 

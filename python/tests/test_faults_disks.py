@@ -152,7 +152,7 @@ WITHOUT["XDG_CACHE_HOME"] = WITHOUT["cache_dir"]
 def test_what_is_kept_between_runs(
     disk: Disk, stored: str, what: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is gone on without, and said once; but that a cache cannot be where the user wants it is an error."""
+    """Runs do without it, and say so once; but that a cache cannot be where the user wants it is an error."""
     place = disk(how)
     given = {} if what == "XDG_CACHE_HOME" else {what: place}
     if what == "XDG_CACHE_HOME":
