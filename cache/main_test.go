@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 func TestMain(m *testing.M) {
@@ -145,11 +146,11 @@ func random(seed byte, n int) []byte {
 }
 
 // one puts a shard into memory and returns its metered store.
-func one(t testing.TB, content []byte) (*shard.Meter, shard.Shard) {
+func one(t testing.TB, content []byte) (*shardtest.Meter, shard.Shard) {
 	t.Helper()
 	m := &mem.Store{}
 	m.Put("a", content)
-	meter := shard.NewMeter(m)
+	meter := shardtest.NewMeter(m)
 	return meter, listOne(t, meter, "mem://a")
 }
 

@@ -72,7 +72,7 @@ type Layout struct {
 	// rows that the block does not hold. nil: one part for all.
 	Part  []uint8
 	Parts int
-	Wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512
+	wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512, which tests lower
 
 	// Order is the rows of the unit that the block holds, in this order: row i of the block is row Order[i] of the unit. It names each row
 	// once at most and may be reused after Decode. nil is all rows in the file's order. Part still goes by rows of the unit.

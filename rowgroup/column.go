@@ -200,7 +200,7 @@ func (c *column) decompress(p *page, dst, body []byte) error {
 
 // verify holds a page against its checksum, which covers the body as stored.
 func (c *column) verify(p *page) error {
-	if p.hasCRC && !c.d.SkipChecksums && crc32.ChecksumIEEE(p.body) != p.crc {
+	if p.hasCRC && !c.d.skipChecksums && crc32.ChecksumIEEE(p.body) != p.crc {
 		return errChecksum
 	}
 	return nil

@@ -160,9 +160,9 @@ func TestRandomFlips(t *testing.T) {
 			}
 			l := Layout{}
 			if r.IntN(2) == 0 {
-				l = Layout{Part: bytes.Repeat([]byte{1}, len(rows)), Parts: 1, Wide: 1}
+				l = Layout{Part: bytes.Repeat([]byte{1}, len(rows)), Parts: 1, wide: 1}
 			}
-			d.SkipChecksums = r.IntN(8) > 0
+			d.skipChecksums = r.IntN(8) > 0
 			b, err := d.Decode(&broken, l)
 			if err == nil {
 				passed++

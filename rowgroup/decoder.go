@@ -11,9 +11,8 @@ import (
 // A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are decompressed in buffers that it keeps.
 type Decoder struct {
 	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
-	Materialize bool
-	// SkipChecksums leaves the checksums of pages alone, for bytes that were verified before.
-	SkipChecksums bool
+	Materialize   bool
+	skipChecksums bool // tests of damaged pages look behind their checksums
 
 	pool   *mem.Pool
 	utf8   InvalidUTF8

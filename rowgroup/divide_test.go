@@ -13,7 +13,7 @@ import (
 
 // inParts is a random layout of so many rows of a unit, whose order goes through its parts one after the other, and where each part ends in it.
 func inParts(rng *rand.Rand, rows, kept, parts int) (l Layout, ends []int) {
-	l = Layout{Order: make([]uint32, 0, kept), Part: make([]uint8, rows), Parts: parts, Wide: 1 + rng.IntN(300)}
+	l = Layout{Order: make([]uint32, 0, kept), Part: make([]uint8, rows), Parts: parts, wide: 1 + rng.IntN(300)}
 	for i := range l.Part {
 		l.Part[i] = uint8(1 + rng.IntN(parts)) // also of rows that are not kept
 	}

@@ -54,7 +54,7 @@ func TestDecodeInOrder(t *testing.T) {
 					slices.Sort(l.Order)
 				}
 				if try%3 == 0 {
-					l.Parts, l.Wide, l.Part = 2, 1, make([]uint8, n-lo)
+					l.Parts, l.wide, l.Part = 2, 1, make([]uint8, n-lo)
 					for i := range l.Part {
 						l.Part[i] = uint8(1 + rng.IntN(2))
 					}

@@ -6,17 +6,14 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A Mapping writes the image of a value that is not null. dst has the width of the new field and is zero; value is the bytes of the old one.
+// A Mapping writes the image of a value that is not null. dst has the width of the new field and is
+// zero; value is the bytes of the old one.
 type Mapping func(dst, value []byte) error
 
-// Recode maps the values of a Fixed or Binary column to those of another Fixed field. The mapping is called once for each entry of a
-// dictionary, else once for each value; nulls stay null. An entry that cannot be mapped is an error when a value is coded by it. Only the one
-// who has just decoded the block may call it.
-func (b *Block) Recode(col int, to *Field, m Mapping) error {
-	return RecodeParts([]*Block{b}, col, to, m)
-}
-
-// RecodeParts is Recode of the blocks of one unit. Of a dictionary that they share each entry is mapped once.
+// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the blocks
+// of one unit. It calls the mapping once for each entry of a dictionary, else once for each value; nulls
+// stay null. An entry that cannot be mapped is an error when a value is coded by it. Only the goroutine
+// that decoded the blocks may call it, before it hands them on.
 func RecodeParts(blocks []*Block, col int, to *Field, m Mapping) error {
 	var dict recodedDict
 	for _, b := range blocks {

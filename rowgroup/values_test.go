@@ -207,7 +207,7 @@ func TestSpreadOverParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := Layout{Part: []uint8{1, 2, 1, 3, 2, 2, 1}[:c.rows], Parts: 3, Wide: 1}
+		l := Layout{Part: []uint8{1, 2, 1, 3, 2, 2, 1}[:c.rows], Parts: 3, wide: 1}
 		got, err := decodeCrafted(c.n, c.rows, l, RefuseUTF8, c.c.chunk(c.l, c.rows))
 		if err != nil || got != want {
 			t.Errorf("got %.300s, %v, want %.300s", got, err, want)
@@ -215,7 +215,7 @@ func TestSpreadOverParts(t *testing.T) {
 	}
 	nulls := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
 	c := new(craft).v1(2, format.Plain, format.RLE, sized32(packed1(0)...), sized32(packed2(3, 2)...), le32(1))
-	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 1}, Parts: 1, Wide: 1}, RefuseUTF8, c.chunk(nulls.children[0].leaf, 2))
+	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 1}, Parts: 1, wide: 1}, RefuseUTF8, c.chunk(nulls.children[0].leaf, 2))
 	if err != nil || got != "[01000000] [null]" {
 		t.Errorf("null items: %s, %v", got, err)
 	}
@@ -301,7 +301,7 @@ func TestDeclaredListSize(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	c = new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b010)...), sized32(repeated(3, 2)...), le32(1, 2, 3))
-	for _, layout := range []Layout{{}, {Part: []uint8{1, 1}, Parts: 1, Wide: 1}} {
+	for _, layout := range []Layout{{}, {Part: []uint8{1, 1}, Parts: 1, wide: 1}} {
 		if _, err := decodeCrafted(list, 2, layout, RefuseUTF8, c.chunk(l, 2)); err == nil || !strings.Contains(err.Error(), "row 1 of the unit has a list of 1") {
 			t.Errorf("a list of 1: %v", err)
 		}

@@ -48,7 +48,7 @@ func (s *pageScan) fewRepeats() bool {
 
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is not wide.
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
-	limit := int64(d.layout.Wide)
+	limit := int64(d.layout.wide)
 	if limit == 0 {
 		limit = wideDefault
 	}

@@ -7,7 +7,7 @@
 // [Walk] where it has directories; [InferPartitions] types the key=value directories. A store opens a shard at the version that was listed, and
 // only at that. Bytes that an object lends can be a mapping of a file, and are touched inside [Use] or [Guard] alone.
 //
-// [Stores] chooses a store by an address's scheme; [Meter] counts what a store does. Both are stores themselves, and so is whatever else
+// [Stores] chooses a store by an address's scheme. It is a store itself, and so is whatever else
 // stands between a reader and a driver: it passes on what it does not change, the optional interfaces included.
 //
 // Package driver holds what the drivers of remote servers share: planning, retries, windows.

@@ -4,6 +4,7 @@ module github.com/shardfeed/shardfeed/tools
 go 1.26.0
 
 tool (
+	github.com/shardfeed/shardfeed/tools/exported
 	github.com/shardfeed/shardfeed/tools/outdated
 	github.com/shardfeed/shardfeed/tools/summary
 	github.com/shardfeed/shardfeed/tools/words
@@ -12,6 +13,8 @@ tool (
 	honnef.co/go/tools/cmd/staticcheck
 	mvdan.cc/gofumpt
 )
+
+require golang.org/x/tools v0.52.0
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
@@ -22,7 +25,6 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
-	golang.org/x/tools v0.52.0 // indirect
 	golang.org/x/vuln v1.9.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	mvdan.cc/gofumpt v0.12.0 // indirect

@@ -173,7 +173,7 @@ func TestRecheckPassesOn(t *testing.T) {
 	store := &mem.Store{}
 	store.Put("a", []byte("1"))
 	for name, around := range map[string]shard.Store{
-		"faults": shardtest.NewFaults(suspicious{store}), "meter": shard.NewMeter(suspicious{store}),
+		"faults": shardtest.NewFaults(suspicious{store}), "meter": shardtest.NewMeter(suspicious{store}),
 	} {
 		found, err := around.List(t.Context(), "mem://a")
 		if err != nil {
