@@ -31,6 +31,7 @@ BENCH ?=
 PEERS ?=
 PYTEST ?=
 GPU ?=
+VERSION ?=
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -132,6 +133,10 @@ docs:
 
 dependencies:
 	tools/dependencies
+
+# VERSION=snapshot builds the last commit, whatever its tag.
+release:
+	tools/release $(VERSION)
 
 fuzz:
 	tools/fuzz $(FUZZTIME)

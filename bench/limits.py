@@ -1,4 +1,4 @@
-"""The rows of the table that are no ratio to a rival: mixing, memory, two cores, time to the first batch."""
+"""The rows of the table that are not ratios to a rival: mixing, memory, two cores, time to the first batch."""
 
 import os
 import statistics
@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 class Check:
-    """One line: measure() gives the text of what was found and whether it is enough."""
+    """One line: measure() gives the text of the result and whether it is enough."""
 
     def __init__(self, name, data, buffer, must, measure):
         self.name, self.data, self.buffer, self.must, self.measure = name, data, buffer, must, measure

@@ -1,4 +1,4 @@
-"""The rows of storage that are no ratio to a rival: bytes and requests, time to the first batch, the cache, memory."""
+"""The rows of storage that are not ratios to a rival: bytes and requests, time to the first batch, the cache, memory."""
 
 import dataclasses
 import os
@@ -25,7 +25,7 @@ GET = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One line: measure(servers, rounds) gives the text of what was found and whether it is enough."""
+    """One line: measure(servers, rounds) gives the text of the result and whether it is enough."""
 
     name: str
     sets: tuple
@@ -160,7 +160,7 @@ def many_shards(place, rounds):
 
 
 def second_run(place, rounds):
-    """After warm nothing may be asked for. After a plain epoch what was quicker than the disk is fetched again: how much, is said."""
+    """After warm nothing may be asked for. After a plain epoch, bytes that came faster than the disk could write are fetched again, and counted."""
     uri, files, gets = place.put("tokens"), merging.files(place.directory / "tokens"), []
     for first in (storage.warm, storage.epoch):
         cache = place.scratch()

@@ -49,7 +49,7 @@ type Cache struct {
 	evictLock *os.File
 	floor     floor
 	written   atomic.Int64        // segments that writers came to the end of
-	arriving  *semaphore.Weighted // views whose pages come in at a time
+	arriving  *semaphore.Weighted // leases whose pages come in at a time
 
 	mu      sync.Mutex
 	closing bool
@@ -235,7 +235,7 @@ func (c *Cache) create(k key) (*file, error) {
 }
 
 // Close finishes the fills that wait for the disk, but no longer than 10 s, and closes everything. Reads pass through from then on; what
-// views hold is given back with the last of them.
+// leases hold is given back with the last of them.
 func (c *Cache) Close(ctx context.Context) (err error) {
 	c.closed.Do(func() { err = c.close(ctx) })
 	return err

@@ -128,7 +128,7 @@ func (r childRun) readForever(c *Cache, far *origin, random *rand.Rand) error {
 		for range 1 + random.IntN(4) {
 			ranges := randomRanges(random, r.Size)
 			if random.IntN(2) == 0 {
-				err = viewRight(o, s, ranges[0])
+				err = lendRight(o, s, ranges[0])
 			} else {
 				err = readRight(o, s, ranges)
 			}
@@ -173,20 +173,21 @@ func readRight(o shard.Object, s shard.Shard, ranges []shard.Range) error {
 	return nil
 }
 
-// viewRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
-func viewRight(o shard.Object, s shard.Shard, r shard.Range) error {
-	b, release, ok, err := shard.View(o, r.Off, int64(len(r.P)))
+// lendRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
+func lendRight(o shard.Object, s shard.Shard, r shard.Range) error {
+	l, ok, err := shard.Lend(o, r.Off, int64(len(r.P)))
 	if !ok || err != nil {
 		return err
 	}
-	defer release()
+	defer l.Release()
+	b := l.Bytes()
 	err = shard.Guard(func() error {
 		if !isTruth(s, b, r.Off) {
 			return fmt.Errorf("%w: %s at %s, %d bytes lent from byte %d on", errWrong, s.URI, s.Version, len(b), r.Off)
 		}
 		return nil
 	})
-	if shard.Recheck(o, r.Span(), r.Span()) != nil {
+	if l.Verify(r.Span()) != nil {
 		return nil
 	}
 	return err

@@ -33,13 +33,8 @@ func rot(t *testing.T, path string, off int64) {
 	flipByte(t, f, off, 0x10)
 }
 
-// recheck verifies all of what was lent.
-func recheck(o shard.Object, off, n int64) error {
-	return shard.Recheck(o, shard.Span{Off: off, N: n}, shard.Span{Off: off, N: n})
-}
-
-// TestRotUnderView: a view tells when a byte of it has changed since it was lent, and the next view does not lend that byte.
-func TestRotUnderView(t *testing.T) {
+// TestRotUnderLease: a lease tells when a byte of it has changed since it was lent, and that byte is not lent again.
+func TestRotUnderLease(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(2, size)
 	meter, s := one(t, content)
@@ -48,36 +43,31 @@ func TestRotUnderView(t *testing.T) {
 	expect(t, o, content, 0, size)
 	settle(t, c)
 	path, l := fileOf(t, c, meter, s)
-	_, release, ok, err := shard.View(o, 10, size-10)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	if err := recheck(o, 10, size-10); err != nil {
+	all := shard.Span{Off: 10, N: size - 10}
+	l1 := lendTest(t, o, 10, size-10)
+	if err := l1.Verify(all); err != nil {
 		t.Errorf("nothing has changed: %v", err)
 	}
 	rot(t, path, l.data+blockSize)
-	if err := recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
+	if err := l1.Verify(all); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("it has changed: %v", err)
 	}
-	release()
-	if _, _, ok, _ := shard.View(o, 10, size-10); ok {
+	l1.Release()
+	if _, ok, _ := shard.Lend(o, 10, size-10); ok {
 		t.Error("it is lent again")
 	}
 	// Another has found the damage and fetched the bytes again before they are checked.
 	expect(t, o, content, 0, size)
 	settle(t, c)
-	_, release, ok, err = shard.View(o, 10, size-10)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	l2 := lendTest(t, o, 10, size-10)
 	rot(t, path, l.data+blockSize)
 	expect(t, o, content, 0, size)
 	settle(t, c)
-	if err := recheck(o, 10, size-10); !errors.Is(err, shard.ErrCorrupt) {
+	if err := l2.Verify(all); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("it was damaged in between: %v", err)
 	}
-	release()
-	if err := recheck(o, 10, size-10); err == nil {
+	l2.Release()
+	if err := l2.Verify(all); err == nil {
 		t.Error("nothing is lent")
 	}
 	expect(t, o, content, 0, size)
@@ -98,14 +88,11 @@ func TestRot(t *testing.T) {
 			rot(t, path, l.data+at)
 			before := meter.Stats().ReadBytes
 			if view {
-				_, release, ok, err := shard.View(o, 0, size)
-				if !ok || err != nil {
-					t.Fatal(ok, err)
-				}
-				if err := recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
+				l := lendTest(t, o, 0, size)
+				if err := l.Verify(shard.Span{N: size}); !errors.Is(err, shard.ErrCorrupt) {
 					t.Errorf("rotten bytes are lent and not found out: %v", err)
 				}
-				release()
+				l.Release()
 			}
 			expect(t, o, content, 0, size)
 			settle(t, c)
@@ -113,7 +100,7 @@ func TestRot(t *testing.T) {
 			if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
 				t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
 			}
-			expectView(t, o, content, 0, size)
+			expectLease(t, o, content, 0, size)
 			if meter.Stats().ReadBytes-before != n {
 				t.Error("it was fetched again and again")
 			}
@@ -247,14 +234,14 @@ func TestDamagedFile(t *testing.T) {
 				}
 				path, l := fileOf(t, cache, meter, s)
 				c.damage(t, path, l)
-				if b, release, ok, err := shard.View(o, 1, size-1); err != nil {
-					t.Errorf("a view: %v", err)
+				if l, ok, err := shard.Lend(o, 1, size-1); err != nil {
+					t.Errorf("a lease: %v", err)
 				} else if ok { // of bytes that the damage did not reach
-					err := shard.Guard(func() error { return sameBytes(b, content[1:]) })
-					if recheck(o, 1, size-1) == nil && err != nil {
+					err := shard.Guard(func() error { return sameBytes(l.Bytes(), content[1:]) })
+					if l.Verify(shard.Span{Off: 1, N: size - 1}) == nil && err != nil {
 						t.Error(err)
 					}
-					release()
+					l.Release()
 				}
 				for range 2 {
 					expect(t, o, content, 0, size)
@@ -296,7 +283,7 @@ func TestForeignFile(t *testing.T) {
 	}
 	s := originShard(1, "v1", size)
 	o := openShard(t, c, far, s)
-	if err := viewAnything(o, s, size); err != nil {
+	if err := lendAnything(o, s, size); err != nil {
 		t.Error(err)
 	}
 	if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
@@ -304,16 +291,16 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
-// viewAnything compares what is lent, if it is.
-func viewAnything(o shard.Object, s shard.Shard, n int64) error {
-	b, release, ok, err := shard.View(o, 0, n)
+// lendAnything compares what is lent, if it is.
+func lendAnything(o shard.Object, s shard.Shard, n int64) error {
+	l, ok, err := shard.Lend(o, 0, n)
 	if err != nil || !ok {
 		return err
 	}
-	defer release()
-	err = shard.Guard(func() error { return right(s, b, 0) })
-	if recheck(o, 0, n) != nil {
-		return nil // and nobody believes it
+	defer l.Release()
+	err = shard.Guard(func() error { return right(s, l.Bytes(), 0) })
+	if l.Verify(shard.Span{N: n}) != nil {
+		return nil // it is not believed
 	}
 	return err
 }
@@ -354,8 +341,8 @@ func replace(t *testing.T, path string, b []byte) {
 	}
 }
 
-// TestViewOfCutFile: a file that is cut under a view is an error where the view is touched.
-func TestViewOfCutFile(t *testing.T) {
+// TestLeaseOfCutFile: a file that is cut under a lease is an error where its bytes are touched.
+func TestLeaseOfCutFile(t *testing.T) {
 	const size = 300_000
 	content := random(1, size)
 	meter, s := one(t, content)
@@ -363,14 +350,11 @@ func TestViewOfCutFile(t *testing.T) {
 	o := openShard(t, c, meter, s)
 	expect(t, o, content, 0, size)
 	settle(t, c)
-	b, release, ok, err := shard.View(o, 0, size)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	defer release()
+	l := lendTest(t, o, 0, size)
+	defer l.Release()
 	path, _ := fileOf(t, c, meter, s)
 	truncate(t, path, 0)
-	if err := shard.Use(o, func() error { _ = bytes.Equal(b, content); return nil }); !errors.Is(err, shard.ErrChanged) {
+	if err := shard.Use(l, func() error { _ = bytes.Equal(l.Bytes(), content); return nil }); !errors.Is(err, shard.ErrChanged) {
 		t.Errorf("touching it: %v", err)
 	}
 	expect(t, o, content, 0, size)

@@ -4,7 +4,7 @@
 // is held comes from the disk, verified on every read; what is not is fetched, given to the reader, and written to the disk beside it.
 // [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear] keep a directory in order and never ask a source.
 //
-// Bytes of columns are read with ReadRanges and View, and fill the cache. ReadAt serves what is held and fills nothing: it reads footers and
+// Bytes of columns are read with ReadRanges and Lend, and fill the cache. ReadAt serves what is held and fills nothing: it reads footers and
 // the like, of which an index keeps the parsed form.
 //
 // What it never does: serve a byte that is not what was fetched, or is of another version of the shard; keep training from going on when the
@@ -12,7 +12,7 @@
 //
 // Memory: bytes that wait for the disk ([Options].Pending; at that bound a read waits a second for room, no longer, and what finds none is
 // dropped), one block for each read under way, and the tables of at most 256 open shards (8 bytes for 64 KiB of a shard). An open shard is
-// mapped once for all its views; the pages of a view leave the process's resident memory when it is released. Goroutines: four writers and
+// mapped once for all its leases; the pages of a lease leave the process's resident memory when it is released. Goroutines: four writers and
 // one that closes idle files, from [Open] to [Cache.Close].
 //
 // # Directory

@@ -30,7 +30,7 @@ type file struct {
 	table []atomic.Uint64 // of head
 
 	mu       sync.Mutex
-	data     []byte             // the whole shard, mapped for views; nil before the first
+	data     []byte             // the whole shard, mapped for leases; nil before the first
 	segments map[int64]*segment // by block: what goroutines of this process are about to fill
 
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds

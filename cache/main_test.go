@@ -185,16 +185,26 @@ func expect(t testing.TB, o shard.Object, all []byte, off, n int) {
 	}
 }
 
-// expectView borrows a range, which must be held, and compares it.
-func expectView(t testing.TB, o shard.Object, all []byte, off, n int) {
+// lendTest lends bytes that are held.
+func lendTest(t testing.TB, o shard.Object, off, n int64) shard.Lease {
 	t.Helper()
-	b, release, ok, err := shard.View(o, int64(off), int64(n))
+	l, ok, err := shard.Lend(o, off, n)
+	if !ok || err != nil {
+		t.Fatalf("%d bytes from byte %d on are not lent: %v", n, off, err)
+	}
+	return l
+}
+
+// expectLease borrows a range, which must be held, and compares it.
+func expectLease(t testing.TB, o shard.Object, all []byte, off, n int) {
+	t.Helper()
+	l, ok, err := shard.Lend(o, int64(off), int64(n))
 	if err != nil || !ok {
 		t.Fatalf("%d bytes from byte %d on are not lent: %v", n, off, err)
 	}
-	defer release()
-	err = shard.Use(o, func() error {
-		if !bytes.Equal(b, all[off:off+n]) {
+	defer l.Release()
+	err = shard.Use(l, func() error {
+		if !bytes.Equal(l.Bytes(), all[off:off+n]) {
 			t.Errorf("%d bytes lent from byte %d on are wrong", n, off)
 		}
 		return nil

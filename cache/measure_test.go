@@ -44,7 +44,7 @@ func BenchmarkHit(b *testing.B) {
 				for i := 0; b.Loop(); i++ {
 					off := int64(i*n) % size
 					if way.view {
-						benchView(b, way.o, off, int64(n))
+						benchLease(b, way.o, off, int64(n))
 					} else if err := way.o.ReadAt(context.Background(), p, off); err != nil {
 						b.Fatal(err)
 					} else {
@@ -66,13 +66,10 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-func benchView(b *testing.B, o shard.Object, off, n int64) {
-	v, release, ok, err := shard.View(o, off, n)
-	if !ok || err != nil {
-		b.Fatal(ok, err)
-	}
-	defer release()
-	if err := shard.Guard(func() error { touch(v); return nil }); err != nil {
+func benchLease(b *testing.B, o shard.Object, off, n int64) {
+	l := lendTest(b, o, off, n)
+	defer l.Release()
+	if err := shard.Guard(func() error { touch(l.Bytes()); return nil }); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -88,13 +88,13 @@ func (m *model) step(random *rand.Rand) error {
 	}
 	defer o.Close()
 	if random.IntN(2) == 0 {
-		b, release, ok, err := shard.View(o, ranges[0].Off, int64(len(ranges[0].P)))
+		l, ok, err := shard.Lend(o, ranges[0].Off, int64(len(ranges[0].P)))
 		if err != nil {
 			return err
 		}
 		if ok {
-			defer release()
-			return shard.Use(o, func() error { return right(s, b, ranges[0].Off) })
+			defer l.Release()
+			return shard.Use(l, func() error { return right(s, l.Bytes(), ranges[0].Off) })
 		}
 	}
 	return readRight(o, s, ranges)

@@ -23,14 +23,12 @@ type object struct {
 	mu     sync.Mutex
 	inner  shard.Object
 	closed bool
-	loans  map[shard.Span]loan
 }
 
 var (
 	_ shard.Object      = (*object)(nil)
 	_ shard.RangeReader = (*object)(nil)
-	_ shard.Viewer      = (*object)(nil)
-	_ shard.Checker     = (*object)(nil)
+	_ shard.Lender      = (*object)(nil)
 )
 
 func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
@@ -38,7 +36,7 @@ func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
 }
 
 // ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the like are read, which have an index of their
-// own; the bytes of columns come by ReadRanges and View.
+// own; the bytes of columns come by ReadRanges and Lend.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.read(ctx, []shard.Range{{Off: off, P: p}}, true)
 }
@@ -121,14 +119,6 @@ func (o *object) isClosed() bool {
 	return o.closed
 }
 
-// Check asks the inner object when it is open. What the cache holds is of the version that was opened for good.
-func (o *object) Check() error {
-	if inner := o.opened(); inner != nil {
-		return shard.Check(inner)
-	}
-	return nil
-}
-
 // wrap names the shard, unless the store below has.
 func (o *object) wrap(op string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) && e.URI == o.shard.URI {
@@ -137,7 +127,7 @@ func (o *object) wrap(op string, err error) error {
 	return &shard.Error{Op: op, URI: o.shard.URI, Err: err}
 }
 
-// Close closes the inner object. Views stay.
+// Close closes the inner object. Leases stay.
 func (o *object) Close() error {
 	o.mu.Lock()
 	inner := o.inner

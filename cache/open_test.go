@@ -140,16 +140,13 @@ func TestClose(t *testing.T) {
 	}
 	again := openTest(t, Options{Dir: dir})
 	o2 := openShard(t, again, far, s)
-	b, release, ok, err := shard.View(o2, 5, size-5)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	l := lendTest(t, o2, 5, size-5)
 	closeTest(t, again)
-	if err := shard.Guard(func() error { return right(s, b, 5) }); err != nil {
+	if err := shard.Guard(func() error { return right(s, l.Bytes(), 5) }); err != nil {
 		t.Error(err)
 	}
-	release()
-	release()
+	l.Release()
+	l.Release()
 	if err := readRight(o2, s, []shard.Range{{Off: 5, P: make([]byte, 100)}}); err != nil {
 		t.Error(err)
 	}

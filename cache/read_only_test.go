@@ -69,7 +69,7 @@ func TestReadOnly(t *testing.T) {
 	fetched := store.Stats().ReadBytes
 	o := openShard(t, c, store, s)
 	expect(t, o, content, 2*blockSize, 1000)
-	expectView(t, o, content, 2*blockSize, 1000)
+	expectLease(t, o, content, 2*blockSize, 1000)
 	if got := store.Stats().ReadBytes - fetched; got != 0 {
 		t.Errorf("%d bytes were fetched that are held", got)
 	}

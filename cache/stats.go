@@ -7,7 +7,7 @@ import (
 
 // Stats is what a Cache did so far.
 type Stats struct {
-	Hits     int64 `json:"hits"`     // reads and views that were served from the disk alone
+	Hits     int64 `json:"hits"`     // reads and leases that were served from the disk alone
 	Misses   int64 `json:"misses"`   // reads that fetched something
 	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off or too slow, or ReadAt was asked
 

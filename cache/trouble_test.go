@@ -176,8 +176,8 @@ func TestOff(t *testing.T) {
 			t.Errorf("read %d: %d bytes fetched, want %d", i, got, fetched)
 		}
 	}
-	if _, _, ok, err := shard.View(o, 5, 10); ok || err != nil {
-		t.Errorf("a view while the cache is off: %v, %v", ok, err)
+	if _, ok, err := shard.Lend(o, 5, 10); ok || err != nil {
+		t.Errorf("a lease while the cache is off: %v, %v", ok, err)
 	}
 }
 

@@ -31,7 +31,7 @@ type Batch struct {
 	err      error
 	holds    atomic.Int32 // of the consumer and of the copy; the last one gives the buffer back
 	released atomic.Bool
-	owner    *atomic.Int64 // counts the batches with the consumer; nil when nobody does
+	owner    *atomic.Int64 // counts the batches with the consumer; nil: not counted
 	cleanup  runtime.Cleanup
 }
 

@@ -99,7 +99,7 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 	}
 }
 
-// stuck reports whether nobody is left who could release a batch.
+// stuck reports whether no consumer is left that could release a batch.
 func (p *buffers) stuck() bool {
 	for range 3 {
 		runtime.GC()
@@ -160,7 +160,7 @@ func (p *buffers) put(b *buffer) {
 	switch {
 	case b.lost && p.abandoned:
 	case p.closed:
-		_ = p.drop(b) // nobody is left to be told
+		_ = p.drop(b) // there is no consumer left to report it to
 	case b.lost:
 		p.lost = append(p.lost, b)
 	default:
@@ -214,7 +214,7 @@ func (p *buffers) forget(b *buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		_ = p.drop(b) // nobody is left to be told
+		_ = p.drop(b) // there is no consumer left to report it to
 		return
 	}
 	p.lost = append(p.lost, b)

@@ -143,7 +143,7 @@ func (p picture) diff(q picture) string {
 	return ""
 }
 
-// at is what a batch says but for its columns.
+// at is everything in a batch except its columns.
 func at(rows, valid int, epoch, step, position int64, data any, state shuffle.State) string {
 	return fmt.Sprintf("%d rows, %d count, epoch %d, step %d, position %d, data %v, state %s",
 		rows, valid, epoch, step, position, data, state.JSON())

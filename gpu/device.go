@@ -23,7 +23,7 @@ type Info struct {
 	Name   string // host, cuda:0
 	Model  string // as the driver has it: NVIDIA H200
 	Driver string // version of the driver, major.minor; "" of the host
-	Bus    string // PCI address; "" where there is none
+	Bus    string // PCI address; "" without one
 	Memory int64  // bytes in all; 0 where it is not known
 	Node   int    // NUMA node; -1 where it is not known
 	Type   DeviceType
@@ -75,7 +75,7 @@ type Event interface {
 
 // A Registrar is a device that page-locks memory which it has not given: a mapping, never Go's heap.
 type Registrar interface {
-	// Register page-locks b, at once and for as long as unregister is not called. b must not be part of what is registered already.
+	// Register page-locks b, at once and for as long as unregister is not called. b must not overlap registered memory.
 	Register(b []byte) (unregister func() error, err error)
 }
 

@@ -20,7 +20,7 @@ type rig struct {
 	without func()                   // ends the page-locked memory
 	hold    func() (end func())      // no copy begins until end; nil: the device cannot
 	delay   func(time.Duration)      // makes copies so late; nil: they are at once
-	forgive func()                   // the device's end, after a fault left something behind that nobody can free
+	forgive func()                   // the device's end, after a fault left something behind that cannot be freed
 }
 
 // functions are the driver's, by the operations that may fail.

@@ -19,7 +19,7 @@ const (
 // TypeCode is DLPack's DLDataTypeCode.
 type TypeCode uint8
 
-// The codes of what columns hold.
+// The codes of columns' types.
 const (
 	Int   TypeCode = 0
 	Uint  TypeCode = 1

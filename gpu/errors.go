@@ -18,7 +18,7 @@ var (
 	ErrReleased    = errors.New("gpu: the batch was released")
 )
 
-// An Error says what was being done with a device, and for which step, when it failed.
+// An Error names the operation on a device that failed, and its step.
 type Error struct {
 	Device string // Info.Name
 	Op     string

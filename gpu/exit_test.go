@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/gpu"
@@ -237,10 +238,9 @@ func TestHeld(t *testing.T) {
 }
 
 // Options.Loader.Timeout is about the consumer's wait: a batch may take longer while the consumer is busy.
-func TestTimeoutIsTheConsumers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for seconds")
-	}
+func TestTimeoutIsTheConsumers(t *testing.T) { synctest.Test(t, timeoutIsTheConsumers) }
+
+func timeoutIsTheConsumers(t *testing.T) {
 	slow := loader.Transform{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error {
 		if b.Step == 1 {
 			time.Sleep(1500 * time.Millisecond)
@@ -260,7 +260,7 @@ func TestTimeoutIsTheConsumers(t *testing.T) {
 	}
 }
 
-// A consumer that has lost the batches it may have is told, and their memory goes with the iteration.
+// A consumer that loses all its batches gets an error, and their memory goes with the iteration.
 func TestDropped(t *testing.T) {
 	d := gpu.OpenHost()
 	l, err := gpu.New(openThings(t, iterable.Options{}), d, gpu.Options{Loader: loader.Options{BatchSize: 10}, InFlight: 1, Held: 1})

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// take goes on with an iteration until it ends, and returns what came.
+// take drains an iteration and returns its batches.
 func take(t testing.TB, l *gpu.Loader, d rig, release func(*gpu.Batch) error) (all []picture, err error) {
 	t.Helper()
 	for b, err := range l.Batches(t.Context()) {
@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		nth   int
 		want  string
 		least int  // batches that come before it
-		left  bool // the device itself keeps what was not freed
+		left  bool // the device itself keeps memory that is not freed
 	}{
 		{"stream", 1, "open a stream: ", 0, false},
 		{"event", 1, "take memory for a batch: epoch 0, step 0: make an event: ", 0, false},
@@ -210,7 +210,7 @@ func TestFaultsOfReleaseAfter(t *testing.T) {
 	})
 }
 
-// While nobody can tell whether a copy has ended, its slot is the batch's, and nothing else is sent; both end with the transfer.
+// While it is unknown whether a copy has ended, its slot is the batch's, and nothing else is sent; both end with the transfer.
 func TestSlotsOfCopiesThatMayGoOn(t *testing.T) {
 	for _, op := range []string{"record", "wait"} {
 		t.Run(op, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // page-locked. A stream does what it is given before its method returns, so its events have always passed.
 func OpenHost() Device { return &host{} }
 
-// host counts what it has given, so that Close can tell what was not freed.
+// host counts its allocations, so that Close can report leaks.
 type host struct {
 	memories, bytes, streams, events atomic.Int64
 }

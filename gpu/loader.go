@@ -136,7 +136,7 @@ func (l *Loader) end(p *pass) error {
 	return err
 }
 
-// remember keeps an error that nobody was there to hear, for Close.
+// remember keeps an error for Close when there is no iteration to return it from.
 func (l *Loader) remember(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +154,7 @@ func (l *Loader) give(s sent) *Batch {
 	return s.batch
 }
 
-// State resumes after the last batch that was handed out, not after those that are on their way; nil before the first, unless the options
+// State resumes after the last batch that was handed out, not after batches in flight; nil before the first, unless the options
 // gave one. See loader.Loader for batches out of order.
 func (l *Loader) State() *shuffle.State {
 	l.mu.Lock()

@@ -108,7 +108,7 @@ func collateTransform(f func(*loader.Batch) error) loader.Transform {
 	return loader.Transform{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error { return f(b) }}
 }
 
-// A run that is resumed from any batch's state goes on with the same batches.
+// A run that resumes from any batch's state gets the same batches.
 func TestResume(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})

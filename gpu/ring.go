@@ -22,10 +22,10 @@ type RingOptions struct {
 	Slots     int // batches that exist at once, on their way to the device too; 0 means 4
 	SlotBytes int // of a batch, as far as it is known; slots grow to what batches take
 
-	// RequirePinned makes it an error that the device has no page-locked memory. Without it the ring goes on with ordinary memory.
+	// RequirePinned makes it an error that the device has no page-locked memory. Without it the ring uses ordinary memory.
 	RequirePinned bool
 
-	// Pageable is called once, with a *PinError, when the ring goes on with ordinary memory, from which copies are slow and hold up the host.
+	// Pageable is called once, with a *PinError, when the ring uses ordinary memory, from which copies are slow and block the host.
 	Pageable func(error)
 }
 
@@ -65,7 +65,7 @@ type Ring struct {
 	want     int  // bytes that a batch has taken
 	pageable bool // the device is not asked for page-locked memory any more
 	closed   bool
-	freeing  error // the first of what was freed; the others say the same
+	freeing  error // the first error of freeing; later ones say the same
 	stats    RingStats
 }
 
@@ -221,7 +221,7 @@ type RingStats struct {
 	Bytes, PinnedBytes int64 // of all slots
 	Pinned             bool  // all of it is page-locked
 	Pieces             int64 // taken by batches that outgrew their slot
-	Grown              int64 // slots that were made anew
+	Grown              int64 // slots that were replaced
 }
 
 // add counts memory that came, or that went with sign -1.

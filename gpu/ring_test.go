@@ -90,7 +90,7 @@ func TestRingGrows(t *testing.T) {
 		if s := r.Stats(); s.Grown != 2 || s.Pieces != 2 || s.Bytes != 2*640*kib {
 			t.Errorf("grown to %+v", s)
 		}
-		begin(t, r, 1000*kib).Free() // what Begin is told counts too
+		begin(t, r, 1000*kib).Free() // the argument of Begin counts too
 		if s := r.Stats(); s.Grown != 3 || s.Bytes != 640*kib+1152*kib {
 			t.Errorf("grown to %+v", s)
 		}

@@ -78,7 +78,7 @@ func (s *slot) grow(n int) (*piece, error) {
 	return &s.pieces[len(s.pieces)-1], nil
 }
 
-// bytes is what was given out, over all pieces.
+// bytes counts allocated bytes over all pieces.
 func (s *slot) bytes() int {
 	n := 0
 	for _, p := range s.pieces {

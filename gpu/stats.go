@@ -19,7 +19,7 @@ type Stats struct {
 	Rows    int64 // of them
 	Held    int   // handed out and not yet released
 
-	Loader loader.Stats // its batches are those that were sent, or are to be
+	Loader loader.Stats // its batches are sent, or waiting to be sent
 	Ring   RingStats
 
 	Feed   loader.Queue // from the loader to the device: waits in put are for the device's memory, which the consumer holds
@@ -73,7 +73,7 @@ func (s Stats) Sub(t Stats) Stats {
 	return s
 }
 
-// String is a table of the queues to the device, what was copied, the ring, and the loader's tables.
+// String is a table of the queues to the device, the copies, the ring, and the loader's tables.
 func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d batches, %d rows, %d batches with the consumer\n", s.Batches, s.Rows, s.Held)

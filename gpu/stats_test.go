@@ -98,7 +98,7 @@ func TestSlowConsumer(t *testing.T) {
 	})
 }
 
-// Stats count over iterations, and Sub takes away what was before.
+// Stats count over iterations, and Sub subtracts an earlier snapshot.
 func TestStats(t *testing.T) {
 	l := newLoader(t, openThings(t, iterable.Options{}), gpu.OpenHost(), gpu.Options{Loader: loader.Options{BatchSize: 100}})
 	var before gpu.Stats

@@ -41,7 +41,7 @@ func newBench(t testing.TB, d gpu.Device, ds *iterable.Dataset, o loader.Options
 	return w
 }
 
-// A slot is the batch's until the copy has ended, whoever waits for what.
+// A slot is the batch's until the copy has ended, in any order of waiting.
 func TestSlotsReturnAfterTheirEvent(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})

@@ -2,7 +2,6 @@ package iterable
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sort"
 
@@ -52,32 +51,6 @@ const leastEarly = 16 << 20
 func (b bound) early(reserved mem.Amounts) int64 {
 	return max(leastEarly, reserved[mem.Decode]+b.load.bytes()) + b.load.scratch
 }
-
-// MemoryError says that a stream's memory is too small for its plan.
-type MemoryError struct {
-	Need   Amounts
-	Limit  int64
-	Buffer int64 // shuffle_buffer in rows that would fit; 0 when none does
-	Err    error // *mem.OverLimit
-}
-
-func (e *MemoryError) Error() string {
-	s := "memory: the stream " + e.Err.Error()
-	if e.Buffer > 0 {
-		return s + fmt.Sprintf("; a shuffle_buffer of %d rows would fit", e.Buffer)
-	}
-	what := "raise memory"
-	if over := (*mem.OverLimit)(nil); errors.As(e.Err, &over) && over.Shared {
-		what = "end one of the others"
-	}
-	s += "; " + what + ", read fewer columns, or set a smaller unit_rows or batch size"
-	if e.Need[mem.Store] > 0 {
-		s += ", or leave the stores less"
-	}
-	return s
-}
-
-func (e *MemoryError) Unwrap() error { return e.Err }
 
 // largest takes the larger of each cost.
 func (c cost) largest(d cost) cost {
@@ -214,9 +187,9 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 }
 
 // reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
-func (d *Dataset) reserve(b bound, o StreamOptions, fits func() int64) (*mem.Account, error) {
+func (d *Dataset) reserve(b bound, r remedy) (*mem.Account, error) {
 	budget := (*mem.Budget)(d.options.Budget)
-	a, err := budget.Reserve(d.memory, b.ahead(d.memory, o.Parallel, d.fetchAhead(b.load.fetch)))
+	a, err := budget.Reserve(d.memory, b.ahead(d.memory, r.stream.Parallel, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
 		a, err = budget.Reserve(d.memory, b.least())
@@ -225,8 +198,6 @@ func (d *Dataset) reserve(b bound, o StreamOptions, fits func() int64) (*mem.Acc
 		return a, nil
 	}
 	e := &MemoryError{Need: Amounts(b.least()), Limit: d.memory, Err: err}
-	if fits != nil {
-		e.Buffer = fits()
-	}
+	r.advise(e)
 	return nil, e
 }

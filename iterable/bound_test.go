@@ -17,7 +17,7 @@ func TestLanePeakIsExact(t *testing.T) {
 	} {
 		o.Shuffle = true
 		d := open(t, pictures(t), o)
-		p, err := d.plan(1, shuffle.Drop, 0)
+		p, err := d.plan(1, shuffle.Drop, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

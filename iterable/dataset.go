@@ -179,8 +179,8 @@ func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 }
 
 // plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the shuffle buffer in rows; 0 leaves it to the
-// options.
-func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer int64) (*shuffle.Plan, error) {
+// options, where memory, if not 0, bounds the default.
+func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (*shuffle.Plan, error) {
 	if d.options.Plan != nil {
 		return d.planned(tail)
 	}
@@ -192,7 +192,7 @@ func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer int64) (*shuffle
 	o.Tail, o.Buffer = tail, buffer
 	if buffer == 0 {
 		o.Buffer = shuffle.BufferSize{
-			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: d.options.Memory, WorldSize: worldSize,
+			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: memory, WorldSize: worldSize,
 		}.Resolve(d.NumRows(), d.bytes)
 	}
 	params, err := o.Params(units)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -102,12 +103,30 @@ func (s rotten) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
 	return rottenObject{o, s.times}, err
 }
 
-func (o rottenObject) View(off, n int64) ([]byte, func(), error) {
+func (o rottenObject) Lend(off, n int64) (shard.Lease, error) {
 	if o.times.Add(-1) >= 0 {
-		return make([]byte, n), func() {}, nil
+		return lease{bytes: make([]byte, n)}, nil
 	}
-	return nil, nil, errors.ErrUnsupported // its damage is known now
+	return nil, errors.ErrUnsupported // its damage is known now
 }
+
+// A lease is bytes that are verified by a function, if at all.
+type lease struct {
+	bytes  []byte
+	verify func() error
+}
+
+func (l lease) Bytes() []byte { return l.bytes }
+
+func (l lease) Verify(used shard.Span) error {
+	if l.verify == nil || used.N == 0 {
+		return nil
+	}
+	return l.verify()
+}
+
+func (lease) Forget(shard.Span) {}
+func (lease) Release()          {}
 
 // stale is a store that finds, the first times, that what it lent is not what it verified.
 type stale struct {
@@ -125,12 +144,12 @@ func (s stale) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
 	return staleObject{o, s.times}, err
 }
 
-func (o staleObject) View(off, n int64) ([]byte, func(), error) {
+func (o staleObject) Lend(off, n int64) (shard.Lease, error) {
 	b := make([]byte, n)
-	return b, func() {}, o.ReadAt(context.Background(), b, off)
+	return lease{b, o.verify}, o.ReadAt(context.Background(), b, off)
 }
 
-func (o staleObject) Recheck(lent, used shard.Span) error {
+func (o staleObject) verify() error {
 	if o.times.Add(-1) >= 0 {
 		return shard.ErrCorrupt
 	}
@@ -302,7 +321,9 @@ func TestNextOfAnEndedContext(t *testing.T) {
 }
 
 // Draws stay readable after Close; their memory is freed with them.
-func TestCloseWithDrawsOut(t *testing.T) {
+func TestCloseWithDrawsOut(t *testing.T) { synctest.Test(t, closeWithDrawsOut) }
+
+func closeWithDrawsOut(t *testing.T) {
 	groups, _ := uneven()
 	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5, Draws: 3})
@@ -314,25 +335,7 @@ func TestCloseWithDrawsOut(t *testing.T) {
 		}
 		out = append(out, dr)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	if _, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a fourth draw of three: %v", err)
-	}
-	cancel()
-	failed := make(chan error)
-	go func() {
-		_, err := s.Next(context.Background())
-		failed <- err
-	}()
-	time.Sleep(2 * time.Millisecond)
-	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := <-failed; !errors.Is(err, errClosed) {
-		t.Errorf("Next during Close: %v", err)
-	}
+	nextWhileClosing(t, s)
 	if _, err := s.Next(t.Context()); !errors.Is(err, errClosed) {
 		t.Errorf("Next after Close: %v", err)
 	}
@@ -348,6 +351,29 @@ func TestCloseWithDrawsOut(t *testing.T) {
 	}
 	if n := d.options.Budget.Admitted(); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
+	}
+}
+
+// nextWhileClosing waits for a draw that cannot come while all are out, until the stream is closed.
+func nextWhileClosing(t *testing.T, s *Stream) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a fourth draw of three: %v", err)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err := s.Next(context.Background())
+		failed <- err
+	}()
+	synctest.Wait() // it is inside Next
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-failed; !errors.Is(err, errClosed) {
+		t.Errorf("Next during Close: %v", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -71,12 +70,13 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	b := d.laneBound(epochs, s.options)
-	s.account, err = d.reserve(b, s.options, func() int64 {
-		if s.options.State != nil || d.options.Plan != nil {
-			return 0 // the buffer is fixed
-		}
-		return d.bufferThatFits(w, start, s.options, p.Params().Buffer)
-	})
+	r := remedy{dataset: d, stream: s.options, need: func(buffer, memory int64) (bound, error) {
+		return d.laneNeed(w, start, s.options, buffer, memory)
+	}}
+	if s.options.State == nil && d.options.Plan == nil { // else the buffer is fixed
+		r.buffer = p.Params().Buffer
+	}
+	s.account, err = d.reserve(b, r)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,8 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 		return err
 	}
 	b := d.fileBound(q.Units(), s.options)
-	if s.account, err = d.reserve(b, s.options, nil); err != nil {
+	r := remedy{dataset: d, stream: s.options, need: func(int64, int64) (bound, error) { return b, nil }}
+	if s.account, err = d.reserve(b, r); err != nil {
 		return err
 	}
 	s.ahead.most = b.early(s.account.Reserved())
@@ -119,6 +120,19 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 		rows = min(rows, d.NumRows())
 	}
 	return int64(o.Draws) * rows
+}
+
+// laneNeed is the bound of a stream in shuffled order with a buffer of so many rows, 0 for that of the options, under a memory limit.
+func (d *Dataset) laneNeed(w WorkerInfo, start stepper, o StreamOptions, buffer, memory int64) (bound, error) {
+	p, err := d.planWithin(w.WorldSize, o, buffer, memory)
+	if err != nil {
+		return bound{}, err
+	}
+	epochs, err := newLaneEpochs(p, w, start)
+	if err != nil {
+		return bound{}, err
+	}
+	return d.laneBound(epochs, o), nil
 }
 
 // laneBound is the bound of a stream in shuffled order, with what is not of the order.
@@ -161,38 +175,4 @@ func (d *Dataset) valueBytes() int64 {
 		bytes += d.manifest.ValueBytes(g)
 	}
 	return bytes
-}
-
-// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused, with which the stream would be admitted: 0 when
-// there is none.
-func (d *Dataset) bufferThatFits(w WorkerInfo, start stepper, o StreamOptions, refused int64) int64 {
-	fits := func(buffer int64) bool {
-		p, err := d.plan(w.WorldSize, o.Tail, buffer)
-		if err != nil {
-			return false
-		}
-		epochs, err := newLaneEpochs(p, w, start)
-		if err != nil {
-			return false
-		}
-		need := d.laneBound(epochs, o).least().Total()
-		return need <= d.memory && d.room(need)
-	}
-	best := int64(0)
-	for step, tries := refused/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {
-		if fits(best + step) {
-			best += step
-		}
-	}
-	return best
-}
-
-// room says whether the budget of all streams would admit so much now.
-func (d *Dataset) room(need int64) bool {
-	a, err := (*mem.Budget)(d.options.Budget).Reserve(0, mem.Amounts{mem.Shuffle: need})
-	if err != nil {
-		return false
-	}
-	a.Close()
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -32,12 +33,16 @@ type Plan struct {
 	Bound  Amounts // memory of the rank that needs the most
 	Memory int64   // its limit
 	Fits   bool
-	Buffer int64 // shuffle_buffer in rows that would fit when the bound does not; 0 when none does
+	Buffer int64 // ShuffleBuffer in rows that would fit when the bound does not; 0 when none does
+
+	MemoryFits int64 // Memory in bytes that would fit when no buffer does; 0 when none does on this machine
 
 	FirstBatch    int64   // encoded bytes that a rank fetches before its first batch
 	Amplification float64 // bytes to decompress over those that the row groups hold: pages across the edges of units count twice
 	Quality       shuffle.Quality
 	Proposals     []string // what would make the run better, in words
+
+	proposals []string // with the names of options in braces
 }
 
 // boundRanks is how many ranks' bounds are computed at most: beyond, ranks hardly differ.
@@ -112,7 +117,7 @@ func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o Stre
 }
 
 func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
-	plan, err := d.plan(p.WorldSize, start.Tail, 0)
+	plan, err := d.plan(p.WorldSize, start.Tail, 0, d.options.Memory)
 	if err != nil {
 		return err
 	}
@@ -135,7 +140,11 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, d.sizes), p.GlobalBatch))
 	}
 	if !p.Fits && d.options.Plan == nil {
-		p.Buffer = d.bufferThatFits(worst, start, o, params.Buffer)
+		e := &MemoryError{}
+		remedy{dataset: d, stream: o, buffer: params.Buffer, need: func(buffer, memory int64) (bound, error) {
+			return d.laneNeed(worst, start, o, buffer, memory)
+		}}.advise(e)
+		p.Buffer, p.MemoryFits = e.Buffer, e.Memory
 	}
 	p.propose()
 	return nil
@@ -159,38 +168,51 @@ func firstBatch(s schedule, globalBatch int64) int64 {
 	}
 }
 
+// ProposalsSpelled are the Proposals with options as name spells them.
+func (p *Plan) ProposalsSpelled(name func(field string) string) []string {
+	var all []string
+	for _, text := range p.proposals {
+		all = append(all, option.Spell(text, name))
+	}
+	return all
+}
+
 // moreUnits is what lets the shuffle buffer hold more units, "" when nothing does: no larger buffer where memory is short already, or than
 // there are rows; no units of the size that they were asked to have.
 func (p *Plan) moreUnits() string {
 	var all []string
 	if buffer := min(p.Quality.BufferRows, p.Rows); p.Fits && buffer > p.Params.Buffer {
-		all = append(all, fmt.Sprintf("a shuffle_buffer of %d rows", buffer))
+		all = append(all, fmt.Sprintf("a {ShuffleBuffer} of %d rows", buffer))
 	}
 	if rows := p.Quality.UnitRows; p.Params.UnitRows == 0 || p.Params.UnitRows > rows {
-		all = append(all, fmt.Sprintf("unit_rows of %d", rows))
+		all = append(all, fmt.Sprintf("{UnitRows} of %d", rows))
 	}
 	return strings.Join(all, ", or ")
 }
 
 // propose says in words what would make the run better.
 func (p *Plan) propose() {
-	add := func(format string, args ...any) { p.Proposals = append(p.Proposals, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { p.proposals = append(p.proposals, fmt.Sprintf(format, args...)) }
 	q := p.Quality
 	switch {
 	case p.Fits:
 	case p.Buffer > 0:
-		add("the bound of %s is over the limit of %s: raise memory, or set shuffle_buffer to %d rows", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.Buffer)
+		add("the bound of %s is over the limit of %s: raise {Memory}, or set {ShuffleBuffer} to %d rows", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.Buffer)
+	case p.MemoryFits > 0:
+		add("the bound of %s is over the limit of %s, and no smaller {ShuffleBuffer} fits: raise {Memory} to %dMiB, read fewer {Columns}, or set a "+
+			"smaller {UnitRows}", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.MemoryFits>>20)
 	default:
-		add("the bound of %s is over the limit of %s, and no smaller shuffle_buffer fits: raise memory, read fewer columns, or set a smaller unit_rows",
+		add("the bound of %s is over the limit of %s, and no smaller {ShuffleBuffer} fits: read fewer {Columns}, or set a smaller {UnitRows}",
 			mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory))
 	}
 	if better := p.moreUnits(); q.FewUnits && better != "" {
 		add("a lane's share of the shuffle buffer holds fewer than four units: %s would mix better", better)
 	} else if p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
-		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger shuffle_buffer, or smaller units, would mix better",
+		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger {ShuffleBuffer}, or smaller units, would mix better",
 			q.Independent, p.GlobalBatch)
 	}
 	if p.SharedLanes {
-		add("the world size does not divide the %d lanes, so some are read by two ranks: set max_world_size or lanes to a multiple of it", p.Params.Lanes)
+		add("the world size does not divide the %d lanes, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", p.Params.Lanes)
 	}
+	p.Proposals = p.ProposalsSpelled(option.Go)
 }

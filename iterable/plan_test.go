@@ -30,7 +30,7 @@ func TestPlanReport(t *testing.T) {
 	if p.FirstBatch <= 0 || p.FirstBatch > p.Encoded || p.Decoded <= 0 {
 		t.Errorf("first batch %d of %d bytes, %d decoded", p.FirstBatch, p.Encoded, p.Decoded)
 	}
-	for _, part := range []string{"the world size does not divide the 6 lanes", "shuffle_buffer"} {
+	for _, part := range []string{"the world size does not divide the 6 lanes", "ShuffleBuffer"} {
 		if !strings.Contains(strings.Join(p.Proposals, "\n"), part) {
 			t.Errorf("%q is not in %q", part, p.Proposals)
 		}
@@ -87,14 +87,14 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Fits || p.Buffer <= 0 || p.Buffer >= 3800 || !strings.Contains(p.Proposals[0], fmt.Sprintf("set shuffle_buffer to %d rows", p.Buffer)) {
+	if p.Fits || p.Buffer <= 0 || p.Buffer >= 3800 || !strings.Contains(p.Proposals[0], fmt.Sprintf("set ShuffleBuffer to %d rows", p.Buffer)) {
 		t.Errorf("fits %t, buffer %d, proposals %q", p.Fits, p.Buffer, p.Proposals)
 	}
 	d = open(t, pictures(t), Options{Shuffle: true, Memory: 1 << 20})
 	if p, err = d.Plan(1, StreamOptions{BatchSize: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if p.Fits || p.Buffer != 0 || !strings.Contains(p.Proposals[0], "no smaller shuffle_buffer fits") {
+	if p.Fits || p.Buffer != 0 || !strings.Contains(p.Proposals[0], "no smaller ShuffleBuffer fits") {
 		t.Errorf("fits %t, buffer %d, proposals %q", p.Fits, p.Buffer, p.Proposals)
 	}
 }
@@ -139,11 +139,11 @@ func TestMoreUnits(t *testing.T) {
 		buffer, unitRows int64
 		want             string
 	}{
-		{true, 100, 0, "a shuffle_buffer of 800 rows, or unit_rows of 50"},
-		{true, 100, 60, "a shuffle_buffer of 800 rows, or unit_rows of 50"},
-		{true, 100, 50, "a shuffle_buffer of 800 rows"},
-		{true, 800, 0, "unit_rows of 50"},
-		{false, 100, 0, "unit_rows of 50"},
+		{true, 100, 0, "a {ShuffleBuffer} of 800 rows, or {UnitRows} of 50"},
+		{true, 100, 60, "a {ShuffleBuffer} of 800 rows, or {UnitRows} of 50"},
+		{true, 100, 50, "a {ShuffleBuffer} of 800 rows"},
+		{true, 800, 0, "{UnitRows} of 50"},
+		{false, 100, 0, "{UnitRows} of 50"},
 		{false, 100, 50, ""},
 	} {
 		p := &Plan{

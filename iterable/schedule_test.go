@@ -22,7 +22,7 @@ func allLoads(s schedule) []*load {
 
 func laneEpochsOf(t *testing.T, d *Dataset, w WorkerInfo, start stepper) *laneEpochs {
 	t.Helper()
-	p, err := d.plan(whole(w).WorldSize, start.Tail, 0)
+	p, err := d.plan(whole(w).WorldSize, start.Tail, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -58,7 +59,9 @@ func TestRanksShareBlocksInFileOrder(t *testing.T) {
 }
 
 // A stream that waits for another's block decodes it itself when the other gives up, and stops waiting when its ctx ends.
-func TestSharingGoesOnWhenOneGivesUp(t *testing.T) {
+func TestSharingGoesOnWhenOneGivesUp(t *testing.T) { synctest.Test(t, sharingGoesOn) }
+
+func sharingGoesOn(t *testing.T) {
 	var s sharing
 	rows := rowgroup.Rows{Shard: 1, Hi: 5}
 	if b, err := s.join(t.Context(), rows); b != nil || err != nil {
@@ -74,7 +77,7 @@ func TestSharingGoesOnWhenOneGivesUp(t *testing.T) {
 		_, err := s.join(t.Context(), rows)
 		joined <- err
 	}()
-	time.Sleep(time.Millisecond)
+	synctest.Wait() // it is inside join
 	s.abandon(rows)
 	if err := <-joined; err != nil {
 		t.Error(err)

@@ -79,7 +79,15 @@ func (d *Dataset) planOf(worldSize int, o StreamOptions) (*shuffle.Plan, error) 
 	if o.State != nil {
 		return d.resume(*o.State, o.Tail)
 	}
-	return d.plan(worldSize, o.Tail, 0)
+	return d.plan(worldSize, o.Tail, 0, d.options.Memory)
+}
+
+// planWithin is planOf with another shuffle buffer, 0 for that of the options, and memory limit.
+func (d *Dataset) planWithin(worldSize int, o StreamOptions, buffer, memory int64) (*shuffle.Plan, error) {
+	if o.State != nil {
+		return d.resume(*o.State, o.Tail)
+	}
+	return d.plan(worldSize, o.Tail, buffer, memory)
 }
 
 // BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for rounding. Without Pad and Carry it has no more

@@ -17,9 +17,10 @@ import (
 // A fakeStream draws steps of one row without columns. A step's position is its number.
 type fakeStream struct {
 	steps  int64
-	failAt int64 // step that fails; -1 none
-	err    error // with which; nil panics
-	hangAt int64 // step that waits until ctx ends; -1 none
+	failAt int64         // step that fails; -1 none
+	err    error         // with which; nil panics
+	hangAt int64         // step that waits until ctx ends; -1 none
+	hangs  chan struct{} // if set, closed when it waits
 	next   atomic.Int64
 	closed atomic.Int64
 }
@@ -32,6 +33,9 @@ func (s *fakeStream) Next(ctx context.Context) (*iterable.Draw, error) {
 	case i == s.failAt:
 		return nil, s.err
 	case i == s.hangAt:
+		if s.hangs != nil {
+			close(s.hangs)
+		}
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case i >= s.steps:

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 func TestBusy(t *testing.T) {
@@ -29,11 +28,12 @@ func TestBusy(t *testing.T) {
 
 func TestCloseDuringIteration(t *testing.T) {
 	eachShape(t, func(t *testing.T, o Options) {
-		l, opened := fakeLoader(t, o, 1000, func(s *fakeStream) { s.hangAt = 5 })
+		hangs := make(chan struct{})
+		l, opened := fakeLoader(t, o, 1000, func(s *fakeStream) { s.hangAt, s.hangs = 5, hangs })
 		var wg sync.WaitGroup
 		var last error
 		wg.Go(func() { _, last = steps(context.Background(), l) })
-		time.Sleep(5 * time.Millisecond)
+		<-hangs
 		if err := l.Close(); err != nil && !strings.Contains(err.Error(), "not released") {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -110,7 +111,9 @@ func TestDropped(t *testing.T) {
 }
 
 // A consumer that is slow and has once lost a batch is left in peace.
-func TestDroppedOnce(t *testing.T) {
+func TestDroppedOnce(t *testing.T) { synctest.Test(t, droppedOnce) }
+
+func droppedOnce(t *testing.T) {
 	for _, o := range []Options{{MaxBatches: 2}, {Workers: 1, MaxBatches: 3}} {
 		l, _ := fakeLoader(t, o, 6, nil)
 		var lost, released []int64

@@ -17,7 +17,7 @@
 //
 // Requests are what a remote store costs. A footer takes one, with the page index (tail.go); a unit's column chunks one call of
 // [shard.ReadRanges] for all that the store does not lend, none of it beyond the unit's row group (fetch.go); and [Hot] keeps the footers and
-// dictionaries that several data sets or slices ask for. Column data is read through View and ReadRanges alone and everything else through
+// dictionaries that several data sets or slices ask for. Column data is read through Lend and ReadRanges alone and everything else through
 // ReadAt, so that a cache can tell them apart.
 //
 // Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group, column and page; it does not panic

@@ -128,17 +128,16 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 		if s.Off < 0 || s.N < 0 || s.End() > m.shards[raw.Rows.Shard].Size {
 			return nil, fmt.Errorf("%w: bytes %d to %d are not in the file", errFooter, s.Off, s.End())
 		}
-		b, release, lent, err := shard.View(raw.object, s.Off, s.N)
+		lease, lent, err := shard.Lend(raw.object, s.Off, s.N)
 		if err != nil {
 			return nil, err
 		}
 		if lent {
 			raw.mapped = true
 			raw.lent = append(raw.lent, s)
-			raw.views = append(raw.views, b)
-			raw.release = append(raw.release, release)
+			raw.leases = append(raw.leases, lease)
 			raw.read, raw.held = raw.read+s.N, raw.held+s.N
-			f.bytes[i] = b
+			f.bytes[i] = lease.Bytes()
 		}
 	}
 	for _, p := range pieces {

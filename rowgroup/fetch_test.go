@@ -217,11 +217,11 @@ func (o rangesObject) ReadRanges(ctx context.Context, ranges []shard.Range) erro
 	return nil
 }
 
-func (o rangesObject) View(off, n int64) ([]byte, func(), error) {
+func (o rangesObject) Lend(off, n int64) (shard.Lease, error) {
 	if !o.store.half || off%2 == 1 {
-		return nil, nil, errors.ErrUnsupported
+		return nil, errors.ErrUnsupported
 	}
-	return o.Object.(shard.Viewer).View(off, n)
+	return o.Object.(shard.Lender).Lend(off, n)
 }
 
 // What a store does not lend is read in one call per unit, of ranges that ascend and lie in its row group alone, into one buffer.

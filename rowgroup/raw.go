@@ -27,18 +27,18 @@ type Raw struct {
 	uri     string // for messages
 	columns []*node
 	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns
-	release []func()   // views and buffers to give back
+	release []func()   // what gives back the shard and the buffers
 	read    int64      // bytes of the shard
 	held    int64      // memory
 	mapped  bool       // some bytes are a mapping of a file: touch them only inside use
 	copied  bool       // some bytes were read
 	object  shard.Object
 
-	lent     []shard.Span // of the shard, which verifies them when they have been used
-	views    [][]byte     // the bytes of lent
-	used     shard.Span   // what was used last and is not verified
-	verified []shard.Span // after their use
-	stale    int64        // byte of the shard up to which pages were given back
+	leases   []shard.Lease // which verify their bytes when they have been used
+	lent     []shard.Span  // of the shard, one for each lease
+	used     shard.Span    // what was used last and is not verified
+	verified []shard.Span  // after their use
+	stale    int64         // byte of the shard up to which pages were given back
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
@@ -46,7 +46,7 @@ func (r *Raw) use(f func() error) error {
 	if !r.mapped {
 		return f()
 	}
-	return shard.Use(r.object, f)
+	return shard.Use(r.leases[0], f) // all are of one object
 }
 
 // doneWith is told of bytes that are not touched again. They are verified while they lie in the processor's caches, in pieces that are worth it.
@@ -59,10 +59,10 @@ func (r *Raw) doneWith(s shard.Span) error {
 		return nil
 	}
 	r.used = shard.Span{Off: s.End()}
-	for _, lent := range r.lent {
+	for i, lent := range r.lent {
 		if lent.Off <= s.Off && s.End() <= lent.End() {
 			r.verified = append(r.verified, s)
-			err := shard.Recheck(r.object, lent, s)
+			err := r.leases[i].Verify(s)
 			r.forget(s.End())
 			return err
 		}
@@ -78,7 +78,7 @@ func (r *Raw) forget(end int64) {
 	}
 	for i, lent := range r.lent {
 		if from, to := max(r.stale, lent.Off), min(end, lent.End()); from < to {
-			shard.Forget(r.object, r.views[i][from-lent.Off:to-lent.Off])
+			r.leases[i].Forget(shard.Span{Off: from, N: to - from})
 		}
 	}
 	r.stale = end
@@ -87,22 +87,30 @@ func (r *Raw) forget(end int64) {
 // recheck makes sure, after their use, that the bytes that were lent were right: those that were not verified on the way.
 func (r *Raw) recheck() error {
 	verified := mergeSpans(r.verified)
-	for _, lent := range r.lent {
+	for i, lent := range r.lent {
 		rest := lent
 		for _, v := range verified {
 			if v.Off < rest.Off || v.End() > rest.End() {
 				continue
 			}
-			if err := shard.Recheck(r.object, lent, shard.Span{Off: rest.Off, N: v.Off - rest.Off}); err != nil {
+			if err := r.verify(i, shard.Span{Off: rest.Off, N: v.Off - rest.Off}); err != nil {
 				return err
 			}
 			rest = shard.Span{Off: v.End(), N: rest.End() - v.End()}
 		}
-		if err := shard.Recheck(r.object, lent, rest); err != nil {
+		if err := r.verify(i, rest); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// verify verifies what was used of a lease, if anything.
+func (r *Raw) verify(lease int, used shard.Span) error {
+	if used.N == 0 {
+		return nil
+	}
+	return r.leases[lease].Verify(used)
 }
 
 // Bytes is how many bytes of the shard were read or lent.
@@ -154,10 +162,13 @@ func (r *Raw) missing() (all []piece, err error) {
 
 // Release gives the bytes back. The Raw must not be used afterwards.
 func (r *Raw) Release() {
+	for _, l := range r.leases {
+		l.Release()
+	}
 	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
 		r.release[i]()
 	}
-	r.release, r.chunks, r.views, r.held = nil, nil, nil, 0
+	r.release, r.chunks, r.leases, r.held = nil, nil, nil, 0
 }
 
 // A rawChunk is the pages of one leaf that a unit needs.

@@ -73,15 +73,15 @@ func (o *recordedObject) ReadAt(ctx context.Context, p []byte, off int64) error 
 	return o.Object.ReadAt(ctx, p, off)
 }
 
-func (o *recordedObject) View(off, n int64) ([]byte, func(), error) {
-	v, ok := o.Object.(shard.Viewer)
+func (o *recordedObject) Lend(off, n int64) (shard.Lease, error) {
+	l, ok := o.Object.(shard.Lender)
 	if o.store.noViews || !ok {
-		return nil, nil, errors.ErrUnsupported
+		return nil, errors.ErrUnsupported
 	}
 	if err := o.store.note(off, n); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return v.View(off, n)
+	return l.Lend(off, n)
 }
 
 func (o *recordedObject) Close() error {

@@ -31,42 +31,47 @@ type lender struct {
 type lentObject struct {
 	shard.Object
 	store *lender
-	views map[shard.Span][]byte
 }
 
 func (l *lender) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
 	o, err := l.Store.Open(ctx, s)
-	return &lentObject{Object: o, store: l, views: map[shard.Span][]byte{}}, err
+	return &lentObject{Object: o, store: l}, err
 }
 
-func (o *lentObject) View(off, n int64) ([]byte, func(), error) {
-	b, s := make([]byte, n), shard.Span{Off: off, N: n}
-	o.views[s] = b
-	o.store.lent = append(o.store.lent, s)
-	return b, func() { delete(o.views, s) }, o.ReadAt(context.Background(), b, off)
+func (o *lentObject) Lend(off, n int64) (shard.Lease, error) {
+	l := &testLease{store: o.store, off: off, bytes: make([]byte, n)}
+	o.store.lent = append(o.store.lent, shard.Span{Off: off, N: n})
+	return l, o.ReadAt(context.Background(), l.bytes, off)
 }
 
-func (o *lentObject) Recheck(lent, used shard.Span) error {
-	b := o.views[lent][used.Off-lent.Off:][:used.N]
+type testLease struct {
+	store *lender
+	off   int64
+	bytes []byte // nil after Release
+}
+
+func (l *testLease) Bytes() []byte { return l.bytes }
+
+func (l *testLease) Verify(used shard.Span) error {
+	if used.N == 0 {
+		return nil
+	}
+	b := l.bytes[used.Off-l.off:][:used.N]
 	for i := range b {
 		b[i] ^= 0xff
 	}
-	o.store.verified = append(o.store.verified, used)
-	if at := o.store.damagedAt; at >= used.Off && at < used.End() {
+	l.store.verified = append(l.store.verified, used)
+	if at := l.store.damagedAt; at >= used.Off && at < used.End() {
 		return shard.ErrCorrupt
 	}
 	return nil
 }
 
-func (o *lentObject) Forget(used []byte) {
-	for _, b := range o.views {
-		if at := bytes.Index(b, used); at >= 0 && &b[at] == &used[0] {
-			o.store.forgotten += len(used)
-			return
-		}
-	}
-	panic("bytes of no view are forgotten")
+func (l *testLease) Forget(used shard.Span) {
+	l.store.forgotten += len(l.bytes[used.Off-l.off:][:used.N])
 }
+
+func (l *testLease) Release() { l.bytes = nil }
 
 type wideRow struct {
 	ID    int64    `parquet:"id,plain"`

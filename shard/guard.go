@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Guard runs code that touches bytes lent by View. A mapped file that shrinks, or whose disk fails, faults at that touch; Guard turns the
+// Guard runs code that touches the bytes of a lease. A mapped file that shrinks, or whose disk fails, faults at that touch; Guard turns the
 // fault into an error that wraps ErrChanged. Other panics pass on. The promise holds for the calling goroutine alone, so f starts no other
 // that touches the bytes.
 func Guard(f func() error) (err error) {
@@ -30,11 +30,11 @@ type addressError interface {
 	Addr() uintptr
 }
 
-// Use runs f, which touches bytes that o lent, inside Guard, and then makes sure that o's shard is still the version that was opened. A
+// Use runs f, which touches the bytes of a lease, inside Guard, and then makes sure that the shard is still the version that was opened. A
 // change wins over f's own error: bytes that changed while f read them look corrupt.
-func Use(o Object, f func() error) error {
+func Use(l Lease, f func() error) error {
 	err := Guard(f)
-	if changed := Check(o); changed != nil {
+	if changed := l.Verify(Span{}); changed != nil {
 		return changed
 	}
 	return err

@@ -50,42 +50,50 @@ func TestGuardRestores(t *testing.T) {
 	}
 }
 
-// object is an Object whose answers are fixed.
-type object struct {
+// lender is an Object that lends nothing, or itself as a Lease whose answers are fixed.
+type lender struct {
 	Object
-	check error
-	view  error
+	verify error
+	lend   error
 }
 
-func (o object) Check() error                              { return o.check }
-func (o object) View(int64, int64) ([]byte, func(), error) { return nil, nil, o.view }
+func (l lender) Lend(int64, int64) (Lease, error) { return l, l.lend }
+func (lender) Bytes() []byte                      { return nil }
+func (l lender) Verify(Span) error                { return l.verify }
+func (lender) Forget(Span)                        {}
+func (lender) Release()                           {}
 
 func TestUse(t *testing.T) {
 	own := errors.New("own")
-	for _, c := range []struct{ f, check, want error }{
+	for _, c := range []struct{ f, verify, want error }{
 		{nil, nil, nil},
 		{own, nil, own},
 		{nil, ErrChanged, ErrChanged},
 		{own, ErrChanged, ErrChanged},
 	} {
-		if err := Use(object{check: c.check}, func() error { return c.f }); err != c.want {
-			t.Errorf("f %v, check %v: %v", c.f, c.check, err)
+		if err := Use(lender{verify: c.verify}, func() error { return c.f }); err != c.want {
+			t.Errorf("f %v, verify %v: %v", c.f, c.verify, err)
 		}
 	}
 }
 
-func TestViewOfStores(t *testing.T) {
+func TestLend(t *testing.T) {
 	type plain struct{ Object }
-	if _, _, ok, err := View(plain{}, 0, 1); ok || err != nil {
-		t.Errorf("no Viewer: %v, %v", ok, err)
-	}
-	if _, _, ok, err := View(object{view: errors.ErrUnsupported}, 0, 1); ok || err != nil {
-		t.Errorf("unsupported: %v, %v", ok, err)
-	}
-	if _, _, ok, err := View(object{view: ErrChanged}, 0, 1); !ok || !errors.Is(err, ErrChanged) {
-		t.Errorf("failing: %v, %v", ok, err)
-	}
-	if err := Check(plain{}); err != nil {
-		t.Errorf("no Checker: %v", err)
+	for _, c := range []struct {
+		name string
+		o    Object
+		ok   bool
+		err  error
+	}{
+		{"no lender", plain{}, false, nil},
+		{"unsupported", lender{lend: errors.ErrUnsupported}, false, nil},
+		{"failing", lender{lend: ErrChanged}, true, ErrChanged},
+		{"lending", lender{}, true, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, ok, err := Lend(c.o, 0, 1); ok != c.ok || !errors.Is(err, c.err) {
+				t.Errorf("%v, %v", ok, err)
+			}
+		})
 	}
 }

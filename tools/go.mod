@@ -5,7 +5,9 @@ go 1.26.0
 
 tool (
 	github.com/shardfeed/shardfeed/tools/exported
+	github.com/shardfeed/shardfeed/tools/licences
 	github.com/shardfeed/shardfeed/tools/outdated
+	github.com/shardfeed/shardfeed/tools/sbom
 	github.com/shardfeed/shardfeed/tools/summary
 	github.com/shardfeed/shardfeed/tools/words
 	golang.org/x/perf/cmd/benchstat

@@ -77,12 +77,13 @@ func (c *ceiling) group(o shard.Object, g *format.RowGroup) (decoded int64, err 
 		off, n := extent(&g.Columns[i].MetaData)
 		first, end = min(first, off), max(end, off+n)
 	}
-	b, release, ok, err := shard.View(o, first, end-first)
+	lease, ok, err := shard.Lend(o, first, end-first)
 	if err != nil || !ok {
 		return 0, fmt.Errorf("the file cannot be mapped: %w", err)
 	}
-	defer release()
-	err = shard.Use(o, func() error {
+	defer lease.Release()
+	b := lease.Bytes()
+	err = shard.Use(lease, func() error {
 		for i := range g.Columns {
 			m := &g.Columns[i].MetaData
 			if c.columns != nil && !slices.Contains(c.columns, m.PathInSchema[0]) {

@@ -38,7 +38,7 @@ def main():
 
 
 def find(name):
-    """The device; ends the program where there is none."""
+    """The device. Without one the program ends."""
     sys.path.insert(0, str(ROOT / "python" / "src"))
     import torch
 

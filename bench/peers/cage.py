@@ -41,7 +41,7 @@ class Cage:
         return list(processor.marked(self.mark))
 
     def memory(self):
-        """Bytes of all processes, what they share counted once; and the part of it that is no mapped file."""
+        """Bytes of all processes, with shared memory counted once; and the part of it that is not mapped files."""
         total = own = 0
         for pid in self.processes():
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The processor time of a whole group of processes: of a cgroup where there is one, else of those that carry its mark."""
+"""The processor time of a whole group of processes: of a cgroup if there is one, else of all processes with its mark."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 def seconds():
-    """User and system time of all processes of this run, those that have ended too."""
+    """User and system time of all processes of this run, ended ones included."""
     group = os.environ.get(GROUP)
     if not group:
         return _of_marked()

@@ -49,7 +49,7 @@ func serveLogged(ctx context.Context, l net.Listener, target string, out io.Writ
 			r.Out.Host = r.In.Host
 		},
 		Transport:  &logged{next: t, begin: time.Now(), out: json.NewEncoder(out)},
-		ErrorLog:   log.New(io.Discard, "", 0), // a client that goes away is no news
+		ErrorLog:   log.New(io.Discard, "", 0), // clients may go away
 		BufferPool: &buffers{},
 	}
 	s := &http.Server{Handler: p, ErrorLog: p.ErrorLog}

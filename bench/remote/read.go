@@ -95,7 +95,7 @@ func openWay(ctx context.Context, f readFlags, pieces []piece) (way, error) {
 	return nil, fmt.Errorf("no such way: %q", f.way)
 }
 
-// readAll reads all ranges, f.inFlight at once: each worker takes the next that nobody has.
+// readAll reads all ranges, f.inFlight at once: each worker takes the next free one.
 func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, error) {
 	readers := make([]reader, f.inFlight)
 	for i := range readers {

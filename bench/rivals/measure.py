@@ -51,7 +51,7 @@ def run(name, stream, counted="rows", children=False):
     }
     print(json.dumps(result))
     sys.stdout.flush()
-    os._exit(0)  # what the libraries do at exit is nobody's run
+    os._exit(0)  # the exit code of libraries is not part of a run
 
 
 def touch(array):

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -132,7 +133,7 @@ func planObject(p *iterable.Plan) *plan {
 		Shuffle: p.Shuffle, Order: orderName(p), Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
 		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
 		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,
-		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.Proposals...),
+		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.ProposalsSpelled(option.Flag)...),
 	}
 	for purpose, bytes := range p.Bound {
 		o.Bound[mem.Purpose(purpose).String()] = bytes

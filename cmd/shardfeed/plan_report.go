@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -28,7 +29,7 @@ func planReport(p *iterable.Plan) *report {
 	}
 	if len(p.Proposals) > 0 {
 		r.section("proposals")
-		for _, s := range p.Proposals {
+		for _, s := range p.ProposalsSpelled(option.Flag) {
 			r.note("%s", s)
 		}
 	}

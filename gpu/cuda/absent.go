@@ -20,7 +20,7 @@ func Load(Options) (*Driver, error) {
 	}
 }
 
-// Library is what was loaded.
+// Library is the loaded library.
 func (d *Driver) Library() string { return "" }
 
 // Version is the newest version of CUDA that the driver can do, as in 12.8.

@@ -41,7 +41,7 @@ func open(index int) (gpu.Device, error) {
 	}
 	dev, err := driver.Open(index)
 	if err != nil {
-		return nil, err // not dev: a nil *Device is no nil gpu.Device
+		return nil, err // not dev: a nil *Device in an interface is not nil
 	}
 	return dev, nil
 }

@@ -31,7 +31,7 @@ var (
 	_ gpu.Registrar = (*Device)(nil)
 )
 
-// Open takes the device with an index as cuda:N counts: from 0, over those that the driver shows to this process.
+// Open takes the device with an index as cuda:N counts: from 0, over the devices that the driver shows to this process.
 func (d *Driver) Open(index int) (*Device, error) {
 	count, err := d.Count()
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *Device) do(f *function, args ...uintptr) error {
 }
 
 // Close gives the device back. What came from it and is not freed is named in the error, and keeps the device's context: the last of it that
-// is freed gives it back, so that no memory goes that something still uses. To close it again is no error once nothing is left.
+// is freed gives it back, so that no memory goes that something still uses. Closing it again is not an error once nothing is left.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +151,7 @@ const (
 	kinds
 )
 
-// holdings counts what was given and not freed.
+// holdings counts allocations that are not freed.
 type holdings [kinds]int
 
 // String lists what there is.

@@ -58,7 +58,7 @@ const (
 // Lost reports whether the device's context was lost with it: each later call in this process fails in the same way.
 func (e *Error) Lost() bool { return slices.Contains(lostCodes, e.Code) }
 
-// Codes that are told apart, as in cuda.h.
+// Codes that the package distinguishes, as in cuda.h.
 const (
 	codeInvalidValue      = 1
 	codeOutOfMemory       = 2

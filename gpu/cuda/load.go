@@ -83,7 +83,7 @@ func noDriver(library string, err error) *Error {
 	return e
 }
 
-// Library is what was loaded: a path, or a name that the system's loader has found.
+// Library is the loaded library: a path, or a name that the system's loader has found.
 func (d *Driver) Library() string { return d.library }
 
 // Version is the newest version of CUDA that the driver can do, as in 12.8.

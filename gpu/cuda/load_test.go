@@ -31,7 +31,7 @@ func copyFile(t *testing.T, from, to string, n int) string {
 	return to
 }
 
-// TestNoDriver loads what is no driver. The error says why, and where it was looked for; the process lives.
+// TestNoDriver loads files that are not drivers. The error says why, and where it was looked for; the process lives.
 func TestNoDriver(t *testing.T) {
 	whole := fakecuda.Build(t)
 	dir := t.TempDir()

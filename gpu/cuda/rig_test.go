@@ -28,7 +28,7 @@ func eachDriver(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 }
 
-// rig is a driver under test, with short forms of what fails the test when it goes wrong.
+// rig is a driver under test; its short methods fail the test on an error.
 type rig struct {
 	*testing.T
 	fake   *fakecuda.Fake // nil: the driver is real

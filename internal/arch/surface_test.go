@@ -21,7 +21,7 @@ var hidden = map[string]bool{
 	module + "/rowgroup.Options shows " + module + "/internal/mem.Pool":             true,
 }
 
-// TestNoInternalTypeInPublic: whoever imports a public package can name every type of its surface.
+// TestNoInternalTypeInPublic: an importer of a public package can name every type of its surface.
 func TestNoInternalTypeInPublic(t *testing.T) {
 	names, exports := exportFiles(t)
 	set := token.NewFileSet()

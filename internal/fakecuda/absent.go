@@ -22,7 +22,7 @@ func OpenLibrary(t testing.TB, _ string) *Fake {
 	return nil
 }
 
-// Reset drops everything that is left and starts anew.
+// Reset drops everything that is left and starts again.
 func (f *Fake) Reset() {}
 
 // Devices sets how many there are.

@@ -9,13 +9,13 @@
 //	memory is registered once, page by page     712, 713
 //	a device's memory is not the host's         its addresses are of no process; each copy is checked against the bounds
 //	an asynchronous failure sticks              every later call in the context returns its code
-//	a context ends with its last release        what was left in it is dropped, and counted
+//	a context ends with its last release        its leftovers are dropped, and counted
 //
 // A test asks for it with [Open], says what is to go wrong ([Fake.Fault]), and looks at counts and the log of calls. What no correct program
-// does, such as freeing memory that a queued copy reads, or using what was destroyed, is a violation: it fails the test when it ends, as
+// does, such as freeing memory that a queued copy reads, or using a destroyed handle, is a violation: it fails the test when it ends, as
 // everything does that was not given back.
 //
-// A whole process is given the library's path in SHARDFEED_LIBCUDA and is told by the environment: FAKECUDA_DEVICES=n,
+// A whole process is given the library's path in SHARDFEED_LIBCUDA and is configured by the environment: FAKECUDA_DEVICES=n,
 // FAKECUDA_FAULTS=op:nth:code,..., FAKECUDA_DELAY=latency,µs per MiB; FAKECUDA_REPORT names a file that holds [Counts] as JSON, as of the
 // last time that a context came or went or a rule was broken.
 //

@@ -50,7 +50,7 @@ func OpenLibrary(t testing.TB, path string) *Fake {
 	return f
 }
 
-// Reset drops everything that is left and starts anew, as configured by the environment; a driver that was loaded before is not initialised.
+// Reset drops everything that is left and starts again, as configured by the environment; a driver that was loaded before is not initialised.
 func (f *Fake) Reset() { f.call("fakecuda_reset") }
 
 // Devices sets how many there are, at most 8.

@@ -53,7 +53,7 @@ func (w *witness) Fatal(args ...any) {
 	runtime.Goexit()
 }
 
-// end is the end of the test; it returns what was said.
+// end ends the test and returns its output.
 func (w *witness) end() string {
 	for _, f := range slices.Backward(w.cleanup) {
 		f()
@@ -61,7 +61,7 @@ func (w *witness) end() string {
 	return strings.Join(w.said, "")
 }
 
-// TestWitness expects that a test fails which leaves something behind or breaks a rule, and that the next begins anew.
+// TestWitness expects that a test fails which leaves something behind or breaks a rule, and that the next one starts clean.
 func TestWitness(t *testing.T) {
 	library := Build(t)
 	out := cells(t)
@@ -114,7 +114,7 @@ func TestBuild(t *testing.T) {
 	f.Call("cuMemHostAlloc", 0, 0, 0)
 }
 
-// TestNoCompiler has no cc: the test is skipped, and says so; with CI=true that is a failure. What was built before is used nevertheless.
+// TestNoCompiler has no cc: the test is skipped, and says so; with CI=true that is a failure. An earlier build is used nevertheless.
 func TestNoCompiler(t *testing.T) {
 	built := Build(t)
 	t.Setenv("PATH", t.TempDir())

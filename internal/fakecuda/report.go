@@ -27,7 +27,7 @@ type Counts struct {
 	Violations []string       `json:"violations"`
 }
 
-// Leaks names what was not given back.
+// Leaks names everything that was not freed.
 func (c Counts) Leaks() []string {
 	var leaks []string
 	for _, left := range []struct {

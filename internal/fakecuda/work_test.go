@@ -150,7 +150,7 @@ func TestDestroyedEarly(t *testing.T) {
 	}
 }
 
-// TestSticky lets a copy fail when it runs: nothing works in its context any more, until it is made anew.
+// TestSticky lets a copy fail when it runs: nothing works in its context any more, until there is a new context.
 func TestSticky(t *testing.T) {
 	r := newRig(t)
 	b, p := r.hostAlloc(4), r.deviceAlloc(4)

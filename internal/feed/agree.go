@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// agreements are the fingerprints of the ranks of jobs on this machine. The zero value works.
+// agreements are the fingerprints of the ranks of jobs on this machine.
 type agreements struct {
-	mu    sync.Mutex
-	ranks map[agreement]map[int]*agreed
-	found map[agreement]*finding
-	seats map[string]int // of each job
+	mu      *sync.Mutex // the engine's
+	ranks   map[string]map[int]*agreed
+	found   map[string]*finding
+	clients map[string]int // of each job
 }
 
 // A finding is that ranks differ. It is kept for those that have not heard of it, because the others may have ended by the time when they
@@ -23,8 +23,10 @@ type finding struct {
 	told map[int]bool // by rank
 }
 
-// An agreement is a name under which the ranks of a job compare.
-type agreement struct{ job, name string }
+// agreementOf is the job, and the name under which its ranks compare.
+func agreementOf(it *iteration) string { return jobOf(it.order[0].client.hello.Job) + it.join.Agree }
+
+func jobOf(job string) string { return job + "\x00" }
 
 // agreed is the last iteration of a rank.
 type agreed struct {
@@ -32,28 +34,35 @@ type agreed struct {
 	first     bool // of the rank's first iteration under the name
 	iteration *iteration
 	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
+	bounds    map[int]int64    // by rank that is in a later epoch, how far this one may go
 }
 
-// check notes the fingerprint of an iteration and compares it with those of the other ranks. Where they differ, the others' iterations fail
-// too.
-func (a *agreements) check(it *iteration) error {
+// abortAll fails iterations of other ranks. No session's mutex may be held.
+func abortAll(others []*iteration, err error) {
+	for _, it := range others {
+		it.abort(err)
+	}
+}
+
+// check notes the fingerprint of an iteration and compares it with those of the other ranks. With an error it returns the iterations
+// that fail too.
+func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 	j := it.join
 	if j.Agree == "" {
-		return nil
+		return nil, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := agreement{it.parts[0].seat.hello.Job, j.Agree}
+	key := agreementOf(it)
 	if f := a.found[key]; f != nil && !f.told[j.Rank] {
 		f.told[j.Rank] = true
-		return f.err
+		return nil, f.err
 	}
 	if a.ranks[key] == nil {
 		a.ranks[key] = map[int]*agreed{}
 	}
 	mine := newAgreed(it, a.ranks[key][j.Rank])
 	a.ranks[key][j.Rank] = mine
-	var first error
 	for _, rank := range slices.Sorted(maps.Keys(a.ranks[key])) {
 		if rank == j.Rank {
 			continue
@@ -64,18 +73,17 @@ func (a *agreements) check(it *iteration) error {
 			differ = differences(other, mine, rank, j.Rank)
 		}
 		if len(differ) == 0 {
-			bound(mine, other)
+			limit(mine, other)
 			continue
 		}
-		err := ranksError(differ)
-		if first == nil {
-			first = err
+		if err == nil {
+			err = ranksError(differ)
 			a.found[key] = &finding{err: err, told: map[int]bool{j.Rank: true}}
 		}
 		a.found[key].told[rank] = true
-		other.iteration.abort(err)
+		others = append(others, other.iteration)
 	}
-	return first
+	return others, err
 }
 
 // newAgreed is the rank's iteration that begins, after the one before.
@@ -96,63 +104,104 @@ func newAgreed(it *iteration, before *agreed) *agreed {
 	return mine
 }
 
-// bound limits how far the rank that is behind may go in an epoch that the other has left, which it may have left early. Ranks that
-// train together stop there too.
-func bound(a, b *agreed) {
+// limit limits how far the rank that is behind may go in an epoch that the other has left, maybe early. Ranks that train together stop
+// there too.
+func limit(a, b *agreed) {
 	behind, ahead := a, b
 	if a.iteration.epoch > b.iteration.epoch {
 		behind, ahead = b, a
 	}
-	rank := ahead.iteration.join.Rank
-	rows, left := ahead.reached[behind.iteration.epoch]
-	if !left || ahead.iteration.epoch == behind.iteration.epoch {
-		behind.iteration.unbind(rank)
-		ahead.iteration.unbind(behind.iteration.join.Rank)
+	it := behind.iteration
+	rows, left := ahead.reached[it.epoch]
+	if left && ahead.iteration.epoch > it.epoch {
+		behind.bind(ahead.iteration.join.Rank, max(rows, it.reached())+it.slack())
 		return
 	}
-	behind.iteration.bind(rank, rows)
+	behind.unbind(ahead.iteration.join.Rank)
+	ahead.unbind(it.join.Rank)
 }
 
-// overtaken ends the iterations of all ranks, after that of a rank went on in an epoch that another has left.
-func (a *agreements) overtaken(it *iteration, by int) error {
+func (r *agreed) bind(rank int, position int64) {
+	if r.bounds == nil {
+		r.bounds = map[int]int64{}
+	}
+	r.bounds[rank] = position
+	r.publish()
+}
+
+func (r *agreed) unbind(rank int) {
+	delete(r.bounds, rank)
+	r.publish()
+}
+
+// publish tells the iteration the nearest of its bounds.
+func (r *agreed) publish() {
+	_, nearest := r.nearest()
+	r.iteration.bound.Store(nearest)
+}
+
+// nearest is the rank of the nearest bound, and the bound; 0 without one.
+func (r *agreed) nearest() (rank int, position int64) {
+	for of, at := range r.bounds {
+		if position == 0 || at < position {
+			rank, position = of, at
+		}
+	}
+	return rank, position
+}
+
+// overtaken is called for an iteration that came to its bound, in an epoch that another rank has left. It returns why all ranks' iterations
+// fail, and ends those of the others.
+func (a *agreements) overtaken(it *iteration) error {
+	others, err := a.overtakes(it)
+	abortAll(others, err)
+	return err
+}
+
+func (a *agreements) overtakes(it *iteration) (others []*iteration, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := agreement{it.parts[0].seat.hello.Job, it.join.Agree}
-	mine, other := a.ranks[key][it.join.Rank], a.ranks[key][by]
-	if mine == nil || mine.iteration != it || other == nil || other.iteration.epoch <= it.epoch {
-		return nil // one of them has gone on meanwhile
+	key := agreementOf(it)
+	mine := a.ranks[key][it.join.Rank]
+	if mine == nil || mine.iteration != it {
+		return nil, nil
 	}
-	err := epochsError(other.iteration, it, fmt.Sprintf("rank %d left epoch %d after about %d rows, and rank %d went on in it", by, it.epoch,
+	by, position := mine.nearest()
+	other := a.ranks[key][by]
+	if position == 0 || other == nil || other.iteration.epoch <= it.epoch {
+		return nil, nil // one of them has gone on meanwhile
+	}
+	err = epochsError(other.iteration, it, fmt.Sprintf("rank %d left epoch %d after about %d rows, and rank %d went on in it", by, it.epoch,
 		other.reached[it.epoch], it.join.Rank))
 	f := &finding{err: err, told: map[int]bool{it.join.Rank: true}}
 	a.found[key] = f
 	for rank, other := range a.ranks[key] {
 		if other != mine {
 			f.told[rank] = true
-			other.iteration.abort(err)
+			others = append(others, other.iteration)
 		}
 	}
-	return err
+	return others, err
 }
 
 // sit counts a connection of a job, and stand counts it out.
 func (a *agreements) sit(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seats == nil {
-		a.seats, a.ranks, a.found = map[string]int{}, map[agreement]map[int]*agreed{}, map[agreement]*finding{}
+	if a.clients == nil {
+		a.clients, a.ranks, a.found = map[string]int{}, map[string]map[int]*agreed{}, map[string]*finding{}
 	}
-	a.seats[job]++
+	a.clients[job]++
 }
 
 func (a *agreements) stand(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seats[job]--; a.seats[job] > 0 {
+	if a.clients[job]--; a.clients[job] > 0 {
 		return
 	}
-	delete(a.seats, job)
-	maps.DeleteFunc(a.found, func(key agreement, _ *finding) bool { return key.job == job })
+	delete(a.clients, job)
+	maps.DeleteFunc(a.found, func(key string, _ *finding) bool { return strings.HasPrefix(key, jobOf(job)) })
 }
 
 // forget drops the fingerprints of a group's ranks.
@@ -160,7 +209,7 @@ func (a *agreements) forget(g *group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, ranks := range a.ranks {
-		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.parts[0].seat.group == g })
+		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.order[0].client.group == g })
 		if len(ranks) == 0 {
 			delete(a.ranks, key)
 		}

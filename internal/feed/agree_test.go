@@ -86,14 +86,14 @@ func TestRanksLater(t *testing.T) {
 	if f := c.failure(); f.Kind != KindRanks || len(f.Details) != 1 {
 		t.Errorf("%+v", f)
 	}
-	a.seat.close()
+	a.client.close()
 	join(c, 1, 3) // rank 0 has gone, and what it had
 	c.batches(1)
 	if n := len(e.agreed.ranks); n != 1 {
 		t.Errorf("%d agreements", n)
 	}
-	b.seat.close()
-	c.seat.close()
+	b.client.close()
+	c.client.close()
 	if n := len(e.agreed.ranks); n != 0 {
 		t.Errorf("%d agreements are left", n)
 	}
@@ -225,7 +225,7 @@ func TestRanksInStep(t *testing.T) {
 			w.peek(0)
 			w.join(1)
 			w.ranks[1].batches(1)
-			if _, err := w.ranks[0].seat.setEpoch(SetEpoch{Epoch: 0, Serial: "s"}); err != nil {
+			if _, err := w.ranks[0].client.setEpoch(SetEpoch{Epoch: 0, Serial: "s"}); err != nil {
 				w.ranks[0].t.Fatal(err)
 			}
 			w.join(0)
@@ -282,7 +282,7 @@ func TestRanksLate(t *testing.T) {
 		if f := all[rank].failure(); f.Kind != KindRanks {
 			t.Errorf("rank %d: %+v", rank, f)
 		}
-		all[rank].seat.close()
+		all[rank].client.close()
 	}
 	join(0, 0)
 	if f := all[0].failure(); f.Kind != KindRanks || !slices.Equal(f.Details, []string{"seed: 9 on rank 1, 3 on rank 2"}) {
@@ -290,7 +290,7 @@ func TestRanksLate(t *testing.T) {
 	}
 	join(0, 1) // the others have gone, and this one has heard
 	all[0].batches(1)
-	all[0].seat.close()
+	all[0].client.close()
 	again := ranked(t, e, 3, testSpec()) // another run of the job
 	again.ask(Join{Iteration: "0", Rank: 3, WorldSize: 4, Agree: "train"})
 	again.batches(1)

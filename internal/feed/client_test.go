@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A client is a trainer that knows of the engine what the package's page says, and nothing else.
-type client struct {
+// A testClient is a trainer that knows of the engine what the package's page says, and nothing else.
+type testClient struct {
 	conn  *net.UnixConn
 	in    bytes.Buffer
 	files []int // descriptors that came and that no RING has taken yet
@@ -50,19 +50,19 @@ type clientHead struct {
 	_                       [0]byte
 }
 
-func dial(t testing.TB, path string) *client {
+func dial(t testing.TB, path string) *testClient {
 	t.Helper()
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{conn: conn, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
+	c := &testClient{conn: conn, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	t.Cleanup(c.close)
 	return c
 }
 
 // close is the end of the trainer; nothing of it is left.
-func (c *client) close() {
+func (c *testClient) close() {
 	_ = c.conn.Close()
 	for _, r := range c.rings {
 		_ = unix.Munmap(r.memory)
@@ -74,7 +74,7 @@ func (c *client) close() {
 	c.files = nil
 }
 
-func (c *client) send(kind frameKind, v any) error {
+func (c *testClient) send(kind frameKind, v any) error {
 	frame, err := appendMessage(nil, kind, v)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *client) send(kind frameKind, v any) error {
 	return err
 }
 
-func (c *client) release(b *clientBatch) error {
+func (c *testClient) release(b *clientBatch) error {
 	delete(c.held, b.seq)
 	r := release{generation: b.generation, slot: b.slot, seq: b.seq}
 	_, err := c.conn.Write(r.append(appendFrame(nil, kindRelease, releaseSize)))
@@ -97,7 +97,7 @@ func (r release) append(to []byte) []byte {
 }
 
 // releaseAll releases every batch that came.
-func (c *client) releaseAll(t testing.TB) {
+func (c *testClient) releaseAll(t testing.TB) {
 	t.Helper()
 	for _, b := range c.held {
 		if err := c.release(b); err != nil {
@@ -107,7 +107,7 @@ func (c *client) releaseAll(t testing.TB) {
 }
 
 // fill reads until n bytes are there.
-func (c *client) fill(n int) error {
+func (c *testClient) fill(n int) error {
 	buf, oob := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4*8))
 	for c.in.Len() < n {
 		_ = c.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -135,7 +135,7 @@ func (c *client) fill(n int) error {
 }
 
 // next returns the next frame but RINGs, which it maps.
-func (c *client) next() (frameKind, []byte, error) {
+func (c *testClient) next() (frameKind, []byte, error) {
 	for {
 		if err := c.fill(frameHeader); err != nil {
 			return 0, nil, err
@@ -155,7 +155,7 @@ func (c *client) next() (frameKind, []byte, error) {
 	}
 }
 
-func (c *client) mapRing(payload []byte) error {
+func (c *testClient) mapRing(payload []byte) error {
 	if len(c.files) == 0 {
 		return errors.New("RING without a descriptor")
 	}
@@ -174,7 +174,7 @@ func (c *client) mapRing(payload []byte) error {
 }
 
 // ask reads frames until one of the kind, which it decodes; an ERROR is returned as one.
-func (c *client) ask(kind frameKind, v any) error {
+func (c *testClient) ask(kind frameKind, v any) error {
 	for {
 		got, payload, err := c.next()
 		if err != nil {
@@ -194,7 +194,7 @@ func (c *client) ask(kind frameKind, v any) error {
 }
 
 // open says HELLO and OPEN.
-func (c *client) open(o Open) (opened Opened, err error) {
+func (c *testClient) open(o Open) (opened Opened, err error) {
 	if err := c.send(kindHello, Hello{Version: Version, Build: "test", Job: "test", PID: os.Getpid(), LocalWorldSize: 1}); err != nil {
 		return opened, err
 	}
@@ -208,7 +208,7 @@ func (c *client) open(o Open) (opened Opened, err error) {
 	return opened, c.ask(kindOpened, &opened)
 }
 
-func (c *client) join(j Join) (joined Joined, err error) {
+func (c *testClient) join(j Join) (joined Joined, err error) {
 	if err := c.send(kindJoin, j); err != nil {
 		return joined, err
 	}
@@ -216,7 +216,7 @@ func (c *client) join(j Join) (joined Joined, err error) {
 }
 
 // batch returns the next batch, or nil and the END.
-func (c *client) batch() (*clientBatch, *End, error) {
+func (c *testClient) batch() (*clientBatch, *End, error) {
 	for {
 		kind, payload, err := c.next()
 		if err != nil {
@@ -243,7 +243,7 @@ func (c *client) batch() (*clientBatch, *End, error) {
 }
 
 // parse checks a slot against the page.
-func (c *client) parse(payload []byte) (*clientBatch, error) {
+func (c *testClient) parse(payload []byte) (*clientBatch, error) {
 	b := &clientBatch{}
 	le := binary.LittleEndian
 	b.generation, b.slot, b.seq = le.Uint32(payload), le.Uint32(payload[4:]), le.Uint64(payload[8:])

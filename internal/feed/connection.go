@@ -7,14 +7,15 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // helloPatience is the time from a connection to its HELLO.
 const helloPatience = 10 * time.Second
 
-// A tenant is what a connection has of an open data set: a seat.
-type tenant interface {
+// A handler does what a trainer asks for of an open data set: a client.
+type handler interface {
 	join(Join, consumer) error
 	leave(consumer)
 	setEpoch(SetEpoch) (Session, error)
@@ -23,7 +24,7 @@ type tenant interface {
 }
 
 // An opener finds or opens the data set that a trainer asks for.
-type opener func(ctx context.Context, h Hello, o Open, progress func(Progress)) (tenant, Opened, error)
+type opener func(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error)
 
 // A connection reads what one trainer asks. Opening a data set has a goroutine of its own, so that the end of a trainer that waits for it is
 // noticed.
@@ -38,9 +39,8 @@ type connection struct {
 	hello   Hello
 	opening sync.WaitGroup
 
-	mu     sync.Mutex
-	asked  bool   // OPEN was there
-	tenant tenant // from OPENED on
+	asked   bool                    // OPEN was there
+	handler atomic.Pointer[handler] // from OPENED on
 }
 
 // newConnection makes a connection. limits say how long a frame may take, and for how many bytes there is capacity.
@@ -70,8 +70,8 @@ func (c *connection) serve(ctx context.Context) {
 	cancel()
 	c.opening.Wait()
 	c.memory.stop()
-	if c.tenant != nil {
-		c.tenant.close()
+	if h := c.handler.Load(); h != nil {
+		(*h).close()
 	}
 	if err := c.memory.close(); err != nil {
 		c.log.Error("shared memory", "error", err)
@@ -119,12 +119,11 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	if kind == kindOpen {
 		return c.begin(ctx, payload)
 	}
-	c.mu.Lock()
-	t := c.tenant
-	c.mu.Unlock()
-	if t == nil {
+	opened := c.handler.Load()
+	if opened == nil {
 		return protocolError("%v before OPENED", kind)
 	}
+	h := *opened
 	switch kind {
 	case kindRelease:
 		r, err := decodeRelease(payload)
@@ -133,16 +132,16 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 		}
 		return c.memory.release(r)
 	case kindJoin:
-		return c.join(t, payload)
+		return c.join(h, payload)
 	case kindLeave:
-		t.leave(c.trainer)
+		h.leave(c.trainer)
 		return nil
 	case kindEpoch:
 		var e SetEpoch
-		return c.answer(kind, payload, &e, func() (Session, error) { return t.setEpoch(e) })
+		return c.answer(kind, payload, &e, func() (Session, error) { return h.setEpoch(e) })
 	case kindAsk:
 		var a Ask
-		return c.answer(kind, payload, &a, func() (Session, error) { return t.ask(a) })
+		return c.answer(kind, payload, &a, func() (Session, error) { return h.ask(a) })
 	}
 	return protocolError("a trainer sends no %v", kind)
 }
@@ -178,13 +177,10 @@ func (c *connection) greet(kind frameKind, payload []byte) error {
 
 // begin is OPEN.
 func (c *connection) begin(ctx context.Context, payload []byte) error {
-	c.mu.Lock()
-	again := c.asked
-	c.asked = true
-	c.mu.Unlock()
-	if again {
+	if c.asked {
 		return protocolError("a second OPEN")
 	}
+	c.asked = true
 	var o Open
 	if err := decode(kindOpen, payload, true, &o); err != nil {
 		return err
@@ -207,24 +203,22 @@ func (c *connection) opened(ctx context.Context, o Open) (err error) {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	t, told, err := c.open(ctx, c.hello, o, c.progress)
+	h, told, err := c.open(ctx, c.hello, o, c.progress)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.tenant = t
-	c.mu.Unlock()
+	c.handler.Store(&h)
 	c.say(kindOpened, told)
 	return nil
 }
 
 // join is JOIN. Its refusal is an ERROR after which the connection goes on, unless it was no protocol.
-func (c *connection) join(t tenant, payload []byte) error {
+func (c *connection) join(h handler, payload []byte) error {
 	var j Join
 	if err := decode(kindJoin, payload, true, &j); err != nil {
 		return err
 	}
-	err := t.join(j, c.trainer)
+	err := h.join(j, c.trainer)
 	if err != nil && !errors.Is(err, errProtocol) {
 		c.fail(err)
 		return nil

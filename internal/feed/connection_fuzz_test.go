@@ -15,7 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// A quiet tenant has iterations of one empty batch.
+// A quiet handler has iterations of one empty batch.
 type quiet struct{}
 
 func (quiet) join(j Join, c consumer) error {
@@ -83,7 +83,7 @@ func FuzzConnection(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+			newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 				return quiet{}, Opened{}, nil
 			}).serve(t.Context())
 		}()
@@ -99,7 +99,7 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-func checkAnswers(t *testing.T, c *client) {
+func checkAnswers(t *testing.T, c *testClient) {
 	t.Helper()
 	for last := false; ; {
 		kind, payload, err := c.next()

@@ -1,12 +1,34 @@
 // Package feed is the engine as a process: it serves batches to trainers on the same machine, from streams that it opens for them, through
 // shared memory. One engine serves all ranks of a job on a node, so they have one cache and one index of footers.
 //
-//	trainer ---- OPEN, JOIN, RELEASE ----> connection -> session (data set, rank) -> iteration (one epoch) -> loader
-//	trainer <--- RING + fd, BATCH, END --- connection <- ring slot <------------------------------------------- batch
+//	trainer ---- OPEN, JOIN, RELEASE ----> connection -> client -> session (data set, rank) -> iteration (one epoch) -> run, loader
+//	trainer <--- RING + fd, BATCH, END --- connection <- ring slot <----------------------------------------------------- batch
 //
-// A Server accepts connections. A session counts the epochs of one rank of one data set; an iteration is one epoch of it, read by one
-// consumer or by the K torch workers of one DataLoader, each of which has a connection and a ring of its own. Rings are the allocators of
-// the loader, so a batch is collated where the trainer reads it.
+// A Server accepts connections. A client is what a connection has of an open data set. A session counts the epochs of one rank of one data
+// set; an iteration is one epoch of it, read by one consumer or by the K torch workers of one DataLoader, each of which has a connection
+// and a ring of its own. Rings are the allocators of the loader, so a batch is collated where the trainer reads it.
+//
+// # Life of an iteration
+//
+//	connections                         session, under its lock             run, the goroutine that owns the iteration
+//
+//	first JOIN ----------------------> newIteration: uses up an epoch
+//	further JOINs of torch workers --> add: a part for each
+//	last JOIN -----------------------> begin: arrange the parts,
+//	                                   compare the ranks
+//	                                     |-- a run waits for it: adopts --> goes on with its loader
+//	                                     `-- else: start ----------------> newLoader: a ring for each part
+//	JOINED, RING <-------------------------------------------------------- announce
+//	BATCH <--------------------------------------------------------------- deal: a batch to the part whose turn it is
+//	RELEASE -> ring -> the loader takes the slot for a later batch
+//	LEAVE, the connection's end -----> part.leave, part.die: the part is
+//	                                   over; the last one cancels the run
+//	END <----------------------------------------------------------------- end: then the run waits for the next iteration
+//	ERROR <--------------------------------------------------------------- finish: frees the rings, tells who was not told
+//
+// The run's goroutine alone makes, deals and ends batches. Others only mark a part as over, or cancel the run, under the session's lock,
+// under which consumers are called too: a consumer that was told the end hears nothing after it. The engine's lock guards what sessions
+// share: open data sets, running iterations, and what ranks compare. It is taken inside a session's lock, never around one.
 //
 // The rest of this page is the protocol, version 1. All integers are little-endian.
 //

@@ -146,18 +146,19 @@ type engine struct {
 
 func newEngine(o Options) *engine {
 	e := &engine{Options: o.withDefaults(), opened: map[string]*opened{}, running: map[*run]bool{}}
+	e.agreed.mu = &e.mu
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }
 
-// close ends all iterations, and waits until everything is closed. The connections have closed their seats before.
+// close ends all iterations, and waits until everything is closed. The connections have closed their clients before.
 func (e *engine) close() {
 	e.cancel(errEngineEnds)
 	e.owned.Wait()
 }
 
-// open gives a connection its seat at the data set that it asks for, which is opened where nobody did yet. It waits until that is done.
-func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (*seat, Opened, error) {
+// open makes a connection the client of the data set that it asks for, which is opened where nobody did yet. It waits until that is done.
+func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (*client, Opened, error) {
 	if len(o.Spec.Addresses) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")
 	}
@@ -178,7 +179,7 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 		return nil, Opened{}, e.phrased(err)
 	}
 	e.agreed.sit(h.Job)
-	return &seat{engine: e, hello: h, group: d.group(o.Dataset)}, d.told, nil
+	return &client{engine: e, hello: h, group: d.group(o.Dataset)}, d.told, nil
 }
 
 // phrased is an error in the words of the trainer.

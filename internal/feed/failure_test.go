@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -20,7 +21,7 @@ import (
 func TestFailureOf(t *testing.T) {
 	page := &rowgroup.Error{Op: "decode", URI: "s3://b/k", RowGroup: 3, Column: "price", Page: 77, Err: errors.New("bad page"), Hint: "write it anew"}
 	bare := func(kind string, err error) Failure {
-		return Failure{Kind: kind, Text: err.Error(), RowGroup: -1, Step: -1, Details: []string{}}
+		return Failure{Kind: kind, Text: option.Spelled(err, option.Argument), RowGroup: -1, Step: -1, Details: []string{}}
 	}
 	denied := &shard.Error{Op: "list", URI: "s3://b", Err: shard.ErrDenied, Hint: "give a key"}
 	changed := &rowgroup.Error{Op: "fetch", URI: "f", RowGroup: 0, Page: -1, Err: &shard.Error{Op: "read", URI: "f", Err: shard.ErrChanged, Hint: "h"}}

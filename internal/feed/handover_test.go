@@ -20,7 +20,7 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 }
 
-// A spring is a tenant whose batches come from nowhere.
+// A spring is a handler whose batches come from nowhere.
 type spring struct {
 	b       *testing.B
 	columns []*rowgroup.Field
@@ -90,7 +90,7 @@ func handOver(b *testing.B, columns, bytes int) {
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
-		newConnection(t, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+		newConnection(t, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 			return s, Opened{}, nil
 		}).serve(b.Context())
 	})

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -27,16 +28,16 @@ type iteration struct {
 	announced bool // by the run's goroutine
 	timer     *time.Timer
 
-	parts []*part // by worker; nil until it has joined; guarded by the session's mutex while the iteration is forming
 	order []*part // by the steps: the n-th batch is the (n mod K)-th part's
 
-	mu   sync.Mutex
-	run  *run          // nil until it begins
-	now  shuffle.State // after the last batch
-	gone int           // parts that have left or died
+	// Guarded by the session's mutex.
+	parts []*part       // by worker; nil until it has joined
+	run   *run          // nil until it begins
+	now   shuffle.State // after the last batch
+	gone  int           // parts that have left or died
 
-	dealt  int64         // batches
-	bounds map[int]int64 // by rank, the position beyond which that rank is in another epoch
+	dealt atomic.Int64 // batches
+	bound atomic.Int64 // the position beyond which another rank is in a later epoch; 0: none is
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
@@ -94,7 +95,7 @@ func (it *iteration) late() {
 		s.opened.engine.Patience))
 }
 
-// give tells all parts an error.
+// give tells all parts an error. The session's mutex is held.
 func (it *iteration) give(err error) {
 	it.stop()
 	err = it.session.opened.engine.phrased(err)
@@ -105,7 +106,7 @@ func (it *iteration) give(err error) {
 	}
 }
 
-// note tells all parts something.
+// note tells all parts something. The session's mutex is held.
 func (it *iteration) note(n Note) {
 	for _, p := range it.parts {
 		p.call(func(c consumer) { c.note(n) })
@@ -119,6 +120,8 @@ func (it *iteration) announce() {
 	}
 	it.announced = true
 	joined := it.tell()
+	it.session.mu.Lock()
+	defer it.session.mu.Unlock()
 	for _, p := range it.order {
 		p.call(func(c consumer) { c.joined(joined) })
 	}
@@ -164,46 +167,44 @@ func (it *iteration) arrange() error {
 	return nil
 }
 
-// begins notes what reads the iteration.
+// begins notes what reads the iteration. The session's mutex is held.
 func (it *iteration) begins(r *run) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
 	it.run = r
 	if it.gone == len(it.parts) {
 		r.cancel(errNotWanted)
 	}
 }
 
-// at notes the state after a batch. It returns the rank that has left the epoch so much earlier that the two cannot be training
-// together, or -1.
-func (it *iteration) at(state shuffle.State) int {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	it.now = state
-	it.dealt++
-	for rank, most := range it.bounds {
-		if it.reachedLocked() > most {
-			return rank
+// deal hands a batch to the part whose turn it is; one that has left needs none.
+func (it *iteration) deal(p *part, b *loader.Batch) error {
+	it.dealt.Add(1)
+	if most := it.bound.Load(); most != 0 && it.reached() > most {
+		if err := it.session.opened.engine.agreed.overtaken(it); err != nil {
+			b.Release()
+			return err
 		}
 	}
-	return -1
+	s := it.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.batch(b)
+	it.now = b.State
+	var err error
+	if !p.call(func(c consumer) { p.batches, err = p.batches+1, c.deliver(b) }) {
+		b.Release()
+	}
+	return err
 }
 
 // reached is the position behind the last batch that was dealt out, counted on where the epoch ends.
-func (it *iteration) reached() int64 {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	return it.reachedLocked()
-}
-
-func (it *iteration) reachedLocked() int64 { return it.from + it.dealt*it.steps.GlobalBatch }
+func (it *iteration) reached() int64 { return it.from + it.dealt.Load()*it.steps.GlobalBatch }
 
 // slack is by how many rows ranks that take the same batches may seem apart: what waits in rings and for torch workers, and what is
 // copied ahead.
 func (it *iteration) slack() int64 {
-	k := len(it.parts)
-	batches := k * slotsOf(it.session.opened.data, k)
-	if batches += copiedAhead; k > 1 {
+	k := len(it.order)
+	batches := k*slotsOf(it.session.opened.data, k) + copiedAhead
+	if k > 1 {
 		batches += workersAhead * k
 	}
 	return int64(batches) * it.steps.GlobalBatch
@@ -214,49 +215,19 @@ const (
 	workersAhead = 4 // batches of each torch worker
 )
 
-// bind limits how far the iteration may go now that another rank, which took so many rows of the epoch, is in a later one; unbind takes
-// that back.
-func (it *iteration) bind(rank int, rows int64) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	if it.bounds == nil {
-		it.bounds = map[int]int64{}
-	}
-	it.bounds[rank] = max(rows, it.reachedLocked()) + it.slack()
-}
-
-func (it *iteration) unbind(rank int) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	delete(it.bounds, rank)
-}
-
-func (it *iteration) whereabouts() shuffle.State {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	return it.now
-}
-
-// left notes that a part has gone and wants no more; the last one ends the run.
+// left notes that a part has gone and wants no more; the last one ends the run. The session's mutex is held.
 func (it *iteration) left() {
-	it.mu.Lock()
-	defer it.mu.Unlock()
 	it.gone++
 	if it.gone == len(it.parts) && it.run != nil {
 		it.run.cancel(errNotWanted)
 	}
 }
 
-// died notes that a part's connection has gone. In the midst of an iteration of several workers that ends it for the others; after it, nobody
-// will ask for the epoch that is read ahead.
+// died notes that a part's connection has gone. In the midst of an iteration of several workers that ends it for the others; after it,
+// nobody will ask for the epoch that is read ahead. The session's mutex is held.
 func (it *iteration) died(p *part, inMidst bool) {
 	if !inMidst {
-		it.mu.Lock()
-		r := it.run
-		it.mu.Unlock()
-		if r != nil {
-			r.endsWith(it)
-		}
+		it.run.endsWith(it)
 		return
 	}
 	it.left()
@@ -265,18 +236,13 @@ func (it *iteration) died(p *part, inMidst bool) {
 	}
 	err := &Failure{
 		Kind: KindInternal, RowGroup: -1, Step: -1,
-		Text: fmt.Sprintf("torch worker %d of %d (%s) ended in the midst of the epoch", p.join.Worker, len(it.parts), p.seat.who()),
+		Text: fmt.Sprintf("torch worker %d of %d (%s) ended in the midst of the epoch", p.join.Worker, len(it.parts), p.client.who()),
 		Hint: "its own error says why; a worker that was killed may have run out of memory",
 	}
-	s := it.session
-	s.mu.Lock()
-	if s.forming[it.join.Iteration] == it {
-		delete(s.forming, it.join.Iteration)
+	if it.session.forming[it.join.Iteration] == it {
+		delete(it.session.forming, it.join.Iteration)
 	}
 	it.give(err)
-	s.mu.Unlock()
-	it.mu.Lock()
-	defer it.mu.Unlock()
 	if it.run != nil {
 		it.run.cancel(err)
 	}
@@ -284,13 +250,10 @@ func (it *iteration) died(p *part, inMidst bool) {
 
 // abort fails an iteration from outside.
 func (it *iteration) abort(err error) {
-	it.mu.Lock()
-	r := it.run
-	it.mu.Unlock()
+	it.session.mu.Lock()
+	defer it.session.mu.Unlock()
 	it.give(err)
-	if r != nil {
-		r.endsWith(it)
-	}
+	it.run.endsWith(it)
 }
 
 // tell is what each consumer is told of the iteration.

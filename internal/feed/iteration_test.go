@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// workers are K seats of torch workers.
+// workers are K clients of torch workers.
 func workers(t *testing.T, e *engine, dataset string, k int) []*sink {
 	t.Helper()
 	var all []*sink
@@ -65,7 +65,7 @@ func TestWorkers(t *testing.T) {
 					same(t, fmt.Sprint("epoch ", epoch), idsOf(parts...), epochIDs(t, testSpec(), 0, 1, nil, epoch))
 					if !stay {
 						for _, s := range all {
-							s.seat.close()
+							s.client.close()
 						}
 						all = workers(t, e, "d", k)
 					}
@@ -81,7 +81,7 @@ func TestWorkersGoOn(t *testing.T) {
 	all := workers(t, e, "d", 3)
 	joinAll(all, "0", nil)
 	want, _ := drain(all)
-	first, _ := all[0].seat.ask(Ask{})
+	first, _ := all[0].client.ask(Ask{})
 	state := *first.State
 	state.Epoch, state.Position = 0, 0
 	taken := []int64{3, 2, 2} // batches that each has had: steps 9, 7 and 8 are next
@@ -172,7 +172,7 @@ func TestWorkerDies(t *testing.T) {
 				all[k].ask(Join{Iteration: "0", Worker: k, Workers: 3})
 			}
 		}
-		all[1].seat.close()
+		all[1].client.close()
 		want := "torch worker 1 of 3 (process 42) ended in the midst of the epoch"
 		if f := all[0].failure(); f.Kind != KindInternal || f.Text != want {
 			t.Errorf("%+v", f)
@@ -206,20 +206,20 @@ func TestJoinRefuses(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 3)
 	for want, j := range map[string]Join{
-		"rank 2 is not one of a world of 2":  {Iteration: "0", Rank: 2, WorldSize: 2},
-		"rank -1 is not one of a world of 1": {Iteration: "0", Rank: -1},
-		"worker 2 is not one of 2":           {Iteration: "0", Worker: 2, Workers: 2},
-		"JOIN without an iteration":          {},
+		"rank must be from 0 to 1 in a world of 2, got 2":  {Iteration: "0", Rank: 2, WorldSize: 2},
+		"rank must be from 0 to 0 in a world of 1, got -1": {Iteration: "0", Rank: -1},
+		"worker must be from 0 to 1 of 2 workers, got 2":   {Iteration: "0", Worker: 2, Workers: 2},
+		"JOIN without an iteration":                        {},
 	} {
-		if err := all[0].seat.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
+		if err := all[0].client.join(j, all[0]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	all[0].ask(Join{Iteration: "0", Workers: 2})
-	if err := all[0].seat.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
+	if err := all[0].client.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
 		t.Errorf("%v", err)
 	}
-	if err := all[1].seat.join(Join{Iteration: "0", Worker: 1, Workers: 3}, all[1]); err == nil || !strings.Contains(err.Error(), "as one of 3") {
+	if err := all[1].client.join(Join{Iteration: "0", Worker: 1, Workers: 3}, all[1]); err == nil || !strings.Contains(err.Error(), "as one of 3") {
 		t.Errorf("%v", err)
 	}
 	all[1].ask(Join{Iteration: "0", Worker: 1, Workers: 2})
@@ -227,7 +227,7 @@ func TestJoinRefuses(t *testing.T) {
 	spec := testSpec()
 	spec.Tail, spec.BatchSize = "drop", 3000
 	few := newSink(t, sit(t, e, "d", spec))
-	if err := few.seat.join(alone(0), few); failureOf(err).Kind != KindValue {
+	if err := few.client.join(alone(0), few); failureOf(err).Kind != KindValue {
 		t.Errorf("%v", err)
 	}
 }

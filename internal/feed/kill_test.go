@@ -25,7 +25,7 @@ const trains = "SHARDFEED_TEST_TRAIN"
 // heirs makes the helper give its socket to a child, as a fork does.
 const heirs = "SHARDFEED_TEST_HEIRS"
 
-func inherit(t *testing.T, c *client) int {
+func inherit(t *testing.T, c *testClient) int {
 	t.Helper()
 	file, err := c.conn.File()
 	if err != nil {

@@ -96,7 +96,7 @@ func TestFrameCapacity(t *testing.T) {
 func TestServeHalfFrames(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), func(o *Options, _ *Data) { o.FrameTime = 20 * time.Millisecond })
 	idle, half := dial(t, path), dial(t, path)
-	for _, c := range []*client{idle, half} {
+	for _, c := range []*testClient{idle, half} {
 		if _, err := c.open(opening); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestServeHalfFrames(t *testing.T) {
 // An engine refuses connections beyond its limit with an error that says so, and takes others when some have gone.
 func TestServeConnections(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), func(o *Options, _ *Data) { o.MaxConnections = 3 })
-	var clients []*client
+	var clients []*testClient
 	for range 3 {
 		c := dial(t, path)
 		if _, err := c.open(opening); err != nil {

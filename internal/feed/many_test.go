@@ -14,7 +14,7 @@ type wanderer struct {
 	t      *testing.T
 	r      *rand.Rand
 	path   string
-	client *client
+	client *testClient
 	name   string
 	epochs int
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"sync"
 	"time"
 )
 
@@ -28,17 +27,13 @@ type opened struct {
 	users  int
 	groups map[string]*group
 
-	mu       sync.Mutex
-	watchers map[*watcher]bool
-	last     *Progress // that was told
+	watchers map[*func(Progress)]bool // are told how far opening is
+	last     *Progress                // that was told
 }
-
-// A watcher is told how far opening is.
-type watcher struct{ tell func(Progress) }
 
 func newOpened(e *engine, key string, r Request) *opened {
 	d := &opened{
-		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*watcher]bool{},
+		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*func(Progress)]bool{},
 	}
 	d.ctx, d.cancel = context.WithCancel(e.ctx)
 	d.request.Note = d.note
@@ -49,7 +44,7 @@ func newOpened(e *engine, key string, r Request) *opened {
 func (d *opened) note(text string) {
 	for _, r := range d.engine.runs() {
 		if r.session.opened == d {
-			r.current().note(Note{Level: "warning", Text: redact(text), Once: redact(text)})
+			r.note(Note{Level: "warning", Text: redact(text), Once: redact(text)})
 		}
 	}
 }
@@ -111,17 +106,17 @@ func (d *opened) forget() {
 
 // wait waits until the data set is open.
 func (d *opened) wait(ctx context.Context, progress func(Progress)) error {
-	w := &watcher{tell: progress}
-	d.mu.Lock()
-	d.watchers[w] = true
+	mu := &d.engine.mu
+	mu.Lock()
+	d.watchers[&progress] = true
 	if d.last != nil {
-		w.tell(*d.last)
+		progress(*d.last)
 	}
-	d.mu.Unlock()
+	mu.Unlock()
 	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.watchers, w)
+		mu.Lock()
+		defer mu.Unlock()
+		delete(d.watchers, &progress)
 	}()
 	select {
 	case <-d.ready:
@@ -133,11 +128,11 @@ func (d *opened) wait(ctx context.Context, progress func(Progress)) error {
 
 // progress tells all who wait.
 func (d *opened) progress(p Progress) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
 	d.last = &p
-	for w := range d.watchers {
-		w.tell(p)
+	for tell := range d.watchers {
+		(*tell)(p)
 	}
 }
 

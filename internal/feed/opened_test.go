@@ -95,7 +95,7 @@ func TestOpenWaits(t *testing.T) {
 		group = &sync.WaitGroup{}
 		for i := range errs {
 			group.Go(func() {
-				var s *seat
+				var s *client
 				if s, _, errs[i] = e.open(ctx, Hello{}, Open{Spec: testSpec()}, func(Progress) { heard.Add(1) }); errs[i] == nil {
 					s.close()
 				}
@@ -106,8 +106,6 @@ func TestOpenWaits(t *testing.T) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			for _, d := range e.opened {
-				d.mu.Lock()
-				defer d.mu.Unlock()
 				return len(d.watchers) == 2
 			}
 			return false

@@ -1,36 +1,41 @@
 package feed
 
 import (
-	"sync"
+	"context"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A part is what one consumer has of an iteration: all batches, or as one of K torch workers each K-th. It calls the consumer, one call at a
-// time, and never again once the consumer was told the end.
+// A part is what one consumer has of an iteration: all batches, or as one of K torch workers each K-th. Under the session's lock it
+// calls the consumer, one call at a time, and never again once the consumer was told the end.
 type part struct {
 	join      Join
 	consumer  consumer
-	seat      *seat
+	client    *client
+	session   *session
 	iteration *iteration // set when the session takes it
 
-	mu      sync.Mutex // held while the consumer is called
-	link    *link      // nil until the iteration begins
+	// Guarded by the session's mutex.
 	batches int64
 	over    bool
+
+	// The consumer's ring for all iterations of a run, from connect on: the allocator that the run's loader takes memory of until
+	// cut. The part of the next iteration takes it over.
+	ring loader.Allocator
+	ctx  context.Context
+	cut  context.CancelFunc
 }
 
 func (p *part) isOver() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.session.mu.Lock()
+	defer p.session.mu.Unlock()
 	return p.over
 }
 
-// call calls the consumer, unless it was told the end.
+// call calls the consumer, unless it was told the end. The session's mutex is held.
 func (p *part) call(f func(consumer)) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.over {
 		return false
 	}
@@ -38,85 +43,80 @@ func (p *part) call(f func(consumer)) bool {
 	return true
 }
 
-// finish calls the consumer for the last time.
+// finish calls the consumer for the last time. The session's mutex is held.
 func (p *part) finish(f func(consumer)) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return false
-	}
+	called := p.call(f)
 	p.over = true
-	f(p.consumer)
-	return true
+	return called
 }
 
-// connect makes the consumer's ring and the link to it, which is cut where the part is over already.
-func (p *part) connect(need ringNeed) (*link, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	ctx := p.iteration.session.opened.ctx
+// connect makes the consumer's ring, and lets the loader use it, unless the part is over already.
+func (p *part) connect(need ringNeed) (err error) {
+	p.session.mu.Lock()
+	defer p.session.mu.Unlock()
+	p.unlink()
+	p.ctx, p.cut = context.WithCancel(p.session.opened.ctx)
 	if p.over {
-		p.link = newLink(ctx, nil)
-		return p.link, nil
+		p.cut()
+		return nil
 	}
-	ring, err := p.consumer.ring(need)
-	if err != nil {
-		return nil, err
-	}
-	p.link = newLink(ctx, ring)
-	return p.link, nil
+	p.ring, err = p.consumer.ring(need)
+	return err
 }
 
-// relink takes over the link of the consumer's part of the iteration before.
-func (p *part) relink(before *part) {
-	before.mu.Lock()
-	l := before.link
-	before.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.link = l; p.over {
-		l.cancel()
+// takeOver takes the ring over from the consumer's part of the iteration before. The session's mutex is held.
+func (p *part) takeOver(before *part) {
+	if p.ring, p.ctx, p.cut = before.ring, before.ctx, before.cut; p.over {
+		p.cut()
 	}
 }
 
-// unlink cuts the link.
+// unlink ends the use of the ring: what is read ahead goes where nobody sees it. The session's mutex is held.
 func (p *part) unlink() {
-	p.mu.Lock()
-	l := p.link
-	p.mu.Unlock()
-	if l != nil {
-		l.cut()
+	if p.cut != nil {
+		p.cut()
 	}
 }
 
+// memory begins a batch in the ring, or in memory of the pool once the consumer has left.
+func (p *part) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Memory, error) {
+	if p.ctx.Err() == nil {
+		both, cancel := context.WithCancelCause(ctx)
+		stop := context.AfterFunc(p.ctx, func() { cancel(p.ctx.Err()) })
+		m, err := p.ring.Begin(both, size)
+		stop()
+		cancel(nil)
+		if err == nil || ctx.Err() != nil || p.ctx.Err() == nil {
+			return m, err
+		}
+	}
+	return unseen{pool.NewArena()}, nil
+}
+
+// unseen is the memory of a batch for a consumer that has left.
+type unseen struct{ arena *mem.Arena }
+
+func (m unseen) Alloc(n int) ([]byte, error) { return m.arena.Alloc(n)[:n:n], nil }
+
+func (m unseen) Free() { m.arena.Free() }
+
+// fail tells the consumer an error. The session's mutex is held.
 func (p *part) fail(err error) {
 	if p.finish(func(c consumer) { c.fail(err) }) {
 		p.unlink()
 	}
 }
 
-// end is the end of the epoch. The link stays: what is read ahead goes on to use it.
+// end is the end of the epoch. The ring stays: what is read ahead goes on to use it. The session's mutex is held.
 func (p *part) end(state shuffle.State) {
 	p.finish(func(c consumer) { c.end(End{Batches: p.batches, State: state}) })
 }
 
-// deliver hands a batch over; one that nobody wants any more is released.
-func (p *part) deliver(b *loader.Batch) error {
-	var err error
-	taken := p.call(func(c consumer) {
-		p.batches++
-		err = c.deliver(b)
-	})
-	if !taken {
-		b.Release()
-	}
-	return err
-}
-
 // leave is LEAVE: the consumer is told that it left. It reports whether it was in the midst of an iteration.
 func (p *part) leave() bool {
-	state := p.iteration.whereabouts()
-	left := p.finish(func(c consumer) { c.end(End{Left: true, Batches: p.batches, State: state}) })
+	p.session.mu.Lock()
+	defer p.session.mu.Unlock()
+	left := p.finish(func(c consumer) { c.end(End{Left: true, Batches: p.batches, State: p.iteration.now}) })
 	if left {
 		p.unlink()
 		p.iteration.left()
@@ -126,6 +126,8 @@ func (p *part) leave() bool {
 
 // die is the end of the connection.
 func (p *part) die() {
+	p.session.mu.Lock()
+	defer p.session.mu.Unlock()
 	inMidst := p.finish(func(consumer) {})
 	p.unlink()
 	p.iteration.died(p, inMidst)

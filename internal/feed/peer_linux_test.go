@@ -57,7 +57,7 @@ func TestServeRefusesOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{conn: conn.(*net.UnixConn), rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
+	c := &testClient{conn: conn.(*net.UnixConn), rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()
 	kind, payload, err := c.next()
 	if err != nil || kind != kindError || !strings.Contains(string(payload), "belongs to user 65534") {

@@ -57,7 +57,7 @@ func TestServeHidesSecrets(t *testing.T) {
 		t.Run(fmt.Sprintf("fails %t", fails), func(t *testing.T) {
 			var log lockedBuffer
 			said := strings.Join(secretAddresses[:4], " and ")
-			var note func(string)
+			notes := make(chan func(string), 1)
 			stores := wares(t, 1, 70, noImages)
 			path := serveWares(t, stores, func(o *Options, d *Data) {
 				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -65,7 +65,7 @@ func TestServeHidesSecrets(t *testing.T) {
 					if fails {
 						return nil, fmt.Errorf("asked %s: %w", said, &shard.Error{Op: "list", URI: secretAddresses[0], Err: errors.New(said), Hint: said})
 					}
-					note = r.Note
+					notes <- r.Note
 					d := *d
 					d.Dataset, d.Warnings = openWares(t, stores, o.Budget), []string{said}
 					return &d, nil
@@ -85,7 +85,7 @@ func TestServeHidesSecrets(t *testing.T) {
 				if _, err := c.join(Join{Iteration: "a"}); err != nil {
 					t.Fatal(err)
 				}
-				note(said)
+				(<-notes)(said)
 				iterateNotes(t, c)
 			}
 			c.close()
@@ -97,7 +97,7 @@ func TestServeHidesSecrets(t *testing.T) {
 }
 
 // iterateNotes reads an iteration, and finds no secret in its frames.
-func iterateNotes(t *testing.T, c *client) {
+func iterateNotes(t *testing.T, c *testClient) {
 	t.Helper()
 	for noted := false; ; {
 		kind, payload, err := c.next()

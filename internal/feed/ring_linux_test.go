@@ -47,7 +47,7 @@ func TestRingOfThePast(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Free()
-	c := &client{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
+	c := &testClient{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()
 	var j Joined
 	if err := c.ask(kindJoined, &j); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -25,11 +24,20 @@ type run struct {
 	done    chan struct{} // closed when all is freed
 	next    chan *iteration
 
-	mu      sync.Mutex
+	// Guarded by the session's mutex.
 	now     *iteration
 	expects *shuffle.State // where the iteration begins that the run would go on with; nil while none would be taken
+
+	// The loader's, which asks for one batch after the other: it begins batches of the next epoch before the last of this one were
+	// dealt out.
+	rings []*part // by the steps
+	steps shuffle.Steps
+	from  int64 // where the first step of the epoch begins
+	begun int64 // batches of the epoch that have begun
+	left  int64 // and that have not
 }
 
+// newRun makes a run of an iteration. The session's mutex is held.
 func newRun(it *iteration, goesOn bool) *run {
 	r := &run{session: it.session, goesOn: goesOn, done: make(chan struct{}), next: make(chan *iteration, 1), now: it}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.opened.ctx)
@@ -40,38 +48,49 @@ func newRun(it *iteration, goesOn bool) *run {
 // do makes the batches of the iteration and of those that follow it.
 func (r *run) do() {
 	r.session.opened.engine.settle(r)
-	err := r.iterate()
+	it := r.now
+	err := r.iterate(it)
 	for tries := 0; tries < 2 && r.shortOfShared(err); tries++ {
 		if !r.session.opened.engine.makeRoom(r) {
 			break
 		}
-		err = r.iterate()
+		err = r.iterate(it)
 	}
 	if cause := context.Cause(r.ctx); cause != nil {
 		err = cause
 	}
 	r.cancel(errNotWanted)
-	r.session.drop(r)
-	it := r.current()
 	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
 		r.session.opened.forget() // who opens it anew is to see what there is now
 	}
+	it = r.finish(err)
 	if err != nil && !errors.Is(err, errNotWanted) && !errors.Is(err, errGone) { // a trainer that goes in the midst is no failure of the engine's
 		r.session.opened.engine.Logger.Error("iteration failed", "rank", r.session.rank, "epoch", it.state.Epoch, "error", err)
 	}
-	if err != nil {
-		it.give(err)
-	}
-	for _, p := range it.parts {
-		p.unlink()
-	}
 }
 
-// current is the iteration that the run is at.
-func (r *run) current() *iteration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// finish ends the run for its session and for the parts of its iteration, which it returns.
+func (r *run) finish(err error) *iteration {
+	s := r.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == r {
+		s.waiting = nil
+	}
+	if err != nil {
+		r.now.give(err)
+	}
+	for _, p := range r.now.parts {
+		p.unlink()
+	}
 	return r.now
+}
+
+// note tells the consumers of the run's iteration something.
+func (r *run) note(n Note) {
+	r.session.mu.Lock()
+	defer r.session.mu.Unlock()
+	r.now.note(n)
 }
 
 // shortOfShared reports whether an iteration could not begin because the engine's streams hold the memory that it needs.
@@ -81,13 +100,13 @@ func (r *run) shortOfShared(err error) bool {
 }
 
 // iterate reads with one loader.
-func (r *run) iterate() error {
-	it := r.now
+func (r *run) iterate(it *iteration) error {
 	l, err := r.newLoader(it)
 	if err != nil {
 		return err
 	}
-	defer r.session.figures.ends(l)
+	r.session.works(l)
+	defer r.session.rests(l)
 	defer l.Close() // its error counts the batches that were not released, and none is held
 	it.announce()
 	var n int64
@@ -95,15 +114,7 @@ func (r *run) iterate() error {
 		if err != nil {
 			return err
 		}
-		r.session.figures.batch(b)
-		if rank := it.at(b.State); rank >= 0 {
-			if err := r.session.opened.engine.agreed.overtaken(it, rank); err != nil {
-				b.Release()
-				return err
-			}
-		}
-		p := it.order[n%int64(len(it.order))]
-		if err := p.deliver(b); err != nil {
+		if err := it.deal(it.order[n%int64(len(it.order))], b); err != nil {
 			return err
 		}
 		if n++; n < it.count {
@@ -132,35 +143,33 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	}
 	slots := slotsOf(d, len(it.order))
 	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.opened.engine.reserveRing}
-	var links []*link
 	for _, p := range it.order {
-		l, err := p.connect(need)
-		if err != nil {
+		if err := p.connect(need); err != nil {
 			return nil, err
 		}
-		links = append(links, l)
 	}
+	r.rings, r.steps, r.begun = it.order, it.steps, 0
+	_, r.from, r.left = epochOf(it.state, it.steps)
 	o.MaxBatches = slots * len(it.order)
-	o.Allocator = newRouter(it, links, unseen{(*mem.Pool)(d.Dataset.Pool())})
-	l, err := loader.New(d.Dataset, o)
-	if err == nil {
-		r.session.figures.begins(l)
+	o.Allocator = r
+	return loader.New(d.Dataset, o)
+}
+
+// Begin begins the next batch of the loader in the ring of the consumer that gets it.
+func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
+	if r.left == 0 {
+		_, r.from, r.left = epochOf(shuffle.State{Position: r.steps.Next(r.from)}, r.steps)
+		r.begun = 0
 	}
-	return l, err
+	p := r.rings[r.begun%int64(len(r.rings))]
+	r.begun++
+	r.left--
+	return p.memory(ctx, size, (*mem.Pool)(r.session.opened.data.Dataset.Pool()))
 }
 
 // after ends an iteration and waits for the next one, if the run goes on and it is asked for.
 func (r *run) after(it *iteration) *iteration {
-	end := it.whereabouts()
-	expects := afterEpoch(it.state, it.steps)
-	if r.goesOn {
-		r.session.keep(r, &expects)
-	} else {
-		r.cancel(errNotWanted) // the next run waits for what this one holds
-	}
-	for _, p := range it.order {
-		p.end(end)
-	}
+	r.end(it)
 	if !r.goesOn {
 		return nil
 	}
@@ -173,45 +182,41 @@ func (r *run) after(it *iteration) *iteration {
 	return it
 }
 
-// keep lets a run wait for the next iteration. It is called before the consumers are told the end, so that no JOIN comes before.
-func (s *session) keep(r *run, expects *shuffle.State) {
+// end tells the consumers the end of an iteration, after it let the run wait for the next: no JOIN comes before.
+func (r *run) end(it *iteration) {
+	s := r.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.mu.Lock()
-	r.expects = expects
-	r.mu.Unlock()
-	if s.waiting != nil {
-		s.waiting.cancel(errNotWanted)
+	if r.goesOn {
+		expects := afterEpoch(it.state, it.steps)
+		r.expects = &expects
+		if s.waiting != nil {
+			s.waiting.cancel(errNotWanted)
+		}
+		s.waiting = r
 	}
-	if s.waiting = r; s.closed {
-		r.cancel(errNotWanted)
+	if !r.goesOn || s.closed {
+		r.cancel(errNotWanted) // the next run waits for what this one holds
+	}
+	for _, p := range it.order {
+		p.end(it.now)
 	}
 }
 
-// drop forgets a run that has ended.
-func (s *session) drop(r *run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting == r {
-		s.waiting = nil
-	}
-}
-
-// adopts takes an iteration over, if it goes on where the run stands, with the same consumers in the same order. The session's mutex is held.
+// adopts takes an iteration over, if it goes on where the run stands, with the same consumers in the same order. The session's mutex is
+// held.
 func (r *run) adopts(it *iteration) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
 		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) {
 		return false
 	}
 	for i, p := range it.order {
-		if p.seat != r.now.order[i].seat {
+		if p.client != r.now.order[i].client {
 			return false
 		}
 	}
 	for i, p := range it.order {
-		p.relink(r.now.order[i])
+		p.takeOver(r.now.order[i])
 	}
 	it.begins(r)
 	if r.ctx.Err() != nil {
@@ -222,19 +227,17 @@ func (r *run) adopts(it *iteration) bool {
 	return true
 }
 
-// endsWith ends a run that waits behind an iteration whose consumers go.
+// endsWith ends a run that waits behind an iteration whose consumers go. A nil run has not begun. The session's mutex is held.
 func (r *run) endsWith(it *iteration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.now == it {
+	if r != nil && r.now == it {
 		r.cancel(errNotWanted)
 	}
 }
 
 // ends gives up what was read ahead, and reports whether the run is ending.
 func (r *run) ends() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.session.mu.Lock()
+	defer r.session.mu.Unlock()
 	if r.expects != nil {
 		r.cancel(errNotWanted)
 	}

@@ -72,14 +72,14 @@ func TestEndsWhileIterationsBegin(t *testing.T) {
 			sink := newSink(t, sit(t, e, fmt.Sprint(k), testSpec()))
 			trainers.Go(func() {
 				for n := range 3 {
-					if err := sink.seat.join(alone(n), sink); err != nil {
+					if err := sink.client.join(alone(n), sink); err != nil {
 						t.Error(err)
 					}
 					if n < 2 {
-						sink.seat.leave(sink)
+						sink.client.leave(sink)
 					}
 				}
-				sink.seat.close()
+				sink.client.close()
 			})
 		}
 		trainers.Wait()
@@ -109,11 +109,11 @@ func TestGoneIsNoFailure(t *testing.T) {
 	var logged bytes.Buffer
 	e := newEngine(Options{Open: shop, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	gone := leaver{newSink(t, sit(t, e, "d", testSpec()))}
-	if err := gone.seat.join(alone(0), gone); err != nil {
+	if err := gone.client.join(alone(0), gone); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the run ends", func() bool { return len(e.runs()) == 0 })
-	gone.seat.close()
+	gone.client.close()
 	e.close()
 	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "opened") {
 		t.Error(text)
@@ -146,7 +146,7 @@ func TestReadAheadDropped(t *testing.T) {
 	for name, change := range map[string]func(*sink, *Join){
 		"epoch": func(_ *sink, j *Join) { j.Epoch, j.EpochSerial = &nine, "e" },
 		"state": func(s *sink, j *Join) {
-			now, _ := s.seat.ask(Ask{})
+			now, _ := s.client.ask(Ask{})
 			state := *now.State
 			state.Epoch, state.Position = 9, 0
 			j.State = &state
@@ -177,7 +177,7 @@ func TestReadAheadDropped(t *testing.T) {
 		other.join(alone(2))
 		batches, _ := other.batches(-1)
 		same(t, "epoch 2", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 2))
-		sink.seat.close()
+		sink.client.close()
 		if len(sink.tokens) != 0 {
 			t.Errorf("%d slots are held", len(sink.tokens))
 		}
@@ -190,7 +190,7 @@ func TestReadAheadDropped(t *testing.T) {
 			sink.join(alone(epoch))
 			sink.batches(-1)
 		}
-		sink.seat.close()
+		sink.client.close()
 		until(t, "the run ends", func() bool { return len(e.runs()) == 0 })
 	})
 }
@@ -225,8 +225,8 @@ func TestMemory(t *testing.T) {
 		b.leave()
 		a.join(alone(3))
 		a.batches(1)
-		a.seat.close()
-		b.seat.close()
+		a.client.close()
+		b.client.close()
 		until(t, "nothing is reserved", func() bool { return small.Admitted() == 0 })
 	}
 	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
@@ -270,7 +270,7 @@ func TestSlowConsumer(t *testing.T) {
 		sink.join(alone(0))
 		sink.batches(taken)
 		until(t, "batches in all slots", func() bool { return len(sink.told) == cap(sink.tokens) })
-		sink.seat.close()
+		sink.client.close()
 		until(t, fmt.Sprint("the run ends after ", taken), func() bool { return len(e.runs()) == 0 && shopBudget.Admitted() == 0 })
 	}
 }

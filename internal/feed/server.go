@@ -31,7 +31,7 @@ type Server struct {
 func New(o Options) *Server {
 	e := newEngine(o)
 	limits := frameLimits{time: e.FrameTime, capacity: semaphore.NewWeighted(maxUnfinished)}
-	return &Server{options: e.Options, engine: e, limits: limits, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (tenant, Opened, error) {
+	return &Server{options: e.Options, engine: e, limits: limits, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (handler, Opened, error) {
 		s, opened, err := e.open(ctx, h, o, told)
 		if err != nil {
 			return nil, Opened{}, err

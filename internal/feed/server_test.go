@@ -93,7 +93,7 @@ func someLarge(id int64) int {
 var opening = Open{Dataset: "d", Spec: Spec{Addresses: []string{"mem://data/"}}}
 
 // iterate reads an iteration to its end, and returns the batches' ids as text.
-func iterate(t testing.TB, c *client, schema []Node, keep bool) (ids [][]string, e *End) {
+func iterate(t testing.TB, c *testClient, schema []Node, keep bool) (ids [][]string, e *End) {
 	t.Helper()
 	for {
 		b, end, err := c.batch()
@@ -117,7 +117,7 @@ func iterate(t testing.TB, c *client, schema []Node, keep bool) (ids [][]string,
 }
 
 // openAndJoin begins an iteration.
-func openAndJoin(t testing.TB, path, iteration string) (*client, Joined) {
+func openAndJoin(t testing.TB, path, iteration string) (*testClient, Joined) {
 	t.Helper()
 	c := dial(t, path)
 	if _, err := c.open(opening); err != nil {
@@ -454,11 +454,11 @@ func TestServeTooMuch(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (tenant, Opened, error) {
+		newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 			return quiet{}, Opened{Manifest: strings.Repeat("x", maxPayload)}, nil
 		}).serve(t.Context())
 	}()
-	c := &client{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
+	c := &testClient{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()
 	if _, err := c.open(opening); err == nil || !strings.Contains(err.Error(), "OPENED takes 167") {
 		t.Errorf("error %v", err)

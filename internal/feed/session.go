@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when it begins, however it ends.
+// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when it begins, however it ends. Its
+// mutex guards its iterations, their parts and their runs, and is held while a consumer is called.
 type session struct {
 	opened *opened
 	rank   int
@@ -37,9 +39,22 @@ func newSession(d *opened, rank int) *session {
 // take gives a part to the iteration that it names; where it is the last, the iteration begins.
 func (s *session) take(p *part) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	it, err := s.add(p)
+	var others []*iteration
+	var differ error
+	if err == nil && it.complete() {
+		delete(s.forming, p.join.Iteration)
+		others, differ = s.begin(it)
+	}
+	s.mu.Unlock()
+	abortAll(others, differ)
+	return err
+}
+
+// add is the iteration of a part, with it. The mutex is held.
+func (s *session) add(p *part) (*iteration, error) {
 	if s.closed {
-		return errEngineEnds
+		return nil, errEngineEnds
 	}
 	j := p.join
 	it := s.forming[j.Iteration]
@@ -50,20 +65,15 @@ func (s *session) take(p *part) error {
 	if it == nil {
 		var err error
 		if it, err = s.newIteration(j); err != nil {
-			return err
+			return nil, err
 		}
 		s.forming[j.Iteration] = it
 	}
 	if err := it.add(p); err != nil {
-		return err
+		return nil, err
 	}
 	s.figures.joined()
-	if !it.complete() {
-		return nil
-	}
-	delete(s.forming, j.Iteration)
-	s.begin(it)
-	return nil
+	return it, nil
 }
 
 // newIteration decides which epoch an iteration reads, and uses it up.
@@ -148,25 +158,40 @@ func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, erro
 	return steps, steps.Validate()
 }
 
-// begin hands a complete iteration to the run that waits for it, or to a new one.
-func (s *session) begin(it *iteration) {
+// begin hands a complete iteration to the run that waits for it, or to a new one. It returns the iterations of other ranks that do not agree
+// with it, for the caller to abort. The mutex is held.
+func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 	it.stop()
 	if err := it.arrange(); err != nil {
 		it.give(err)
-		return
+		return nil, nil
 	}
-	if err := s.opened.engine.agreed.check(it); err != nil {
-		it.give(err)
-		return
+	if others, differ = s.opened.engine.agreed.check(it); differ != nil {
+		it.give(differ)
+		return others, differ
 	}
 	if r := s.waiting; r != nil {
 		s.waiting = nil
 		if r.adopts(it) {
-			return
+			return nil, nil
 		}
 		r.cancel(errNotWanted)
 	}
 	s.opened.engine.start(newRun(it, s.begun > 1))
+	return nil, nil
+}
+
+// works and rests note the loader of a run.
+func (s *session) works(l *loader.Loader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.begins(l)
+}
+
+func (s *session) rests(l *loader.Loader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.ends(l)
 }
 
 // setEpoch keeps an epoch for the next iteration.

@@ -124,12 +124,12 @@ func TestWhichEpoch(t *testing.T) {
 		{name: "are always new", j: Join{State: &state}, epoch: 6, position: 500},
 	} {
 		if c.told != nil {
-			if _, err := sink.seat.setEpoch(*c.told); err != nil {
+			if _, err := sink.client.setEpoch(*c.told); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c.j.Iteration = strconv.Itoa(i)
-		now, err := sink.seat.ask(Ask{})
+		now, err := sink.client.ask(Ask{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestWhichEpoch(t *testing.T) {
 		}
 		sink.leave()
 	}
-	if _, err := sink.seat.setEpoch(SetEpoch{Epoch: -1}); failureOf(err).Kind != KindValue {
+	if _, err := sink.client.setEpoch(SetEpoch{Epoch: -1}); failureOf(err).Kind != KindValue {
 		t.Errorf("epoch -1: %v", err)
 	}
 }
@@ -246,8 +246,8 @@ func TestSessionsApart(t *testing.T) {
 		t.Errorf("rank 1 begins with epoch %d", joined.Epoch)
 	}
 	b.leave()
-	a.seat.close()
-	c.seat.close()
+	a.client.close()
+	c.client.close()
 	if joined := newSink(t, sit(t, e, "a", testSpec())).join(Join{Iteration: "2", WorldSize: 2}); joined.Epoch != 0 {
 		t.Errorf("a session goes on in epoch %d after its last connection", joined.Epoch)
 	}
@@ -260,12 +260,12 @@ func TestWrongState(t *testing.T) {
 	sink.leave()
 	state := joined.State
 	state.Position = 3000
-	err := sink.seat.join(Join{Iteration: "1", State: &state}, sink)
+	err := sink.client.join(Join{Iteration: "1", State: &state}, sink)
 	if f := failureOf(err); f.Kind != KindState || !strings.Contains(f.Text, "place") {
 		t.Errorf("%+v", f)
 	}
 	state.Position, state.Manifest = 0, strings.Repeat("0", 64)
-	err = sink.seat.join(Join{Iteration: "1", State: &state}, sink)
+	err = sink.client.join(Join{Iteration: "1", State: &state}, sink)
 	if f := failureOf(err); f.Kind != KindState {
 		t.Errorf("%+v", f)
 	}
@@ -282,7 +282,7 @@ func TestAsk(t *testing.T) {
 		return d, err
 	}})
 	sink := newSink(t, sit(t, e, "d", testSpec()))
-	before, err := sink.seat.ask(Ask{WorldSize: 2, Plan: true})
+	before, err := sink.client.ask(Ask{WorldSize: 2, Plan: true})
 	if err != nil || before.Steps != 21 || before.NextEpoch != 0 || before.Fingerprint["world_size"] != "2" || before.State.GlobalBatch != 100 {
 		t.Errorf("before: %+v, %v", before, err)
 	}
@@ -291,7 +291,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("fingerprint %v, foretold %v", joined.Fingerprint, before.Fingerprint)
 	}
 	batches, _ := sink.batches(-1)
-	after, err := sink.seat.ask(Ask{WorldSize: 2, Stats: true})
+	after, err := sink.client.ask(Ask{WorldSize: 2, Stats: true})
 	var f Figures
 	if err := json.Unmarshal(after.Stats, &f); err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestAsk(t *testing.T) {
 	if err != nil || after.NextEpoch != 1 || after.Workers != 1 || f.Batches != 21 || int(f.Rows) != len(idsOf(batches)) || f.Took <= 0 || len(f.Loaders) != 1 {
 		t.Errorf("after: %+v, %v, %+v", after, err, f)
 	}
-	if _, err := sink.seat.ask(Ask{Rank: 2, WorldSize: 2}); failureOf(err).Kind != KindValue {
+	if _, err := sink.client.ask(Ask{Rank: 2, WorldSize: 2}); failureOf(err).Kind != KindValue {
 		t.Errorf("rank 2 of 2: %v", err)
 	}
 }

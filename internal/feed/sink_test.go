@@ -60,21 +60,21 @@ func testSpec() Spec {
 	return Spec{Addresses: []string{"shop"}, Shuffle: true, Seed: 3, BatchSize: 50, Slots: 6}
 }
 
-// sit gives a trainer's connection a seat.
-func sit(t *testing.T, e *engine, dataset string, s Spec) *seat {
+// sit makes the client of a trainer's connection.
+func sit(t *testing.T, e *engine, dataset string, s Spec) *client {
 	t.Helper()
-	seat, _, err := e.open(t.Context(), Hello{Job: "job", PID: 42}, Open{Dataset: dataset, Spec: s}, func(Progress) {})
+	c, _, err := e.open(t.Context(), Hello{Job: "job", PID: 42}, Open{Dataset: dataset, Spec: s}, func(Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(seat.close)
-	return seat
+	t.Cleanup(c.close)
+	return c
 }
 
 // A sink is a consumer that keeps what it gets until the test looks at it; a slot is free again when its batch was looked at.
 type sink struct {
-	t    *testing.T
-	seat *seat
+	t      *testing.T
+	client *client
 
 	told   chan any // Joined, *got, End or error, in their order
 	noted  chan Note
@@ -92,8 +92,8 @@ type got struct {
 	valid                 int
 }
 
-func newSink(t *testing.T, s *seat) *sink {
-	return &sink{t: t, seat: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
+func newSink(t *testing.T, s *client) *sink {
+	return &sink{t: t, client: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
 }
 
 func (s *sink) ring(n ringNeed) (loader.Allocator, error) {
@@ -187,7 +187,7 @@ func (s *sink) join(j Join) Joined {
 // ask asks for an iteration whose beginning comes later.
 func (s *sink) ask(j Join) {
 	s.t.Helper()
-	if err := s.seat.join(j, s); err != nil {
+	if err := s.client.join(j, s); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -226,7 +226,7 @@ func (s *sink) failure() Failure {
 // leave leaves, and forgets what came before the end.
 func (s *sink) leave() End {
 	s.t.Helper()
-	s.seat.leave(s)
+	s.client.leave(s)
 	for {
 		if e, ok := s.next().(End); ok && e.Left {
 			return e

@@ -20,7 +20,7 @@ func parseAnnounced(t *testing.T, r *ring, a announcement) *clientBatch {
 	r.mu.Lock()
 	g := r.all[a.generation]
 	r.mu.Unlock()
-	c := &client{rings: map[uint32]*clientRing{a.generation: {slots: g.slots(), slotSize: g.size, memory: g.memory}}}
+	c := &testClient{rings: map[uint32]*clientRing{a.generation: {slots: g.slots(), slotSize: g.size, memory: g.memory}}}
 	b, err := c.parse(a.append(nil)[frameHeader:])
 	if err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func float16Bits(f float64) uint16 {
 	if n == 0 {
 		return sign
 	}
-	// n is at most 2^11; adding it to the biased exponent carries by itself when it rounded up to the next power of two.
+	// n is at most 2^11; adding it to the biased exponent carries when it rounded up to the next power of two.
 	biased := int(n) + (scale+24)<<10
 	if biased >= 0x1f<<10 {
 		return sign | 0x1f<<10

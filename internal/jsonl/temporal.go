@@ -101,7 +101,7 @@ func civil(day int64) (year, month, dayOfMonth int64) {
 		marchOfYear0   = 719468 // days from 0000-03-01 to 1970-01-01
 	)
 	era, day := floorDiv(day+marchOfYear0, daysPerEra)
-	// Each correction takes out the leap days before this one: one in 4 years, but for each century, and one an era.
+	// Each correction takes out the leap days before this one: one in 4 years, except one per century, plus one per era.
 	yearOfEra := (day - day/(daysPer4Years-1) + day/daysPerCentury - day/(daysPerEra-1)) / 365
 	day -= 365*yearOfEra + yearOfEra/4 - yearOfEra/100
 	fromMarch := (5*day + 2) / 153 // five months from March or August on have 153 days

@@ -64,7 +64,7 @@ func (a *Account) Acquire(ctx context.Context, p Purpose, n int64) error {
 	return ctx.Err()
 }
 
-// TryAcquire takes n bytes if there is room now and nobody waits for the same room.
+// TryAcquire takes n bytes if they are free now and no other call waits for them.
 func (a *Account) TryAcquire(p Purpose, n int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +75,7 @@ func (a *Account) TryAcquire(p Purpose, n int64) bool {
 	return true
 }
 
-// Charge takes n bytes whether or not there is room: for what arithmetic has bounded before, and for what was measured after the fact.
+// Charge takes n bytes whether or not there is room: for bytes that arithmetic has bounded before, and for bytes measured after the fact.
 func (a *Account) Charge(p Purpose, n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,7 +116,7 @@ func (a *Account) Close() {
 	}
 }
 
-// Reserved is what was admitted.
+// Reserved is the admitted bytes by purpose.
 func (a *Account) Reserved() Amounts {
 	a.mu.Lock()
 	defer a.mu.Unlock()

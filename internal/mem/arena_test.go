@@ -21,7 +21,7 @@ func TestArenaAllocationsAreApart(t *testing.T) {
 		if uintptr(unsafe.Pointer(&b[:1][0]))%64 != 0 {
 			t.Fatalf("%d bytes begin at %p", n, &b[:1][0])
 		}
-		for j := range b[:n+64] { // the 64 bytes behind are writable and nobody else's
+		for j := range b[:n+64] { // the 64 bytes behind are writable and belong to it alone
 			b[:n+64][j] = byte(i)
 		}
 		all = append(all, b[:n+64])
@@ -85,7 +85,7 @@ func TestArenaGrowGivesLargeBuffersBack(t *testing.T) {
 	a.Free()
 }
 
-// What an arena took over goes back with it, once, and the other begins anew.
+// Memory that an arena took over goes back with it, once, and the other one starts empty.
 func TestArenaAdopts(t *testing.T) {
 	var p Pool
 	a, b := p.NewArena(), p.NewArena()
@@ -109,7 +109,7 @@ func TestArenaAdopts(t *testing.T) {
 	}
 }
 
-// An arena of little is little, also beside large buffers: those that small allocations share double up to four of the smallest.
+// An arena of little is little, also beside large buffers: buffers that small allocations share double up to four of the smallest.
 func TestArenaOfLittle(t *testing.T) {
 	var p Pool
 	a := p.NewArena()

@@ -55,7 +55,7 @@ func (b *Budget) giveBack(total int64) {
 	b.admitted -= total
 }
 
-// OverLimit says what was asked for and what there is.
+// OverLimit says how much was asked for and how much there is.
 type OverLimit struct {
 	Need     Amounts
 	Limit    int64

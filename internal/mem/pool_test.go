@@ -32,7 +32,7 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// A model of the pool: buffers in use never overlap, and the counts are what was handed out.
+// A model of the pool: buffers in use never overlap, and the counts match the buffers handed out.
 func TestPoolModel(t *testing.T) {
 	var p Pool
 	rng := rand.New(rand.NewPCG(3, 4))

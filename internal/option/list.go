@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of what options may say: more is a mistake.
+// Limits of options: more is a mistake.
 const (
 	MaxBytes     = 1 << 50
 	MaxRows      = 1 << 50

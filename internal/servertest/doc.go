@@ -5,7 +5,7 @@
 // missing; with CI=true that is a failure. SHARDFEED_SERVERS=off skips every test that asks for a server, without a look.
 //
 // A server is shared by the tests of one test binary that ask for it with the same options: tests keep apart by a bucket or a directory of
-// their own. Those that stop a server or its parts say Own and get one that ends with the test. Every server ends with the
+// their own. Tests that stop a server or its parts say Own and get one that ends with the test. Every server ends with the
 // process that started it, however that ends, and its files are removed by whoever watches it, so nothing is left to clean.
 //
 // No goroutine of this package outlives a test, and every wait is bounded: [ReadyWithin] for a server to answer.

@@ -81,7 +81,7 @@ func (c *Cluster) stop() {
 	c.Proxies.close()
 }
 
-// conf is what the daemons are told.
+// conf is the configuration of the daemons.
 func (o HDFSOptions) conf() map[string]string {
 	conf := map[string]string{}
 	if o.HA {

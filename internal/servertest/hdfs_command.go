@@ -20,7 +20,7 @@ type conversation struct {
 	out     *os.File
 	answers *bufio.Reader
 	within  time.Duration // how long an answer may take
-	broken  error         // an answer did not come: those that still come are not those to the next commands
+	broken  error         // an answer is missing: later answers do not belong to the next commands
 }
 
 // converse starts a server that talks.

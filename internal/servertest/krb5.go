@@ -139,7 +139,7 @@ func (k *KDC) tool(env []string, input, name string, args ...string) error {
 	return nil
 }
 
-// CCache makes a ticket cache of the user that holds for some time, and returns its path. It is made anew in place by Kinit.
+// CCache makes a ticket cache of the user that is valid for some time, and returns its path. Kinit replaces it in place.
 func (k *KDC) CCache(t testing.TB, life time.Duration) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ccache")

@@ -22,7 +22,7 @@ func Need(t testing.TB, name string) string {
 	if missing == "" {
 		return path
 	}
-	// MinIO is a second opinion that nobody needs who did not ask for it.
+	// MinIO is a second opinion, only on request.
 	if os.Getenv("CI") == "true" && (name != "minio" || minioOnly()) {
 		t.Fatalf("CI=true and %s", missing)
 	}

@@ -17,8 +17,8 @@ import (
 const ReadyWithin = 60 * time.Second
 
 // watcher runs "$@" until its own standard input ends, which it does with the process that holds the other end, even one that is killed.
-// Then it kills the server and removes its directory. A server that ends by itself leaves the file "ended", with its exit code: a rename puts
-// it there, so nobody sees it empty.
+// Then it kills the server and removes its directory. A server that ends early leaves the file "ended", with its exit code: a rename puts
+// it there, so it is never seen empty.
 const watcher = `
 root=$1; shift
 exec 3<&0
@@ -29,7 +29,7 @@ wait "$holder"
 rm -rf -- "$root"
 `
 
-// talker is the watcher of a server that takes commands on the same standard input, and ends with it by itself. Its answers end when it does.
+// talker is the watcher of a server that takes commands on the same standard input, and ends with it. Its answers end when it does.
 const talker = `
 root=$1; shift
 "$@"; echo $? >"$root/ending"; mv "$root/ending" "$root/ended"
@@ -38,7 +38,7 @@ cat
 rm -rf -- "$root"
 `
 
-// A process is a server under watch. It has no goroutine: whoever needs its end waits for it in stop.
+// A process is a server under watch. It has no goroutine: stop waits for its end.
 type process struct {
 	root string // removed when it ends; holds log and data
 	cmd  *exec.Cmd
@@ -110,7 +110,7 @@ func (p *process) ended() error {
 	return fmt.Errorf("%w with code %s: %s", errEnded, bytes.TrimSpace(code), p.logTail())
 }
 
-// logTail is the end of what the program said.
+// logTail is the end of the program's output.
 func (p *process) logTail() []byte {
 	text, _ := os.ReadFile(filepath.Join(p.root, "log"))
 	return text[max(0, len(text)-2000):]
@@ -122,7 +122,7 @@ func (p *process) stop() {
 	p.cmd.Wait() // its exit code says nothing: it was killed
 }
 
-// Nobody returns an address at which nobody listens.
+// Nobody returns an address without a listener.
 func Nobody(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()

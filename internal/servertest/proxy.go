@@ -70,7 +70,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// StartProxy starts a proxy on an address, for whoever is no test.
+// StartProxy starts a proxy on an address, for programs that are not tests.
 func StartProxy(address, target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

@@ -23,7 +23,7 @@ type HTTPProxy struct {
 	Addr string // host:port, for clients
 
 	target    *url.URL
-	sign      *S3Server // signs requests that a rule has changed; nil: nobody
+	sign      *S3Server // signs requests that a rule has changed; nil: none
 	server    *http.Server
 	transport *http.Transport
 	wait      sync.WaitGroup // the server and the answers under way
@@ -53,7 +53,7 @@ func NewHTTPProxy(t testing.TB, target string) *HTTPProxy {
 	return newHTTPProxy(t, target, nil)
 }
 
-// Proxy starts a proxy before the server that signs requests anew where a rule has changed them.
+// Proxy starts a proxy before the server that signs requests again when a rule has changed them.
 func (s *S3Server) Proxy(t testing.TB) *HTTPProxy {
 	t.Helper()
 	return newHTTPProxy(t, s.Endpoint, s)
@@ -139,7 +139,7 @@ func (p *HTTPProxy) MostInFlight() int {
 	return p.most
 }
 
-// Forget starts the record anew.
+// Forget empties the record.
 func (p *HTTPProxy) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

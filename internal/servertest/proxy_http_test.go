@@ -101,7 +101,7 @@ func TestServerHTTPProxyRules(t *testing.T) {
 	}
 }
 
-// TestServerHTTPProxyRecord: what was asked is kept, in order, with what became of it.
+// TestServerHTTPProxyRecord: requests are recorded in order, with their outcome.
 func TestServerHTTPProxyRecord(t *testing.T) {
 	s := S3(t)
 	bucket := s.Bucket(t)

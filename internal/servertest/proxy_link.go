@@ -72,7 +72,7 @@ func (l *link) deliver(queue <-chan chunk) {
 	for c := range queue {
 		if !l.pause(time.Until(c.due), nil) || !l.pass(c.buf[:c.size]) {
 			l.cut(false)
-			return // receive ends by itself: its connection is closed
+			return // receive ends because its connection is closed
 		}
 		chunks.Put(c.buf)
 	}

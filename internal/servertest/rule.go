@@ -16,7 +16,7 @@ type Rule struct {
 	Times  int                      // so many are hurt then; 0: all
 	Chance float64                  // of each of those; 0: it is certain
 
-	Request func(*http.Request)     // changes the request; the proxy of an S3 server signs it anew
+	Request func(*http.Request)     // changes the request; the proxy of an S3 server signs it again
 	Delay   time.Duration           // before the answer's first byte
 	Answer  *Answer                 // instead of the server's
 	Header  func(*http.Response)    // changes the head of the answer, whose body goes on as it is

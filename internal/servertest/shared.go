@@ -47,7 +47,7 @@ func (p *pool[K, S]) drop(key K, s S) bool {
 	return true
 }
 
-// retry starts a server anew when it ended at once: another process may take a free port before the server does.
+// retry starts a server again when it ended at once: another process may take a free port before the server does.
 func retry[S any](start func() (S, error)) (S, error) {
 	for try := 1; ; try++ {
 		s, err := start()

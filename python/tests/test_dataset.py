@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import multiprocessing
 import os
 import pickle
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import traceback
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -188,9 +188,9 @@ def test_nothing_is_left_of_an_epoch_that_was_finished(shards):
 @pytest.mark.parametrize(
     "state, words",
     [
-        (None, "this is NoneType"),
-        ({"model": 1}, r"has the keys \['model'\], and 'shardfeed' is missing"),
-        ({"version": 2, "shardfeed": {}}, "version 2, and this release reads version 1"),
+        (None, "got None"),
+        ({"model": 1}, r"with the key 'shardfeed', got the keys \['model'\]"),
+        ({"version": 2, "shardfeed": {}}, "must have version 1, got 2: it is of another release"),
         ({"version": 1, "shardfeed": {"seed": 1, "v": 1}}, "lacks plan, shuffle, epoch, position, rows, global_batch, manifest"),
     ],
 )
@@ -221,13 +221,14 @@ def test_what_was_edited(shards):
     assert next(iter(dataset)).step == 1
 
 
-def test_what_a_state_brings(shards, caplog):
+def test_what_a_state_brings(shards):
     state = open_shards(shards, seed=1).state_dict()
     want = ids(open_shards(shards, seed=1))
     other = open_shards(shards, seed=2)
-    with caplog.at_level(logging.WARNING, "shardfeed"):
+    with pytest.warns(shardfeed.ShardfeedWarning) as caught:
         other.load_state_dict(state)
-    assert [r.message for r in caplog.records] == ["the state was taken with seed=1, which wins over seed=2 here"]
+    assert str(caught[0].message) == "shardfeed: the state was taken with seed=1, which wins over seed=2 here"
+    assert caught[0].filename == __file__
     assert ids(other) == want
 
 
@@ -251,9 +252,10 @@ def test_state_of_other_data(shards, tmp_path):
         (8, {}, 8, 96),
     ],
 )
-def test_tails(shards, world, given, steps, padding, caplog):
+def test_tails(shards, world, given, steps, padding):
     parts = []
-    with caplog.at_level(logging.WARNING, "shardfeed"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for rank in range(world):
             dataset = open_shards(shards, rank=rank, world_size=world, **given)
             assert len(dataset) == steps
@@ -263,10 +265,12 @@ def test_tails(shards, world, given, steps, padding, caplog):
     assert sum(b.padding for p in parts for b in p) == padding
     seen = [i for p in parts for i in ids(p)]
     assert len(seen) == len(set(seen)) == (ROWS if not given.get("drop_last") else steps * 64 * world)
-    lines = [r.message for r in caplog.records if "padding" in r.message]
-    assert len(lines) == (1 if padding else 0)
-    if padding:
-        assert f"{padding} rows of padding over all {world} ranks" in lines[0]
+    assert len(caught) == (1 if padding else 0)
+    for warning in caught:
+        where = f" over all {world} ranks" if world > 1 else ""
+        assert str(warning.message).startswith(f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat")
+        assert "batch.row_valid is False for them" in str(warning.message)
+        assert (warning.category, warning.filename) == (shardfeed.PaddingWarning, __file__)
 
 
 def test_ranks_of_the_environment(shards, monkeypatch):

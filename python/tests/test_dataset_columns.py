@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -58,24 +60,116 @@ def test_without_null(table):
     assert all(field.dtype == batch.schema[name].dtype for name, field in dataset.schema.items())
 
 
+def read(batch):
+    for name in batch:
+        batch[name]
+
+
 def test_one_warning_for_a_column(table):
+    dataset = StreamingDataset(table, batch_size=1, shuffle=False, columns=["i", "f", "t", "l", "s", "whole", "lf"])
     with pytest.warns(NullWarning) as caught:
-        dataset, _ = only(table, columns=["i", "f", "t", "l", "s", "whole", "lf"])
+        for batch in dataset:
+            read(batch)
     said = sorted(str(w.message).split(" holds")[0] for w in caught)
-    assert said == ["column 'i'", "column 'l'", "column 's'", "column 't'"]
-    assert "1 of 3 values of this batch, and they are shown as 0: batch.valid('i') is the mask, null={'i': value}" in str(caught[0].message)
+    assert said == [f"shardfeed: column {name!r}" for name in "ilst"]
+    assert str(caught[0].message) == (
+        "shardfeed: column 'i' holds nulls (1 of 1 values of this batch), shown as 0: "
+        "batch.valid('i') is their mask, null={'i': value} shows another value"
+    )
     assert {w.filename for w in caught} == {__file__}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        list(dataset)
+        for batch in dataset:
+            read(batch)
+
+
+def loop(dataset, use):
+    for batch in dataset:
+        use(batch)
+
+
+USES = {
+    "arrow": (lambda batch: batch.to_arrow(), []),
+    "pylist": (lambda batch: batch.to_pylist(), []),
+    "pandas": (lambda batch: batch.to_pandas(), []),
+    "a notebook": (lambda batch: batch._repr_html_(), []),
+    "the mask before": (lambda batch: (batch.valid("i"), batch["i"]), []),
+    "the mask after": (lambda batch: (batch["i"], batch.valid("i")), []),
+    "the number of nulls": (lambda batch: (batch["i"], batch.nulls("i")), []),
+    "the mask of a member": (lambda batch: (batch["s.a"], batch.valid("s.a")), []),
+    "another mask": (lambda batch: (batch["i"], batch.valid("t")), ["i"]),
+    "a column": (lambda batch: batch["t"], ["t"]),
+    "a member": (lambda batch: batch["s.a"], ["s"]),
+    "rows": (lambda batch: list(batch.to_rows()), ["i", "s", "t"]),
+}
+
+
+@pytest.mark.parametrize(("use", "named"), USES.values(), ids=USES)
+@pytest.mark.parametrize("batch_size", [1, 3], ids=["batches", "the last batch"])
+def test_only_what_is_read_without_a_mask_is_warned_about(table, batch_size, use, named):
+    dataset = StreamingDataset(table, batch_size=batch_size, shuffle=False, columns=["i", "f", "t", "s", "whole"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loop(dataset, use)
+    assert sorted(str(w.message).split("'")[1] for w in caught) == named
+    assert {w.filename for w in caught} <= {__file__}
+
+
+def test_a_batch_that_outlives_its_iteration_warns_at_once(table):
+    batch = next(iter(StreamingDataset(table, batch_size=3, shuffle=False)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not batch.valid("t").all() and batch["t"].tolist()
+    with pytest.warns(NullWarning, match="column 'i'") as caught:
+        batch["i"]
+    assert caught[0].filename == __file__
+
+
+def test_warnings_as_errors_end_the_iteration(table):
+    batches = iter(StreamingDataset(table, batch_size=1, shuffle=False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        next(batches)["whole"]
+        next(batches)["i"]
+        with pytest.raises(NullWarning):
+            next(batches)
+        batches.close()
+
+
+def test_warnings_of_tensors(table):
+    torch = pytest.importorskip("shardfeed.torch")
+    given = {"batch_size": 3, "shuffle": False, "columns": ["i", "t", "f"]}
+    with pytest.warns(NullWarning) as caught:
+        for _ in torch.DataLoader(table, **given):
+            pass
+    assert [str(w.message) for w in caught] == [
+        f"shardfeed: column {name!r} holds nulls (1 of 3 values of this batch), shown as {shown}: "
+        f"with_valid({name!r}) adds their mask as batch['{name}_valid'], null={{{name!r}: value}} shows another value"
+        for name, shown in (("i", "0"), ("t", "empty"))
+    ]
+    assert {w.filename for w in caught} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (batch,) = torch.DataLoader(table, null={"t": "?"}, **given).with_valid("i")
+        assert batch["i_valid"].tolist() == [True, False, True]
+        list(torch.StreamingDataset(table, **given).with_valid("i", "t"))
+
+
+def test_the_log_begins_with_the_name_where_it_is_not_configured(capfd):
+    program = "import logging, shardfeed\nlog = logging.getLogger('shardfeed')\nlog.warning('one %d', 1)\n"
+    program += "logging.basicConfig(format='%(name)s %(message)s')\nlog.warning('two')"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert capfd.readouterr().err.splitlines() == ["shardfeed: one 1", "shardfeed two"]
 
 
 def test_no_warning_where_nothing_is_null(table):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         _, batch = only(table, columns=["f", "whole", "lf"])
+        read(batch)
         assert batch.schema["whole"].nullable
-        only(table, columns=["i", "t", "l", "s"], null={"i": 1, "t": "?", "l": 0, "s.a": 0})
+        _, batch = only(table, columns=["i", "t", "l", "s"], null={"i": 1, "t": "?", "l": 0, "s.a": 0})
+        read(batch)
 
 
 def test_null(table):
@@ -122,9 +216,9 @@ def test_max_length_and_sides(table):
 
 
 def test_vocabulary(table):
+    dataset, batch = only(table, columns=["t"], vocabulary={"t": {"z": 1, "x": 0}})
     with pytest.warns(NullWarning, match="'t'"):
-        dataset, batch = only(table, columns=["t"], vocabulary={"t": {"z": 1, "x": 0}})
-    assert batch["t"].tolist() == [0, 0, 1] and dataset.schema["t"].dtype == np.int64
+        assert batch["t"].tolist() == [0, 0, 1] and dataset.schema["t"].dtype == np.int64
     with pytest.raises(errors.ShardfeedError, match="vocabulary"):
         only(table, columns=["t"], vocabulary={"t": ["x", "y"]})
 
@@ -133,9 +227,9 @@ def test_required_members_of_null_structs(tmp_path, runtime):
     kind = pa.struct([pa.field("a", pa.int32(), nullable=False)])
     structs = pa.array([{"a": 1}, None, {"a": 3}], kind)
     pq.write_table(pa.table({"s": structs}), tmp_path / "t.parquet")
+    _, batch = only(tmp_path)
     with pytest.warns(NullWarning, match="'s'"):
-        _, batch = only(tmp_path)
-    assert batch["s"]["a"].tolist() == [1, 0, 3]
+        assert batch["s"]["a"].tolist() == [1, 0, 3]
     arrow = batch.to_arrow()["s"]
     arrow.validate(full=True)
     assert arrow.type == kind and arrow.field(0).null_count == 0 and arrow.equals(structs)

@@ -153,6 +153,8 @@ def test_pads(given, told):
         ({"batch_size": True}, "must be a whole number, got True"),
         ({"columns": "price"}, r"columns must be a list of names, got 'price': give columns=\['price'\]"),
         ({"columns": []}, r"names or dotted paths, or None for all columns, got \[\]"),
+        ({"columns": {"id": 1}}, "columns must be a list of names"),
+        ({"uri": None}, "a list of them, got None"),
         ({"shuffle": False, "shuffle_buffer": 10}, "shuffle=False reads in file order, got shuffle_buffer as well"),
         ({"shuffle": False, "lanes": 2, "start": "direct"}, "got lanes, start as well"),
         ({"shuffle_buffer": "many"}, "shuffle_buffer must be .* '512MiB' .bytes. or '100000' .rows., got 'many'"),

@@ -60,10 +60,12 @@ def test_the_mask_depends_on_the_argument_alone(shards: Path, kind: str, world_s
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Path]:
-    """What the package logs, here and in forked torch workers."""
-    logger, handler = logging.getLogger("shardfeed"), logging.FileHandler(tmp_path / "log")
+    """The warnings, here and in forked torch workers."""
+    logger, handler = logging.getLogger("py.warnings"), logging.FileHandler(tmp_path / "log")
     logger.addHandler(handler)
+    logging.captureWarnings(True)
     yield tmp_path / "log"
+    logging.captureWarnings(False)
     logger.removeHandler(handler)
     handler.close()
 
@@ -76,7 +78,9 @@ def test_padding_is_told_once_unless_its_mask_was_asked_for(shards: Path, log: P
         assert sum(1 for _ in opened) == len(opened)
     told = [line for line in log.read_text().splitlines() if "padding" in line]
     assert len(told) == lines
-    assert all(line.startswith("shardfeed: the last of ") and "with_row_valid=True" in line and '"_row_valid"' in line for line in told)
+    assert all(
+        "PaddingWarning: shardfeed: the last of " in line and "with_row_valid=True" in line and '"_row_valid"' in line for line in told
+    )
 
 
 def test_the_mask_of_rows_is_not_that_of_nulls(shards: Path) -> None:

@@ -45,6 +45,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "worker_init_fn": ({"num_workers": 1, "worker_init_fn": 3}, errors.OptionError, "worker_init_fn must be a function"),
     "context": ({"num_workers": 1, "multiprocessing_context": "spwan"}, errors.OptionError, "must be one of 'fork'.* got 'spwan'"),
     "device": ({"device": "cdua"}, errors.OptionError, "device must be 'auto'.* got 'cdua'; did you mean 'cuda'"),
+    "gpu": ({"device": "gpu:1"}, errors.OptionError, "got 'gpu:1'; did you mean 'cuda'"),
     "device True": ({"device": True}, errors.OptionError, "device must be 'auto'.* got True"),
     "misspelt": ({"colums": ["id"]}, TypeError, "DataLoader has no argument 'colums'; did you mean 'columns'?"),
     "torch's": ({"sampler": None}, TypeError, "no argument 'sampler': the engine shuffles"),
@@ -63,6 +64,8 @@ def test_wrong_arguments(given: dict[str, Any], kind: type[Exception], words: st
 def test_data_that_is_not_there(shards: Path) -> None:
     with pytest.raises(TypeError, match="DataLoader needs batch_size: rows of a batch"):
         DataLoader(shards)
+    with pytest.raises(TypeError, match="DataLoader takes only data by position, got 8 as well"):
+        DataLoader(shards, 8)
     with pytest.raises(errors.OptionError, match="the data set already decides batch_size, seed"):
         DataLoader(StreamingDataset(shards, batch_size=8), batch_size=8, seed=1)
     with pytest.raises(errors.OptionError, match=r"must be a shardfeed.torch.StreamingDataset or an address, got a shardfeed.DataLoader"):

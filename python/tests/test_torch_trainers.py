@@ -175,8 +175,50 @@ def test_the_trainer_without_the_adapter_is_refused(shards, tmp_path, accelerato
     import transformers
 
     arguments = transformers.TrainingArguments(output_dir=str(tmp_path), max_steps=2, report_to=[], use_cpu=True, disable_tqdm=True)
-    with pytest.raises(errors.OptionError, match="batch_size=None"):
+    with pytest.raises(errors.OptionError, match=r"batch_size=None.*shardfeed\.torch\.huggingface\.TrainerMixin"):
         transformers.Trainer(model=Model(), args=arguments, train_dataset=open_shards(shards)).train()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_plain_trainer_makes_batches_of_rows(shards, tmp_path, workers, accelerator):
+    """Each of K workers makes batches of each K-th row. A resume continues with the next batch, and an evaluation counts rows."""
+    import transformers
+
+    alone = open_shards(shards, None)
+    order = [[int(row["id"]) for row in alone] for _ in range(2)]
+    parts = max(workers, 1)
+    batches = [epoch[w::parts][k : k + 200] for epoch in order for k in range(0, ROWS // parts, 200) for w in range(parts)]
+
+    def plain() -> transformers.Trainer:
+        arguments = transformers.TrainingArguments(
+            output_dir=str(tmp_path),
+            num_train_epochs=2,
+            per_device_train_batch_size=200,
+            per_device_eval_batch_size=200,
+            save_strategy="steps",
+            save_steps=27,
+            dataloader_num_workers=workers,
+            report_to=[],
+            use_cpu=True,
+            disable_tqdm=True,
+        )
+        return transformers.Trainer(
+            model=Model(), args=arguments, train_dataset=open_shards(shards, None), eval_dataset=open_shards(shards, None)
+        )
+
+    first = plain()
+    first.train()
+    assert first.model.seen == batches
+    found = first.evaluate()
+    assert round(found["eval_samples_per_second"] * found["eval_runtime"], -2) == ROWS
+    again = plain()
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-27"))
+    assert again.model.seen == batches[27:]
+
+
+def test_the_adapter_takes_no_single_rows(shards, tmp_path, accelerator):
+    with pytest.raises(errors.OptionError, match="TrainerMixin takes whole batches, got a data set with batch_size=None"):
+        trainer(open_shards(shards, None), tmp_path).train()
 
 
 # Lightning

@@ -17,6 +17,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1]
 MACHINES = {"amd64": ("x86_64", 62), "arm64": ("aarch64", 183)}  # wheels' name, ELF's number
 
+LICENCES = ("LICENSE", "NOTICE", "THIRD_PARTY_LICENSES")  # ours, and those of what the engine links
+
 DYNAMIC, INTERPRETER = 2, 3  # kinds of an ELF program's segments
 
 READ_ALL = """
@@ -65,7 +67,10 @@ def test_what_is_in_it(wheels: Callable[[str], Path], goarch: str) -> None:
     assert not {DYNAMIC, INTERPRETER} & segments(program), "the engine is not static: it needs a loader where it is installed"
     assert str(PACKAGE.parent).encode() not in program, "paths of the machine that built it"
     assert {"shardfeed/__init__.py", "shardfeed/py.typed", "shardfeed/torch/__init__.py"} <= set(names)
-    assert any(name.endswith("licenses/LICENSE") for name in names)
+    for licence in LICENCES:
+        (name,) = [name for name in names if name.endswith(f".dist-info/licenses/{licence}")]
+        with zipfile.ZipFile(wheel) as archive:
+            assert archive.read(name) == (PACKAGE.parent / licence).read_bytes()
     requires = [line for line in metadata.splitlines() if line.startswith("Requires-Dist")]
     assert requires == ["Requires-Dist: numpy>=1.24"]
 

@@ -225,7 +225,16 @@ func TestChangeIsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer o.Close()
-			if err := shard.Check(o); err != nil {
+			l, lends, err := shard.Lend(o, 0, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			verify := func() error { return nil }
+			if lends {
+				defer l.Release()
+				verify = func() error { return l.Verify(shard.Span{}) }
+			}
+			if err := verify(); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.change(); err != nil {
@@ -233,16 +242,16 @@ func TestChangeIsNamed(t *testing.T) {
 			}
 			want := ": changed since it was listed: " + c.want
 			_, openErr := Store{}.Open(t.Context(), found[0])
-			_, _, views, viewErr := shard.View(o, 0, 1000)
+			_, _, lendErr := shard.Lend(o, 0, 1000)
 			for op, err := range map[string]error{
 				"open":           openErr,
 				"read":           o.ReadAt(t.Context(), make([]byte, 1000), 0),
-				"read\x00check":  shard.Check(o),
-				"read\x00view":   viewErr,
+				"read\x00verify": verify(),
+				"read\x00lend":   lendErr,
 				"read\x00within": o.ReadAt(t.Context(), make([]byte, 5), 0),
 			} {
 				op, how, _ := strings.Cut(op, "\x00")
-				if how == "view" && !views {
+				if !lends && (how == "lend" || how == "verify") {
 					continue
 				}
 				if !errors.Is(err, shard.ErrChanged) || err.Error() != path+": "+op+want {
@@ -280,14 +289,14 @@ func TestBeyondFourGiB(t *testing.T) {
 		if err := o.ReadAt(t.Context(), p, c.off); err != nil || string(p) != c.want {
 			t.Errorf("read at %d: %q, %v", c.off, p, err)
 		}
-		b, release, ok, err := shard.View(o, c.off, int64(len(c.want)))
+		l, ok, err := shard.Lend(o, c.off, int64(len(c.want)))
 		if !ok {
 			continue
 		}
-		if err != nil || string(b) != c.want {
-			t.Errorf("view at %d: %q, %v", c.off, b, err)
+		if err != nil || string(l.Bytes()) != c.want {
+			t.Fatalf("a lease at %d: %v", c.off, err)
 		}
-		release()
+		l.Release()
 	}
 }
 

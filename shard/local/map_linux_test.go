@@ -29,28 +29,28 @@ func mappedBytes(t *testing.T) int64 {
 	return 0
 }
 
-// TestReleaseDropsPages: what was lent and released is no longer counted as the process's, whatever order and sizes the views have.
+// TestReleaseDropsPages: released memory no longer counts as the process's, whatever order and sizes the views have.
 func TestReleaseDropsPages(t *testing.T) {
 	const size = 64 << 20
 	o := openOne(t, write(t, t.TempDir()+"/a", bytes.Repeat([]byte{7}, size)))
 	before := mappedBytes(t)
-	b, release, _, err := shard.View(o, 0, size)
+	l, _, err := shard.Lend(o, 0, size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(b, []byte{7}); n != size {
+	if n := bytes.Count(l.Bytes(), []byte{7}); n != size {
 		t.Fatalf("%d bytes", n)
 	}
 	if grown := mappedBytes(t) - before; grown < size*9/10 {
 		t.Fatalf("touching %d bytes made %d resident: the test sees nothing", size, grown)
 	}
-	release()
+	l.Release()
 	for off := int64(5000); off+10_000 < size; off += 100_000 { // a few columns out of many
-		b, release, _, err := shard.View(o, off, 10_000)
-		if err != nil || bytes.Count(b, []byte{7}) != len(b) {
+		l, _, err := shard.Lend(o, off, 10_000)
+		if err != nil || bytes.Count(l.Bytes(), []byte{7}) != 10_000 {
 			t.Fatalf("view at %d: %v", off, err)
 		}
-		release()
+		l.Release()
 	}
 	if grown := mappedBytes(t) - before; grown > 1<<20 {
 		t.Fatalf("%d bytes stay resident after release", grown)
@@ -62,11 +62,12 @@ func TestReleaseDropsPages(t *testing.T) {
 func TestForgetDropsPages(t *testing.T) {
 	const size, piece = 16 << 20, 1<<20 + 999
 	o := openOne(t, write(t, t.TempDir()+"/a", bytes.Repeat([]byte{7}, size)))
-	b, release, _, err := shard.View(o, 5000, size-5000)
+	l, _, err := shard.Lend(o, 5000, size-5000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
+	defer l.Release()
+	b := l.Bytes()
 	before := mappedBytes(t)
 	for at := 0; at < len(b); at += piece {
 		used := b[at:min(len(b), at+piece)]
@@ -76,20 +77,20 @@ func TestForgetDropsPages(t *testing.T) {
 		if grown := mappedBytes(t) - before; at == 0 && grown < piece/2 {
 			t.Fatalf("touching %d bytes made %d resident: the test sees nothing", piece, grown)
 		}
-		shard.Forget(o, used)
+		l.Forget(shard.Span{Off: 5000 + int64(at), N: int64(len(used))})
 		if grown := mappedBytes(t) - before; grown > piece/2 {
 			t.Fatalf("%d bytes are resident after %d were forgotten", grown, at+len(used))
 		}
 	}
-	shard.Forget(o, nil)
-	shard.Forget(o, b[100:200])
+	l.Forget(shard.Span{Off: 5000})
+	l.Forget(shard.Span{Off: 5100, N: 100})
 	if n := bytes.Count(b, []byte{7}); n != len(b) {
 		t.Errorf("%d bytes are right after all were forgotten", n)
 	}
 }
 
-// TestViewOfColdFile: pages that are not in memory are brought in by View, not by touching.
-func TestViewOfColdFile(t *testing.T) {
+// TestLeaseOfColdFile: pages that are not in memory are brought in by Lend, not by touching.
+func TestLeaseOfColdFile(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<17)
 	path := write(t, t.TempDir()+"/a", content)
 	f, err := os.Open(path)
@@ -112,15 +113,15 @@ func TestViewOfColdFile(t *testing.T) {
 		t.Skip("this file system keeps the pages")
 	}
 	o := openOne(t, path)
-	b, release, _, err := shard.View(o, 3, int64(len(content)-3))
+	l, _, err := shard.Lend(o, 3, int64(len(content)-3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
+	defer l.Release()
 	if !resident(mapped) {
-		t.Error("the view's pages are not in memory")
+		t.Error("the lease's pages are not in memory")
 	}
-	if !bytes.Equal(b, content[3:]) {
+	if !bytes.Equal(l.Bytes(), content[3:]) {
 		t.Error("wrong bytes")
 	}
 }

@@ -2,12 +2,17 @@
 
 package local
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
 
 // mapRange cannot lend bytes here: files are read.
-func (o *object) mapRange(int64, int64) ([]byte, func(), error) {
-	return nil, nil, errors.ErrUnsupported
-}
+func (l *lease) mapRange(int64) error { return errors.ErrUnsupported }
+
+// Release has nothing to give back.
+func (l *lease) Release() {}
 
 // Forget has nothing to give back.
-func (o *object) Forget([]byte) {}
+func (l *lease) Forget(shard.Span) {}

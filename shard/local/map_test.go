@@ -18,21 +18,20 @@ import (
 var page = os.Getpagesize()
 
 // lend makes a file of pages of sevens and lends all of it.
-func lend(t *testing.T, pages int) (path string, o shard.Object, b []byte) {
+func lend(t *testing.T, pages int) (path string, l shard.Lease, b []byte) {
 	t.Helper()
 	path = write(t, t.TempDir()+"/a.parquet", bytes.Repeat([]byte{7}, pages*page))
-	o = openOne(t, path)
-	b, release, ok, err := shard.View(o, 0, int64(pages*page))
+	l, ok, err := shard.Lend(openOne(t, path), 0, int64(pages*page))
 	if !ok || err != nil {
-		t.Fatalf("view: %v, %v", ok, err)
+		t.Fatalf("a lease: %v, %v", ok, err)
 	}
-	t.Cleanup(release)
-	return path, o, b
+	t.Cleanup(l.Release)
+	return path, l, l.Bytes()
 }
 
 // TestTruncatedWhileTouched: the process survives, and the error has the sizes.
 func TestTruncatedWhileTouched(t *testing.T) {
-	path, o, b := lend(t, 64)
+	path, l, b := lend(t, 64)
 	touched := 0
 	touch := func() error {
 		for i := 0; i < len(b); i += page {
@@ -47,7 +46,7 @@ func TestTruncatedWhileTouched(t *testing.T) {
 		}
 		return nil
 	}
-	err := shard.Use(o, touch)
+	err := shard.Use(l, touch)
 	if !errors.Is(err, shard.ErrChanged) {
 		t.Fatalf("error %v", err)
 	}
@@ -65,14 +64,14 @@ func TestTruncatedWhileTouched(t *testing.T) {
 
 // TestTruncatedUnderMany: several goroutines read views while the file goes away.
 func TestTruncatedUnderMany(t *testing.T) {
-	path, o, b := lend(t, 256)
+	path, l, b := lend(t, 256)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	for range 4 {
 		wg.Go(func() {
 			<-start
 			for {
-				err := shard.Use(o, func() error {
+				err := shard.Use(l, func() error {
 					if n := bytes.Count(b, []byte{7}); n != len(b) {
 						return errors.New("zeros were read as data")
 					}
@@ -92,15 +91,15 @@ func TestTruncatedUnderMany(t *testing.T) {
 		t.Error(err)
 	}
 	wg.Wait()
-	if _, _, _, err := shard.View(o, 0, 10); !errors.Is(err, shard.ErrChanged) {
-		t.Errorf("a view afterwards: %v", err)
+	if err := l.Verify(shard.Span{}); !errors.Is(err, shard.ErrChanged) {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 
 // TestOverwrittenUnderView: bytes that change in place are noticed after they were used.
 func TestOverwrittenUnderView(t *testing.T) {
-	path, o, b := lend(t, 1)
-	err := shard.Use(o, func() error {
+	path, l, b := lend(t, 1)
+	err := shard.Use(l, func() error {
 		write(t, path, bytes.Repeat([]byte{8}, page))
 		if b[0] == 7 {
 			return nil

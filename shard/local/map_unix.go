@@ -5,48 +5,51 @@ package local
 import (
 	"errors"
 	"os"
-	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
-// mapRange maps the pages of a range.
+// mapRange maps the pages of n bytes.
 //
-// A mapping of its own for each view, rather than one of the whole file, gives pages back exactly: a fault brings in neighbours of its
+// A mapping of its own for each lease, rather than one of the whole file, gives pages back exactly: a fault brings in neighbours of its
 // page, but never past the mapping's end.
-func (o *object) mapRange(off, n int64) ([]byte, func(), error) {
-	inPage := off % int64(os.Getpagesize())
+func (l *lease) mapRange(n int64) (err error) {
+	inPage := l.off % int64(os.Getpagesize())
 	size := int(inPage + n)
 	if int64(size) != inPage+n {
-		return nil, nil, errors.ErrUnsupported // a 32-bit machine
+		return errors.ErrUnsupported // a 32-bit machine
 	}
-	mapped, err := o.mmap(off-inPage, size)
-	if err != nil {
-		return nil, nil, err
+	if l.mapped, err = l.object.mmap(l.off-inPage, size); err != nil {
+		return err
 	}
-	var released atomic.Bool
-	release := func() {
-		if released.CompareAndSwap(false, true) {
-			_ = unix.Munmap(mapped) // fails for arguments alone, and these are mmap's
+	l.bytes = l.mapped[inPage:]
+	if err := populate(l.mapped); err != nil {
+		l.Release()
+		if changed := l.object.check(); changed != nil {
+			return changed
 		}
+		return err
 	}
-	if err := populate(mapped); err != nil {
-		release()
-		if changed := o.check(); changed != nil {
-			return nil, nil, changed
-		}
-		return nil, nil, err
+	return nil
+}
+
+// Release unmaps the pages.
+func (l *lease) Release() {
+	if l.mapped != nil && l.released.CompareAndSwap(false, true) {
+		_ = unix.Munmap(l.mapped) // fails for arguments alone, and these are mmap's
 	}
-	return mapped[inPage:], release, nil
 }
 
 // Forget takes the pages of bytes that were used out of the process's resident memory: those that end within them, since the bytes before were
 // used before.
-func (o *object) Forget(used []byte) {
-	if len(used) == 0 {
+func (l *lease) Forget(span shard.Span) {
+	if span.N == 0 {
 		return
 	}
+	used := l.bytes[span.Off-l.off:][:span.N]
 	page := uintptr(os.Getpagesize())
 	first := unsafe.Pointer(unsafe.SliceData(used))
 	before := uintptr(first) % page // a mapping begins where a page does
@@ -55,7 +58,7 @@ func (o *object) Forget(used []byte) {
 	}
 }
 
-// mmap maps pages of the file. A file system or a process that cannot have a mapping is no error: the caller reads instead.
+// mmap maps pages of the file. If the file system or the process cannot have a mapping, the caller reads instead.
 func (o *object) mmap(off int64, size int) (mapped []byte, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {

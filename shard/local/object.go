@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -14,17 +15,15 @@ import (
 // maxRead is how many bytes are read between two looks at the context.
 const maxRead = 8 << 20
 
-// An object is an open file. It holds no mapping: each view owns its own, so views outlive Close.
+// An object is an open file. It holds no mapping: each lease owns its own, so leases outlive Close.
 type object struct {
 	file  *os.File
 	shard shard.Shard
 }
 
 var (
-	_ shard.Object    = (*object)(nil)
-	_ shard.Viewer    = (*object)(nil)
-	_ shard.Forgetter = (*object)(nil)
-	_ shard.Checker   = (*object)(nil)
+	_ shard.Object = (*object)(nil)
+	_ shard.Lender = (*object)(nil)
 )
 
 // ReadAt reads with pread. The version is compared after the bytes were copied, so bytes of another version are never passed off.
@@ -76,37 +75,54 @@ func (o *object) inside(off, n int64) error {
 	return nil
 }
 
-// View maps n bytes from off on and brings their pages in, so that touching them costs no fault each.
-func (o *object) View(off, n int64) ([]byte, func(), error) {
-	b, release, err := o.view(off, n)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, nil, o.wrap("read", err)
+// Lend maps n bytes from off on and brings their pages in, so that touching them costs no fault each.
+func (o *object) Lend(off, n int64) (shard.Lease, error) {
+	l, err := o.lend(off, n)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, errors.ErrUnsupported):
+		return nil, err
 	}
-	return b, release, err
+	return nil, o.wrap("read", err)
 }
 
-func (o *object) view(off, n int64) ([]byte, func(), error) {
+func (o *object) lend(off, n int64) (*lease, error) {
 	if err := o.inside(off, n); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := o.check(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	l := &lease{object: o, off: off, bytes: []byte{}}
 	if n == 0 {
-		return []byte{}, func() {}, nil
+		return l, nil
 	}
-	return o.mapRange(off, n)
+	return l, l.mapRange(n)
 }
 
-// Check compares the open file with the version that was opened. A file that was replaced by another of the same name goes on being
-// read at its old version, as long as it is open.
-func (o *object) Check() error {
-	if err := o.check(); err != nil {
-		return o.wrap("read", err)
+// A lease is a mapping of some pages of the file.
+type lease struct {
+	object   *object
+	off      int64  // byte of the shard where bytes begin
+	bytes    []byte // that are lent
+	mapped   []byte // the pages; nil where nothing is lent
+	released atomic.Bool
+}
+
+// Bytes lie in the mapping.
+func (l *lease) Bytes() []byte { return l.bytes }
+
+// Verify compares the open file with the version that was opened. A file that was replaced by another of the same name is still read at its
+// old version, as long as it is open.
+func (l *lease) Verify(shard.Span) error {
+	if err := l.object.check(); err != nil {
+		return l.object.wrap("read", err)
 	}
 	return nil
 }
 
+// check compares the open file with the version that was opened.
 func (o *object) check() error {
 	info, err := o.file.Stat()
 	if err != nil {
@@ -119,7 +135,7 @@ func (o *object) wrap(op string, err error) error {
 	return &shard.Error{Op: op, URI: o.shard.URI, Err: err}
 }
 
-// Close closes the file. Reads fail with fs.ErrClosed from then on; views stay.
+// Close closes the file. Reads fail with fs.ErrClosed from then on; leases stay.
 func (o *object) Close() error {
 	if err := o.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return o.wrap("close", err)

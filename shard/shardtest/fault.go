@@ -16,12 +16,12 @@ type Op string
 
 // The operations that can fail. OpRead is ReadAt; a Rule with no Op means each.
 const (
-	OpList  Op = "list"
-	OpOpen  Op = "open"
-	OpRead  Op = "read"
-	OpView  Op = "view"
-	OpCheck Op = "check"
-	OpClose Op = "close"
+	OpList   Op = "list"
+	OpOpen   Op = "open"
+	OpRead   Op = "read"
+	OpLend   Op = "lend"
+	OpVerify Op = "verify"
+	OpClose  Op = "close"
 )
 
 // Damage is what happens to bytes that arrive without an error.
@@ -87,7 +87,7 @@ func (f *Faults) Struck(i int) int {
 // OpenObjects returns how many objects are not closed yet.
 func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
-// fits counts a call and reports whether it is one of those that fail.
+// fits counts a call and reports whether it must fail.
 func (r *ruleState) fits(op Op, uri string) bool {
 	if r.Op != "" && r.Op != op || r.Path != "" && !shard.Match(r.Path, uri) {
 		return false
@@ -179,9 +179,7 @@ type faultyObject struct {
 }
 
 var (
-	_ shard.Viewer    = (*faultyObject)(nil)
-	_ shard.Rechecker = (*faultyObject)(nil)
-	_ shard.Checker   = (*faultyObject)(nil)
+	_ shard.Lender = (*faultyObject)(nil)
 )
 
 func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
@@ -199,34 +197,41 @@ func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-func (o *faultyObject) View(off, n int64) ([]byte, func(), error) {
-	damage, failure := o.faults.strike(context.Background(), OpView, o.uri)
+func (o *faultyObject) Lend(off, n int64) (shard.Lease, error) {
+	damage, failure := o.faults.strike(context.Background(), OpLend, o.uri)
 	if failure != nil {
-		return nil, nil, failure
+		return nil, failure
 	}
-	b, release, ok, err := shard.View(o.inner, off, n)
+	inner, ok, err := shard.Lend(o.inner, off, n)
 	if !ok {
-		return nil, nil, errors.ErrUnsupported
+		return nil, errors.ErrUnsupported
 	}
-	if err == nil && damage != Intact {
-		lent := b // lent bytes are read-only
-		b = make([]byte, n)
-		err = shard.Guard(func() error { copy(b, lent); return nil })
-		damage.apply(b)
+	if err != nil {
+		return nil, err
 	}
-	return b, release, err
+	l := &faultyLease{Lease: inner, object: o, bytes: inner.Bytes()}
+	if damage != Intact {
+		l.bytes = make([]byte, n) // lent bytes are read-only
+		err = shard.Guard(func() error { copy(l.bytes, inner.Bytes()); return nil })
+		damage.apply(l.bytes)
+	}
+	return l, err
 }
 
-// Recheck passes on: a store that verifies what it lent must be asked through whatever stands around it.
-func (o *faultyObject) Recheck(lent, used shard.Span) error {
-	return shard.Recheck(o.inner, lent, used)
+// A faultyLease passes on what it does not damage: a store that verifies what it lent must be asked through whatever stands around it.
+type faultyLease struct {
+	shard.Lease
+	object *faultyObject
+	bytes  []byte
 }
 
-func (o *faultyObject) Check() error {
-	if _, err := o.faults.strike(context.Background(), OpCheck, o.uri); err != nil {
+func (l *faultyLease) Bytes() []byte { return l.bytes }
+
+func (l *faultyLease) Verify(used shard.Span) error {
+	if _, err := l.object.faults.strike(context.Background(), OpVerify, l.object.uri); err != nil {
 		return err
 	}
-	return shard.Check(o.inner)
+	return l.Lease.Verify(used)
 }
 
 func (o *faultyObject) Close() error {

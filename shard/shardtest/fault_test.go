@@ -52,12 +52,12 @@ func try(t *testing.T, f *shardtest.Faults) (read, lent []byte, err error) {
 	if err := o.ReadAt(t.Context(), read, 0); err != nil {
 		return read, nil, err
 	}
-	lent, release, _, err := shard.View(o, 0, int64(len(bytesOf)))
+	l, _, err := shard.Lend(o, 0, int64(len(bytesOf)))
 	if err != nil {
 		return read, nil, err
 	}
-	release()
-	return read, lent, shard.Check(o)
+	defer l.Release()
+	return read, l.Bytes(), l.Verify(shard.Span{})
 }
 
 func TestRules(t *testing.T) {
@@ -72,8 +72,8 @@ func TestRules(t *testing.T) {
 		{"list", shardtest.Rule{Op: shardtest.OpList, Err: own}, "xxxx", 4, "mem://d/a: list: own (injected)"},
 		{"open", shardtest.Rule{Op: shardtest.OpOpen, Err: own}, "xxxx", 4, "mem://d/a: open: own (injected)"},
 		{"read", shardtest.Rule{Op: shardtest.OpRead, Err: own}, "xxxx", 4, "mem://d/a: read: own (injected)"},
-		{"view", shardtest.Rule{Op: shardtest.OpView, Err: own}, "xxxx", 4, "mem://d/a: view: own (injected)"},
-		{"check", shardtest.Rule{Op: shardtest.OpCheck, Err: own}, "xxxx", 4, "mem://d/a: check: own (injected)"},
+		{"view", shardtest.Rule{Op: shardtest.OpLend, Err: own}, "xxxx", 4, "mem://d/a: lend: own (injected)"},
+		{"check", shardtest.Rule{Op: shardtest.OpVerify, Err: own}, "xxxx", 4, "mem://d/a: verify: own (injected)"},
 		{"close", shardtest.Rule{Op: shardtest.OpClose, Err: own}, "xxxx", 4, "mem://d/a: close: own (injected)"},
 		{"any", shardtest.Rule{Err: own, Count: 1}, "x...", 1, "mem://d/a: list: own (injected)"},
 		{"third", shardtest.Rule{Op: shardtest.OpRead, Err: own, From: 3, Count: 1}, "..x.", 1, "mem://d/a: read: own (injected)"},
@@ -125,7 +125,7 @@ func TestDamage(t *testing.T) {
 		inner := &mem.Store{}
 		inner.Put("d/a", bytesOf)
 		f := shardtest.NewFaults(inner,
-			shardtest.Rule{Op: shardtest.OpRead, Damage: c.damage}, shardtest.Rule{Op: shardtest.OpView, Damage: c.damage})
+			shardtest.Rule{Op: shardtest.OpRead, Damage: c.damage}, shardtest.Rule{Op: shardtest.OpLend, Damage: c.damage})
 		read, lent, err := try(t, f)
 		if string(read) != c.read || string(lent) != c.lent || !errors.Is(err, c.err) {
 			t.Errorf("damage %d: read %q, lent %q, %v", c.damage, read, lent, err)
@@ -165,34 +165,37 @@ func (s suspicious) Open(ctx context.Context, x shard.Shard) (shard.Object, erro
 
 type suspiciousObject struct{ shard.Object }
 
-func (suspiciousObject) View(int64, int64) ([]byte, func(), error) { return []byte{1}, func() {}, nil }
-func (suspiciousObject) Recheck(shard.Span, shard.Span) error      { return shard.ErrCorrupt }
+func (o suspiciousObject) Lend(off, n int64) (shard.Lease, error) {
+	l, _, err := shard.Lend(o.Object, off, n)
+	return suspiciousLease{l}, err
+}
 
-// TestRecheckPassesOn: what stands around a store that verifies what it lent asks it.
-func TestRecheckPassesOn(t *testing.T) {
+type suspiciousLease struct{ shard.Lease }
+
+func (suspiciousLease) Verify(shard.Span) error { return shard.ErrCorrupt }
+
+// TestVerifyPassesOn: what stands around a store that verifies what it lent asks it.
+func TestVerifyPassesOn(t *testing.T) {
 	store := &mem.Store{}
 	store.Put("a", []byte("1"))
-	for name, around := range map[string]shard.Store{
-		"faults": shardtest.NewFaults(suspicious{store}), "meter": shardtest.NewMeter(suspicious{store}),
-	} {
-		found, err := around.List(t.Context(), "mem://a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := around.Open(t.Context(), found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, release, ok, err := shard.View(o, 0, 1); !ok || err != nil {
-			t.Errorf("%s: a view: %v, %v", name, ok, err)
-		} else {
-			release()
-		}
-		if err := shard.Recheck(o, shard.Span{N: 1}, shard.Span{N: 1}); !errors.Is(err, shard.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
+	around := shardtest.NewFaults(suspicious{store})
+	found, err := around.List(t.Context(), "mem://a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := around.Open(t.Context(), found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, ok, err := shard.Lend(o, 0, 1)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := l.Verify(shard.Span{N: 1}); !errors.Is(err, shard.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+	l.Release()
+	if err := o.Close(); err != nil {
+		t.Error(err)
 	}
 }

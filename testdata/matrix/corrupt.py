@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """corrupt.py BIN COUNT SEED: damages files of the matrix at random and asks `BIN cat` to print them.
 
-Whatever the damage, the program must end by itself, with exit 0 and nothing on stderr or with exit 1 and one line `shardfeed: ...`; what it
+Whatever the damage, the program must end, with exit 0 and nothing on stderr or with exit 1 and one line `shardfeed: ...`; what it
 prints must be whole JSON lines; and its memory must stay small. A file that it fails on is kept and named. Exits 1 when there is any.
 """
 
@@ -62,7 +62,7 @@ def damage_some(binary, files, numbers, seed, keep):
 
 
 def damage(r, data):
-    """A damaged copy and the name of what was done; the footer is hit as often as the pages, though it is small."""
+    """A damaged copy and the name of the damage; the footer is hit as often as the pages, though it is small."""
     footer = int.from_bytes(data[-8:-4], "little") + 8
     low, high = (max(len(data) - footer, 0), len(data)) if r.random() < 0.5 else (0, max(len(data) - footer, 1))
     at, length = r.randrange(low, high), r.choice((1, 1, 2, 4, 16, 200))
@@ -103,7 +103,7 @@ def check(binary, path):
         return 0, f"exit 0, and on stderr: {text[:500]}"
     if done.returncode == 1 and not (text.startswith(f"shardfeed: {path}: ") and text.count("\n") == 1 and text.endswith("\n")):
         return 0, f"exit 1, and not one line `shardfeed: <uri>: ...` on stderr: {text[:500]}"
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # of all files so far, so the first that passes the limit is told
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # of all files so far, so the first that passes the limit is named
     if peak > MEMORY:
         return 0, f"{peak >> 20} MiB of memory for a file of {path.stat().st_size} bytes"
     return done.returncode, broken_lines(done.stdout)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gen.py OUT [ROWS]: writes the matrix, OUT/<writer>/<feature>/<name>.parquet, by every writer. The same files every time.
 
-Spark needs a Java runtime (17); where there is none its files are left out, and that is said on stderr.
+Spark needs a Java runtime (17); without one its files are left out, and stderr says so.
 """
 
 import contextlib

@@ -10,7 +10,7 @@ Values are compared in a canonical form, so that neither spacing nor the digits 
     null, booleans  None, True, False
 
 pyarrow is asked for raw values (integers of a timestamp, bytes of an interval) and the parquet schema for their meaning, so that its
-conversions, its time zones and its Python types are no part of the judgement.
+conversions, its time zones and its Python types are not part of the judgement.
 """
 
 import base64
@@ -44,7 +44,7 @@ class Object(list):
 
 
 def parse(line):
-    """The canonical form of a printed line; raises ValueError where it is no JSON."""
+    """The canonical form of a printed line; raises ValueError when it is not JSON."""
     return json.loads(line, object_pairs_hook=Object, parse_int=Number, parse_float=float_of, parse_constant=refuse)
 
 

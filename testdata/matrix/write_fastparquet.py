@@ -10,7 +10,7 @@ CODECS = ["UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "BROTLI", "LZ4_RAW"]
 
 
 def frame(rows, nullable):
-    """A pandas frame of what fastparquet knows; nulls are None, NaN or NaT."""
+    """A pandas frame of the types that fastparquet has; nulls are None, NaN or NaT."""
     columns = {}
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"):
         columns[name] = pd.Series(v.values(name, rows, nullable=False)).astype(name)

@@ -1,4 +1,4 @@
-// Summary prints what `go test -json` reports as `go test` would, and then what was skipped and why.
+// Summary prints what `go test -json` reports as `go test` would, and then the skipped tests with their reasons.
 //
 //	go test -json ./... | summary
 //

@@ -5,7 +5,7 @@
     look      the rows themselves: coverage, order, row groups mixed into a batch
     step      batches beside a training step: how long steps take, and how long they wait
     handover  processor time of this process for each batch
-    fresh     memory that nobody has touched
+    fresh     memory that has not been touched
     convert   makes what the contender reads
 
 Imports are not counted; all is that comes from the making of the data set on.
@@ -162,7 +162,7 @@ def main():
     result = measure(args.task, module.convert if args.mode == "convert" else module.batches, args)
     pathlib.Path(args.out).write_text(json.dumps(result))
     sys.stdout.flush()
-    os._exit(0)  # what libraries do at exit is nobody's run
+    os._exit(0)  # the exit code of libraries is not part of a run
 
 
 if __name__ == "__main__":

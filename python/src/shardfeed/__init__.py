@@ -1,4 +1,4 @@
-"""Training batches from parquet: shuffled, resumable, and without a copy between the engine and the trainer."""
+"""Training batches from parquet: shuffled, resumable, without a copy between engine and trainer."""
 
 from . import errors
 from ._batch import Batch
@@ -7,16 +7,21 @@ from ._dataset import StreamingDataset
 from ._nulls import NullWarning
 from ._schema import Field, Schema
 from ._version import __version__
+from ._warn import PaddingWarning, ShardfeedWarning, name_log
 from .errors import ShardfeedError
+
+name_log()
 
 __all__ = [
     "Batch",
     "Bytes",
     "Field",
     "NullWarning",
+    "PaddingWarning",
     "Ragged",
     "Schema",
     "ShardfeedError",
+    "ShardfeedWarning",
     "StreamingDataset",
     "__version__",
     "errors",

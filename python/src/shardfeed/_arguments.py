@@ -29,7 +29,9 @@ _LOADER_ONLY = ("collate_fn", "device", "pin_memory", "num_workers", "prefetch",
 
 
 def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Makes an __init__ say which argument is misspelt, or given by position; required must not be left out."""
+    """Makes an __init__ say which argument is misspelt, or given by position; required must not be
+    left out.
+    """
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
         parameters = inspect.signature(init).parameters
@@ -41,7 +43,7 @@ def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
             if unknown := [k for k in kwargs if k not in parameters or k == "self"]:
                 raise TypeError(unknown_arguments(name, unknown, list(parameters)[1:]))
             if len(args) > 1:
-                raise TypeError(f"{name} takes only {first} by position, {got(args[1])} as well: give other arguments by name")
+                raise TypeError(by_position(name, first, args[1]))
             if not args and first not in kwargs:
                 raise TypeError(f"{name} needs {first}: an address such as 's3://bucket/path', a path, or a list of them")
             if required not in kwargs:
@@ -54,6 +56,10 @@ def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
         return __init__  # type: ignore[return-value]
 
     return decorate
+
+
+def by_position(name: str, first: str, second: object) -> str:
+    return f"{name} takes only {first} by position, {got(second)} as well: give other arguments by name"
 
 
 def missing_batch_size(name: str) -> str:
@@ -79,12 +85,15 @@ def names(function: Callable[..., Any]) -> list[str]:
 
 
 def describe_loader(loader: type, dataset: type) -> None:
-    """Gives a class that takes a data set's arguments as **options their documentation and their signature."""
+    """Gives a class that takes a data set's arguments as **options their documentation and their
+    signature.
+    """
     _, begin, arguments = (inspect.getdoc(dataset) or "").partition("    batch_size (")
     if loader.__doc__ and begin:  # python -OO has no docstrings
         loader.__doc__ = f"{inspect.cleandoc(loader.__doc__)}\n\n{begin}{arguments}"
     own, more = (list(inspect.signature(vars(c)["__init__"]).parameters.values()) for c in (loader, dataset))
-    loader.__signature__ = inspect.Signature([*own[1:-1], *more[2:]])  # type: ignore[attr-defined]
+    own = [p for p in own if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    loader.__signature__ = inspect.Signature([*own[1:], *more[2:]])  # type: ignore[attr-defined]
 
 
 def describe_dataset(derived: type, dataset: type) -> None:

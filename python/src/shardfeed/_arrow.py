@@ -1,4 +1,4 @@
-"""Batches as pyarrow has them. Buffers are shared where the layouts agree."""
+"""Batches as pyarrow.RecordBatch. They share buffers where the layouts agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 
 
 def need(module: str, method: str) -> Any:
-    """Imports what a method needs, or says how to get it."""
+    """Imports a module that a method needs, or says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as e:
@@ -27,7 +27,7 @@ def need(module: str, method: str) -> Any:
 
 
 def to_arrow(layout: Layout, slot: np.ndarray, nodes: Sequence[int]) -> pa.RecordBatch:
-    """Makes a record batch whose buffers are the slot's, where they can be."""
+    """Makes a record batch, of the slot's own buffers where the layouts agree."""
     _import()
     reader = _Reader(slot, nodes)
     arrays = [reader.array(field, layout.at[name]) for name, field in layout.schema.items()]
@@ -45,7 +45,10 @@ def _import() -> None:
 
 
 class _Reader:
-    """Makes arrays of one batch. Their types are those of the schema, whatever the batch holds, so that batches make a table."""
+    """Makes the arrays of one batch.
+
+    Types follow the schema alone, so that batches can be joined to a table.
+    """
 
     def __init__(self, slot: np.ndarray, nodes: Sequence[int]) -> None:
         self._slot = slot
@@ -74,7 +77,7 @@ class _Reader:
     def _build(
         self, field: Field, kind: pa.DataType, at: int, buffers: Sequence[pa.Buffer | None], children: Sequence[pa.Array] = ()
     ) -> pa.Array:
-        """Where a part is not nullable, only what it is a part of is null."""
+        """Ignores the nulls of a part that is not nullable: they are those of the part around it."""
         nulls = self._nodes[at + NULLS] if field.nullable else 0
         validity = self._validity(at) if nulls else None
         return pa.Array.from_buffers(kind, self._length(at), [validity, *buffers], nulls, children=list(children) or None)

@@ -1,4 +1,4 @@
-"""Batches: the rows of one step of one rank, column by column."""
+"""Batches: the rows of one step on one rank, column by column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
 from ._names import no_column
-from ._schema import Schema
+from ._schema import Field, Schema
 from .errors import ColumnError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Detached(NamedTuple):
-    """A batch's bytes and numbers in memory of their own, in place of a slot of the ring."""
+    """A copy of a batch's bytes and numbers, in place of a slot of the ring."""
 
     bytes: np.ndarray
     nodes: tuple[int, ...]
@@ -37,10 +37,13 @@ class Detached(NamedTuple):
 
 
 class Batch(Mapping[str, Any]):
-    """Columns by name. They are made when they are asked for, of the memory that the engine wrote, and are not copied.
+    """A mapping from column name to column.
 
-    Numbers are arrays, strings and binary values :class:`Bytes`, lists of different lengths :class:`Ragged`, structs dicts of columns. A
-    dotted path leads to a struct's member. The memory goes back to the engine when the batch and all columns made of it are gone.
+    Columns are views of the engine's memory, made on first access.
+
+    Numbers are arrays, strings and binary values :class:`Bytes`, lists of different lengths
+    :class:`Ragged`, structs dicts of columns. A dotted path reads a member of a struct. The memory
+    returns to the engine when the batch and all its columns are gone.
     """
 
     __slots__ = ("__weakref__", "_columns", "_layout", "_raw", "_start")
@@ -63,11 +66,13 @@ class Batch(Mapping[str, Any]):
                 return self._member(name)
             if raw is None:
                 raise ValueError("the batch was released")
+            if (watch := self._layout.watch) is not None:
+                watch.read(name, raw.nodes)
             column = self._columns[name] = maker(raw.bytes, raw.nodes)
         return column
 
     def _member(self, path: str) -> Column:
-        """The struct member that a dotted path leads to."""
+        """The struct member at a dotted path."""
         head, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", path)
         column = None
         with contextlib.suppress(ColumnError):
@@ -114,13 +119,13 @@ class Batch(Mapping[str, Any]):
 
     @property
     def padding(self) -> int:
-        """How many rows at the end only fill up the last step of a padded tail."""
+        """Rows of padding at the end of the batch, in the last step of a padded tail."""
         raw = self._live()
         return int(raw.rows - raw.valid)
 
     @property
     def row_valid(self) -> np.ndarray:
-        """A boolean for each row: False for the padding of a padded tail, which does not count."""
+        """A bool for each row: False for padding, which must not count."""
         raw = self._live()
         return np.arange(raw.rows) < raw.valid
 
@@ -131,12 +136,15 @@ class Batch(Mapping[str, Any]):
         return _state.pack({**self._start, "epoch": int(raw.next_epoch), "position": int(raw.next_position)})
 
     def valid(self, name: str, *, items: bool = False) -> np.ndarray:
-        """A boolean for each value of a column: False where it is null. A dotted path leads to a part of the column.
+        """A bool for each value of a column: False where it is null.
 
-        With items it is the mask of a list's items; for lists of one size it has the shape of the lists.
+        A dotted path reads a part of the column.
+
+        With items it is the mask of a list's items; for lists of one size it has the shape of the
+        lists.
         """
         raw = self._live()
-        field, at = self._layout.find(name)
+        field, at = self._find(name)
         if not items:
             return validity(raw.bytes, raw.nodes, at)
         if field.kind not in ("list", "map"):
@@ -149,15 +157,27 @@ class Batch(Mapping[str, Any]):
 
     def nulls(self, name: str) -> int:
         """How many values of a column are null."""
-        return int(self._live().nodes[self._layout.find(name)[1] + NULLS])
+        return int(self._live().nodes[self._find(name)[1] + NULLS])
+
+    def _find(self, path: str) -> tuple[Field, int]:
+        """The node at a path. A user who asks for its nulls needs no warning about them."""
+        found = self._layout.find(path)
+        if (watch := self._layout.watch) is not None:
+            watch.answer(self._layout.column(path))
+        return found
 
     def to_rows(self) -> Iterator[dict[str, Any]]:
-        """The rows one after the other as dicts: scalars and arrays as numpy has them, str or bytes, dicts for structs."""
+        """Yields the rows as dicts of numpy scalars and arrays, str or bytes, and dicts for
+        structs.
+        """
         names = tuple(self._layout.makers)
         return (dict(zip(names, row)) for row in zip(*[iter_column(self[name]) for name in names]))
 
     def to_arrow(self) -> pyarrow.RecordBatch:
-        """The batch as pyarrow has it, with its nulls. Nothing is copied where the layouts agree. Needs pyarrow."""
+        """The batch as a pyarrow.RecordBatch, with its nulls.
+
+        It shares memory where the layouts agree. Needs pyarrow.
+        """
         from ._arrow import to_arrow
 
         raw = self._live()
@@ -168,7 +188,7 @@ class Batch(Mapping[str, Any]):
         return list(self.to_arrow().to_pylist())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The batch as a table of pandas. Needs pyarrow and pandas."""
+        """The batch as a pandas.DataFrame. Needs pyarrow and pandas."""
         from ._arrow import need
 
         need("pandas", "to_pandas")
@@ -179,18 +199,27 @@ class Batch(Mapping[str, Any]):
         raise TypeError("a batch is several columns, and makes no single array: use batch[column], batch.to_pandas() or batch.to_arrow()")
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Arrow's PyCapsule interface, by which ``pyarrow.table(batch)`` and others read a batch. Needs pyarrow."""
+        """Arrow's PyCapsule interface, by which ``pyarrow.table(batch)`` and others read a batch.
+
+        Needs pyarrow.
+        """
         return self.to_arrow().__arrow_c_array__(requested_schema)
 
     def copy(self) -> Batch:
-        """The same batch in memory of its own, which leaves the engine's free for others."""
+        """A copy of the batch in memory of its own.
+
+        The engine's memory is then free for other batches.
+        """
         raw = self._live()
         used = raw.bytes[: _used(raw.nodes)].copy()
         own = Detached(used, tuple(raw.nodes), raw.rows, raw.valid, raw.epoch, raw.step, raw.position, raw.next_epoch, raw.next_position)
         return Batch(own, self._layout, self._start)
 
     def release(self) -> None:
-        """Gives the memory back now, for those who have copied what they need: columns made of it change from here on."""
+        """Returns the memory to the engine now.
+
+        The engine overwrites columns that still use it: copy them first.
+        """
         raw, self._raw = self._raw, None
         self._columns.clear()
         if raw is not None and not isinstance(raw, Detached):
@@ -208,13 +237,16 @@ class Batch(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         if self._raw is None:
             return "<div><b>Batch, released</b></div>"
-        lines = [(name, field, self.nulls(name) or "", _html.first(self._shown(name))) for name, field in self.schema.items()]
+        lines = [
+            (name, field, self._live().nodes[self._layout.at[name] + NULLS] or "", _html.first(self._shown(name)))
+            for name, field in self.schema.items()
+        ]
         return _html.table(
             f"Batch of {self.rows} rows: epoch {self.epoch}, step {self.step}", ("column", "type", "nulls", "first values"), lines
         )
 
     def _shown(self, name: str) -> list[Any]:
-        """The first values of a column. Looking at them here is not using them."""
+        """The first values of a column. Showing them does not count as reading the column."""
         raw = self._live()
         column = self._layout.makers[name](raw.bytes, raw.nodes)
         return column_to_list(slice_column(column, 0, min(_html.FIRST, raw.rows)))

@@ -1,4 +1,7 @@
-"""Checks of single arguments. Each returns the value in its plain form, or says what is allowed and what it got."""
+"""Checks of single arguments.
+
+Each returns the value in its plain form, or says what is allowed and what it got.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,8 @@ def got(value: Any) -> str:
 
 def type_name(value: Any) -> str:
     """The type of a value with its package, as in pandas.DataFrame."""
+    if value is None:
+        return "None"
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"

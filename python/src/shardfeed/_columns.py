@@ -12,12 +12,14 @@ from . import _take
 
 __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 
-# A column is an array, or one of the classes below, or for a struct a dict of its members' columns.
+# A column is an array or one of the classes below; that of a struct is a dict of its members'
+# columns.
 Column = Union[np.ndarray, "Bytes", "Ragged", dict[str, "Column"]]
 
 
 class Bytes:
-    """Strings or binary values: the bytes of all rows in one array, and where each row begins and ends.
+    """Strings or binary values: the bytes of all rows in one array, and where each row begins and
+    ends.
 
     Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a numpy array of one
     dimension: a number gives a str (bytes for binary values), a slice, a mask or an array of
@@ -96,7 +98,7 @@ class Bytes:
         return _as_objects(self, dtype, copy)
 
     def copy(self) -> Bytes:
-        """The same rows in memory of their own."""
+        """A copy of these rows."""
         offsets, lo, hi = _rebased(self.offsets)
         return Bytes(self.values[lo:hi].copy(), offsets, self.text)
 
@@ -109,12 +111,13 @@ class Bytes:
 
 
 class Ragged:
-    """Lists of different lengths: the items of all rows in one column, and where each row begins and ends.
+    """Lists of different lengths: the items of all rows in one column, and where each row begins
+    and ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: an array, Bytes,
-    Ragged, or for lists of structs and for maps a dict of columns. Indexing works as in a numpy array
-    of one dimension: a number gives the items of a row, a slice, a mask or an array of integers a
-    Ragged. A slice with step 1 is a view.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: an array,
+    Bytes, Ragged, or for lists of structs and for maps a dict of columns. Indexing works as in a
+    numpy array of one dimension: a number gives the items of a row, a slice, a mask or an array of
+    integers a Ragged. A slice with step 1 is a view.
     """
 
     __slots__ = ("offsets", "values")
@@ -169,8 +172,9 @@ class Ragged:
         return _as_objects(self, dtype, copy)
 
     def to_padded(self, value: Any = 0, length: int | None = None) -> np.ndarray:
-        """A dense array of shape [rows, length], filled with value; longer rows are cut. Without length
-        it is as long as the longest row.
+        """A dense array of shape [rows, length], filled with value; longer rows are cut.
+
+        Without length it is as long as the longest row.
 
         The engine does this faster: see the arguments ``pad`` and ``max_length``.
         """
@@ -185,7 +189,7 @@ class Ragged:
         return out
 
     def copy(self) -> Ragged:
-        """The same rows in memory of their own."""
+        """A copy of these rows."""
         offsets, lo, hi = _rebased(self.offsets)
         return Ragged(copy_column(slice_column(self.values, lo, hi)), offsets)
 
@@ -201,7 +205,7 @@ NO_LIST_EQUALITY = "lists of different lengths have no elementwise ==: compare .
 
 
 def comparable(column: Any, other: object) -> Sequence[Any]:
-    """Returns the values to compare a Bytes with, one for each row, or says why there are none."""
+    """Returns the values to compare a Bytes with, one for each row, or raises."""
     kind = "str" if column.text else "bytes"
     values = other.tolist() if hasattr(other, "tolist") else other
     if not isinstance(values, (list, tuple)) or not all(v is None or isinstance(v, str if column.text else bytes) for v in values):
@@ -238,7 +242,7 @@ def take_column(column: Column, rows: np.ndarray) -> Column:
 
 
 def copy_column(column: Column) -> Column:
-    """A column in memory of its own."""
+    """A copy of a column."""
     if isinstance(column, dict):
         return {name: copy_column(member) for name, member in column.items()}
     return column.copy()
@@ -252,7 +256,7 @@ def column_to_list(column: Column) -> list[Any]:
 
 
 def iter_column(column: Column) -> Iterator[Any]:
-    """The rows of a column one after the other: scalars and arrays as numpy has them, str or bytes, dicts for structs."""
+    """Yields the rows of a column: numpy scalars and arrays, str or bytes, dicts for structs."""
     if isinstance(column, dict):
         return (dict(zip(column, row)) for row in zip(*map(iter_column, column.values())))
     return iter(column)

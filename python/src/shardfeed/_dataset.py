@@ -26,7 +26,7 @@ from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
 from ._transform import MappedIterator, Transform, check_function
-from ._warn import place, warn
+from ._warn import PaddingWarning, ShardfeedWarning, place, warn
 from .errors import ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shardfeed")
 
-_made: Counter[str] = Counter()  # data sets by the line that made them
-
+_made: Counter[str] = Counter()  # number of data sets by the line that made them
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -43,74 +42,86 @@ Row = dict[str, Any]
 
 
 class StreamingDataset(Generic[T]):
-    """Batches of parquet shards: shuffled, split over ranks, each row once an epoch, resumable at any batch.
+    """Batches of parquet shards: shuffled, split over ranks, each row once an epoch, resumable.
 
-    One ``iter()`` is one epoch, and the next one is the next epoch. An iteration that is left early has
-    used up its epoch. Batches are :class:`Batch`, mappings from column name to array. With
+    One ``iter()`` is one epoch, and the next one is the next epoch. An iteration that is left early
+    has used up its epoch. Batches are :class:`Batch`, mappings from column name to array. With
     ``batch_size=None`` single rows come, as dicts. A data set need not be closed.
 
     Args:
-        uri (str, Path, or list of them): what to read: an address such as ``s3://bucket/table/dt=*/`` or
-            ``hdfs://namenode/table``, or a path. Globs and ``{a,b}`` are expanded.
+        uri (str, Path, or list of them): what to read: an address such as
+            ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
+            are expanded.
         batch_size (int or None): rows of a batch on this rank. None yields single rows.
         columns (list of str, default None): names or dotted paths of the columns. None reads all.
-        shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in file order.
-        shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows (100_000),
-            or bytes with a unit ("512MiB"). None is 1 % of the data, between 256 MiB and 2 GiB.
+        shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
+            file order.
+        shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
+            (100_000), or bytes with a unit ("512MiB"). None is 1 % of the data, between 256 MiB and
+            2 GiB.
         seed (int, default 0): the seed of the order, from 0 to 2**64 - 1.
-        rank, world_size (int, default None): give both or neither. None takes torchrun's environment, else an
-            initialised process group, else rank 0 of 1. Ranks are compared when an iteration begins; the
-            constructor waits for no other rank.
-        drop_last (bool, default False): leave out the rows that do not fill a batch on every rank; the same
-            as tail="drop".
-        tail ("drop", "pad", "short" or "carry", default None): what happens to the rows that do not fill a
-            batch on every rank: they are left out, padded to whole batches, given as short batches (which may
-            be empty on some ranks), or carried into the next epoch. None is "short" on one rank and "pad" on
-            several.
-        with_row_valid (bool, default False): add the mask ``"_row_valid"`` to every batch of tensors and to every
-            single row: True for a row of the data, False for padding, which repeats other rows. A
-            :class:`Batch` has ``row_valid`` in any case. The mask of nulls is another one: ``valid`` of a
-            Batch, and ``with_valid`` of a data set of tensors.
-        memory (int or str, default None): limit of this rank's stream in bytes, or with a unit ("4GiB"). What
-            does not fit is refused before the first read. None is a quarter of the machine's memory,
-            divided by the ranks on it.
+        rank, world_size (int, default None): give both or neither. None takes torchrun's
+            environment, else an initialised process group, else rank 0 of 1. Ranks are compared
+            when an iteration begins; the constructor waits for no other rank.
+        drop_last (bool, default False): leave out the rows that do not fill a batch on every rank;
+            the same as tail="drop".
+        tail ("drop", "pad", "short" or "carry", default None): what happens to the rows that do not
+            fill a batch on every rank: they are left out, padded to whole batches, given as short
+            batches (which may be empty on some ranks), or carried into the next epoch. None is
+            "short" on one rank and "pad" on several.
+        with_row_valid (bool, default False): add the mask ``"_row_valid"`` to every batch of
+            tensors and to every single row: True for a row of the data, False for padding, which
+            repeats other rows. A :class:`Batch` has ``row_valid`` in any case. The mask of nulls is
+            another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
+        memory (int or str, default None): limit of this rank's stream in bytes, or with a unit
+            ("4GiB"). What does not fit is refused before the first read. None is a quarter of the
+            machine's memory, divided by the ranks on it.
         cache (bool, default True): keep remote shards on the local disk.
-        cache_dir (str or Path, default None): directory of the cache. None is $SHARDFEED_CACHE_DIR, else
-            shardfeed in $SLURM_TMPDIR or $XDG_CACHE_HOME, else ~/.cache/shardfeed.
-        cache_limit (int, float or str, default None): size of the cache in bytes, with a unit ("200GiB"), or as
-            a part of the free space ("50%", 0.5). None is the smaller of half the free space and 100 GiB.
-        cache_policy ("keep" or "lru", default None): what a full cache does: keep what it has, which is best for
-            epochs, or drop what was used least recently. None is "keep".
-        index_dir (str or Path, default None): directory where footers are kept. None is beside the cache.
-        storage_options (dict, default None): options of the store by the names of s3fs, pyarrow or the command.
-            None takes the environment.
-        null (dict, default None): ``{column: value}``: the value in place of a null. Without it a null is NaN in
-            floats, else 0, False or empty, and one warning names the column.
+        cache_dir (str or Path, default None): directory of the cache. None is $SHARDFEED_CACHE_DIR,
+            else shardfeed in $SLURM_TMPDIR or $XDG_CACHE_HOME, else ~/.cache/shardfeed.
+        cache_limit (int, float or str, default None): size of the cache in bytes, with a unit
+            ("200GiB"), or as a part of the free space ("50%", 0.5). None is the smaller of half the
+            free space and 100 GiB.
+        cache_policy ("keep" or "lru", default None): what a full cache does: keep what it has,
+            which is best for epochs, or drop the least recently used. None is "keep".
+        index_dir (str or Path, default None): directory where footers are kept. None is beside the
+            cache.
+        storage_options (dict, default None): options of the store by the names of s3fs, pyarrow or
+            the command. None takes the environment.
+        null (dict, default None): ``{column: value}``: the value in place of a null. Without it a
+            null is NaN in floats, else 0, False or empty, and one warning names the column.
         pad (dict, default None): ``{column: value}`` makes lists dense, [rows, longest], and adds
-            ``<column>_lengths``. The value may be a dict of value, max_length, to_max, multiple, side and cut.
-        max_length (int or dict, default None): most items of padded lists, for all or ``{column: items}``.
-            Longer lists are cut.
-        vocabulary (dict, default None): ``{column: words}`` turns strings into the index of their word, int64.
-        manifest (str or Path, default None): a saved list of shards to continue with; shards that were added
-            later are not read.
-        plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards and the order.
-        strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc files beside its
-            parquet files. False leaves them out and names them in one warning.
+            ``<column>_lengths``. The value may be a dict of value, max_length, to_max, multiple,
+            side and cut.
+        max_length (int or dict, default None): most items of padded lists, for all or ``{column:
+            items}``. Longer lists are cut.
+        vocabulary (dict, default None): ``{column: words}`` turns strings into the index of their
+            word, int64.
+        manifest (str or Path, default None): a saved list of shards to continue with; shards that
+            were added later are not read.
+        plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
+            and the order.
+        strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc
+            files beside its parquet files. False leaves them out and names them in one warning.
         missing ("error" or "null", default "error"): how to read a column that some shards lack.
-        invalid_utf8 ("refuse" or "replace", default "refuse"): what to do with strings that are not UTF-8.
-        lanes, unit_rows, max_world_size (int, default None): pin parts of the plan: how many lanes, the most
-            rows of a unit, the most ranks to plan for. ``shardfeed plan`` shows them. None follows from the data.
-        start ("filled" or "direct", default None): how an epoch begins: with a full shuffle buffer, or with the
-            first batch as soon as it can be made. None is "filled".
-        slots (int, default None): batches that may be ready or held at once, at least 2. None is by the machine.
+        invalid_utf8 ("refuse" or "replace", default "refuse"): what to do with strings that are not
+            UTF-8.
+        lanes, unit_rows, max_world_size (int, default None): pin parts of the plan: how many lanes,
+            the most rows of a unit, the most ranks to plan for. ``shardfeed plan`` shows them. None
+            follows from the data.
+        start ("filled" or "direct", default None): how an epoch begins: with a full shuffle buffer,
+            or with the first batch as soon as it can be made. None is "filled".
+        slots (int, default None): batches that may be ready or held at once, at least 2. None is by
+            the machine.
         collate_workers (int, default None): goroutines that make batches. None is by the machine.
-        timeout (float, default 600): seconds of any wait for the engine before FeedTimeoutError. None has
-            no limit.
+        timeout (float, default 600): seconds of any wait for the engine before FeedTimeoutError.
+            None has no limit.
 
     Wrong arguments, addresses and columns raise in the constructor, all at once where they can be.
     """
 
     _transforms: tuple[Any, ...] = ()
+    _masks: tuple[str, ...] = ()  # columns whose masks the batches have
 
     @overload
     def __init__(self: StreamingDataset[Batch], uri: Address, *, batch_size: int, **options: Unpack[DatasetOptions]) -> None: ...
@@ -178,17 +189,17 @@ class StreamingDataset(Generic[T]):
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
-            warn(f"shardfeed: {note}", UserWarning)
+            warn(f"shardfeed: {note}", ShardfeedWarning)
 
     def _forget(self) -> None:
-        """Begins without connections, as a copy in another process does."""
+        """Starts without connections, as a copy in another process does."""
         self._lock = threading.Lock()
         self._pid = os.getpid()
-        self._connection: Connection | None = None  # for questions
+        self._connection: Connection | None = None  # for requests outside of iterations
         self._idle: deque[Connection] = deque()  # of an iteration that has ended, with its ring
         self._steps: dict[tuple[int, int], int] = {}
         self._place: Place | None = None
-        self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place; what is not iterated over any more is gone
+        self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
         self._schema: Schema | None = None
         self._layout: Layout | None = None
         self._nulls: NullWatch | None = None
@@ -196,7 +207,7 @@ class StreamingDataset(Generic[T]):
         self._next_epoch = 0
         self._said_padding = False
 
-    # What it is
+    # Properties
 
     @property
     def schema(self) -> Schema:
@@ -219,14 +230,16 @@ class StreamingDataset(Generic[T]):
         return self._ranks()[1]
 
     def __len__(self) -> int:
-        """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on every rank."""
+        """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on
+        every rank.
+        """
         ranks = self._ranks()
         if ranks not in self._steps:
             self._steps[ranks] = int(self._session(plan=True)["steps"])
         return self._steps[ranks]
 
     def stats(self) -> dict[str, Any]:
-        """Figures of this rank's stream by the names that ``shardfeed bench --json`` has."""
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return dict(self._session(stats=True).get("stats") or {})
 
     def _let_go(self) -> None:
@@ -258,8 +271,8 @@ class StreamingDataset(Generic[T]):
         addresses = self._spec["addresses"]
         first = _redact.address(addresses[0])
         what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
-        size = None if self._rows_wanted else self._spec["batch_size"]
-        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {self._opened['shards']} shards)"
+        size, shards = None if self._rows_wanted else self._spec["batch_size"], self._opened["shards"]
+        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {shards} shard{'' if shards == 1 else 's'})"
 
     # Epochs and state
 
@@ -285,11 +298,12 @@ class StreamingDataset(Generic[T]):
     ) -> StreamingDataset[R]: ...
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset[Any]:
-        """The same data with a function applied to each batch, or to each row with ``batch_size=None``.
+        """The same data with a function applied to each batch, or to each row with
+        ``batch_size=None``.
 
         It runs in the process that iterates, when a batch is asked for. With random it gets a numpy
-        Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The result
-        counts its own epochs.
+        Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
+        result counts its own epochs.
         """
         check_function(function)
         return self._mapped(Transform(function, random, self._spec["seed"]))
@@ -316,15 +330,17 @@ class StreamingDataset(Generic[T]):
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
-            "a stream has no rows by number: iterate over it. "
-            "torch's DataLoader takes shardfeed.torch.StreamingDataset, with batch_size=None"
+            "a data set has no rows by number: iterate over it. To torch's DataLoader give a shardfeed.torch.StreamingDataset, "
+            "and batch_size=None"
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, as DistributedSampler has it. It never overrides a position that was just loaded.
+        """Selects the epoch of the next iteration, as DistributedSampler.set_epoch does.
 
-        Where a state was loaded that was taken after the last batch of this very epoch, nothing of it is left and the next iteration is
-        empty; the one after it is the next epoch.
+        A position that was just loaded has precedence.
+
+        When the loaded state was taken after the last batch of this epoch, the next iteration is
+        empty, and the one after it is the next epoch.
         """
         epoch = _checks.epoch(epoch)
         serial = uuid.uuid4().hex
@@ -335,7 +351,7 @@ class StreamingDataset(Generic[T]):
             self._control().set_epoch(rank=rank, epoch=epoch, serial=serial)
 
     def _nothing_left(self) -> bool:
-        """Tells whether the next iteration is empty, and takes it as done."""
+        """Whether the next iteration is empty. If so, it counts as done."""
         if self._pending_state is None or self._pending_epoch is None:
             return False
         state, (epoch, _) = self._pending_state[0], self._pending_epoch
@@ -345,7 +361,10 @@ class StreamingDataset(Generic[T]):
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank."""
+        """Where training stands: after the last batch that was handed out.
+
+        Plain JSON types, the same on every rank.
+        """
         if self._pending_state is not None:
             return _state.pack(self._pending_state[0])
         place = self._place if self._pending_epoch is None else None
@@ -360,17 +379,23 @@ class StreamingDataset(Generic[T]):
         return _state.pack(session["state"]) if place is None else place.state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
+        """Makes the next iteration continue after the batch where the state was taken, on any
+        number of ranks.
+        """
         state = _state.unpack(state_dict)
         for name in ("shuffle", "seed"):
             if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
-                log.warning("the state was taken with %s=%s, which wins over %s=%s here", name, state[name], name, self._spec[name])
+                text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
+                warn(text, ShardfeedWarning)
         self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
 
     # Iterations
 
     def _batches(self, *, plain: bool = False, **join: Any) -> BatchIterator:
-        """Begins an iteration. Plain columns have only dtypes that every tensor library has; join adds members to Join."""
+        """Begins an iteration.
+
+        Plain columns have only dtypes of every tensor library; join adds members to Join.
+        """
         rank, world_size = self._ranks()
         connection = self._take()
         request = {
@@ -407,41 +432,41 @@ class StreamingDataset(Generic[T]):
         state, state_serial = self._pending_state or (None, "")
         epoch, epoch_serial = self._pending_epoch or (None, "")
         if state is None and epoch is None and self._engine_pid not in (0, int(connection.welcome["pid"])):
-            epoch, epoch_serial = self._next_epoch, uuid.uuid4().hex  # a new engine, which does not know of the epochs before
+            epoch, epoch_serial = self._next_epoch, uuid.uuid4().hex  # a new engine, which does not know the earlier epochs
         return {"state": state, "state_serial": state_serial, "epoch": epoch, "epoch_serial": epoch_serial}
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
-        """Looks at what the engine says of an iteration before its first batch."""
+        """Notes what the engine says about an iteration before its first batch."""
         steps = int(joined["steps"])
         self._steps[rank, world_size] = steps
         padding = steps * self._spec["batch_size"] * world_size - self.size
         if self._tail(world_size) != "pad" or padding <= 0 or rank != 0 or self._with_row_valid or self._said_padding:
             return
         self._said_padding = True
-        log.warning(
-            "shardfeed: the last of %d steps has %d rows of padding over all %d ranks, which repeat other rows: %s; "
-            "drop_last=True leaves the step out",
-            steps,
-            padding,
-            world_size,
-            self._padding_mask(),
+        where = f" over all {world_size} ranks" if world_size > 1 else ""
+        warn(
+            f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat other rows: "
+            f"{self._padding_mask()}; drop_last=True leaves the step out",
+            PaddingWarning,
         )
 
     def _padding_mask(self) -> str:
-        """Where the mask of padding is."""
+        """Says where the mask of padding is."""
         if self._rows_wanted:
             return 'with_row_valid=True adds row["_row_valid"], which is False for them'
         return "batch.row_valid is False for them"
 
     def _tail(self, world_size: int) -> str:
-        """What becomes of rows that fill no batch on every rank."""
+        """What happens to the rows that do not fill a batch on every rank."""
         return str(self._spec["tail"] or ("pad" if world_size > 1 else "short"))
 
     def _laid_out(self, schema: Sequence[Mapping[str, Any]], plain: bool) -> tuple[Layout, NullWatch]:
-        """The layout of batches, the same for all iterations: nothing is said twice."""
+        """The layout of batches. All iterations share it, so that each warning comes once."""
         if self._layout is None or self._nulls is None or self._layout.plain != plain:
             self._layout = Layout(Schema.from_json(schema), plain=plain)
-            self._nulls = NullWatch(self._layout, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]})
+            padded = {p["column"] for p in self._spec["pad"]}
+            self._nulls = NullWatch(self._layout, {*self._spec["null"], *self._masks}, padded, tensors=plain)
+            self._layout.watch = None if plain else self._nulls
         return self._layout, self._nulls
 
     # Connections
@@ -456,13 +481,16 @@ class StreamingDataset(Generic[T]):
             return self._control().ask(rank=rank, world_size=world_size, **what)
 
     def _control(self) -> Connection:
-        """The connection for questions. It keeps the data set open in the engine."""
+        """The connection for requests outside of iterations.
+
+        It keeps the data set open in the engine.
+        """
         if self._connection is None or not self._connection.usable:
             self._connection = self._connect()
         return self._connection
 
     def _take(self) -> Connection:
-        """A connection for an iteration: that of the last one, or a new one."""
+        """A connection for an iteration: the idle one, or a new one."""
         self._after_fork()
         try:
             connection = self._idle.pop()
@@ -503,9 +531,10 @@ def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
 
 
 def _agreement() -> str:
-    """A name for a data set that all ranks have for it, since they run one program: the line that made it, and how often it did.
+    """A name for a data set that is the same on all ranks, since they run one program: the line
+    that made it, and its count.
 
-    Ranks that torchrun has started again do not meet what their predecessors left.
+    It holds torchrun's restart count, so that restarted ranks do not meet what earlier ones left.
     """
     line = place()
     _made[line] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -47,6 +48,7 @@ class BatchIterator:
         self._nulls = nulls
         self._done = done
         self._turn = Turn()
+        nulls.begin()
 
     def __iter__(self) -> BatchIterator:
         return self
@@ -93,16 +95,22 @@ class BatchIterator:
         if state := end.get("state"):
             self.place.epoch, self.place.position = int(state["epoch"]), int(state["position"])
         self._done(connection)
+        self._nulls.end()
 
     def _break(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+            self._nulls.end()
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""
         connection, self._connection = self._connection, None
-        if connection is None or not connection.usable:
+        if connection is None:
+            return
+        with contextlib.suppress(Warning):  # where warnings are errors, the iteration ends nevertheless
+            self._nulls.end()
+        if not connection.usable:
             return
         turn = self._turn()
         if not turn.acquire(blocking=False):  # another thread waits for a batch: it wakes up and closes the connection

@@ -1,4 +1,7 @@
-"""The keyword arguments of a data set as type checkers see them. StreamingDataset documents them."""
+"""The keyword arguments of a data set as type checkers see them.
+
+StreamingDataset documents them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""How the columns of a batch are found in a slot: worked out once for a schema, used for each batch."""
+"""Where the columns of a batch lie in a slot: computed once for a schema, used for each batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,20 +11,26 @@ from ._columns import Bytes, Column, Ragged
 from ._names import no_column
 from ._schema import Field, Schema, unique_names
 
-# Numbers of a descriptor, of which each node has one: eight in a row.
+if TYPE_CHECKING:
+    from ._nulls import NullWatch
+
+# A node has one descriptor: eight numbers in this order.
 LENGTH, NULLS, VALIDITY, OFFSETS, DATA, DATA_BYTES, LIST_SIZE, NODE_FIELDS = 0, 1, 2, 3, 4, 5, 6, 8
 
 _OFFSET = np.dtype("<i4")
 _BYTE = np.dtype("u1")
 
-# A Maker makes a column out of a slot's bytes and the batch's descriptors.
+# A Maker makes a column from a slot's bytes and the batch's descriptors.
 Maker = Callable[[np.ndarray, Sequence[int]], Column]
 
 
 class Layout:
-    """The makers of a schema's columns. With plain, columns have only dtypes that every tensor library has.
+    """The makers of a schema's columns.
 
-    ``field`` is the schema entry of each column, ``at`` where its first descriptor begins among the batch's numbers.
+    Plain columns have only the dtypes that every tensor library has.
+
+    ``field`` is the schema entry of each column, ``at`` where its first descriptor begins among the
+    batch's numbers.
     """
 
     def __init__(self, schema: Schema, *, plain: bool = False) -> None:
@@ -32,6 +39,7 @@ class Layout:
         self.at: dict[str, int] = {}
         self.makers: dict[str, Maker] = {}
         self.numbers = 0  # of a batch's descriptors
+        self.watch: NullWatch | None = None  # of batches that come from the engine
         for name, field in schema.items():
             self.at[name] = self.numbers
             self.makers[name] = self._maker(field, self.numbers)
@@ -56,7 +64,10 @@ class Layout:
         return [self._maker(member, place) for member, place in members(field, at)]
 
     def find(self, path: str) -> tuple[Field, int]:
-        """Returns the node that a name or a dotted path leads to, and where its descriptor begins. An exact name wins over a path."""
+        """Returns the node at a name or dotted path, and where its descriptor begins.
+
+        An exact name has precedence.
+        """
         for cut in _cuts(path) if isinstance(path, str) else ():
             if (field := self.schema.get(path[:cut])) is not None:
                 found = _descend(field, self.at[path[:cut]], path[cut + 1 :])
@@ -64,9 +75,13 @@ class Layout:
                     return found
         raise no_column(path, self.schema, self.schema)
 
+    def column(self, path: str) -> str:
+        """Returns the column that a path begins with, or the path itself without one."""
+        return next((path[:cut] for cut in _cuts(path) if path[:cut] in self.schema), path)
+
 
 def _cuts(path: str) -> list[int]:
-    """Where the name of a column can end in a path, the longest first."""
+    """Where a column's name can end in a path, the longest first."""
     return [len(path), *(i for i in range(len(path) - 1, 0, -1) if path[i] == ".")]
 
 
@@ -82,7 +97,7 @@ def _descend(field: Field, at: int, path: str) -> tuple[Field, int] | None:
 
 
 def members(field: Field, at: int) -> list[tuple[Field, int]]:
-    """The children of a node, with where their descriptors begin when the node's begins at at."""
+    """The children of a node whose descriptor begins at at, each with where its own begins."""
     place = at + NODE_FIELDS
     out = []
     for child in field.children:
@@ -103,7 +118,7 @@ def _fixed(field: Field, at: int, plain: bool) -> Maker:
 
 
 def _dense(field: Field, at: int, plain: bool) -> Maker:
-    """Lists of one size of fixed values: one array with a dimension for each list."""
+    """Lists of one size: one array with a dimension for each list around the values."""
     length, sizes = at + LENGTH, []
     while field.kind == "list":
         sizes.append(at + LIST_SIZE)
@@ -119,7 +134,7 @@ def _dense(field: Field, at: int, plain: bool) -> Maker:
 
 
 def offsets(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
-    """Where each value of a node begins, and the last one ends."""
+    """Where each value of a node begins, and where the last one ends."""
     if not nodes[at + OFFSETS]:
         return np.zeros(nodes[at + LENGTH] + 1, _OFFSET)
     return np.ndarray(nodes[at + LENGTH] + 1, _OFFSET, slot, nodes[at + OFFSETS])
@@ -135,7 +150,10 @@ def _ragged(at: int, items: Maker) -> Maker:
 
 
 def _sized(at: int, items: Maker) -> Maker:
-    """Lists of one size of something that makes no array: they have no offsets of their own."""
+    """Lists of one size of values that are not fixed.
+
+    They have no offsets, so these are computed.
+    """
 
     def make(slot: np.ndarray, nodes: Sequence[int]) -> Ragged:
         size = nodes[at + LIST_SIZE]
@@ -154,7 +172,7 @@ def _nothing(at: int) -> Maker:
 
 
 def validity(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
-    """A boolean for each value of a node: True where it is present."""
+    """A bool for each value of a node: False where it is null."""
     length, bits = nodes[at + LENGTH], nodes[at + VALIDITY]
     if not bits:
         return np.ones(length, np.bool_)

@@ -16,7 +16,9 @@ _SHOWN = 20  # columns that an error lists
 
 
 def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | None = None) -> ColumnError:
-    """Returns the error for a key that is not among these columns, nor a path into one of the schema's."""
+    """Returns the error for a key that is not among these columns, nor a path into one of the
+    schema's.
+    """
     names = list(names)
     first = names[0] if names else "id"
     if isinstance(key, str):

@@ -1,4 +1,4 @@
-"""Telling the user once that a column really holds nulls, when nothing was said about them."""
+"""Warns once for each column that really holds nulls, unless the user has dealt with them."""
 
 from __future__ import annotations
 
@@ -8,31 +8,44 @@ from typing import Any
 
 from ._layout import LENGTH, NULLS, Layout, members
 from ._schema import Field
-from ._warn import warn
+from ._warn import ShardfeedWarning, warn
 
 _SHOWN = {"binary": "empty", "list": "empty", "map": "empty"}
 
 
-class NullWarning(UserWarning):
+class NullWarning(ShardfeedWarning):
     """A column holds nulls that are shown as 0, False or empty."""
 
 
 class NullWatch:
-    """Looks at the null counts of each batch, of the columns about which there would be something to say. Each is named once."""
+    """Looks at the null counts of the columns that show a null as a value.
 
-    def __init__(self, layout: Layout, answered: Collection[str] = (), padded: Collection[str] = ()) -> None:
-        """Answered are the columns or paths of null=, padded the columns of pad=, where a null list is a row of padding."""
-        self._layout = layout
+    Tensors are all made when a batch is handed out, so nulls are reported then. Arrays are made
+    when the user reads a column: their nulls are reported when the next batch is asked for, or the
+    iteration ends, unless the user has asked for the column's mask by then.
+    """
+
+    def __init__(self, layout: Layout, answered: Collection[str] = (), padded: Collection[str] = (), *, tensors: bool = False) -> None:
+        """Answered are columns or paths whose nulls the user has dealt with; padded are the columns
+        of pad=, where a null list is a row of padding.
+        """
+        self._tensors = tensors
         self._open: dict[int, tuple[str, Field]] = {}  # by the place of the null count
         for name, field in layout.schema.items():
             self._add(name, name, field, layout.at[name], answered, padded=name in padded)
         self._counts: Any = None
+        self._places: dict[str, list[int]] = {}
         self._look()
+        self._read: dict[str, str] = {}  # texts about columns that were read, by column
+        self._iterations = 0
 
     def _add(
         self, column: str, path: str, field: Field, at: int, answered: Collection[str], padded: bool = False, within_null: bool = False
     ) -> None:
-        """Watches a node. What a null struct is shown as is what its members are, so they are watched in its place."""
+        """Watches a node.
+
+        A null struct shows the values of its members, so they are watched in its place.
+        """
         if path in answered:
             return
         nullable = field.nullable or within_null
@@ -42,31 +55,64 @@ class NullWatch:
             self._add(column, f"{path}.{member.name}", member, place, answered, within_null=nullable and field.kind == "struct")
 
     def _look(self) -> None:
-        self._counts = itemgetter(*self._open) if self._open else None
+        self._counts = itemgetter(*self._open) if self._open and self._tensors else None
+        self._places = {}
+        for place, (column, _) in self._open.items():
+            self._places.setdefault(column, []).append(place)
+
+    def begin(self) -> None:
+        """Notes that an iteration begins, which asks for batches and ends."""
+        self._iterations += 1
+
+    def end(self) -> None:
+        """Notes that an iteration has ended, and warns about the columns that were read."""
+        self._iterations -= 1
+        self._report()
 
     def see(self, nodes: Sequence[int]) -> None:
-        """Warns when a batch has nulls where no batch had them before."""
+        """Warns before a batch is handed out: about columns that were read, or a tensor batch's nulls."""
+        if self._read:
+            self._report()
         counts = self._counts
         if counts is None:
             return
         found = counts(nodes)
         if found if isinstance(found, int) else any(found):
-            self._warn(nodes)
+            for column in self._places.copy():
+                self.read(column, nodes)
+            self._report()
 
-    def _warn(self, nodes: Sequence[int]) -> None:
-        for place in [p for p in self._open if nodes[p]]:
-            if place not in self._open:  # another node of a column that was just named
-                continue
-            column, field = self._open[place]
-            self._open = {p: entry for p, entry in self._open.items() if entry[0] != column}
-            length = nodes[place - NULLS + LENGTH]
-            warn(_text(column, field, nodes[place], length), NullWarning)
-        self._look()
+    def read(self, column: str, nodes: Sequence[int]) -> None:
+        """Notes that a column of a batch is read."""
+        for place in self._places.get(column, ()):
+            if nodes[place]:
+                text = self._text(column, self._open[place][1], nodes[place], nodes[place - NULLS + LENGTH])
+                self.answer(column)
+                self._read[column] = text
+                if not self._iterations:  # as in next(iter(dataset)): nothing comes after it
+                    self._report()
+                return
 
+    def answer(self, column: str) -> None:
+        """Notes that a column needs no warning any more."""
+        self._read.pop(column, None)
+        if column in self._places:
+            self._open = {place: entry for place, entry in self._open.items() if entry[0] != column}
+            self._look()
 
-def _text(column: str, field: Field, nulls: int, length: int) -> str:
-    shown = _SHOWN.get(field.kind, "False" if field.type == "bool" else "0")
-    return (
-        f"column {column!r} holds nulls, {nulls} of {length} values of this batch, and they are shown as {shown}: "
-        f"batch.valid({column!r}) is the mask, null={{{column!r}: value}} puts another value in their place"
-    )
+    def _report(self) -> None:
+        read, self._read = self._read, {}
+        for text in read.values():
+            warn(text, NullWarning)
+
+    def _text(self, column: str, field: Field, nulls: int, length: int) -> str:
+        shown = _SHOWN.get(field.kind, "False" if field.type == "bool" else "0")
+        mask = (
+            f"with_valid({column!r}) adds their mask as batch[{column + '_valid'!r}]"
+            if self._tensors
+            else f"batch.valid({column!r}) is their mask"
+        )
+        return (
+            f"shardfeed: column {column!r} holds nulls ({nulls} of {length} values of this batch), shown as {shown}: "
+            f"{mask}, null={{{column!r}: value}} shows another value"
+        )

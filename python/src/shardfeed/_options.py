@@ -1,4 +1,6 @@
-"""The arguments of a data set: their types, which values are allowed, and the Spec that the engine gets."""
+"""The arguments of a data set: their types, which values are allowed, and the Spec that the engine
+gets.
+"""
 
 from __future__ import annotations
 
@@ -60,10 +62,14 @@ class Options:
     collate_workers: int | None = None
 
     def spec(self, problems: Problems | None = None) -> dict[str, Any]:
-        """Returns the engine's Spec. What is wrong is added to problems, or raised as one error without them."""
+        """Returns the engine's Spec.
+
+        What is wrong is added to problems, or raised as one error without them.
+        """
         found = Problems() if problems is None else problems
         spec = {
             "addresses": found.of(_addresses, self.uri),
+            **self._steps(found),
             "columns": found.of(_columns, self.columns),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
@@ -71,7 +77,6 @@ class Options:
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
             **self._order(found),
-            **self._steps(found),
             **self._kept(found),
             "storage": found.of(_storage.options, self.storage_options),
             "env": _storage.environment(os.environ),
@@ -133,7 +138,10 @@ class Options:
 
 
 def _addresses(uri: Any) -> list[str]:
-    """A list, a tuple or a generator of addresses. A table is iterable too, and gives the names of its columns."""
+    """A list, a tuple or a generator of addresses.
+
+    A table is iterable too, and gives the names of its columns.
+    """
     listed = (
         isinstance(uri, Iterable) and not isinstance(uri, (Mapping, bytes)) and not hasattr(uri, "shape") and not hasattr(uri, "schema")
     )
@@ -166,7 +174,9 @@ def _is_name(address: Any) -> bool:
 
 
 def _absolute(address: str) -> str:
-    """An address without a scheme is a path, made absolute here: the engine has another working directory."""
+    """An address without a scheme is a path, made absolute here: the engine has another working
+    directory.
+    """
     if _SCHEME.match(address):
         return address
     return os.path.abspath(os.path.expanduser(address))
@@ -177,7 +187,7 @@ def _columns(columns: Any) -> list[str] | None:
         return None
     if isinstance(columns, str):
         raise OptionError(f"columns must be a list of names, got {columns!r}: give columns=[{columns!r}]")
-    names = list(columns) if isinstance(columns, Iterable) else []
+    names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, Mapping) else []
     if not names or not all(isinstance(n, str) and n for n in names):
         raise OptionError(f"columns must be a list of names or dotted paths, or None for all columns, {got(columns)}")
     return [encoded("the column", name) for name in names]

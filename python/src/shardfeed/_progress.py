@@ -1,4 +1,4 @@
-"""A line on the terminal while the engine lists and reads footers for long."""
+"""A progress line on the terminal while the engine lists and reads footers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _AFTER = 2.0  # seconds
 
 
 class Line:
-    """Shows progress on standard error, when that is a terminal and the wait is long, and wipes it at the end."""
+    """Shows progress on standard error when it is a terminal and the wait is long, and erases it at
+    the end.
+    """
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -35,13 +37,13 @@ class Line:
         try:
             sys.stderr.write("\r" + text.ljust(self._shown) + ("" if text else "\r"))
             sys.stderr.flush()
-        except (OSError, ValueError):  # the terminal has gone, or someone closed it
+        except (OSError, ValueError):  # the terminal is gone, or the stream was closed
             return
         self._shown = max(self._shown, len(text))
 
 
 def describe(progress: dict[str, Any]) -> str:
-    """Returns a Progress message in words."""
+    """Returns the text for a Progress message."""
     shards, footers, of = (progress.get(k, 0) for k in ("shards", "footers", "of"))
     doing = progress.get("doing")
     if doing == "list":

@@ -20,7 +20,9 @@ _MOST = 2**31  # ranks; the engine has a limit of its own
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """Returns rank and world size: the arguments, else torchrun's environment, else an initialised process group, else 0 of 1."""
+    """Returns rank and world size: the arguments, else torchrun's environment, else an initialised
+    process group, else 0 of 1.
+    """
     if (rank is None) != (world_size is None):
         raise OptionError(f"rank and world_size belong together: give both or neither, got rank={rank!r}, world_size={world_size!r}")
     if rank is None or world_size is None:
@@ -49,7 +51,10 @@ def local_world_size() -> int:
 
 
 def job() -> str:
-    """Returns the name of the job on this node. Its processes, and their children, share one engine."""
+    """Returns the name of the job on this node.
+
+    Its processes, and their children, share one engine.
+    """
     environment = os.environ
     if name := environment.get("SHARDFEED_JOB"):
         return f"named {name}"

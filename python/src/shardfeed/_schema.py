@@ -1,4 +1,4 @@
-"""Schemas: what the columns of a batch are, known before the first batch."""
+"""Schemas: the columns of a batch with their types, known before the first batch."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _NANOSECONDS = 86_400_000_000_000  # of a day
 
 
 class Storage(NamedTuple):
-    """How the values of a fixed column lie in a slot, and what they are shown as."""
+    """How the values of a fixed column lie in a slot, and the dtype that users see."""
 
     dtype: np.dtype[Any]  # in the slot
     shape: tuple[int, ...]  # of a value
     shown: np.dtype[Any]
-    convert: Callable[[np.ndarray], np.ndarray] | None = None  # None: they are shown as they lie
+    convert: Callable[[np.ndarray], np.ndarray] | None = None  # None: users see the stored values
 
 
 def _as_lies(dtype: Any, shape: tuple[int, ...] = (), shown: Any = None) -> Storage:
@@ -65,9 +65,10 @@ def _int96_times(stored: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Field:
-    """A column, or a part of one.
+    """A column, or a part of a column.
 
-    ``type`` is the name that ``shardfeed inspect`` prints; ``kind`` is how the values lie: fixed, binary, list, struct, map or null.
+    ``type`` is the name that ``shardfeed inspect`` prints; ``kind`` is the layout of its values:
+    fixed, binary, list, struct, map or null.
     """
 
     name: str
@@ -79,9 +80,9 @@ class Field:
     utc: bool = False
     precision: int = 0
     scale: int = 0
-    list_size: int = 0  # of lists of one size; -1: dense, and of a length that each batch has for itself; 0: ragged
-    partition: bool = False  # from the names of directories
-    added: bool = False  # not of the data: lengths of a padded column
+    list_size: int = 0  # of lists of one size; -1: dense, with a length that differs by batch; 0: ragged
+    partition: bool = False  # from directory names
+    added: bool = False  # not in the data: the lengths of a padded column
     children: tuple[Field, ...] = ()
 
     @classmethod
@@ -92,22 +93,22 @@ class Field:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the column has, itself included."""
+        """The number of nodes of the column, itself included."""
         return 1 + sum(c.nodes for c in self.children)
 
     @property
     def is_text(self) -> bool:
-        """Whether values are shown as str rather than bytes."""
+        """Whether values are str rather than bytes."""
         return self.type in _TEXTS
 
     @property
     def holds_nan(self) -> bool:
-        """Whether a null can be shown as NaN."""
+        """Whether a null is NaN."""
         return self.type in _FLOATS or self.kind == "null"
 
     @property
     def is_dense(self) -> bool:
-        """Whether the column is one array of numbers: fixed values, or lists of one size of them."""
+        """Whether the column is one array: fixed values, or lists of one size of them."""
         field = self
         while field.kind == "list" and field.list_size:
             field = field.children[0]
@@ -115,7 +116,7 @@ class Field:
 
     @property
     def leaf(self) -> Field:
-        """The values within all lists around them; the field itself when it is no list."""
+        """The values inside of all lists; the field itself when it is not a list."""
         field = self
         while field.kind == "list":
             field = field.children[0]
@@ -123,7 +124,9 @@ class Field:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the values in numpy, of lists that of the items within; object for strings, binary, structs and maps."""
+        """The numpy dtype of the values, or of the innermost items of lists; object for strings,
+        binary, structs and maps.
+        """
         leaf = self.leaf
         if leaf.kind == "null":
             return np.dtype("<f8")
@@ -131,7 +134,7 @@ class Field:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one row; -1 stands for a length that differs from row to row, or from batch to batch."""
+        """The shape of one row; -1 is a length that differs by row or by batch."""
         sizes: list[int] = []
         field = self
         while field.kind == "list":
@@ -140,7 +143,9 @@ class Field:
         return (*sizes, *field.storage().shape) if field.kind == "fixed" else tuple(sizes)
 
     def storage(self, *, plain: bool = False) -> Storage:
-        """How fixed values lie, and how they are shown: plain shows only dtypes that every tensor library has."""
+        """How fixed values lie, and the dtype that users see: plain has only dtypes that every
+        tensor library has.
+        """
         if self.type in _NUMBERS:
             return _as_lies(_NUMBERS[self.type])
         if self.type == "decimal" and self.width in (4, 8):
@@ -180,7 +185,7 @@ _FIELDS = tuple(name for name in Field.__dataclass_fields__ if name != "children
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Makes names that repeat differ: x, x#2, x#3."""
+    """Makes repeated names differ: x, x#2, x#3."""
     counts: dict[str, int] = {}
     taken: set[str] = set()
     out: list[str] = []
@@ -195,7 +200,10 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 
 class Schema(Mapping[str, Field]):
-    """The columns of a batch by name, in their order. The first column of a name has it, others of that name are ``x#2``, ``x#3``."""
+    """The columns of a batch by name, in order.
+
+    The second column of a name x is ``x#2``, the third ``x#3``.
+    """
 
     def __init__(self, fields: Iterable[Field]) -> None:
         fields = tuple(fields)

@@ -1,4 +1,4 @@
-"""Sizes as people write them: bytes, or 512MiB, 1.5GiB, 1GB."""
+"""Sizes as users write them: bytes, or 512MiB, 1.5GiB, 1GB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)\s*")
 
 
 def parse(name: str, value: Any, example: str = "'512MiB'") -> tuple[int, bool]:
-    """Returns a size, and whether it had a unit. The caller decides what a number without a unit counts."""
+    """Returns a size, and whether it had a unit.
+
+    The caller decides what a number without a unit counts.
+    """
     if is_whole(value):
         number, unit = int(value), ""
     else:
@@ -42,7 +45,10 @@ def rows_or_bytes_text(name: str, value: Any) -> str:
 
 
 def limit_text(name: str, value: Any) -> str:
-    """A number of bytes in digits, or a part of the free space in percent. A float is a part: 0.5 is 50 %."""
+    """A number of bytes in digits, or a part of the free space in percent.
+
+    A float is a part: 0.5 is 50 %.
+    """
     text = f"{value * 100:g}%" if isinstance(value, float) else value
     if isinstance(text, str) and text.strip().endswith("%"):
         try:

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
+from ._checks import type_name
 from .errors import StateError
 
 VERSION = 1
@@ -47,14 +48,14 @@ def pack(state: Mapping[str, Any]) -> dict[str, Any]:
 def unpack(state_dict: Any) -> dict[str, Any]:
     """Returns the engine's state out of a state_dict, or refuses with what is wrong."""
     if not isinstance(state_dict, Mapping):
-        raise StateError(f"a state is what state_dict() returned, a dict; this is {type(state_dict).__name__}")
+        raise StateError(f"a state must be the dict that state_dict() returned, got {type_name(state_dict)}")
     inner = state_dict.get("shardfeed")
     if not isinstance(inner, Mapping):
         raise StateError(
-            f"this is no state of shardfeed: it has the keys {sorted(map(str, state_dict)) or 'of nothing'}, and 'shardfeed' is missing"
+            f"a state must be the dict that state_dict() returned, with the key 'shardfeed', got the keys {sorted(map(str, state_dict))}"
         )
     if state_dict.get("version") != VERSION:
-        raise StateError(f"the state has version {state_dict.get('version')!r}, and this release reads version {VERSION}")
+        raise StateError(f"the state must have version {VERSION}, got {state_dict.get('version')!r}: it is of another release")
     return _checked(inner, _FIELDS)
 
 

@@ -1,4 +1,6 @@
-"""Storage options by the names of s3fs, pyarrow and the command, and the environment variables that stores read."""
+"""Storage options by the names of s3fs, pyarrow and the command, and the environment variables that
+stores read.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ _PROXIES = ("_PROXY", "_proxy")
 
 
 def options(given: Mapping[str, Any] | None) -> dict[str, str]:
-    """Returns storage options as text, by names that the engine knows. Values are secrets: errors do not show them."""
+    """Returns storage options as text, by names that the engine knows.
+
+    Values are secrets: errors do not show them.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -95,7 +100,10 @@ def _unknown(name: str) -> str:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that stores read. The engine gets them because another process of the job may have started it."""
+    """The variables that stores read.
+
+    The engine gets them because another process of the job may have started it.
+    """
     return {
         name: value for name, value in environ.items() if name in _VARIABLES or name.startswith(_ENVIRONMENT) or name.endswith(_PROXIES)
     }

@@ -1,4 +1,6 @@
-"""What an index of a column means: one row, a run of rows, or rows one by one, as in a numpy array of one dimension."""
+"""What an index of a column means: one row, a run of rows, or rows one by one, as in a numpy array
+of one dimension.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ Index = int | slice | np.ndarray
 
 
 def resolve(index: Any, n: int) -> Index:
-    """Returns the row, the slice with step 1, or the int64 array of rows that an index selects out of n rows."""
+    """Returns the row, the slice with step 1, or the int64 array of rows that an index selects out
+    of n rows.
+    """
     if isinstance(index, slice):
         return _slice(index, n)
     if index is Ellipsis:

@@ -18,8 +18,8 @@ from .errors import OptionError
 class Transform:
     """A function of a batch, and with random of a numpy Generator too.
 
-    The generator depends only on the seed, the epoch, the step and the rank, so that the result is the
-    same after a resume.
+    The generator depends only on the seed, the epoch, the step and the rank, so that the result is
+    the same after a resume.
     """
 
     function: Callable[..., Any]
@@ -46,8 +46,8 @@ def check_function(function: Any) -> None:
 class MappedIterator:
     """Batches or rows of one iteration, with the functions applied to each.
 
-    Several threads may take from it: each batch or row comes once, and the functions run in the thread
-    that takes it.
+    Several threads may take from it: each batch or row comes once, and the functions run in the
+    thread that takes it.
     """
 
     def __init__(self, source: BatchIterator | RowIterator, transforms: Sequence[Transform], rank: int) -> None:

@@ -1,13 +1,22 @@
-"""The user's line: the nearest caller that is not of this package."""
+"""Warnings at the user's line: the nearest caller outside of this package."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
 from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class ShardfeedWarning(UserWarning):
+    """A warning of this package."""
+
+
+class PaddingWarning(ShardfeedWarning):
+    """The last step of an epoch has rows of padding."""
 
 
 def _user_frame() -> tuple[FrameType, int]:
@@ -27,3 +36,22 @@ def place() -> str:
     """Names the user's line, the same on every machine that runs the program."""
     frame, _ = _user_frame()
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+class _Named(logging.Filter):
+    """Puts the package's name before messages that Python prints without it, as it does when
+    logging is not configured.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = str(record.msg)
+        if not logging.getLogger(record.name).hasHandlers() and not text.startswith("shardfeed: "):
+            record.msg = f"shardfeed: {text}"
+        return True
+
+
+def name_log() -> None:
+    """Lets the log of the package begin with its name."""
+    log = logging.getLogger("shardfeed")
+    if not any(isinstance(f, _Named) for f in log.filters):
+        log.addFilter(_Named())

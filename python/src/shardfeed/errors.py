@@ -1,8 +1,8 @@
 """Errors that shardfeed raises.
 
-All are a ShardfeedError. Where Python has a class for the case (ValueError, KeyError, FileNotFoundError,
-PermissionError, TimeoutError, ConnectionError), the error is of that class too. The text names the shard,
-the row group and the column, and says what to do.
+All are a ShardfeedError. Where Python has a class for the case (ValueError, KeyError,
+FileNotFoundError, PermissionError, TimeoutError, ConnectionError), the error is of that class too.
+The text names the shard, the row group and the column, and says what to do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ __all__ = [
 
 
 class ShardfeedError(Exception):
-    """What failed, and where. It has one argument, so that it survives pickling and torch's workers."""
+    """What failed, and where.
+
+    It has one argument, so that it survives pickling and torch's workers.
+    """
 
     op: str = ""
     shard: str = ""  # URI
@@ -102,7 +105,10 @@ class EngineStartError(EngineError):
 
 
 class EngineGone(EngineError, ConnectionError):
-    """The engine ended while it was in use. The text names its log file and ends with the log's last lines."""
+    """The engine ended while it was in use.
+
+    The text names its log file and ends with the log's last lines.
+    """
 
     log: str = ""
 
@@ -114,8 +120,8 @@ class ForkError(ShardfeedError, RuntimeError):
 def nearer(error: ShardfeedError) -> ShardfeedError:
     """Returns the error without the frames it came through, so that the user's line stands near it.
 
-    Its text says where in the data it happened. A ProtocolError, which is a bug in this package, keeps
-    its frames.
+    Its text says where in the data it happened. A ProtocolError, which is a bug in this package,
+    keeps its frames.
     """
     return error if isinstance(error, ProtocolError) else error.with_traceback(None)
 

@@ -1,8 +1,11 @@
-"""shardfeed for PyTorch: batches as dicts of tensors, a loader, and helpers for other loaders and trainers."""
+"""shardfeed for PyTorch: batches as dicts of tensors, a loader, and helpers for other loaders and
+trainers.
+"""
 
 from ._batch import Batch
 from ._dataset import StreamingDataset
 from ._loader import DataLoader
+from ._padding import drop_padding
 from ._tensors import Bytes, Ragged
 
-__all__ = ["Batch", "Bytes", "DataLoader", "Ragged", "StreamingDataset"]
+__all__ = ["Batch", "Bytes", "DataLoader", "Ragged", "StreamingDataset", "drop_padding"]

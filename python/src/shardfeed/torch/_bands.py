@@ -1,4 +1,4 @@
-"""Bands: the columns of one type of numbers, which the engine lays one behind the other at equal distances."""
+"""Bands: the number columns of one type, which the engine places at equal distances."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._schema import Field
 
 
 class Cut(NamedTuple):
-    """How a band's columns are cut out of one array: values, and in between what nobody wants."""
+    """How a band's columns are cut from one array, with unused values between them."""
 
     values: int  # of the array
     dtype: np.dtype[Any]
@@ -25,13 +25,16 @@ class Cut(NamedTuple):
 
 
 class Bands:
-    """Makes the tensors of a batch's bands: for each one array, of which torch cuts the columns. One by one they take three times as long.
+    """Makes the tensors of a batch's bands.
 
-    Such tensors share their memory's owner and nothing else: each has a version of its own, as autograd wants it of what is written to.
+    Torch cuts each band from one array, three times as fast as one by one.
+
+    The tensors share only the owner of their memory. Each has its own version, which autograd needs
+    when a tensor is written to.
     """
 
     def __init__(self, layout: Layout) -> None:
-        """Takes the columns of types that two or more have."""
+        """Takes the columns whose type two or more columns have."""
         found: dict[tuple[str, int], list[str]] = {}
         for name, field in layout.schema.items():
             if _plain(field):
@@ -40,7 +43,7 @@ class Bands:
         self.names = tuple(itertools.chain(*bands))
         self._bands = [(len(names), layout.schema[names[0]].storage(plain=True).dtype) for names in bands]
         self._offsets: Any = itemgetter(*[layout.at[name] + DATA for name in self.names]) if bands else None
-        # Rows and offsets of the batch before, and what follows from them; one thing, as several threads may take batches.
+        # Rows and offsets of the last batch, and the cuts for them: one tuple, as threads share it.
         self._before: tuple[int, tuple[int, ...], list[Cut]] = (-1, (), [])
 
     def tensors(self, slot: np.ndarray, nodes: Sequence[int], rows: int) -> Sequence[torch.Tensor]:
@@ -59,7 +62,11 @@ class Bands:
         return tensors
 
     def _divide(self, rows: int, offsets: tuple[int, ...]) -> list[Cut]:
-        """How to cut. A band of which a transform has put a column elsewhere, so that the distances differ, is cut out column by column."""
+        """How to cut.
+
+        When a transform has moved a column, the distances differ, and the band is cut column by
+        column.
+        """
         cuts, left = [], iter(offsets)
         for columns, dtype in self._bands:
             own = tuple(itertools.islice(left, columns))
@@ -74,7 +81,7 @@ class Bands:
 
 
 def _plain(field: Field) -> bool:
-    """Whether the values of a column are numbers that the engine gathers, and are shown as they lie."""
+    """Whether a column is numbers that the engine gathers, and users see the stored values."""
     if field.kind != "fixed" or field.added:
         return False
     _, shape, _, convert = field.storage(plain=True)

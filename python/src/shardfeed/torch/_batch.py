@@ -16,7 +16,8 @@ _SHOWN = 16  # columns in a repr
 class Batch(dict[str, Any]):
     """A dict from column name to tensor, with a short repr and errors that name the columns.
 
-    Strings and binary values are :class:`Bytes`, lists of different lengths :class:`Ragged`, structs dicts.
+    Strings and binary values are :class:`Bytes`, lists of different lengths :class:`Ragged`,
+    structs dicts.
     """
 
     __slots__ = ()
@@ -75,7 +76,10 @@ def _rows(column: Any) -> int:
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """The first values of a column on the host. Those on a device are not shown: that would wait for it."""
+    """The first values of a column on the host.
+
+    Those on a device are not shown: that would wait for it.
+    """
     where = getattr(column, "offsets", column)
     if isinstance(where, torch.Tensor) and where.ndim and where.device.type == "cpu":
         yield from column[: _html.FIRST].tolist()

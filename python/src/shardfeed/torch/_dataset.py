@@ -89,8 +89,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         for column in columns:
             try:
                 Layout(self.schema).find(column)
-            except KeyError:
-                raise OptionError(f"with_valid: there is no column {column!r} among {', '.join(self.schema)}") from None
+            except KeyError as e:
+                raise OptionError(f"with_valid: {e}") from None
         marked = self._copy()
         marked._masks = (*self._masks, *columns)
         return marked

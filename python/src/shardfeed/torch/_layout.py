@@ -26,7 +26,9 @@ class TensorLayout:
     """The makers of a schema's columns as tensors."""
 
     def __init__(self, layout: Layout, masks: Collection[str], row_valid: bool) -> None:
-        """Each of masks gets a column ``name_valid`` beside it. row_valid adds the mask of the rows."""
+        """Each of masks gets a column ``name_valid`` beside it. row_valid adds the mask of the
+        rows.
+        """
         self._blank: dict[str, Any] = dict.fromkeys(layout.makers)  # in their order
         self._bands = Bands(layout)
         own = set(self._bands.names)

@@ -37,30 +37,34 @@ _Stamp = tuple[Mapping[str, Any], int, int]
 
 
 class DataLoader(Generic[T]):
-    """Batches of a data set as dicts of tensors, on a device: made by the engine and copied ahead of use.
+    """Batches of a data set as dicts of tensors, on a device: made by the engine and copied ahead
+    of use.
 
     One ``iter()`` is one epoch, which is used up when its first batch is asked for. Batches are
-    :class:`shardfeed.torch.Batch`, or what ``collate_fn`` makes of them. ``state_dict`` is exact after each
-    batch, with any number of workers; ``load_state_dict`` continues there with any other number of workers
-    or ranks. ``with DataLoader(...) as loader:`` closes it at the end.
+    :class:`shardfeed.torch.Batch`, or what ``collate_fn`` makes of them. ``state_dict`` is exact
+    after each batch, with any number of workers; ``load_state_dict`` continues there with any other
+    number of workers or ranks. ``with DataLoader(...) as loader:`` closes it at the end.
 
     Args:
-        data (str, Path, list of them, or StreamingDataset): an address or path, with the arguments of the
-            data set beside it, such as batch_size; or a data set that has them.
-        collate_fn (function, default None): applied to each batch; its result is what the loader yields.
-        device (str, int, torch.device or None, default None): where batches go. "auto" is the current CUDA
-            device, or the host without CUDA. Copies to CUDA run on a stream of their own. None leaves
-            batches on the host.
-        pin_memory (bool, default None): page-lock the memory that batches come in. None does so for a CUDA
-            device.
-        num_workers (int, default 0): torch processes that run map and collate_fn. The engine works in
-            parallel without them.
+        data (str, Path, list of them, or StreamingDataset): an address or path, with the arguments
+            of the data set beside it, such as batch_size; or a data set that has them.
+        collate_fn (function, default None): applied to each batch; its result is what the loader
+            yields.
+        device (str, int, torch.device or None, default None): where batches go. "auto" is the
+            current CUDA device, or the host without CUDA. Copies to CUDA run on a stream of their
+            own. None leaves batches on the host.
+        pin_memory (bool, default None): page-lock the memory that batches come in. None does so for
+            a CUDA device.
+        num_workers (int, default 0): torch processes that run map and collate_fn. The engine works
+            in parallel without them.
         prefetch (int, default 2): batches that are copied to the device ahead of use.
-        prefetch_factor (int, default None): batches that each torch worker makes ahead. None is torch's 2.
+        prefetch_factor (int, default None): batches that each torch worker makes ahead. None is
+            torch's 2.
         persistent_workers (bool, default False): keep torch workers from epoch to epoch.
-        worker_init_fn (function, default None): called with the worker's number when a torch worker starts.
-        multiprocessing_context (str or context, default None): how torch workers start: "fork", "spawn" or
-            "forkserver".
+        worker_init_fn (function, default None): called with the worker's number when a torch worker
+            starts.
+        multiprocessing_context (str or context, default None): how torch workers start: "fork",
+            "spawn" or "forkserver".
 
     With an address the arguments of the data set follow:
     """
@@ -91,7 +95,7 @@ class DataLoader(Generic[T]):
     def __init__(
         self,
         data: Address | StreamingDataset[Any],
-        *,
+        *more: Any,
         collate_fn: Callable[[Any], Any] | None = None,
         device: Device = None,
         pin_memory: bool | None = None,
@@ -104,6 +108,8 @@ class DataLoader(Generic[T]):
         **options: Any,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _OWN_ARGUMENTS}
+        if more:
+            raise TypeError(_arguments.by_position("DataLoader", "data", more[0]))
         _check_names(data, options)
         problems = Problems()
         self.device = check(given, problems)
@@ -129,7 +135,10 @@ class DataLoader(Generic[T]):
 
     @property
     def schema(self) -> Schema:
-        """The columns of the data set, with their types. Functions of map and collate_fn are not in it."""
+        """The columns of the data set, with their types.
+
+        Functions of map and collate_fn are not in it.
+        """
         return self.dataset.schema
 
     @property
@@ -159,24 +168,39 @@ class DataLoader(Generic[T]):
     def map(self: DataLoader[S], function: Callable[[S, torch.Generator], R], *, random: Literal[True]) -> DataLoader[R]: ...
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> DataLoader[Any]:
-        """A loader of the same data and arguments, with a function applied to each batch on the host.
+        """A loader of the same data and arguments, with a function applied to each batch on the
+        host.
 
-        It runs before the copy to the device, in the torch workers where there are some. With random it gets
-        a torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
-        result counts its own epochs.
+        It runs before the copy to the device, in the torch workers where there are some. With
+        random it gets a torch.Generator as its second argument, seeded by the seed, the epoch, the
+        step and the rank. The result counts its own epochs.
         """
         if self.collate_fn is not None:
             raise OptionError("map of a loader with a collate_fn: call the function in collate_fn, or map the data set")
         mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
         return DataLoader(mapped, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
 
+    def with_valid(self, *columns: str) -> DataLoader[T]:
+        """A loader of the same data and arguments, with a boolean tensor ``"<column>_valid"`` for
+        each of these columns or paths.
+
+        It is False where the column is null. The result counts its own epochs.
+        """
+        return DataLoader(self.dataset.with_valid(*columns), **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, as DistributedSampler does. A loaded position has precedence."""
+        """Makes the next iteration that of an epoch, as DistributedSampler does.
+
+        A loaded position has precedence.
+        """
         self.dataset.set_epoch(epoch)
         self._stamp = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank."""
+        """Where training stands: after the last batch that was handed out.
+
+        Plain JSON types, the same on every rank.
+        """
         if self._closed_at is not None:
             return self._closed_at
         if self._stamp is None:
@@ -185,7 +209,9 @@ class DataLoader(Generic[T]):
         return _state.pack({**start, "epoch": epoch, "position": position})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Lets the next iteration continue after the batch where the state was taken, on any number of ranks and workers."""
+        """Lets the next iteration continue after the batch where the state was taken, on any number
+        of ranks and workers.
+        """
         self._check_open()
         self.dataset.load_state_dict(state_dict)
         self._stamp = None
@@ -196,7 +222,9 @@ class DataLoader(Generic[T]):
         return self.dataset.stats()
 
     def close(self) -> None:
-        """Ends iterations and torch workers, and gives memory back to the engine. Batches that are held stay valid.
+        """Ends iterations and torch workers, and gives memory back to the engine.
+
+        Batches that are held stay valid.
 
         ``state_dict`` still says where training stood. Calling close again does nothing.
         """
@@ -227,7 +255,7 @@ class DataLoader(Generic[T]):
         return _html.facts("DataLoader", [*self.dataset._facts(), *own]) + self.schema._repr_html_()
 
     def _torch_loader(self) -> torch.utils.data.DataLoader[Any]:
-        """Torch's loader, whose workers run the user's functions."""
+        """Torch's loader, whose workers run the functions of map and collate_fn."""
         if self._workers is None or not self.persistent_workers:
             self._workers = torch.utils.data.DataLoader(
                 _Stamped(self.dataset, self.collate_fn),
@@ -243,7 +271,9 @@ class DataLoader(Generic[T]):
 
 
 class _Epoch:
-    """The batches of one iteration of a loader, which notes each that it hands out. It begins with the first one.
+    """The batches of one iteration of a loader, which notes each that it hands out.
+
+    It begins with the first one.
 
     Several threads may take batches of it: each batch comes once.
     """
@@ -288,7 +318,7 @@ class _Epoch:
 
 
 class _Local:
-    """Batches that this process makes, each with the stamp behind it."""
+    """Batches that this process makes, each with its stamp."""
 
     def __init__(self, loader: DataLoader) -> None:
         self.ring: Ring | None = None
@@ -310,10 +340,10 @@ class _Local:
 
 
 class _Remote:
-    """Batches that torch workers make, each with the stamp behind it."""
+    """Batches that torch workers make, each with its stamp."""
 
     def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None  # it is the workers'
+        self.ring: Ring | None = None  # the workers have it
         dataset = loader.dataset
         dataset._compare_plans()
         self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
@@ -327,14 +357,14 @@ class _Remote:
         return batch, stamp
 
     def ready(self) -> bool:
-        return True  # workers are ahead by themselves
+        return True  # workers work ahead
 
     def close(self) -> None:
         self._batches = iter(())
 
 
 class _Stamped(IterableDataset[Any]):
-    """A data set in a torch worker: batches with the stamp behind each, and the collate function done there."""
+    """A data set in a torch worker: collated batches, each with its stamp."""
 
     def __init__(self, dataset: StreamingDataset, collate: Callable[[Any], Any] | None) -> None:
         self._dataset = dataset
@@ -357,7 +387,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _check_names(data: Any, options: dict[str, Any]) -> None:
-    """Refuses arguments that do not exist, and those that the data set has already."""
+    """Refuses unknown arguments, and arguments that the data set already has."""
     known = [*_OWN_ARGUMENTS, *_DATASET_ARGUMENTS]
     if unknown := [name for name in options if name not in _DATASET_ARGUMENTS]:
         raise TypeError(_arguments.unknown_arguments("DataLoader", unknown, known))
@@ -380,6 +410,6 @@ def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> Streamin
 
 
 _DATASET_ARGUMENTS = [name for name in _arguments.names(StreamingDataset.__init__) if name != "uri"]
-_OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "options")]
+_OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "more", "options")]
 _arguments.describe_loader(DataLoader, ArrayDataset)
 _arguments.describe_dataset(StreamingDataset, ArrayDataset)

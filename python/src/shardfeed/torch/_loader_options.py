@@ -1,4 +1,6 @@
-"""The arguments of a DataLoader besides those of the data set: their types, and which values are allowed."""
+"""The arguments of a DataLoader besides those of the data set: their types, and which values are
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def resolve_device(device: Any) -> torch.device | None:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError, ValueError):
-        hint = did_you_mean(device, ("auto", "cpu", "cuda", "cuda:0", "mps", "xpu", "meta"))
+        hint = "; did you mean 'cuda'?" if "gpu" in str(device) else did_you_mean(device, ("auto", "cpu", "cuda", "mps"))
         raise OptionError(f"device must be 'auto', 'cpu', 'cuda', 'cuda:1', a torch.device or None, {got(device)}{hint}") from None
     if found.type != "cuda":
         return found

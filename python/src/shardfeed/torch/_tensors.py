@@ -13,16 +13,19 @@ import torch
 from .. import _columns, _take
 from ._batch import Batch
 
-# A column is a tensor, or one of the classes below, or for a struct a dict of its members' columns.
+# A column is a tensor or one of the classes below; that of a struct is a dict of its members'
+# columns.
 Column = Any
 
 
 class Bytes:
-    """Strings or binary values: the bytes of all rows in one tensor, and where each row begins and ends.
+    """Strings or binary values: the bytes of all rows in one tensor, and where each row begins and
+    ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a tensor of one dimension: a
-    number gives a str (bytes for binary values), a slice, a mask or integers a Bytes. ``==`` compares
-    row by row with one value, or with as many values as there are rows, and gives a tensor of bool.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a tensor of one
+    dimension: a number gives a str (bytes for binary values), a slice, a mask or integers a Bytes.
+    ``==`` compares row by row with one value, or with as many values as there are rows, and gives a
+    tensor of bool.
     """
 
     __slots__ = ("offsets", "text", "values")
@@ -34,7 +37,7 @@ class Bytes:
         self.text = text
 
     def numpy(self) -> _columns.Bytes:
-        """The same column of arrays, without a copy where the tensors are on the host."""
+        """The column as numpy arrays; on the host they share its memory."""
         return _columns.Bytes(self.values.cpu().numpy(), self.offsets.cpu().numpy(), self.text)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -68,7 +71,7 @@ class Bytes:
         return torch.diff(self.offsets)
 
     def to(self, *args: Any, **kwargs: Any) -> Bytes:
-        """The same rows on a device; arguments are those of ``Tensor.to``, of which only where it goes means something here."""
+        """These rows on another device. The arguments are those of ``Tensor.to``; dtypes stay."""
         return self._each(_mover(args, kwargs))
 
     def cpu(self) -> Bytes:
@@ -78,7 +81,7 @@ class Bytes:
         return self._each(lambda t: t.cuda(*args, **kwargs))
 
     def clone(self) -> Bytes:
-        """The same rows in memory of their own."""
+        """A copy of these rows."""
         return self._each(torch.Tensor.clone)
 
     def pin_memory(self) -> Bytes:
@@ -99,11 +102,13 @@ class Bytes:
 
 
 class Ragged:
-    """Lists of different lengths: the items of all rows in one column, and where each row begins and ends.
+    """Lists of different lengths: the items of all rows in one column, and where each row begins
+    and ends.
 
-    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: a tensor, Bytes,
-    Ragged, or for lists of structs and for maps a dict of columns. Indexing works as in a tensor of
-    one dimension: a number gives the items of a row, a slice, a mask or integers a Ragged.
+    Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: a tensor,
+    Bytes, Ragged, or for lists of structs and for maps a dict of columns. Indexing works as in a
+    tensor of one dimension: a number gives the items of a row, a slice, a mask or integers a
+    Ragged.
     """
 
     __slots__ = ("offsets", "values")
@@ -114,7 +119,7 @@ class Ragged:
         self.offsets = offsets  # int32, one more than rows; the first is 0
 
     def numpy(self) -> _columns.Ragged:
-        """The same column of arrays, without a copy where the tensors are on the host."""
+        """The column as numpy arrays; on the host they share its memory."""
         return _columns.Ragged(to_arrays(self.values), self.offsets.cpu().numpy())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -149,8 +154,9 @@ class Ragged:
         return torch.diff(self.offsets)
 
     def to_padded(self, value: Any = 0, length: int | None = None) -> torch.Tensor:
-        """A dense tensor of shape [rows, length], filled with value; longer rows are cut. Without length
-        it is as long as the longest row.
+        """A dense tensor of shape [rows, length], filled with value; longer rows are cut.
+
+        Without length it is as long as the longest row.
 
         The engine does this faster: see the arguments ``pad`` and ``max_length``.
         """
@@ -165,13 +171,13 @@ class Ragged:
         return out
 
     def to_nested(self) -> torch.Tensor:
-        """A nested tensor of torch with jagged layout, without a copy."""
+        """A nested tensor with jagged layout that shares this memory."""
         if not isinstance(self.values, torch.Tensor):
             raise TypeError(f"only lists of numbers make a nested tensor, got lists of {type(self.values).__name__}")
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
 
     def to(self, *args: Any, **kwargs: Any) -> Ragged:
-        """The same rows on a device; arguments are those of ``Tensor.to``, of which only where it goes means something here."""
+        """These rows on another device. The arguments are those of ``Tensor.to``; dtypes stay."""
         return self._each(_mover(args, kwargs))
 
     def cpu(self) -> Ragged:
@@ -181,7 +187,7 @@ class Ragged:
         return self._each(lambda t: t.cuda(*args, **kwargs))
 
     def clone(self) -> Ragged:
-        """The same rows in memory of their own."""
+        """A copy of these rows."""
         return self._each(torch.Tensor.clone)
 
     def pin_memory(self) -> Ragged:
@@ -202,7 +208,7 @@ class Ragged:
 
 
 def to_tensors(column: _columns.Column) -> Column:
-    """A column of arrays as tensors, without a copy. Its dtypes are those that torch has."""
+    """A column of arrays as tensors that share its memory. It must have only dtypes of torch."""
     if isinstance(column, np.ndarray):
         return torch.from_numpy(column)
     if isinstance(column, _columns.Bytes):
@@ -222,7 +228,9 @@ def to_arrays(column: Column) -> _columns.Column:
 
 
 def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
-    """The value with do applied to each tensor in its dicts, lists, tuples and columns, and other to the rest."""
+    """The value with do applied to each tensor in its dicts, lists, tuples and columns, and other
+    to the rest.
+    """
     if isinstance(value, torch.Tensor):
         return do(value)
     if isinstance(value, (Bytes, Ragged)):
@@ -232,7 +240,7 @@ def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], A
     if type(value) is Batch:
         return Batch({k: each(v, do, other) for k, v in value.items()})
     if isinstance(value, MutableMapping):
-        own = copy.copy(value)  # it may have more than its items
+        own = copy.copy(value)  # it may have attributes too
         own.update({k: each(v, do, other) for k, v in value.items()})
         return own
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -243,7 +251,7 @@ def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], A
 
 
 def rows(batch: Mapping[str, Column]) -> Iterator[dict[str, Any]]:
-    """The rows of a batch one after the other: tensors, str or bytes, dicts for structs."""
+    """Yields the rows of a batch: tensors, str or bytes, dicts for structs."""
     names = tuple(batch)
     return (dict(zip(names, row)) for row in zip(*map(_rows, batch.values())))
 
@@ -278,7 +286,7 @@ def _taken(column: Column, places: torch.Tensor) -> Column:
 
 
 def _mover(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Tensor.to for bytes and offsets, whose dtype always stays."""
+    """Tensor.to without the dtype, which must stay for bytes and offsets."""
     kwargs = {name: value for name, value in kwargs.items() if name != "dtype"}
     args = tuple(a for a in args if not isinstance(a, torch.dtype))
     return lambda t: t.to(*args, **kwargs) if args or kwargs else t

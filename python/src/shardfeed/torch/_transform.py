@@ -15,8 +15,8 @@ from .._transform import seed_of
 class Transform:
     """A function of a batch.
 
-    When it is random it gets a generator too, which depends on the seed, the epoch, the step and the rank alone: so it does the same in any
-    number of torch workers, and after a resume.
+    When it is random it gets a generator too, which depends on the seed, the epoch, the step and
+    the rank alone: so it does the same in any number of torch workers, and after a resume.
     """
 
     function: Callable[..., Any]

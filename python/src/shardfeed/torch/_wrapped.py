@@ -19,12 +19,13 @@ def check(*, rows: bool, batch_size: int, world_size: int) -> None:
         raise OptionError(
             f"this data set yields whole batches of {batch_size} rows, and the loader around it would make batches of batches: give "
             "torch's DataLoader batch_size=None (without it, it takes 1), or the data set batch_size=None, which yields rows"
+            + _trainer_hint()
         )
     if world_size > 1 and (splitter := _splitter(frame)):
         raise OptionError(
             f"accelerate's {splitter} splits what it is given over the ranks, and this data set is one rank's part of {world_size} "
             "already: most rows would never be seen. Give a shardfeed.torch.DataLoader to accelerator.prepare, which leaves it whole, "
-            "or make the data set with rank=0, world_size=1"
+            "or make the data set with rank=0, world_size=1" + _trainer_hint()
         )
 
 
@@ -40,6 +41,15 @@ def _splitter(frame: FrameType | None) -> str:
                 return name
         frame = frame.f_back
     return ""
+
+
+def _trainer_hint() -> str:
+    """How transformers' Trainer takes a data set; empty where it is not in use."""
+    if "transformers.trainer" not in sys.modules:
+        return ""
+    return (
+        "; transformers' Trainer takes it with shardfeed.torch.huggingface.TrainerMixin: class Trainer(TrainerMixin, transformers.Trainer)"
+    )
 
 
 def _module(frame: FrameType) -> str:

@@ -6,12 +6,18 @@ A data set here is one rank's part already, and yields whole batches. So both ar
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 import torch.utils.data
 
 from ..errors import OptionError
 from ._dataset import StreamingDataset
+from ._layout import ROW_VALID
+from ._padding import drop_padding
+from ._tensors import each
 
 
 def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
@@ -39,16 +45,22 @@ def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
 
 
 class TrainerMixin:
-    """Makes transformers' Trainer take data sets of this package as they are: ``class Trainer(TrainerMixin, transformers.Trainer)``.
+    """Lets transformers' Trainer take data sets of this package: ``class Trainer(TrainerMixin, transformers.Trainer)``.
 
-    Batches come as the data set makes them: its batch_size counts, per_device_train_batch_size does not, and no data_collator is called.
-    What the model wants to be given is made by ``dataset.map``. A run that is resumed goes on where it was.
+    Batches come as the data set makes them: its batch_size counts, per_device_train_batch_size and
+    per_device_eval_batch_size do not, and no data_collator is called. ``dataset.map`` makes what the model
+    takes. A resumed run continues with the next batch.
+
+    On several ranks give ``drop_last=True`` to the data set that is trained on, and ``with_row_valid=True`` to the
+    one that is evaluated: then loss, predictions and metrics count each row once. The model never gets the mask.
     """
 
     accelerator: Any
     args: Any
     train_dataset: Any
     eval_dataset: Any
+    gather_function: Any
+    _step: _Step | None = None  # of an evaluation
 
     def get_train_dataloader(self) -> Any:
         if isinstance(self.train_dataset, StreamingDataset):
@@ -56,9 +68,7 @@ class TrainerMixin:
         return super().get_train_dataloader()  # type: ignore[misc]
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
-        dataset = self.eval_dataset if eval_dataset is None else eval_dataset
-        if isinstance(dataset, str):
-            dataset = self.eval_dataset[dataset]
+        dataset = self._eval_dataset(eval_dataset)
         if isinstance(dataset, StreamingDataset):
             return self._loader(dataset)
         return super().get_eval_dataloader(eval_dataset)  # type: ignore[misc]
@@ -74,12 +84,114 @@ class TrainerMixin:
             return dataset.size
         return int(super().num_examples(dataloader))  # type: ignore[misc]
 
+    def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().training_step(model, _real(inputs), *args, **kwargs)  # type: ignore[misc]
+
+    def evaluate(self, eval_dataset: Any = None, *args: Any, **kwargs: Any) -> Any:
+        with self._batch_size_of(self._eval_dataset(eval_dataset)):
+            return super().evaluate(eval_dataset, *args, **kwargs)  # type: ignore[misc]
+
+    def predict(self, test_dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._batch_size_of(test_dataset):
+            return super().predict(test_dataset, *args, **kwargs)  # type: ignore[misc]
+
+    def evaluation_loop(self, dataloader: Any, *args: Any, **kwargs: Any) -> Any:
+        dataset = getattr(dataloader, "dataset", None)
+        if not isinstance(dataset, StreamingDataset):
+            return super().evaluation_loop(dataloader, *args, **kwargs)  # type: ignore[misc]
+        gather = self.gather_function
+        self.gather_function = lambda value: gather(value) if self._step is None else self._step.gathered(value, gather)
+        try:
+            output = super().evaluation_loop(dataloader, *args, **kwargs)  # type: ignore[misc]
+        finally:
+            self.gather_function, self._step = gather, None
+        return output._replace(num_samples=dataset.size)  # the Trainer takes the batches of a data set for its rows
+
+    def prediction_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        from accelerate.utils import find_batch_size
+
+        mask, rows = inputs.get(ROW_VALID), find_batch_size(inputs)
+        loss, *outputs = super().prediction_step(model, _real(inputs), *args, **kwargs)  # type: ignore[misc]
+        self._step = _Step(rows, mask, loss is not None)
+        return loss, *(self._step.whole(output) for output in outputs)
+
+    def _eval_dataset(self, dataset: Any) -> Any:
+        """The data set that is evaluated: the one given, or the Trainer's, or one of the Trainer's by name."""
+        dataset = self.eval_dataset if dataset is None else dataset
+        return self.eval_dataset[dataset] if isinstance(dataset, str) else dataset
+
+    @contextlib.contextmanager
+    def _batch_size_of(self, dataset: Any) -> Iterator[None]:
+        """Sets the batch size with which the Trainer counts the steps of an evaluation."""
+        args = self.args
+        before = args.per_device_eval_batch_size
+        if isinstance(dataset, StreamingDataset):
+            args.per_device_eval_batch_size = dataset._spec["batch_size"]
+        try:
+            yield
+        finally:
+            args.per_device_eval_batch_size = before
+
     def _loader(self, dataset: StreamingDataset) -> Any:
+        if dataset._rows_wanted:
+            raise OptionError(
+                "TrainerMixin takes whole batches, got a data set with batch_size=None, which yields single rows: give it a batch_size, "
+                "or use transformers.Trainer without the mixin, which makes batches of rows on one rank"
+            )
         args = self.args
         workers = args.dataloader_num_workers
         given = {"persistent_workers": args.dataloader_persistent_workers, "prefetch_factor": args.dataloader_prefetch_factor}
         pin = args.dataloader_pin_memory and torch.cuda.is_available()
         return prepare(self.accelerator, dataset, num_workers=workers, pin_memory=pin, **(given if workers else {}))
+
+
+class _Step:
+    """A step of an evaluation. Ranks gather whole batches, which have as many rows on each, and drop padding then."""
+
+    def __init__(self, rows: int, mask: torch.Tensor | None, has_loss: bool) -> None:
+        self._rows = rows
+        self._mask = mask
+        self._gathered_mask: torch.Tensor | None = None
+        self._loss_comes = has_loss  # the Trainer gathers it first
+
+    def whole(self, value: Any) -> Any:
+        """Real rows at the places that they had in the whole batch."""
+        mask = self._mask
+        if mask is None or bool(mask.all()) or not bool(mask.any()):
+            return value
+        places = mask.nonzero()[:, 0]
+
+        def spread(t: torch.Tensor) -> torch.Tensor:
+            if not _has(t, len(places)):
+                return t
+            return t.new_zeros((len(mask), *t.shape[1:])).index_copy_(0, places.to(t.device), t)
+
+        return each(value, spread)
+
+    def gathered(self, value: Any, gather: Callable[[Any], Any]) -> Any:
+        """The real rows of all ranks."""
+        if self._loss_comes:
+            self._loss_comes = False
+            value = value[:1].repeat(self._rows)  # once for each row; the Trainer repeats it for a full batch
+        found = gather(value)
+        if self._mask is None:
+            return found
+        if self._gathered_mask is None:
+            self._gathered_mask = gather(self._mask)
+        mask = self._gathered_mask
+        return each(found, lambda t: t[mask.to(t.device)] if _has(t, len(mask)) else t)
+
+
+def _has(t: torch.Tensor, rows: int) -> bool:
+    return t.ndim > 0 and len(t) == rows
+
+
+def _real(inputs: Any) -> Any:
+    """The rows of a batch that count, without their mask. Where a rank has none of them it takes part with the whole batch."""
+    if ROW_VALID not in inputs:
+        return inputs
+    real = drop_padding(inputs)
+    return {name: column for name, column in inputs.items() if name != ROW_VALID} if real is None else real
 
 
 def _refuse_batching(dataset: StreamingDataset, loader: dict[str, Any]) -> None:

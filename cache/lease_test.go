@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestRecheckOfParts: what was lent is verified bit by bit, a block at a time, and nothing else is.
-func TestRecheckOfParts(t *testing.T) {
+// TestVerifyOfParts: what was lent is verified bit by bit, a block at a time, and nothing else is.
+func TestVerifyOfParts(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(4, size)
 	meter, s := one(t, content)
@@ -19,11 +19,8 @@ func TestRecheckOfParts(t *testing.T) {
 	expect(t, o, content, 0, size)
 	settle(t, c)
 	lent := shard.Span{Off: 10, N: size - 20}
-	_, release, ok, err := shard.View(o, lent.Off, lent.N)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	defer release()
+	lease := lendTest(t, o, lent.Off, lent.N)
+	defer lease.Release()
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+2*blockSize+5)
 	for _, step := range []struct {
@@ -39,17 +36,17 @@ func TestRecheckOfParts(t *testing.T) {
 		{shard.Span{Off: 2*blockSize + 100, N: 1}, false}, // beside the byte, in its block
 		{shard.Span{Off: 10, N: 5}, false},                // the file is known to be damaged
 	} {
-		if err := shard.Recheck(o, lent, step.used); (err == nil) != step.want {
+		if err := lease.Verify(step.used); (err == nil) != step.want {
 			t.Errorf("%v: %v", step.used, err)
 		}
 	}
-	if err := shard.Recheck(o, lent, lent); !errors.Is(err, shard.ErrCorrupt) {
+	if err := lease.Verify(lent); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("all of it: %v", err)
 	}
 }
 
-// TestRecheckOfAFileGivenUp: a view is held against the file that it is of, and not against one that took its place.
-func TestRecheckOfAFileGivenUp(t *testing.T) {
+// TestVerifyOfAFileGivenUp: a lease is held against the file that it is of, and not against one that took its place.
+func TestVerifyOfAFileGivenUp(t *testing.T) {
 	const size = 2*blockSize + 100
 	content := random(5, size)
 	meter, s := one(t, content)
@@ -57,10 +54,7 @@ func TestRecheckOfAFileGivenUp(t *testing.T) {
 	o := openShard(t, c, meter, s)
 	expect(t, o, content, 0, size)
 	settle(t, c)
-	_, release, ok, err := shard.View(o, 0, size)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	lease := lendTest(t, o, 0, size)
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+5)
 	p, err := c.shelf.acquire(t.Context(), o.(*object).key, false)
@@ -72,12 +66,14 @@ func TestRecheckOfAFileGivenUp(t *testing.T) {
 	replace(t, path, []byte("no shard file"))
 	expect(t, o, content, 0, size)
 	settle(t, c)
-	if _, _, ok, err := shard.View(o, 0, size); ok || err != nil {
-		t.Errorf("two files are lent as one: %v, %v", ok, err)
-	}
-	if err := recheck(o, 0, size); !errors.Is(err, shard.ErrCorrupt) {
+	next := lendTest(t, o, 0, size) // of the file that took its place
+	defer next.Release()
+	if err := lease.Verify(shard.Span{N: size}); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("the file that took its place was verified: %v", err)
 	}
-	release()
-	expectView(t, o, content, 0, size)
+	if err := next.Verify(shard.Span{N: size}); err != nil {
+		t.Errorf("the file that took its place: %v", err)
+	}
+	lease.Release()
+	expectLease(t, o, content, 0, size)
 }

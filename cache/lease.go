@@ -1,0 +1,175 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Lend lends a mapping of the cache file when all n bytes are held; else errors.ErrUnsupported, and ReadRanges fetches what is missing. What is
+// lent is verified once, by Verify, when it has been used.
+//
+// A file is mapped once for all leases; the pages of a lease that is released leave the process's resident memory, so that this holds those of
+// live leases alone. Pages come in for as many leases at a time as there are processors, in the order of their calls: more would bring in what is
+// out of the processors' caches again when it is decoded.
+func (o *object) Lend(off, n int64) (shard.Lease, error) {
+	if o.isClosed() {
+		return nil, o.wrap("read", fs.ErrClosed)
+	}
+	c := o.cache
+	if o.inside(off, n) != nil || c.disk.readsOff() {
+		return nil, errors.ErrUnsupported
+	}
+	l := &lease{object: o, span: shard.Span{Off: off, N: n}, bytes: []byte{}}
+	if n == 0 {
+		return l, nil
+	}
+	p, err := c.shelf.acquire(context.Background(), o.key, false) // it waits for the disk alone
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.diskError(err)
+		}
+		return nil, errors.ErrUnsupported
+	}
+	// Damage counts from before the look at the table: what is found damaged from then on is not to be believed. What faults here faults there too.
+	_ = shard.Guard(func() error { l.damages = p.file.damages().Load(); return nil })
+	if err := l.bringIn(p); err != nil {
+		c.shelf.release(p)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			c.fileError(p, err)
+		}
+		return nil, errors.ErrUnsupported
+	}
+	c.hits.Add(1)
+	c.hitBytes.Add(n)
+	return l, nil
+}
+
+// A lease is some bytes of a cache file, which it holds open.
+type lease struct {
+	object   *object
+	place    *place // nil where nothing is lent
+	span     shard.Span
+	bytes    []byte // of the span
+	all      []byte // the mapping of the whole shard
+	from, to int64  // the runs that the span touches, which may reach over its ends
+	damages  uint32 // that the file had when it was lent
+	released atomic.Bool
+}
+
+// Bytes lie in the mapping.
+func (l *lease) Bytes() []byte { return l.bytes }
+
+// bringIn maps the runs that the span touches. The caller's use of the place becomes the lease's.
+func (l *lease) bringIn(p *place) error {
+	c, x := l.object.cache, p.file
+	var entries []entry
+	err := shard.Guard(func() (err error) {
+		entries, err = x.holds(l.span)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.touch(x); err != nil {
+		return err
+	}
+	all, err := x.mapData()
+	if err != nil {
+		return errors.Join(errors.ErrUnsupported, err)
+	}
+	first := l.span.Off / blockSize
+	from := x.run(first, entries[0]).Off
+	to := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
+	absent := readAhead(all, from, to)                                  // of as many leases as are asked for, so that the disk is busy
+	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
+		return err
+	}
+	if absent {
+		bringIn(all, from, to)
+	}
+	c.arriving.Release(1)
+	l.place, l.all, l.from, l.to = p, all, from, to
+	l.bytes = all[l.span.Off:l.span.End():l.span.End()]
+	return nil
+}
+
+// Release gives the pages back, and the file.
+func (l *lease) Release() {
+	if l.place != nil && l.released.CompareAndSwap(false, true) {
+		letGo(l.all, l.from, l.to)
+		l.object.cache.shelf.release(l.place)
+	}
+}
+
+// Forget gives back the pages of bytes that were used. Another lease of the same bytes faults them in again.
+func (l *lease) Forget(used shard.Span) {
+	if used.N > 0 {
+		letGoUsed(l.all[used.Off:used.End()])
+	}
+}
+
+// Verify verifies some of the bytes in whole blocks. It fails, too, when a block of the file was found damaged since it was lent: the block may
+// be whole again by now, and was not when it was used. A cache file is of one version for good.
+func (l *lease) Verify(used shard.Span) error {
+	if used.N == 0 {
+		return nil
+	}
+	o := l.object
+	if l.place == nil || l.released.Load() || used.Off < l.span.Off || used.End() > l.span.End() {
+		return o.wrap("read", fmt.Errorf("%d bytes from byte %d on are not lent", used.N, used.Off))
+	}
+	if err := l.verify(used); err != nil {
+		return o.wrap("read", fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, used.Off, used.End()))
+	}
+	return nil
+}
+
+func (l *lease) verify(used shard.Span) error {
+	x := l.place.file
+	return shard.Guard(func() error {
+		entries, err := x.holds(used)
+		if err != nil {
+			return err
+		}
+		if err := l.object.cache.verifyMapped(x, used.Off/blockSize, entries, l.all); err != nil {
+			return err
+		}
+		if x.damages().Load() != l.damages {
+			return errStale
+		}
+		return nil
+	})
+}
+
+// holds returns the entries of the blocks of a span when they hold all of it, else errors.ErrUnsupported.
+func (x *file) holds(want shard.Span) (entries []entry, err error) {
+	entries = make([]entry, 0, want.N/blockSize+2)
+	for off := want.Off; off < want.End(); {
+		block := off / blockSize
+		next := min(want.End(), (block+1)*blockSize)
+		e := x.entry(block)
+		if run := x.run(block, e); run.Off > off || run.End() < next {
+			return nil, errors.ErrUnsupported
+		}
+		entries = append(entries, e)
+		off = next
+	}
+	return entries, nil
+}
+
+// verifyMapped verifies the runs of blocks in a row, in the mapping of the whole shard.
+func (c *Cache) verifyMapped(x *file, first int64, entries []entry, all []byte) error {
+	check := checker{file: x, cache: c}
+	for i, e := range entries {
+		run := x.run(first+int64(i), e)
+		if !check.verify(first+int64(i), e, all[run.Off:run.End()]) {
+			return errors.ErrUnsupported
+		}
+	}
+	return nil
+}

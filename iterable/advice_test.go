@@ -1,0 +1,122 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// What the error about too little memory says to change is admitted at the first try, whatever the table and the options.
+func TestMemoryAdviceFits(t *testing.T) {
+	var buffers, memories int
+	for seed := range uint64(80) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			o, so, w := randomOptions(r)
+			store := files(t, randomGroups(r), randomImages(r))
+			admit := func() error {
+				d := open(t, store, o)
+				s, err := d.Stream(t.Context(), w, so)
+				if err == nil {
+					err = s.Close()
+				}
+				return err
+			}
+			var refused *MemoryError
+			if err := admit(); err == nil {
+				return
+			} else if !errors.As(err, &refused) {
+				t.Fatal(err)
+			}
+			before := o.Memory
+			switch {
+			case refused.Buffer > 0:
+				buffers++
+				o.ShuffleBuffer = Size{Rows: refused.Buffer}
+			case refused.Memory > 0:
+				memories++
+				o.Memory = refused.Memory
+				o.StoreMemory = o.StoreMemory * o.Memory / before // as whoever gives the stores a part does
+			default:
+				t.Fatalf("no advice: %v", refused)
+			}
+			if err := admit(); err != nil {
+				t.Errorf("memory %d, %+v: refused by %v\nthe advice is refused too: %v", before, so, refused, err)
+			}
+		})
+	}
+	if buffers < 8 || memories < 8 {
+		t.Errorf("%d times another buffer, %d times more memory: too few to say much", buffers, memories)
+	}
+}
+
+func randomOptions(r *rand.Rand) (Options, StreamOptions, WorkerInfo) {
+	o := Options{
+		Shuffle: r.IntN(8) > 0, Seed: r.Uint64(), Memory: 1<<20 + r.Int64N(24<<20), Lanes: r.IntN(2) * r.IntN(5),
+		UnitRows: r.Int64N(4) / 2 * (10 + r.Int64N(50)),
+	}
+	if r.IntN(2) == 0 {
+		o.ShuffleBuffer.Rows = 1 + r.Int64N(2000)
+	}
+	if r.IntN(3) == 0 {
+		o.StoreMemory = o.Memory / 8
+	}
+	tails := []shuffle.Tail{shuffle.Pad, shuffle.Short, shuffle.Carry}
+	so := StreamOptions{BatchSize: 1 + r.IntN(60), Tail: tails[r.IntN(3)], Draws: 1 + r.IntN(3), Batches: r.IntN(5), Parallel: 1}
+	w := WorkerInfo{WorldSize: 1 + r.IntN(3)}
+	w.Rank = r.IntN(w.WorldSize)
+	return o, so, w
+}
+
+func randomGroups(r *rand.Rand) (groups [][]int) {
+	for range 1 + r.IntN(4) {
+		var shard []int
+		for range 1 + r.IntN(6) {
+			shard = append(shard, 1+r.IntN(300))
+		}
+		groups = append(groups, shard)
+	}
+	return groups
+}
+
+func randomImages(r *rand.Rand) func(int64) int {
+	most := 1 + r.IntN(30<<10)
+	if r.IntN(3) == 0 {
+		return noImage
+	}
+	return func(id int64) int { return int(id*7919) % most }
+}
+
+// The advice is the smallest memory that fits, and each face spells the names of options.
+func TestMemoryAdvice(t *testing.T) {
+	store := files(t, [][]int{{1000}}, func(int64) int { return 10_000 })
+	so := StreamOptions{BatchSize: 8, Parallel: 1}
+	_, err := open(t, store, Options{Memory: 2 << 20}).Stream(t.Context(), WorkerInfo{}, so)
+	var e *MemoryError
+	if !errors.As(err, &e) || e.Memory == 0 || e.Buffer != 0 {
+		t.Fatalf("got %v", err)
+	}
+	want := fmt.Sprintf("raise Memory to %dMiB, read fewer Columns, or set a smaller UnitRows or BatchSize", e.Memory>>20)
+	if !contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if got := e.Spelled(func(field string) string { return "--" + field }); !contains(got, "raise --Memory to") {
+		t.Errorf("got %s", got)
+	}
+	if s, err := open(t, store, Options{Memory: e.Memory - 1<<20}).Stream(t.Context(), WorkerInfo{}, so); err == nil {
+		s.Close()
+		t.Errorf("a limit of 1 MiB less than %d would do", e.Memory)
+	}
+}
+
+// Where the machine has too little for it, no amount is named.
+func TestMemoryAdviceOfASmallMachine(t *testing.T) {
+	store := files(t, [][]int{{1000}}, func(int64) int { return 10_000 })
+	_, err := open(t, store, Options{Budget: NewBudget(4 << 20)}).Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8, Parallel: 1})
+	if err == nil || contains(err.Error(), "raise") || contains(err.Error(), "end one of the others") || !contains(err.Error(), "read fewer Columns") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+)
+
+// MemoryError says that a stream's memory is too small for its plan, and what would fit.
+type MemoryError struct {
+	Need   Amounts
+	Limit  int64
+	Buffer int64 // the ShuffleBuffer in rows that would fit; 0 when none does
+	Memory int64 // where Buffer is 0, the Memory in bytes that would fit; 0 when none does on this machine
+	Err    error // the numbers
+}
+
+func (e *MemoryError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options as name spells them.
+func (e *MemoryError) Spelled(name func(field string) string) string {
+	return "memory: the stream " + e.Err.Error() + "; " + option.Spell(e.advice(), name)
+}
+
+func (e *MemoryError) advice() string {
+	if e.Buffer > 0 {
+		return fmt.Sprintf("a {ShuffleBuffer} of %d rows would fit", e.Buffer)
+	}
+	var s string
+	over := (*mem.OverLimit)(nil)
+	switch {
+	case e.Memory > 0:
+		s = fmt.Sprintf("raise {Memory} to %dMiB, ", e.Memory>>20)
+	case errors.As(e.Err, &over) && over.Shared && over.Admitted > 0:
+		s = "end one of the others, "
+	}
+	s += "read fewer {Columns}, or set a smaller {UnitRows} or {BatchSize}"
+	if e.Need[mem.Store] > 0 {
+		s += ", or leave the stores less"
+	}
+	return s
+}
+
+func (e *MemoryError) Unwrap() error { return e.Err }
+
+// A remedy is what the advice of a stream's MemoryError is made of.
+type remedy struct {
+	dataset *Dataset
+	stream  StreamOptions
+	buffer  int64                                     // that was refused; 0 where none can be set
+	need    func(buffer, memory int64) (bound, error) // with a buffer of so many rows, 0 for the options', under a limit
+}
+
+// advise fills in what would have been admitted.
+func (r remedy) advise(e *MemoryError) {
+	if e.Buffer = r.bufferThatFits(); e.Buffer == 0 {
+		e.Memory = r.memoryThatFits()
+	}
+}
+
+// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused: 0 when there is none.
+func (r remedy) bufferThatFits() int64 {
+	d, best := r.dataset, int64(0)
+	for step, tries := r.buffer/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {
+		b, err := r.need(best+step, d.memory)
+		if need := b.least().Total(); err == nil && need <= d.memory && d.room(need) {
+			best += step
+		}
+	}
+	return best
+}
+
+// memoryTries bounds the search for the memory that fits. A larger limit may come with a larger shuffle buffer by default.
+const memoryTries = 24
+
+// memoryThatFits is the smallest limit, in whole MiB, under which the stream would be admitted: 0 when this machine has less.
+func (r remedy) memoryThatFits() int64 {
+	d := r.dataset
+	memory := d.memory
+	for range memoryTries {
+		b, err := r.need(0, memory)
+		if err != nil {
+			return 0
+		}
+		// What the stores may hold grows with the limit, and no faster.
+		b.store = max(b.store, mulDiv(b.store, memory, max(1, d.memory)))
+		need := b.least().Total()
+		if !d.room(need) {
+			return 0
+		}
+		if need <= memory && memory > d.memory {
+			return memory
+		}
+		memory = max(need, memory+1)
+		memory = (memory + 1<<20 - 1) &^ (1<<20 - 1)
+	}
+	return 0
+}
+
+// room says whether the budget of all streams would admit so much now.
+func (d *Dataset) room(need int64) bool {
+	a, err := (*mem.Budget)(d.options.Budget).Reserve(0, mem.Amounts{mem.Shuffle: need})
+	if err != nil {
+		return false
+	}
+	a.Close()
+	return true
+}

@@ -1,0 +1,77 @@
+"""Taking padding out of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._checks import type_name
+from ..errors import OptionError
+from ._batch import Batch
+from ._layout import ROW_VALID
+from ._tensors import Bytes, Ragged
+
+
+def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
+    """The real rows of a batch, without their mask ``"_row_valid"``; None when this rank has none in this step.
+
+    The batch comes from a data set with ``with_row_valid=True``. Over all ranks and steps of an epoch each row
+    comes once, so that metrics which are added up over the ranks are exact::
+
+        for batch in loader:
+            batch = shardfeed.torch.drop_padding(batch)
+            if batch is not None:
+                metric.update(model(batch["x"]), batch["label"])
+        metric.compute()  # adds up over the ranks
+
+    Ranks may skip different steps: do not begin a collective, such as gather, on what is left. Gather whole
+    batches with their mask instead, and drop padding then.
+
+    Tensors, arrays, :class:`Bytes`, :class:`Ragged`, and lists with one entry for each row lose the entries of
+    padding, also within dicts and tuples. Other values stay as they are.
+    """
+    mask = batch.get(ROW_VALID) if isinstance(batch, Mapping) else None
+    if mask is None:
+        raise OptionError(
+            f'drop_padding needs a batch with the mask "{ROW_VALID}", got {_shown(batch)}: make the data set with '
+            "with_row_valid=True, and keep the mask in functions of map and collate_fn"
+        )
+    mask = torch.as_tensor(mask)
+    count = int(mask.sum())
+    if count == 0:
+        return None
+    kept = Batch((name, column) for name, column in batch.items() if name != ROW_VALID)
+    if count == mask.numel():
+        return kept
+    index = slice(count) if bool(mask[:count].all()) else mask
+    return Batch((name, _rows(column, index, len(mask))) for name, column in kept.items())
+
+
+def _rows(value: Any, index: slice | torch.Tensor, rows: int) -> Any:
+    """The rows of a value at index, or the value itself where it does not have so many rows."""
+    if isinstance(value, torch.Tensor):
+        return value[index] if value.ndim and len(value) == rows else value
+    if isinstance(value, np.ndarray):
+        return value[_on_host(index)] if value.ndim and len(value) == rows else value
+    if isinstance(value, (Bytes, Ragged)):
+        return value[index] if len(value) == rows else value
+    if isinstance(value, Mapping):
+        return {name: _rows(member, index, rows) for name, member in value.items()}
+    if isinstance(value, list) and len(value) == rows:
+        return [value[int(n)] for n in torch.arange(rows)[index if isinstance(index, slice) else index.cpu()]]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_rows(member, index, rows) for member in value)
+    return value
+
+
+def _shown(batch: Any) -> str:
+    if not isinstance(batch, Mapping):
+        return type_name(batch)
+    return f"the keys {', '.join(map(str, batch))}" if batch else "an empty dict"
+
+
+def _on_host(index: slice | torch.Tensor) -> Any:
+    return index if isinstance(index, slice) else index.cpu().numpy()
