@@ -38,7 +38,7 @@ type Cache struct {
 	counters
 	disk  disk
 	usage *usage
-	shelf shelf
+	files openFiles
 
 	blocks  sync.Pool // of *[]byte, a block each
 	pool    mem.Pool  // of bytes that wait for the disk
@@ -95,7 +95,7 @@ func open(o Options) (*Cache, error) {
 		c.end()
 		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
 	}
-	c.shelf = shelf{root: root, open: map[string]*place{}, most: maxFiles, users: 1, create: c.create, drop: c.dropFile, end: c.end}
+	c.files = openFiles{root: root, open: map[string]*handle{}, most: maxFiles, users: 1, create: c.create, drop: c.dropFile, end: c.end}
 	for range writers {
 		c.workers.Go(c.writer)
 	}
@@ -172,7 +172,7 @@ func tag(root *trusted.Dir) error {
 	return errors.Join(err, f.Close())
 }
 
-// sweeper closes files that nobody has used for a while, so that they can be evicted. Open starts it and Close waits for it.
+// sweeper closes files that were not used for a while, so that they can be evicted. Open starts it and Close waits for it.
 func (c *Cache) sweeper() {
 	if !c.root.ReadOnly() {
 		c.diskError(c.shrink())
@@ -182,7 +182,7 @@ func (c *Cache) sweeper() {
 	for {
 		select {
 		case <-tick.C:
-			c.shelf.closeIdle(idleAfter)
+			c.files.closeIdle(idleAfter)
 		case <-c.stop:
 			return
 		}
@@ -221,8 +221,8 @@ func (c *Cache) create(k key) (*file, error) {
 	if !c.mayFill() {
 		return nil, ErrFull
 	}
-	n := layoutOf(k).head()
-	if ok, _, err := c.makeRoom(n); err != nil {
+	n := fileLayoutOf(k).head()
+	if ok, _, err := c.reserveOrEvict(n); err != nil {
 		return nil, err
 	} else if !ok {
 		return nil, ErrFull
@@ -245,7 +245,7 @@ func (c *Cache) close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closing = true
 	c.mu.Unlock()
-	c.shelf.close()
+	c.files.close()
 	ctx, cancel := context.WithTimeout(ctx, closeFor)
 	defer cancel()
 	ended := make(chan struct{})
@@ -253,7 +253,7 @@ func (c *Cache) close(ctx context.Context) error {
 		c.fills.Wait()
 		close(c.stop)
 		c.workers.Wait()
-		c.shelf.leave()
+		c.files.leave()
 		close(ended)
 	}()
 	select {

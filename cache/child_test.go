@@ -79,22 +79,22 @@ func (r childRun) run() error {
 	if err != nil {
 		return err
 	}
-	far := &origin{delay: r.Delay, log: log}
+	source := &origin{delay: r.Delay, log: log}
 	if !r.Forever {
-		err := r.readAll(c, far)
+		err := r.readAll(c, source)
 		return errors.Join(err, c.Close(context.Background()))
 	}
 	failed := make(chan error)
 	for i := range 3 {
-		go func() { failed <- r.readForever(c, far, rand.New(rand.NewPCG(r.Seed, uint64(i)))) }()
+		go func() { failed <- r.readForever(c, source, rand.New(rand.NewPCG(r.Seed, uint64(i)))) }()
 	}
 	return <-failed
 }
 
 // readAll reads every shard once, in pieces.
-func (r childRun) readAll(c *Cache, far *origin) error {
+func (r childRun) readAll(c *Cache, source *origin) error {
 	random := rand.New(rand.NewPCG(r.Seed, 0))
-	store := c.Wrap(far)
+	store := c.Wrap(source)
 	for i := range r.Shards {
 		s := originShard(i, "v0", r.Size)
 		o, err := store.Open(context.Background(), s)
@@ -116,8 +116,8 @@ func (r childRun) readAll(c *Cache, far *origin) error {
 }
 
 // readForever reads what it likes of shards whose version changes with time.
-func (r childRun) readForever(c *Cache, far *origin, random *rand.Rand) error {
-	store := c.Wrap(far)
+func (r childRun) readForever(c *Cache, source *origin, random *rand.Rand) error {
+	store := c.Wrap(source)
 	for {
 		version := fmt.Sprintf("v%d", time.Now().Unix()/2%3)
 		s := originShard(random.IntN(r.Shards), version, r.Size)

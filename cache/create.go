@@ -15,7 +15,7 @@ const leftoverMark = ".new-"
 // smallHead is how much of a new file is written rather than allocated: for less, one write is the cheaper of both.
 const smallHead = 64 << 10
 
-// createFile makes the shard file of a key: whole but for data, and locked as shared, before it has its name. It returns nil without an error
+// createFile makes the shard file of a key: complete except for data, and locked as shared, before it has its name. It returns nil without an error
 // when another process was first, and where the file has to be opened once more.
 func createFile(root *trusted.Dir, k key, mark stamp) (*os.File, error) {
 	dir, err := openFamilyDir(root, path.Dir(k.name))
@@ -80,7 +80,7 @@ func createNamed(root *trusted.Dir, k key, mark stamp) error {
 
 // fillHead writes header and table, so that both have their room on the disk, and gives the file its length.
 func fillHead(f *os.File, k key, mark stamp) error {
-	l := layoutOf(k)
+	l := fileLayoutOf(k)
 	head := encodeHeader(k)
 	mark.put(head)
 	if l.head() <= smallHead {

@@ -11,8 +11,8 @@ import (
 
 // TestCreate: both ways of making a shard file make the same, and none replaces one that is there.
 func TestCreate(t *testing.T) {
-	k := key{uri: "far://a", version: "v", size: 300_000}
-	large := key{uri: "far://b", version: "v", size: smallHead / 8 * blockSize}
+	k := key{uri: "remote://a", version: "v", size: 300_000}
+	large := key{uri: "remote://b", version: "v", size: smallHead / 8 * blockSize}
 	for _, k := range []key{k, large} {
 		k.name = nameOf(k)
 		mark := stamp{used: time.Unix(5, 0), until: time.Unix(6, 0), by: 7}
@@ -68,4 +68,4 @@ func TestCreate(t *testing.T) {
 }
 
 // head0 is what must be allocated of a file without data.
-func (x *file) head0() int64 { return x.layout.header + x.layout.table }
+func (x *file) head0() int64 { return x.fileLayout.header + x.fileLayout.table }

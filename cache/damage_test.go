@@ -13,13 +13,13 @@ import (
 )
 
 // fileOf is where a shard's bytes are cached.
-func fileOf(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) (path string, l layout) {
+func fileOf(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) (path string, l fileLayout) {
 	t.Helper()
 	k, ok := keyOf(inner, s)
 	if !ok {
 		t.Fatal("the shard has no key")
 	}
-	return filepath.Join(c.root.Path(), k.name), layoutOf(k)
+	return filepath.Join(c.root.Path(), k.name), fileLayoutOf(k)
 }
 
 // rot changes one byte of a cached shard.
@@ -128,7 +128,7 @@ func TestRotUnderGrowth(t *testing.T) {
 	}
 }
 
-// TestRotWhileFilling: a run that is found to be rotten while more is fetched to it does not come back as a part of what it would have
+// TestRotWhileFilling: a run that turns out damaged while more is fetched to it does not come back as part of the run that it would have
 // grown to.
 func TestRotWhileFilling(t *testing.T) {
 	content := random(1, blockSize)
@@ -137,11 +137,11 @@ func TestRotWhileFilling(t *testing.T) {
 	o := openShard(t, c, meter, s).(*object)
 	expect(t, o, content, 1000, 1000)
 	settle(t, c)
-	p, err := c.shelf.acquire(t.Context(), o.key, false)
+	p, err := c.files.acquire(t.Context(), o.key, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.shelf.release(p)
+	defer c.files.release(p)
 	missing := []shard.Range{{Off: 2000, P: make([]byte, 500)}}
 	got, err := c.claimAll(p, missing)
 	if err != nil || len(got.mine) != 1 {
@@ -171,12 +171,12 @@ func TestRotForever(t *testing.T) {
 	o := openShard(t, c, meter, s)
 	expect(t, o, content, 0, 100)
 	settle(t, c)
-	p, err := c.shelf.acquire(t.Context(), o.(*object).key, false)
+	p, err := c.files.acquire(t.Context(), o.(*object).key, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.shelf.release(p)
-	r := &reading{cache: c, object: o.(*object), place: p, rest: []shard.Range{{P: make([]byte, 100)}}, bad: maxBad - 1}
+	defer c.files.release(p)
+	r := &reading{cache: c, object: o.(*object), handle: p, rest: []shard.Range{{P: make([]byte, 100)}}, bad: maxBad - 1}
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+50)
 	if err := r.run(t.Context()); err != nil || c.Stats().Bypassed != 1 {
@@ -206,17 +206,17 @@ func TestDamagedFile(t *testing.T) {
 	content := random(1, size)
 	for _, c := range []struct {
 		name   string
-		damage func(t *testing.T, path string, l layout)
+		damage func(t *testing.T, path string, l fileLayout)
 	}{
-		{"cut in the data", func(t *testing.T, path string, l layout) { truncate(t, path, l.data+1000) }},
-		{"cut in the table", func(t *testing.T, path string, l layout) { truncate(t, path, l.header+1) }},
-		{"empty", func(t *testing.T, path string, _ layout) { truncate(t, path, 0) }},
-		{"longer", func(t *testing.T, path string, l layout) { truncate(t, path, l.file()+1) }},
-		{"torn header", func(t *testing.T, path string, _ layout) { overwrite(t, path, 70, []byte("other")) }},
-		{"another magic", func(t *testing.T, path string, _ layout) { overwrite(t, path, 0, []byte("PAR1")) }},
-		{"garbage in the table", func(t *testing.T, path string, l layout) { overwrite(t, path, l.header, random(9, int(l.table))) }},
-		{"alien", func(t *testing.T, path string, _ layout) { replace(t, path, random(2, 500)) }},
-		{"gone", func(t *testing.T, path string, _ layout) {
+		{"cut in the data", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.data+1000) }},
+		{"cut in the table", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.header+1) }},
+		{"empty", func(t *testing.T, path string, _ fileLayout) { truncate(t, path, 0) }},
+		{"longer", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.file()+1) }},
+		{"torn header", func(t *testing.T, path string, _ fileLayout) { overwrite(t, path, 70, []byte("other")) }},
+		{"another magic", func(t *testing.T, path string, _ fileLayout) { overwrite(t, path, 0, []byte("PAR1")) }},
+		{"garbage in the table", func(t *testing.T, path string, l fileLayout) { overwrite(t, path, l.header, random(9, int(l.table))) }},
+		{"alien", func(t *testing.T, path string, _ fileLayout) { replace(t, path, random(2, 500)) }},
+		{"gone", func(t *testing.T, path string, _ fileLayout) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestDamagedFile(t *testing.T) {
 				expect(t, o, content, 0, size)
 				settle(t, cache)
 				if !open {
-					cache.shelf.closeIdle(0)
+					cache.files.closeIdle(0)
 				}
 				path, l := fileOf(t, cache, meter, s)
 				c.damage(t, path, l)
@@ -247,7 +247,7 @@ func TestDamagedFile(t *testing.T) {
 					expect(t, o, content, 0, size)
 					settle(t, cache)
 				}
-				cache.shelf.closeIdle(0)
+				cache.files.closeIdle(0)
 				expect(t, o, content, 10, size-10)
 				settle(t, cache)
 				before := meter.Stats().ReadBytes
@@ -266,23 +266,23 @@ func TestDamagedFile(t *testing.T) {
 // TestForeignFile: a whole and right file of another version under a shard's name is not taken for the shard's.
 func TestForeignFile(t *testing.T) {
 	const size = 100_000
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{})
 	var paths []string
 	for _, version := range []string{"v1", "v2"} {
 		s := originShard(1, version, size)
-		if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); err != nil {
+		if _, err := c.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		path, _ := fileOf(t, c, far, s)
+		path, _ := fileOf(t, c, source, s)
 		paths = append(paths, path)
 	}
-	c.shelf.closeIdle(0)
+	c.files.closeIdle(0)
 	if err := os.Rename(paths[1], paths[0]); err != nil {
 		t.Fatal(err)
 	}
 	s := originShard(1, "v1", size)
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	if err := lendAnything(o, s, size); err != nil {
 		t.Error(err)
 	}

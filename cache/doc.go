@@ -7,8 +7,8 @@
 // Bytes of columns are read with ReadRanges and Lend, and fill the cache. ReadAt serves what is held and fills nothing: it reads footers and
 // the like, of which an index keeps the parsed form.
 //
-// What it never does: serve a byte that is not what was fetched, or is of another version of the shard; keep training from going on when the
-// disk is full or fails; exceed its limit; fsync; keep a file open that nobody has used for half a minute.
+// What it never does: serve a byte that differs from the fetched one, or is of another version of the shard; keep training from going on when the
+// disk is full or fails; exceed its limit; fsync; keep a file open that was not used for half a minute.
 //
 // Memory: bytes that wait for the disk ([Options].Pending; at that bound a read waits a second for room, no longer, and what finds none is
 // dropped), one block for each read under way, and the tables of at most 256 open shards (8 bytes for 64 KiB of a shard). An open shard is
@@ -41,7 +41,7 @@
 //
 // # Shard file
 //
-// Numbers are little-endian, but for the words of the table, which are the machine's own.
+// Numbers are little-endian, except the words of the table, which are in the machine's order.
 //
 //	offset  bytes      what
 //	0       8          "SFCACHE1"
@@ -77,8 +77,8 @@
 // # Protocol
 //
 //  1. Open: open(2), flock(2) LOCK_SH for as long as the file is open; then it must still have a link, its length and its header must be the
-//     key's. A file that is not so is removed by whoever gets its lock exclusively. A missing one is made without a name (O_TMPFILE),
-//     complete but for data and locked, and then linked to its name, which fails when another process was first.
+//     key's. A file that does not match is removed by the first process to lock it exclusively. A missing one is made without a name (O_TMPFILE),
+//     complete except for data and locked, and then linked to its name, which fails when another process was first.
 //  2. Read: load the word, read the run, compare the sum; no lock. What is held stays true while data grow beside it. Where the sum
 //     differs and the word is still the same, it is set to zero by compare-and-swap, and the bytes are fetched again, three times at most
 //     for one read. A view is a mapping, which shows what anything writes into the file later, and is verified when it has been used
@@ -92,7 +92,7 @@
 //     seconds without progress (more where many bytes are awaited) the bytes are fetched and not kept.
 //  5. The kernel frees all locks of a process that ends, however it ends, so there are no stale locks. Data without a word are not held;
 //     a word without its data, after a power loss, has a sum that differs.
-//  6. A shard file is never made shorter. It is removed by unlink(2), by who has evict.lock and the file's own lock exclusively, so nobody
+//  6. A shard file is never made shorter. It is removed by unlink(2), by a process that holds evict.lock and the file's own lock exclusively, so no process
 //     has it open. A mapping of a file that something else makes shorter faults; the fault becomes a miss (see shard.Guard).
 //
 // # Account and eviction
@@ -105,7 +105,7 @@
 //
 // A writer adds to its own word, then to the sum of all by compare-and-swap unless that would exceed the limit. At the limit one process
 // looks at all files, puts the sum right (what they have on the disk, and the words of living processes), and removes, in this order,
-// versions of shards that have one used later, and what was used longest ago, as far as the policy allows: [Keep] lets a shard go when its
+// versions of shards that have one used later, and then the least recently used, as far as the policy allows: [Keep] lets a shard go when its
 // time is over, [LRU] any that is not in use. When nothing may go, what is new passes through. The same happens when less of the file
 // system is free than [Options].MinFree.
 package cache

@@ -12,13 +12,13 @@ import (
 // epochs reads all shards in a new order each time, in parts, and returns what each epoch fetched.
 func epochs(t *testing.T, c *Cache, shards int, size int64, n int) (fetched []int64) {
 	t.Helper()
-	far := &origin{}
+	source := &origin{}
 	random := rand.New(rand.NewPCG(5, 5))
 	for range n {
-		before := far.fetched.Load()
+		before := source.fetched.Load()
 		for _, i := range random.Perm(shards) {
 			s := originShard(i, "v1", size)
-			o := openShard(t, c, far, s)
+			o := openShard(t, c, source, s)
 			for off := int64(0); off < size; off += 300_000 {
 				if err := readRight(o, s, []shard.Range{{Off: off, P: make([]byte, min(300_000, size-off))}}); err != nil {
 					t.Fatal(err)
@@ -32,7 +32,7 @@ func epochs(t *testing.T, c *Cache, shards int, size int64, n int) (fetched []in
 				t.Fatal(err)
 			}
 		}
-		fetched = append(fetched, far.fetched.Load()-before)
+		fetched = append(fetched, source.fetched.Load()-before)
 	}
 	return fetched
 }
@@ -66,11 +66,11 @@ func TestKeepWhatFits(t *testing.T) {
 // TestTimeIsOver: what is kept no longer makes room for what is new.
 func TestTimeIsOver(t *testing.T) {
 	const size = 1 << 20
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{Limit: 4 << 20, KeepFor: 50 * time.Millisecond})
 	read := func(i int) {
 		s := originShard(i, "v1", size)
-		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, c)
@@ -84,7 +84,7 @@ func TestTimeIsOver(t *testing.T) {
 		read(i)
 	}
 	for i := 3; i < 6; i++ {
-		if n, err := c.Held(far, originShard(i, "v1", size), []shard.Span{{N: size}}); n != size || err != nil {
+		if n, err := c.Held(source, originShard(i, "v1", size), []shard.Span{{N: size}}); n != size || err != nil {
 			t.Errorf("shard %d: %d bytes held, %v", i, n, err)
 		}
 	}
@@ -94,12 +94,12 @@ func TestTimeIsOver(t *testing.T) {
 	for i := 6; i < 9; i++ {
 		read(i) // an hour is not over: passes through
 	}
-	if n, err := c.Held(far, originShard(3, "v1", size), []shard.Span{{N: size}}); n != size || err != nil {
+	if n, err := c.Held(source, originShard(3, "v1", size), []shard.Span{{N: size}}); n != size || err != nil {
 		t.Errorf("what is to be kept was evicted: %d, %v", n, err)
 	}
 }
 
-// TestOrderOfEviction: superseded versions first, then what was used longest ago.
+// TestOrderOfEviction: superseded versions first, then the least recently used.
 func TestOrderOfEviction(t *testing.T) {
 	at := func(s int) stamp { return stamp{used: time.Unix(int64(s), 0)} }
 	a, b := hash96("a"), hash96("b")
@@ -121,28 +121,28 @@ func TestOrderOfEviction(t *testing.T) {
 // TestInUseStays: what another Cache has open is not evicted, whatever its time.
 func TestInUseStays(t *testing.T) {
 	const size = 1 << 20
-	dir, far := testDir(t), &origin{}
+	dir, source := testDir(t), &origin{}
 	user := openTest(t, Options{Dir: dir, Limit: 2 << 20, KeepFor: time.Nanosecond})
 	s := originShard(0, "v1", size)
-	if _, err := user.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); err != nil {
+	if _, err := user.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	o := openShard(t, user, far, s)
+	o := openShard(t, user, source, s)
 	if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 		t.Fatal(err)
 	}
 	other := openTest(t, Options{Dir: dir, Limit: 2 << 20, KeepFor: time.Nanosecond})
 	for i := 1; i < 4; i++ {
 		s := originShard(i, "v1", size)
-		if err := readRight(openShard(t, other, far, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+		if err := readRight(openShard(t, other, source, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, other)
 	}
-	if n, err := user.Held(far, s, []shard.Span{{N: size}}); n != size || err != nil {
+	if n, err := user.Held(source, s, []shard.Span{{N: size}}); n != size || err != nil {
 		t.Errorf("%d bytes held, %v", n, err)
 	}
-	other.shelf.closeIdle(0)
+	other.files.closeIdle(0)
 	if freed, err := Clear(t.Context(), dir); err != nil || freed.InUse != 1 {
 		t.Errorf("%+v, %v", freed, err)
 	}
@@ -150,13 +150,13 @@ func TestInUseStays(t *testing.T) {
 
 // TestStampGoesBackForItsOwn: the time until which a shard is kept grows, and only who set it sets it back.
 func TestStampGoesBackForItsOwn(t *testing.T) {
-	far, s := &origin{}, originShard(0, "v1", 1000)
+	source, s := &origin{}, originShard(0, "v1", 1000)
 	dir := testDir(t)
 	use := func(c *Cache, keep time.Duration) time.Duration {
 		t.Helper()
 		c.KeepFor(keep)
-		c.shelf.closeIdle(0) // forgets that it was stamped not long ago
-		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
+		c.files.closeIdle(0) // forgets that it was stamped not long ago
+		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, c)
@@ -179,15 +179,15 @@ func TestStampGoesBackForItsOwn(t *testing.T) {
 
 // TestFloor: a file system that is nearly full is left alone.
 func TestFloor(t *testing.T) {
-	far, s := &origin{}, originShard(0, "v1", 1000)
+	source, s := &origin{}, originShard(0, "v1", 1000)
 	c := openTest(t, Options{MinFree: 0.9999999})
-	if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
+	if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
 		t.Fatal(err)
 	}
 	if st := c.Stats(); st.FilledBytes != 0 || st.Bypassed != 1 || st.Trouble != 0 {
 		t.Errorf("%v", st)
 	}
-	if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: 10}}, nil); !errors.Is(err, ErrFull) {
+	if _, err := c.Fill(t.Context(), source, s, []shard.Span{{N: 10}}, nil); !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,13 +18,13 @@ import (
 // errStale is a shard file that is not, or no longer, what it must be: it was removed, cut, or written by something else.
 var errStale = errors.New("the shard file is not what it was")
 
-// A file is one open shard file. It is locked as shared for as long as it is open, so that nobody removes it.
+// A file is one open shard file. It is locked as shared for as long as it is open, so that it is not removed.
 //
 // The header and the table are mapped, shared with all processes, and only touched inside shard.Guard: the entries are read and written
 // as atomic words. Everything else is read and written with pread and pwrite.
 type file struct {
 	key
-	layout
+	fileLayout
 	f     *os.File
 	head  []byte          // header and table, mapped
 	table []atomic.Uint64 // of head
@@ -59,13 +59,13 @@ func openFile(root *trusted.Dir, k key) (*file, error) {
 
 // newFile takes an open shard file that is locked as shared. What a read-only process finds damaged is marked in a copy of its own.
 func newFile(f *os.File, k key, readOnly bool) (*file, error) {
-	x := &file{key: k, layout: layoutOf(k), f: f, segments: map[int64]*segment{}}
+	x := &file{key: k, fileLayout: fileLayoutOf(k), f: f, segments: map[int64]*segment{}}
 	var err error
-	if x.head, err = mapHead(f, x.layout.header+x.layout.table, readOnly); err != nil {
+	if x.head, err = mapHead(f, x.fileLayout.header+x.fileLayout.table, readOnly); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
 	}
-	x.table = wordsOf(x.head[x.layout.header:])
+	x.table = wordsOf(x.head[x.fileLayout.header:])
 	return x, nil
 }
 
@@ -86,7 +86,7 @@ func checkFile(f *os.File, k key) error {
 	if err != nil {
 		return err
 	}
-	l := layoutOf(k)
+	l := fileLayoutOf(k)
 	if state.links == 0 || state.size != l.file() {
 		return errStale
 	}
@@ -114,7 +114,7 @@ func (x *file) mapData() ([]byte, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.data == nil {
-		b, err := mapData(x.f, x.layout.data, x.layout.size)
+		b, err := mapData(x.f, x.fileLayout.data, x.fileLayout.size)
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +131,8 @@ func (x *file) swap(block int64, old, new entry) bool {
 	return x.table[block].CompareAndSwap(uint64(old), uint64(new))
 }
 
-// damage empties an entry whose bytes are not what was written, and then counts that: what was lent before is not to be believed, though the
-// bytes may be fetched anew before anybody looks at them again. It is called inside shard.Guard.
+// damage empties an entry whose bytes are wrong, and then counts that: bytes that were lent before cannot be trusted, though the
+// bytes may be fetched again before anybody looks at them. It is called inside shard.Guard.
 func (x *file) damage(block int64, e entry) bool {
 	if !x.swap(block, e, 0) {
 		return false
@@ -146,13 +146,13 @@ func (x *file) damages() *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer
 
 // run is which bytes of the shard a block's entry holds.
 func (x *file) run(block int64, e entry) shard.Span {
-	lo, hi := e.run(blockLen(x.layout.size, block))
+	lo, hi := e.run(blockLen(x.fileLayout.size, block))
 	return shard.Span{Off: block*blockSize + int64(lo), N: int64(hi - lo)}
 }
 
 // readAt reads bytes of the shard without a look at the table.
 func (x *file) readAt(p []byte, off int64) error {
-	_, err := x.f.ReadAt(p, x.layout.data+off)
+	_, err := x.f.ReadAt(p, x.fileLayout.data+off)
 	if errors.Is(err, io.EOF) { // it was cut
 		return errStale
 	}
@@ -181,7 +181,7 @@ func stampOf(header []byte) stamp {
 	}
 }
 
-// touch stamps the file as used now. The time until which it is kept only grows, but for one that the same Cache has set: that it may set
+// touch stamps the file as used now. The time until which it is kept only grows, except one that the same Cache has set: that it may set
 // back, when it has learned how long its epochs are.
 func (x *file) touch(mark stamp, every time.Duration) error {
 	now, last := mark.used.UnixNano(), x.stamped.Load()

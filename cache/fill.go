@@ -15,14 +15,14 @@ const smallestPending = 32 << 10
 // pendingBytes is the memory that n bytes on their way to the disk are charged with.
 func pendingBytes(n int64) int64 { return max(mem.ClassBytes(n), smallestPending) }
 
-// maxRoomWait is how long, in sum, one read waits for memory for what is to be filled.
-const maxRoomWait = time.Second
+// maxMemoryWait is how long, in sum, one read waits for memory for what is to be filled.
+const maxMemoryWait = time.Second
 
 // fillLater copies the bytes of a segment out of ranges and leaves it to a writer. While writers come on, it waits for memory as long as
-// patience lasts, so that bursts are not dropped, and takes the time off it; else the segment is given back unfilled.
-func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range, patience *time.Duration) {
+// waitLimit lasts, so that bursts are not dropped, and takes the time off it; else the segment is given back unfilled.
+func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range, waitLimit *time.Duration) {
 	n := spanBytes(s.spans)
-	if c.pending.TryAcquire(pendingBytes(n)) || c.waitForMemory(ctx, pendingBytes(n), patience) {
+	if c.pending.TryAcquire(pendingBytes(n)) || c.waitForMemory(ctx, pendingBytes(n), waitLimit) {
 		c.enqueue(s, ranges, n)
 		return
 	}
@@ -30,17 +30,17 @@ func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range,
 }
 
 // waitForMemory waits for n bytes of pending. A disk on which nothing comes to its end for long is not waited for again for a while.
-func (c *Cache) waitForMemory(ctx context.Context, n int64, patience *time.Duration) bool {
-	if *patience <= 0 || c.disk.stuck() {
+func (c *Cache) waitForMemory(ctx context.Context, n int64, waitLimit *time.Duration) bool {
+	if *waitLimit <= 0 || c.disk.stuck() {
 		return false
 	}
 	start, before := time.Now(), c.written.Load()
-	ctx, cancel := context.WithTimeout(ctx, *patience)
+	ctx, cancel := context.WithTimeout(ctx, *waitLimit)
 	defer cancel()
 	err := c.pending.Acquire(ctx, n)
 	waited := time.Since(start)
-	*patience -= waited
-	if err != nil && waited > maxRoomWait/2 && c.written.Load() == before {
+	*waitLimit -= waited
+	if err != nil && waited > maxMemoryWait/2 && c.written.Load() == before {
 		c.disk.stick()
 	}
 	return err == nil
@@ -111,7 +111,7 @@ func (c *Cache) write(s *segment) {
 	c.written.Add(1)
 	c.filledBytes.Add(stored)
 	c.dropped.Add(whole - stored)
-	c.fileError(s.place, err)
+	c.fileError(s.handle, err)
 	c.recycle(s)
 	c.settle(s, err)
 }
@@ -119,7 +119,7 @@ func (c *Cache) write(s *segment) {
 // store writes the bytes of a segment, as many of its blocks as there is room for, and then their entries.
 func (c *Cache) store(s *segment) (stored int64, err error) {
 	whole := len(s.patches)
-	room, err := c.roomFor(s)
+	room, err := c.reserveFor(s)
 	if err != nil {
 		return 0, err
 	}
@@ -139,19 +139,19 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 	return spanBytes(s.spans), err
 }
 
-// roomFor reserves room on the disk for a segment. Where there is none for all blocks, the segment is cut to the first ones, maybe to none.
-func (c *Cache) roomFor(s *segment) (reserved int64, err error) {
+// roomFor reserves room on the disk for a segment. Without room for all blocks, the segment is cut to the first ones, maybe to none.
+func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
 	var all int64
 	for _, p := range s.patches {
-		all += p.room(s.place.file.layout.size, c.unit)
+		all += p.growth(s.handle.file.fileLayout.size, c.unit)
 	}
-	ok, left, err := c.makeRoom(all)
+	ok, left, err := c.reserveOrEvict(all)
 	if ok || err != nil {
 		return all, err
 	}
 	n, some := 0, int64(0)
 	for _, p := range s.patches {
-		room := p.room(s.place.file.layout.size, c.unit)
+		room := p.growth(s.handle.file.fileLayout.size, c.unit)
 		if some+room > left {
 			break
 		}
@@ -165,7 +165,7 @@ func (c *Cache) roomFor(s *segment) (reserved int64, err error) {
 }
 
 // room is what a patch takes on the disk beyond what its block takes already.
-func (p patch) room(size int64, unit int) int64 {
+func (p patch) growth(size int64, unit int) int64 {
 	lo, hi := p.old.run(blockLen(size, p.block))
 	return pageBytes(p.lo, p.hi, unit) - pageBytes(lo, hi, unit)
 }
@@ -175,7 +175,7 @@ func (s *segment) cut(n int) {
 	s.patches = s.patches[:n]
 	s.spans = nil
 	for _, p := range s.patches {
-		for _, piece := range p.pieces(s.place.file.layout.size) {
+		for _, piece := range p.pieces(s.handle.file.fileLayout.size) {
 			s.spans = appendSpan(s.spans, piece)
 		}
 	}
@@ -183,9 +183,9 @@ func (s *segment) cut(n int) {
 
 // writeSpans writes the bytes, at most a megabyte with each call: larger writes take the kernel longer than as many small ones.
 func (c *Cache) writeSpans(s *segment) error {
-	x, data := s.place.file, s.data
+	x, data := s.handle.file, s.data
 	for _, span := range s.spans {
-		if _, err := x.f.WriteAt(data[:span.N], x.layout.data+span.Off); err != nil {
+		if _, err := x.f.WriteAt(data[:span.N], x.fileLayout.data+span.Off); err != nil {
 			return err
 		}
 		data = data[span.N:]
@@ -195,13 +195,13 @@ func (c *Cache) writeSpans(s *segment) error {
 
 // enter sums the runs and enters them in the table. A block whose old run went bad meanwhile stays as it is.
 func (c *Cache) enter(s *segment) {
-	x, data := s.place.file, s.data
+	x, data := s.handle.file, s.data
 	for _, p := range s.patches {
-		pieces := p.pieces(x.layout.size)
+		pieces := p.pieces(x.fileLayout.size)
 		left := data[:pieces[0].N]
 		right := data[pieces[0].N : pieces[0].N+pieces[1].N]
 		data = data[len(left)+len(right):]
-		x.swap(p.block, p.old, p.grown(left, right, blockLen(x.layout.size, p.block)))
+		x.swap(p.block, p.old, p.grown(left, right, blockLen(x.fileLayout.size, p.block)))
 	}
 }
 

@@ -104,7 +104,7 @@ func TestHeader(t *testing.T) {
 		{uri: "", version: "v", size: 1},
 	} {
 		b := encodeHeader(k)
-		if int64(len(b)) != layoutOf(k).header || len(b)%headerPage != 0 {
+		if int64(len(b)) != fileLayoutOf(k).header || len(b)%headerPage != 0 {
 			t.Fatalf("a header of %d bytes", len(b))
 		}
 		mark := stamp{used: time.Unix(5, 6), until: time.Unix(7, 8), by: 9}
@@ -147,7 +147,7 @@ func FuzzHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		l := layoutOf(k)
+		l := fileLayoutOf(k)
 		if l.data%blockSize != 0 || l.data < l.header+l.table || l.header%headerPage != 0 || l.table/8*blockSize < k.size {
 			t.Fatalf("layout %+v of %d bytes", l, k.size)
 		}

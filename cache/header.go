@@ -31,25 +31,27 @@ func headerBytes(uri, version int) int64 {
 }
 
 // A layout is where the parts of a shard file lie.
-type layout struct {
+type fileLayout struct {
 	header int64 // bytes of the header, and place of the table
 	table  int64 // bytes of the table
 	data   int64 // place of the shard's first byte, a multiple of blockSize
 	size   int64 // of the shard
 }
 
-// layoutOf follows from the key alone.
-func layoutOf(k key) layout {
-	l := layout{header: headerBytes(len(k.uri), len(k.version)), table: 8 * blocksOf(k.size), size: k.size}
+// fileLayoutOf follows from the key alone.
+func fileLayoutOf(k key) fileLayout {
+	l := fileLayout{header: headerBytes(len(k.uri), len(k.version)), table: 8 * blocksOf(k.size), size: k.size}
 	l.data = (l.header + l.table + blockSize - 1) / blockSize * blockSize
 	return l
 }
 
 // head is header and table, rounded up to pages: what is allocated when the file is made.
-func (l layout) head() int64 { return (l.header + l.table + headerPage - 1) / headerPage * headerPage }
+func (l fileLayout) head() int64 {
+	return (l.header + l.table + headerPage - 1) / headerPage * headerPage
+}
 
 // file is the length of the file.
-func (l layout) file() int64 { return l.data + l.size }
+func (l fileLayout) file() int64 { return l.data + l.size }
 
 // encodeHeader returns the header of a key, without a stamp.
 func encodeHeader(k key) []byte {
@@ -101,7 +103,7 @@ func parseHeader(b []byte) (key, error) {
 	}, nil
 }
 
-// sameHeader compares two headers but for what changes.
+// sameHeader compares two headers without the fields that change.
 func sameHeader(a, b []byte) bool {
 	return len(a) == len(b) && string(a[:damagesAt]) == string(b[:damagesAt]) && string(a[namesAt:]) == string(b[namesAt:])
 }

@@ -28,7 +28,7 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 	if n == 0 {
 		return l, nil
 	}
-	p, err := c.shelf.acquire(context.Background(), o.key, false) // it waits for the disk alone
+	p, err := c.files.acquire(context.Background(), o.key, false) // it waits for the disk alone
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.diskError(err)
@@ -38,7 +38,7 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 	// Damage counts from before the look at the table: what is found damaged from then on is not to be believed. What faults here faults there too.
 	_ = shard.Guard(func() error { l.damages = p.file.damages().Load(); return nil })
 	if err := l.bringIn(p); err != nil {
-		c.shelf.release(p)
+		c.files.release(p)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			c.fileError(p, err)
 		}
@@ -52,7 +52,7 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 // A lease is some bytes of a cache file, which it holds open.
 type lease struct {
 	object   *object
-	place    *place // nil where nothing is lent
+	handle   *handle // nil where nothing is lent
 	span     shard.Span
 	bytes    []byte // of the span
 	all      []byte // the mapping of the whole shard
@@ -64,8 +64,8 @@ type lease struct {
 // Bytes lie in the mapping.
 func (l *lease) Bytes() []byte { return l.bytes }
 
-// bringIn maps the runs that the span touches. The caller's use of the place becomes the lease's.
-func (l *lease) bringIn(p *place) error {
+// bringIn maps the runs that the span touches. The caller's use of the handle becomes the lease's.
+func (l *lease) bringIn(p *handle) error {
 	c, x := l.object.cache, p.file
 	var entries []entry
 	err := shard.Guard(func() (err error) {
@@ -86,23 +86,23 @@ func (l *lease) bringIn(p *place) error {
 	from := x.run(first, entries[0]).Off
 	to := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
 	absent := readAhead(all, from, to)                                  // of as many leases as are asked for, so that the disk is busy
-	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // those before come to their end by themselves
+	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // earlier ones end without help
 		return err
 	}
 	if absent {
 		bringIn(all, from, to)
 	}
 	c.arriving.Release(1)
-	l.place, l.all, l.from, l.to = p, all, from, to
+	l.handle, l.all, l.from, l.to = p, all, from, to
 	l.bytes = all[l.span.Off:l.span.End():l.span.End()]
 	return nil
 }
 
 // Release gives the pages back, and the file.
 func (l *lease) Release() {
-	if l.place != nil && l.released.CompareAndSwap(false, true) {
+	if l.handle != nil && l.released.CompareAndSwap(false, true) {
 		letGo(l.all, l.from, l.to)
-		l.object.cache.shelf.release(l.place)
+		l.object.cache.files.release(l.handle)
 	}
 }
 
@@ -120,7 +120,7 @@ func (l *lease) Verify(used shard.Span) error {
 		return nil
 	}
 	o := l.object
-	if l.place == nil || l.released.Load() || used.Off < l.span.Off || used.End() > l.span.End() {
+	if l.handle == nil || l.released.Load() || used.Off < l.span.Off || used.End() > l.span.End() {
 		return o.wrap("read", fmt.Errorf("%d bytes from byte %d on are not lent", used.N, used.Off))
 	}
 	if err := l.verify(used); err != nil {
@@ -130,7 +130,7 @@ func (l *lease) Verify(used shard.Span) error {
 }
 
 func (l *lease) verify(used shard.Span) error {
-	x := l.place.file
+	x := l.handle.file
 	return shard.Guard(func() error {
 		entries, err := x.holds(used)
 		if err != nil {

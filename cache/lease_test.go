@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestVerifyOfParts: what was lent is verified bit by bit, a block at a time, and nothing else is.
+// TestVerifyOfParts: exactly the lent bytes are verified, a block at a time.
 func TestVerifyOfParts(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(4, size)
@@ -57,12 +57,12 @@ func TestVerifyOfAFileGivenUp(t *testing.T) {
 	lease := lendTest(t, o, 0, size)
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+5)
-	p, err := c.shelf.acquire(t.Context(), o.(*object).key, false)
+	p, err := c.files.acquire(t.Context(), o.(*object).key, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.shelf.forget(p)
-	c.shelf.release(p)
+	c.files.forget(p)
+	c.files.release(p)
 	replace(t, path, []byte("no shard file"))
 	expect(t, o, content, 0, size)
 	settle(t, c)

@@ -18,7 +18,7 @@ const maxDefault = 100 << 30
 // DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the free space and 100 GiB. What the cache holds
 // already counts as free. The directory need not be there yet. Where that is too little for any cache, the error wraps ErrNoRoom.
 func DefaultLimit(dir string) (int64, error) {
-	room, err := roomFor(dir)
+	room, err := capacityFor(dir)
 	if err == nil && room/2 < minLimit {
 		err = ErrNoRoom
 	}
@@ -30,10 +30,10 @@ func DefaultLimit(dir string) (int64, error) {
 func ParseLimit(s, dir string) (int64, error) {
 	n, err := parseLimit(strings.TrimSpace(s), dir)
 	if err != nil {
-		return 0, fmt.Errorf("cache limit %q: %w", s, err)
+		return 0, fmt.Errorf("%w, got %q", err, s)
 	}
 	if n < minLimit {
-		return 0, fmt.Errorf("cache limit %q: that is %d bytes, less than 1 MiB", s, n)
+		return 0, fmt.Errorf("must be at least 1MiB, got %q", s)
 	}
 	return n, nil
 }
@@ -42,9 +42,9 @@ func parseLimit(s, dir string) (int64, error) {
 	if percent, ok := strings.CutSuffix(s, "%"); ok {
 		part, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 		if err != nil || !(part > 0 && part <= 100) {
-			return 0, errors.New("not a part of 0% to 100%")
+			return 0, errors.New("must be above 0% and at most 100%")
 		}
-		room, err := roomFor(dir)
+		room, err := capacityFor(dir)
 		if err == nil && room < minLimit {
 			err = ErrNoRoom
 		}
@@ -54,7 +54,7 @@ func parseLimit(s, dir string) (int64, error) {
 	unit, ok := units()[strings.ToLower(s[len(digits):])]
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || !ok || !(n >= 0) || n*unit > math.MaxInt64/2 {
-		return 0, errors.New("not a number of bytes, such as 100GiB, nor a part of the free space, such as 50%")
+		return 0, errors.New("must be bytes, as in 100GiB, or a part of the free space, as in 50%")
 	}
 	return int64(n * unit), nil
 }
@@ -70,7 +70,7 @@ func units() map[string]float64 {
 }
 
 // roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written to a read-only one, so any limit does.
-func roomFor(dir string) (int64, error) {
+func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {
 		root = nil // Open says what is wrong with the directory

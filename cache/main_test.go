@@ -115,9 +115,9 @@ func settle(t testing.TB, c *Cache) {
 
 // inFlight counts the blocks that are claimed.
 func (c *Cache) inFlight() (n int) {
-	c.shelf.mu.Lock()
-	defer c.shelf.mu.Unlock()
-	for _, p := range c.shelf.open {
+	c.files.mu.Lock()
+	defer c.files.mu.Unlock()
+	for _, p := range c.files.open {
 		select {
 		case <-p.ready:
 		default:

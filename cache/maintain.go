@@ -154,7 +154,7 @@ func Usage(dir string) (Space, error) {
 	return s, err
 }
 
-// Verify reads all that the cache in dir holds. What is not what was written is no longer held afterwards. Progress, if set, is told the
+// Verify reads all that the cache in dir holds. Wrong blocks are no longer held afterwards. Progress, if set, gets the
 // bytes that were read.
 func Verify(ctx context.Context, dir string, progress func(n int64)) (Report, error) {
 	if progress == nil {
@@ -249,7 +249,7 @@ func Collect(ctx context.Context, dir string, o CollectOptions) (Freed, error) {
 	})
 }
 
-// Clear removes all that the cache in dir holds and nobody reads now.
+// Clear removes everything in the cache that is not being read.
 func Clear(ctx context.Context, dir string) (Freed, error) {
 	return clean(ctx, dir, func(all []found, _ int64) []found { return all })
 }

@@ -55,9 +55,9 @@ func TestList(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	for i, want := range []Entry{
-		{URI: "far://bucket/part-1.parquet", Size: mega, Version: "v1", Held: mega, Superseded: true},
-		{URI: "far://bucket/part-1.parquet", Size: 100, Version: "v2", Held: 100},
-		{URI: "far://bucket/part-2.parquet", Size: mega, Version: "v1", Held: mega},
+		{URI: "remote://bucket/part-1.parquet", Size: mega, Version: "v1", Held: mega, Superseded: true},
+		{URI: "remote://bucket/part-1.parquet", Size: 100, Version: "v2", Held: 100},
+		{URI: "remote://bucket/part-2.parquet", Size: mega, Version: "v1", Held: mega},
 	} {
 		got := all[i]
 		if got.Allocated < got.Held || time.Since(got.Used) > time.Minute || time.Until(got.KeptUntil) < 23*time.Hour {
@@ -175,7 +175,7 @@ func TestCollect(t *testing.T) {
 			}
 			var left []string
 			for _, e := range all {
-				left = append(left, e.URI[len("far://bucket/part-"):][:1]+" "+e.Version)
+				left = append(left, e.URI[len("remote://bucket/part-"):][:1]+" "+e.Version)
 			}
 			if len(left) != len(c.left) {
 				t.Fatalf("left %v, want %v", left, c.left)
@@ -240,27 +240,27 @@ func TestLeftovers(t *testing.T) {
 
 // TestClearLeavesOthers: what does not belong to the cache stays, and a cache that is open goes on.
 func TestClearLeavesOthers(t *testing.T) {
-	far, s := &origin{}, originShard(1, "v1", mega)
+	source, s := &origin{}, originShard(1, "v1", mega)
 	c := openTest(t, Options{})
-	if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: mega}}, nil); err != nil {
+	if _, err := c.Fill(t.Context(), source, s, []shard.Span{{N: mega}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	other := filepath.Join(c.options.Dir, "index")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.shelf.closeIdle(0)
+	c.files.closeIdle(0)
 	if freed, err := Clear(t.Context(), c.options.Dir); err != nil || freed.Shards != 1 || freed.Bytes < mega {
 		t.Errorf("%+v, %v", freed, err)
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}
-	if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, mega)}}); err != nil {
+	if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, mega)}}); err != nil {
 		t.Error(err)
 	}
 	settle(t, c)
-	if n, err := c.Held(far, s, []shard.Span{{N: mega}}); n != mega || err != nil {
+	if n, err := c.Held(source, s, []shard.Span{{N: mega}}); n != mega || err != nil {
 		t.Errorf("%d held, %v", n, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestModel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := &model{t: t, far: &origin{delay: 50 * time.Microsecond}}
+			m := &model{t: t, source: &origin{delay: 50 * time.Microsecond}}
 			c.o.Dir, c.o.Limit = testDir(t), c.limit
 			for range 3 {
 				m.caches = append(m.caches, openTest(t, c.o))
@@ -47,7 +47,7 @@ const (
 
 type model struct {
 	t      *testing.T
-	far    *origin
+	source *origin
 	caches []*Cache
 	wrong  sync.Once
 }
@@ -75,14 +75,14 @@ func (m *model) step(random *rand.Rand) error {
 	ranges := randomRanges(random, modelSize)
 	switch random.IntN(12) {
 	case 0:
-		c.shelf.closeIdle(0)
+		c.files.closeIdle(0)
 		return nil
 	case 1:
 		return m.fill(c, s, ranges)
 	case 2:
 		return m.cancelled(c, s, ranges, random)
 	}
-	o, err := c.Wrap(m.far).Open(m.t.Context(), s)
+	o, err := c.Wrap(m.source).Open(m.t.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (m *model) fill(c *Cache, s shard.Shard, ranges []shard.Range) error {
 	for _, r := range ranges {
 		spans = append(spans, r.Span())
 	}
-	_, err := c.Fill(m.t.Context(), m.far, s, spans, nil)
+	_, err := c.Fill(m.t.Context(), m.source, s, spans, nil)
 	if errors.Is(err, ErrFull) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (m *model) fill(c *Cache, s shard.Shard, ranges []shard.Range) error {
 func (m *model) cancelled(c *Cache, s shard.Shard, ranges []shard.Range, random *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(m.t.Context(), time.Duration(random.IntN(200))*time.Microsecond)
 	defer cancel()
-	o, err := c.Wrap(m.far).Open(ctx, s)
+	o, err := c.Wrap(m.source).Open(ctx, s)
 	if err == nil {
 		defer o.Close()
 		err = shard.ReadRanges(ctx, o, ranges)

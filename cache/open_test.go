@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOpenMakesDirectory: what Open makes, and that nobody else may read it.
+// TestOpenMakesDirectory: what Open makes, and that other users cannot read it.
 func TestOpenMakesDirectory(t *testing.T) {
 	dir := filepath.Join(testDir(t), "a", "b")
 	c := openTest(t, Options{Dir: dir})
@@ -90,7 +90,7 @@ func TestUnfit(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	dir := filepath.Join(testDir(t), "not", "there")
-	free, err := roomFor(dir)
+	free, err := capacityFor(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestLimits(t *testing.T) {
 	if ok, err := c.usage.reserve(1<<29, 1<<30); !ok || err != nil {
 		t.Fatal(err)
 	}
-	if with, err := roomFor(held); err != nil || with < free+1<<28 {
+	if with, err := capacityFor(held); err != nil || with < free+1<<28 {
 		t.Errorf("%d with what is held, %d without, %v", with, free, err)
 	}
 	n, err := ParseLimit("50%", dir)
@@ -126,10 +126,10 @@ func TestLimits(t *testing.T) {
 // TestClose: fills that wait are on the disk afterwards; it can be called twice; reads go on without the cache, and views live on.
 func TestClose(t *testing.T) {
 	const size = 8 << 20
-	far, s := &origin{}, originShard(1, "v1", size)
+	source, s := &origin{}, originShard(1, "v1", size)
 	dir := testDir(t)
 	c := openTest(t, Options{Dir: dir})
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	if err := readOnly(t.Context(), o, 0, size); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestClose(t *testing.T) {
 		t.Errorf("%v", st)
 	}
 	again := openTest(t, Options{Dir: dir})
-	o2 := openShard(t, again, far, s)
+	o2 := openShard(t, again, source, s)
 	l := lendTest(t, o2, 5, size-5)
 	closeTest(t, again)
 	if err := shard.Guard(func() error { return right(s, l.Bytes(), 5) }); err != nil {
@@ -150,17 +150,17 @@ func TestClose(t *testing.T) {
 	if err := readRight(o2, s, []shard.Range{{Off: 5, P: make([]byte, 100)}}); err != nil {
 		t.Error(err)
 	}
-	if far.fetched.Load() != size+100 {
-		t.Errorf("%d bytes fetched", far.fetched.Load())
+	if source.fetched.Load() != size+100 {
+		t.Errorf("%d bytes fetched", source.fetched.Load())
 	}
 }
 
 // TestCloseInTime: fills that would take too long are dropped, though there is room for them.
 func TestCloseInTime(t *testing.T) {
 	const size, taken = 8 << 20, 1<<30 - 1<<20
-	far, s := &origin{}, originShard(1, "v1", size)
+	source, s := &origin{}, originShard(1, "v1", size)
 	c := openTest(t, Options{})
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	if err := readOnly(t.Context(), o, 0, 1000); err != nil { // the file is made
 		t.Fatal(err)
 	}
@@ -191,12 +191,12 @@ func TestCloseInTime(t *testing.T) {
 func TestCloseWhileReading(t *testing.T) {
 	const size = 1 << 20
 	for range 5 {
-		far := &origin{delay: time.Millisecond}
+		source := &origin{delay: time.Millisecond}
 		c := openTest(t, Options{})
 		var wg sync.WaitGroup
 		for g := range 4 {
 			s := originShard(g, "v1", size)
-			o := openShard(t, c, far, s)
+			o := openShard(t, c, source, s)
 			wg.Go(func() {
 				for i := range int64(16) {
 					if err := readRight(o, s, []shard.Range{{Off: i * 65_000, P: make([]byte, 64_000)}}); err != nil {
@@ -208,7 +208,7 @@ func TestCloseWhileReading(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		closeTest(t, c)
 		wg.Wait()
-		if n := c.shelf.users; n != 0 {
+		if n := c.files.users; n != 0 {
 			t.Errorf("%d uses are never ended", n)
 		}
 	}
@@ -216,39 +216,39 @@ func TestCloseWhileReading(t *testing.T) {
 
 // TestFilesAreClosed: no more shard files stay open than the shelf holds, and none that is idle.
 func TestFilesAreClosed(t *testing.T) {
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{})
-	c.shelf.most = 5
+	c.files.most = 5
 	for i := range 20 {
 		s := originShard(i, "v1", 100)
-		if err := readOnly(t.Context(), openShard(t, c, far, s), 0, 100); err != nil {
+		if err := readOnly(t.Context(), openShard(t, c, source, s), 0, 100); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, c)
 	}
-	if n := len(c.shelf.open); n > 5 {
+	if n := len(c.files.open); n > 5 {
 		t.Errorf("%d files are open", n)
 	}
-	c.shelf.closeIdle(time.Hour)
-	if n := len(c.shelf.open); n == 0 {
+	c.files.closeIdle(time.Hour)
+	if n := len(c.files.open); n == 0 {
 		t.Error("files were closed that are not idle")
 	}
-	c.shelf.shrink()
-	if n := len(c.shelf.open); n != 0 || c.shelf.most != minFiles {
-		t.Errorf("%d files are open, %d may be", n, c.shelf.most)
+	c.files.shrink()
+	if n := len(c.files.open); n != 0 || c.files.most != minFiles {
+		t.Errorf("%d files are open, %d may be", n, c.files.most)
 	}
 }
 
 // TestCloseLeavesNoFileOpen: also a file whose last user comes after Close is closed, so that it can be removed.
 func TestCloseLeavesNoFileOpen(t *testing.T) {
-	far, s := &origin{}, originShard(1, "v1", 1000)
+	source, s := &origin{}, originShard(1, "v1", 1000)
 	c := openTest(t, Options{})
-	if err := readOnly(t.Context(), openShard(t, c, far, s), 0, 1000); err != nil {
+	if err := readOnly(t.Context(), openShard(t, c, source, s), 0, 1000); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, c)
-	k, _ := keyOf(far, s)
-	p, err := c.shelf.acquire(t.Context(), k, false)
+	k, _ := keyOf(source, s)
+	p, err := c.files.acquire(t.Context(), k, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestCloseLeavesNoFileOpen(t *testing.T) {
 	if freed, err := Clear(t.Context(), c.options.Dir); err != nil || freed.InUse != 1 {
 		t.Errorf("a file in use: %+v, %v", freed, err)
 	}
-	c.shelf.release(p)
+	c.files.release(p)
 	if freed, err := Clear(t.Context(), c.options.Dir); err != nil || freed.Shards != 1 {
 		t.Errorf("a file that nobody uses: %+v, %v", freed, err)
 	}

@@ -25,7 +25,7 @@ const (
 	// Keep evicts only shards whose time is over (see Options.KeepFor): what fits stays, and the rest passes through. An epoch reads each
 	// shard once, so this is the most that any policy can serve.
 	Keep Policy = iota
-	// LRU evicts what was used longest ago. Over epochs it serves nothing; it is the control that shows so.
+	// LRU evicts the least recently used shards. Over epochs it serves nothing; it is the control that shows so.
 	LRU
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 	Events Events
 
 	anyFileSystem bool          // for tests that fill a small tmpfs
-	patience      time.Duration // how long a read waits for others without progress; 0 means 10 s
+	waitLimit     time.Duration // how long a read waits for others without progress; 0 means 10 s
 }
 
 // Events are called, if set, from any goroutine.
@@ -61,7 +61,7 @@ const (
 	defaultPending = 64 << 20
 	defaultMinFree = 0.05
 
-	defaultPatience = 10 * time.Second
+	defaultWaitLimit = 10 * time.Second
 
 	minLimit   = 1 << 20
 	minPending = 2 << 20 // two segments
@@ -78,8 +78,8 @@ func (o Options) withDefaults() Options {
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree
 	}
-	if o.patience == 0 {
-		o.patience = defaultPatience
+	if o.waitLimit == 0 {
+		o.waitLimit = defaultWaitLimit
 	}
 	return o
 }

@@ -28,7 +28,7 @@ type originObject struct {
 }
 
 func originShard(i int, version string, size int64) shard.Shard {
-	return shard.Shard{URI: fmt.Sprintf("far://bucket/part-%d.parquet", i), Size: size, Version: version}
+	return shard.Shard{URI: fmt.Sprintf("remote://bucket/part-%d.parquet", i), Size: size, Version: version}
 }
 
 func (o *origin) List(context.Context, string) ([]shard.Shard, error) { return nil, nil }

@@ -129,14 +129,14 @@ func (k *killer) flip() {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
-	if off, ok := k.someHeld(f, layoutOf(key)); ok {
+	if off, ok := k.someHeld(f, fileLayoutOf(key)); ok {
 		flipByte(k.t, f, off, 1<<k.random.IntN(8))
 		k.flips++
 	}
 }
 
-// someHeld finds a byte of a shard file that is held: one in a hole would take room on the disk that nobody has counted.
-func (k *killer) someHeld(f *os.File, l layout) (off int64, ok bool) {
+// someHeld finds a byte of a shard file that is held: one in a hole would take uncounted bytes on the disk.
+func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 	word := make([]byte, 8)
 	for range 20 {
 		block := k.random.Int64N(blocksOf(l.size))
@@ -167,7 +167,7 @@ func (k *killer) rounds(n, flips int) {
 	}
 }
 
-// TestKill: whatever moment a process is killed at, nobody is ever served a wrong byte, the limit holds, and the directory goes on working.
+// TestKill: whenever a process is killed, no wrong byte is ever served, the limit holds, and the directory goes on working.
 // `go test -run Kill -kills 200` does it for longer.
 func TestKill(t *testing.T) {
 	k := newKiller(t, false)

@@ -15,7 +15,7 @@ const (
 	lastPoll  = 20 * time.Millisecond
 
 	// A read waits for others without seeing any progress as long as Options says, and a second more for so many bytes.
-	patienceBytes = 16 << 20
+	waitLimitBytes = 16 << 20
 )
 
 // A reading is one read on its way: what is held comes from the disk, what is not from the source, and what others are about to fill is
@@ -23,16 +23,16 @@ const (
 type reading struct {
 	cache  *Cache
 	object *object
-	place  *place
+	handle *handle
 	rest   []shard.Range // not yet filled
 	noFill bool          // what is not held is fetched and not kept
 
-	missed   bool // something was fetched
-	bad      int  // times that what was held was wrong
-	deadline time.Time
-	poll     time.Duration
-	waited   bool
-	room     time.Duration // that is left to wait for memory for fills
+	missed     bool // something was fetched
+	bad        int  // times that held bytes were wrong
+	deadline   time.Time
+	poll       time.Duration
+	waited     bool
+	memoryWait time.Duration // that is left to wait for memory for fills
 }
 
 // read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched and not kept.
@@ -40,10 +40,10 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
 	}
-	p, err := c.shelf.acquire(ctx, o.key, !noFill)
+	p, err := c.files.acquire(ctx, o.key, !noFill)
 	if ctx.Err() != nil {
 		if err == nil {
-			c.shelf.release(p)
+			c.files.release(p)
 		}
 		return ctx.Err()
 	}
@@ -51,8 +51,8 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 		c.diskError(err)
 		return c.bypass(ctx, o, ranges) // also when there is no file and no room for one
 	}
-	defer c.shelf.release(p)
-	r := &reading{cache: c, object: o, place: p, rest: ranges, noFill: noFill, room: maxRoomWait}
+	defer c.files.release(p)
+	r := &reading{cache: c, object: o, handle: p, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait}
 	if err := c.touch(p.file); err != nil {
 		c.fileError(p, err)
 		return c.bypass(ctx, o, ranges)
@@ -105,9 +105,9 @@ func (r *reading) run(ctx context.Context) error {
 	return nil
 }
 
-// fillOrWait fetches what nobody else is about to, and then waits for the others, if there are any.
+// fillOrWait fetches the blocks that no other process has claimed, and then waits for the others, if any.
 func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
-	got, err := r.cache.claimAll(r.place, r.rest)
+	got, err := r.cache.claimAll(r.handle, r.rest)
 	if err != nil {
 		return false, &fileFault{err}
 	}
@@ -120,7 +120,7 @@ func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 
 // fromDisk fills what is held.
 func (r *reading) fromDisk(ctx context.Context) error {
-	check := checker{file: r.place.file, cache: r.cache}
+	check := checker{file: r.handle.file, cache: r.cache}
 	defer check.done()
 	rest, err := check.fill(ctx, r.rest)
 	if ctx.Err() != nil {
@@ -150,7 +150,7 @@ func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err 
 	before := bytesOf(r.rest)
 	r.rest = without(r.rest, allSpans(segments))
 	for _, s := range segments {
-		c.fillLater(ctx, s, ranges, &r.room)
+		c.fillLater(ctx, s, ranges, &r.memoryWait)
 	}
 	return before - bytesOf(r.rest), nil
 }
@@ -164,7 +164,7 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	}
 	now := time.Now()
 	if progress || r.deadline.IsZero() {
-		r.deadline = now.Add(r.cache.options.patience + time.Duration(bytesOf(r.rest)/patienceBytes)*time.Second)
+		r.deadline = now.Add(r.cache.options.waitLimit + time.Duration(bytesOf(r.rest)/waitLimitBytes)*time.Second)
 		r.poll = firstPoll
 	}
 	if now.After(r.deadline) {

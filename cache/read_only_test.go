@@ -55,7 +55,7 @@ func TestReadOnly(t *testing.T) {
 	content, other := random(1, 300_000), random(2, 100_000)
 	dir, store, s, path := filledDir(t, content)
 	k, _ := keyOf(store, s)
-	rot(t, path, layoutOf(k).data)
+	rot(t, path, fileLayoutOf(k).data)
 	makeReadOnly(t, dir)
 	before := treeOf(t, dir)
 	var said []string

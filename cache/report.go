@@ -32,8 +32,8 @@ type Report struct {
 	Shards int   `json:"shards"` // shard versions that were read
 	Blocks int64 `json:"blocks"` // blocks that were read
 	Bytes  int64 `json:"bytes"`  // and their bytes
-	Bad    int64 `json:"bad"`    // blocks whose bytes were not what was written; they are no longer held
-	// BadURIs names the shards of bad blocks, and files that are no cache files by their path.
+	Bad    int64 `json:"bad"`    // blocks whose bytes were wrong; they are no longer held
+	// BadURIs names the shards of bad blocks, and foreign files by their path.
 	BadURIs []string `json:"bad_uris,omitempty"`
 }
 

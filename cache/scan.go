@@ -20,7 +20,7 @@ type found struct {
 	stamp
 }
 
-// inOrder is the order of eviction: superseded versions first, then what was used longest ago.
+// inOrder is the order of eviction: superseded versions first, then the least recently used.
 func inOrder(all []found) []found {
 	markSuperseded(all)
 	slices.SortFunc(all, func(a, b found) int {
@@ -78,7 +78,7 @@ func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) 
 	return all, onDisk, nil
 }
 
-// look describes one file; ok is false when it is no shard file, or gone.
+// look describes one file; ok is false when it is not a shard file, or gone.
 func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	state, err := stateAt(root, name)
 	if err != nil {
@@ -103,16 +103,16 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	return f, true
 }
 
-// removeLeftover removes a file that is no shard file when it is old: its process was killed before it could give it its name.
+// removeLeftover removes an old file that is not a shard file: its process was killed before it could give it its name.
 func removeLeftover(root *trusted.Dir, name string) bool {
 	state, err := stateAt(root, name)
 	return err == nil && time.Now().Unix()-state.modified > leftoverTime && root.Remove(name) == nil
 }
 
-// remove takes a shard file away that nobody uses, else returns errBusy. The caller has the directory's lock.
+// remove removes an unused shard file, else returns errBusy. The caller has the directory's lock.
 func remove(root *trusted.Dir, name string) (freed int64, err error) {
 	f, err := root.OpenFile(name, os.O_RDWR)
-	if errors.Is(err, trusted.ErrUntrusted) { // nobody has it open: openFile refuses it
+	if errors.Is(err, trusted.ErrUntrusted) { // no process has it open: openFile refuses it
 		state, err := stateAt(root, name)
 		return state.allocated, errors.Join(err, root.Remove(name))
 	}

@@ -13,14 +13,15 @@ const segmentBlocks = 16
 
 // A segment is blocks in a row that this process is about to fill, and what it fills them with.
 //
-// Who fills is decided twice. Within the process by file.segments: a block is in at most one segment. Between processes by a lock on the
-// segment's entries in the table, which belongs to the open file description that all goroutines of the process share; so it could not keep
-// these apart, and it need not: their segments are disjoint, so are their locks. A segment is claimed first and locked then, and neither
-// ever waits: what another has is left to it, so nobody who waits holds anything that another could wait for, but for segments that are
-// on their way to the disk and come to their end by themselves.
+// Two things keep fillers apart. Within the process it is file.segments: a block is in at most one
+// segment. Between processes it is a lock on the segment's entries in the table. That lock belongs to
+// the open file description, which all goroutines of the process share, so it could not keep them
+// apart; it need not, because their segments are disjoint. A segment is claimed first and then locked,
+// and neither waits: blocks that another filler has are left to it. So a waiting reader holds nothing
+// that another waits for, except segments on their way to the disk, which always end.
 type segment struct {
-	place      *place // on the shelf; the segment is one of its users
-	first, end int64  // blocks
+	handle     *handle // on the shelf; the segment is one of its users
+	first, end int64   // blocks
 
 	patches []patch
 	spans   []shard.Span // what is fetched for the patches
@@ -69,14 +70,14 @@ type claim struct {
 }
 
 // claimAll claims and locks what it can of the missing ranges. Blocks that turn out to be held by now are in no segment.
-func (c *Cache) claimAll(p *place, missing []shard.Range) (*claim, error) {
+func (c *Cache) claimAll(p *handle, missing []shard.Range) (*claim, error) {
 	needs := needsOf(missing)
 	got := p.file.claim(needs)
 	free := got.mine
 	got.mine = nil
 	for i, s := range free {
-		c.shelf.again(p)
-		s.place = p
+		c.files.again(p)
+		s.handle = p
 		locked, err := c.lock(s, got)
 		if err != nil {
 			c.abandon(locked, err)
@@ -142,12 +143,12 @@ func (x *file) unclaim(s *segment) {
 
 // slots is where the entries of a segment lie in the file.
 func (s *segment) slots() (off, n int64) {
-	return s.place.file.layout.header + 8*s.first, 8 * (s.end - s.first)
+	return s.handle.file.fileLayout.header + 8*s.first, 8 * (s.end - s.first)
 }
 
 // lock locks a segment between processes. Where others have a part of it, the segments of the rest come back.
 func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
-	x := s.place.file
+	x := s.handle.file
 	off, n := s.slots()
 	err = lockRange(x.f, off, n)
 	if err == nil {
@@ -160,15 +161,15 @@ func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
 		locked, err = c.lockParts(s, got)
 	}
 	x.unclaim(s)
-	c.shelf.release(s.place)
+	c.files.release(s.handle)
 	return locked, err
 }
 
 // lockParts locks a segment block by block; each part is a segment of its own.
 func (c *Cache) lockParts(s *segment, got *claim) (locked []*segment, err error) {
-	x := s.place.file
+	x := s.handle.file
 	for b := s.first; b < s.end; b++ {
-		part := &segment{place: s.place, first: b, end: b + 1, done: make(chan struct{})}
+		part := &segment{handle: s.handle, first: b, end: b + 1, done: make(chan struct{})}
 		off, n := part.slots()
 		switch err := lockRange(x.f, off, n); {
 		case errors.Is(err, errBusy):
@@ -177,7 +178,7 @@ func (c *Cache) lockParts(s *segment, got *claim) (locked []*segment, err error)
 		case err != nil:
 			return locked, err
 		}
-		c.shelf.again(s.place)
+		c.files.again(s.handle)
 		x.mu.Lock()
 		x.segments[b] = part
 		x.mu.Unlock()
@@ -205,14 +206,14 @@ func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
 
 // plan compares what is needed with what is held.
 func (s *segment) plan(needs []need) {
-	x := s.place.file
+	x := s.handle.file
 	first, _ := slices.BinarySearchFunc(needs, s.first, func(n need, block int64) int { return cmp.Compare(n.block, block) })
 	for _, n := range needs[first:] {
 		if n.block >= s.end {
 			break
 		}
 		old := x.entry(n.block)
-		lo, hi := old.run(blockLen(x.layout.size, n.block))
+		lo, hi := old.run(blockLen(x.fileLayout.size, n.block))
 		if lo < hi && lo <= n.lo && n.hi <= hi {
 			continue
 		}
@@ -221,7 +222,7 @@ func (s *segment) plan(needs []need) {
 			p.lo, p.hi = min(lo, n.lo), max(hi, n.hi)
 		}
 		s.patches = append(s.patches, p)
-		for _, piece := range p.pieces(x.layout.size) {
+		for _, piece := range p.pieces(x.fileLayout.size) {
 			s.spans = appendSpan(s.spans, piece)
 		}
 	}
@@ -240,10 +241,10 @@ func (p patch) pieces(size int64) [2]shard.Span {
 // settle gives a segment back: its bytes are on the disk, or err says why not. Who waits for it finds its use of the file ended.
 func (c *Cache) settle(s *segment, err error) {
 	s.err = err
-	x := s.place.file
+	x := s.handle.file
 	off, n := s.slots()
 	_ = unlockRange(x.f, off, n) // what fails here is freed when the file is closed
-	c.shelf.release(s.place)
+	c.files.release(s.handle)
 	x.unclaim(s)
 }
 

@@ -15,18 +15,18 @@ import (
 // TestHeldNeedsNoServer: a shard that is held is read without as much as opening it.
 func TestHeldNeedsNoServer(t *testing.T) {
 	const size = 200_000
-	far, s := &origin{}, originShard(1, "v1", 200_000)
+	source, s := &origin{}, originShard(1, "v1", 200_000)
 	c := openTest(t, Options{})
-	if n, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
+	if n, err := c.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
 		t.Fatal(n, err)
 	}
-	far.opens.Store(0)
-	o := openShard(t, c, far, s)
+	source.opens.Store(0)
+	o := openShard(t, c, source, s)
 	if err := readRight(o, s, []shard.Range{{Off: 5, P: make([]byte, size-5)}}); err != nil {
 		t.Error(err)
 	}
-	if far.opens.Load() != 0 || far.fetched.Load() != size {
-		t.Errorf("%d opens, %d bytes fetched", far.opens.Load(), far.fetched.Load())
+	if source.opens.Load() != 0 || source.fetched.Load() != size {
+		t.Errorf("%d opens, %d bytes fetched", source.opens.Load(), source.fetched.Load())
 	}
 	if st := c.Stats(); st.Hits != 1 || st.HitBytes != size-5 {
 		t.Errorf("%v", st)
@@ -37,7 +37,7 @@ func TestHeldNeedsNoServer(t *testing.T) {
 // are right.
 func TestColumnsShare(t *testing.T) {
 	const size = 1 << 20
-	far, s := &origin{}, originShard(1, "v1", size)
+	source, s := &origin{}, originShard(1, "v1", size)
 	dir := testDir(t)
 	columns := func(skip int64) (ranges []shard.Range) {
 		for off := int64(0); off+10_000 <= size; off += skip * 10_000 {
@@ -47,31 +47,31 @@ func TestColumnsShare(t *testing.T) {
 	}
 	for _, skip := range []int64{4, 6, 1} {
 		c := openTest(t, Options{Dir: dir})
-		o := openShard(t, c, far, s)
+		o := openShard(t, c, source, s)
 		if err := readRight(o, s, columns(skip)); err != nil {
 			t.Error(err)
 		}
 		settle(t, c)
 		closeTest(t, c)
 	}
-	if got := far.fetched.Load(); got != 1_040_000 {
+	if got := source.fetched.Load(); got != 1_040_000 {
 		t.Errorf("%d bytes fetched of 1040000", got)
 	}
 }
 
 // TestChangedShard: another version is another file, also when it is as long.
 func TestChangedShard(t *testing.T) {
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{})
 	for _, version := range []string{"v1", "v2", "v1", "v2"} {
 		s := originShard(1, version, 100_000)
-		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, 100_000)}}); err != nil {
+		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 100_000)}}); err != nil {
 			t.Error(err)
 		}
 		settle(t, c)
 	}
-	if far.fetched.Load() != 200_000 {
-		t.Errorf("%d bytes fetched", far.fetched.Load())
+	if source.fetched.Load() != 200_000 {
+		t.Errorf("%d bytes fetched", source.fetched.Load())
 	}
 	all, err := List(t.Context(), c.options.Dir)
 	if err != nil || len(all) != 2 || !all[0].Superseded && !all[1].Superseded {
@@ -87,7 +87,7 @@ func (spellings) Identity(uri string) string { return strings.ToLower(uri) }
 func TestSpellingsShare(t *testing.T) {
 	c := openTest(t, Options{})
 	store := spellings{&origin{}}
-	for _, uri := range []string{"far://B/a", "far://b/A"} {
+	for _, uri := range []string{"remote://B/a", "remote://b/A"} {
 		o := openShard(t, c, store, shard.Shard{URI: uri, Size: 100, Version: "1"})
 		if err := readOnly(t.Context(), o, 0, 100); err != nil {
 			t.Fatal(err)
@@ -103,27 +103,27 @@ func TestSpellingsShare(t *testing.T) {
 func TestOneFetch(t *testing.T) {
 	const size = 3<<20 + 5
 	s := originShard(1, "v1", size)
-	far := &blockedSource{origin: &origin{}, entered: make(chan struct{}), let: make(chan struct{})}
+	source := &blockedSource{origin: &origin{}, entered: make(chan struct{}), let: make(chan struct{})}
 	c := openTest(t, Options{})
 	var wg sync.WaitGroup
 	for i := range 8 {
-		o := openShard(t, c, far, s)
+		o := openShard(t, c, source, s)
 		wg.Go(func() {
 			if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 				t.Error(err)
 			}
 		})
 		if i == 0 {
-			<-far.entered
+			<-source.entered
 		}
 	}
 	for c.Stats().Waited < 7 {
 		time.Sleep(time.Millisecond)
 	}
-	close(far.let)
+	close(source.let)
 	wg.Wait()
-	if st := c.Stats(); far.fetched.Load() != size || st.Misses != 1 || st.Hits != 7 {
-		t.Errorf("%d bytes fetched, %v", far.fetched.Load(), st)
+	if st := c.Stats(); source.fetched.Load() != size || st.Misses != 1 || st.Hits != 7 {
+		t.Errorf("%d bytes fetched, %v", source.fetched.Load(), st)
 	}
 }
 
@@ -153,13 +153,13 @@ func (o *blockedObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.Object.ReadAt(ctx, p, off)
 }
 
-// TestStalledHolder: who holds the lock and does not come on is waited for no longer than it takes to lose patience, within a process and
+// TestStalledHolder: who holds the lock and does not come on is waited for no longer than it takes to lose waitLimit, within a process and
 // between two; and a reader that gives up meanwhile is not held back.
 func TestStalledHolder(t *testing.T) {
 	dir := testDir(t)
 	s := originShard(1, "v1", 100_000)
 	stalled := &blockedSource{origin: &origin{}, entered: make(chan struct{}), let: make(chan struct{})}
-	holder := openTest(t, Options{Dir: dir, patience: 50 * time.Millisecond})
+	holder := openTest(t, Options{Dir: dir, waitLimit: 50 * time.Millisecond})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		o := openShard(t, holder, stalled, s)
@@ -168,7 +168,7 @@ func TestStalledHolder(t *testing.T) {
 		}
 	})
 	<-stalled.entered
-	for _, c := range []*Cache{holder, openTest(t, Options{Dir: dir, patience: 50 * time.Millisecond})} {
+	for _, c := range []*Cache{holder, openTest(t, Options{Dir: dir, waitLimit: 50 * time.Millisecond})} {
 		o := openShard(t, c, stalled.origin, s)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if err := readOnly(ctx, o, 0, 10); !errors.Is(err, context.DeadlineExceeded) {
@@ -193,14 +193,14 @@ func TestStalledHolder(t *testing.T) {
 
 // TestSourceFails: an error of the source is the reader's, and leaves nothing claimed behind.
 func TestSourceFails(t *testing.T) {
-	far, s := &origin{}, originShard(1, "v1", 100_000)
+	source, s := &origin{}, originShard(1, "v1", 100_000)
 	for _, rule := range []shardtest.Rule{
 		{Op: shardtest.OpOpen, Count: 1, Err: shard.ErrDenied},
 		{Op: shardtest.OpRead, Count: 1, Err: shard.ErrTransient},
 		{Op: shardtest.OpRead, Count: 1, Damage: shardtest.Short},
 	} {
 		c := openTest(t, Options{})
-		faults := shardtest.NewFaults(far, rule)
+		faults := shardtest.NewFaults(source, rule)
 		o := openShard(t, c, faults, s)
 		err := readOnly(t.Context(), o, 0, 1000)
 		if want := rule.Err; want != nil && !errors.Is(err, want) || err == nil {
@@ -249,12 +249,12 @@ func TestSourcePanics(t *testing.T) {
 // TestPendingFull: when too many bytes wait for the disk, what comes is delivered and dropped.
 func TestPendingFull(t *testing.T) {
 	const size = 5 << 20
-	far, s := &origin{}, originShard(1, "v1", size)
+	source, s := &origin{}, originShard(1, "v1", size)
 	c := openTest(t, Options{Pending: 2 << 20})
 	if err := c.pending.Acquire(t.Context(), 2<<20); err != nil { // the disk is slow
 		t.Fatal(err)
 	}
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	if err := readRight(o, s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 		t.Error(err)
 	}
@@ -262,7 +262,7 @@ func TestPendingFull(t *testing.T) {
 		t.Errorf("%v", st)
 	}
 	c.pending.Release(2 << 20)
-	if n, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
+	if n, err := c.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); n != size || err != nil {
 		t.Errorf("filled %d, %v", n, err) // a Fill waits for room
 	}
 }
@@ -270,9 +270,9 @@ func TestPendingFull(t *testing.T) {
 // TestWaitsForMemory: when memory for fills comes free in time, nothing is dropped; when it does not, a read waits once and those after it
 // not at all.
 func TestWaitsForMemory(t *testing.T) {
-	far, s := &origin{}, originShard(1, "v1", 1<<20)
+	source, s := &origin{}, originShard(1, "v1", 1<<20)
 	c := openTest(t, Options{Pending: 2 << 20})
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	take := func() {
 		if err := c.pending.Acquire(t.Context(), 2<<20); err != nil {
 			t.Fatal(err)
@@ -291,7 +291,7 @@ func TestWaitsForMemory(t *testing.T) {
 		if err := readOnly(t.Context(), o, int64(i+1)*100_000, 1000); err != nil {
 			t.Error(err)
 		}
-		if waited := time.Since(start) >= maxRoomWait; waited != want {
+		if waited := time.Since(start) >= maxMemoryWait; waited != want {
 			t.Errorf("read %d took %v", i, time.Since(start))
 		}
 	}
@@ -304,23 +304,23 @@ func TestWaitsForMemory(t *testing.T) {
 func TestPassesOn(t *testing.T) {
 	inner := &able{}
 	store := openTest(t, Options{}).Wrap(inner)
-	if shard.Reads(store, "x") != 7 || shard.TrafficOf(store).Reads != 3 || shard.Identity(store, "X") != "same" {
+	if shard.RemoteOf(store).Parallel("x") != 7 || shard.RemoteOf(store).Traffic().Reads != 3 || shard.Identity(store, "X") != "same" {
 		t.Error("numbers differ")
 	}
-	if p, err := store.(shard.Placer).Place(t.Context(), shard.Shard{}); err != nil || p.BlockSize != 9 {
+	if p, err := store.(shard.Remote).Place(t.Context(), shard.Shard{}); err != nil || p.BlockSize != 9 {
 		t.Error(p, err)
 	}
-	if f, err := store.(shard.Explainer).Explain(t.Context(), "x"); err != nil || len(f) != 1 {
+	if f, err := store.(shard.Remote).Explain(t.Context(), "x"); err != nil || len(f) != 1 {
 		t.Error(f, err)
 	}
 	if err := store.(interface{ Close() error }).Close(); err != nil || !inner.closed {
 		t.Error("the inner store stays open")
 	}
 	plain := openTest(t, Options{}).Wrap(&origin{})
-	if _, err := plain.(shard.Placer).Place(t.Context(), shard.Shard{}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := plain.(shard.Remote).Place(t.Context(), shard.Shard{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
-	if f, err := plain.(shard.Explainer).Explain(t.Context(), "x"); f != nil || err != nil {
+	if f, err := plain.(shard.Remote).Explain(t.Context(), "x"); f != nil || err != nil {
 		t.Error(f, err)
 	}
 }
@@ -350,17 +350,17 @@ func readOnly(ctx context.Context, o shard.Object, off, n int64) error {
 // TestReadAtNeverFills: what is read with ReadAt is served when it is held, and else not kept; not even a file is made for it.
 func TestReadAtNeverFills(t *testing.T) {
 	const size = 200_000
-	far, s := &origin{}, originShard(1, "v1", size)
+	source, s := &origin{}, originShard(1, "v1", size)
 	c := openTest(t, Options{})
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	check := func(off, n, fetched int64) {
 		t.Helper()
-		before := far.fetched.Load()
+		before := source.fetched.Load()
 		p := make([]byte, n)
 		if err := o.ReadAt(t.Context(), p, off); err != nil || !isTruth(s, p, off) {
 			t.Errorf("%d bytes from byte %d on: %v", n, off, err)
 		}
-		if got := far.fetched.Load() - before; got != fetched {
+		if got := source.fetched.Load() - before; got != fetched {
 			t.Errorf("%d bytes from byte %d on: %d fetched, want %d", n, off, got, fetched)
 		}
 		settle(t, c)

@@ -18,7 +18,7 @@ type Stats struct {
 
 	Waited  int64 `json:"waited"`  // reads that waited for another's fill
 	Dropped int64 `json:"dropped"` // bytes that were fetched to be filled and were not: no room in memory or on the disk, or trouble
-	Bad     int64 `json:"bad"`     // blocks whose bytes were not what was written; they were fetched again
+	Bad     int64 `json:"bad"`     // blocks whose bytes were wrong; they were fetched again
 	Evicted int64 `json:"evicted"` // shards that made room
 	Trouble int64 `json:"trouble"` // times that the disk failed
 }

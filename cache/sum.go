@@ -5,11 +5,11 @@ import "hash/crc32"
 // foldBytes is the least that fold takes, and what it takes is a multiple of it.
 const foldBytes = 256
 
-// sumOf is the CRC-32 (IEEE 802.3) of b. CRC-32C is no better at finding what rots in 64 KiB, and on bytes that come from memory, as mapped
+// sumOf is the CRC-32 (IEEE 802.3) of b. CRC-32C finds no more errors in 64 KiB, and on bytes that come from memory, as mapped
 // ones do, the standard library's is three times slower: it walks them at three places at once.
 func sumOf(b []byte) uint32 { return appendSum(0, b) }
 
-// appendSum is the sum of what sum is of, followed by b. Most of b is folded to 64 bytes that leave the same remainder where the processor can:
+// appendSum extends sum by b. Most of b is folded to 64 bytes that leave the same remainder where the processor can:
 // what the standard library folds in one stream takes twice as long in four, since each step waits for the one before it.
 func appendSum(sum uint32, b []byte) uint32 {
 	if n := len(b) &^ (foldBytes - 1); n > 0 && canFold() {

@@ -48,7 +48,7 @@ func nameIt(f, dir *os.File, name string) error {
 	return nil
 }
 
-// share locks a whole file for as long as it is open, together with others who share it: whoever wants to remove it sees that it is in use.
+// share locks a whole file for as long as it is open, together with other readers: a process that wants to remove it sees that it is in use.
 func share(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
 // own locks a whole file for this open file alone.
@@ -125,8 +125,8 @@ func bringIn(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, start, end), unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
 }
 
-// letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Whoever else
-// uses them faults them in again.
+// letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Another user
+// of these pages faults them in again.
 func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }

@@ -18,7 +18,7 @@ const offFor = 30 * time.Second
 // A disk is how the cache's disk behaves: after a failure it is left alone for a while, and training goes on from the source.
 type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
-	noWaits          atomic.Int64 // until then nobody waits for it
+	noWaits          atomic.Int64 // until then no read waits for it
 	said, saidDenied atomic.Bool  // the present trouble was said
 	saidLow          atomic.Bool  // for good: it comes and goes with each eviction
 }
@@ -36,13 +36,13 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for what went wrong with an open file. One that is no longer what it was is opened, or made, anew.
-func (c *Cache) fileError(p *place, err error) {
+// fileError is diskError for what went wrong with an open file. One that has changed is opened again, or replaced.
+func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return
 	}
 	if errors.Is(err, errStale) || errors.Is(err, shard.ErrChanged) { // it was cut, or a mapping of it faulted
-		c.shelf.forget(p)
+		c.files.forget(p)
 		return
 	}
 	c.diskError(err)

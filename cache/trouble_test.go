@@ -47,7 +47,7 @@ func smallDisk(t *testing.T, bytes int) (dir string) {
 	return dir
 }
 
-// TestNoRoom: a disk that is full from the start is told apart from a directory that cannot hold a cache.
+// TestNoRoom: a disk that is full from the start is not reported as a directory that cannot hold a cache.
 func TestNoRoom(t *testing.T) {
 	dir := smallDisk(t, 1<<20)
 	if _, err := DefaultLimit(dir); !errors.Is(err, ErrNoRoom) {
@@ -69,12 +69,12 @@ func TestNoRoom(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	const size = 6 << 20
 	var said complaints
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, Events: said.events()})
 	for range 2 {
 		for i := range 4 {
 			s := originShard(i, "v1", size)
-			o := openShard(t, c, far, s)
+			o := openShard(t, c, source, s)
 			for off := int64(0); off < size; off += 1 << 20 {
 				if err := readRight(o, s, []shard.Range{{Off: off, P: make([]byte, 1<<20)}}); err != nil {
 					t.Fatal(err)
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s := originShard(9, "v1", size)
-	if _, err := c.Fill(t.Context(), far, s, []shard.Span{{N: size}}, nil); err == nil {
+	if _, err := c.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); err == nil {
 		t.Error("a Fill does not say that the disk is full")
 	}
 }
@@ -103,11 +103,11 @@ func TestFullDisk(t *testing.T) {
 func TestFloorIsKept(t *testing.T) {
 	const size, disk = 6 << 20, 16 << 20
 	var said complaints
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{Dir: smallDisk(t, disk), anyFileSystem: true, MinFree: 0.25, Events: Events{Low: said.events().Trouble}})
 	for i := range 4 {
 		s := originShard(i, "v1", size)
-		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
+		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,9 +161,9 @@ func TestTrouble(t *testing.T) {
 
 // TestOff: while the cache is off, reads are right and leave the disk alone.
 func TestOff(t *testing.T) {
-	far, s := &origin{}, originShard(1, "v1", 100_000)
+	source, s := &origin{}, originShard(1, "v1", 100_000)
 	c := openTest(t, Options{})
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	for i, fetched := range []int64{1000, 1000, 2000} {
 		if i == 2 {
 			c.diskError(unix.EIO)
@@ -172,7 +172,7 @@ func TestOff(t *testing.T) {
 			t.Error(err)
 		}
 		settle(t, c)
-		if got := far.fetched.Load(); got != fetched {
+		if got := source.fetched.Load(); got != fetched {
 			t.Errorf("read %d: %d bytes fetched, want %d", i, got, fetched)
 		}
 	}
@@ -186,16 +186,16 @@ func TestUnwritableFile(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may open everything")
 	}
-	far, s := &origin{}, originShard(1, "v1", 1000)
+	source, s := &origin{}, originShard(1, "v1", 1000)
 	var said complaints
 	c := openTest(t, Options{Events: said.events()})
-	o := openShard(t, c, far, s)
+	o := openShard(t, c, source, s)
 	if err := readOnly(t.Context(), o, 0, 1000); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, c)
-	c.shelf.closeIdle(0)
-	path, _ := fileOf(t, c, far, s)
+	c.files.closeIdle(0)
+	path, _ := fileOf(t, c, source, s)
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -211,10 +211,10 @@ func TestUnwritableFile(t *testing.T) {
 
 // TestTooManyFiles: a process that runs out of file descriptors gives some of the cache's back.
 func TestTooManyFiles(t *testing.T) {
-	far := &origin{}
+	source := &origin{}
 	c := openTest(t, Options{})
 	for i := range 20 {
-		if err := readOnly(t.Context(), openShard(t, c, far, originShard(i, "v1", 100)), 0, 100); err != nil {
+		if err := readOnly(t.Context(), openShard(t, c, source, originShard(i, "v1", 100)), 0, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -238,7 +238,7 @@ func TestTooManyFiles(t *testing.T) {
 	}
 	for i := range 20 {
 		s := originShard(100+i, "v1", 100)
-		if err := readRight(openShard(t, c, far, s), s, []shard.Range{{P: make([]byte, 100)}}); err != nil {
+		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 100)}}); err != nil {
 			t.Error(err)
 		}
 	}

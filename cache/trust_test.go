@@ -146,7 +146,7 @@ func TestUntrustedFile(t *testing.T) {
 func plant(t testing.TB, path string, store shard.Store, s shard.Shard, planted []byte) {
 	t.Helper()
 	k, _ := keyOf(store, s)
-	l := layoutOf(k)
+	l := fileLayoutOf(k)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

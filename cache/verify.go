@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// stretchBlocks is how much is read before it is verified: what was read is in the processor's cache then.
+// stretchBlocks is how much is read before it is verified, while it is in the processor's cache.
 const stretchBlocks = 8
 
 // A checker reads what a file holds, and verifies it. One goroutine uses it, for one read.
@@ -19,7 +19,7 @@ type checker struct {
 	block  int64
 	entry  entry
 
-	wrong bool // something was not what was written
+	wrong bool // some bytes were wrong
 
 	stretch [stretchBlocks]entry // of the blocks that are read at once
 }
@@ -32,7 +32,7 @@ func (c *checker) done() {
 	}
 }
 
-// fill fills what is held of the ranges and returns the rest. Bytes that are not what was written count as not held from then on.
+// fill fills what is held of the ranges and returns the rest. Wrong bytes count as not held from then on.
 func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.Range, err error) {
 	var missing pieces
 	err = shard.Guard(func() error {

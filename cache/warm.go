@@ -13,10 +13,10 @@ import (
 
 const (
 	batchBytes = 16 << 20 // a Fill fetches so much at once
-	fillTries  = 3        // times that what was filled may go bad, or lost, before a Fill gives up
+	fillTries  = 3        // times that filled bytes may go bad, or lost, before a Fill gives up
 )
 
-// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, is told bytes of the spans as
+// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, gets bytes of the spans as
 // they are there. A Fill that finds no room returns ErrFull. It holds up to 16 MiB, and what waits for the disk.
 func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if progress == nil {
@@ -37,7 +37,7 @@ func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, span
 	return fetched, err
 }
 
-// normal sorts spans and joins those that touch or overlap.
+// normal sorts spans and joins spans that touch or overlap.
 func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
@@ -58,16 +58,16 @@ func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progres
 	if len(spans) == 0 {
 		return 0, ctx.Err()
 	}
-	p, err := c.shelf.acquire(ctx, o.key, true)
+	p, err := c.files.acquire(ctx, o.key, true)
 	if err != nil {
 		c.diskError(err)
 		return 0, err
 	}
-	defer c.shelf.release(p)
+	defer c.files.release(p)
 	if err := c.touch(p.file); err != nil {
 		return 0, err
 	}
-	f := &filling{reading: reading{cache: c, object: o, place: p}}
+	f := &filling{reading: reading{cache: c, object: o, handle: p}}
 	for len(spans) > 0 {
 		var batch []shard.Span
 		batch, spans = takeBatch(spans)
@@ -106,7 +106,7 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 	for try := 0; ; {
 		missing, err := f.missing(spans)
 		if err != nil {
-			f.cache.fileError(f.place, err)
+			f.cache.fileError(f.handle, err)
 			return err
 		}
 		if len(missing) == 0 {
@@ -119,9 +119,9 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 			return fmt.Errorf("its bytes do not stay on the disk: %d are missing", spanBytes(missing))
 		}
 		f.rest = f.ranges(missing)
-		got, err := f.cache.claimAll(f.place, f.rest)
+		got, err := f.cache.claimAll(f.handle, f.rest)
 		if err != nil {
-			f.cache.fileError(f.place, err)
+			f.cache.fileError(f.handle, err)
 			return err
 		}
 		if len(got.mine) > 0 {
@@ -143,7 +143,7 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 // missing are the parts of spans that the table does not hold.
 func (f *filling) missing(spans []shard.Span) (missing []shard.Span, err error) {
 	err = shard.Guard(func() error {
-		missing = f.place.file.missing(spans)
+		missing = f.handle.file.missing(spans)
 		return nil
 	})
 	return missing, err
@@ -230,14 +230,14 @@ func (c *Cache) Held(inner shard.Store, s shard.Shard, spans []shard.Span) (held
 	if err != nil || len(spans) == 0 {
 		return 0, err
 	}
-	p, err := c.shelf.acquire(context.Background(), k, false)
+	p, err := c.files.acquire(context.Background(), k, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	defer c.shelf.release(p)
+	defer c.files.release(p)
 	err = shard.Guard(func() error {
 		held = spanBytes(spans) - spanBytes(p.file.missing(spans))
 		return nil

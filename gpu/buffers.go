@@ -208,7 +208,7 @@ func (p *buffers) close() error {
 }
 
 // forget takes back the buffer of a batch that became garbage before it was released. It is freed with the stream: there is no telling
-// what was done with it last.
+// its last use.
 func (p *buffers) forget(b *buffer) {
 	p.dropped.Add(1)
 	p.mu.Lock()

@@ -14,7 +14,7 @@
 //
 // A slot belongs to the batch that is collated into it until the event behind its copy has passed, and not a moment less: what the device
 // reads is never written. A slot is one piece; a batch that outgrows it takes further pieces, of a quarter of the slot at least, and slots
-// that have become too small are made anew before their next batch. All pieces of a batch go to one buffer of the device, with everything
+// that have become too small are replaced before their next batch. All pieces of a batch go to one buffer of the device, with everything
 // that was allocated from the batch, also what a transform used and threw away.
 //
 // A [Loader]'s ring has as many slots as Options.Loader.MaxBatches, each as large as a batch is foretold to be. Its stream reserves just
@@ -32,7 +32,7 @@
 // # Errors
 //
 // An [Error] says what failed, on which device and at which step. When a copy was refused, slot and buffer are used again. When a copy may
-// still be on its way and nobody can tell (its event could not be recorded, or waiting for it failed), neither is touched before the stream
+// still be on its way and there is no way to know (its event could not be recorded, or waiting for it failed), neither is touched before the stream
 // is gone; if even that cannot be told, they are left alone, and Close says so. The next iteration goes on after the last batch that was
 // handed out, with a stream and buffers of its own.
 //

@@ -44,7 +44,7 @@ func release(b *gpu.Batch) error {
 	return nil
 }
 
-// Whatever fails, there is one error that says what, at which step; nothing is lost of the device, and the next iteration goes on with the
+// Whatever fails, there is one error that says what, at which step; the device loses nothing, and the next iteration begins with the
 // first batch that was not handed out.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {

@@ -167,8 +167,8 @@ func (l *Loader) State() *shuffle.State {
 }
 
 // Close ends an iteration that is still going on, whose consumer gets ErrClosed, waits for its goroutines and frees the ring. Batches that
-// were handed out stay valid until their Release; the error says how many there are, and what ends of iterations had to say that nobody
-// heard. Close may be called more than once.
+// were handed out stay valid until their Release; the error counts them, and includes errors of iterations that had no consumer left to
+// return them to. Close may be called more than once.
 func (l *Loader) Close() error {
 	l.mu.Lock()
 	p, again := l.pass, l.closed

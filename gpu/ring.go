@@ -52,7 +52,7 @@ func (o RingOptions) withDefaults() RingOptions {
 // concurrent use.
 //
 // A slot is one batch's from Begin until the batch is released. It is one piece of memory; a batch that outgrows it takes further
-// pieces, and a slot that is smaller than batches have become is made anew, in one larger piece, before the next one.
+// pieces, and a slot that is smaller than batches have become is replaced by one larger piece before the next one.
 type Ring struct {
 	device Device
 	name   string

@@ -69,7 +69,7 @@ func openMeasures(t *testing.T, rows int) *iterable.Dataset {
 	return ds
 }
 
-// Columns of one type lie at equal distances, each aligned and by itself, and each row holds together.
+// Columns of one type lie at equal distances, each aligned and separate, and each row holds together.
 func TestBandLies(t *testing.T) {
 	const rows = 1000
 	ds := openMeasures(t, rows)

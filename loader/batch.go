@@ -108,7 +108,7 @@ func (b *Batch) Alloc(n int) ([]byte, error) {
 	return p, err
 }
 
-// Bytes is what was allocated for the batch.
+// Bytes is the bytes allocated for the batch.
 func (b *Batch) Bytes() int64 { return b.bytes }
 
 // Memory is what the allocator's Begin returned for the batch: how the owner of shared or pinned memory finds its own part of it again.
@@ -210,7 +210,7 @@ func empty(a *column.Array) {
 	}
 }
 
-// An owner counts the batches that the consumer has and that nobody has released. It knows nothing of the batches themselves, so that a
+// An owner counts the batches that the consumer has not released. It knows nothing of the batches themselves, so that a
 // batch that the consumer forgot becomes garbage.
 type owner struct {
 	held    atomic.Int64

@@ -67,7 +67,7 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 }
 
 // do makes a batch of a draw in memory that becomes the batch's, and releases the draw as soon as its rows are copied. Nothing is left to
-// release after an error, and a panic of what it calls is an error.
+// release after an error, and a panic below it is an error.
 func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place) (b *Batch, err error) {
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,

@@ -12,11 +12,11 @@
 //
 // A batch's memory comes from an [Allocator] and goes back with [Batch.Release], which the consumer calls for each batch, in any order and
 // whenever it likes. Everything the batch has shown is invalid afterwards. As many batches as Options.MaxBatches exist at once: when that
-// many are being made, are ready or are held, the loader stops reading until one is released. A consumer that forgets Release is told so:
+// many are being made, are ready or are held, the loader stops reading until one is released. A consumer that forgets Release gets an error:
 // by the TimeoutError when Options.Timeout is set, and in any case by a DroppedError once the batches it lost fill the memory. The default
 // allocator's bytes are part of the stream's reservation, under the purpose "batch".
 //
-// The values of fixed columns of one type lie one behind the other, each aligned as by itself, so that a reader of wide batches finds all of
+// The values of fixed columns of one type lie one behind the other, each aligned like a single one, so that a reader of wide batches finds all of
 // them by two numbers.
 //
 // Making a batch allocates a fixed number of small things on Go's heap for each column, and nothing for a row.

@@ -147,7 +147,7 @@ func (f *filler) apply(a *column.Array, alloc column.Alloc) error {
 	return nil
 }
 
-// fixed goes from null to null, eight values at a time where there is none.
+// fixed goes from null to null, and over eight values at a time without nulls.
 func (f *filler) fixed(a *column.Array) {
 	w := len(f.value)
 	for i, valid := range a.Valid {

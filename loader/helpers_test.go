@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// heapMemory is memory of a batch full of bytes that nobody wrote, so that one that should have been written shows.
+// heapMemory is a batch's memory full of garbage, so that a byte that should have been written shows.
 type heapMemory struct {
 	frees int
 	limit int // bytes; 0 means none

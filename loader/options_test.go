@@ -55,7 +55,7 @@ func TestOptionsRefuses(t *testing.T) {
 	}
 }
 
-// someState is one that is valid by itself.
+// someState is a valid state.
 func someState(tail shuffle.Tail) *shuffle.State {
 	return &shuffle.State{
 		Format: 1, Plan: shuffle.Version, Shuffle: true, Rows: 10, GlobalBatch: 1, Manifest: strings.Repeat("0", 64), Units: strings.Repeat("0", 16),

@@ -18,7 +18,7 @@ type pooled struct {
 // foretold make progress slow and not impossible.
 const enough = 2
 
-// Begin waits for a place, then for room. Both come back with a batch's Free, and only the newest batch ever waits, so those that wait
+// Begin waits for a place, then for room. Both come back with a batch's Free, and only the newest batch ever waits, so batches that wait
 // for nothing but their workers always go on.
 func (p *pooled) Begin(ctx context.Context, size int) (Memory, error) {
 	select {

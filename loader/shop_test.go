@@ -192,7 +192,7 @@ func TestShopTails(t *testing.T) {
 	ds := openShop(t, iterable.Options{})
 	for _, c := range []struct {
 		o    Options
-		want [3]string // of each rank: rows and those that count, by step
+		want [3]string // of each rank: rows and valid rows, by step
 	}{
 		{Options{}, [3]string{"675/675 675/1 ", "675/675 675/0 ", "675/675 675/0 "}},
 		{Options{DropLast: true}, [3]string{"675/675 ", "675/675 ", "675/675 "}},
@@ -226,7 +226,7 @@ func randomly(_ context.Context, b *Batch, r *rand.Rand) error {
 	return err
 }
 
-// A run that is resumed after any batch goes on with the same batches, random numbers and states included, whoever makes them.
+// A run that resumes after any batch gets the same batches, random numbers and states included, with any number of workers.
 func TestShopResume(t *testing.T) {
 	ds := openShop(t, iterable.Options{})
 	o := Options{

@@ -92,7 +92,7 @@ func (p *pass) begin(ctx context.Context) (Memory, error) {
 	return m, err
 }
 
-// stuck reports whether nobody is left who could release a batch: all that were handed out are garbage, and none is ready.
+// stuck reports whether no consumer is left that could release a batch: all handed-out batches are garbage, and none is ready.
 func (p *pass) stuck() bool {
 	for range 3 {
 		if p.owner.held.Load() == 0 || p.depth.Load() > 0 {

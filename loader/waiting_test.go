@@ -90,7 +90,7 @@ func (c timeoutCase) check(t *testing.T, o Options) {
 	nothingLeft(t, l, *opened)
 }
 
-// A consumer that forgets Release is told so, and not left to wait for ever.
+// A consumer that forgets Release gets an error, and does not wait for ever.
 func TestDropped(t *testing.T) {
 	for _, o := range []Options{{}, {Workers: 2}, {Workers: 2, Unordered: true, Allocator: newSlots(4)}} {
 		l, _ := fakeLoader(t, o, 1000, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// heap is an Alloc for tests: dirty memory, so that a byte that nobody wrote shows.
+// heap is an Alloc for tests: dirty memory, so that an unwritten byte shows.
 func heap(n int) ([]byte, error) {
 	b := make([]byte, n)
 	for i := range b {

@@ -41,7 +41,7 @@ func fixedField(t column.Type, width int) column.Field {
 	return column.Field{Kind: column.Fixed, Type: t, Width: width}
 }
 
-// has says whether an element carries a logical type, or, for want of any, the converted type that came before it.
+// has says whether an element carries a logical type or, in older files, the converted type.
 func (e *element) has(kind uint8, converted int8) bool {
 	return e.logical.kind == kind || e.logical.kind == 0 && e.converted == converted
 }

@@ -55,7 +55,7 @@ func orderHash(t *testing.T, e *Epoch) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// The first rows in clear, for those who write the order anew.
+// The first rows in clear, for a reimplementation of the order.
 func TestGoldenFirstRows(t *testing.T) {
 	p := newPlan(t, manifestOf([]int64{4, 4}, []int64{4}), Options{Buffer: 6, WorldSize: 2}, 1)
 	if got := fmt.Sprint(p.params.Lanes, p.params.Quantum, p.params.Life, epochRows(t, p.Epoch(0))); got != goldenFirst {

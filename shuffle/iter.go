@@ -30,7 +30,7 @@ type Iter struct {
 // Iter starts at the lane's first row.
 func (l *Lane) Iter() *Iter { return &Iter{lane: l} }
 
-// SeekRow goes to a lane row. Spans that are finished there are never touched again; those that are not come in the next tick's Load.
+// SeekRow goes to a lane row. Spans that are finished there are never touched again; the others come in the next tick's Load.
 func (it *Iter) SeekRow(row int64) {
 	l := it.lane
 	*it = Iter{lane: l, active: it.active[:0], out: it.out[:0], tick: l.TickOf(row)}

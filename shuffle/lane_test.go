@@ -57,7 +57,7 @@ func TestBoundOfLanes(t *testing.T) {
 	}
 }
 
-// What an iterator tells agrees with what the lane says by itself.
+// What an iterator tells agrees with what the lane says.
 func TestTicksAgree(t *testing.T) {
 	for n := range cases(t, 300) {
 		c := randomCase(t, 4000+n)

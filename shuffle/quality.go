@@ -2,7 +2,7 @@ package shuffle
 
 import "math"
 
-// Quality foretells how well an order mixes data that is sorted, the worst case. It informs and is no part of the order, so it may use floats.
+// Quality foretells how well an order mixes data that is sorted, the worst case. It informs and is not part of the order, so it may use floats.
 type Quality struct {
 	Independent float64 // K: units that behave as if drawn independently
 	Deff        float64 // 1 + (G-1)/K: by how much the variance of a batch's mean exceeds that of a perfect shuffle

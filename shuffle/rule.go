@@ -43,13 +43,13 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	var errs []error
 	if o.WorldSize < 0 || o.WorldSize > maxLanes/2 {
-		errs = append(errs, refuse("world_size", "%d is not in 1..%d", o.WorldSize, maxLanes/2))
+		errs = append(errs, refuse("world_size", "must be from 1 to %d, got %d", maxLanes/2, o.WorldSize))
 	}
 	if o.MaxWorldSize < 0 || o.MaxWorldSize > maxLanes/2 {
-		errs = append(errs, refuse("max_world_size", "%d is not in 1..%d", o.MaxWorldSize, maxLanes/2))
+		errs = append(errs, refuse("max_world_size", "must be from 1 to %d, got %d", maxLanes/2, o.MaxWorldSize))
 	}
 	if o.Lanes < 0 || o.Lanes > maxLanes {
-		errs = append(errs, refuse("lanes", "%d is not in 1..%d", o.Lanes, maxLanes))
+		errs = append(errs, refuse("lanes", "must be from 1 to %d, got %d", maxLanes, o.Lanes))
 	}
 	return errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 )
 
@@ -70,7 +71,7 @@ func ParseState(data []byte) (State, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return State{}, refuse("state", "%v", err)
+		return State{}, notState(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return State{}, refuse("state", "more follows after it")
@@ -81,7 +82,23 @@ func ParseState(data []byte) (State, error) {
 	return s, nil
 }
 
-// Validate lists everything that is wrong with the state by itself.
+// notState says in the words of the state which value JSON does not fit.
+func notState(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return refuse("state", "%v", err)
+	}
+	want := wrong.Type.String()
+	switch wrong.Type.Kind() {
+	case reflect.Uint64:
+		want = "a whole number of at least 0"
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	}
+	return refuse(wrong.Field, "must be %s, got %s", want, wrong.Value)
+}
+
+// Validate lists everything that is wrong with the state alone.
 func (s State) Validate() error {
 	if s.Format != stateVersion {
 		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)
@@ -100,7 +117,7 @@ func (s State) Validate() error {
 	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
-	check(s.Epoch <= maxEpoch, "epoch", "%d is over %d", s.Epoch, uint64(maxEpoch))
+	check(s.Epoch <= maxEpoch, "epoch", "must be from 0 to %d, got %d", uint64(maxEpoch), s.Epoch)
 	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
 	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
 	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)

@@ -40,7 +40,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Whatever the tail, the steps of many epochs take every row once, but for what Drop leaves out.
+// Whatever the tail, the steps of many epochs take every row once, except the rows that Drop leaves out.
 func TestStepsTakeEachRow(t *testing.T) {
 	r := newRNG("test", 7)
 	for n := range 2000 {

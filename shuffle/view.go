@@ -82,7 +82,7 @@ type Share struct {
 	rounds  []round
 }
 
-// window is the rows [lo, hi) of those that a lane has in the step.
+// window is rows [lo, hi) of a lane's rows in the step.
 type window struct{ lo, hi int64 }
 
 type round struct {

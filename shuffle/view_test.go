@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// shareRows resolves a worker's share of a step into rows, by seeking each lane anew.
+// shareRows resolves a worker's share of a step into rows, by seeking each lane.
 func shareRows(t testing.TB, v *View, e *Epoch, pos, rows int64, byLane [][]testRow) []testRow {
 	t.Helper()
 	var s Share

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// serveDelayed forwards connections. What a client sends arrives latency later, so each request that fits into one segment, as those that
-// read do, takes that much longer; what the server sends is passed on by the kernel.
+// serveDelayed forwards connections. What a client sends arrives latency later, so each request that fits into one segment, as reads
+// do, takes that much longer; the kernel passes on the server's bytes.
 func serveDelayed(ctx context.Context, l net.Listener, target string, latency time.Duration) error {
 	defer closeAfter(ctx, l)()
 	var clients sync.WaitGroup

@@ -21,7 +21,7 @@ func (a *age) Set(s string) error {
 		}
 	}
 	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is no age: give days, hours or minutes, as in 7d, 36h or 90m", s)
+		return fmt.Errorf("must be days, hours or minutes, as in 7d, 36h or 90m, got %q", s)
 	}
 	*a = age(d)
 	return nil

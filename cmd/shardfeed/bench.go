@@ -45,7 +45,7 @@ what lies there is not touched.`,
 			return err
 		}
 		if f.limit.left(0, 1) == 0 {
-			return usagef("--limit 0 leaves nothing to measure")
+			return usagef("--limit must be at least 1, got 0: nothing is left to measure")
 		}
 		m, err := a.measure(ctx, addresses, f)
 		if err != nil {

@@ -31,13 +31,13 @@ type cacheFlags struct {
 // cache is whether, where and how much is kept.
 func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
-		f.room(fs)
+		f.capacity(fs)
 		fs.BoolVar(&f.noCache, "no-cache", false, "keep nothing and use nothing that was kept")
 	})
 }
 
 // room is where and how much is kept.
-func (f *cacheFlags) room(fs *pflag.FlagSet) {
+func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	f.directory(fs)
 	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: "+limitVariable+
 		", else the smaller of half the free space and 100GiB)")
@@ -53,11 +53,11 @@ func (f *cacheFlags) directory(fs *pflag.FlagSet) {
 func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("cache-dir") && f.cacheDir == "":
-		return usagef("--cache-dir is empty")
+		return usagef(`--cache-dir must be a directory, got ""`)
 	case fs.Changed("cache-policy") && f.cachePolicy != "keep" && f.cachePolicy != "lru":
-		return usagef("--cache-policy %s: must be keep or lru", f.cachePolicy)
+		return usagef("--cache-policy must be keep or lru, got %q", f.cachePolicy)
 	case f.noCache && (fs.Changed("cache-limit") || fs.Changed("cache-policy")):
-		return usagef("--no-cache keeps nothing: leave out the limit and the policy")
+		return usagef("--no-cache keeps nothing: leave out --cache-limit and --cache-policy")
 	}
 	if fs.Changed("cache-limit") {
 		return f.checkCacheLimit()
@@ -88,7 +88,7 @@ func (f *cacheFlags) limitIn(dir string) (int64, error) {
 	case errors.Is(err, cache.ErrNoRoom):
 		return 0, err
 	case err != nil:
-		return 0, usagef("%s: %v", where, err)
+		return 0, usagef("%s %v", where, err)
 	}
 	return limit, nil
 }

@@ -132,7 +132,7 @@ func TestCacheNotTrusted(t *testing.T) {
 	t.Run("as it is shown", func(t *testing.T) {
 		f := &flags{}
 		f.cacheDir = root
-		if got := f.cacheRoom(); !strings.HasPrefix(got.State, "cannot be used: ") || !strings.Contains(got.State, want) {
+		if got := f.cacheStatus(); !strings.HasPrefix(got.State, "cannot be used: ") || !strings.Contains(got.State, want) {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -26,7 +26,7 @@ jobs run: what a job reads at this moment is never removed.`,
   shardfeed cache clear`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("cache has no verb %q", args[0])
+				return usagef("unknown command %q for \"shardfeed cache\"", args[0])
 			}
 			return nil
 		},

@@ -82,13 +82,13 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 	}
 	switch {
 	case c.format != "jsonl":
-		return usagef("--format %s: jsonl is the only one so far", c.format)
+		return usagef("--format must be jsonl, got %q", c.format)
 	case c.workers < 1:
-		return usagef("--workers %d: must be at least 1", c.workers)
+		return usagef("--workers must be at least 1, got %d", c.workers)
 	case c.worker < 0 || c.worker >= c.workers:
-		return usagef("--worker %d is not below --workers %d: workers count from 0", c.worker, c.workers)
+		return usagef("--worker must be at least 0 and below --workers %d, got %d", c.workers, c.worker)
 	case c.saveState != "" && c.workers > 1:
-		return usagef("--save-state is for whole ranks: leave out --workers")
+		return usagef("--save-state saves the state of a whole rank: leave out --workers")
 	case c.saveState != "":
 		if sameFile(c.stdout, c.saveState) && !isDescriptor(c.saveState) {
 			return usagef("--save-state %s: the rows are written to it; name another file", c.saveState)

@@ -69,7 +69,7 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 			return err
 		}
 	}
-	c.shuffle, c.seed, c.epoch, c.state = s.Shuffle, s.Seed, int(s.Epoch), s
+	c.shuffle, c.seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
 	return nil
 }
 

@@ -13,10 +13,10 @@ func (d *deviceName) Set(s string) error {
 	number, indexed := strings.CutPrefix(s, "cuda:")
 	if indexed {
 		if _, err := strconv.ParseUint(number, 10, 15); err != nil {
-			return fmt.Errorf("%q is no device: devices of CUDA count from cuda:0", s)
+			return fmt.Errorf("must be cuda:N with N from 0, got %q", s)
 		}
 	} else if s != "auto" && s != "host" && s != "cuda" {
-		return fmt.Errorf("%q is no device: give auto, host, cuda or cuda:N", s)
+		return fmt.Errorf("must be auto, host, cuda or cuda:N, got %q", s)
 	}
 	*d = deviceName(s)
 	return nil

@@ -47,10 +47,10 @@ and the cache are kept and what memory this process may use. It changes nothing.
 
 // A diagnosis is what doctor finds.
 type diagnosis struct {
-	Places  []place   `json:"places"`
-	Index   directory `json:"index"`
-	Cache   cacheRoom `json:"cache"`
-	Machine machine   `json:"machine"`
+	Places  []place     `json:"places"`
+	Index   directory   `json:"index"`
+	Cache   cacheStatus `json:"cache"`
+	Machine machine     `json:"machine"`
 
 	problem error // the first shard that could not be read
 }
@@ -75,7 +75,7 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.close(ctx)) }()
-	d = &diagnosis{Index: indexDirectory(f.indexDir()), Cache: f.cacheRoom(), Machine: thisMachine()}
+	d = &diagnosis{Index: indexDirectory(f.indexDir()), Cache: f.cacheStatus(), Machine: thisMachine()}
 	for _, address := range addresses {
 		p := examine(ctx, from.direct, address)
 		if ctx.Err() != nil {

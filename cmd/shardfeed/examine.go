@@ -44,7 +44,7 @@ type fact struct {
 // examine says how an address is reached, lists it and reads a little of what it names.
 func examine(ctx context.Context, store shard.Stores, address string) *place {
 	p := &place{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
-	if !far(address) {
+	if !isRemote(address) {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
 	begin := time.Now()
@@ -61,7 +61,7 @@ func examine(ctx context.Context, store shard.Stores, address string) *place {
 }
 
 // explain takes over what the store says of how it reaches the address.
-func (p *place) explain(ctx context.Context, store shard.Explainer, address string) {
+func (p *place) explain(ctx context.Context, store shard.Remote, address string) {
 	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
 	if err != nil {
 		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + err.Error()})

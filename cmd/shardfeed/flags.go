@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ type flags struct {
 	unitRows      int64
 	start         string
 	maxWorldSize  int
+	resumed       bool                // a state says the order
 	plan          string              // file
 	pinned        *iterable.SavedPlan // what is in it
 
@@ -123,14 +125,17 @@ func (f *flags) object(fs *pflag.FlagSet) {
 }
 
 // needShuffle are the flags that say how to shuffle, and mean nothing in file order.
-var needShuffle = [...]string{"shuffle-buffer", "lanes", "start", "max-world-size"}
+var needShuffle = [...]string{"shuffle-buffer", "seed", "lanes", "start", "max-world-size"}
 
 // check finds what cannot be meant. Verbs that registered fewer flags have zeros in the others.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range needShuffle {
-		if fs.Changed(name) && !f.shuffle && f.plan == "" {
-			return usagef("--%s says how to shuffle: add --shuffle", name)
+		if fs.Changed(name) && !f.shuffle && f.plan == "" && !f.resumed {
+			return usagef("--%s has no effect without --shuffle: add it", name)
 		}
+	}
+	if err := f.trimColumns(fs); err != nil {
+		return err
 	}
 	for _, n := range []struct {
 		name         string
@@ -146,24 +151,22 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		{"unit-rows", f.unitRows, 1},
 	} {
 		if fs.Changed(n.name) && n.value < n.least {
-			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
+			return usagef("--%s must be at least %d, got %d", n.name, n.least, n.value)
 		}
 	}
 	switch {
 	case f.rank > 0 && f.rank >= f.worldSize:
-		return usagef("--rank %d is not below --world-size %d: ranks count from 0", f.rank, f.worldSize)
+		return usagef("--rank must be below --world-size %d, got %d: ranks count from 0", f.worldSize, f.rank)
 	case fs.Changed("max-world-size") && f.maxWorldSize < f.worldSize:
-		return usagef("--max-world-size %d is below --world-size %d", f.maxWorldSize, f.worldSize)
-	case fs.Changed("columns") && len(f.columns) == 0:
-		return usagef("--columns names no column")
+		return usagef("--max-world-size must be at least --world-size %d, got %d", f.worldSize, f.maxWorldSize)
 	case fs.Changed("start") && f.start != string(shuffle.Filled) && f.start != string(shuffle.Direct):
-		return usagef("--start %s: must be %s or %s", f.start, shuffle.Filled, shuffle.Direct)
+		return usagef("--start must be %s or %s, got %q", shuffle.Filled, shuffle.Direct, f.start)
 	case fs.Changed("tail") && shuffle.Tail(f.tail).Validate() != nil:
-		return usagef("--tail %s: must be drop, pad, short or carry", f.tail)
+		return usagef("--tail must be drop, pad, short or carry, got %q", f.tail)
 	case fs.Changed("missing") && f.missing != "error" && f.missing != "null":
-		return usagef("--missing %s: must be error or null", f.missing)
+		return usagef("--missing must be error or null, got %q", f.missing)
 	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
-		return usagef("--invalid-utf8 %s: must be refuse or replace", f.invalidUTF8)
+		return usagef("--invalid-utf8 must be refuse or replace, got %q", f.invalidUTF8)
 	}
 	if err := f.checkRanges(); err != nil {
 		return err
@@ -174,6 +177,17 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	return f.adoptPlan(fs.Changed)
 }
 
+// trimColumns allows spaces after commas, as in 'id, label'.
+func (f *flags) trimColumns(fs *pflag.FlagSet) error {
+	for i, column := range f.columns {
+		f.columns[i] = strings.TrimSpace(column)
+	}
+	if fs.Changed("columns") && (len(f.columns) == 0 || slices.Contains(f.columns, "")) {
+		return usagef("--columns must be names with commas between them, got %q", strings.Join(f.columns, ","))
+	}
+	return nil
+}
+
 // adoptPlan lets the plan's file say the order, and refuses flags that would say another.
 func (f *flags) adoptPlan(given func(flag string) bool) error {
 	if f.plan == "" {
@@ -181,7 +195,7 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 	}
 	for _, name := range [...]string{"shuffle-buffer", "lanes", "unit-rows", "start", "max-world-size", "manifest"} {
 		if given(name) {
-			return usagef("--%s: the plan in %s says it", name, f.plan)
+			return usagef("--%s is set by the plan in %s: leave one out", name, f.plan)
 		}
 	}
 	var err error
@@ -189,11 +203,14 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 		return fileError(err)
 	}
 	f.start = ""
+	if f.pinned.Params == nil && given("seed") {
+		return usagef("--seed has no effect on the plan in %s, which was saved without --shuffle", f.plan)
+	}
 	switch shuffled := f.pinned.Params != nil; {
 	case f.shuffle && !shuffled:
-		return usagef("--shuffle: the plan in %s was saved without", f.plan)
+		return usagef("--shuffle contradicts the plan in %s, which was saved without it", f.plan)
 	case given("shuffle") && !f.shuffle && shuffled:
-		return usagef("--shuffle=false: the plan in %s was saved with it", f.plan)
+		return usagef("--shuffle=false contradicts the plan in %s, which was saved with --shuffle", f.plan)
 	default:
 		f.shuffle = shuffled
 	}
@@ -208,14 +225,20 @@ func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 	return f.checkCache(fs)
 }
 
+// lastEpoch is the last whose end has a state: states hold epochs up to 2^53 - 1.
+const lastEpoch = 1<<53 - 2
+
 // checkRanges finds numbers that are larger than any run's.
 func (f *flags) checkRanges() error {
+	if f.epoch > lastEpoch || f.epochs-1 > lastEpoch-f.epoch {
+		return usagef("--epoch and --epochs must end at epoch %d at the latest, got --epoch %d --epochs %d", lastEpoch, f.epoch, f.epochs)
+	}
 	var wrong *shuffle.Error
 	if errors.As(shuffle.Options{WorldSize: f.worldSize, MaxWorldSize: f.maxWorldSize, Lanes: f.lanes}.Validate(), &wrong) {
 		return usagef("--%s %s", strings.ReplaceAll(wrong.Field, "_", "-"), wrong.Msg)
 	}
 	if f.batchSize > math.MaxInt32 {
-		return usagef("--batch-size %d is over %d", f.batchSize, math.MaxInt32)
+		return usagef("--batch-size must be at most %d, got %d", math.MaxInt32, f.batchSize)
 	}
 	return nil
 }
@@ -269,11 +292,8 @@ type rowLimit struct {
 
 func (l *rowLimit) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%q is no number of rows", s)
-	}
-	if n < 0 {
-		return errors.New("must not be below 0")
+	if err != nil || n < 0 {
+		return fmt.Errorf("must be a number of rows of at least 0, got %q", s)
 	}
 	*l = rowLimit{given: true, rows: n}
 	return nil

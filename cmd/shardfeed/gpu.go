@@ -33,7 +33,7 @@ program: the driver's library is looked for when it runs.`,
 	f.object(fs)
 	return a.runs(c, func(ctx context.Context, _ []string) error {
 		if window < 0 {
-			return usagef("--measure %v: must not be below 0", window)
+			return usagef("--measure must be at least 0s, got %v", window)
 		}
 		s, err := a.survey(ctx, string(f.device), window)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,11 +23,27 @@ func (k *keyValues) Set(s string) error {
 		return k.read(file)
 	}
 	key, value, found := strings.Cut(s, "=")
-	if key = strings.TrimSpace(key); !found || key == "" {
-		return errors.New("give key=value or @FILE.json")
+	if key = strings.TrimSpace(key); !found || !keyName.MatchString(key) { // which may be a secret, so the error does not hold it
+		return errors.New("must be key=value or @FILE.json")
 	}
 	(*k)[key] = value
 	return nil
+}
+
+// keyName is what an option may be called.
+var keyName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
+
+// notJSON says where the JSON is wrong, or what it is instead of an object, without its content.
+func notJSON(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not JSON at byte %d", syntax.Offset)
+	case errors.As(err, &kind):
+		return fmt.Errorf("it holds a JSON %s", kind.Value)
+	}
+	return err
 }
 
 // read takes the keys of a JSON object.
@@ -37,7 +54,7 @@ func (k *keyValues) read(file string) error {
 	}
 	var object map[string]any
 	if err := json.Unmarshal(content, &object); err != nil {
-		return fmt.Errorf("%s: is no JSON object: %w", file, err)
+		return fmt.Errorf("must be key=value or the @FILE of a JSON object, got %s: %w", file, notJSON(err))
 	}
 	if err := k.flatten("", object); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
@@ -53,7 +70,7 @@ func (k *keyValues) flatten(prefix string, object map[string]any) error {
 				return err
 			}
 		case []any:
-			return fmt.Errorf("%s%s is a list, which no option is", prefix, key)
+			return fmt.Errorf("%s%s must be text, a number, true or false, got a list", prefix, key)
 		case nil: // as if it were not there
 		default:
 			text, err := json.Marshal(value) // numbers and booleans as JSON writes them

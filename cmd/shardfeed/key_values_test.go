@@ -25,11 +25,11 @@ func TestKeyValues(t *testing.T) {
 		{"a value may hold anything", []string{"token=a=b,c"}, keyValues{"token": "a=b,c"}, ""},
 		{"a value may be empty", []string{"key="}, keyValues{"key": ""}, ""},
 		{"a file", []string{nested, "key=b"}, keyValues{"anon": "true", "key": "b", "client_kwargs.region_name": "eu-west-1", "max_concurrency": "64"}, ""},
-		{"no value", []string{"anon"}, nil, "give key=value or @FILE.json"},
-		{"no key", []string{"=x"}, nil, "give key=value or @FILE.json"},
+		{"no value", []string{"anon"}, nil, "must be key=value or @FILE.json"},
+		{"no key", []string{"=x"}, nil, "must be key=value or @FILE.json"},
 		{"no file", []string{"@" + filepath.Join(dir, "none")}, nil, "no such file"},
-		{"no object", []string{file("list.json", `[1]`)}, nil, "is no JSON object"},
-		{"a list", []string{file("lists.json", `{"a": {"b": [1]}}`)}, nil, "a.b is a list"},
+		{"no object", []string{file("list.json", `[1]`)}, nil, "it holds a JSON array"},
+		{"a list", []string{file("lists.json", `{"a": {"b": [1]}}`)}, nil, "a.b must be text, a number, true or false, got a list"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -77,17 +77,22 @@ func (o *opening) show() {
 			}
 			return
 		case <-time.After(wait):
-			fmt.Fprintf(o.w, "\r%s\x1b[K", o.line())
+			fmt.Fprintf(o.w, "\r%s\x1b[K", o.line(columns(o.w)))
 			shown = true
 		}
 	}
 }
 
-// line is how far it is, in less than 80 columns.
-func (o *opening) line() string {
+// line is how far it is, in less than so many columns.
+func (o *opening) line(columns int) string {
 	read, of := o.read.Load(), o.of.Load()
 	if of == 0 {
 		return strings.TrimSpace("list  " + plural(o.shards.Load(), "shard"))
 	}
-	return fmt.Sprintf("footers  %s %s of %s", bar(float64(read), float64(of), openingBar), count(read), count(of))
+	counts := fmt.Sprintf("%s of %s", count(read), count(of))
+	width := min(openingBar, columns-1-len("footers   ")-len(counts))
+	if width < 1 {
+		return counts
+	}
+	return fmt.Sprintf("footers  %s %s", bar(float64(read), float64(of), width), counts)
 }

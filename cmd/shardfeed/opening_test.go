@@ -10,17 +10,20 @@ func TestOpeningLine(t *testing.T) {
 	var b bytes.Buffer
 	o := newOpening(&b)
 	for _, step := range []struct {
-		do   func()
-		want string
+		do      func()
+		columns int
+		want    string
 	}{
-		{func() {}, "list  0 shards"},
-		{func() { o.listed(1) }, "list  1 shard"},
-		{func() { o.listed(12345) }, "list  12,345 shards"},
-		{func() { o.footers(0, 12345) }, "footers  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of 12,345"},
-		{func() { o.footers(6173, 12345) }, "footers  ███████████████░░░░░░░░░░░░░░░ 6,173 of 12,345"},
+		{func() {}, 80, "list  0 shards"},
+		{func() { o.listed(1) }, 80, "list  1 shard"},
+		{func() { o.listed(12345) }, 80, "list  12,345 shards"},
+		{func() { o.footers(0, 12345) }, 80, "footers  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of 12,345"},
+		{func() { o.footers(6173, 12345) }, 80, "footers  ███████████████░░░░░░░░░░░░░░░ 6,173 of 12,345"},
+		{func() {}, 40, "footers  ███████░░░░░░░ 6,173 of 12,345"},
+		{func() {}, 20, "6,173 of 12,345"},
 	} {
 		step.do()
-		if got := o.line(); got != step.want {
+		if got := o.line(step.columns); got != step.want {
 			t.Errorf("got %q, want %q", got, step.want)
 		}
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"io"
 	"os"
+	"strconv"
 	"time"
 
+	"github.com/rivo/uniseg"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
@@ -14,7 +16,7 @@ type progress struct{ bar *progressbar.ProgressBar }
 
 // newProgress starts a bar of so many rows when w is a terminal.
 func newProgress(w io.Writer, what string, rows int64) *progress {
-	return newBar(w, what, rows, progressbar.OptionSetItsString("rows"), progressbar.OptionShowIts(), progressbar.OptionShowCount())
+	return newBar(w, what, rows, progressbar.OptionSetItsString("rows"), progressbar.OptionShowIts())
 }
 
 // newByteProgress starts a bar of so many bytes when w is a terminal.
@@ -31,7 +33,17 @@ func newBar(w io.Writer, what string, total int64, more ...progressbar.Option) *
 	if !isTerminal(w) {
 		return &progress{}
 	}
-	return &progress{progressbar.NewOptions64(total, append(more,
+	fitting := barFor(columns(w), what, total)
+	options := []progressbar.Option{
+		progressbar.OptionSetPredictTime(fitting.times), progressbar.OptionSetElapsedTime(fitting.times),
+	}
+	if fitting.rate {
+		options = append(options, more...)
+	}
+	if fitting.count && len(more) > 1 {
+		options = append(options, progressbar.OptionShowCount())
+	}
+	return &progress{progressbar.NewOptions64(total, append(options,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -40,6 +52,33 @@ func newBar(w io.Writer, what string, total int64, more ...progressbar.Option) *
 		progressbar.OptionSetRenderBlankState(true),
 	)...)}
 }
+
+// A fittingBar is what a bar shows besides its name and the part that is done.
+type fittingBar struct{ rate, times, count bool }
+
+// barFor is what fits into a line of so many columns, the most useful first.
+func barFor(columns int, what string, total int64) fittingBar {
+	const (
+		frame = 12 // the percentage, brackets and spaces
+		rate  = 18 // as in (1234567 rows/s)
+		times = 24 // as in [10h10m10s:10h10m10s]
+	)
+	left := columns - uniseg.StringWidth(what) - frame - rate
+	count := 2*len(strconv.FormatInt(total, 10)) + 3
+	return fittingBar{rate: left >= 0, times: left >= times, count: left >= times+count}
+}
+
+// columns is the width of a terminal.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return usualColumns
+}
+
+const usualColumns = 80
 
 // add counts n rows more.
 func (p *progress) add(n int) {

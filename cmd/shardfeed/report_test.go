@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestReport(t *testing.T) {
@@ -64,5 +65,13 @@ func TestOneLine(t *testing.T) {
 		if got := oneLine(in); got != want {
 			t.Errorf("oneLine(%q) is %q, want %q", in, got, want)
 		}
+	}
+}
+
+// A message is never longer than a screen or two, whatever a file held.
+func TestOneLineIsShort(t *testing.T) {
+	got := oneLine(strings.Repeat("가", 1<<20))
+	if len(got) > maxMessage+100 || !strings.HasSuffix(got, "가… (3137538 bytes more)") || !utf8.ValidString(got) {
+		t.Errorf("%d bytes, which end with %q", len(got), got[len(got)-40:])
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -147,26 +148,48 @@ func oneLine(s string) string {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return shorten(b.String(), maxMessage)
+}
+
+const maxMessage = 8 << 10 // bytes; what a file holds can be in a message
+
+// shorten cuts a text that is longer than so many bytes, and says how much is missing.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", s[:most], len(s)-most)
 }
 
 // wrongFlag says in words what the flags' library says with the names of functions.
 func wrongFlag(_ *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
-	var number *strconv.NumError
-	if !errors.As(err, &value) || !errors.As(err, &number) {
+	if !errors.As(err, &value) {
 		return err
 	}
-	want := "no whole number"
-	switch {
-	case errors.Is(number, strconv.ErrRange):
-		want = "out of range"
-	case number.Func == "ParseBool":
-		want = "neither true nor false"
-	case number.Func == "ParseUint" && strings.HasPrefix(number.Num, "-"):
-		want = "below 0"
+	flag, cause := value.GetFlag(), errors.Unwrap(value)
+	if !strings.HasPrefix(cause.Error(), "must be ") { // not one of ours
+		cause = fmt.Errorf("must be %s, got %q", wanted(flag.Value.Type(), cause), value.GetValue())
 	}
-	return usagef("--%s %s is %s", value.GetFlag().Name, value.GetValue(), want)
+	return usagef("--%s %v", flag.Name, cause)
+}
+
+// wanted is what the library's flags of a type take.
+func wanted(kind string, err error) string {
+	switch {
+	case kind == "bool":
+		return "true or false"
+	case kind == "duration":
+		return "a time, as in 500ms or 10s"
+	case kind == "uint64":
+		return "a whole number from 0 to 2^64 - 1"
+	case errors.Is(err, strconv.ErrRange):
+		return "a whole number of 64 bits"
+	}
+	return "a whole number"
 }
 
 func (a *app) root() *cobra.Command {

@@ -15,20 +15,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 const (
 	logVariable  = "SHARDFEED_LOG"
 	defaultGrace = 10 * time.Second
-	sharedJob    = "shared" // the name of an engine that nobody named
+	sharedJob    = "shared" // the default name of an engine
 )
 
 // logLevels by their names.
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warning": slog.LevelWarn, "error": slog.LevelError}
 
-// A serveCommand is the flags of serve.
+// A serveCommand holds the flags of serve.
 type serveCommand struct {
 	socket  string
 	job     string
@@ -53,18 +53,18 @@ environment. It ends when its last client has been gone for the grace period.`,
 	fs := c.Flags()
 	fs.StringVar(&s.socket, "socket", "", "`path` of the socket (default: JOB.sock in SHARDFEED_RUNTIME_DIR, XDG_RUNTIME_DIR/shardfeed or /tmp/shardfeed-UID)")
 	fs.StringVar(&s.job, "job", sharedJob, "`name` of the socket, where no path is given")
-	fs.DurationVar(&s.grace, "grace", defaultGrace, "end when nobody has been connected for so long; 0 stays until it is stopped")
+	fs.DurationVar(&s.grace, "grace", defaultGrace, "end after so long without a connection; 0 stays until it is stopped")
 	fs.StringVar(&s.log, "log", "", "`file` that the log is added to (default: stderr)")
 	fs.StringVar(&s.level, "log-level", "", "debug, info, warning or error (default: "+logVariable+", else info)")
 	fs.IntVar(&s.readyFD, "ready-fd", -1, "tell through this open file `descriptor`, by a line of JSON, that the socket can be used")
 	return a.runs(c, func(ctx context.Context, _ []string) error { return a.runServe(ctx, s) })
 }
 
-// jobName is what a job may be called: a name of a file.
+// jobName matches the names that a job may have: those of files.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
-	ready := io.WriteCloser(nopCloser{io.Discard}) // stays open where this fails: who waits for it then reads the error that is printed last
+	ready := io.WriteCloser(nopCloser{io.Discard}) // stays open on failure: the starter then reads the error that is printed last
 	if s.readyFD >= 0 {
 		ready = os.NewFile(uintptr(s.readyFD), "ready")
 	}
@@ -80,46 +80,46 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := feed.Listen(path)
+	l, err := engine.Listen(path)
 	if err != nil {
 		return err
 	}
 	h := newHost(logger)
-	server := feed.New(feed.Options{
-		Open: h.open, Phrase: asArgument, Logger: logger, Budget: h.budget, Grace: s.patience(), Build: version(), Log: s.log,
+	server := engine.New(engine.Options{
+		Open: h.open, Phrase: asArgument, Logger: logger, Budget: h.budget, Grace: s.gracePeriod(), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.budget.Limit()))
 	if err := json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path}); err != nil {
-		logger.Warn("nobody waits for the socket", "error", err)
+		logger.Warn("the starter does not wait for the socket", "error", err)
 	}
-	_ = ready.Close() // whoever waits reads on until then
+	_ = ready.Close() // the starter reads until then
 	err = server.Serve(ctx, l)
 	h.close(ctx)
 	logger.Info("ended", "error", err)
 	return err
 }
 
-// patience is the grace period as the server takes it.
-func (s *serveCommand) patience() time.Duration {
+// gracePeriod is the grace period as the server takes it.
+func (s *serveCommand) gracePeriod() time.Duration {
 	if s.grace <= 0 {
 		return -1
 	}
 	return s.grace
 }
 
-// path is that of the socket.
+// path returns the path of the socket.
 func (s *serveCommand) path() (string, error) {
 	if s.socket != "" {
 		return s.socket, nil
 	}
 	if !jobName.MatchString(s.job) {
-		return "", usagef("--job %s is no name of a file", s.job)
+		return "", usagef("--job %s: must be a file name of letters, digits, '.', '_' and '-'", s.job)
 	}
-	dir, err := feed.Dir()
+	dir, err := engine.Dir()
 	return filepath.Join(dir, s.job+".sock"), err
 }
 
-// logger writes to the file, or to stderr, which may be that very file.
+// logger returns a logger to the file, or to stderr, which may be the same file.
 func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 	name := s.level
 	if name == "" {
@@ -140,10 +140,11 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
-	return feed.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
+	return engine.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
 }
 
-// checkLog refuses a file that is not text: lines at its end would make a shard or a model unreadable.
+// checkLog refuses a file that is not text: lines at its end would make a shard or a model
+// unreadable.
 func checkLog(name string) error {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -162,7 +163,7 @@ func checkLog(name string) error {
 	return nil
 }
 
-// sameFile reports whether w is the file of that name.
+// sameFile reports whether w is the named file.
 func sameFile(w io.Writer, name string) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -180,13 +181,13 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// flagName is a flag as messages of the command name it: a word of its own, which addresses with hyphens are not.
+// flagName matches a flag in a message: a word of its own, unlike addresses with hyphens.
 var flagName = regexp.MustCompile(`(?:^|[ (])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*\b`)
 
-// storageFlag are the flags that are keys of storage_options.
+// storageFlag matches the flags that are keys of storage_options.
 var storageFlag = regexp.MustCompile(`^(endpoint-url|region|profile|request-payer|ca-bundle|hdfs-conf|keytab|principal)$`)
 
-// asArgument is a message about flags as one about the arguments of Python.
+// asArgument rewrites a message about flags for the arguments of Python.
 func asArgument(message string) string {
 	return flagName.ReplaceAllStringFunc(message, func(found string) string {
 		before, flag, _ := strings.Cut(found, "--")
@@ -203,7 +204,7 @@ func asArgument(message string) string {
 	})
 }
 
-// valueError is an option that cannot be meant, for the trainer.
+// valueError reports a wrong option to the trainer.
 func valueError(format string, args ...any) error {
-	return &feed.Failure{Kind: feed.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
+	return &engine.Failure{Kind: engine.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -19,8 +19,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A host opens data sets for an engine. What they can share, they share: one account of memory, one cache for each directory, one memory of
-// footers and dictionaries.
+// A host opens data sets for an engine. What they can share, they share: one account of memory, one
+// cache for each directory, one memory of footers and dictionaries.
 type host struct {
 	log    *slog.Logger
 	budget *mem.Budget
@@ -37,7 +37,7 @@ func newHost(log *slog.Logger) *host {
 }
 
 // open opens what a trainer asks for, by the same chain as the verbs do.
-func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Progress)) (*feed.Data, error) {
+func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	a := &app{stdout: io.Discard, stderr: io.Discard, host: h}
 	f, err := specFlags(r)
 	if err != nil {
@@ -82,15 +82,16 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 			r.Note(asArgument(text))
 		}
 	})
-	return &feed.Data{
+	return &engine.Data{
 		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings, Files: files,
 		EpochTook: func(took time.Duration) { h.keep(ds.source.cache, took) },
-		Stats:     func(f feed.Figures) any { return sessionFigures(ds, f) },
+		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     func(ctx context.Context) error { return ds.source.close(ctx) },
 	}, nil
 }
 
-// keepAtLeast is how long shards are kept whatever the epochs take: those of one data set may be short and another's long.
+// keepAtLeast is how long shards are kept whatever the epochs take: those of one data set may be
+// short and another's long.
 const keepAtLeast = 24 * time.Hour
 
 // keep lets a cache keep what it holds until the next epoch has used it.
@@ -102,7 +103,8 @@ func (h *host) keep(c *cache.Cache, took time.Duration) {
 	}
 }
 
-// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with
+// the old list.
 func (h *host) keepManifest(ds *dataset, f *flags) {
 	if dir := f.manifestDir(); dir != "" {
 		if _, err := ds.SaveManifest(dir); err != nil {
@@ -135,13 +137,14 @@ func (h *host) hotOf(bytes int64) *rowgroup.Hot {
 	return h.hot
 }
 
-// close finishes what waits for the caches' disks, or drops it when the engine was told to end at once.
+// close finishes what waits for the caches' disks, or drops it when the engine was told to end at
+// once.
 func (h *host) close(ctx context.Context) {
-	patience := finishFills
+	timeout := finishFills
 	if ctx.Err() != nil {
-		patience = dropFills
+		timeout = dropFills
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for dir, c := range h.caches {
 		if err := c.Close(bounded); err != nil {
@@ -166,7 +169,7 @@ func trainersError(err error) error {
 // allFar reports whether all addresses lead to servers.
 func allFar(addresses []string) bool {
 	for _, address := range addresses {
-		if !far(address) {
+		if !isRemote(address) {
 			return false
 		}
 	}
@@ -174,7 +177,7 @@ func allFar(addresses []string) bool {
 }
 
 // throttled tells of an opening now and then.
-func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
+func throttled(progress func(engine.Progress)) func(shards, read, of int64) {
 	var mu sync.Mutex
 	var last time.Time
 	return func(shards, read, of int64) {
@@ -188,22 +191,24 @@ func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
 		if of == 0 {
 			doing = "list"
 		}
-		progress(feed.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
+		progress(engine.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
 	}
 }
 
 // workersOf is how many goroutines collate for a rank: its share of the processors.
-func workersOf(r feed.Request) int {
+func workersOf(r engine.Request) int {
 	if r.Spec.Workers > 0 {
 		return r.Spec.Workers
 	}
 	return max(1, (runtime.GOMAXPROCS(0)+r.LocalWorldSize-1)/r.LocalWorldSize)
 }
 
-// batchPart is the part of a rank's memory that batches may take, as far as it is for their number to say.
+// batchPart is the part of a rank's memory that batches may take, as far as it is for their number
+// to say.
 const batchPart = 4
 
-// workersWithin is how many of the workers leave room for all else, where each has two batches under way and the trainer has four.
+// workersWithin is how many of the workers leave room for all else, where each has two batches
+// under way and the trainer has four.
 func workersWithin(workers int, memory, batch int64) int {
 	for workers > 1 && int64(2*workers+4)*batch > memory/batchPart {
 		workers--
@@ -211,9 +216,9 @@ func workersWithin(workers int, memory, batch int64) int {
 	return workers
 }
 
-// sessionFigures are the figures of a session under bench's names. Processor time, resident memory and what was asked of servers are those of
-// the engine and of the data set.
-func sessionFigures(ds *dataset, f feed.Figures) *measurement {
+// sessionFigures are the figures of a session under bench's names. Processor time, resident memory
+// and what was asked of servers are those of the engine and of the data set.
+func sessionFigures(ds *dataset, f engine.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,

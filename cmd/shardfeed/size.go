@@ -30,7 +30,7 @@ func parseBytes(s string) (int64, error) {
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || !known || unit == "" || f < 0 || f*scale >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is no size: give bytes, as in 512MiB, 1.5GiB, 1GB or 1048576", s)
+		return 0, fmt.Errorf("must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got %q", s)
 	}
 	return int64(f * scale), nil
 }
@@ -42,13 +42,15 @@ func splitUnit(s string) (number, unit string) {
 	return strings.TrimSpace(s[:end]), strings.TrimSpace(s[end:])
 }
 
+var errAboveZero = errors.New("must be above 0, got 0")
+
 // A byteSize is a flag that is a number of bytes.
 type byteSize int64
 
 func (b *byteSize) Set(s string) error {
 	n, err := parseBytes(s)
 	if err == nil && n == 0 {
-		err = errors.New("must be more than 0")
+		err = errAboveZero
 	}
 	*b = byteSize(n)
 	return err
@@ -71,9 +73,9 @@ func (b *bufferSize) Set(s string) error {
 	n, err := parseBytes(s)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no size: give rows, as in 100000, or bytes, as in 512MiB", s)
+		return fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, got %q", s)
 	case n == 0:
-		return errors.New("must be more than 0")
+		return errAboveZero
 	case unit == "":
 		*b = bufferSize{rows: n}
 	default:

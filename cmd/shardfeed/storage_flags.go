@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/s3"
@@ -48,16 +49,16 @@ func (f *storageFlags) storage(fs *pflag.FlagSet) {
 func (f *storageFlags) checkStorage(fs *pflag.FlagSet) error {
 	for _, name := range [...]string{"endpoint-url", "region", "profile", "ca-bundle", "hdfs-conf", "keytab", "principal"} {
 		if fs.Changed(name) && fs.Lookup(name).Value.String() == "" {
-			return usagef("--%s is empty", name)
+			return usagef(`--%s must not be empty, got ""`, name)
 		}
 	}
 	switch {
 	case fs.Changed("request-payer") && f.requestPayer != "requester":
-		return usagef("--request-payer %s: must be requester", f.requestPayer)
+		return usagef("--request-payer must be requester, got %q", f.requestPayer)
 	case fs.Changed("endpoint-url") && !strings.HasPrefix(f.endpointURL, "http://") && !strings.HasPrefix(f.endpointURL, "https://"):
-		return usagef("--endpoint-url %s: must begin with http:// or https://", f.endpointURL)
+		return usagef("--endpoint-url must begin with http:// or https://, got %q", shard.Redact(f.endpointURL))
 	case f.noSignRequest && f.profile != "":
-		return usagef("--no-sign-request reads without credentials, --profile names some: leave one out")
+		return usagef("--no-sign-request reads without credentials and --profile names some: leave one out")
 	}
 	_, err := f.stores()
 	return err

@@ -41,7 +41,7 @@ everything once.`,
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks that share the work")
 	f.object(fs)
 	f.storage(fs)
-	group(fs, cacheGroup, f.room)
+	group(fs, cacheGroup, f.capacity)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(fs); err != nil {
 			return err
@@ -79,7 +79,7 @@ type warmth struct {
 func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
 	begin := time.Now()
 	for _, address := range addresses {
-		if !anyFar([]string{address}) {
+		if !anyRemote([]string{address}) {
 			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are")}
 		}
 	}
@@ -95,7 +95,7 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 	w = &warmth{Directory: ds.source.dir, Limit: limit}
 	shards := warmShards(ds.Manifest(), f.rank, f.worldSize)
 	for _, s := range shards {
-		if !far(s.URI) {
+		if !isRemote(s.URI) {
 			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
 		}
 		held, err := ds.source.cache.Held(ds.source.direct, s.Shard, s.spans)

@@ -50,7 +50,7 @@ func (a *app) connect(f *flags, addresses []string, shown *opening) (*source, er
 	drivers.HDFS.Events.Warn = func(text string) { a.note("%s", text) }
 	s := &source{direct: all.Stores(drivers)}
 	s.Stores = maps.Clone(s.direct)
-	if f.noCache || !anyFar(addresses) {
+	if f.noCache || !anyRemote(addresses) {
 		return s, nil
 	}
 	s.dir = f.root()
@@ -98,7 +98,7 @@ func (s *source) throughCache() {
 	}
 	around := map[shard.Store]shard.Store{}
 	for scheme, store := range s.direct {
-		if !farScheme(scheme) {
+		if !isRemoteScheme(scheme) {
 			continue
 		}
 		if around[store] == nil {

@@ -84,7 +84,7 @@ func text(b []byte) string {
 func (d *Device) Info() gpu.Info { return d.info }
 
 // do calls a function with the device's context current. The context belongs to the thread of the operating system, and a goroutine may be on
-// another one in its next line, so the thread is locked for as long as that matters. The context is left current: whoever else calls the
+// another one in its next line, so the thread is locked for as long as that matters. The context is left current: other code that calls the
 // driver on Go's threads has to set its own.
 //
 //go:uintptrescapes

@@ -76,8 +76,8 @@ func roundTrip(s gpu.Stream, e gpu.Event, host gpu.HostMemory, there gpu.DeviceM
 	return nil
 }
 
-// TestFaults lets each call that a session makes fail, one after another. The error says which it was, and nothing is left behind; but for what
-// the driver did not free when it was told to, which ends with the context.
+// TestFaults makes each call of a session fail, one after another. The error names the call, and nothing is left behind except memory that the
+// driver refused to free, which ends with the context.
 func TestFaults(t *testing.T) {
 	f := fakecuda.Open(t)
 	r := &rig{T: t, fake: f}

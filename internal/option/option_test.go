@@ -55,8 +55,11 @@ func TestSpelled(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, c := range [][3]string{
-		{"UnitRows", "--unit-rows", "unit_rows"}, {"InvalidUTF8", "--invalid-utf8", "invalid_utf8"}, {"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
-		{"Columns[1]", "--columns[1]", "columns[1]"}, {"Seed", "--seed", "seed"},
+		{"UnitRows", "--unit-rows", "unit_rows"},
+		{"InvalidUTF8", "--invalid-utf8", "invalid_utf8"},
+		{"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
+		{"Columns[1]", "--columns[1]", "columns[1]"},
+		{"Seed", "--seed", "seed"},
 	} {
 		t.Run(c[0], func(t *testing.T) {
 			if Flag(c[0]) != c[1] || Argument(c[0]) != c[2] {

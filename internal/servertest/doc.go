@@ -6,7 +6,7 @@
 //
 // A server is shared by the tests of one test binary that ask for it with the same options: tests keep apart by a bucket or a directory of
 // their own. Tests that stop a server or its parts say Own and get one that ends with the test. Every server ends with the
-// process that started it, however that ends, and its files are removed by whoever watches it, so nothing is left to clean.
+// process that started it, however that ends, and its files are removed by its watcher, so nothing is left to clean.
 //
 // No goroutine of this package outlives a test, and every wait is bounded: [ReadyWithin] for a server to answer.
 package servertest

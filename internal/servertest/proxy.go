@@ -12,7 +12,7 @@ import (
 // Faults is what a [Proxy] does to what a server sends. The zero value passes everything on. Several may be set at once.
 type Faults struct {
 	// Skip and Times choose the connections that are hurt: not the first Skip made since Set, and then Times of them. Both 0: all, with
-	// those that were open before. Latency and Rate are every connection's.
+	// earlier ones. Latency and Rate are every connection's.
 	Skip, Times int
 
 	Refuse     bool          // a connection is reset as soon as it is made

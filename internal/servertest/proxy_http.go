@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// An HTTPProxy passes requests on to a server as they come, so that signatures hold, makes faults by its rules, and keeps a record of what
-// was asked. Its methods are safe for concurrent use.
+// An HTTPProxy passes requests on to a server as they come, so that signatures hold, makes faults by its rules, and records
+// requests. Its methods are safe for concurrent use.
 type HTTPProxy struct {
 	Addr string // host:port, for clients
 

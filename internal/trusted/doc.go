@@ -4,6 +4,6 @@
 // A directory is trusted when it is not a symbolic link, belongs to this user or to root, and neither its group nor
 // others can write to it. The same holds for each file in it: files may be older than the mode of their directory.
 //
-// Names are resolved below the open directory, so that whoever renames it, or puts a link in its place, changes
+// Names are resolved below the open directory, so that renaming it, or putting a link in its place, changes
 // nothing. No mode is ever changed: the error says what to do.
 package trusted

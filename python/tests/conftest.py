@@ -104,7 +104,7 @@ def engines(directory: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
         if "serve" in line[1:2] and any(argument.startswith(f"{directory}/") for argument in line):
-            found.append(process)  # a zombie has no command line: it waits for nobody but init
+            found.append(process)  # a zombie has no command line: it waits only for init
     return found
 
 
@@ -122,7 +122,7 @@ def ended(pid: int, seconds: float = 15) -> bool:
 
 
 def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 10) -> list[psutil.Process]:
-    """Waits until the engines below directory have ended; returns, after killing them, those that have not."""
+    """Waits until the engines below directory have ended; kills and returns the others."""
     gc.collect()  # data sets that only the traceback of an expected error still holds
     deadline = time.monotonic() + seconds
     while (left := engines(directory)) and time.monotonic() < deadline:

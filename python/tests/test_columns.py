@@ -193,6 +193,8 @@ KEYS: dict[str, tuple[Any, str]] = {
     "a list": (["x", "text"], r"a key is one column name, got \['x', 'text'\]: take several with"),
     "a slice": (slice(2), r"keys are column names, got a slice: batch\['x'\]\[...\] takes rows"),
     "None": (None, "keys are column names, got None: the columns are x"),
+    "the mask of rows": ("_row_valid", "with_row_valid=True adds it to batches of tensors and to rows; .* batch.row_valid"),
+    "a mask of nulls": ("text_valid", r"with_valid\('text'\) adds it to batches of tensors; .* batch.valid\('text'\)"),
     "within a column": ("x.y", "there is no column 'x.y'"),
 }
 

@@ -391,7 +391,7 @@ def test_leave_never_waits_and_the_next_join_drains(fake: FakeEngine) -> None:
     assert connection.next() is None
     assert [fake.receive()[0] for _ in range(2)] == [protocol.RELEASE, protocol.LEAVE]
     fake.batch(2)
-    fake.send(protocol.END, {"left": False, "batches": 3})  # it had just ended by itself
+    fake.send(protocol.END, {"left": False, "batches": 3})  # it had just ended
     fake.send(protocol.END, {"left": True, "batches": 3})
     fake.send(protocol.JOINED, {"epoch": 1})
     assert connection.join(iteration="j")["epoch"] == 1
@@ -423,7 +423,7 @@ def test_requests(fake: FakeEngine) -> None:
 
 def test_no_request_in_the_midst_of_an_iteration(fake: FakeEngine) -> None:
     connection = joined(fake)
-    with pytest.raises(errors.ProtocolError, match="in the midst of an iteration"):
+    with pytest.raises(errors.ProtocolError, match="is in an iteration"):
         connection.ask(rank=0, world_size=1)
 
 
@@ -465,12 +465,14 @@ BROKEN: dict[str, Callable[[FakeEngine], None]] = {
     "not the protocol": lambda f: f.socket.sendall(b"\xff" * 64),
     "announced slot 4 of 4": lambda f: f.announce(1, 4, 0, HEADER_AT, USED),
     "generation 7": lambda f: f.announce(7, 0, 0, HEADER_AT, USED),
-    "its header is broken": lambda f: f.announce(1, 3, 0, HEADER_AT, USED),
+    "batch with a broken header": lambda f: f.announce(1, 3, 0, HEADER_AT, USED),
     "announced a batch at 8180": lambda f: f.announce(1, 0, 0, 8180, 8192),
     "of 99999 bytes": lambda f: f.announce(1, 0, 0, HEADER_AT, 99999),
     "is not JSON": lambda f: f.socket.sendall(protocol.HEADER.pack(3, protocol.END, 0) + b"{x}"),
-    "is no object": lambda f: f.socket.sendall(protocol.HEADER.pack(2, protocol.NOTE, 0) + b"[]"),
-    "without its memory": lambda f: f.socket.sendall(protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096)),
+    "must be a JSON object": lambda f: f.socket.sendall(protocol.HEADER.pack(2, protocol.NOTE, 0) + b"[]"),
+    "without its file descriptor": lambda f: f.socket.sendall(
+        protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096)
+    ),
     "sent SESSION where a batch was due": lambda f: f.send(protocol.SESSION, {}),
     "frame of kind 99": lambda f: f.send(99, {}),
 }
@@ -527,7 +529,7 @@ def test_a_forked_child_leaves_its_parents_batches_alone(fake: FakeEngine) -> No
 
     def child() -> None:
         assert not connection.usable
-        with pytest.raises(errors.ForkError, match="iterate anew"):
+        with pytest.raises(errors.ForkError, match="begin a new iteration"):
             connection.next()
         with pytest.raises(errors.ForkError):
             connection.join(iteration="x")

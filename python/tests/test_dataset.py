@@ -204,13 +204,13 @@ def test_what_was_edited(shards):
     state = dataset.state_dict()
     inner = state["shardfeed"]
     for edit, words in [
-        ({"position": "ten"}, "position is 'ten'"),
-        ({"epoch": 1.5}, "epoch is 1.5"),
-        ({"shuffle": "yes"}, "shuffle is 'yes'"),
+        ({"position": "ten"}, "position must be a whole number, got 'ten'"),
+        ({"epoch": 1.5}, "epoch must be a whole number, got 1.5"),
+        ({"shuffle": "yes"}, "shuffle must be True or False, got 'yes'"),
         ({"lines": 3}, "has lines, which"),
         ({"params": {**inner["params"], "lanes": None}}, None),
         ({"params": {"lanes": 3}}, "lacks quantum"),
-        ({"params": 3}, "params is 3"),
+        ({"params": 3}, "params must be a dict, got 3"),
         ({"position": 10**9}, "position: 1000000000 is not in"),
     ]:
         with pytest.raises(errors.ShardfeedError, match=words):
@@ -492,7 +492,7 @@ def test_repr_and_names():
 
 
 def test_quiet_exit(shards, runtime):
-    """A program that just ends, in the midst of an epoch and with batches in hand, says nothing."""
+    """A program that just ends, in the middle of an epoch and with batches in hand, prints nothing."""
     program = f"""
         import shardfeed
         dataset = shardfeed.StreamingDataset({str(shards)!r}, batch_size=8, cache=False)

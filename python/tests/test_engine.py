@@ -155,7 +155,7 @@ def test_an_engine_that_died_is_replaced(place: Place, monkeypatch: pytest.Monke
 
 
 def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has begun and does not listen yet: those that are started beside it end at once."""
+    """It has begun and does not listen yet: engines that are started beside it end at once."""
     monkeypatch.setenv("FAKE_SERVE", "taken")
     engine = place.engine()
     with open(f"{engine.socket}.shardfeed-engine", "w") as life:

@@ -179,7 +179,7 @@ def test_a_cache_in_memory_is_refused(job: str, stored: str) -> None:
 @pytest.mark.usefixtures("job")
 @pytest.mark.parametrize("how", ["full", "nearly full", "no more files", "read-only"])
 def test_a_cache_that_is_given_more_than_the_disk_has(disk: Disk, stored: str, how: str, caplog: pytest.LogCaptureFixture) -> None:
-    """What does not fit is read from the server, each epoch anew, and what is kept is whole."""
+    """What does not fit is read from the server in each epoch, and what is kept is whole."""
     place = disk("full" if how == "nearly full" else how)
     if how == "nearly full":
         filler = place.parent / "filler"

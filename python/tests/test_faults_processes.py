@@ -1,4 +1,4 @@
-"""Forks, threads, interrupts and torch workers, in the midst of an epoch: nothing hangs, nothing is lost, nothing is taken twice."""
+"""Forks, threads, interrupts and torch workers, in the middle of an epoch: nothing hangs, nothing is lost, nothing is taken twice."""
 
 from __future__ import annotations
 

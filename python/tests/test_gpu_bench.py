@@ -1,4 +1,4 @@
-"""The benchmark of GPUs where there is none: it says so; and on the fake device it runs to its end without a figure."""
+"""The benchmark of GPUs without one: it says so; and on the fake device it runs to its end without a figure."""
 
 from __future__ import annotations
 

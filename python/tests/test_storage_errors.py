@@ -123,12 +123,12 @@ def test_hdfs_that_denies(hdfs: HDFS, shards: Path) -> None:  # noqa: F811
 
 def test_hdfs_where_nobody_listens() -> None:
     address = free_address()
-    refused(f"hdfs://{address}/table", errors.StorageError, "nobody listens there")
+    refused(f"hdfs://{address}/table", errors.StorageError, "nothing listens there")
     refused("hdfs://no-such-host.invalid:8020/table", errors.StorageError, "HADOOP_CONF_DIR")
 
 
 def test_the_engine_ends_after_refusals(runtime: Path) -> None:
-    """Nobody keeps a connection after an error: the session's last engine is gone after its grace."""
+    """No process keeps a connection after an error: the session's last engine is gone after its grace."""
     refused(f"hdfs://{free_address()}/table", errors.StorageError)
     deadline = time.monotonic() + WITHIN
     while engines(runtime) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The way of batches to a device, against a CUDA whose copies happen late: what it reads must stay as it is until then."""
+"""Copies to a device, with a CUDA whose copies are late: their sources must not change before."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_without_cuda_it_says_so_once(runtime, shards, job, caplog, monkeypatch)
         for _ in range(2):
             loader = DataLoader(shards, batch_size=1000, cache=False, pin_memory=True)
             assert sorted(i for batch in loader for i in batch["id"].tolist()) == list(range(4000))
-    assert [r.message for r in caplog.records] == ["there is no CUDA here: pin_memory=True changes nothing"]
+    assert [r.message for r in caplog.records] == ["pin_memory=True has no effect: this machine or this torch has no CUDA"]
 
 
 def test_pins_belong_to_their_process():

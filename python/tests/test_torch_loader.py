@@ -1,4 +1,4 @@
-"""The DataLoader as an object: its arguments, its batches, map, close, and what a notebook shows."""
+"""The DataLoader as an object: arguments, batches, map, close, and what a notebook shows."""
 
 from __future__ import annotations
 
@@ -136,6 +136,27 @@ def test_close(shards: Path, workers: int) -> None:
     again = DataLoader(shards, batch_size=100)
     again.load_state_dict(state)
     assert len(list(again)) == 37
+
+
+def test_close_leaves_a_given_data_set_open(shards: Path) -> None:
+    dataset = StreamingDataset(shards, batch_size=500, columns=["id"])
+    epochs = []
+    for _ in range(2):
+        with DataLoader(dataset) as loader:
+            epochs.append([batch["id"].tolist() for batch in loader])
+    assert epochs[0] != epochs[1], "the second loader goes on to the next epoch"
+    assert sorted(i for batch in epochs[1] for i in batch) == list(range(4000))
+
+
+def test_close_when_the_engine_is_gone(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's own error is the one that is seen."""
+
+    def gone() -> dict[str, Any]:
+        raise errors.EngineGone("gone")
+
+    with pytest.raises(LookupError), DataLoader(shards, batch_size=100) as loader:
+        monkeypatch.setattr(loader.dataset, "_state_here", gone)
+        raise LookupError
 
 
 def test_close_before_anything_began(shards: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1]
 MACHINES = {"amd64": ("x86_64", 62), "arm64": ("aarch64", 183)}  # wheels' name, ELF's number
 
-LICENCES = ("LICENSE", "NOTICE", "THIRD_PARTY_LICENSES")  # ours, and those of what the engine links
+LICENCES = ("LICENSE", "NOTICE", "THIRD_PARTY_LICENSES")  # ours, and those of the engine's modules
 
 DYNAMIC, INTERPRETER = 2, 3  # kinds of an ELF program's segments
 

@@ -43,7 +43,7 @@ func (l *lease) Release() {
 	}
 }
 
-// Forget takes the pages of bytes that were used out of the process's resident memory: those that end within them, since the bytes before were
+// Forget takes the pages that end within used bytes out of the process's resident memory. The bytes before them were
 // used before.
 func (l *lease) Forget(span shard.Span) {
 	if span.N == 0 {

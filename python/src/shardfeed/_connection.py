@@ -26,7 +26,7 @@ from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 
 log = logging.getLogger("shardfeed")
 
-_GREETINGS = 5  # an engine may leave just when someone connects; then the next one is started
+_GREETINGS = 5  # tries: an engine may end just when a trainer connects, and the next one is started
 _ENDING = "gone"  # the kind of failure of an engine that was told to end
 
 
@@ -51,7 +51,7 @@ class Connection:
         self._iterating = False
         self._leaving = False
         self._copied = False
-        self._patience = 1  # slots that nobody has any more before the engine is told while batches are there to go on with
+        self._patience = 1  # free slots that are collected before the engine hears of them, while batches are ready
         self._closed = False
         self.welcome = self._greet(engine)
         _open_connections.add(self)
@@ -93,11 +93,11 @@ class Connection:
         return None
 
     def ready(self) -> bool:
-        """Tells whether something of the engine is there already; a batch in most cases."""
+        """Tells whether a frame of the engine is there already: a batch in most cases."""
         return not self._closed and self._inbox.ready()
 
     def leave(self) -> None:
-        """Ends the iteration. It never waits: what still comes of it is dropped by the next request."""
+        """Ends the iteration. It never waits: the next request drops batches that still come."""
         if self._iterating and not self._leaving and not self._closed:
             self._leaving = True
             self._loans.settle()
@@ -126,7 +126,7 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Tells whether this process can use it: it is open, was not made before a fork, and the engine is there as far as one can see."""
+        """Tells whether this process can use it: it is open, was not made before a fork, and the engine has not closed it."""
         return not self._closed and self._pid == os.getpid() and not self._inbox.ended()
 
     def wake(self) -> None:
@@ -145,10 +145,10 @@ class Connection:
         _open_connections.discard(self)
         if self._pid != os.getpid():
             self._outbox.abandon()
-            self._socket.close()  # not shut down: the parent goes on with it
+            self._socket.close()  # not shut down: the parent uses it
             return
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # close alone would wait for children that have the socket too
+            self._socket.shutdown(socket.SHUT_RDWR)  # with close alone, children that have the socket too would keep it open
         self._outbox.close()
         self._inbox.close()
         self._socket.close()
@@ -197,7 +197,7 @@ class Connection:
                     break
             self._leaving = self._iterating = False
         if self._iterating:
-            raise ProtocolError(f"{doing}: this connection is in the midst of an iteration")
+            raise ProtocolError(f"{doing}: this connection is in an iteration")
 
     def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
         self._check()
@@ -211,7 +211,7 @@ class Connection:
             if got not in (answer, protocol.ERROR):
                 raise _unexpected(got, protocol.name(answer))
             answered = self._decode(got)
-        except BaseException:  # an interrupt, for one: the answer may still come, and would be taken for that to the next request
+        except BaseException:  # such as an interrupt: the answer may still come, and would be taken for that of the next request
             self.close()
             raise
         if got == protocol.ERROR:
@@ -260,7 +260,7 @@ class Connection:
         return copied
 
     def _drop(self) -> None:
-        """Gives the batch back that was just received."""
+        """Gives back the batch that was just received."""
         generation, index, seq, _, _ = protocol.BATCH_PAYLOAD.unpack_from(self._inbox.buffer, self._inbox.at)
         self._outbox.post(protocol.release(generation, index, seq))
 
@@ -285,16 +285,16 @@ class Connection:
 
     def _check(self) -> None:
         if self._pid != os.getpid():
-            raise ForkError("this was connected to the engine before the process was forked: iterate anew in the child")
+            raise ForkError("this was connected to the engine before the process was forked: begin a new iteration in the child")
         if self._closed:
             raise ProtocolError("the connection to the engine was closed")
 
     def _failed(self, failure: dict[str, Any], doing: str) -> errors.ShardfeedError:
-        """Returns the error that an ERROR of the engine means; that it was told to end is no other than that it has ended."""
+        """Returns the error for an ERROR of the engine. An engine that was told to end counts as one that has ended."""
         return self._gone(doing) if failure.get("kind") == _ENDING else errors.from_failure(failure)
 
     def _gone(self, doing: str) -> errors.ShardfeedError:
-        """Returns the error for a connection that has ended by itself, and closes it."""
+        """Returns the error for a connection that the engine has ended, and closes it."""
         if self._pid != os.getpid() or self._closed:
             try:
                 self._check()
@@ -347,7 +347,7 @@ def _note(note: dict[str, Any]) -> None:
 
 
 def _close_in_child() -> None:
-    """A child has copies of the parent's sockets: with these open, the engine would not see the parent go."""
+    """A child has copies of the parent's sockets. While these are open, the engine does not see the parent end."""
     for connection in list(_open_connections):
         connection.close()
 

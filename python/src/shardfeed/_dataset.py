@@ -242,10 +242,12 @@ class StreamingDataset(Generic[T]):
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return dict(self._session(stats=True).get("stats") or {})
 
-    def _let_go(self) -> None:
-        """Closes the connections that no iteration uses."""
+    def _let_go(self, *, everything: bool) -> None:
+        """Closes the idle connections; with everything also the one that keeps the data set open."""
         while self._idle:
             self._idle.pop().close()
+        if not everything:
+            return
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:

@@ -1,4 +1,4 @@
-"""The engine of a job on this node: where it is found, and how it is started when it is not there."""
+"""The engine of a job on this node: how it is found, and started if necessary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .errors import EngineStartError, FeedTimeoutError, ShardfeedError
 _START_SECONDS = 60.0
 _RETRY_SECONDS = 0.005
 
-# The engine must not be the trainer's child: nobody would wait for it when it ends. A shell that ends at once leaves it to init.
+# The engine must not be the trainer's child, which would not wait for it. A shell that ends at once leaves it to init.
 _DETACH = ("/bin/sh", "-c", '"$0" "$@" &')
 
 
@@ -32,9 +32,9 @@ class _Socket(socket.socket):
 
 
 class Engine:
-    """The engine of one job, by its build: engines of different versions never meet. What it is lies in the runtime directory.
+    """The engine of one job and one build, in the runtime directory. Different versions have different engines.
 
-    $SHARDFEED_SOCKET names the socket of an engine that somebody started by hand: then that one is used, and none is ever started.
+    $SHARDFEED_SOCKET names the socket of an engine that was started by hand. Then that one is used, and none is started.
     """
 
     def __init__(self, job: str | None = None, *, binary: str | os.PathLike[str] | None = None, local_world_size: int | None = None):
@@ -52,14 +52,14 @@ class Engine:
         self.log, self.lock = base.with_suffix(".log"), base.with_suffix(".lock")
 
     def connect(self, timeout: float | None = None) -> socket.socket:
-        """Returns a socket to the engine, which is started when nobody answers. Of several processes that come at once, one starts it."""
+        """Returns a socket to the engine, and starts the engine if none answers. Of several processes, one starts it."""
         try:
             return self._connect(timeout)
         except ShardfeedError:
             raise
         except OSError as e:
             raise EngineStartError(
-                f"the engine {self.socket} can be neither reached nor started: {e}; set SHARDFEED_RUNTIME_DIR to another place"
+                f"the engine {self.socket} can be neither reached nor started: {e}; set SHARDFEED_RUNTIME_DIR to another directory"
             ) from None
 
     def _connect(self, timeout: float | None) -> socket.socket:
@@ -82,7 +82,7 @@ class Engine:
         return sock
 
     def _lives(self) -> bool:
-        """Tells whether an engine begins here, or ends: one that a process has started that was killed then, for one."""
+        """Tells whether an engine holds its marker without listening: it starts or ends."""
         try:
             descriptor = os.open(f"{self.socket}.shardfeed-engine", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -122,7 +122,7 @@ class Engine:
                 os.close(descriptor)
 
     def _locked(self, descriptor: int, deadline: float) -> bool:
-        """Waits for the lock; False when its file was swept away meanwhile."""
+        """Waits for the lock. Returns False if its file was removed meanwhile."""
         while True:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,7 +135,7 @@ class Engine:
         return False
 
     def _start(self, deadline: float) -> int:
-        """Starts the engine and waits until it listens or has ended. Returns where in the log it began."""
+        """Starts the engine and waits until it listens or has ended. Returns the size of the log before."""
         _runtime.sweep(self.log.parent)
         with contextlib.ExitStack() as stack:
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -157,7 +157,7 @@ class Engine:
     def _launch(self, told: int, log: int) -> int:
         """Starts the program in a session of its own, so that no signal of a terminal reaches it, and returns its process group.
 
-        It gets the write end of the pipe and the log, and no other descriptor: nothing of a GPU's driver, for one.
+        It inherits the write end of the pipe and the log, and no other descriptor, such as those of a GPU's driver.
         """
         command = [str(self.binary), "serve", "--socket", str(self.socket), "--log", str(self.log), "--ready-fd", str(told)]
         if grace := os.environ.get("SHARDFEED_GRACE"):
@@ -175,7 +175,7 @@ class Engine:
             )
         if detach:
             process.wait()
-        else:  # a system without a shell: it stays a child, and is waited for when this process ends
+        else:  # without a shell it stays a child until this process ends
             process.returncode = 0
         return process.pid
 
@@ -185,19 +185,19 @@ def find_binary() -> Path:
     if given := os.environ.get("SHARDFEED_BIN"):
         path = Path(given).absolute()
         if not path.is_file() or not os.access(path, os.X_OK):
-            raise EngineStartError(f"SHARDFEED_BIN names {path}, which is no program that can be run")
+            raise EngineStartError(f"SHARDFEED_BIN names {path}, which cannot be run as a program")
         return path
     path = Path(__file__).parent / "_bin" / "shardfeed"
     if not os.access(path, os.X_OK):
         raise EngineStartError(
-            f"this installation holds no engine ({path}): install a wheel for this machine, run pip install where Go is, "
+            f"this installation has no engine ({path}): install a wheel for this machine, run pip install with Go, "
             "or set SHARDFEED_BIN to a shardfeed program"
         )
     return path
 
 
 def _identity(binary: Path) -> str:
-    """Tells a build from others. Go's linker writes an identity of the content into a program's first page."""
+    """Identifies a build. Go's linker writes an identity of the content into a program's first page."""
     status = binary.stat()
     with open(binary, "rb") as file:
         return f"{status.st_size} {status.st_mtime_ns} {file.read(4096).hex()}"
@@ -205,8 +205,8 @@ def _identity(binary: Path) -> str:
 
 @contextlib.contextmanager
 def _processors_of_the_job() -> Iterator[None]:
-    """Lets what this thread starts run where the launcher of the ranks may: ranks are often bound to some processors each, and the engine
-    works for all of them."""
+    """Lets children of this thread run where the launcher of the ranks may. Ranks are often bound to some processors each, and the
+    engine works for all of them."""
     own = os.sched_getaffinity(0)
     try:
         with contextlib.suppress(OSError):
@@ -217,7 +217,7 @@ def _processors_of_the_job() -> Iterator[None]:
 
 
 def _ready_or_ended(ready: int, deadline: float) -> bool:
-    """Waits for the engine's line on the pipe, or for its end; False when there was neither in time."""
+    """Waits for the engine's line on the pipe, or for its end. Returns False if neither came in time."""
     poll = select.poll()
     poll.register(ready, select.POLLIN)
     said = b""

@@ -1,4 +1,4 @@
-"""What comes from the engine."""
+"""Frames from the engine."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ from .errors import FeedTimeoutError, ProtocolError
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _ANCILLARY = socket.CMSG_SPACE(4 * 8)
-_ROOM = 64 << 10
-_LONGEST_POLL = 3600.0  # seconds; poll takes no more than some weeks
+_BUFFER_BYTES = 64 << 10
+_LONGEST_POLL = 3600.0  # seconds; poll takes at most some weeks
 
 
 class Inbox:
-    """Frames of the engine, as many as have come read at once. One thread at a time reads."""
+    """Reads the engine's frames, all that have arrived at once. One thread at a time may read."""
 
     __slots__ = ("_descriptors", "_end", "_events", "_outbox", "_poll", "_socket", "_start", "_torn", "_whole", "at", "buffer", "size")
 
     def __init__(self, sock: socket.socket, outbox: Outbox):
         self._socket = sock
-        self._outbox = outbox  # flushed while waiting
+        self._outbox = outbox  # is flushed while waiting
         self._poll = select.poll()
         self._events = select.POLLIN
         self._poll.register(sock, self._events)
         self._descriptors: deque[int] = deque()
-        self._start = self._end = 0  # what has been read and not yet returned
+        self._start = self._end = 0  # bytes that were read and not yet returned
         self._torn = False  # an interrupt may have lost bytes
-        self.buffer = bytearray(_ROOM)
+        self.buffer = bytearray(_BUFFER_BYTES)
         self._whole = [self.buffer]
         self.at = self.size = 0  # the payload of the last frame, in buffer until the next call
 
     def next(self, timeout: float | None, doing: str) -> int:
-        """Returns the kind of the next frame. Raises EOFError when the engine has gone, FeedTimeoutError after timeout seconds.
+        """Returns the kind of the next frame.
 
-        An interrupt of the user's ends a wait and loses nothing; the one in a million that strikes while bytes arrive ends the connection.
+        Raises EOFError when the engine has closed the connection, FeedTimeoutError after timeout
+        seconds. A KeyboardInterrupt ends a wait and loses nothing. One that strikes while bytes are
+        read ends the connection.
         """
         deadline = None
         while True:
@@ -53,11 +55,11 @@ class Inbox:
                     self.at, self.size = self._start + 8, size
                     self._start += 8 + size
                     return kind
-                self._make_room(8 + size)
+                self._make_space(8 + size)
             elif have == 0:
                 self._start = self._end = 0
             else:
-                self._make_room(8)
+                self._make_space(8)
             if not self._read():
                 if deadline is None and timeout is not None:
                     deadline = time.monotonic() + timeout
@@ -65,16 +67,16 @@ class Inbox:
 
     @property
     def buffered(self) -> bool:
-        """Tells whether something has been read that was not returned yet."""
+        """Whether bytes were read that were not returned yet."""
         return self._end > self._start
 
     def ready(self) -> bool:
-        """Tells whether something has come that was not returned yet."""
+        """Whether something has arrived that was not returned yet."""
         return self._end > self._start or any(events & ~select.POLLOUT for _, events in self._poll.poll(0))
 
     def ended(self) -> bool:
-        """Tells whether the engine has closed the connection; something of it may be left to read."""
-        poll = select.poll()  # one of its own: another thread may wait on the other
+        """Whether the engine has closed the connection. There may still be bytes to read."""
+        poll = select.poll()  # another thread may wait on self._poll
         poll.register(self._socket, 0)
         return bool(poll.poll(0))
 
@@ -83,12 +85,12 @@ class Inbox:
         return bytes(memoryview(self.buffer)[self.at : self.at + self.size])
 
     def descriptor(self) -> int:
-        """Returns the file descriptor that came with the last RING; it is the caller's."""
+        """Returns the file descriptor of the last RING. The caller closes it."""
         if not self._descriptors:
-            raise ProtocolError("the engine sent a ring without its memory")
+            raise ProtocolError("the engine sent a ring without its file descriptor")
         return self._descriptors.popleft()
 
-    def _make_room(self, size: int) -> None:
+    def _make_space(self, size: int) -> None:
         if self._start + size <= len(self.buffer):
             return
         rest = self.buffer[self._start : self._end]
@@ -99,13 +101,13 @@ class Inbox:
         self._start, self._end = 0, len(rest)
 
     def _read(self) -> bool:
-        """Reads what is there; False when nothing is."""
+        """Reads what has arrived; False when nothing has."""
         if self._torn:
-            raise ProtocolError("an interrupt struck in the midst of a message: begin a new iteration")
+            raise ProtocolError("an interrupt has cut a message of the engine in two: begin a new iteration")
         self._torn = True
         try:
-            room = self._whole if self._end == 0 else [memoryview(self.buffer)[self._end :]]
-            n, ancillary, _, _ = self._socket.recvmsg_into(room, _ANCILLARY, _FLAGS)
+            free = self._whole if self._end == 0 else [memoryview(self.buffer)[self._end :]]
+            n, ancillary, _, _ = self._socket.recvmsg_into(free, _ANCILLARY, _FLAGS)
         except BlockingIOError:
             self._torn = False
             return False
@@ -121,7 +123,7 @@ class Inbox:
         return True
 
     def _wait(self, deadline: float | None, timeout: float | None, doing: str) -> None:
-        """Waits until something can be read. What the outbox still has goes out meanwhile."""
+        """Waits until something can be read. The outbox is sent meanwhile."""
         events = select.POLLIN if self._outbox.flush() else select.POLLIN | select.POLLOUT
         if events != self._events:
             self._poll.modify(self._socket, events)
@@ -135,6 +137,6 @@ class Inbox:
         self._poll.poll(min(left, _LONGEST_POLL) * 1000)
 
     def close(self) -> None:
-        """Closes the descriptors that nobody took."""
+        """Closes descriptors that were not taken."""
         while self._descriptors:
             os.close(self._descriptors.popleft())

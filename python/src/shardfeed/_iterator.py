@@ -18,7 +18,7 @@ from .errors import FeedTimeoutError, ShardfeedError, nearer
 
 
 class Place:
-    """Where an iteration stands, by the batches that it has handed out. It outlives the iteration and holds no batch."""
+    """Where an iteration stands, after the batches that it has handed out. It outlives it."""
 
     __slots__ = ("epoch", "position", "start")
 
@@ -32,16 +32,17 @@ class Place:
 
 
 class BatchIterator:
-    """The batches of one iteration. Dropping it, or close, ends the iteration in the engine; batches that are held stay as they are.
+    """The batches of one iteration.
 
-    Several threads may take batches of it: each batch comes once.
+    close, and dropping it, end the iteration in the engine; batches that are held stay valid.
+    Several threads may share it: each batch comes once.
     """
 
     def __init__(
         self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None], *, bundle: int = 1
     ) -> None:
         self.place = place
-        self.bundle = bundle  # steps that come as one batch
+        self.bundle = bundle  # steps in one batch
         self.layout = layout
         self._connection: Connection | None = connection
         self._next = connection.next
@@ -57,7 +58,7 @@ class BatchIterator:
         return Batch(self.take(), self.layout, self.place.start)
 
     def take(self) -> RawBatch:
-        """The next batch, before anyone knows of columns."""
+        """The next batch, without its columns."""
         with self._turn():
             connection = self._connection
             if connection is None:
@@ -65,7 +66,7 @@ class BatchIterator:
             try:
                 raw = self._next()
             except FeedTimeoutError:
-                raise  # the batch may still come: the caller may ask again
+                raise  # the batch may still come, and the caller may ask again
             except BaseException as e:
                 if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
                     connection.close()
@@ -83,11 +84,11 @@ class BatchIterator:
             return raw
 
     def ready(self) -> bool:
-        """Tells whether the next batch, or the end, needs no waiting for."""
+        """Whether the next batch or the end is there."""
         return self._connection is None or self._connection.ready()
 
     def _finish(self) -> None:
-        """The epoch is over: the state is now the beginning of the next one."""
+        """Ends the epoch: the state is the beginning of the next one."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -113,7 +114,7 @@ class BatchIterator:
         if not connection.usable:
             return
         turn = self._turn()
-        if not turn.acquire(blocking=False):  # another thread waits for a batch: it wakes up and closes the connection
+        if not turn.acquire(blocking=False):  # a waiting thread closes it
             connection.wake()
             return
         try:

@@ -22,6 +22,8 @@ def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | N
     names = list(names)
     first = names[0] if names else "id"
     if isinstance(key, str):
+        if hint := _mask(key, names):
+            return ColumnError(f"there is no column {key!r}: {hint}")
         paths = [*names, *(path for field in (schema or {}).items() for path in _paths(*field))]
         return ColumnError(f"there is no column {key!r}" + (did_you_mean(key, paths) or _listed(names)))
     if hasattr(key, "__index__") and not isinstance(key, bool):
@@ -31,6 +33,16 @@ def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | N
     if isinstance(key, slice):
         return ColumnError(f"keys are column names, got a slice: batch[{first!r}][...] takes rows of column {first!r}")
     return ColumnError(f"keys are column names, got {_shown(key)}" + _listed(names))
+
+
+def _mask(key: str, names: list[str]) -> str:
+    """How to get the mask that a key names."""
+    if key == "_row_valid":
+        return "with_row_valid=True adds it to batches of tensors and to rows; a batch of arrays has batch.row_valid"
+    column = key.removesuffix("_valid")
+    if column == key or column not in names:
+        return ""
+    return f"with_valid({column!r}) adds it to batches of tensors; a batch of arrays has batch.valid({column!r})"
 
 
 def _paths(name: str, field: Field) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""What goes to the engine."""
+"""Frames to the engine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class Outbox:
-    """Frames on their way to the engine, sent in order by whoever comes by. Nothing here blocks or raises, so finalizers may post.
+    """A queue of frames, sent in order. Finalizers may post: it never blocks or raises.
 
-    A finalizer may run in any thread, and in the midst of any line of this file: so nobody waits for the lock, and who fails to get it
-    leaves its frame to the holder, who looks again after letting go.
+    A finalizer may run in any thread, between any two lines of this file, so no thread waits for
+    the lock. A thread that does not get it leaves its frame to the holder, which checks the queue
+    again after it has released the lock.
     """
 
     __slots__ = ("_frames", "_lock", "_socket")
@@ -24,16 +25,19 @@ class Outbox:
         self._lock = threading.Lock()
 
     def post(self, frame: bytes) -> bool:
-        """Sends frame now, or as soon as the engine reads on, and tells whether all has gone. A connection that is closed takes all."""
+        """Sends frame now, or as soon as the engine reads, and returns whether the queue is empty.
+
+        After close it drops the frame.
+        """
         self._frames.append(frame)
         return self.flush()
 
     def flush(self) -> bool:
-        """Sends what waits, and tells whether all has gone."""
+        """Sends what the socket takes, and returns whether the queue is empty."""
         frames, lock = self._frames, self._lock
         while frames:
             if not lock.acquire(blocking=False):
-                return True  # the holder sends it
+                return True  # the holder of the lock sends it
             try:
                 sock = self._socket
                 while frames:
@@ -46,18 +50,18 @@ class Outbox:
             except (BlockingIOError, InterruptedError):
                 frames.appendleft(frame)
                 return False
-            except OSError:  # the engine has gone; who waits for its answer will say so
+            except OSError:  # the engine has closed the connection; the next read reports it
                 frames.clear()
             finally:
                 lock.release()
         return True
 
     def close(self) -> None:
-        """Drops what waits; nothing is sent any more. The socket may be closed then: no thread is about to write to it."""
+        """Empties the queue and sends nothing from here on. Then the socket may be closed."""
         with self._lock:
             self.abandon()
 
     def abandon(self) -> None:
-        """Does as close in a forked child, where a thread that is not there may have the lock: what the parent has is not the child's."""
+        """Closes in a forked child, where a thread of the parent may hold the lock."""
         self._socket = None
         self._frames.clear()

@@ -1,4 +1,4 @@
-"""A batch as it lies in memory, before anyone knows of columns."""
+"""A batch in memory, without its columns."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from .errors import ProtocolError
 class RawBatch:
     """A batch in a slot, or in a copy of one.
 
-    bytes is the slot's memory, whose base is slot, the owner: np.ndarray(shape, dtype, raw.bytes, offset) is a column that keeps the
-    slot. nodes are the descriptors, flat, 8 numbers each: length, nulls, and the offsets in bytes of validity, offsets and data, then the
+    bytes is the slot's memory. Its base is slot, the owner, so that a column that is made of it,
+    np.ndarray(shape, dtype, raw.bytes, offset), keeps the slot. nodes are the descriptors in one
+    tuple, 8 numbers each: length, nulls, the offsets in bytes of validity, offsets and data, the
     bytes of the data, the list size, and 0.
     """
 
     __slots__ = ("bytes", "epoch", "next_epoch", "next_position", "nodes", "position", "rows", "seq", "slot", "step", "valid")
 
     def __init__(self, slot: Slot | Copy, memory: Bytes, offset: int, used: int, parsers: dict[int, Struct]):
-        """Reads the header at offset; used bytes of memory are the batch's. parsers are kept by the caller, by the number of nodes."""
+        """Reads the header at offset. The batch has used bytes of memory.
+
+        The caller keeps parsers, one for each number of nodes.
+        """
         if offset + protocol.SLOT_HEADER.size > used or used > memory.nbytes:
             raise ProtocolError(f"the engine announced a batch at {offset} of {used} bytes in a slot of {memory.nbytes}")
         (
@@ -37,7 +41,7 @@ class RawBatch:
             self.next_position,
         ) = protocol.SLOT_HEADER.unpack_from(memory, offset)
         if magic != protocol.SLOT_MAGIC or offset + protocol.SLOT_HEADER.size + nodes * protocol.NODE_BYTES > used:
-            raise ProtocolError("the engine announced a batch that is none: its header is broken")
+            raise ProtocolError("the engine announced a batch with a broken header")
         parser = parsers.get(nodes)
         if parser is None:
             parser = parsers[nodes] = Struct(f"<{nodes * protocol.NODE_FIELDS}q")

@@ -1,4 +1,4 @@
-"""Single rows, for ``batch_size=None``: the engine sends many of them together, and the state is exact after each."""
+"""Single rows, for ``batch_size=None``: the engine sends many at once, and each has a state."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from ._iterator import BatchIterator
 from ._ring import Ring
 from ._turn import Turn
 
-# Rows that come together at most; the engine sends fewer where they are large, and single ones where together they would not be the same.
+# Most rows in one batch. The engine sends fewer of large rows, and one at a time where several
+# steps together would have other rows.
 BUNDLE = 256
 
-# A RowMaker makes the rows of a batch, one after the other.
+# A RowMaker makes the rows of a batch.
 RowMaker = Callable[[Batch], Iterator[dict[str, Any]]]
 
 
 class Row(NamedTuple):
-    """A row, where it stands in training, and the epoch and position behind it."""
+    """A row, its place in training, and the epoch and position after it."""
 
     columns: dict[str, Any]
     epoch: int
@@ -28,7 +29,7 @@ class Row(NamedTuple):
 
 
 class RowIterator:
-    """The rows of one iteration. Several threads may take rows of it: each row comes once."""
+    """The rows of one iteration. Several threads may share it: each row comes once."""
 
     def __init__(self, batches: BatchIterator, make: RowMaker, *, world_size: int, size: int, tail: str) -> None:
         self.ring: Ring | None = None  # in which the last batch lies
@@ -83,7 +84,7 @@ def _rows(batch: Batch, values: Iterator[dict[str, Any]], count: int, world_size
 
 
 def due(batch: Batch, bundle: int, world_size: int, size: int, tail: str) -> int:
-    """How many rows of a bundle are this rank's. It differs from all at an epoch's end, where the tail counts single rows."""
+    """How many rows of a bundle are this rank's. At the end of an epoch the tail decides."""
     left = size - batch.position
     if left >= bundle * world_size:
         return batch.rows

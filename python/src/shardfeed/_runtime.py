@@ -1,4 +1,4 @@
-"""The directory where engines are found: sockets, the locks of those that start them, and logs."""
+"""The directory of engines: their sockets, the locks of the processes that start them, and their logs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from .errors import OptionError
 
-_LONGEST = 70  # bytes of a directory, so that what lies in it fits into a socket's address of 107
+_LONGEST = 70  # bytes of a directory, so that names in it fit a socket's address of 107 bytes
 _TAIL_LINES = 15
 _TAIL_BYTES = 4096
-_CRASH_BYTES = 1 << 20  # of a log in which a crash is looked for: it lists all goroutines
+_CRASH_BYTES = 1 << 20  # at the end of a log that are searched for a crash, which lists all goroutines
 
-# How Go begins to say that the engine crashed; where it was logged on after, an engine has begun anew.
+# How a crash of Go begins. Log lines after it come from a later engine.
 _CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTILINE | re.DOTALL)
 _OLD_SECONDS = 7 * 86400.0
 _NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes
@@ -55,7 +55,7 @@ def directory() -> Path:
 
 
 def last_lines(log: str | os.PathLike[str], begin: int = 0) -> str:
-    """Returns the last lines of a log from the byte begin on, indented; of one that ends in a crash, the crash's first lines."""
+    """Returns the last lines of a log from the byte begin on, indented; if it ends in a crash, the crash's first lines."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -67,7 +67,7 @@ def last_lines(log: str | os.PathLike[str], begin: int = 0) -> str:
         return _indented(text[crash.start() :][:_TAIL_BYTES].decode(errors="replace").splitlines()[:_TAIL_LINES])
     lines = text[-_TAIL_BYTES:].decode(errors="replace").splitlines()
     if max(start, size - _TAIL_BYTES) > begin and len(lines) > 1:
-        del lines[0]  # cut in the midst
+        del lines[0]  # incomplete
     return _indented(lines[-_TAIL_LINES:])
 
 
@@ -76,7 +76,7 @@ def _indented(lines: list[str]) -> str:
 
 
 def sweep(path: Path) -> None:
-    """Removes what engines that ended long ago have left. Other files stay: the directory may be one that the user has for more."""
+    """Removes the files of engines that ended long ago. Other files stay: the user may use the directory for more."""
     with contextlib.suppress(OSError):
         for lock in path.glob("*.lock"):
             if _NAME.fullmatch(lock.stem):
@@ -85,7 +85,7 @@ def sweep(path: Path) -> None:
 
 
 def mark(descriptor: int, lock: Path) -> None:
-    """Writes into an empty lock whose it is. A full disk leaves it empty."""
+    """Writes into an empty lock that it is ours. A full disk leaves it empty."""
     with contextlib.suppress(OSError):
         if os.fstat(descriptor).st_size == 0:
             os.write(descriptor, _lock_line(lock))

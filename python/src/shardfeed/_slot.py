@@ -1,4 +1,4 @@
-"""Slots that were lent by the engine, and how they go back."""
+"""Slots that the engine lends, and how they go back."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .errors import ProtocolError
 
 
 class Slot:
-    """The owner of a slot's memory: arrays made of it keep it alive, and when the last one is gone the slot is given back.
+    """The owner of a slot's memory. Arrays keep it alive; the slot goes back after the last one.
 
-    Nothing that it refers to may refer to it, or the slot would wait for a run of the garbage collector.
+    It must not be part of a reference cycle: its slot would stay in use until a garbage collection.
     """
 
     __slots__ = ("__weakref__", "_loans", "index", "released", "ring", "seq")
 
     def __init__(self, ring: Ring, index: int, seq: int, loans: Loans):
-        self.ring = ring  # also after a release: arrays may still lie in it
+        self.ring = ring  # kept after a release: arrays may still use its memory
         self.index = index
         self.seq = seq
         self.released = False
@@ -33,14 +33,14 @@ class Slot:
         return {"version": 3, "shape": (ring.slot_size,), "typestr": "|u1", "data": (ring.address + self.index * ring.slot_size, False)}
 
     def release(self) -> None:
-        """Gives the slot back now. Arrays made of it may change from here on: for callers that have copied what they need."""
+        """Gives the slot back now. The engine overwrites it: copy what you need before."""
         if not self.released:
             self.released = True
             self._loans.give_back(self.ring.generation, self.index, self.seq)
 
 
 class Copy:
-    """The owner of a batch that was copied out of the ring: it has nothing to give back."""
+    """The owner of a batch that was copied out of the ring."""
 
     __slots__ = ("__weakref__", "released")
 
@@ -50,12 +50,12 @@ class Copy:
         self.released = False
 
     def release(self) -> None:
-        """Does nothing but remember it."""
+        """Marks the batch as released. There is no slot to give back."""
         self.released = True
 
 
 class Loan(weakref.ref[Slot]):
-    """A slot that somebody has."""
+    """A slot in use."""
 
     __slots__ = ("generation", "index", "seq")
 
@@ -65,11 +65,11 @@ class Loan(weakref.ref[Slot]):
 
 
 class Loans:
-    """The slots of a connection that somebody has. Those whose last view is gone go back with the next request or wait for a batch.
+    """The slots of a connection that are in use. Others go back with the next request or wait.
 
-    The last view may go in any thread, between any two lines, in a forked child, and while the interpreter ends. So what happens then is
-    one append to a deque, in C: there is nothing to wait for, nothing that can fail, and no line in which an interrupt of the user's would
-    be lost, as it would be in a finalizer.
+    The last array of a slot may be dropped in any thread, between any two lines, in a forked child,
+    and while the interpreter ends. All that happens then is an append to a deque, in C: it never
+    waits or fails, and cannot swallow a KeyboardInterrupt as a finalizer in Python does.
     """
 
     __slots__ = ("_gone", "_held", "_outbox")
@@ -86,34 +86,34 @@ class Loans:
         """Returns the owner of a slot that the engine announced."""
         key = (ring.generation, index)
         if index >= ring.slots or key in self._held:
-            raise ProtocolError(f"the engine announced slot {index} of {ring.slots}, which it does not have")
+            raise ProtocolError(f"the engine announced slot {index} of {ring.slots}, which does not exist or is in use")
         slot = Slot(ring, index, seq, self)
         loan = self._held[key] = Loan(slot, self._gone.append)
         loan.generation, loan.index, loan.seq = ring.generation, index, seq
         return slot
 
     def give_back(self, generation: int, index: int, seq: int) -> None:
-        """Gives a slot back now; once, whoever else comes."""
+        """Gives a slot back now. Further calls do nothing."""
         if self._held.pop((generation, index), None) is not None:
             self._outbox.post(protocol.release(generation, index, seq))
 
-    def settle(self, patience: int = 1) -> None:
-        """Gives back what nobody has any more, in one message; nothing while it is less than patience slots."""
+    def settle(self, least: int = 1) -> None:
+        """Gives unused slots back in one message, once there are at least so many."""
         gone, frames = self._gone, []
-        if len(gone) < patience:
+        if len(gone) < least:
             return
         try:
             while gone:
                 loan = gone.popleft()
                 if self._held.pop((loan.generation, loan.index), None) is not None:
                     frames.append(protocol.release(loan.generation, loan.index, loan.seq))
-        except IndexError:  # another one took it
+        except IndexError:  # another thread took the last one
             pass
-        finally:  # an interrupt of the user's must not lose what was taken
+        finally:  # also after a KeyboardInterrupt, which must not lose slots
             if frames:
                 self._outbox.post(b"".join(frames))
 
     def close(self) -> None:
-        """Forgets all: what is dropped from here on goes nowhere."""
+        """Forgets all slots. None goes back from here on."""
         self._held.clear()
         self._gone.clear()

@@ -1,4 +1,4 @@
-"""States: where training stands, as plain JSON types."""
+"""States: where training stands, in JSON types."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _PARAMS: dict[str, type] = {
     "tail": str,
     "unit_rows": int,
 }
-_MAY_LACK = frozenset({"units", "params"})  # in file order there are none
+_MAY_LACK = frozenset({"units", "params"})  # states in file order have none
+_KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict"}
 
 
 def pack(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def pack(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unpack(state_dict: Any) -> dict[str, Any]:
-    """Returns the engine's state out of a state_dict, or refuses with what is wrong."""
+    """Returns the engine's state from a state_dict, or raises a StateError."""
     if not isinstance(state_dict, Mapping):
         raise StateError(f"a state must be the dict that state_dict() returned, got {type_name(state_dict)}")
     inner = state_dict.get("shardfeed")
@@ -62,15 +63,17 @@ def unpack(state_dict: Any) -> dict[str, Any]:
 def _checked(given: Mapping[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
     missing = [name for name in fields if name not in given and name not in _MAY_LACK]
     if missing:
-        raise StateError(f"the state lacks {', '.join(missing)}: was it edited or cut short?")
+        raise StateError(f"the state lacks {', '.join(missing)}: it was edited or cut short")
     unknown = [str(name) for name in given if name not in fields]
     if unknown:
-        raise StateError(f"the state has {', '.join(unknown)}, which this release does not know: is it of a later one?")
+        raise StateError(
+            f"the state has {', '.join(unknown)}, which this release does not know: load it with the release that saved it, or a later one"
+        )
     return {name: _plain(name, value, fields[name]) for name, value in given.items() if value is not None}
 
 
 def _plain(name: str, value: Any, kind: type) -> Any:
-    """A value as JSON has it: what saves states may have made numbers of numpy or tensors of them."""
+    """A value in JSON types. Checkpoints may have turned it into a numpy number or a tensor."""
     if kind is dict and isinstance(value, Mapping):
         return _checked(value, _PARAMS)
     if kind is int and not isinstance(value, bool):
@@ -82,4 +85,4 @@ def _plain(name: str, value: Any, kind: type) -> Any:
         return bool(value)
     elif kind is str and isinstance(value, str):
         return value
-    raise StateError(f"the state's {name} is {value!r}: was it edited?")
+    raise StateError(f"the state's {name} must be {_KINDS[kind]}, got {value!r}: it was edited")

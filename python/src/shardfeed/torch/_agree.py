@@ -1,7 +1,7 @@
-"""Agreement of ranks on different machines: they compare what they are about to read through the store of the process group.
+"""Ranks on different machines compare what they are about to read, through the store of the process group.
 
-The engine compares the ranks of its own machine. No collective is begun here: each rank leaves what it has under a key of its own, the
-first rank compares, and the others read what it found.
+The engine compares the ranks of its own machine. No collective is used here: each rank writes what it has under its own key, the first
+rank compares, and the others read the result.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import torch.distributed as dist
 from ..errors import FeedTimeoutError, RankMismatchError
 
 _SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks at the store
-_GRACE = 10.0  # seconds that the first rank has, beyond the timeout, to tell what it found
-_VERDICT = "verdict"  # the key of what the first rank found
+_GRACE = 10.0  # seconds beyond the timeout in which the first rank has to write the result
+_VERDICT = "verdict"  # the key of the result
 _SHOWN = 8  # differences, or ranks, that an error names
 _KEPT = 4  # epochs of which it is kept how far a rank came
 _AHEAD = 4  # batches that one rank may have taken ahead of another, to copy them to a device
@@ -26,8 +26,8 @@ _AHEAD = 4  # batches that one rank may have taken ahead of another, to copy the
 class Course:
     """The epochs of a data set on this rank, and on the ranks that it meets in the store.
 
-    Each rank leaves its epoch, and how far it came in those before. The first rank looks at all others, and they look at the first. No
-    rank waits for another here: ranks need not begin their epochs at the same time. They have to take the same batches of each.
+    Each rank writes its epoch, and how far it came in the epochs before. The first rank reads those of all others, and they read that of
+    the first. No rank waits here: ranks need not begin an epoch at the same time, but have to take the same batches of it.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Course:
             self.compare(store, name, joined, place, rank, world_size)
 
     def compare(self, store: Any, name: str, joined: Mapping[str, Any], place: Any, rank: int, world_size: int) -> None:
-        """Does as begins, through a store."""
+        """Does what begins does, through a store."""
         epoch = int(joined["epoch"])
         if self._epoch is None:
             self._key = f"shardfeed/{name}/course {store.add(f'shardfeed/{name}/{rank}/courses', 1)}"
@@ -86,7 +86,7 @@ def with_other_ranks(name: str, fingerprint: Mapping[str, str], rank: int, world
 
 
 def give_up(name: str, error: BaseException, rank: int, world_size: int) -> None:
-    """Tells the ranks that compare with this one that it could not begin, so that none waits for it."""
+    """Tells the other ranks that this one could not begin, so that none waits for it."""
     store = _store(world_size)
     if store is not None:
         leave(store, name, error, rank)
@@ -125,12 +125,12 @@ def leave(store: Any, name: str, error: BaseException, rank: int) -> None:
 
 
 def _key(store: Any, name: str, rank: int) -> str:
-    """Where the ranks leave what they have; another place each time that they compare."""
+    """The key of a comparison: another one each time."""
     return f"shardfeed/{name}/{store.add(f'shardfeed/{name}/{rank}/times', 1)}"
 
 
 def _found(there: Mapping[int, Mapping[str, Any]], world_size: int) -> dict[str, Any]:
-    """What the first rank finds in what the ranks have left."""
+    """The result of a comparison, made by the first rank."""
     return {
         "failed": [f"rank {r} could not begin: {left['failed']}" for r, left in there.items() if "failed" in left],
         "differences": _differences({r: left["has"] for r, left in there.items() if "has" in left}),
@@ -150,7 +150,7 @@ def _none() -> None:
 
 
 def _wait(store: Any, keys: Sequence[str], timeout: float | None) -> set[str]:
-    """Waits until all keys are there; returns those that are not when the time is over. It can be interrupted at any time."""
+    """Waits until all keys are there, and returns those that are missing at the timeout. It can be interrupted at any time."""
     deadline = None if timeout is None else time.monotonic() + timeout
     pause = _SHORTEST
     left = list(keys)
@@ -167,7 +167,7 @@ def _wait(store: Any, keys: Sequence[str], timeout: float | None) -> set[str]:
 
 
 def _differences(prints: Mapping[int, Mapping[str, str]]) -> list[str]:
-    """What is not the same on all ranks, in words."""
+    """What differs between the ranks, in words."""
     names = sorted({name for fingerprint in prints.values() for name in fingerprint})
     found = []
     for name in names:

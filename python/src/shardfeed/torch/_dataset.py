@@ -38,14 +38,14 @@ Row = dict[str, Any]
 class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     """Batches of parquet shards as dicts of tensors, as a torch IterableDataset.
 
-    Batches are :class:`shardfeed.torch.Batch`. Numbers are tensors in the memory that the engine wrote,
-    without a copy; strings and binary values are :class:`Bytes`, lists of different lengths
+    Batches are :class:`shardfeed.torch.Batch`. Numbers are tensors in the memory that the engine
+    wrote, without a copy; strings and binary values are :class:`Bytes`, lists of different lengths
     :class:`Ragged`, structs dicts. With ``batch_size=None`` single rows come, as dicts.
 
     Iterate over it, or give it to :class:`shardfeed.torch.DataLoader`, to torch's
-    ``DataLoader(dataset, batch_size=None, num_workers=K)``, or to torchdata's StatefulDataLoader. With K
-    workers the k-th takes the steps k, k + K, k + 2K, ... of this rank's one stream: order, batches and
-    length are the same for any K.
+    ``DataLoader(dataset, batch_size=None, num_workers=K)``, or to torchdata's StatefulDataLoader.
+    With K workers the k-th takes the steps k, k + K, k + 2K, ... of this rank's stream: order,
+    batches and length are the same for any K.
 
     An epoch is used up when its first batch is asked for.
     """
@@ -60,7 +60,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
         def __init__(self, uri: Address, *, batch_size: int | None, **options: Unpack[DatasetOptions]) -> None: ...
 
-    _masks: tuple[str, ...] = ()  # columns whose nulls are told
+    _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
     _course: _agree.Course  # the epochs of this rank
@@ -72,19 +72,21 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def map(self: StreamingDataset[S], function: Callable[[S, torch.Generator], R], *, random: Literal[True]) -> StreamingDataset[R]: ...
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> StreamingDataset[Any]:
-        """The same data with a function applied to each batch, or to each row with ``batch_size=None``.
+        """The same data with a function applied to each batch, or to each row with
+        ``batch_size=None``.
 
         It runs in the process that iterates: the trainer, or a torch worker. With random it gets a
-        torch.Generator as its second argument, seeded by the seed, the epoch, the step and the rank. The
-        result counts its own epochs.
+        torch.Generator as its second argument, seeded by the seed, the epoch, the step and the
+        rank. The result counts its own epochs.
         """
         check_function(function)
         return self._mapped(Transform(function, random, self._spec["seed"]))
 
     def with_valid(self, *columns: str) -> StreamingDataset[T]:
-        """The same data with a boolean tensor ``"<column>_valid"`` for each of these columns or dotted paths: False where it is null.
+        """The same data with a boolean tensor ``"<column>_valid"`` for each of these columns.
 
-        The result counts its own epochs.
+        It is False where the column is null. A dotted path names a part of a column. The result
+        counts its own epochs.
         """
         for column in columns:
             try:
@@ -105,10 +107,11 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         return iterator
 
     def _iterates(self, iterator: TensorIterator[T]) -> None:
-        """Notes the one iteration of a torch worker; the one before it has been left.
+        """Notes the iteration of a torch worker and ends the one before it.
 
-        Where a state is loaded it begins at once: a loader may make workers to restore a finished epoch, and drop them for others that must
-        find the epoch used up. All others begin with their first batch, so that until then all workers see the same epoch.
+        With a loaded state it begins at once: a loader may start workers to restore a finished
+        epoch and replace them, and their successors must find the epoch used up. Otherwise it
+        begins with its first batch, so that all workers see the same epoch until then.
         """
         part = self._part
         if (last := part.iterator()) is not None:
@@ -133,7 +136,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         part.first = restored
         if int(part.start["epoch"]) == int(pending[0]["epoch"]):
             return batches
-        part.start = pending[0]  # the steps of all workers are behind the end of the epoch
+        part.start = pending[0]  # all workers' next steps are after the end of the epoch
         batches.close()
         return None
 
@@ -149,9 +152,10 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch that was handed out. Plain JSON types, the same on every rank.
+        """Where training stands, after the last batch: JSON types, the same on every rank.
 
-        In a torch worker it is the state of this worker alone, which torchdata's StatefulDataLoader puts together with the others'.
+        In a torch worker it is the state of this worker, which torchdata's StatefulDataLoader
+        combines with the others.
         """
         worker = _workers.current()
         return super().state_dict() if worker is None else self._worker_state(worker)
@@ -167,26 +171,26 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         return {**_state.pack(start), _WORKER: {"worker": worker.id, "workers": worker.workers, "next": step}}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Lets the next iteration go on after the batch that a state was taken after, on any number of ranks."""
+        """Makes the next iteration continue where a state was taken, on any number of ranks."""
         part = state_dict.get(_WORKER) if isinstance(state_dict, Mapping) else None
         if part is not None:
             worker = _workers.current()
             if worker is None or worker.workers != part["workers"]:
-                here = "no torch worker" if worker is None else f"one of {worker.workers}"
+                here = "not a torch worker" if worker is None else f"one of {worker.workers}"
                 raise StateError(
-                    f"this is the state of one of {part['workers']} torch workers, and this process is {here}: load the state of the whole "
-                    "loader, into a loader with as many workers"
+                    f"this is the state of one of {part['workers']} torch workers, and this process is {here}: load the loader's whole "
+                    "state, into a loader with as many workers"
                 )
         self._after_fork()
         super().load_state_dict(state_dict)
         self._part.restored = None if part is None else int(part["next"])
 
     def _state_here(self) -> dict[str, Any]:
-        """The state for a loader that has handed out nothing yet: its workers' batches are behind it."""
+        """The state before the first batch of a loader, whose workers may be ahead."""
         return _state.pack(self._pending_state[0] if self._pending_state is not None else self._session(plan=True)["state"])
 
     def _used_by_workers(self) -> None:
-        """Notes that torch workers have begun with what was set here for the next iteration."""
+        """Notes that torch workers have begun with the epoch or state that was set here."""
         self._pending_state = self._pending_epoch = None
 
     def _global_batch(self) -> int:
@@ -197,14 +201,14 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
         worker = _workers.current()
         if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
-            self._said_padding = True  # by the first worker of the first epoch; each epoch may have new workers
+            self._said_padding = True  # each epoch may have new workers: the first of the first epoch warns
         super()._joined(joined, rank, world_size)
         if worker is None:
             self._compare(joined["fingerprint"])
             self._course.begins(self._agree, joined, self._place, rank, world_size)
 
     def _first_epoch(self) -> int:
-        """The epoch that training begins with, as far as a torch worker knows it."""
+        """The epoch that training began with, as far as a torch worker knows."""
         return 0 if self._pending_state is None else int(self._pending_state[0]["epoch"])
 
     def _padding_mask(self) -> str:
@@ -242,10 +246,10 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
 
 def _restore(kind: type[StreamingDataset[Any]], state: dict[str, Any], keep_open: bool) -> StreamingDataset[Any]:
-    """Unpickles a data set. A process that was spawned with it need not keep it open: its parent does."""
+    """Unpickles a data set. In a process that was spawned with it, the parent keeps it open."""
     dataset = kind.__new__(kind)
     dataset.__setstate__(state)
     if keep_open:
-        with contextlib.suppress(ShardfeedError):  # it may only be looked at here; an iteration raises the error
+        with contextlib.suppress(ShardfeedError):  # the first iteration raises it
             dataset._keep_open()
     return dataset

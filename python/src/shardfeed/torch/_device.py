@@ -1,4 +1,4 @@
-"""Batches on their way to a device: on a stream of their own, a few ahead of their use."""
+"""Copies of batches to a device, on a stream of their own, a few batches ahead."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ log = logging.getLogger("shardfeed")
 
 
 class Source(Protocol):
-    """Where batches come from, each with the stamp of the place behind it."""
+    """Where batches come from, each with the stamp of the place after it."""
 
-    ring: Ring | None  # in which the last one lies
+    ring: Ring | None  # of the last batch
 
     def __next__(self) -> tuple[Any, Any]: ...
 
     def ready(self) -> bool:
-        """Tells whether a batch is there already."""
+        """Whether a batch is there."""
 
     def close(self) -> None: ...
 
 
 class Event(Protocol):
-    """A point of a stream that is passed at some time."""
+    """A point in a stream."""
 
     def query(self) -> bool: ...
 
@@ -48,15 +48,17 @@ class Streams:
         self._copies = torch.cuda.Stream(device)
 
     def copy(self, batch: Any) -> tuple[Any, Event]:
-        """Begins to copy a batch to the device; it is there when the event has passed."""
+        """Starts to copy a batch to the device. It has arrived when the event has passed."""
         with torch.cuda.stream(self._copies):
             moved = each(batch, lambda t: t.to(self._device, non_blocking=True))
             return moved, self._copies.record_event()
 
     def hand_over(self, batch: Any, arrived: Event) -> tuple[Any, Event]:
-        """Lets what the training does from now on wait for a batch. Objects of the user's own move now.
+        """Makes the training's stream wait for a batch.
 
-        Returns the batch, and when its host memory is no longer read.
+        Objects of the user's classes are copied now.
+
+        Returns the batch, and the event after which its host memory is not read.
         """
         training = torch.cuda.current_stream(self._device)
         training.wait_event(arrived)
@@ -81,25 +83,26 @@ class Streams:
             raise
 
     def settle(self) -> None:
-        """Waits for the copies that were begun."""
+        """Waits for the copies that have started."""
         self._copies.synchronize()
 
     def mark(self) -> Event:
-        """What the training has begun until now."""
+        """An event after all that the training has started."""
         return torch.cuda.current_stream(self._device).record_event()
 
 
-_of_parents: list[Any] = []  # what this process has from one that it was forked from, and must not drop
+_of_parents: list[Any] = []  # objects of a parent process, which this one must not drop
 
 
 class Kept:
-    """Host memory that is read beside the host, each piece until an event has passed.
+    """Host memory that a device reads, each piece until an event has passed.
 
-    In a forked child, where CUDA is out of reach, nothing is waited for, and nothing goes that would use CUDA at its end, as events do.
+    A forked child cannot use CUDA: it waits for nothing, and keeps objects that use CUDA when they
+    are freed, such as events.
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most  # pieces; where there are more, one waits
+        self._most = most  # pieces; with more it waits for the oldest
         self._pieces: deque[tuple[Any, Event]] = deque()
         self._pid = os.getpid()
 
@@ -115,14 +118,14 @@ class Kept:
         self._pieces.append((memory, read))
 
     def drop_passed(self) -> None:
-        """Lets go of memory that is no longer read."""
+        """Frees memory that is no longer read."""
         pieces = self._pieces
         while pieces and (len(pieces) > self._most or pieces[0][1].query()):
             pieces[0][1].synchronize()
             pieces.popleft()
 
     def close(self) -> None:
-        """Waits until nothing is read any more."""
+        """Waits until no memory is read."""
         if not self.here:
             _of_parents.append(self._pieces)
             return
@@ -132,13 +135,19 @@ class Kept:
 
 
 def _close_again(batches: Feeder | Pinner, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-    """Closes what goes, where an interrupt came while it was closed. When the program ends all copies have been waited for."""
+    """Closes again, in case an interrupt struck the first close.
+
+    A program's end waits for all copies.
+    """
     if hasattr(batches, "_in_use") and not is_finalizing():
         batches.close()
 
 
 class Feeder:
-    """Copies batches to a CUDA device ahead of their use. What a copy reads is kept until the copy is done."""
+    """Copies batches to a CUDA device ahead of their use.
+
+    It keeps what a copy reads until the copy is done.
+    """
 
     def __init__(self, source: Source, streams: Streams, pins: Pins | None, *, ahead: int) -> None:
         self._source = source
@@ -146,16 +155,16 @@ class Feeder:
         self._pins = pins
         self._ahead = ahead
         self._ended = False
-        self._failed: Exception | None = None  # what batches ahead of their use have met
-        self._next: tuple[Any, Any] | None = None  # host memory, stamp: copies of it may have begun, and it is not on its way yet
-        self._moved: deque[tuple[Any, Any, Any, Event]] = deque()  # not yet handed out: batch, its host memory, stamp, arrival
-        self._in_use = Kept(2)  # host memory of what was handed out: the training is then two steps ahead of the copies
+        self._failed: Exception | None = None  # of a batch ahead; it is raised when that batch is due
+        self._next: tuple[Any, Any] | None = None  # host memory, stamp; its copy failed or has not started
+        self._moved: deque[tuple[Any, Any, Any, Event]] = deque()  # batch, its host memory, stamp, arrival; not yet handed out
+        self._in_use = Kept(2)  # host memory of batches in use: two let the training run ahead of the copies
 
     def __next__(self) -> tuple[Any, Any]:
         self._in_use.drop_passed()
         if not self._moved:
             self._move()
-        while len(self._moved) <= self._ahead and not self._ended and self._room() and self._source.ready():
+        while len(self._moved) <= self._ahead and not self._ended and self._has_slot() and self._source.ready():
             try:
                 self._move()
             except StopIteration:
@@ -168,8 +177,11 @@ class Feeder:
         self._moved.popleft()
         return batch, stamp
 
-    def _room(self) -> bool:
-        """Tells whether one more batch may lie in the ring: where nearly all of it is in use, batches would be copied out of it."""
+    def _has_slot(self) -> bool:
+        """Whether the ring has a slot for one more batch.
+
+        With nearly all in use, batches are copied out of it.
+        """
         ring = self._source.ring
         return ring is None or len(self._moved) + len(self._in_use) < ring.slots - 2
 
@@ -177,7 +189,7 @@ class Feeder:
         if self._failed is not None:
             raise self._failed
         if self._next is not None:
-            self._streams.settle()  # the copies of it that failed or were interrupted
+            self._streams.settle()  # its copies failed or were interrupted
         elif self._ended:
             raise StopIteration
         else:
@@ -196,7 +208,7 @@ class Feeder:
         return host, stamp
 
     def close(self) -> None:
-        """Waits for the copies that are on their way: the memory that they read goes back to the engine then."""
+        """Waits for the copies that have started. Their host memory goes back then."""
         self._ended, self._failed = True, None
         self._in_use.close()
         if self._in_use.here:
@@ -213,9 +225,10 @@ class Feeder:
 
 
 class Pinner:
-    """Hands out batches in page-locked memory, for a trainer that copies them itself.
+    """Hands out batches in page-locked memory, for a trainer that copies them to the device.
 
-    The memory of a batch is kept until what the trainer had begun on its stream when it asked for the next one is done.
+    It keeps the memory of a batch until the device has done all that the trainer had started when
+    it asked for the next batch.
     """
 
     def __init__(self, source: Source, streams: Streams, pins: Pins, *, ahead: int = 2) -> None:
@@ -234,13 +247,13 @@ class Pinner:
         return self._last, stamp
 
     def _mark(self) -> None:
-        """The trainer has begun what it does with the last batch."""
+        """Notes that the trainer has started its copy of the last batch."""
         if self._last is not None:
             self._in_use.add(self._last, self._streams.mark())
             self._last = None
 
     def close(self) -> None:
-        """Waits for what the trainer has begun on its stream."""
+        """Waits for all that the trainer has started."""
         if self._in_use.here:
             _wait(self._mark)
         self._in_use.close()
@@ -252,7 +265,7 @@ class Pinner:
 
 
 class Mover:
-    """Moves batches to a device that is no CUDA device, when they are handed out."""
+    """Copies batches to a device other than CUDA, when they are handed out."""
 
     def __init__(self, source: Source, device: torch.device) -> None:
         self._source = source
@@ -267,13 +280,16 @@ class Mover:
 
 
 def _wait(until: Callable[[], None]) -> None:
-    """Waits for copies to end. A device that has failed does no more of them, and says so to whoever uses it next."""
+    """Waits for copies to end. A failed device makes none, and its next use raises the error."""
     with contextlib.suppress(RuntimeError):
         until()
 
 
 class Route:
-    """How the batches of a loader get to its device. It keeps what is made once: pinned rings, and the stream of the copies."""
+    """How a loader's batches get to its device.
+
+    It keeps the pinned rings and the stream of the copies.
+    """
 
     def __init__(self, device: torch.device | None, pin_memory: bool | None, ahead: int) -> None:
         self._device = device
@@ -281,13 +297,13 @@ class Route:
         cuda = device is not None and device.type == "cuda"
         pin = cuda if pin_memory is None else pin_memory
         if pin and not torch.cuda.is_available():
-            _say_once("there is no CUDA here: pin_memory=True changes nothing")
+            _say_once("pin_memory=True has no effect: this machine or this torch has no CUDA")
             pin = False
         self._pins = Pins(Cuda(device if cuda else torch.device("cuda"))) if pin else None
         self._streams: Streams | None = None
 
     def open(self, source: Source) -> Any:
-        """Returns what hands out the batches of a source."""
+        """Returns an iterator of the source's batches on the device."""
         if self._device is not None and self._device.type == "cuda":
             return Feeder(source, self._on_streams(self._device), self._pins, ahead=self._ahead)
         if self._pins is not None:

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 
 class TensorIterator(Generic[T]):
-    """One epoch of batches as dicts of tensors, or of rows. It begins in the engine when the first one is asked for, or by begin.
+    """One epoch of batches as dicts of tensors, or of rows.
 
-    Several threads may take batches of it: each batch comes once. Functions of map then run in each of them at the same time.
+    It begins with the first one, or by begin.
 
-    ``place`` is where it stands, None before it begins; ``position`` counts the rows of the epoch, over all ranks, before its last batch.
+    Several threads may share it: each batch comes once. Functions of map then run in several
+    threads.
+
+    ``place`` is where it stands, None before it begins. ``position`` is the position of its last
+    batch: rows of the epoch before it, over all ranks.
     """
 
     def __init__(self, dataset: StreamingDataset[T]) -> None:
@@ -38,7 +42,7 @@ class TensorIterator(Generic[T]):
         self._transforms = dataset._transforms
 
     def begin(self) -> None:
-        """Begins the iteration now. Once it has begun this does nothing."""
+        """Begins the iteration now. Further calls do nothing."""
         with self._turn():
             self._begin()
 
@@ -56,7 +60,7 @@ class TensorIterator(Generic[T]):
                 self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, size=dataset.size, tail=tail)
             self._batches = batches  # from here on other threads may take batches
         self._dataset = None
-        if self._closed and batches is not None:  # meanwhile, by another thread
+        if self._closed and batches is not None:  # by another thread, meanwhile
             self.close()
 
     def __iter__(self) -> TensorIterator[T]:
@@ -84,7 +88,7 @@ class TensorIterator(Generic[T]):
         return value
 
     def ready(self) -> bool:
-        """Tells whether something of the engine is there already, so that the next batch needs no waiting for."""
+        """Whether the next batch is probably there."""
         return self._batches is not None and self._batches.ready()
 
     def close(self) -> None:

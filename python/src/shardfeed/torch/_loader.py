@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import torch
-from torch.utils.data import IterableDataset
 
 from .. import _arguments, _html, _state
 from .._checks import Problems, type_name
 from .._dataset import StreamingDataset as ArrayDataset
 from .._keywords import Address, T
 from .._options import Options
-from .._ring import Ring
 from .._schema import Schema
-from .._turn import Turn
-from ..errors import OptionError
+from ..errors import OptionError, ShardfeedError
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset
 from ._device import Route
-from ._iterator import TensorIterator
+from ._epoch import Epoch, Local, Remote, Stamp, Stamped, as_it_is
 from ._loader_options import AllOptions, Device, LoaderOptions, check
 
 if TYPE_CHECKING:
@@ -32,13 +29,9 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 R = TypeVar("R")
 
-# The engine's state without epoch and position, and those two.
-_Stamp = tuple[Mapping[str, Any], int, int]
-
 
 class DataLoader(Generic[T]):
-    """Batches of a data set as dicts of tensors, on a device: made by the engine and copied ahead
-    of use.
+    """Batches of a data set as dicts of tensors, copied to a device ahead of use.
 
     One ``iter()`` is one epoch, which is used up when its first batch is asked for. Batches are
     :class:`shardfeed.torch.Batch`, or what ``collate_fn`` makes of them. ``state_dict`` is exact
@@ -123,10 +116,12 @@ class DataLoader(Generic[T]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self._route = Route(self.device, pin_memory, prefetch)
-        self._stamp: _Stamp | None = None  # of the last batch handed out since the last set_epoch or state
+        self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._workers: torch.utils.data.DataLoader[Any] | None = None
-        self._epochs: weakref.WeakSet[_Epoch] = weakref.WeakSet()
-        self._closed_at: dict[str, Any] | None = None  # the state when it was closed
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._owns_dataset = not isinstance(data, StreamingDataset)
+        self._closed = False
+        self._last_state: dict[str, Any] | None = None  # when it was closed
 
     @property
     def batch_size(self) -> int | None:
@@ -152,13 +147,13 @@ class DataLoader(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._check_open()
-        epoch = _Epoch(self)
+        epoch = Epoch(self)
         self._epochs.add(epoch)
         return epoch
 
     def _open(self) -> tuple[Any, Any]:
         """Begins an epoch: the source of its batches, and what hands them out on the device."""
-        source = _Local(self) if self.num_workers == 0 else _Remote(self)
+        source = Local(self) if self.num_workers == 0 else Remote(self)
         return source, self._route.open(source)
 
     @overload
@@ -178,7 +173,13 @@ class DataLoader(Generic[T]):
         if self.collate_fn is not None:
             raise OptionError("map of a loader with a collate_fn: call the function in collate_fn, or map the data set")
         mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
-        return DataLoader(mapped, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+        return self._like(mapped)
+
+    def _like(self, dataset: StreamingDataset[Any]) -> DataLoader[Any]:
+        """A loader of a data set of its own, with the arguments of this one."""
+        loader: DataLoader[Any] = DataLoader(dataset, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+        loader._owns_dataset = True
+        return loader
 
     def with_valid(self, *columns: str) -> DataLoader[T]:
         """A loader of the same data and arguments, with a boolean tensor ``"<column>_valid"`` for
@@ -186,7 +187,7 @@ class DataLoader(Generic[T]):
 
         It is False where the column is null. The result counts its own epochs.
         """
-        return DataLoader(self.dataset.with_valid(*columns), **{name: getattr(self, name) for name in _OWN_ARGUMENTS})
+        return self._like(self.dataset.with_valid(*columns))
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler does.
@@ -201,8 +202,9 @@ class DataLoader(Generic[T]):
 
         Plain JSON types, the same on every rank.
         """
-        if self._closed_at is not None:
-            return self._closed_at
+        return self._state_here() if self._last_state is None else self._last_state
+
+    def _state_here(self) -> dict[str, Any]:
         if self._stamp is None:
             return self.dataset._state_here()
         start, epoch, position = self._stamp
@@ -222,22 +224,23 @@ class DataLoader(Generic[T]):
         return self.dataset.stats()
 
     def close(self) -> None:
-        """Ends iterations and torch workers, and gives memory back to the engine.
+        """Ends iterations and torch workers, and returns memory to the engine.
 
-        Batches that are held stay valid.
-
-        ``state_dict`` still says where training stood. Calling close again does nothing.
+        Batches that are held stay valid, and ``state_dict`` still says where training stood. A data
+        set that was given stays open. Calling close again does nothing.
         """
-        if self._closed_at is not None:
+        if self._closed:
             return
-        self._closed_at = self.state_dict()
+        self._closed = True
         for epoch in list(self._epochs):
             epoch.close()
+        with contextlib.suppress(ShardfeedError):  # an engine that is gone must not hide the user's error
+            self._last_state = self._state_here()
         self._workers = None
-        self.dataset._let_go()
+        self.dataset._let_go(everything=self._owns_dataset)
 
     def _check_open(self) -> None:
-        if self._closed_at is not None:
+        if self._closed:
             raise ValueError("the loader was closed: make a new one, and continue with load_state_dict(old.state_dict())")
 
     def __enter__(self) -> DataLoader[T]:
@@ -258,9 +261,9 @@ class DataLoader(Generic[T]):
         """Torch's loader, whose workers run the functions of map and collate_fn."""
         if self._workers is None or not self.persistent_workers:
             self._workers = torch.utils.data.DataLoader(
-                _Stamped(self.dataset, self.collate_fn),
+                Stamped(self.dataset, self.collate_fn),
                 batch_size=None,
-                collate_fn=_as_it_is,
+                collate_fn=as_it_is,
                 num_workers=self.num_workers,
                 prefetch_factor=self.prefetch_factor,
                 persistent_workers=self.persistent_workers,
@@ -268,122 +271,6 @@ class DataLoader(Generic[T]):
                 multiprocessing_context=self.multiprocessing_context,
             )
         return self._workers
-
-
-class _Epoch:
-    """The batches of one iteration of a loader, which notes each that it hands out.
-
-    It begins with the first one.
-
-    Several threads may take batches of it: each batch comes once.
-    """
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
-        self._source: Any = None
-        self._batches: Any = None
-        self._turn = Turn()
-        self._closed = False
-
-    def __iter__(self) -> _Epoch:
-        return self
-
-    def __next__(self) -> Any:
-        with self._turn():
-            if self._closed:
-                raise StopIteration
-            if self._batches is None:
-                self._source, self._batches = self._loader._open()
-            batch, stamp = next(self._batches)
-            self._loader._stamp = stamp
-        return batch
-
-    def close(self) -> None:
-        """Ends the iteration. A thread that waits for a batch gets none."""
-        self._closed = True
-        turn = self._turn()
-        if self._source is not None and not turn.acquire(blocking=False):
-            self._source.close()
-            turn.acquire()
-        elif self._source is None:
-            return
-        try:
-            self._batches.close()
-        finally:
-            turn.release()
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "_batches", None) is not None and not is_finalizing():
-            self._batches.close()
-
-
-class _Local:
-    """Batches that this process makes, each with its stamp."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None
-        self._batches: TensorIterator = iter(loader.dataset)
-        self._collate = loader.collate_fn
-
-    def __next__(self) -> tuple[Any, _Stamp]:
-        batch = next(self._batches)
-        self.ring = self._batches.ring
-        if self._collate is not None:
-            batch = self._collate(batch)
-        return batch, _stamp(self._batches)
-
-    def ready(self) -> bool:
-        return self._batches.ready()
-
-    def close(self) -> None:
-        self._batches.close()
-
-
-class _Remote:
-    """Batches that torch workers make, each with its stamp."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None  # the workers have it
-        dataset = loader.dataset
-        dataset._compare_plans()
-        self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
-        self._dataset: StreamingDataset | None = dataset
-
-    def __next__(self) -> tuple[Any, _Stamp]:
-        batch, stamp = next(self._batches)
-        if self._dataset is not None:
-            self._dataset._used_by_workers()
-            self._dataset = None
-        return batch, stamp
-
-    def ready(self) -> bool:
-        return True  # workers work ahead
-
-    def close(self) -> None:
-        self._batches = iter(())
-
-
-class _Stamped(IterableDataset[Any]):
-    """A data set in a torch worker: collated batches, each with its stamp."""
-
-    def __init__(self, dataset: StreamingDataset, collate: Callable[[Any], Any] | None) -> None:
-        self._dataset = dataset
-        self._collate = collate
-
-    def __iter__(self) -> Iterator[tuple[Any, _Stamp]]:
-        batches = iter(self._dataset)
-        for batch in batches:
-            yield (batch if self._collate is None else self._collate(batch)), _stamp(batches)
-
-
-def _stamp(batches: TensorIterator) -> _Stamp:
-    place = batches.place
-    assert place is not None
-    return place.start, place.epoch, place.position
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _check_names(data: Any, options: dict[str, Any]) -> None:

@@ -16,10 +16,10 @@ from ._tensors import Bytes, Ragged
 
 
 def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
-    """The real rows of a batch, without their mask ``"_row_valid"``; None when this rank has none in this step.
+    """The real rows of a batch, without the mask ``"_row_valid"``; None when it has only padding.
 
-    The batch comes from a data set with ``with_row_valid=True``. Over all ranks and steps of an epoch each row
-    comes once, so that metrics which are added up over the ranks are exact::
+    The batch comes from a data set with ``with_row_valid=True``. Over all ranks and steps of an
+    epoch each row comes once, so metrics that add up over the ranks are exact::
 
         for batch in loader:
             batch = shardfeed.torch.drop_padding(batch)
@@ -27,11 +27,11 @@ def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
                 metric.update(model(batch["x"]), batch["label"])
         metric.compute()  # adds up over the ranks
 
-    Ranks may skip different steps: do not begin a collective, such as gather, on what is left. Gather whole
-    batches with their mask instead, and drop padding then.
+    Ranks may skip different steps, so do not start a collective, such as gather, on the result.
+    Gather whole batches with their mask, and drop padding after that.
 
-    Tensors, arrays, :class:`Bytes`, :class:`Ragged`, and lists with one entry for each row lose the entries of
-    padding, also within dicts and tuples. Other values stay as they are.
+    Tensors, arrays, :class:`Bytes`, :class:`Ragged`, and lists with one entry for each row lose the
+    entries of padding, also within dicts and tuples. Other values stay as they are.
     """
     mask = batch.get(ROW_VALID) if isinstance(batch, Mapping) else None
     if mask is None:
@@ -51,7 +51,7 @@ def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
 
 
 def _rows(value: Any, index: slice | torch.Tensor, rows: int) -> Any:
-    """The rows of a value at index, or the value itself where it does not have so many rows."""
+    """The rows of a value at index, or the value itself when its length differs."""
     if isinstance(value, torch.Tensor):
         return value[index] if value.ndim and len(value) == rows else value
     if isinstance(value, np.ndarray):

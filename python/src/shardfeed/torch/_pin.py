@@ -1,4 +1,4 @@
-"""Page-locked memory: rings that the device reads from directly, and through torch whatever else is on its way there."""
+"""Page-locked memory: the rings, which the device reads directly, and through torch all else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _PORTABLE = 1  # cudaHostRegisterPortable: pinned for all devices
 
 
 class Cuda:
-    """What is asked of CUDA here, by torch's own binding of its runtime, with a device as the current one: others get no context by it."""
+    """The calls of CUDA's runtime, by torch's binding.
+
+    They run on one device: others get no context.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -30,14 +33,14 @@ class Cuda:
             torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(address, size, _PORTABLE))
 
     def unregister(self, address: int) -> None:
-        """Waits until the device no longer reads the memory, and lets go of it."""
+        """Waits until the device no longer reads the memory, and unlocks it."""
         with torch.cuda.device(self._device):
             with contextlib.suppress(RuntimeError):  # a device that has failed reads nothing
                 torch.cuda.synchronize()
             torch.cuda.cudart().cudaHostUnregister(address)
 
     def forget_error(self) -> None:
-        """Takes the error of a failed call from the runtime, which gives it to whoever starts the next kernel: that is done here."""
+        """Clears the error of a failed call, which the runtime would report for the next kernel."""
         with contextlib.suppress(RuntimeError):
             torch.ones(1, device=self._device)
 
@@ -49,7 +52,7 @@ class Cuda:
 
 
 class Pins:
-    """The rings that were page-locked, each once while it lives."""
+    """The page-locked rings. Each is locked once."""
 
     def __init__(self, cuda: Cuda) -> None:
         self._cuda = cuda
@@ -57,7 +60,10 @@ class Pins:
         self._said = False
 
     def ring(self, ring: Ring | None) -> None:
-        """Page-locks a ring. Where that fails it says so, and the ring's batches are copied into memory that is page-locked already."""
+        """Page-locks a ring.
+
+        When that fails it logs a warning, and batches are copied to locked memory.
+        """
         if ring is None or ring in self._rings:
             return
         size = ring.slots * ring.slot_size
@@ -68,13 +74,13 @@ class Pins:
             self._rings[ring] = False
             if not self._said:
                 self._said = True
-                log.warning("%d MiB of batches could not be page-locked (%s): they are copied once more on their way", size >> 20, e)
+                log.warning("%d MiB of batches cannot be page-locked (%s): each batch takes one more copy", size >> 20, e)
             return
         self._rings[ring] = True
         weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid())  # at the latest when the program ends
 
     def pinned(self, value: Any) -> Any:
-        """The same value with all its tensors in page-locked memory, and objects that know themselves how to be pinned."""
+        """The same value in page-locked memory. Objects of the user's classes pin themselves."""
         return each(value, self._tensor, _object)
 
     def _tensor(self, tensor: torch.Tensor) -> torch.Tensor:

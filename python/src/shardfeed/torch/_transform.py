@@ -1,4 +1,4 @@
-"""What the user does to each batch."""
+"""The user's functions of a batch."""
 
 from __future__ import annotations
 

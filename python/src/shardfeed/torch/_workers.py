@@ -1,4 +1,4 @@
-"""Torch workers: processes of a DataLoader, of which the k-th of K takes each K-th step of the rank's one stream."""
+"""Torch workers: processes of a DataLoader. The k-th of K takes each K-th step of the stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Worker:
 
     id: int
     workers: int
-    loader: str  # tells the iterators of loaders apart; the same in all their workers
+    loader: str  # names the loader's iterator, the same in all its workers
 
     def iteration(self, count: int) -> str:
         """The name of the count-th iteration of a loader's workers, the same for all of them."""
@@ -39,13 +39,13 @@ def _nothing() -> None:
 
 @dataclass
 class Part:
-    """What a torch worker has of its loader's iteration."""
+    """A torch worker's part of its loader's iteration."""
 
     count: int = 0  # iterations so far
-    iterator: Callable[[], Any] = _nothing  # a weak reference to that of this iteration
-    start: Mapping[str, Any] | None = None  # the engine's state where the iteration began; None: it has not
+    iterator: Callable[[], Any] = _nothing  # a weak reference to this iteration's
+    start: Mapping[str, Any] | None = None  # the engine's state where the iteration began; None before
     first: int = 0  # where this worker's first step began
-    restored: int | None = None  # where this worker goes on, of a state that was loaded into it
+    restored: int | None = None  # this worker's next step, from a loaded state
 
     def next_step(self, worker: Worker, global_batch: int) -> int:
         """Where this worker's next step begins, once the iteration has begun."""
@@ -66,8 +66,9 @@ def current() -> Worker | None:
 def prepare() -> None:
     """Imports what torch imports when a worker sends its first tensor.
 
-    Torch does it in the thread that sends. An import fails when garbage is collected in its midst and a finalizer imports something too
-    (gh-106176 of CPython); there the batch would be dropped, and waited for without end.
+    Torch imports it in the thread that sends. The import fails when a garbage collection strikes
+    and a finalizer imports something too (CPython gh-106176). Then torch drops the batch and waits
+    for it forever.
     """
     if _SENDS in sys.modules:
         return

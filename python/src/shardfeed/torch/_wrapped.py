@@ -1,4 +1,4 @@
-"""Refusing what would go wrong in silence: loaders that batch batches again, or split the stream of a rank again."""
+"""Refuses loaders that would make batches of batches, or split a stream a second time."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _ACCELERATE = "accelerate.data_loader"
 
 
 def check(*, rows: bool, batch_size: int, world_size: int) -> None:
-    """Looks at who begins an iteration, two calls above."""
+    """Checks the caller of __iter__, two frames above."""
     frame = sys._getframe(2)
     if _module(frame) == _FETCHER and not rows and frame.f_locals.get("auto_collation"):
         raise OptionError(
             f"this data set yields whole batches of {batch_size} rows, and the loader around it would make batches of batches: give "
-            "torch's DataLoader batch_size=None (without it, it takes 1), or the data set batch_size=None, which yields rows"
+            "torch's DataLoader batch_size=None (its default is 1), or give the data set batch_size=None, which yields rows"
             + _trainer_hint()
         )
     if world_size > 1 and (splitter := _splitter(frame)):
         raise OptionError(
-            f"accelerate's {splitter} splits what it is given over the ranks, and this data set is one rank's part of {world_size} "
-            "already: most rows would never be seen. Give a shardfeed.torch.DataLoader to accelerator.prepare, which leaves it whole, "
-            "or make the data set with rank=0, world_size=1" + _trainer_hint()
+            f"accelerate's {splitter} would split this data set over the ranks, but it is one rank's part of {world_size} already, and "
+            "most rows would be lost: give a shardfeed.torch.DataLoader to accelerator.prepare, which does not split it, or make the "
+            "data set with rank=0, world_size=1" + _trainer_hint()
         )
 
 
 def _splitter(frame: FrameType | None) -> str:
-    """The class of accelerate's that splits streams and is at work here; empty: none is."""
+    """The class of accelerate that iterates here and splits its stream; empty without one."""
     while frame is not None:
         if _module(frame) == _ACCELERATE:
             loader: Any = frame.f_locals.get("self")
@@ -44,7 +44,7 @@ def _splitter(frame: FrameType | None) -> str:
 
 
 def _trainer_hint() -> str:
-    """How transformers' Trainer takes a data set; empty where it is not in use."""
+    """How transformers' Trainer takes a data set; empty when it is not imported."""
     if "transformers.trainer" not in sys.modules:
         return ""
     return (

@@ -1,7 +1,8 @@
-"""Hugging Face: data sets of this package under Accelerate and the Trainer, which split and batch what they are given by themselves.
+"""Hugging Face: data sets of this package under Accelerate and the Trainer.
 
-A data set here is one rank's part already, and yields whole batches. So both are told that there is nothing to split: by Accelerate's own
-``prepare_data_loader`` with one process, and by the methods of the Trainer that are there to be overridden.
+Both split and batch their data sets. A data set of this package is one rank's part already and
+yields whole batches, so prepare calls Accelerate's ``prepare_data_loader`` for one process, and
+TrainerMixin overrides the Trainer's methods that make loaders.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 import torch.utils.data
 
+from .._checks import type_name
 from ..errors import OptionError
 from ._dataset import StreamingDataset
 from ._layout import ROW_VALID
@@ -21,11 +23,13 @@ from ._tensors import each
 
 
 def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
-    """Returns a loader that Accelerate knows, and leaves whole: batches on its device, gradient accumulation up to the epoch's end.
+    """Returns a loader of Accelerate's that does not split the data set: batches come on its
+    device, and gradient accumulation ends with the epoch.
 
-    loader are arguments of torch's DataLoader, as num_workers. Its epochs are those of ``set_epoch``, or counted from 0. With
-    ``DataLoaderConfiguration(use_stateful_dataloader=True)`` its state is saved and loaded by the accelerator; without, give a
-    :class:`shardfeed.torch.DataLoader` to ``accelerator.prepare`` and to ``accelerator.register_for_checkpointing``.
+    loader are arguments of torch's DataLoader, such as num_workers. Epochs follow ``set_epoch``, or
+    count from 0. With ``DataLoaderConfiguration(use_stateful_dataloader=True)`` the accelerator
+    saves and loads its state. Otherwise give a :class:`shardfeed.torch.DataLoader` to
+    ``accelerator.prepare`` and to ``accelerator.register_for_checkpointing``.
     """
     from accelerate.data_loader import prepare_data_loader
 
@@ -45,14 +49,16 @@ def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
 
 
 class TrainerMixin:
-    """Lets transformers' Trainer take data sets of this package: ``class Trainer(TrainerMixin, transformers.Trainer)``.
+    """Lets transformers' Trainer take data sets of this package.
 
-    Batches come as the data set makes them: its batch_size counts, per_device_train_batch_size and
-    per_device_eval_batch_size do not, and no data_collator is called. ``dataset.map`` makes what the model
-    takes. A resumed run continues with the next batch.
+    Use it as ``class Trainer(TrainerMixin, transformers.Trainer)``. Batches come as the data set
+    makes them: its batch_size counts, per_device_train_batch_size and per_device_eval_batch_size do
+    not, and no data_collator is called. ``dataset.map`` makes what the model takes. A resumed run
+    continues with the next batch.
 
-    On several ranks give ``drop_last=True`` to the data set that is trained on, and ``with_row_valid=True`` to the
-    one that is evaluated: then loss, predictions and metrics count each row once. The model never gets the mask.
+    On several ranks give ``drop_last=True`` to the data set for training, and
+    ``with_row_valid=True`` to the one for evaluation: then loss, predictions and metrics count each
+    row once. The model never gets the mask.
     """
 
     accelerator: Any
@@ -105,7 +111,7 @@ class TrainerMixin:
             output = super().evaluation_loop(dataloader, *args, **kwargs)  # type: ignore[misc]
         finally:
             self.gather_function, self._step = gather, None
-        return output._replace(num_samples=dataset.size)  # the Trainer takes the batches of a data set for its rows
+        return output._replace(num_samples=dataset.size)  # the Trainer takes len(dataset), which counts batches
 
     def prediction_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         from accelerate.utils import find_batch_size
@@ -116,13 +122,13 @@ class TrainerMixin:
         return loss, *(self._step.whole(output) for output in outputs)
 
     def _eval_dataset(self, dataset: Any) -> Any:
-        """The data set that is evaluated: the one given, or the Trainer's, or one of the Trainer's by name."""
+        """The data set to evaluate: the given one, or the Trainer's, which may have a name."""
         dataset = self.eval_dataset if dataset is None else dataset
         return self.eval_dataset[dataset] if isinstance(dataset, str) else dataset
 
     @contextlib.contextmanager
     def _batch_size_of(self, dataset: Any) -> Iterator[None]:
-        """Sets the batch size with which the Trainer counts the steps of an evaluation."""
+        """Sets the batch size by which the Trainer counts the steps of an evaluation."""
         args = self.args
         before = args.per_device_eval_batch_size
         if isinstance(dataset, StreamingDataset):
@@ -146,7 +152,10 @@ class TrainerMixin:
 
 
 class _Step:
-    """A step of an evaluation. Ranks gather whole batches, which have as many rows on each, and drop padding then."""
+    """A step of an evaluation.
+
+    Ranks gather whole batches, which are equally long, and drop padding after that.
+    """
 
     def __init__(self, rows: int, mask: torch.Tensor | None, has_loss: bool) -> None:
         self._rows = rows
@@ -155,7 +164,7 @@ class _Step:
         self._loss_comes = has_loss  # the Trainer gathers it first
 
     def whole(self, value: Any) -> Any:
-        """Real rows at the places that they had in the whole batch."""
+        """A whole batch with real rows at their places, and zeros for padding."""
         mask = self._mask
         if mask is None or bool(mask.all()) or not bool(mask.any()):
             return value
@@ -187,7 +196,9 @@ def _has(t: torch.Tensor, rows: int) -> bool:
 
 
 def _real(inputs: Any) -> Any:
-    """The rows of a batch that count, without their mask. Where a rank has none of them it takes part with the whole batch."""
+    """The real rows of a batch, without the mask; all rows when none is real, so that the rank
+    takes part.
+    """
     if ROW_VALID not in inputs:
         return inputs
     real = drop_padding(inputs)
@@ -196,7 +207,7 @@ def _real(inputs: Any) -> Any:
 
 def _refuse_batching(dataset: StreamingDataset, loader: dict[str, Any]) -> None:
     if not isinstance(dataset, StreamingDataset):
-        raise OptionError(f"this is a {type(dataset).__name__}: give a shardfeed.torch.StreamingDataset")
+        raise OptionError(f"prepare needs a shardfeed.torch.StreamingDataset, got {type_name(dataset)}")
     for name in ("batch_size", "drop_last", "shuffle", "sampler", "batch_sampler"):
         if name in loader:
-            raise OptionError(f"{name} is decided by the data set, which yields whole batches in their order: leave it out here")
+            raise OptionError(f"{name} is an argument of the data set, which yields whole batches in their order: leave it out here")

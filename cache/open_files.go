@@ -1,0 +1,243 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
+)
+
+const (
+	maxFiles  = 256              // open shard files; those in use may be more
+	minFiles  = 8                // what is left of it when the process runs out of files
+	idleAfter = 30 * time.Second // an open file is locked against removal, so it is closed when it is not used
+
+	openTries = 10
+)
+
+// A shelf keeps the shard files open that were used last. It also knows who uses the cache at all, so that what they share is given back
+// when the last has gone.
+type openFiles struct {
+	root   *trusted.Dir
+	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
+	drop   func(k key)                // removes a file that is none
+	end    func()                     // called once, when the cache is unused
+
+	mu     sync.Mutex
+	open   map[string]*handle
+	most   int
+	users  int // of places, and the Cache itself until leave
+	closed bool
+}
+
+// A place is one file's place on the shelf. Its file and err are set once ready is closed.
+type handle struct {
+	name  string
+	ready chan struct{}
+	file  *file
+	err   error
+	users int       // guarded by openFiles.mu
+	used  time.Time // guarded by openFiles.mu
+	gone  bool      // no longer on the shelf; guarded by openFiles.mu
+}
+
+// acquire returns the file of a key, opened, and made if need be and wanted. The caller releases it.
+func (s *openFiles) acquire(ctx context.Context, k key, orCreate bool) (*handle, error) {
+	for {
+		o, first, err := s.enter(k)
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			o.file, o.err = s.openOrCreate(ctx, k, orCreate)
+			close(o.ready)
+		}
+		select {
+		case <-o.ready:
+		case <-ctx.Done():
+			s.release(o)
+			return nil, ctx.Err()
+		}
+		if o.err == nil {
+			return o, nil
+		}
+		s.release(o)
+		if first || ctx.Err() != nil || !othersFault(o.err) {
+			return nil, o.err
+		}
+	}
+}
+
+// othersFault tells errors that come from how another wanted the file opened.
+func othersFault(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrNotExist)
+}
+
+// enter counts the caller as a user; first says that the caller is to open the file.
+func (s *openFiles) enter(k key) (o *handle, first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false, ErrClosed
+	}
+	o = s.open[k.name]
+	if o == nil {
+		o, first = &handle{name: k.name, ready: make(chan struct{})}, true
+		s.open[k.name] = o
+	}
+	o.users++
+	s.users++
+	return o, first, nil
+}
+
+// again counts one more user of a file that the caller uses.
+func (s *openFiles) again(o *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.users++
+	s.users++
+}
+
+// release ends a use. A file that could not be opened is forgotten, and so are those used longest ago beyond the bound.
+func (s *openFiles) release(o *handle) {
+	s.mu.Lock()
+	o.users--
+	s.users--
+	o.used = time.Now()
+	select {
+	case <-o.ready:
+		if o.err != nil {
+			s.removeLocked(o)
+		}
+	default: // the caller does not wait for it any more
+	}
+	if s.closed {
+		s.removeLocked(o)
+	}
+	var closing []*handle
+	if o.users == 0 && o.gone && o.file != nil {
+		closing = append(closing, o)
+	}
+	for len(s.open) > s.most {
+		old := s.oldestLocked()
+		if old == nil {
+			break
+		}
+		closing = append(closing, old)
+	}
+	last := s.closed && s.users == 0
+	s.mu.Unlock()
+	for _, old := range closing {
+		old.file.close()
+	}
+	if last {
+		s.end()
+	}
+}
+
+// forget takes a file off the shelf that is not what it was. It is closed when its users have released it.
+func (s *openFiles) forget(o *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeLocked(o)
+}
+
+func (s *openFiles) removeLocked(o *handle) {
+	if s.open[o.name] == o {
+		delete(s.open, o.name)
+	}
+	o.gone = true
+}
+
+// oldestLocked takes the idle file off the shelf that was used longest ago, or returns nil.
+func (s *openFiles) oldestLocked() *handle {
+	var oldest *handle
+	for _, o := range s.open {
+		if o.users == 0 && o.file != nil && (oldest == nil || o.used.Before(oldest.used)) {
+			oldest = o
+		}
+	}
+	if oldest != nil {
+		s.removeLocked(oldest)
+	}
+	return oldest
+}
+
+// closeIdle closes the files that were unused for that long.
+func (s *openFiles) closeIdle(atLeast time.Duration) {
+	s.mu.Lock()
+	var idle []*handle
+	for _, o := range s.open {
+		if o.users == 0 && o.file != nil && time.Since(o.used) >= atLeast {
+			idle = append(idle, o)
+		}
+	}
+	for _, o := range idle {
+		s.removeLocked(o)
+	}
+	s.mu.Unlock()
+	for _, o := range idle {
+		o.file.close()
+	}
+}
+
+// shrink keeps fewer files open from now on, after the process ran out of them.
+func (s *openFiles) shrink() {
+	s.mu.Lock()
+	s.most = max(minFiles, len(s.open)/2)
+	s.mu.Unlock()
+	s.closeIdle(0)
+}
+
+// close refuses further users and closes what is idle.
+func (s *openFiles) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.closeIdle(0)
+}
+
+// leave ends the use of the Cache itself, after close.
+func (s *openFiles) leave() {
+	s.mu.Lock()
+	s.users--
+	last := s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.end()
+	}
+}
+
+// openOrCreate opens a file, made if need be and wanted; between its steps others may make and remove it.
+func (s *openFiles) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, error) {
+	var err error
+	for try := range openTries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var x *file
+		x, err = openFile(s.root, k)
+		switch {
+		case err == nil:
+			return x, nil
+		case errors.Is(err, fs.ErrNotExist) && orCreate:
+			if x, err = s.create(k); x != nil {
+				return x, nil
+			}
+		case errors.Is(err, errStale) && !s.root.ReadOnly():
+			s.drop(k)
+			time.Sleep(time.Duration(try) * time.Millisecond) // another is at it
+			continue
+		case tooManyFiles(err) && try == 0:
+			s.shrink()
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.Join(errStale, err)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// cacheStatus is the cache's directory and what a run could keep there, in bytes where it is not said.
+type cacheStatus struct {
+	Path   string `json:"path"`
+	State  string `json:"state"`
+	Shards int    `json:"shards"`
+	Bytes  int64  `json:"bytes"`
+	Limit  int64  `json:"limit_bytes"`
+	Free   int64  `json:"free_bytes"`
+}
+
+// cacheStatus looks at the cache without changing it.
+func (f *cacheFlags) cacheStatus() cacheStatus {
+	c := cacheStatus{Path: f.root()}
+	if c.Path == "" {
+		c.State = "none: neither " + dirVariable + " nor HOME is set"
+		return c
+	}
+	exists := nearestDir(c.Path)
+	c.Free = freeBytes(exists)
+	if err := cache.Fit(c.Path); err != nil {
+		c.State = fmt.Sprintf("cannot be used: %v", err)
+		return c
+	}
+	space, err := cache.Usage(c.Path)
+	if err == nil {
+		c.Limit, err = f.limitIn(c.Path)
+	}
+	c.Shards, c.Bytes = space.Shards, space.Bytes
+	switch {
+	case err != nil:
+		c.State = fmt.Sprintf("cannot be used: %v", err)
+	case f.noCache:
+		c.State = "not used: --no-cache"
+	case space.ReadOnly:
+		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))
+	case !writable(exists):
+		c.State = "cannot be written: runs go on without it"
+	case space.Shards == 0:
+		c.State = "empty; used for what is on S3 or HDFS"
+	default:
+		c.State = fmt.Sprintf("holds %v of %s", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))
+	}
+	return c
+}
+
+func (c cacheStatus) report(r *report) {
+	r.section("cache on disk")
+	r.fact("directory", "%s", c.Path)
+	r.fact("state", "%s", c.State)
+	if c.Limit > 0 {
+		r.fact("limit", "%v (--cache-limit)", mem.Bytes(c.Limit))
+	}
+	if c.Free > 0 {
+		r.fact("free", "%v", mem.Bytes(c.Free))
+	}
+}

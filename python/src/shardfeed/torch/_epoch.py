@@ -1,0 +1,140 @@
+"""One iteration of a DataLoader: where its batches come from, and how they are handed out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import IterableDataset
+
+from .._ring import Ring
+from .._turn import Turn
+from ._dataset import StreamingDataset
+from ._iterator import TensorIterator
+
+if TYPE_CHECKING:
+    from ._loader import DataLoader
+
+# The engine's state without epoch and position, and those two.
+Stamp = tuple[Mapping[str, Any], int, int]
+
+
+class Epoch:
+    """The batches of one iteration of a loader, which notes where each one stands.
+
+    The iteration begins with its first batch. Several threads may take batches: each comes once.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+        self._source: Any = None
+        self._batches: Any = None
+        self._turn = Turn()
+        self._closed = False
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        with self._turn():
+            if self._closed:
+                raise StopIteration
+            if self._batches is None:
+                self._source, self._batches = self._loader._open()
+            try:
+                batch, stamp = next(self._batches)
+            finally:
+                if self._closed:  # meanwhile, by another thread
+                    self._batches.close()
+            if self._closed:
+                raise StopIteration
+            self._loader._stamp = stamp
+        return batch
+
+    def close(self) -> None:
+        """Ends the iteration. A thread that waits for a batch gets none."""
+        self._closed = True
+        turn = self._turn()
+        if not turn.acquire(blocking=False):
+            if self._source is not None:
+                self._source.close()  # wakes the other thread, which closes the batches
+            return
+        try:
+            if self._batches is not None:
+                self._batches.close()
+        finally:
+            turn.release()
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_batches", None) is not None and not is_finalizing():
+            self._batches.close()
+
+
+class Local:
+    """Batches that this process makes, each with its stamp."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        self.ring: Ring | None = None
+        self._batches: TensorIterator = iter(loader.dataset)
+        self._collate = loader.collate_fn
+
+    def __next__(self) -> tuple[Any, Stamp]:
+        batch = next(self._batches)
+        self.ring = self._batches.ring
+        if self._collate is not None:
+            batch = self._collate(batch)
+        return batch, _stamp(self._batches)
+
+    def ready(self) -> bool:
+        return self._batches.ready()
+
+    def close(self) -> None:
+        self._batches.close()
+
+
+class Remote:
+    """Batches that torch workers make, each with its stamp."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        self.ring: Ring | None = None  # the workers have it
+        dataset = loader.dataset
+        dataset._compare_plans()
+        self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
+        self._dataset: StreamingDataset | None = dataset
+
+    def __next__(self) -> tuple[Any, Stamp]:
+        batch, stamp = next(self._batches)
+        if self._dataset is not None:
+            self._dataset._used_by_workers()
+            self._dataset = None
+        return batch, stamp
+
+    def ready(self) -> bool:
+        return True  # workers work ahead
+
+    def close(self) -> None:
+        self._batches = iter(())
+
+
+class Stamped(IterableDataset[Any]):
+    """A data set in a torch worker: collated batches, each with its stamp."""
+
+    def __init__(self, dataset: StreamingDataset, collate: Callable[[Any], Any] | None) -> None:
+        self._dataset = dataset
+        self._collate = collate
+
+    def __iter__(self) -> Iterator[tuple[Any, Stamp]]:
+        batches = iter(self._dataset)
+        for batch in batches:
+            yield (batch if self._collate is None else self._collate(batch)), _stamp(batches)
+
+
+def _stamp(batches: TensorIterator) -> Stamp:
+    place = batches.place
+    assert place is not None
+    return place.start, place.epoch, place.position
+
+
+def as_it_is(value: Any) -> Any:
+    return value
