@@ -135,7 +135,7 @@ func (k *killer) flip() {
 	}
 }
 
-// someHeld finds a byte of a shard file that is held: one in a hole would take room on the disk that nobody has counted.
+// someHeld finds a byte of a shard file that is held: one in a hole would take uncounted bytes on the disk.
 func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 	word := make([]byte, 8)
 	for range 20 {

@@ -36,7 +36,7 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for what went wrong with an open file. One that is no longer what it was is opened, or made, anew.
+// fileError is diskError for what went wrong with an open file. One that has changed is opened again, or replaced.
 func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return

@@ -60,7 +60,8 @@ func (f flatTree) below(path string) ([]string, error) {
 	return all, nil
 }
 
-// deepFlatTree prunes as a bucket does: a file that start or a directory's refusal leaves out is never asked about.
+// deepFlatTree prunes as a bucket does: a file that start or a directory's refusal leaves out is
+// never asked about.
 type deepFlatTree struct{ flatTree }
 
 func (f deepFlatTree) ReadAll(_ context.Context, path, start string, keep func(string, bool) bool) ([]Entry, error) {
@@ -84,8 +85,8 @@ func enters(name string, keep func(string, bool) bool) bool {
 	return true
 }
 
-// TestDeepTreeWalksAlike: a tree that describes all below a directory at once is walked to the same shards as one that is asked level by
-// level, for random names and patterns.
+// TestDeepTreeWalksAlike: a tree that describes all below a directory at once is walked to the same
+// shards as one that is asked level by level, for random names and patterns.
 func TestDeepTreeWalksAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
@@ -108,7 +109,7 @@ func TestDeepTreeWalksAlike(t *testing.T) {
 		pattern += pick("", "", "", "/")
 		flat, flatErr := Walk(t.Context(), files, pattern)
 		for _, tree := range []DeepTree{deepFlatTree{files}, descendingTree{files}} {
-			deep, deepErr := Walk(t.Context(), tree, pattern)
+			deep, deepErr := WalkDeep(t.Context(), tree, pattern)
 			if (flatErr == nil) != (deepErr == nil) || !slices.EqualFunc(flat, deep, sameShard) {
 				t.Fatalf("%q in %q: %v %v, level by level %v %v", pattern, files, deep, deepErr, flat, flatErr)
 			}
@@ -136,7 +137,7 @@ func TestDeepTreeFileBesideDirectory(t *testing.T) {
 		{"d/e//*", "d/e//f"},
 		{"**/[cf]", "d//c d/e//f"},
 	} {
-		shards, err := Walk(t.Context(), tree, c.pattern)
+		shards, err := WalkDeep(t.Context(), tree, c.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 		}

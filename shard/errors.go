@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask. ErrNotExist is also fs.ErrNotExist, and ErrDenied is
-// fs.ErrPermission.
+// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask.
+// ErrNotExist is also fs.ErrNotExist, and ErrDenied is fs.ErrPermission.
 var (
 	ErrNotExist  = error(&kind{"does not exist", fs.ErrNotExist})
 	ErrChanged   = errors.New("changed since it was listed")
@@ -57,7 +57,8 @@ func (e *Error) Spelled(name func(field string) string) string {
 	return b.String()
 }
 
-// How much of an address and of an error's text a message prints, in bytes. No key of S3 and hardly a path is longer than an address.
+// How much of an address and of an error's text a message prints, in bytes. No key of S3 and hardly
+// a path is longer than an address.
 const (
 	longestAddress = 1200
 	longestText    = 4 << 10

@@ -8,11 +8,13 @@ import (
 	"strings"
 )
 
-// A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the user spelled them.
+// A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the
+// user spelled them.
 type Tree interface {
 	// Stat describes what lies at path, behind links; ErrNotExist when nothing does.
 	Stat(ctx context.Context, path string) (Entry, error)
-	// ReadDir describes the entries of a directory whose names keep wants, in any order. Entries that vanish meanwhile are left out.
+	// ReadDir describes the entries of a directory whose names keep wants, in any order. Entries
+	// that vanish meanwhile are left out.
 	ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]Entry, error)
 	// URI returns the address of a path.
 	URI(path string) string
@@ -25,8 +27,8 @@ type Entry struct {
 	Size    int64  // bytes
 	Version string // see Shard
 
-	// Identity is the same for a directory under all its names, so that links that lead in a circle are noticed; "" where there are no
-	// links.
+	// Identity is the same for a directory under all its names, so that links that lead in a circle
+	// are noticed; "" where there are no links.
 	Identity string
 }
 
@@ -42,17 +44,28 @@ const (
 
 // Walk lists the shards that a path names in a tree, sorted by URI.
 //
-// A path that exists is taken literally: a file is one shard, a directory stands for all files below it that are not hidden. Otherwise
-// braces are expanded (see ExpandBraces) and each result is matched segment by segment (see Match). A segment that exists literally is no
-// glob, up to the first that is one; matched directories stand for their files. A name in braces that has no glob must exist, so that a
-// gap is not passed over in silence.
+// A path that exists is taken literally: a file is one shard, a directory stands for all files
+// below it that are not hidden. Otherwise braces are expanded (see ExpandBraces) and each result is
+// matched segment by segment (see Match). A segment that exists literally is no glob, up to the
+// first that is one; matched directories stand for their files. A name in braces that has no glob
+// must exist, so that a gap is not passed over in silence.
 //
-// Hidden from directories, and from globs that do not spell their first character, are names that start with a dot, or with an underscore
-// and hold no "=", and checksums and unfinished uploads (*.crc, *._COPYING_).
+// Hidden from directories, and from globs that do not spell their first character, are names that
+// start with a dot, or with an underscore and hold no "=", and checksums and unfinished uploads
+// (*.crc, *._COPYING_).
 //
-// Partitions come from directories below the given one, or below the fixed part before the first glob or brace.
+// Partitions come from directories below the given one, or below the fixed part before the first
+// glob or brace.
 func Walk(ctx context.Context, tree Tree, path string) ([]Shard, error) {
-	w := &walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}
+	return (&walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}).list(path)
+}
+
+// WalkDeep is Walk of a tree that describes all files below a directory at once.
+func WalkDeep(ctx context.Context, tree DeepTree, path string) ([]Shard, error) {
+	return (&walk{ctx: ctx, tree: tree, deep: tree, found: make(map[string]Shard)}).list(path)
+}
+
+func (w *walk) list(path string) ([]Shard, error) {
 	if err := w.address(path); err != nil {
 		return nil, w.wrap(path, err)
 	}
@@ -70,6 +83,7 @@ func Walk(ctx context.Context, tree Tree, path string) ([]Shard, error) {
 type walk struct {
 	ctx   context.Context
 	tree  Tree
+	deep  DeepTree         // the same, or nil
 	found map[string]Shard // by path
 	dir   bool             // the path is a directory
 }
@@ -106,8 +120,8 @@ func (w *walk) address(path string) error {
 		}
 		globs[i] = glob{rest: strings.Split(p, "/"), fixed: fixed}
 	}
-	if deep, ok := w.tree.(DeepTree); ok {
-		return w.matchEach(deep, globs)
+	if w.deep != nil {
+		return w.matchEach(globs)
 	}
 	for _, g := range globs {
 		if err := w.match(g); err != nil {
@@ -117,7 +131,8 @@ func (w *walk) address(path string) error {
 	return nil
 }
 
-// match finds what a pattern stands for. Trees are asked as late as possible: a segment without a glob is only put behind the others.
+// match finds what a pattern stands for. Trees are asked as late as possible: a segment without a
+// glob is only put behind the others.
 func (w *walk) match(g glob) error {
 	for len(g.rest) > 0 {
 		segment := g.rest[0]
@@ -170,8 +185,8 @@ func (g glob) next(name string) glob {
 func (w *walk) matchDir(g glob) error {
 	pattern := g.rest[0]
 	g.wild = true
-	if deep, ok := w.tree.(DeepTree); ok {
-		return w.matchAll(deep, g)
+	if w.deep != nil {
+		return w.matchAll(g)
 	}
 	if pattern == "**" {
 		e, err := w.tree.Stat(w.ctx, dirPath(g.prefix))
@@ -200,7 +215,8 @@ func (w *walk) matchDir(g glob) error {
 	return nil
 }
 
-// matchDeep matches ** : what follows it is looked for here and in every directory below. As the last segment it stands for all files.
+// matchDeep matches ** : what follows it is looked for here and in every directory below. As the
+// last segment it stands for all files.
 func (w *walk) matchDeep(g glob, above []string) error {
 	for len(g.rest) > 1 && g.rest[1] == "**" {
 		g.rest = g.rest[1:]
@@ -252,8 +268,8 @@ func (w *walk) file(path string, e Entry, base string) {
 
 // descend takes all visible files below a directory.
 func (w *walk) descend(dir, base string, above []string) error {
-	if deep, ok := w.tree.(DeepTree); ok {
-		return w.descendAll(deep, dir, base)
+	if w.deep != nil {
+		return w.descendAll(dir, base)
 	}
 	entries, err := w.tree.ReadDir(w.ctx, dir, visible)
 	if err != nil {
@@ -282,13 +298,14 @@ func join(dir, name string) string {
 	return strings.TrimRight(dir, "/") + "/" + name
 }
 
-// inCircle reports whether a directory is one of those that it lies in, behind a link.
+// inCircle reports whether a directory contains itself, behind a link.
 func inCircle(e Entry, above []string) bool {
 	return e.Identity != "" && slices.Contains(above, e.Identity)
 }
 
-// dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a slash ends with a directory without a
-// name, as keys of a bucket can hold, so that the slash is not the one behind the directory.
+// dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a
+// slash ends with a directory without a name, as keys of a bucket can hold, so that the slash is
+// not the one behind the directory.
 func dirPath(prefix string) string {
 	switch {
 	case prefix == "":
@@ -299,7 +316,7 @@ func dirPath(prefix string) string {
 	return prefix
 }
 
-// skipMissing passes over a directory that a glob looked into in vain.
+// skipMissing ignores a directory that does not exist below a glob.
 func (w *walk) skipMissing(path string, err error) error {
 	if errors.Is(err, ErrNotExist) || err == nil {
 		return nil
@@ -315,7 +332,7 @@ func (w *walk) wrap(path string, err error) error {
 	return &Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
-// nothing says what was looked for in vain.
+// nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
 	e := &Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", ErrNotExist)}
 	if w.dir {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -26,7 +26,7 @@ type host struct {
 func newHost(log *slog.Logger) *host { return &host{Host: shardfeed.NewHost(nil), log: log} }
 
 // open opens what a trainer asks for.
-func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Progress)) (*feed.Data, error) {
+func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	s := r.Spec
 	s.LocalWorldSize = r.LocalWorldSize
 	notes, files := &notes{}, &notes{}
@@ -57,16 +57,16 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 			r.Note(text)
 		}
 	})
-	return &feed.Data{
+	return &engine.Data{
 		Dataset: ds.Dataset, Loader: how, Slots: s.Slots, Versioned: allRemote(s.Addresses), Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
-		Stats:     func(f feed.Figures) any { return sessionFigures(ds, f) },
+		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,
 	}, nil
 }
 
 // openingEvents tell how far an opening is, and keep what there is to say.
-func openingEvents(noted, files *notes, progress func(feed.Progress)) shardfeed.Events {
+func openingEvents(noted, files *notes, progress func(engine.Progress)) shardfeed.Events {
 	shown := newOpening(io.Discard)
 	shown.tell = throttled(progress)
 	return shardfeed.Events{Note: noted.add, Files: files.add, Listed: shown.listed, Footers: shown.footers}
@@ -111,7 +111,7 @@ func allRemote(addresses []string) bool {
 }
 
 // throttled tells of an opening now and then.
-func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
+func throttled(progress func(engine.Progress)) func(shards, read, of int64) {
 	var mu sync.Mutex
 	var last time.Time
 	return func(shards, read, of int64) {
@@ -125,7 +125,7 @@ func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
 		if of == 0 {
 			doing = "list"
 		}
-		progress(feed.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
+		progress(engine.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
 	}
 }
 
@@ -143,7 +143,7 @@ func workersWithin(workers int, memory, batch int64) int {
 
 // sessionFigures are the figures of a session under bench's names. Processor time, resident memory and what was asked of servers are those of
 // the engine and of the data set.
-func sessionFigures(ds *shardfeed.Dataset, f feed.Figures) *measurement {
+func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
@@ -156,5 +156,5 @@ func sessionFigures(ds *shardfeed.Dataset, f feed.Figures) *measurement {
 
 // valueError is an option that cannot be meant, for the trainer.
 func valueError(err error) error {
-	return &feed.Failure{Kind: feed.KindValue, Text: option.Spelled(err, option.Argument), RowGroup: -1, Step: -1}
+	return &engine.Failure{Kind: engine.KindValue, Text: option.Spelled(err, option.Argument), RowGroup: -1, Step: -1}
 }

@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed"
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-func asked(s feed.Spec) feed.Request {
+func asked(s engine.Spec) engine.Request {
 	if s.Addresses == nil {
 		s.Addresses = []string{shop}
 	}
-	return feed.Request{Spec: s, LocalWorldSize: 1}
+	return engine.Request{Spec: s, LocalWorldSize: 1}
 }
 
 // What cannot be meant is told by the names that Python has for it.
@@ -26,7 +26,7 @@ func TestSpecRefuses(t *testing.T) {
 	plan := filepath.Join(dir, "plan.json")
 	must(t, "plan", shop, "--shuffle", "--save", plan)
 	list := keptList(t, dir)
-	for want, s := range map[string]feed.Spec{
+	for want, s := range map[string]engine.Spec{
 		`missing must be error or null, got "none"`:                                  {Missing: "none"},
 		`invalid_utf8 must be refuse or replace, got "x"`:                            {InvalidUTF8: "x"},
 		`tail must be drop, pad, short or carry, got "last"`:                         {Tail: "last"},
@@ -43,17 +43,19 @@ func TestSpecRefuses(t *testing.T) {
 		plan + `: shuffle is false, but the plan was saved with true`:                {Plan: plan},
 		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got null`: {Null: map[string]json.RawMessage{"a": json.RawMessage("null")}},
 		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got [1]`:  {Null: map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
-		`pad["a"] must be a number, a boolean or {"base64": ...}, got {}`:            {Pad: []feed.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
-		`pad "price": it is double; only ragged lists are padded`:                    {Pad: []feed.Pad{{Column: "price"}}},
+		`pad["a"] must be a number, a boolean or {"base64": ...}, got {}`:            {Pad: []engine.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		`pad "price": it is double; only ragged lists are padded`:                    {Pad: []engine.Pad{{Column: "price"}}},
 		`fill "price": items are double, which does not hold x exactly`:              {Null: map[string]json.RawMessage{"price": json.RawMessage(`"x"`)}},
 		`there is no column "nonsense"`:                                              {Columns: []string{"nonsense"}},
 	} {
-		_, err := newHost(quiet()).open(t.Context(), asked(s), func(feed.Progress) {})
-		if err == nil || !strings.Contains(option.Spelled(err, option.Argument), want) {
-			t.Errorf("%v (%T), want %s", err, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := newHost(quiet()).open(t.Context(), asked(s), func(engine.Progress) {})
+			if err == nil || !strings.Contains(option.Spelled(err, option.Argument), want) {
+				t.Errorf("%v (%T), want %s", err, err, want)
+			}
+		})
 	}
-	_, err := newHost(quiet()).open(t.Context(), asked(feed.Spec{Plan: filepath.Join(dir, "none")}), nil)
+	_, err := newHost(quiet()).open(t.Context(), asked(engine.Spec{Plan: filepath.Join(dir, "none")}), nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a plan that is not there: %v", err)
 	}

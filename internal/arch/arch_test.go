@@ -106,7 +106,7 @@ var rules = []rule{
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"rowgroup", "internal/mem"}},
 	{at: root, may: []string{"shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size"}},
-	{at: "internal/feed", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
+	{at: "internal/engine", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
 	{at: "cmd", anyOur: true},
 	{at: "bench", anyOur: true},
 	{at: "examples", anyOur: true},
@@ -181,7 +181,7 @@ func TestImports(t *testing.T) {
 func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
 		{"internal/option"}, {"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted"}, {"cache", "rowgroup"}, {"iterable"}, {"loader"}, {"gpu", root},
-		{"internal/feed"},
+		{"internal/engine"},
 	}
 	for low, names := range levels {
 		for _, name := range names {
@@ -204,10 +204,10 @@ func TestMissingEdges(t *testing.T) {
 
 // foreign says which packages alone may depend on a dependency, itself or through others.
 var foreign = map[string][]string{
-	"github.com/parquet-go/parquet-go": {"rowgroup", "iterable", "loader", "gpu", root, "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
-	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/feed", "cmd", "bench", "internal/servertest"},
-	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/feed", "cmd", "bench"},
-	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", root, "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/parquet-go/parquet-go": {"rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
+	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/engine", "cmd", "bench"},
+	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }
 

@@ -23,7 +23,7 @@ func quick(c *servertest.Cluster) Options {
 	return o
 }
 
-// TestServerFaults makes all faults but those of pairs of namenodes on one cluster, those that cannot be undone last.
+// TestServerFaults makes all faults of single namenodes on one cluster, irreversible ones last.
 func TestServerFaults(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true})
 	for _, f := range []struct {
@@ -44,7 +44,8 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
-// datanodeFaults hurts connections to datanodes; each read gives the right bytes within a bounded time.
+// datanodeFaults hurts connections to datanodes; each read gives the right bytes within a bounded
+// time.
 func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 	all := content(1, 6<<20)
 	path := c.Dir(t) + "/x"
@@ -63,7 +64,7 @@ func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 		{"reset in a packet", servertest.Faults{CutAfter: 700_000, Reset: true}, 2 * time.Second},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			for _, off := range []int{0, 1<<20 + 77} { // the same from an offset that is no chunk's
+			for _, off := range []int{0, 1<<20 + 77} { // the same from an offset within a chunk
 				o := openOne(t, newStore(t, quick(c)), c.URI+path) // which has no connections yet
 				before := struck(c)
 				f.faults.Times = 1 // the first connection to each: which is asked first depends on earlier failures
@@ -233,7 +234,8 @@ func cancelReads(t *testing.T, c *servertest.Cluster) {
 	}
 }
 
-// TestServerChanged replaces a file between two reads, and between the look at a name and the look at its blocks.
+// TestServerChanged replaces a file between two reads, and between the look at a name and the look
+// at its blocks.
 func TestServerChanged(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	path := c.Dir(t) + "/x"
@@ -267,8 +269,8 @@ func TestServerChanged(t *testing.T) {
 	}
 }
 
-// TestServerReplacedBetweenLooks shows what the look after the read is for: the library looks at a name, and then at the blocks of whatever
-// file has the name by then.
+// TestServerReplacedBetweenLooks shows what the look after the read is for: the library looks at a
+// name, and then at the blocks of whatever file has the name by then.
 func TestServerReplacedBetweenLooks(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	path := c.Dir(t) + "/x"

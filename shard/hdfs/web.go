@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
-// WebHDFS returns the store of webhdfs:// and swebhdfs:// addresses, with the same configuration and credentials. It is closed with s.
+// WebHDFS returns the store of webhdfs:// and swebhdfs:// addresses, with the same configuration
+// and credentials. It is closed with s.
 func (s *Store) WebHDFS() *webhdfs.Store { return s.web }
 
 // newWeb makes the store; retryFor is as it was given, since its default depends on what fails.
@@ -37,7 +38,7 @@ func (s *Store) newWeb(retryFor time.Duration) *webhdfs.Store {
 	})
 }
 
-// bases are the addresses of the cluster's namenodes for WebHDFS; none where nobody knows them.
+// bases are the addresses of the cluster's namenodes for WebHDFS; none where they are unknown.
 func (c *cluster) bases() []string {
 	if given := c.store.options.WebHDFS; given != "" {
 		return []string{given}

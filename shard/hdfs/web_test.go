@@ -12,14 +12,15 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// noWeb hides the namenode's HTTP address behind one where nobody listens.
+// noWeb hides the namenode's HTTP address behind a closed port.
 func noWeb(o Options) Options {
 	o.WebHDFS = ""
 	o.Conf = map[string]string{"dfs.webhdfs.enabled": "false"}
 	return o
 }
 
-// TestServerErasureCoded reads striped files, which the native way cannot, through WebHDFS; with a datanode gone, too.
+// TestServerErasureCoded reads striped files, which the native way cannot, through WebHDFS; with a
+// datanode gone, too.
 func TestServerErasureCoded(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	dir := c.Dir(t)

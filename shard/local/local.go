@@ -24,11 +24,12 @@ var (
 	_ shard.Identifier = Store{}
 )
 
-// List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A relative path starts in the working
-// directory, and ~ is a name like any other: the shell expands it.
+// List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A
+// relative path starts in the working directory, and ~ is a name like any other: the shell expands
+// it.
 //
-// The path of a file:// address is taken as it stands when that finds something, else percent-decoded as RFC 8089 has it: programs print
-// both forms.
+// The path of a file:// address is taken as it stands when that finds something, else
+// percent-decoded as RFC 8089 has it: programs print both forms.
 func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if pattern == "" {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: it is empty", shard.ErrBadURI)}
@@ -113,7 +114,7 @@ func split(address string) (prefix, path string, err error) {
 	case scheme == "":
 		return "", address, nil
 	case scheme != "file":
-		return "", "", fmt.Errorf("%w: %s:// is no local file", shard.ErrBadURI, scheme)
+		return "", "", fmt.Errorf("%w: %s:// is not a local file", shard.ErrBadURI, scheme)
 	case strings.HasPrefix(path, "localhost/"):
 		path = path[len("localhost"):]
 	case !strings.HasPrefix(path, "/"):
@@ -156,7 +157,8 @@ func instant(version string) string {
 	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// classify puts an operating system's error into the words of package shard. The path is left to the shard.Error around it.
+// classify puts an operating system's error into the words of package shard. The path is left to
+// the shard.Error around it.
 func classify(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -86,7 +86,7 @@ func TestAddresses(t *testing.T) {
 		{"file://" + dir + "/c%20d/*", "file://" + dir + "/c d/x%252Fy"},
 		{"", "error: : list: bad address: it is empty"},
 		{"{,a}", "error: {,a}: list: bad address: it is empty"},
-		{"mem://a", "error: mem://a: list: bad address: mem:// is no local file"},
+		{"mem://a", "error: mem://a: list: bad address: mem:// is not a local file"},
 		{"file://host/a", "error: file://host/a: list: bad address: a file address has three slashes and an absolute path, as in file:///data"},
 		{"file:///no%20such", "error: file:///no%20such: list: does not exist"},
 		{strings.Repeat("x", 5000), "error: " + strings.Repeat("x", 400) + "...(5000 bytes)..." + strings.Repeat("x", 200) + ": list: does not exist"},
@@ -137,7 +137,8 @@ func TestLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	// A directory is entered behind a link unless it is already above; so the walk ends, and each name is what find -L prints.
+	// A directory is entered behind a link unless it is already above; so the walk ends, and each
+	// name is what find -L prints.
 	for _, c := range []struct{ address, want string }{
 		{"data", "data/a data/dir/b data/file data/up/other/b"},
 		{"top", "top/a top/dir/b top/file top/up/other/b"},

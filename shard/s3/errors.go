@@ -26,7 +26,8 @@ var (
 	reading = action{"read", "s3:GetObject"}
 )
 
-// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be made.
+// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be
+// made.
 func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err error) error {
 	if e := (*shard.Error)(nil); err == nil || errors.As(err, &e) {
 		return err
@@ -37,7 +38,8 @@ func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err e
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }
 
-// classify puts what went wrong into the words of package shard. An error that has one already stays.
+// classify puts what went wrong into the words of package shard. An error that has one already
+// stays.
 func classify(err error) error {
 	for _, kind := range []error{
 		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI,
@@ -74,7 +76,8 @@ func kindOf(kind error, words string, err error) error {
 
 func plain(err error) error { return &fault{err: err} }
 
-// A fault is an error of a request with its kind. It prints what the server said and leaves out the SDK's account of itself.
+// A fault is an error of a request with its kind. It prints what the server said and leaves out the
+// SDK's account of itself.
 type fault struct {
 	kind  error  // or nil
 	words string // ours, or ""
@@ -120,7 +123,8 @@ func said(err error) string {
 // wrapping is what the SDK puts around an error within an answer.
 var wrapping = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
 
-// innermost drops what the SDK puts around a network's error, such as "operation error S3: GetObject, ".
+// innermost drops what the SDK puts around a network's error, such as "operation error S3:
+// GetObject, ".
 func innermost(err error) string {
 	text := wrapping.ReplaceAllString(err.Error(), "")
 	i := strings.Index(text, "operation error ")
@@ -137,7 +141,8 @@ func innermost(err error) string {
 	return text
 }
 
-// describe adds who was asked, how, and the request's name there: what an administrator wants to know first.
+// describe adds who was asked, how, and the request's name there: what an administrator wants to
+// know first.
 func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	if c == nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Options say how buckets are reached. The zero value takes everything from where the AWS tools take it: the environment, profiles, the
-// machine's role.
+// Options say how buckets are reached. The zero value takes everything from where the AWS tools
+// take it: the environment, profiles, the machine's role.
 type Options struct {
 	EndpointURL string // of a server that is not AWS; "" asks AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and the profile, then AWS
 	Region      string // "" asks the environment and the profile, then the bucket
@@ -17,14 +17,16 @@ type Options struct {
 
 	Key, Secret, Token string // credentials, instead of looking for some
 
-	// PathStyle puts the bucket into the path of a request instead of its host name. Nil does that where an endpoint is set.
+	// PathStyle puts the bucket into the path of a request instead of its host name. Nil does that
+	// where an endpoint is set.
 	PathStyle     *bool
 	RequesterPays bool   // the requests are charged to the caller
 	CABundle      string // file of certificates to trust, in PEM; "" is AWS_CA_BUNDLE, or the system's
 	Proxy         string // address of an HTTP proxy; "" asks HTTPS_PROXY and its like
 
-	// Environ is the environment that credentials, profiles, region and endpoint are looked for in, by name: AWS_* and HOME. A
-	// credential_process runs with these variables and the process's others. Nil is the environment of the process.
+	// Environ is the environment that credentials, profiles, region and endpoint are looked for in,
+	// by name: AWS_* and HOME. A credential_process runs with these variables and the process's
+	// others. Nil is the environment of the process.
 	Environ map[string]string
 
 	MaxRequests int           // requests in flight to one endpoint at most; 0 is 128
@@ -36,7 +38,8 @@ type Options struct {
 	Events Events
 }
 
-// Events tell what a store is doing. Nil functions are not called; the others may be called from several goroutines.
+// Events tell what a store is doing. Nil functions are not called; the others may be called from
+// several goroutines.
 type Events struct {
 	Listed func(n int) // shards found so far by the list under way
 }
@@ -55,7 +58,8 @@ const (
 	defaultGiveUp      = 90 * time.Second
 )
 
-// withDefaults fills in what is not set. What the environment and the profiles say comes later, at the first use.
+// withDefaults fills in what is not set. What the environment and the profiles say comes later, at
+// the first use.
 func (o Options) withDefaults() Options {
 	if o.MaxRequests == 0 {
 		o.MaxRequests = defaultMaxRequests
@@ -87,14 +91,14 @@ func (o Options) Validate() error {
 	check(o.Token == "" || o.Key != "", "credentials: a token comes with a key and a secret")
 	check(!o.Anonymous || o.Key == "", "credentials: anonymous requests have none")
 	check(!o.Anonymous || !o.RequesterPays, "credentials: anonymous requests cannot be charged, so the requester cannot pay")
-	check(o.EndpointURL == "" || isURL(o.EndpointURL), "endpoint: %q is no address such as https://host:9000", redactURL(o.EndpointURL))
-	check(o.Proxy == "" || isURL(o.Proxy), "proxy: %q is no address such as http://host:3128", redactURL(o.Proxy))
-	check(o.MaxRequests >= 0 && o.MaxRequests <= maxMaxRequests, "requests in flight: %d is not 1 to %d", o.MaxRequests, maxMaxRequests)
-	check(o.PartSize == 0 || o.PartSize >= minPartSize && o.PartSize <= maxPartSize, "part size: %d is not %d to %d bytes", o.PartSize,
-		minPartSize, maxPartSize)
-	check(o.ReadTimeout >= 0, "read timeout: %v is negative", o.ReadTimeout)
-	check(o.HedgeAfter >= 0, "hedge: %v is negative", o.HedgeAfter)
-	check(o.GiveUp >= 0, "give up: %v is negative", o.GiveUp)
+	check(o.EndpointURL == "" || isURL(o.EndpointURL), "endpoint: must be an address such as https://host:9000, got %q", redactURL(o.EndpointURL))
+	check(o.Proxy == "" || isURL(o.Proxy), "proxy: must be an address such as http://host:3128, got %q", redactURL(o.Proxy))
+	check(o.MaxRequests >= 0 && o.MaxRequests <= maxMaxRequests, "requests in flight: must be 1 to %d, got %d", maxMaxRequests, o.MaxRequests)
+	check(o.PartSize == 0 || o.PartSize >= minPartSize && o.PartSize <= maxPartSize, "part size: must be %d to %d bytes, got %d", minPartSize,
+		maxPartSize, o.PartSize)
+	check(o.ReadTimeout >= 0, "read timeout: must be positive, got %v", o.ReadTimeout)
+	check(o.HedgeAfter >= 0, "hedge: must be positive, got %v", o.HedgeAfter)
+	check(o.GiveUp >= 0, "give up: must be positive, got %v", o.GiveUp)
 	return errors.Join(errs...)
 }
 

@@ -13,9 +13,10 @@ import (
 // A setter puts one value of a storage-options map into the options.
 type setter func(o *Options, value string) error
 
-// ParseOptions reads a map of storage options: the names that s3fs has, nested ones with dots or as JSON, the names that pyarrow, polars
-// and the AWS environment have for the same, and our own. An unknown name is an error that lists the known ones. Values are never part of
-// an error: they can be secrets.
+// ParseOptions reads a map of storage options: the names that s3fs has, nested ones with dots or as
+// JSON, the names that pyarrow, polars and the AWS environment have for the same, and our own. An
+// unknown name is an error that lists the known ones. Values are never part of an error: they can
+// be secrets.
 func ParseOptions(m map[string]string) (Options, error) {
 	var o Options
 	flat := make(map[string]string)
@@ -73,7 +74,8 @@ var aliases = map[string]string{
 	"part_size":                          "default_block_size",
 }
 
-// setters are the known names. What s3fs has only for its own cache and for writing is taken and without effect here.
+// setters are the known names. What s3fs has only for its own cache and for writing is taken and
+// without effect here.
 func setters() map[string]setter {
 	none := func(*Options, string) error { return nil }
 	return map[string]setter{
@@ -98,7 +100,8 @@ func setters() map[string]setter {
 	}
 }
 
-// flatten turns {"client_kwargs": "{\"region_name\": \"x\"}"} into {"client_kwargs.region_name": "x"}.
+// flatten turns {"client_kwargs": "{\"region_name\": \"x\"}"} into {"client_kwargs.region_name":
+// "x"}.
 func flatten(name, value string, flat map[string]string) error {
 	if !slices.Contains(nested, name) {
 		flat[name] = value
@@ -106,7 +109,7 @@ func flatten(name, value string, flat map[string]string) error {
 	}
 	var inner map[string]any
 	if err := json.Unmarshal([]byte(value), &inner); err != nil {
-		return fmt.Errorf("storage option %q is no JSON object", name)
+		return fmt.Errorf("storage option %q must be a JSON object", name)
 	}
 	for key, v := range inner {
 		inside := name + "." + key
@@ -137,7 +140,7 @@ func setBool(to *bool, v string) error {
 	case "false", "0", "no", "off", "", "none", "null":
 		*to = false
 	default:
-		return fmt.Errorf("it is neither true nor false")
+		return fmt.Errorf("must be true or false")
 	}
 	return nil
 }
@@ -145,7 +148,7 @@ func setBool(to *bool, v string) error {
 func setInt[T int | int64](to *T, v string) error {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n <= 0 || int64(T(n)) != n {
-		return fmt.Errorf("it is no positive number")
+		return fmt.Errorf("must be a positive number")
 	}
 	*to = T(n)
 	return nil
@@ -154,13 +157,14 @@ func setInt[T int | int64](to *T, v string) error {
 func setSeconds(to *time.Duration, v string) error {
 	s, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(s > 0 && s < 1e6) {
-		return fmt.Errorf("it is no number of seconds")
+		return fmt.Errorf("must be a positive number of seconds")
 	}
 	*to = time.Duration(s * float64(time.Second))
 	return nil
 }
 
-// checkUseSSL compares use_ssl with the endpoint's scheme, which decides. AWS itself is always asked over TLS.
+// checkUseSSL compares use_ssl with the endpoint's scheme, which decides. AWS itself is always
+// asked over TLS.
 func checkUseSSL(o Options, v string) error {
 	var tls bool
 	if err := setBool(&tls, v); err != nil {
@@ -194,7 +198,7 @@ func setAddressing(o *Options, v string) error {
 		o.PathStyle = &path
 	case "auto", "":
 	default:
-		return fmt.Errorf("it is neither path nor virtual nor auto")
+		return fmt.Errorf("must be path, virtual or auto")
 	}
 	return nil
 }

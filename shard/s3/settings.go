@@ -19,7 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// settings are what the options, the environment and the profile say, read once. Nothing here asks a server.
+// settings are what the options, the environment and the profile say, read once. Nothing here asks
+// a server.
 type settings struct {
 	options Options
 	lookup  environ
@@ -27,7 +28,8 @@ type settings struct {
 	profile config.SharedConfig
 	roots   *x509.CertPool // of the CA bundle; nil is the system's
 
-	// The transports that ask for credentials on this machine; no proxy of the options stands before them.
+	// The transports that ask for credentials on this machine; no proxy of the options stands
+	// before them.
 	direct   *http.Transport // of the server beside a container
 	metadata *http.Client    // of the machine
 }
@@ -54,10 +56,10 @@ func readSettings(ctx context.Context, o Options) (*settings, error) {
 	return s, nil
 }
 
-// profileName is the profile that somebody named, or "".
+// profileName is the configured profile, or "".
 func (s *settings) profileName() string { return cmp.Or(s.options.Profile, s.env.SharedConfigProfile) }
 
-// readProfile reads the profile. One that somebody named must exist.
+// readProfile reads the profile. A configured one must exist.
 func (s *settings) readProfile(ctx context.Context) (config.SharedConfig, error) {
 	name := cmp.Or(s.profileName(), "default")
 	p, err := config.LoadSharedConfigProfile(ctx, name, func(o *config.LoadSharedConfigOptions) {
@@ -83,7 +85,7 @@ func readBundle(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// region is the one that somebody named, and who did.
+// region is the configured one, and where it was configured.
 func (s *settings) region() (name, from string) {
 	switch {
 	case s.options.Region != "":
@@ -96,8 +98,8 @@ func (s *settings) region() (name, from string) {
 	return "", ""
 }
 
-// endpointOf is the address that the environment or the profile names for a service by its name in the SDK, or nil: for that service alone
-// before all, and the environment's before the profile's.
+// endpointOf is the address that the environment or the profile names for a service by its name in
+// the SDK, or nil: for that service alone before all, and the environment's before the profile's.
 func (s *settings) endpointOf(service string) *string {
 	ignore := s.env.IgnoreConfiguredEndpoints
 	if ignore == nil {
@@ -119,7 +121,7 @@ func (s *settings) endpointOf(service string) *string {
 func (s *settings) config(client aws.HTTPClient) aws.Config {
 	region, _ := s.region()
 	cfg := aws.Config{
-		Region:        cmp.Or(region, fallbackRegion), // whoever asks for a role's credentials needs one
+		Region:        cmp.Or(region, fallbackRegion), // the clients that ask for credentials need one
 		HTTPClient:    client,
 		Logger:        noLog, // what is worth saying is an error
 		ConfigSources: []any{s.env, s.profile},

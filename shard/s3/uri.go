@@ -7,30 +7,33 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A location is where an address leads: a key in a bucket, at one version of it where the address says so.
+// A location is where an address leads: a key in a bucket, at one version of it where the address
+// says so.
 type location struct {
 	bucket, key, versionID string
 }
 
-// versionParam stands before a version id at the end of an address. Every other question mark belongs to the key.
+// versionParam stands before a version id at the end of an address. Every other question mark
+// belongs to the key.
 const versionParam = "?versionId="
 
-// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or cleaned.
+// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or
+// cleaned.
 func parse(uri string) (location, error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "s3" && scheme != "s3a" && scheme != "s3n" {
-		return location{}, fmt.Errorf("%w: it is no s3:// address", shard.ErrBadURI)
+		return location{}, fmt.Errorf("%w: it is not an s3:// address", shard.ErrBadURI)
 	}
 	rest, versionID := cutVersion(rest)
 	bucket, key := cutBucket(rest)
 	switch {
 	case bucket == "":
-		return location{}, fmt.Errorf("%w: there is no bucket in it, as in s3://bucket/path", shard.ErrBadURI)
+		return location{}, fmt.Errorf("%w: it has no bucket, as s3://bucket/path has", shard.ErrBadURI)
 	case strings.Contains(bucket, "@"):
 		return location{}, fmt.Errorf("%w: credentials do not belong into an address; give a profile, or set AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY", shard.ErrBadURI)
 	case !validBucket(bucket):
-		return location{}, fmt.Errorf("%w: %q is no name of a bucket", shard.ErrBadURI, bucket)
+		return location{}, fmt.Errorf("%w: %q cannot be a bucket's name", shard.ErrBadURI, bucket)
 	case versionID != "" && (key == "" || strings.HasSuffix(key, "/")):
 		return location{}, fmt.Errorf("%w: a directory has no version", shard.ErrBadURI)
 	}
@@ -46,7 +49,8 @@ func cutVersion(rest string) (before, versionID string) {
 	return rest[:i], rest[i+len(versionParam):]
 }
 
-// cutBucket splits at the first slash; the name of an access point (arn:aws:s3:region:account:accesspoint/name) may hold one itself.
+// cutBucket splits at the first slash; the name of an access point
+// (arn:aws:s3:region:account:accesspoint/name) may hold one itself.
 func cutBucket(rest string) (bucket, key string) {
 	bucket, key, _ = strings.Cut(rest, "/")
 	if strings.HasPrefix(bucket, "arn:") && strings.HasSuffix(bucket, ":accesspoint") {
@@ -56,8 +60,8 @@ func cutBucket(rest string) (bucket, key string) {
 	return bucket, key
 }
 
-// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS does, so little is asked: what neither
-// a host name nor a path segment could carry is refused.
+// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS
+// does, so little is asked: what neither a host name nor a path segment could carry is refused.
 func validBucket(name string) bool {
 	if strings.HasPrefix(name, "arn:") {
 		return strings.Count(name, ":") >= 5

@@ -27,8 +27,8 @@ const (
 // Damage is what happens to bytes that arrive without an error.
 type Damage int
 
-// The kinds of damage. A broken network or disk can do all of them, and only a checksum can notice them, except Short: it comes with an
-// error, like a connection that breaks within an answer.
+// The kinds of damage. All are what a broken network or disk can do and only a checksum can notice,
+// except Short: it comes with an error, as a connection does that breaks within an answer.
 const (
 	Intact  Damage = iota
 	Flipped        // one bit in the middle
@@ -36,7 +36,8 @@ const (
 	Short          // the first half arrives, then the rule's Err, or else ErrTransient
 )
 
-// A Rule says which calls fail, and how. A call that several rules fit suffers the delays of all, and the first error or damage.
+// A Rule says which calls fail, and how. A call that several rules fit suffers the delays of all,
+// and the first error or damage.
 type Rule struct {
 	Op     Op            // or "" for each
 	Path   string        // pattern that the URI must match (see shard.Match), or "" for all
@@ -49,9 +50,10 @@ type Rule struct {
 
 // Faults is a store that fails where its rules say so. Its methods are safe for concurrent use.
 type Faults struct {
-	store shard.Store
-	rules []*ruleState
-	open  atomic.Int64
+	shard.Remote // the store's
+	store        shard.Store
+	rules        []*ruleState
+	open         atomic.Int64
 }
 
 type ruleState struct {
@@ -64,19 +66,20 @@ type ruleState struct {
 var (
 	_ shard.Store      = (*Faults)(nil)
 	_ shard.Identifier = (*Faults)(nil)
-	_ shard.Parallel   = (*Faults)(nil)
+	_ shard.Remote     = (*Faults)(nil)
 )
 
 // NewFaults wraps a store.
 func NewFaults(store shard.Store, rules ...Rule) *Faults {
-	f := &Faults{store: store}
+	f := &Faults{Remote: shard.RemoteOf(store), store: store}
 	for _, r := range rules {
 		f.rules = append(f.rules, &ruleState{Rule: r})
 	}
 	return f
 }
 
-// Struck returns how many calls the i-th rule hit, so that a test can prove that its fault happened.
+// Struck returns how many calls the i-th rule hit, so that a test can prove that its fault
+// happened.
 func (f *Faults) Struck(i int) int {
 	r := f.rules[i]
 	r.mu.Lock()
@@ -103,7 +106,8 @@ func (r *ruleState) fits(op Op, uri string) bool {
 	return true
 }
 
-// strike applies the rules to a call: it waits, then returns the damage to do or the error to return.
+// strike applies the rules to a call: it waits, then returns the damage to do or the error to
+// return.
 func (f *Faults) strike(ctx context.Context, op Op, uri string) (Damage, error) {
 	damage, failure := Intact, error(nil)
 	for _, r := range f.rules {
@@ -168,9 +172,6 @@ func (f *Faults) Open(ctx context.Context, s shard.Shard) (shard.Object, error) 
 // Identity passes on.
 func (f *Faults) Identity(uri string) string { return shard.Identity(f.store, uri) }
 
-// Parallel passes on.
-func (f *Faults) Parallel(uri string) int { return shard.Reads(f.store, uri) }
-
 type faultyObject struct {
 	inner  shard.Object
 	faults *Faults
@@ -178,9 +179,7 @@ type faultyObject struct {
 	closed atomic.Bool
 }
 
-var (
-	_ shard.Lender = (*faultyObject)(nil)
-)
+var _ shard.Lender = (*faultyObject)(nil)
 
 func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	damage, failure := o.faults.strike(ctx, OpRead, o.uri)
@@ -218,7 +217,8 @@ func (o *faultyObject) Lend(off, n int64) (shard.Lease, error) {
 	return l, err
 }
 
-// A faultyLease passes on what it does not damage: a store that verifies what it lent must be asked through whatever stands around it.
+// A faultyLease passes on what it does not damage: a store that verifies what it lent must be asked
+// through whatever stands around it.
 type faultyLease struct {
 	shard.Lease
 	object *faultyObject

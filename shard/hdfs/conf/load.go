@@ -76,7 +76,7 @@ func (c *Conf) load(path string, above []string) error {
 		return err
 	}
 	if len(content) > maxFile {
-		return fmt.Errorf("%s: over %d bytes, which is no configuration", path, maxFile)
+		return fmt.Errorf("%s: it has more than %d bytes, the most for a configuration", path, maxFile)
 	}
 	d := newDecoder(content)
 	include := func(href string) error {
@@ -106,7 +106,8 @@ func (c *Conf) add(p property) {
 	}
 }
 
-// newDecoder reads UTF-8, and the older encodings of which it is the extension or that map to it byte by byte.
+// newDecoder reads UTF-8, and the older encodings of which it is the extension or that map to it
+// byte by byte.
 func newDecoder(content []byte) *xml.Decoder {
 	d := xml.NewDecoder(strings.NewReader(string(content)))
 	d.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {

@@ -60,7 +60,7 @@ func (p *profile) file(path string, above []string) error {
 		return err
 	}
 	if p.size += len(content); p.size > maxProfile {
-		return fmt.Errorf("%s: over %d bytes, which is no krb5.conf", path, maxProfile)
+		return fmt.Errorf("%s: it has more than %d bytes, the most for a krb5.conf", path, maxProfile)
 	}
 	return p.parse(content, func(directive, target string) error {
 		return p.include(directive, target, append(slices.Clip(above), path))
@@ -151,7 +151,8 @@ func (p *profile) set(section, realm string, depth int, key, value string) {
 	}
 }
 
-// known are the defaults that a client of ours follows. Others, and values that MIT Kerberos has and gokrb5 does not know, stay out.
+// known are the defaults that a client of ours follows. Others, and values that MIT Kerberos has
+// and gokrb5 does not know, stay out.
 var known = []string{
 	"default_realm", "ticket_lifetime", "renew_lifetime", "clockskew", "permitted_enctypes", "default_tkt_enctypes",
 	"default_tgs_enctypes", "allow_weak_crypto", "dns_lookup_kdc", "udp_preference_limit", "noaddresses", "forwardable",

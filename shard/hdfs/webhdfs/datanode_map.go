@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// ParseDatanodeMap reads translations of datanodes' addresses for Options.DatanodeHost, "dn1:9864=127.0.0.1:19864,dn2=dn2.example.com":
-// those of an address with its port come first, a host alone keeps its port. What is not listed stays as it is.
+// ParseDatanodeMap reads translations of datanodes' addresses for Options.DatanodeHost,
+// "dn1:9864=127.0.0.1:19864,dn2=dn2.example.com": those of an address with its port come first, a
+// host alone keeps its port. What is not listed stays as it is.
 func ParseDatanodeMap(text string) (func(hostport string) string, error) {
 	to := make(map[string]string)
 	for pair := range strings.SplitSeq(text, ",") {
 		from, target, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if !ok || from == "" || target == "" {
-			return nil, fmt.Errorf("%q is no translation of a datanode's address, as in dn1:9864=127.0.0.1:19864", strings.TrimSpace(pair))
+			return nil, fmt.Errorf("%q does not map a datanode's address, as dn1:9864=127.0.0.1:19864 does", strings.TrimSpace(pair))
 		}
 		to[strings.ToLower(from)] = target
 	}

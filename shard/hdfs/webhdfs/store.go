@@ -47,10 +47,7 @@ type counters struct {
 var (
 	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
-	_ shard.Parallel   = (*Store)(nil)
-	_ shard.Sender     = (*Store)(nil)
-	_ shard.Placer     = (*Store)(nil)
-	_ shard.Explainer  = (*Store)(nil)
+	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -135,7 +132,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, wrap("list", pattern, err)
 	}
 	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Events.Listed)}
-	all, err := shard.Walk(ctx, t, a.path)
+	all, err := shard.WalkDeep(ctx, t, a.path)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
@@ -154,7 +151,8 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	return newObject(c, clean(a.path), sh), nil
 }
 
-// OpenAt returns an object of a shard that is read from servers given as "http://host:port", at a path within HDFS. Errors name sh.URI.
+// OpenAt returns an object of a shard that is read from servers given as "http://host:port", at a
+// path within HDFS. Errors name sh.URI.
 func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shard.Shard) (shard.Object, error) {
 	err := errors.Join(s.invalid, ctx.Err())
 	if err != nil {
@@ -167,7 +165,8 @@ func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shar
 	return newObject(c, clean(path), sh), nil
 }
 
-// Identity is the address with a clean path: the gateway's path and the scheme are part of it, since other servers may stand behind them.
+// Identity is the address with a clean path: the gateway's path and the scheme are part of it,
+// since other servers may stand behind them.
 func (s *Store) Identity(uri string) string {
 	a, err := parse(uri, s.options.Gateway)
 	if err != nil {
@@ -179,7 +178,7 @@ func (s *Store) Identity(uri string) string {
 // Parallel is how many objects are best read at once.
 func (s *Store) Parallel(string) int { return min(parallelReads, s.options.MaxRequests) }
 
-// Traffic is what was asked of all servers so far.
+// Traffic counts the requests to all servers so far.
 func (s *Store) Traffic() shard.Traffic {
 	t := shard.Traffic{
 		Lists: s.traffic.lists.Load(), Looks: s.traffic.looks.Load(), Reads: s.traffic.reads.Load(),
@@ -200,7 +199,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wrap makes a shard.Error of what went wrong.
+// wrap makes a shard.Error.
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) { // of shard.Walk, which knows the path
 		if e.Hint == "" {
@@ -239,7 +238,7 @@ func hint(err error) string {
 	return ""
 }
 
-// isUnreachable reports whether nobody listens at an address, or at the proxy's.
+// isUnreachable reports whether the server, or the proxy, did not take the connection.
 func isUnreachable(err error) bool {
 	op := (*net.OpError)(nil)
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")

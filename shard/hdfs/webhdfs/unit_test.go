@@ -41,7 +41,7 @@ func TestAddress(t *testing.T) {
 		{"webhdfs://me:secret@h/a", "", "error: holds no user", ""},
 		{"webhdfs://west/x", "", "error: no nameservice \"west\"", ""},
 		{"hdfs://h/x", "", "error: hdfs:// is not read over HTTP", ""},
-		{"webhdfs://a b:9870/x", "", "error: no host", ""},
+		{"webhdfs://a b:9870/x", "", "error: neither a host", ""},
 	} {
 		t.Run(c.uri, func(t *testing.T) {
 			a, err := parse(c.uri, c.gateway)
@@ -236,7 +236,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestCut: parts cover all ranges, each no longer than the limit, and holes only where they are small.
+// TestCut: parts cover all ranges, each no longer than the limit, and holes only where they are
+// small.
 
 func TestExplain(t *testing.T) {
 	setup := func() (*conf.Conf, *krb.Source, error) { return conf.New(pair), nil, nil }

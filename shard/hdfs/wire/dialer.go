@@ -28,7 +28,7 @@ type Options struct {
 	Peers       *Peers                                                            // shared with other Dialers; nil: no connection is used twice
 }
 
-// Counters of connections and what they carried. Each number only grows, but for Open.
+// Counters of connections and what they carried. Each number only grows, except Open.
 type Counters struct {
 	Requests atomic.Int64 // blocks asked for
 	Reused   atomic.Int64 // connections that took another request
@@ -39,8 +39,9 @@ type Counters struct {
 	Open     atomic.Int64 // connections now
 }
 
-// A Dialer makes verifying connections for one client with one reader at a time. An HDFS client dials without the reader's context, so the
-// Dialer is told: its connections belong to the Use that is under way.
+// A Dialer makes verifying connections for one client with one reader at a time. An HDFS client
+// dials without the reader's context, so the Dialer uses no context: its connections belong to the
+// Use that is under way.
 type Dialer struct {
 	options Options
 
@@ -50,7 +51,7 @@ type Dialer struct {
 	conns  map[*conn]struct{}
 }
 
-// NewDialer returns a Dialer that nobody uses yet.
+// NewDialer returns an idle Dialer.
 func NewDialer(o Options) *Dialer {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{}).DialContext
@@ -63,9 +64,10 @@ func NewDialer(o Options) *Dialer {
 	return &Dialer{options: o, conns: make(map[*conn]struct{})}
 }
 
-// Use lets the client dial until done is called, which closes what the client left open. When ctx ends, all connections end with its cause.
-// Wanted is how many bytes the reader still wants when a block is asked for: no more are then requested of the datanode. A nil wanted, and
-// numbers below one, leave the request as it is: clients ask to the block's end.
+// Use lets the client dial until done is called, which closes what the client left open. When ctx
+// ends, all connections end with its cause. Wanted is how many bytes the reader still wants when a
+// block is asked for: no more are then requested of the datanode. A nil wanted, and numbers below
+// one, leave the request as it is: clients ask to the block's end.
 func (d *Dialer) Use(ctx context.Context, wanted func() int64) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +88,8 @@ func (d *Dialer) unuse() {
 	}
 }
 
-// DialContext connects to a datanode for the reader in use. Its own context is ignored: clients give none.
+// DialContext connects to a datanode for the reader in use. Its own context is ignored: clients
+// give none.
 func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn, error) {
 	d.mu.Lock()
 	ctx, wanted := d.ctx, d.wanted
