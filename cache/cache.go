@@ -55,15 +55,16 @@ type Cache struct {
 	closing bool
 	fills   sync.WaitGroup // segments that are queued
 
-	hurry   atomic.Bool    // Close has waited long enough: what is queued is dropped
+	hurry   atomic.Bool    // Close has waited long enough: queued segments are dropped
 	stop    chan struct{}  // ends the goroutines
 	workers sync.WaitGroup // of the goroutines
 	closed  sync.Once
 }
 
-// Open opens the cache in o.Dir and makes the directory if need be. The error wraps ErrUnfit when the directory cannot hold a cache, and
-// ErrNoRoom when the disk is too full to begin with. A directory that another user could have written is refused. One that this process
-// cannot write is read and never written; see Events.ReadOnly.
+// Open opens the cache in o.Dir and makes the directory if need be. The error wraps ErrUnfit when
+// the directory cannot hold a cache, and ErrNoRoom when the disk is too full to begin with. A
+// directory that another user could have written is refused. One that this process cannot write is
+// read and never written; see Events.ReadOnly.
 func Open(o Options) (*Cache, error) {
 	c, err := open(o)
 	if isNoRoom(err) {
@@ -103,7 +104,8 @@ func open(o Options) (*Cache, error) {
 	return c, nil
 }
 
-// openShared opens what all processes share. A read-only cache has neither an account nor evictions.
+// openShared opens what all processes share. A read-only cache has neither an account nor
+// evictions.
 func (c *Cache) openShared() (err error) {
 	if c.root.ReadOnly() {
 		if c.options.Events.ReadOnly != nil {
@@ -172,7 +174,8 @@ func tag(root *trusted.Dir) error {
 	return errors.Join(err, f.Close())
 }
 
-// sweeper closes files that were not used for a while, so that they can be evicted. Open starts it and Close waits for it.
+// sweeper closes files that have been idle for a while, so that they can be evicted. Open starts it
+// and Close waits for it.
 func (c *Cache) sweeper() {
 	if !c.root.ReadOnly() {
 		c.diskError(c.shrink())
@@ -189,13 +192,14 @@ func (c *Cache) sweeper() {
 	}
 }
 
-// KeepFor sets how long a shard is kept after a use from now on. A job that knows how long its epochs take gives twice that.
+// KeepFor sets how long a shard is kept after its next uses. A job that knows how long its epochs
+// take sets twice that.
 func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats() }
 
-// stamp is what a use now writes.
+// stamp is the stamp of a use at this moment.
 func (c *Cache) stamp() stamp {
 	now := time.Now()
 	return stamp{used: now, until: now.Add(time.Duration(c.keepFor.Load())), by: c.id}
@@ -213,7 +217,7 @@ func (c *Cache) touch(x *file) error {
 	return x.touch(c.stamp(), every)
 }
 
-// create makes the file of a key, if there is room for it.
+// create makes the file of a key if the limit allows it.
 func (c *Cache) create(k key) (*file, error) {
 	if c.root.ReadOnly() {
 		return nil, errReadOnly
@@ -234,8 +238,8 @@ func (c *Cache) create(k key) (*file, error) {
 	return newFile(f, k, false)
 }
 
-// Close finishes the fills that wait for the disk, but no longer than 10 s, and closes everything. Reads pass through from then on; what
-// leases hold is given back with the last of them.
+// Close waits for pending fills, at most 10 s, and closes everything. Later reads go to the source.
+// Leases stay valid until they are released.
 func (c *Cache) Close(ctx context.Context) (err error) {
 	c.closed.Do(func() { err = c.close(ctx) })
 	return err
@@ -272,7 +276,7 @@ func (c *Cache) close(ctx context.Context) error {
 	return nil
 }
 
-// end gives back what all users shared.
+// end closes what all users share.
 func (c *Cache) end() {
 	if c.usage != nil {
 		c.usage.close()

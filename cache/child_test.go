@@ -173,7 +173,8 @@ func readRight(o shard.Object, s shard.Shard, ranges []shard.Range) error {
 	return nil
 }
 
-// lendRight borrows a range, if it is lent, and compares it with the truth when it has turned out to be what is to be believed.
+// lendRight borrows a range, if it is lent, and compares it with the truth when it has turned out
+// to be what is to be believed.
 func lendRight(o shard.Object, s shard.Shard, r shard.Range) error {
 	l, ok, err := shard.Lend(o, r.Off, int64(len(r.P)))
 	if !ok || err != nil {

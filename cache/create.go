@@ -12,11 +12,13 @@ import (
 // leftoverMark stands in the names of files that are not yet shard files.
 const leftoverMark = ".new-"
 
-// smallHead is how much of a new file is written rather than allocated: for less, one write is the cheaper of both.
+// smallHead is the largest head that is written; a larger one is allocated. For a small one the
+// write is cheaper.
 const smallHead = 64 << 10
 
-// createFile makes the shard file of a key: complete except for data, and locked as shared, before it has its name. It returns nil without an error
-// when another process was first, and where the file has to be opened once more.
+// createFile makes the shard file of a key. Before the file gets its name it is complete except for
+// data, and has the shared lock. The result is nil without an error when another process made the
+// file first, or when the caller has to open it.
 func createFile(root *trusted.Dir, k key, mark stamp) (*os.File, error) {
 	dir, err := openFamilyDir(root, path.Dir(k.name))
 	if err != nil {
@@ -49,7 +51,8 @@ func createFile(root *trusted.Dir, k key, mark stamp) (*os.File, error) {
 	return nil, err
 }
 
-// openFamilyDir opens the directory of shard files that begin with the same digit, and makes it if need be.
+// openFamilyDir opens the directory of shard files that begin with the same digit, and makes it if
+// need be.
 func openFamilyDir(root *trusted.Dir, name string) (*os.File, error) {
 	dir, err := root.OpenDir(name)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -78,7 +81,8 @@ func createNamed(root *trusted.Dir, k key, mark stamp) error {
 	return nil
 }
 
-// fillHead writes header and table, so that both have their room on the disk, and gives the file its length.
+// fillHead writes header and table, so that both have their blocks on the disk, and sets the length
+// of the file.
 func fillHead(f *os.File, k key, mark stamp) error {
 	l := fileLayoutOf(k)
 	head := encodeHeader(k)

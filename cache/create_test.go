@@ -14,56 +14,58 @@ func TestCreate(t *testing.T) {
 	k := key{uri: "remote://a", version: "v", size: 300_000}
 	large := key{uri: "remote://b", version: "v", size: smallHead / 8 * blockSize}
 	for _, k := range []key{k, large} {
-		k.name = nameOf(k)
-		mark := stamp{used: time.Unix(5, 0), until: time.Unix(6, 0), by: 7}
-		var states []fileState
-		for _, named := range []bool{false, true} {
-			dir := testDir(t)
-			root := rootOf(t, dir)
-			path := filepath.Join(dir, k.name)
-			if err := os.Mkdir(filepath.Dir(path), 0o700); named && err != nil {
-				t.Fatal(err)
-			}
-			if named {
-				if err := createNamed(root, k, mark); err != nil {
+		t.Run(k.uri, func(t *testing.T) {
+			k.name = nameOf(k)
+			mark := stamp{used: time.Unix(5, 0), until: time.Unix(6, 0), by: 7}
+			var states []fileState
+			for _, named := range []bool{false, true} {
+				dir := testDir(t)
+				root := rootOf(t, dir)
+				path := filepath.Join(dir, k.name)
+				if err := os.Mkdir(filepath.Dir(path), 0o700); named && err != nil {
 					t.Fatal(err)
 				}
-			} else {
-				f, err := createFile(root, k, mark)
-				if err != nil || f == nil {
-					t.Fatal(f, err)
+				if named {
+					if err := createNamed(root, k, mark); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					f, err := createFile(root, k, mark)
+					if err != nil || f == nil {
+						t.Fatal(f, err)
+					}
+					if _, err := remove(root, k.name); err != errBusy {
+						t.Errorf("a file that was just made can be removed: %v", err)
+					}
+					f.Close()
 				}
-				if _, err := remove(root, k.name); err != errBusy {
-					t.Errorf("a file that was just made can be removed: %v", err)
+				x, err := openFile(root, k)
+				if err != nil {
+					t.Fatal(err)
 				}
-				f.Close()
+				state, err := stateOf(x.f)
+				if got := stampOf(x.head); err != nil || !got.until.Equal(mark.until) || state.allocated < x.head0() {
+					t.Errorf("%+v, %+v, %v", got, state, err)
+				}
+				states = append(states, fileState{size: state.size, links: state.links})
+				if f, err := createFile(root, k, stamp{}); f != nil || err != nil {
+					t.Errorf("made twice: %v", err)
+				}
+				if err := createNamed(root, k, stamp{}); err != nil {
+					t.Errorf("made twice: %v", err)
+				}
+				if got := stampOf(x.head); got.by != 7 {
+					t.Error("it was replaced")
+				}
+				x.close()
+				if names, err := os.ReadDir(filepath.Dir(path)); len(names) != 1 || err != nil {
+					t.Errorf("%v, %v", names, err)
+				}
 			}
-			x, err := openFile(root, k)
-			if err != nil {
-				t.Fatal(err)
+			if states[0] != states[1] || states[0].links != 1 {
+				t.Errorf("%+v", states)
 			}
-			state, err := stateOf(x.f)
-			if got := stampOf(x.head); err != nil || !got.until.Equal(mark.until) || state.allocated < x.head0() {
-				t.Errorf("%+v, %+v, %v", got, state, err)
-			}
-			states = append(states, fileState{size: state.size, links: state.links})
-			if f, err := createFile(root, k, stamp{}); f != nil || err != nil {
-				t.Errorf("made twice: %v", err)
-			}
-			if err := createNamed(root, k, stamp{}); err != nil {
-				t.Errorf("made twice: %v", err)
-			}
-			if got := stampOf(x.head); got.by != 7 {
-				t.Error("it was replaced")
-			}
-			x.close()
-			if names, err := os.ReadDir(filepath.Dir(path)); len(names) != 1 || err != nil {
-				t.Errorf("%v, %v", names, err)
-			}
-		}
-		if states[0] != states[1] || states[0].links != 1 {
-			t.Errorf("%+v", states)
-		}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ package cache
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,7 +34,8 @@ func rot(t *testing.T, path string, off int64) {
 	flipByte(t, f, off, 0x10)
 }
 
-// TestRotUnderLease: a lease tells when a byte of it has changed since it was lent, and that byte is not lent again.
+// TestRotUnderLease: a lease tells when a byte of it has changed since it was lent, and that byte
+// is not lent again.
 func TestRotUnderLease(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(2, size)
@@ -78,33 +80,35 @@ func TestRot(t *testing.T) {
 	const size = 5*blockSize + 100
 	content := random(1, size)
 	for _, view := range []bool{false, true} {
-		for _, at := range []int64{0, blockSize + 5, 2*blockSize - 1, size - 1} {
-			meter, s := one(t, content)
-			c := openTest(t, Options{})
-			o := openShard(t, c, meter, s)
-			expect(t, o, content, 0, size)
-			settle(t, c)
-			path, l := fileOf(t, c, meter, s)
-			rot(t, path, l.data+at)
-			before := meter.Stats().ReadBytes
-			if view {
-				l := lendTest(t, o, 0, size)
-				if err := l.Verify(shard.Span{N: size}); !errors.Is(err, shard.ErrCorrupt) {
-					t.Errorf("rotten bytes are lent and not found out: %v", err)
+		t.Run(fmt.Sprint("view ", view), func(t *testing.T) {
+			for _, at := range []int64{0, blockSize + 5, 2*blockSize - 1, size - 1} {
+				meter, s := one(t, content)
+				c := openTest(t, Options{})
+				o := openShard(t, c, meter, s)
+				expect(t, o, content, 0, size)
+				settle(t, c)
+				path, l := fileOf(t, c, meter, s)
+				rot(t, path, l.data+at)
+				before := meter.Stats().ReadBytes
+				if view {
+					l := lendTest(t, o, 0, size)
+					if err := l.Verify(shard.Span{N: size}); !errors.Is(err, shard.ErrCorrupt) {
+						t.Errorf("rotten bytes are lent and not found out: %v", err)
+					}
+					l.Release()
 				}
-				l.Release()
+				expect(t, o, content, 0, size)
+				settle(t, c)
+				n := meter.Stats().ReadBytes - before
+				if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
+					t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
+				}
+				expectLease(t, o, content, 0, size)
+				if meter.Stats().ReadBytes-before != n {
+					t.Error("it was fetched again and again")
+				}
 			}
-			expect(t, o, content, 0, size)
-			settle(t, c)
-			n := meter.Stats().ReadBytes - before
-			if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
-				t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
-			}
-			expectLease(t, o, content, 0, size)
-			if meter.Stats().ReadBytes-before != n {
-				t.Error("it was fetched again and again")
-			}
-		}
+		})
 	}
 }
 
@@ -128,8 +132,8 @@ func TestRotUnderGrowth(t *testing.T) {
 	}
 }
 
-// TestRotWhileFilling: a run that turns out damaged while more is fetched to it does not come back as part of the run that it would have
-// grown to.
+// TestRotWhileFilling: a run that turns out damaged while more is fetched to it does not come back
+// as part of the run that it would have grown to.
 func TestRotWhileFilling(t *testing.T) {
 	content := random(1, blockSize)
 	meter, s := one(t, content)
@@ -200,7 +204,8 @@ func TestNoVerify(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: whatever has happened to a shard file, open or not, it costs a fetch and never a wrong byte, an error or a crash.
+// TestDamagedFile: whatever has happened to a shard file, open or not, it costs a fetch and never a
+// wrong byte, an error or a crash.
 func TestDamagedFile(t *testing.T) {
 	const size = 300_000
 	content := random(1, size)
@@ -263,7 +268,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// TestForeignFile: a whole and right file of another version under a shard's name is not taken for the shard's.
+// TestForeignFile: a whole and right file of another version under a shard's name is not taken for
+// the shard's.
 func TestForeignFile(t *testing.T) {
 	const size = 100_000
 	source := &origin{}

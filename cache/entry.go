@@ -6,18 +6,20 @@ const blockSize = 64 << 10
 // maxSize is the largest shard that is cached: its table has 512 MiB.
 const maxSize = 1 << 42
 
-// An entry says which run of bytes of a block is held: one run [lo, hi) and its CRC-32. The zero entry holds nothing.
+// An entry says which run of bytes of a block is held: one run [lo, hi) and its CRC-32. The zero
+// entry holds nothing.
 type entry uint64
 
-// newEntry returns the entry of a run. It is zero, so the run is not held, for the one run that has no other entry: a first byte alone
-// whose sum is zero.
+// newEntry returns the entry of a run. It is zero, so the run is not held, for the one run that has
+// no other entry: a first byte alone whose sum is zero.
 func newEntry(sum uint32, lo, hi int) entry {
 	return entry(sum) | entry(lo)<<32 | entry(hi-1)<<48
 }
 
 func (e entry) sum() uint32 { return uint32(e) }
 
-// run is what the entry holds of a block of n bytes, as places in the block. What no writer wrote holds nothing: it comes back as 0, 0.
+// run is what the entry holds of a block of n bytes, as places in the block. What no writer wrote
+// holds nothing: it comes back as 0, 0.
 func (e entry) run(n int) (lo, hi int) {
 	if e == 0 {
 		return 0, 0

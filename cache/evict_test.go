@@ -46,7 +46,8 @@ func usageOf(t *testing.T, c *Cache) int64 {
 	return s.Bytes
 }
 
-// TestKeepWhatFits: with room for half of the data, later epochs fetch half of it and hardly more. LRU is the control: it fetches most.
+// TestKeepWhatFits: with room for half of the data, later epochs fetch half of it and hardly more.
+// LRU is the control: it fetches most.
 func TestKeepWhatFits(t *testing.T) {
 	const shards, size = 24, 2<<20 + 100
 	const limit = shards * size / 2
@@ -99,7 +100,7 @@ func TestTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestOrderOfEviction: superseded versions first, then the least recently used.
+// TestOrderOfEviction: superseded versions go first, then the least recently used shards.
 func TestOrderOfEviction(t *testing.T) {
 	at := func(s int) stamp { return stamp{used: time.Unix(int64(s), 0)} }
 	a, b := hash96("a"), hash96("b")
@@ -148,7 +149,8 @@ func TestInUseStays(t *testing.T) {
 	}
 }
 
-// TestStampGoesBackForItsOwn: the time until which a shard is kept grows, and only who set it sets it back.
+// TestStampGoesBackForItsOwn: the time until which a shard is kept grows, and only who set it sets
+// it back.
 func TestStampGoesBackForItsOwn(t *testing.T) {
 	source, s := &origin{}, originShard(0, "v1", 1000)
 	dir := testDir(t)
@@ -192,7 +194,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestLowerLimit: a directory that was filled to a higher limit is brought below a lower one, used longest ago first.
+// TestLowerLimit: a directory that was filled to a higher limit is brought below a lower one, used
+// longest ago first.
 func TestLowerLimit(t *testing.T) {
 	dir := filled(t, originShard(1, "v1", mega), originShard(2, "v1", mega), originShard(3, "v1", mega), originShard(4, "v1", mega))
 	backdate(t, dir, time.Minute, 3*time.Minute, 2*time.Minute, 4*time.Minute)

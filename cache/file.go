@@ -15,13 +15,16 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// errStale is a shard file that is not, or no longer, what it must be: it was removed, cut, or written by something else.
+// errStale is a shard file that does not match its key: it was removed, truncated, or written by
+// another program.
 var errStale = errors.New("the shard file is not what it was")
 
-// A file is one open shard file. It is locked as shared for as long as it is open, so that it is not removed.
+// A file is one open shard file. It keeps the shared lock while it is open, which protects it from
+// eviction.
 //
-// The header and the table are mapped, shared with all processes, and only touched inside shard.Guard: the entries are read and written
-// as atomic words. Everything else is read and written with pread and pwrite.
+// The header and the table are mapped, shared with all processes, and only touched inside
+// shard.Guard: the entries are read and written as atomic words. Everything else is read and
+// written with pread and pwrite.
 type file struct {
 	key
 	fileLayout
@@ -36,8 +39,9 @@ type file struct {
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
 }
 
-// openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and errStale when there is another thing, or
-// a file that another user could have written; either may be gone at the next try.
+// openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and
+// errStale when there is another thing, or a file that another user could have written; either may
+// be gone at the next try.
 func openFile(root *trusted.Dir, k key) (*file, error) {
 	flag := os.O_RDWR
 	if root.ReadOnly() {
@@ -57,7 +61,8 @@ func openFile(root *trusted.Dir, k key) (*file, error) {
 	return newFile(f, k, root.ReadOnly())
 }
 
-// newFile takes an open shard file that is locked as shared. What a read-only process finds damaged is marked in a copy of its own.
+// newFile takes an open shard file that is locked as shared. A read-only process marks damage in
+// its own copy of the table.
 func newFile(f *os.File, k key, readOnly bool) (*file, error) {
 	x := &file{key: k, fileLayout: fileLayoutOf(k), f: f, segments: map[int64]*segment{}}
 	var err error
@@ -74,7 +79,8 @@ func wordsOf(b []byte) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), len(b)/8)
 }
 
-// checkFile takes the shared lock and makes sure that the file is the key's, whole, and still has its name.
+// checkFile takes the shared lock and makes sure that the file is the key's, whole, and still has
+// its name.
 func checkFile(f *os.File, k key) error {
 	switch err := share(f); {
 	case errors.Is(err, errBusy): // it is being removed, or just was
@@ -109,7 +115,8 @@ func (x *file) close() {
 	x.f.Close()
 }
 
-// mapData maps the shard's bytes, holes and all, until the file is closed. Touching them can fault; see shard.Guard.
+// mapData maps the shard's bytes, holes and all, until the file is closed. Touching them can fault;
+// see shard.Guard.
 func (x *file) mapData() ([]byte, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -131,8 +138,9 @@ func (x *file) swap(block int64, old, new entry) bool {
 	return x.table[block].CompareAndSwap(uint64(old), uint64(new))
 }
 
-// damage empties an entry whose bytes are wrong, and then counts that: bytes that were lent before cannot be trusted, though the
-// bytes may be fetched again before anybody looks at them. It is called inside shard.Guard.
+// damage clears an entry whose bytes fail their checksum, and counts the damage. The count tells
+// readers of earlier leases that their bytes may have been damaged, even if the block has been
+// fetched again since. Call it inside shard.Guard.
 func (x *file) damage(block int64, e entry) bool {
 	if !x.swap(block, e, 0) {
 		return false
@@ -159,7 +167,8 @@ func (x *file) readAt(p []byte, off int64) error {
 	return err
 }
 
-// A stamp says when a shard was used and until when it is kept. It lies in the header outside of its sum.
+// A stamp says when a shard was used and until when it is kept. It lies in the header outside of
+// its sum.
 type stamp struct {
 	used, until time.Time
 	by          uint64 // the Cache that set it
@@ -181,8 +190,8 @@ func stampOf(header []byte) stamp {
 	}
 }
 
-// touch stamps the file as used now. The time until which it is kept only grows, except one that the same Cache has set: that it may set
-// back, when it has learned how long its epochs are.
+// touch stamps the file as used now. The time until which it is kept only grows, except when the
+// same Cache set it: it may shorten that time when it knows how long its epochs are.
 func (x *file) touch(mark stamp, every time.Duration) error {
 	now, last := mark.used.UnixNano(), x.stamped.Load()
 	if now-last < int64(every) || !x.stamped.CompareAndSwap(last, now) {

@@ -9,17 +9,18 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// smallestPending is the least memory that a segment on its way to the disk is charged with.
+// smallestPending is the least memory that a pending segment is charged.
 const smallestPending = 32 << 10
 
-// pendingBytes is the memory that n bytes on their way to the disk are charged with.
+// pendingBytes is the memory that n pending bytes are charged.
 func pendingBytes(n int64) int64 { return max(mem.ClassBytes(n), smallestPending) }
 
 // maxMemoryWait is how long, in sum, one read waits for memory for what is to be filled.
 const maxMemoryWait = time.Second
 
-// fillLater copies the bytes of a segment out of ranges and leaves it to a writer. While writers come on, it waits for memory as long as
-// waitLimit lasts, so that bursts are not dropped, and takes the time off it; else the segment is given back unfilled.
+// fillLater copies the bytes of a segment out of ranges and queues it for a writer. If memory is
+// short it waits for at most waitLimit, which it reduces by the time it waited, so that bursts are
+// not dropped. Without memory the segment is settled unfilled.
 func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range, waitLimit *time.Duration) {
 	n := spanBytes(s.spans)
 	if c.pending.TryAcquire(pendingBytes(n)) || c.waitForMemory(ctx, pendingBytes(n), waitLimit) {
@@ -29,7 +30,8 @@ func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range,
 	c.drop(s, errNoMemory)
 }
 
-// waitForMemory waits for n bytes of pending. A disk on which nothing comes to its end for long is not waited for again for a while.
+// waitForMemory waits for n bytes of pending. A disk that completes nothing for long is not waited
+// for again for a while.
 func (c *Cache) waitForMemory(ctx context.Context, n int64, waitLimit *time.Duration) bool {
 	if *waitLimit <= 0 || c.disk.stuck() {
 		return false
@@ -48,7 +50,7 @@ func (c *Cache) waitForMemory(ctx context.Context, n int64, waitLimit *time.Dura
 
 var errNoMemory = errors.New("too many bytes wait for the disk")
 
-// fillInTime is fillLater, but waits for room.
+// fillInTime is fillLater, and waits for memory without a limit.
 func (c *Cache) fillInTime(ctx context.Context, s *segment, ranges []shard.Range) error {
 	n := spanBytes(s.spans)
 	if err := c.pending.Acquire(ctx, pendingBytes(n)); err != nil {
@@ -59,7 +61,7 @@ func (c *Cache) fillInTime(ctx context.Context, s *segment, ranges []shard.Range
 	return nil
 }
 
-// enqueue copies and queues a segment that has room for n bytes.
+// enqueue copies and queues a segment of n bytes, whose memory is acquired.
 func (c *Cache) enqueue(s *segment, ranges []shard.Range, n int64) {
 	s.data = c.pool.Get(int(n))
 	gather(s.data, s.spans, ranges)
@@ -75,20 +77,21 @@ func (c *Cache) enqueue(s *segment, ranges []shard.Range, n int64) {
 	c.queue <- s // it holds all that pending lets in
 }
 
-// drop gives a segment back whose bytes were fetched and are not kept.
+// drop settles a segment whose bytes were fetched and are not kept.
 func (c *Cache) drop(s *segment, err error) {
 	c.dropped.Add(spanBytes(s.spans))
 	c.settle(s, err)
 }
 
-// recycle gives the memory of a segment back.
+// recycle frees the memory of a segment.
 func (c *Cache) recycle(s *segment) {
 	c.pending.Release(pendingBytes(int64(len(s.data))))
 	c.pool.Put(s.data)
 	s.data = nil
 }
 
-// writer brings segments to the disk until the cache is closed. Open starts it and Close waits for it.
+// writer writes segments to the disk until the cache is closed. Open starts it and Close waits for
+// it.
 func (c *Cache) writer() {
 	for {
 		select {
@@ -101,7 +104,7 @@ func (c *Cache) writer() {
 	}
 }
 
-// write brings one segment to the disk and gives it back.
+// write writes one segment to the disk and settles it.
 func (c *Cache) write(s *segment) {
 	err := ErrClosed
 	whole, stored := spanBytes(s.spans), int64(0)
@@ -116,7 +119,7 @@ func (c *Cache) write(s *segment) {
 	c.settle(s, err)
 }
 
-// store writes the bytes of a segment, as many of its blocks as there is room for, and then their entries.
+// store writes the bytes of a segment, as many of its blocks as fit, and then their entries.
 func (c *Cache) store(s *segment) (stored int64, err error) {
 	whole := len(s.patches)
 	room, err := c.reserveFor(s)
@@ -164,7 +167,7 @@ func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
 	return some, err
 }
 
-// room is what a patch takes on the disk beyond what its block takes already.
+// growth is the disk space of a patch beyond that of the run that its block holds.
 func (p patch) growth(size int64, unit int) int64 {
 	lo, hi := p.old.run(blockLen(size, p.block))
 	return pageBytes(p.lo, p.hi, unit) - pageBytes(lo, hi, unit)
@@ -181,7 +184,8 @@ func (s *segment) cut(n int) {
 	}
 }
 
-// writeSpans writes the bytes, at most a megabyte with each call: larger writes take the kernel longer than as many small ones.
+// writeSpans writes the bytes, at most a megabyte with each call: larger writes take the kernel
+// longer than as many small ones.
 func (c *Cache) writeSpans(s *segment) error {
 	x, data := s.handle.file, s.data
 	for _, span := range s.spans {
@@ -193,7 +197,8 @@ func (c *Cache) writeSpans(s *segment) error {
 	return nil
 }
 
-// enter sums the runs and enters them in the table. A block whose old run went bad meanwhile stays as it is.
+// enter sums the runs and enters them in the table. A block whose old run went bad meanwhile stays
+// as it is.
 func (c *Cache) enter(s *segment) {
 	x, data := s.handle.file, s.data
 	for _, p := range s.patches {

@@ -19,7 +19,7 @@ type misfit struct {
 }
 
 const (
-	onNetwork = "its locks and mappings are not shared by one host's processes as a cache needs it, and reading it is no quicker than the source"
+	onNetwork = "its locks and mappings do not work between processes as a cache needs them, and reading it is not faster than the source"
 	inMemory  = "it would take the memory that training needs"
 )
 
@@ -48,8 +48,8 @@ func misfits() []misfit {
 	}
 }
 
-// Fit returns nil when dir can hold a cache by the kind of its file system, else an error that wraps ErrUnfit and says why. It looks at the
-// nearest directory above that is there, and makes nothing.
+// Fit returns nil when dir can hold a cache by the kind of its file system, else an error that
+// wraps ErrUnfit and says why. It looks at the nearest parent that exists, and makes nothing.
 func Fit(dir string) error {
 	there, err := existing(dir)
 	if err == nil {
@@ -75,7 +75,8 @@ func checkFit(dir string) (diskState, error) {
 // trialMark begins the names of files that tryOut makes.
 const trialMark = "try-"
 
-// tryOut does once what a shard file needs, so that a file system that cannot is known before the first read.
+// tryOut does once what a shard file needs, so that a file system that cannot is known before the
+// first read.
 func tryOut(root *trusted.Dir) error {
 	name := trialMark + rand.Text()
 	linked := name + ".link"
@@ -89,7 +90,7 @@ func tryOut(root *trusted.Dir) error {
 		what string
 		do   func() error
 	}{
-		{"give room to a file (fallocate)", func() error { return allocate(f, headerPage) }},
+		{"allocate space (fallocate)", func() error { return allocate(f, headerPage) }},
 		{"link a file", func() error { return root.Link(name, linked) }},
 		{"lock a file", func() error { return share(f) }},
 		{"lock a part of an open file", func() error { return lockRange(f, 0, 8) }},
@@ -110,7 +111,7 @@ func tryOut(root *trusted.Dir) error {
 	return nil
 }
 
-// existing is dir, or the nearest directory above it that is there.
+// existing is dir, or its nearest parent that exists.
 func existing(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"strings"
 	"testing"
@@ -14,17 +15,21 @@ import (
 
 func TestEntry(t *testing.T) {
 	for _, c := range []struct{ lo, hi int }{{0, 1}, {0, blockSize}, {blockSize - 1, blockSize}, {17, 4711}} {
-		e := newEntry(0xdeadbeef, c.lo, c.hi)
-		if lo, hi := e.run(blockSize); lo != c.lo || hi != c.hi || e.sum() != 0xdeadbeef {
-			t.Errorf("[%d, %d) became [%d, %d) with sum %#x", c.lo, c.hi, lo, hi, e.sum())
-		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			e := newEntry(0xdeadbeef, c.lo, c.hi)
+			if lo, hi := e.run(blockSize); lo != c.lo || hi != c.hi || e.sum() != 0xdeadbeef {
+				t.Errorf("[%d, %d) became [%d, %d) with sum %#x", c.lo, c.hi, lo, hi, e.sum())
+			}
+		})
 	}
 	for name, e := range map[string]entry{
 		"zero": 0, "past the block's end": newEntry(1, 0, 101), "empty": entry(1) | 5<<32 | 4<<48, "backwards": entry(1) | 9<<32 | 4<<48,
 	} {
-		if lo, hi := e.run(100); lo != 0 || hi != 0 {
-			t.Errorf("%s: holds [%d, %d)", name, lo, hi)
-		}
+		t.Run(name, func(t *testing.T) {
+			if lo, hi := e.run(100); lo != 0 || hi != 0 {
+				t.Errorf("%s: holds [%d, %d)", name, lo, hi)
+			}
+		})
 	}
 }
 
@@ -90,9 +95,11 @@ func TestPageBytes(t *testing.T) {
 		lo, hi int
 		want   int64
 	}{{0, 0, 0}, {5, 5, 0}, {0, 1, 4096}, {4095, 4097, 8192}, {4096, 8192, 4096}, {0, blockSize, blockSize}, {100, 200, 4096}} {
-		if got := pageBytes(c.lo, c.hi, 4096); got != c.want {
-			t.Errorf("[%d, %d) takes %d, want %d", c.lo, c.hi, got, c.want)
-		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			if got := pageBytes(c.lo, c.hi, 4096); got != c.want {
+				t.Errorf("[%d, %d) takes %d, want %d", c.lo, c.hi, got, c.want)
+			}
+		})
 	}
 }
 
@@ -103,35 +110,37 @@ func TestHeader(t *testing.T) {
 		{uri: strings.Repeat("u", maxName), version: strings.Repeat("v", maxName), size: 70_000},
 		{uri: "", version: "v", size: 1},
 	} {
-		b := encodeHeader(k)
-		if int64(len(b)) != fileLayoutOf(k).header || len(b)%headerPage != 0 {
-			t.Fatalf("a header of %d bytes", len(b))
-		}
-		mark := stamp{used: time.Unix(5, 6), until: time.Unix(7, 8), by: 9}
-		mark.put(b) // does not break the sum
-		got, err := parseHeader(b)
-		if err != nil || got != k {
-			t.Fatalf("%.20q became %.20q, %v", k.uri, got.uri, err)
-		}
-		if got := stampOf(b); !got.used.Equal(mark.used) || !got.until.Equal(mark.until) || got.by != mark.by {
-			t.Errorf("stamp %v", got)
-		}
-		if !sameHeader(b, encodeHeader(k)) {
-			t.Error("a stamp makes another header")
-		}
-		for at := range b {
-			if at >= 36 && at < namesAt {
-				continue
+		t.Run(fmt.Sprint(len(k.uri), " and ", len(k.version), " bytes"), func(t *testing.T) {
+			b := encodeHeader(k)
+			if int64(len(b)) != fileLayoutOf(k).header || len(b)%headerPage != 0 {
+				t.Fatalf("a header of %d bytes", len(b))
 			}
-			b[at] ^= 1
-			if _, err := parseHeader(b); err == nil {
-				t.Fatalf("byte %d can change", at)
+			mark := stamp{used: time.Unix(5, 6), until: time.Unix(7, 8), by: 9}
+			mark.put(b) // does not break the sum
+			got, err := parseHeader(b)
+			if err != nil || got != k {
+				t.Fatalf("%.20q became %.20q, %v", k.uri, got.uri, err)
 			}
-			b[at] ^= 1
-			if at > 5000 {
-				break
+			if got := stampOf(b); !got.used.Equal(mark.used) || !got.until.Equal(mark.until) || got.by != mark.by {
+				t.Errorf("stamp %v", got)
 			}
-		}
+			if !sameHeader(b, encodeHeader(k)) {
+				t.Error("a stamp makes another header")
+			}
+			for at := range b {
+				if at >= 36 && at < namesAt {
+					continue
+				}
+				b[at] ^= 1
+				if _, err := parseHeader(b); err == nil {
+					t.Fatalf("byte %d can change", at)
+				}
+				b[at] ^= 1
+				if at > 5000 {
+					break
+				}
+			}
+		})
 	}
 }
 
@@ -172,13 +181,15 @@ func TestKey(t *testing.T) {
 		"digits": {URI: s.URI, Size: 1, Version: "01"},
 	}
 	for what, o := range other {
-		k2, ok := keyOf(store, o)
-		if !ok || k2.name == k.name {
-			t.Errorf("another %s is the same file", what)
-		}
-		if sameFamily := k2.name[:2+hashDigits] == k.name[:2+hashDigits]; sameFamily != (what != "address") {
-			t.Errorf("another %s: same family %v", what, sameFamily)
-		}
+		t.Run("another "+what, func(t *testing.T) {
+			k2, ok := keyOf(store, o)
+			if !ok || k2.name == k.name {
+				t.Errorf("another %s is the same file", what)
+			}
+			if sameFamily := k2.name[:2+hashDigits] == k.name[:2+hashDigits]; sameFamily != (what != "address") {
+				t.Errorf("another %s: same family %v", what, sameFamily)
+			}
+		})
 	}
 	secret := shard.Shard{URI: "s3://AKIA:hush@bucket/a?sig=hush", Size: 10, Version: "1"}
 	if k, _ := keyOf(store, secret); strings.Contains(k.uri, "hush") {
@@ -188,14 +199,18 @@ func TestKey(t *testing.T) {
 		"no version": {URI: "mem://a", Size: 10}, "no bytes": {URI: "mem://a", Version: "1"}, "too large": {URI: "mem://a", Size: maxSize + 1, Version: "1"},
 		"long": {URI: "mem://" + strings.Repeat("a", maxName), Size: 1, Version: "1"},
 	} {
-		if _, ok := keyOf(store, s); ok {
-			t.Errorf("%s: is cached", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			if _, ok := keyOf(store, s); ok {
+				t.Errorf("%s: is cached", what)
+			}
+		})
 	}
 	for _, name := range []string{"", "usage", k.name, k.name[2:] + "x", k.name[2:] + leftoverMark + "1", strings.ToUpper(k.name[2:]), strings.Repeat("a", 49)} {
-		if isShardName(name) {
-			t.Errorf("%q passes for a shard", name)
-		}
+		t.Run(fmt.Sprintf("%.30q", name), func(t *testing.T) {
+			if isShardName(name) {
+				t.Errorf("%q passes for a shard", name)
+			}
+		})
 	}
 }
 
@@ -235,30 +250,33 @@ func TestRanges(t *testing.T) {
 		{"ab|cd|ef", "---xxx--", "ab----ef", "---cd.--"},
 		{"--------", "-xx-----", "--------", "-..-----"},
 	} {
-		var spans []shard.Span
-		for _, r := range lettered(c.spans) {
-			spans = append(spans, r.Span())
-		}
-		ranges := lettered(c.ranges)
-		if got := strings.ReplaceAll(spelled(without(ranges, spans), len(c.ranges)), "|", "-"); got != c.without {
-			t.Errorf("%s without %s is %s, want %s", c.ranges, c.spans, got, c.without)
-		}
-		covered := cover(spans, ranges)
-		if got := strings.ReplaceAll(spelled(covered, len(c.ranges)), "\x00", "."); got != c.cover {
-			t.Errorf("%s covered by %s is %q, want %s", c.spans, c.ranges, got, c.cover)
-		}
-		if bytesOf(covered) != spanBytes(spans) {
-			t.Errorf("%s covered by %s has %d bytes", c.spans, c.ranges, bytesOf(covered))
-		}
-		flat := make([]byte, spanBytes(spans))
-		gather(flat, spans, covered)
-		if got, want := strings.ReplaceAll(string(flat), "\x00", "."), strings.ReplaceAll(c.cover, "-", ""); got != want {
-			t.Errorf("%s out of %s is %q, want %q", c.spans, c.ranges, got, want)
-		}
+		t.Run(c.ranges+" "+c.spans, func(t *testing.T) {
+			var spans []shard.Span
+			for _, r := range lettered(c.spans) {
+				spans = append(spans, r.Span())
+			}
+			ranges := lettered(c.ranges)
+			if got := strings.ReplaceAll(spelled(without(ranges, spans), len(c.ranges)), "|", "-"); got != c.without {
+				t.Errorf("%s without %s is %s, want %s", c.ranges, c.spans, got, c.without)
+			}
+			covered := cover(spans, ranges)
+			if got := strings.ReplaceAll(spelled(covered, len(c.ranges)), "\x00", "."); got != c.cover {
+				t.Errorf("%s covered by %s is %q, want %s", c.spans, c.ranges, got, c.cover)
+			}
+			if bytesOf(covered) != spanBytes(spans) {
+				t.Errorf("%s covered by %s has %d bytes", c.spans, c.ranges, bytesOf(covered))
+			}
+			flat := make([]byte, spanBytes(spans))
+			gather(flat, spans, covered)
+			if got, want := strings.ReplaceAll(string(flat), "\x00", "."), strings.ReplaceAll(c.cover, "-", ""); got != want {
+				t.Errorf("%s out of %s is %q, want %q", c.spans, c.ranges, got, want)
+			}
+		})
 	}
 }
 
-// TestCoverKeepsMemory: what is fetched goes to where the reader wants it, in one piece where it is one.
+// TestCoverKeepsMemory: what is fetched goes to where the reader wants it, in one piece where it is
+// one.
 func TestCoverKeepsMemory(t *testing.T) {
 	p := make([]byte, 100)
 	covered := cover([]shard.Span{{Off: 10, N: 20}, {Off: 30, N: 50}}, []shard.Range{{Off: 5, P: p}})

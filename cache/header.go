@@ -23,7 +23,7 @@ const (
 	headerPage = 4096 // a header is a multiple of this
 )
 
-var errHeader = errors.New("it is no shard file of this cache")
+var errHeader = errors.New("not a shard file of this cache")
 
 // headerBytes is the length of a key's header.
 func headerBytes(uri, version int) int64 {
@@ -68,7 +68,7 @@ func encodeHeader(k key) []byte {
 	return b
 }
 
-// headerSum leaves out itself, the count of damages and the stamp, which change.
+// headerSum leaves out itself, and the count of damages and the stamp, which change.
 func headerSum(b []byte) uint32 { return appendSum(sumOf(b[:sumAt]), b[namesAt:]) }
 
 // headerLength reads from a file's first namesAt bytes how long its header is.
@@ -103,7 +103,7 @@ func parseHeader(b []byte) (key, error) {
 	}, nil
 }
 
-// sameHeader compares two headers without the fields that change.
+// sameHeader compares the parts of two headers that never change.
 func sameHeader(a, b []byte) bool {
 	return len(a) == len(b) && string(a[:damagesAt]) == string(b[:damagesAt]) && string(a[namesAt:]) == string(b[namesAt:])
 }

@@ -11,7 +11,8 @@ import (
 // maxName is the longest address and the longest version that a header takes.
 const maxName = 64 << 10 // bytes
 
-// A key is one shard version. Two spellings of an address are one key where the store knows them as one.
+// A key is one shard version. Two spellings of an address are one key where the store knows them as
+// one.
 type key struct {
 	uri     string // identity of the address, without secrets
 	version string
@@ -19,8 +20,8 @@ type key struct {
 	name    string // of the file, below the directory: "a/ab…-…"
 }
 
-// keyOf is the key of a shard of a store. ok is false for shards that cannot be cached: nothing tells their content from another, or their
-// names are too long, or they are empty.
+// keyOf is the key of a shard of a store. ok is false for shards that cannot be cached: nothing
+// tells their content from another, or their names are too long, or they are empty.
 func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
 	k = key{uri: shard.Redact(shard.Identity(store, s.URI)), version: s.Version, size: s.Size}
 	if k.version == "" || k.size <= 0 || k.size > maxSize || len(k.uri) > maxName || len(k.version) > maxName {

@@ -10,12 +10,14 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Lend lends a mapping of the cache file when all n bytes are held; else errors.ErrUnsupported, and ReadRanges fetches what is missing. What is
-// lent is verified once, by Verify, when it has been used.
+// Lend lends a mapping of the cache file if all n bytes are held; otherwise the error is
+// errors.ErrUnsupported, and ReadRanges fetches what is missing. Verify verifies the bytes once,
+// after their use.
 //
-// A file is mapped once for all leases; the pages of a lease that is released leave the process's resident memory, so that this holds those of
-// live leases alone. Pages come in for as many leases at a time as there are processors, in the order of their calls: more would bring in what is
-// out of the processors' caches again when it is decoded.
+// A file is mapped once for all leases; the pages of a lease that is released leave the process's
+// resident memory, so that it holds those of live leases alone. Pages come in for as many leases at
+// a time as there are processors, in the order of their calls: with more, bytes would have left the
+// processors' caches before they are decoded.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
 	if o.isClosed() {
 		return nil, o.wrap("read", fs.ErrClosed)
@@ -35,7 +37,8 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 		}
 		return nil, errors.ErrUnsupported
 	}
-	// Damage counts from before the look at the table: what is found damaged from then on is not to be believed. What faults here faults there too.
+	// The count of damages is taken before the look at the table, so that damage found from then on
+	// counts against the lease. A fault here comes again there.
 	_ = shard.Guard(func() error { l.damages = p.file.damages().Load(); return nil })
 	if err := l.bringIn(p); err != nil {
 		c.files.release(p)
@@ -98,7 +101,7 @@ func (l *lease) bringIn(p *handle) error {
 	return nil
 }
 
-// Release gives the pages back, and the file.
+// Release releases the pages and the file.
 func (l *lease) Release() {
 	if l.handle != nil && l.released.CompareAndSwap(false, true) {
 		letGo(l.all, l.from, l.to)
@@ -106,15 +109,17 @@ func (l *lease) Release() {
 	}
 }
 
-// Forget gives back the pages of bytes that were used. Another lease of the same bytes faults them in again.
+// Forget releases the pages of bytes that were used. Another lease of the same bytes faults them in
+// again.
 func (l *lease) Forget(used shard.Span) {
 	if used.N > 0 {
 		letGoUsed(l.all[used.Off:used.End()])
 	}
 }
 
-// Verify verifies some of the bytes in whole blocks. It fails, too, when a block of the file was found damaged since it was lent: the block may
-// be whole again by now, and was not when it was used. A cache file is of one version for good.
+// Verify verifies some of the bytes, in whole blocks. It also fails if a block of the file was
+// found damaged since the bytes were lent: the block may be whole again, and may have been damaged
+// when it was used. A cache file never changes its version.
 func (l *lease) Verify(used shard.Span) error {
 	if used.N == 0 {
 		return nil
@@ -146,7 +151,8 @@ func (l *lease) verify(used shard.Span) error {
 	})
 }
 
-// holds returns the entries of the blocks of a span when they hold all of it, else errors.ErrUnsupported.
+// holds returns the entries of the blocks of a span if they hold all of it, and
+// errors.ErrUnsupported otherwise.
 func (x *file) holds(want shard.Span) (entries []entry, err error) {
 	entries = make([]entry, 0, want.N/blockSize+2)
 	for off := want.Off; off < want.End(); {

@@ -45,7 +45,8 @@ func TestVerifyOfParts(t *testing.T) {
 	}
 }
 
-// TestVerifyOfAFileGivenUp: a lease is held against the file that it is of, and not against one that took its place.
+// TestVerifyOfAFileGivenUp: a lease is held against the file that it is of, and not against one
+// that took its place.
 func TestVerifyOfAFileGivenUp(t *testing.T) {
 	const size = 2*blockSize + 100
 	content := random(5, size)

@@ -15,8 +15,9 @@ import (
 // maxDefault is the largest limit that is not asked for.
 const maxDefault = 100 << 30
 
-// DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the free space and 100 GiB. What the cache holds
-// already counts as free. The directory need not be there yet. Where that is too little for any cache, the error wraps ErrNoRoom.
+// DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the
+// free space and 100 GiB. What the cache holds already counts as free. The directory need not be
+// there yet. Where that is too little for any cache, the error wraps ErrNoRoom.
 func DefaultLimit(dir string) (int64, error) {
 	room, err := capacityFor(dir)
 	if err == nil && room/2 < minLimit {
@@ -25,8 +26,9 @@ func DefaultLimit(dir string) (int64, error) {
 	return min(room/2, maxDefault), err
 }
 
-// ParseLimit reads a limit as users write it: bytes ("100GiB", "500MB", "1e11"), or a part of the free space ("50%"), in which what the cache
-// holds already counts as free; where that is too little for any cache, the error wraps ErrNoRoom.
+// ParseLimit reads a limit as users write it: bytes ("100GiB", "500MB", "1e11"), or a part of the
+// free space ("50%"), in which what the cache holds already counts as free; where that is too
+// little for any cache, the error wraps ErrNoRoom.
 func ParseLimit(s, dir string) (int64, error) {
 	n, err := parseLimit(strings.TrimSpace(s), dir)
 	if err != nil {
@@ -69,7 +71,8 @@ func units() map[string]float64 {
 	}
 }
 
-// roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written to a read-only one, so any limit does.
+// roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written
+// to a read-only one, so any limit does.
 func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {
@@ -101,7 +104,8 @@ func openRoot(dir string) (*trusted.Dir, error) {
 	return trusted.Open(filepath.Join(dir, formatDir))
 }
 
-// isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is full.
+// isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is
+// full.
 func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	leaktest.Main(m)
 }
 
-// testDir is a directory that can hold a cache, also where the one for temporary files lies in memory.
+// testDir is a directory that can hold a cache, also where the one for temporary files lies in
+// memory.
 func testDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -15,11 +15,11 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// lockPoll is how often maintenance looks whether the directory's lock is free.
+// lockPoll is how often maintenance tries to take the directory's lock.
 const lockPoll = 20 * time.Millisecond
 
-// List returns what the cache in dir holds, sorted by URI and then by time of use. It may run beside jobs, as all maintenance may; a
-// directory that is not there holds nothing.
+// List returns what the cache in dir holds, sorted by URI and then by time of use. It may run
+// beside jobs, as all maintenance may. A missing directory holds nothing.
 func List(ctx context.Context, dir string) ([]Entry, error) {
 	root, all, _, err := walkDir(dir)
 	if err != nil || root == nil {
@@ -34,7 +34,7 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 		}
 		x, err := openFound(root, f)
 		if err != nil {
-			continue // it was removed meanwhile, or it is none: Verify tells
+			continue // it was removed meanwhile, or is not a shard file, which Verify reports
 		}
 		held, err := x.held()
 		if err == nil {
@@ -51,7 +51,8 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise the caller closes it.
+// walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise
+// the caller closes it.
 func walkDir(dir string) (root *trusted.Dir, all []found, onDisk int64, err error) {
 	there, err := existing(dir)
 	if err != nil {
@@ -121,7 +122,7 @@ func (x *file) held() (n int64, err error) {
 	return n, err
 }
 
-// Usage returns how much room the cache in dir takes.
+// Usage returns how much disk space the cache in dir takes.
 func Usage(dir string) (Space, error) {
 	s := Space{Path: filepath.Join(dir, formatDir)}
 	root, all, onDisk, err := walkDir(dir)
@@ -154,8 +155,8 @@ func Usage(dir string) (Space, error) {
 	return s, err
 }
 
-// Verify reads all that the cache in dir holds. Wrong blocks are no longer held afterwards. Progress, if set, gets the
-// bytes that were read.
+// Verify reads everything that the cache in dir holds, and drops the blocks that fail their
+// checksum. Progress, if set, is called with the number of bytes read.
 func Verify(ctx context.Context, dir string, progress func(n int64)) (Report, error) {
 	if progress == nil {
 		progress = func(int64) {}
@@ -233,7 +234,8 @@ func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress fu
 	return nil
 }
 
-// Collect removes from the cache in dir what o says, and what killed processes left. Shards that a job reads now stay.
+// Collect removes the shards that o selects and the leftovers of killed processes. Shards that a
+// job reads now stay.
 func Collect(ctx context.Context, dir string, o CollectOptions) (Freed, error) {
 	return clean(ctx, dir, func(all []found, onDisk int64) (victims []found) {
 		now := time.Now()
@@ -249,12 +251,12 @@ func Collect(ctx context.Context, dir string, o CollectOptions) (Freed, error) {
 	})
 }
 
-// Clear removes everything in the cache that is not being read.
+// Clear removes everything that the cache in dir holds, except shards that a job reads now.
 func Clear(ctx context.Context, dir string) (Freed, error) {
 	return clean(ctx, dir, func(all []found, _ int64) []found { return all })
 }
 
-// clean removes what choose chooses of the shard files, and puts the account of the directory right.
+// clean removes the shard files that choose selects, and corrects the account of the directory.
 func clean(ctx context.Context, dir string, choose func(all []found, onDisk int64) []found) (freed Freed, err error) {
 	root, _, _, err := walkDir(dir)
 	if err != nil || root == nil {

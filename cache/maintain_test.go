@@ -197,7 +197,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestLeftovers: what killed processes left is removed once it is old, and their notes in the account count no more.
+// TestLeftovers: what killed processes left is removed once it is old, and their notes in the
+// account count no more.
 func TestLeftovers(t *testing.T) {
 	dir := filled(t, originShard(1, "v1", mega))
 	all, err := List(t.Context(), dir)

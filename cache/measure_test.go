@@ -14,8 +14,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// BenchmarkHit compares what is held with the same bytes of a local file: lent and verified in place, read and verified, and both as the
-// local store does it, where nothing is verified. Each byte is touched once, as a decoder does.
+// BenchmarkHit compares what is held with the same bytes of a local file: lent and verified in
+// place, read and verified, and both as the local store does it, where nothing is verified. Each
+// byte is touched once, as a decoder does.
 func BenchmarkHit(b *testing.B) {
 	const size = 256 << 20
 	f := &localFixture{root: b.TempDir()}
@@ -57,7 +58,8 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used: it tells more than the clock on a machine that others use too.
+// processorTime is what this process has used: it tells more than the clock on a machine that
+// others use too.
 func processorTime(b *testing.B) time.Duration {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

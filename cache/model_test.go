@@ -13,8 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestModel reads at random through several caches on one directory, from many goroutines, while shards change, bytes rot, files are closed
-// and evicted, and compares with the truth.
+// TestModel reads at random through several caches on one directory, from many goroutines, while
+// shards change, bytes rot, files are closed and evicted, and compares with the truth.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -165,8 +165,9 @@ func (m *model) check(limit int64) {
 	}
 }
 
-// TestNarrow: what is asked for is fetched, and no more than that: to the byte for ranges in blocks of their own, and with what lies between
-// for ranges that share a block, so that a block has one run.
+// TestNarrow: what is asked for is fetched, and no more than that: to the byte for ranges in blocks
+// of their own, and with what lies between for ranges that share a block, so that a block has one
+// run.
 func TestNarrow(t *testing.T) {
 	type r = []int // off, n pairs
 	for _, c := range []struct {

@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// An object reads one shard through the cache. The inner object is opened when something has to be fetched.
+// An object reads one shard through the cache. The inner object is opened when something has to be
+// fetched.
 type object struct {
 	cache *Cache
 	store shard.Store
@@ -35,8 +36,9 @@ func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
 	return &object{cache: c, store: inner, shard: s, key: k, opening: make(chan struct{}, 1)}
 }
 
-// ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the like are read, which have an index of their
-// own; the bytes of columns come by ReadRanges and Lend.
+// ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the
+// like are read, which have an index of their own; the bytes of columns come by ReadRanges and
+// Lend.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.read(ctx, []shard.Range{{Off: off, P: p}}, true)
 }
@@ -80,7 +82,8 @@ func (o *object) inside(off, n int64) error {
 	return nil
 }
 
-// source returns the inner object, opened at its first use. Others who need it meanwhile wait, each as long as its own context lasts.
+// source returns the inner object, opened at its first use. Others who need it meanwhile wait, each
+// as long as its own context lasts.
 func (o *object) source(ctx context.Context) (shard.Object, error) {
 	select {
 	case o.opening <- struct{}{}:

@@ -12,28 +12,28 @@ import (
 
 const (
 	maxFiles  = 256              // open shard files; those in use may be more
-	minFiles  = 8                // what is left of it when the process runs out of files
-	idleAfter = 30 * time.Second // an open file is locked against removal, so it is closed when it is not used
+	minFiles  = 8                // the least that shrink leaves when the process runs out of files
+	idleAfter = 30 * time.Second // an open file cannot be evicted, so idle ones are closed
 
 	openTries = 10
 )
 
-// A shelf keeps the shard files open that were used last. It also knows who uses the cache at all, so that what they share is given back
-// when the last has gone.
+// openFiles keeps the most recently used shard files open. It also counts the users of the cache,
+// and closes what they share after the last of them.
 type openFiles struct {
 	root   *trusted.Dir
 	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
-	drop   func(k key)                // removes a file that is none
-	end    func()                     // called once, when the cache is unused
+	drop   func(k key)                // removes a stale file
+	end    func()                     // called once, after the last user
 
 	mu     sync.Mutex
 	open   map[string]*handle
 	most   int
-	users  int // of places, and the Cache itself until leave
+	users  int // of handles, and the Cache itself until leave
 	closed bool
 }
 
-// A place is one file's place on the shelf. Its file and err are set once ready is closed.
+// A handle is one open file, shared by its users. Its file and err are set once ready is closed.
 type handle struct {
 	name  string
 	ready chan struct{}
@@ -41,10 +41,11 @@ type handle struct {
 	err   error
 	users int       // guarded by openFiles.mu
 	used  time.Time // guarded by openFiles.mu
-	gone  bool      // no longer on the shelf; guarded by openFiles.mu
+	gone  bool      // no longer in openFiles.open; guarded by openFiles.mu
 }
 
-// acquire returns the file of a key, opened, and made if need be and wanted. The caller releases it.
+// acquire returns the open file of a key, which it makes if it is missing and orCreate is set. The
+// caller releases it.
 func (s *openFiles) acquire(ctx context.Context, k key, orCreate bool) (*handle, error) {
 	for {
 		o, first, err := s.enter(k)
@@ -71,7 +72,7 @@ func (s *openFiles) acquire(ctx context.Context, k key, orCreate bool) (*handle,
 	}
 }
 
-// othersFault tells errors that come from how another wanted the file opened.
+// othersFault recognizes errors that come from how another caller opened the file.
 func othersFault(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrNotExist)
 }
@@ -101,7 +102,8 @@ func (s *openFiles) again(o *handle) {
 	s.users++
 }
 
-// release ends a use. A file that could not be opened is forgotten, and so are those used longest ago beyond the bound.
+// release ends a use. A file that could not be opened is forgotten, and so are those used longest
+// ago beyond the bound.
 func (s *openFiles) release(o *handle) {
 	s.mu.Lock()
 	o.users--
@@ -112,7 +114,7 @@ func (s *openFiles) release(o *handle) {
 		if o.err != nil {
 			s.removeLocked(o)
 		}
-	default: // the caller does not wait for it any more
+	default: // the caller no longer waits for it
 	}
 	if s.closed {
 		s.removeLocked(o)
@@ -138,7 +140,7 @@ func (s *openFiles) release(o *handle) {
 	}
 }
 
-// forget takes a file off the shelf that is not what it was. It is closed when its users have released it.
+// forget drops a file that has changed. Its last user closes it.
 func (s *openFiles) forget(o *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +154,7 @@ func (s *openFiles) removeLocked(o *handle) {
 	o.gone = true
 }
 
-// oldestLocked takes the idle file off the shelf that was used longest ago, or returns nil.
+// oldestLocked drops the least recently used idle file and returns it, or nil.
 func (s *openFiles) oldestLocked() *handle {
 	var oldest *handle
 	for _, o := range s.open {
@@ -184,7 +186,7 @@ func (s *openFiles) closeIdle(atLeast time.Duration) {
 	}
 }
 
-// shrink keeps fewer files open from now on, after the process ran out of them.
+// shrink keeps fewer files open, after the process ran out of descriptors.
 func (s *openFiles) shrink() {
 	s.mu.Lock()
 	s.most = max(minFiles, len(s.open)/2)
@@ -192,7 +194,7 @@ func (s *openFiles) shrink() {
 	s.closeIdle(0)
 }
 
-// close refuses further users and closes what is idle.
+// close refuses further users and closes idle files.
 func (s *openFiles) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -211,7 +213,8 @@ func (s *openFiles) leave() {
 	}
 }
 
-// openOrCreate opens a file, made if need be and wanted; between its steps others may make and remove it.
+// openOrCreate opens a file, or makes it if it is missing and orCreate is set. Other processes may
+// make and remove it meanwhile.
 func (s *openFiles) openOrCreate(ctx context.Context, k key, orCreate bool) (*file, error) {
 	var err error
 	for try := range openTries {

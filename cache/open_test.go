@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOpenMakesDirectory: what Open makes, and that other users cannot read it.
+// TestOpenMakesDirectory: what Open makes is readable by its user alone.
 func TestOpenMakesDirectory(t *testing.T) {
 	dir := filepath.Join(testDir(t), "a", "b")
 	c := openTest(t, Options{Dir: dir})
@@ -100,14 +101,18 @@ func TestLimits(t *testing.T) {
 	for s, want := range map[string]int64{
 		"100GiB": 100 << 30, "1.5GB": 1_500_000_000, " 2 tib ": 2 << 40, "64M": 64 << 20, "1048576": 1 << 20, "1e9": 1_000_000_000, "2000kb": 2_000_000,
 	} {
-		if n, err := ParseLimit(s, dir); n != want || err != nil {
-			t.Errorf("%q: %d, want %d, %v", s, n, want, err)
-		}
+		t.Run(s, func(t *testing.T) {
+			if n, err := ParseLimit(s, dir); n != want || err != nil {
+				t.Errorf("%q: %d, want %d, %v", s, n, want, err)
+			}
+		})
 	}
 	for _, s := range []string{"", "x", "-1GB", "10XB", "0", "100", "0%", "101%", "x%", "1e30", "NaN", "nan%", "infGB", "5 %%"} {
-		if n, err := ParseLimit(s, dir); err == nil || !strings.Contains(err.Error(), s) {
-			t.Errorf("%q: %d, %v", s, n, err)
-		}
+		t.Run(fmt.Sprintf("%q", s), func(t *testing.T) {
+			if n, err := ParseLimit(s, dir); err == nil || !strings.Contains(err.Error(), s) {
+				t.Errorf("%q: %d, %v", s, n, err)
+			}
+		})
 	}
 	held := testDir(t)
 	c := openTest(t, Options{Dir: held})
@@ -123,7 +128,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestClose: fills that wait are on the disk afterwards; it can be called twice; reads go on without the cache, and views live on.
+// TestClose: fills that wait are on the disk afterwards; it can be called twice; reads go on
+// without the cache, and views live on.
 func TestClose(t *testing.T) {
 	const size = 8 << 20
 	source, s := &origin{}, originShard(1, "v1", size)
@@ -174,7 +180,7 @@ func TestCloseInTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	time.AfterFunc(100*time.Millisecond, func() {
+	late := time.AfterFunc(100*time.Millisecond, func() {
 		c.usage.word(totalAt).Add(-taken)
 		c.evicting.Unlock()
 	})
@@ -182,6 +188,7 @@ func TestCloseInTime(t *testing.T) {
 	if err := c.Close(ctx); err != nil {
 		t.Error(err)
 	}
+	late.Stop() // the account is unmapped by now
 	if st := c.Stats(); time.Since(start) > 5*time.Second || st.Dropped < 1<<20 {
 		t.Errorf("it took %v, %v", time.Since(start), st)
 	}
@@ -214,7 +221,7 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 }
 
-// TestFilesAreClosed: no more shard files stay open than the shelf holds, and none that is idle.
+// TestFilesAreClosed: at most so many shard files stay open, and idle ones are closed.
 func TestFilesAreClosed(t *testing.T) {
 	source := &origin{}
 	c := openTest(t, Options{})
@@ -239,7 +246,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesNoFileOpen: also a file whose last user comes after Close is closed, so that it can be removed.
+// TestCloseLeavesNoFileOpen: also a file whose last user comes after Close is closed, so that it
+// can be removed.
 func TestCloseLeavesNoFileOpen(t *testing.T) {
 	source, s := &origin{}, originShard(1, "v1", 1000)
 	c := openTest(t, Options{})

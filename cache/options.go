@@ -8,24 +8,26 @@ import (
 
 // What can be wrong with a cache, for errors.Is.
 var (
-	// ErrUnfit is a directory that cannot hold a cache: on a network file system, in memory, or on a system without what it takes.
+	// ErrUnfit is a directory that cannot hold a cache: it is on a network file system, in memory,
+	// or on a system that lacks what a cache needs.
 	ErrUnfit = errors.New("the directory cannot hold a cache")
-	// ErrNoRoom is a disk that is too full for a cache to begin with.
+	// ErrNoRoom is a disk that is too full for any cache.
 	ErrNoRoom = errors.New("too little of the disk is free for a cache")
-	// ErrFull is a Fill that found no room: everything that is held is still to be kept.
+	// ErrFull is a Fill that did not fit: everything that is held must still be kept.
 	ErrFull = errors.New("the cache is full")
 	// ErrClosed is a Fill after Close. Reads after Close pass through.
 	ErrClosed = errors.New("the cache is closed")
 )
 
-// Policy decides what goes when the cache is full.
+// Policy decides what is evicted when the cache is full.
 type Policy uint8
 
 const (
-	// Keep evicts only shards whose time is over (see Options.KeepFor): what fits stays, and the rest passes through. An epoch reads each
-	// shard once, so this is the most that any policy can serve.
+	// Keep evicts only shards whose time is over (see Options.KeepFor). What fits stays, and the
+	// rest comes from the source. An epoch reads each shard once, so no policy can serve more.
 	Keep Policy = iota
-	// LRU evicts the least recently used shards. Over epochs it serves nothing; it is the control that shows so.
+	// LRU evicts the least recently used shards. Over epochs it serves nothing; it is there as the
+	// control that shows so.
 	LRU
 )
 
@@ -39,7 +41,8 @@ type Options struct {
 	Pending int64         // bytes that may wait for the disk; 0 means 64 MiB, and 2 MiB is the least
 	MinFree float64       // part of the file system that stays free; 0 means 0.05
 
-	// NoVerify delivers cached bytes unchecked. It is there so that a test of the cache can show that it would see a wrong byte.
+	// NoVerify delivers cached bytes unchecked, so that a test can show that it would notice a
+	// wrong byte.
 	NoVerify bool
 
 	Events Events
@@ -84,7 +87,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate lists everything that is wrong.
+// Validate lists all problems.
 func (o Options) Validate() error {
 	var all []error
 	if o.Dir == "" {

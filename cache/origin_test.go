@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// An origin is a store whose shards' bytes follow from their address, version and place, so that any process can tell wrong ones. It counts
-// what is fetched.
+// An origin is a store whose shards' bytes follow from their address, version and place, so that
+// any process can tell wrong ones. It counts what is fetched.
 type origin struct {
 	delay   time.Duration
 	log     *os.File // a line for each fetch, or nil

@@ -23,7 +23,8 @@ import (
 // kills is how many processes TestKill kills.
 var kills = flag.Int("kills", 20, "processes that TestKill kills")
 
-// TestEachByteOnce: processes that read the same shards at the same time through one cold cache fetch each byte once, all together.
+// TestEachByteOnce: processes that read the same shards at the same time through one cold cache
+// fetch each byte once, all together.
 func TestEachByteOnce(t *testing.T) {
 	const processes, shards, size = 8, 6, 5<<20 + 1234
 	dir, scratch := testDir(t), t.TempDir()
@@ -59,7 +60,8 @@ func fetchedBytes(t *testing.T, scratch string) (sum int64) {
 	return sum
 }
 
-// A killer runs processes on one cache directory and kills them at random moments, while bytes of the cache rot.
+// A killer runs processes on one cache directory and kills them at random moments, while bytes of
+// the cache rot.
 type killer struct {
 	t       *testing.T
 	run     childRun
@@ -89,7 +91,8 @@ func (k *killer) start(i int) {
 	k.workers[i] = startChild(k.t, k.run)
 }
 
-// kill ends a process in the middle of whatever it does, and says whether it had seen a wrong byte by then.
+// kill ends a process in the middle of whatever it does, and says whether it had seen a wrong byte
+// by then.
 func (k *killer) kill(i int) {
 	_ = k.workers[i].Process.Kill()
 	err := k.workers[i].Wait()
@@ -153,7 +156,7 @@ func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 // rounds kills n processes, one after the other, and flips bytes before each.
 func (k *killer) rounds(n, flips int) {
 	for range n {
-		time.Sleep(time.Duration(20+k.random.IntN(180)) * time.Millisecond)
+		time.Sleep(time.Duration(20+k.random.IntN(80)) * time.Millisecond)
 		for range flips {
 			k.flip()
 		}
@@ -167,8 +170,8 @@ func (k *killer) rounds(n, flips int) {
 	}
 }
 
-// TestKill: whenever a process is killed, no wrong byte is ever served, the limit holds, and the directory goes on working.
-// `go test -run Kill -kills 200` does it for longer.
+// TestKill: a process may be killed at any moment; no wrong byte is ever served, the limit holds,
+// and the directory keeps working. `go test -run Kill -kills 200` does it for longer.
 func TestKill(t *testing.T) {
 	k := newKiller(t, false)
 	k.rounds(*kills, 3)

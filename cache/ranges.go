@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// pieces builds a list of ranges out of parts of other ranges: parts that touch, in the shard and in memory, become one.
+// pieces builds a list of ranges out of parts of other ranges: parts that touch, in the shard and
+// in memory, become one.
 type pieces struct {
 	list []shard.Range
 	last int // the range that the last piece is part of
@@ -48,7 +49,8 @@ func without(ranges []shard.Range, spans []shard.Span) []shard.Range {
 	return left.list
 }
 
-// cover returns ranges that fill spans exactly: with the memory of ranges where they reach, and for what lies between with memory of its own.
+// cover returns ranges that fill spans exactly: with the memory of ranges where they reach, and for
+// what lies between with memory of its own.
 func cover(spans []shard.Span, ranges []shard.Range) []shard.Range {
 	var all pieces
 	k := 0

@@ -14,12 +14,13 @@ const (
 	firstPoll = 2 * time.Millisecond // between two looks at what another process does
 	lastPoll  = 20 * time.Millisecond
 
-	// A read waits for others without seeing any progress as long as Options says, and a second more for so many bytes.
+	// A read waits for others without progress as long as Options says, and a second longer for
+	// each so many bytes.
 	waitLimitBytes = 16 << 20
 )
 
-// A reading is one read on its way: what is held comes from the disk, what is not from the source, and what others are about to fill is
-// waited for.
+// A reading is one read under way. Held bytes come from the disk and missing ones from the source;
+// it waits for the blocks that others are filling.
 type reading struct {
 	cache  *Cache
 	object *object
@@ -32,10 +33,11 @@ type reading struct {
 	deadline   time.Time
 	poll       time.Duration
 	waited     bool
-	memoryWait time.Duration // that is left to wait for memory for fills
+	memoryWait time.Duration // left to wait for memory for fills
 }
 
-// read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched and not kept.
+// read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched
+// and not kept.
 func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFill bool) error {
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
@@ -65,12 +67,12 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 	return err
 }
 
-// A fileFault is an error of the cache's own: it costs a fetch, and is not the reader's.
+// A fileFault is an error of the cache. It costs a fetch, and the reader does not see it.
 type fileFault struct{ err error }
 
 func (e *fileFault) Error() string { return e.err.Error() }
 
-// run goes on until everything is filled.
+// run returns when all ranges are filled.
 func (r *reading) run(ctx context.Context) error {
 	c := r.cache
 	for {
@@ -105,7 +107,7 @@ func (r *reading) run(ctx context.Context) error {
 	return nil
 }
 
-// fillOrWait fetches the blocks that no other process has claimed, and then waits for the others, if any.
+// fillOrWait fetches the blocks that no other reader is fetching, and then waits for the others.
 func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 	got, err := r.cache.claimAll(r.handle, r.rest)
 	if err != nil {
@@ -118,7 +120,7 @@ func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 	return r.wait(ctx, got, n > 0)
 }
 
-// fromDisk fills what is held.
+// fromDisk fills the ranges as far as they are held.
 func (r *reading) fromDisk(ctx context.Context) error {
 	check := checker{file: r.handle.file, cache: r.cache}
 	defer check.done()
@@ -136,7 +138,8 @@ func (r *reading) fromDisk(ctx context.Context) error {
 	return nil
 }
 
-// fetch fills what the segments are to hold from the source and hands the segments on to the disk. It returns how many wanted bytes came.
+// fetch fills what the segments are to hold from the source and hands the segments on to the disk.
+// It returns how many wanted bytes came.
 func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err error) {
 	if len(segments) == 0 {
 		return 0, nil
@@ -155,8 +158,9 @@ func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err 
 	return before - bytesOf(r.rest), nil
 }
 
-// wait returns when there is reason to look again: another's fill came to an end, or some time went by. Late says that it has waited for
-// so long in vain that it is better to wait no more. Nothing is held meanwhile but segments on their way to the disk.
+// wait returns when it is worth looking again: another fill ended, or some time passed. Late says
+// that the wait made no progress for too long. The caller holds nothing meanwhile except pending
+// segments.
 func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late bool, err error) {
 	if !r.waited && (got.foreign || len(got.others) > 0) {
 		r.waited = true
@@ -192,7 +196,7 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	return false, nil
 }
 
-// bypass fills ranges from the source and keeps nothing.
+// bypass fills ranges from the source and does not cache them.
 func (c *Cache) bypass(ctx context.Context, o *object, ranges []shard.Range) error {
 	c.bypassed.Add(1)
 	inner, err := o.source(ctx)
@@ -206,8 +210,8 @@ func (c *Cache) bypass(ctx context.Context, o *object, ranges []shard.Range) err
 	return nil
 }
 
-// fetch reads the bytes of segments from the source into the missing ranges, as far as they reach, and returns where they all are. After an
-// error the segments are given back.
+// fetch reads the bytes of segments from the source into the missing ranges, as far as they reach,
+// and returns where they all are. After an error the segments are given back.
 func (c *Cache) fetch(ctx context.Context, o *object, segments []*segment, missing []shard.Range) (ranges []shard.Range, err error) {
 	done := false
 	defer func() {

@@ -15,7 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// makeReadOnly takes the right to write to a directory away for the rest of the test: root goes on as another user.
+// makeReadOnly takes the right to write to a directory away for the rest of the test: root goes on
+// as another user.
 func makeReadOnly(t *testing.T, dir string) {
 	t.Helper()
 	dirs, files := fs.FileMode(0o555), fs.FileMode(0o444)
@@ -50,7 +51,8 @@ func makeReadOnly(t *testing.T, dir string) {
 	})
 }
 
-// TestReadOnly: a directory that was filled before and cannot be written is read, and nothing is written to it.
+// TestReadOnly: a directory that was filled before and cannot be written is read, and nothing is
+// written to it.
 func TestReadOnly(t *testing.T) {
 	content, other := random(1, 300_000), random(2, 100_000)
 	dir, store, s, path := filledDir(t, content)

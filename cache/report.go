@@ -16,7 +16,7 @@ type Entry struct {
 	Path       string `json:"path"`
 }
 
-// Space is how much room a cache directory takes.
+// Space is how much disk space a cache directory takes.
 type Space struct {
 	Path   string `json:"path"`   // of the directory of this format
 	Shards int    `json:"shards"` // shard versions
@@ -32,12 +32,13 @@ type Report struct {
 	Shards int   `json:"shards"` // shard versions that were read
 	Blocks int64 `json:"blocks"` // blocks that were read
 	Bytes  int64 `json:"bytes"`  // and their bytes
-	Bad    int64 `json:"bad"`    // blocks whose bytes were wrong; they are no longer held
-	// BadURIs names the shards of bad blocks, and foreign files by their path.
+	Bad    int64 `json:"bad"`    // blocks that failed their checksum and were dropped
+	// BadURIs names the shards of bad blocks, and the paths of files that are not cache files.
 	BadURIs []string `json:"bad_uris,omitempty"`
 }
 
-// CollectOptions say what Collect removes. The zero value removes leftovers of killed processes alone.
+// CollectOptions say what Collect removes. The zero value removes leftovers of killed processes
+// alone.
 type CollectOptions struct {
 	OlderThan  time.Duration // shards that were not used for so long; 0 means none
 	ToBytes    int64         // then those used longest ago, kept or not, until so many bytes are left; 0 means no such bound
@@ -48,5 +49,5 @@ type CollectOptions struct {
 type Freed struct {
 	Shards int   `json:"shards"`
 	Bytes  int64 `json:"bytes"`
-	InUse  int   `json:"in_use"` // shards that were to go and stayed, because a job reads them now
+	InUse  int   `json:"in_use"` // selected shards that stayed because a job reads them now
 }

@@ -25,12 +25,12 @@ const (
 	leftoverTime   = int64(60) // seconds after which what a killed process left is removed
 )
 
-// openLock opens the file whose lock is held by who removes shard files.
+// openLock opens the file whose lock a process holds while it removes shard files.
 func openLock(root *trusted.Dir) (*os.File, error) {
 	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 }
 
-// mayFill is whether a fill has a chance now.
+// mayFill says whether a fill has a chance now.
 func (c *Cache) mayFill() bool {
 	if c.root.ReadOnly() || c.disk.fillsOff() {
 		return false
@@ -42,7 +42,8 @@ func (c *Cache) mayFill() bool {
 	return err == nil && total+leastSpace <= c.options.Limit && !c.floor.low(c.root.Path(), c.options.MinFree, leastSpace)
 }
 
-// reserveOrEvict reserves n bytes on the disk, after an eviction if need be. When it cannot, it reserves nothing and tells what is left.
+// reserveOrEvict reserves n bytes on the disk, after an eviction if necessary. If it cannot, it
+// reserves nothing and returns what is left.
 func (c *Cache) reserveOrEvict(n int64) (ok bool, left int64, err error) {
 	for range 2 {
 		low := c.floor.low(c.root.Path(), c.options.MinFree, n)
@@ -71,7 +72,8 @@ func (c *Cache) reserveOrEvict(n int64) (ok bool, left int64, err error) {
 	return false, max(0, c.options.Limit-total), err
 }
 
-// evict removes what may go, unless a look not long ago found nothing. Again says that there may be room now.
+// evict removes shards that may go, unless a recent scan found none. Again says that space may be
+// free now.
 func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	c.evicting.Lock()
 	defer c.evicting.Unlock()
@@ -104,7 +106,8 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	return true, err // the recount alone may have found room
 }
 
-// shrink brings a directory that another process has filled to a higher limit below the limit of this one.
+// shrink evicts until the directory, which another process filled to a higher limit, is below this
+// limit.
 func (c *Cache) shrink() error {
 	total, err := c.usage.bytes()
 	if err != nil || total <= c.options.Limit+c.options.Limit/excess {
@@ -128,7 +131,8 @@ func (c *Cache) lockDir() (err error) {
 	return err
 }
 
-// removeSome removes shards that may go until the directory is well below its limit. Next is when more may go.
+// removeSome evicts shards that may go until the directory is well below its limit. Next is when
+// more may go.
 func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, err error) {
 	now := time.Now().UnixNano()
 	next = now + int64(scanAgain)
@@ -156,10 +160,10 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 		}
 		bytes, err := remove(c.root, f.name)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
-			next = now // it may go as soon as it is unused
+			next = now // it may go as soon as it is idle
 			continue
 		}
-		if notAllowed(err) { // another user's, from a time when the directory was open to all
+		if notAllowed(err) { // another user's, from when the directory was writable by others
 			continue
 		}
 		if err == nil {
@@ -174,7 +178,8 @@ func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, e
 	return freed, next, nil
 }
 
-// dropFile removes a file that has the name of a shard's and is none, or is not whole. What is busy is left: the caller tries again.
+// dropFile removes a file that has a shard's name and is not a whole shard file. A busy file stays,
+// and the caller tries again.
 func (c *Cache) dropFile(k key) {
 	if c.root.ReadOnly() || !c.evicting.TryLock() {
 		return
@@ -189,11 +194,12 @@ func (c *Cache) dropFile(k key) {
 	}
 }
 
-// A floor watches the free space of the file system: it looks now and then, and counts what this process takes in between.
+// A floor watches the free space of the file system: it looks now and then, and counts what this
+// process takes in between.
 type floor struct {
 	mu    sync.Mutex
 	at    time.Time
-	spare int64 // bytes above the floor when it looked, less those taken since
+	spare int64 // bytes above the floor at the last look, less those taken since
 }
 
 // low is whether n bytes more would leave less than a part of the file system free.

@@ -20,7 +20,7 @@ type found struct {
 	stamp
 }
 
-// inOrder is the order of eviction: superseded versions first, then the least recently used.
+// inOrder is the order of eviction: superseded versions first, then the least recently used shards.
 func inOrder(all []found) []found {
 	markSuperseded(all)
 	slices.SortFunc(all, func(a, b found) int {
@@ -49,8 +49,8 @@ func markSuperseded(all []found) {
 	}
 }
 
-// walk lists the shard files of a directory, with what all files have on the disk. Clean removes what killed processes left, which takes
-// the directory's lock.
+// walk lists the shard files of a directory, with what all files have on the disk. Clean removes
+// what killed processes left, which takes the directory's lock.
 func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) {
 	families, err := root.ReadDir(".")
 	if err != nil {
@@ -78,7 +78,7 @@ func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) 
 	return all, onDisk, nil
 }
 
-// look describes one file; ok is false when it is not a shard file, or gone.
+// look describes one file. Ok is false if it is gone or not a shard file.
 func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	state, err := stateAt(root, name)
 	if err != nil {
@@ -99,20 +99,22 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 			clear(header)
 		}
 	}
-	f.stamp = stampOf(header) // that of a torn header is as good as any
+	f.stamp = stampOf(header) // a torn header gives any time, which is as good as another
 	return f, true
 }
 
-// removeLeftover removes an old file that is not a shard file: its process was killed before it could give it its name.
+// removeLeftover removes an old file that never became a shard file: its process was killed before
+// it gave the file its name.
 func removeLeftover(root *trusted.Dir, name string) bool {
 	state, err := stateAt(root, name)
 	return err == nil && time.Now().Unix()-state.modified > leftoverTime && root.Remove(name) == nil
 }
 
-// remove removes an unused shard file, else returns errBusy. The caller has the directory's lock.
+// remove removes an idle shard file; it returns errBusy if the file is in use. The caller holds the
+// directory's lock.
 func remove(root *trusted.Dir, name string) (freed int64, err error) {
 	f, err := root.OpenFile(name, os.O_RDWR)
-	if errors.Is(err, trusted.ErrUntrusted) { // no process has it open: openFile refuses it
+	if errors.Is(err, trusted.ErrUntrusted) { // it is not in use: openFile refuses it
 		state, err := stateAt(root, name)
 		return state.allocated, errors.Join(err, root.Remove(name))
 	}

@@ -8,19 +8,18 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// segmentBlocks is the most blocks that are claimed, locked, written and given back together. Segments do not cross multiples of it.
+// segmentBlocks is the most blocks that are claimed, locked, written and given back together.
+// Segments do not cross multiples of it.
 const segmentBlocks = 16
 
-// A segment is blocks in a row that this process is about to fill, and what it fills them with.
-//
-// Two things keep fillers apart. Within the process it is file.segments: a block is in at most one
-// segment. Between processes it is a lock on the segment's entries in the table. That lock belongs to
-// the open file description, which all goroutines of the process share, so it could not keep them
-// apart; it need not, because their segments are disjoint. A segment is claimed first and then locked,
-// and neither waits: blocks that another filler has are left to it. So a waiting reader holds nothing
-// that another waits for, except segments on their way to the disk, which always end.
+// A segment is blocks in a row that this process is about to fill, and what it fills them with. Two
+// steps decide who fills a block. Within the process, file.segments holds each block in at most one
+// segment. Between processes, the segment's entries in the table are locked; the lock belongs to
+// the open file description, which all goroutines share, and their segments are disjoint. Neither
+// step ever waits: a block that another reader has is left to that reader. So a reader that waits
+// holds nothing that another could wait for, except pending segments, which the writers complete.
 type segment struct {
-	handle     *handle // on the shelf; the segment is one of its users
+	handle     *handle // the segment is one of its users
 	first, end int64   // blocks
 
 	patches []patch
@@ -38,7 +37,7 @@ type patch struct {
 	lo, hi int
 }
 
-// A need is the least run of a block that holds all wanted bytes of it.
+// A need is the shortest run of a block that holds all its wanted bytes.
 type need struct {
 	block  int64
 	lo, hi int
@@ -62,14 +61,15 @@ func needsOf(ranges []shard.Range) (needs []need) {
 	return needs
 }
 
-// A claim is what a read may fill now, and what it has to wait for.
+// A claim is the segments that a read may fill now, and the ones that it has to wait for.
 type claim struct {
 	mine    []*segment // locked, and not yet held
 	others  []*segment // of other goroutines
 	foreign bool       // other processes have some
 }
 
-// claimAll claims and locks what it can of the missing ranges. Blocks that turn out to be held by now are in no segment.
+// claimAll claims and locks as many of the missing blocks as it can. Blocks that are held by now
+// are in no segment.
 func (c *Cache) claimAll(p *handle, missing []shard.Range) (*claim, error) {
 	needs := needsOf(missing)
 	got := p.file.claim(needs)
@@ -95,7 +95,7 @@ func (c *Cache) claimAll(p *handle, missing []shard.Range) (*claim, error) {
 	return got, nil
 }
 
-// claim takes the blocks that no goroutine has.
+// claim takes the blocks that no goroutine has claimed.
 func (x *file) claim(needs []need) *claim {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,7 +129,7 @@ func (x *file) extendLocked(segments []*segment, block int64) []*segment {
 	return append(segments, s)
 }
 
-// unclaim gives the blocks of a segment back and wakes who waits for it.
+// unclaim releases the blocks of a segment and wakes its waiters.
 func (x *file) unclaim(s *segment) {
 	x.mu.Lock()
 	for b := s.first; b < s.end; b++ {
@@ -146,7 +146,8 @@ func (s *segment) slots() (off, n int64) {
 	return s.handle.file.fileLayout.header + 8*s.first, 8 * (s.end - s.first)
 }
 
-// lock locks a segment between processes. Where others have a part of it, the segments of the rest come back.
+// lock locks a segment between processes. If others hold a part of it, it returns segments of the
+// rest.
 func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
 	x := s.handle.file
 	off, n := s.slots()
@@ -187,7 +188,8 @@ func (c *Cache) lockParts(s *segment, got *claim) (locked []*segment, err error)
 	return locked, nil
 }
 
-// plan says how the blocks of locked segments grow. Segments whose blocks all hold what is needed are given back.
+// plan says how the blocks of locked segments grow. It settles segments whose blocks hold all that
+// is needed.
 func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
 	for i, s := range locked {
 		err := shard.Guard(func() error { s.plan(needs); return nil })
@@ -238,7 +240,8 @@ func (p patch) pieces(size int64) [2]shard.Span {
 	return [2]shard.Span{{Off: base + int64(p.lo), N: int64(lo - p.lo)}, {Off: base + int64(hi), N: int64(p.hi - hi)}}
 }
 
-// settle gives a segment back: its bytes are on the disk, or err says why not. Who waits for it finds its use of the file ended.
+// settle ends a segment: its bytes are on the disk, or err says why not. It ends its use of the
+// file before it wakes its waiters.
 func (c *Cache) settle(s *segment, err error) {
 	s.err = err
 	x := s.handle.file
@@ -248,7 +251,7 @@ func (c *Cache) settle(s *segment, err error) {
 	x.unclaim(s)
 }
 
-// abandon gives segments back unfilled.
+// abandon settles segments unfilled.
 func (c *Cache) abandon(segments []*segment, err error) {
 	for _, s := range segments {
 		c.settle(s, err)

@@ -99,8 +99,9 @@ func TestServerSuiteHDFS(t *testing.T) {
 	}
 }
 
-// TestServerGone: what is held of a bucket is read when no server answers any more, and what is not is the store's error. An object that
-// was overwritten is fetched at its new version, and held beside the old one.
+// TestServerGone: what is held of a bucket is read when no server answers any more, and what is not
+// is the store's error. An object that was overwritten is fetched at its new version, and held
+// beside the old one.
 func TestServerGone(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)

@@ -33,8 +33,8 @@ func TestHeldNeedsNoServer(t *testing.T) {
 	}
 }
 
-// TestColumnsShare: two jobs that read different columns of a shard share what is there, each byte is fetched once, and each job's bytes
-// are right.
+// TestColumnsShare: two jobs that read different columns of a shard share what is there, each byte
+// is fetched once, and each job's bytes are right.
 func TestColumnsShare(t *testing.T) {
 	const size = 1 << 20
 	source, s := &origin{}, originShard(1, "v1", size)
@@ -153,8 +153,9 @@ func (o *blockedObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.Object.ReadAt(ctx, p, off)
 }
 
-// TestStalledHolder: who holds the lock and does not come on is waited for no longer than it takes to lose waitLimit, within a process and
-// between two; and a reader that gives up meanwhile is not held back.
+// TestStalledHolder: who holds the lock and does not come on is waited for no longer than it takes
+// to lose waitLimit, within a process and between two; and a reader that gives up meanwhile is not
+// held back.
 func TestStalledHolder(t *testing.T) {
 	dir := testDir(t)
 	s := originShard(1, "v1", 100_000)
@@ -267,8 +268,8 @@ func TestPendingFull(t *testing.T) {
 	}
 }
 
-// TestWaitsForMemory: when memory for fills comes free in time, nothing is dropped; when it does not, a read waits once and those after it
-// not at all.
+// TestWaitsForMemory: when memory for fills comes free in time, nothing is dropped; when it does
+// not, a read waits once and those after it not at all.
 func TestWaitsForMemory(t *testing.T) {
 	source, s := &origin{}, originShard(1, "v1", 1<<20)
 	c := openTest(t, Options{Pending: 2 << 20})
@@ -347,7 +348,8 @@ func readOnly(ctx context.Context, o shard.Object, off, n int64) error {
 	return shard.ReadRanges(ctx, o, []shard.Range{{Off: off, P: make([]byte, n)}})
 }
 
-// TestReadAtNeverFills: what is read with ReadAt is served when it is held, and else not kept; not even a file is made for it.
+// TestReadAtNeverFills: what is read with ReadAt is served when it is held, and else not kept; not
+// even a file is made for it.
 func TestReadAtNeverFills(t *testing.T) {
 	const size = 200_000
 	source, s := &origin{}, originShard(1, "v1", size)

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Stats is what a Cache did so far.
+// Stats counts what a Cache has done so far.
 type Stats struct {
 	Hits     int64 `json:"hits"`     // reads and leases that were served from the disk alone
 	Misses   int64 `json:"misses"`   // reads that fetched something
-	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off or too slow, or ReadAt was asked
+	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off or too slow, or the read was a ReadAt
 
 	HitBytes    int64 `json:"hit_bytes"`    // asked for and served from the disk
 	MissBytes   int64 `json:"miss_bytes"`   // fetched to be filled, those between two runs of a block included
@@ -17,9 +17,9 @@ type Stats struct {
 	FilledBytes int64 `json:"filled_bytes"` // written to the disk
 
 	Waited  int64 `json:"waited"`  // reads that waited for another's fill
-	Dropped int64 `json:"dropped"` // bytes that were fetched to be filled and were not: no room in memory or on the disk, or trouble
-	Bad     int64 `json:"bad"`     // blocks whose bytes were wrong; they were fetched again
-	Evicted int64 `json:"evicted"` // shards that made room
+	Dropped int64 `json:"dropped"` // bytes that were fetched and not written: memory or disk was full, or the disk failed
+	Bad     int64 `json:"bad"`     // blocks that failed their checksum; they were fetched again
+	Evicted int64 `json:"evicted"` // shards that were evicted
 	Trouble int64 `json:"trouble"` // times that the disk failed
 }
 

@@ -23,8 +23,9 @@ func (f *memFixture) Address(name string) string                { return "mem://
 func (f *memFixture) Write(_ testing.TB, name string, b []byte) { f.mem.Put(name, b) }
 func (f *memFixture) Remove(_ testing.TB, name string)          { f.mem.Remove(name) }
 
-// warmFixture fills the cache with the written shards, except the smallest ones: of those the suite wants to hear that they changed or are
-// gone, which a shard that is held does not need to know.
+// warmFixture fills the cache with what is written, except for the smallest shards: of them the
+// suite wants to hear that they changed or are gone, which a shard that is held does not need to
+// know.
 type warmFixture struct {
 	memFixture
 	cache *Cache

@@ -15,16 +15,17 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// errBusy is a lock that another has.
+// errBusy is a lock that another process holds.
 var errBusy = errors.New("locked by another")
 
-// allocate gives the first n bytes of a file their room on the disk, so that writes to a mapping of them find it.
+// allocate allocates the first n bytes of a file on the disk, so that writes to a mapping of them
+// cannot run out of space.
 func allocate(f *os.File, n int64) error {
 	return ignoringInterrupts(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, n) })
 }
 
-// createUnnamed makes a file in a directory that has no name yet and is gone if it never gets one. Where there is no such thing its error
-// is errors.ErrUnsupported.
+// createUnnamed makes a file in a directory that has no name yet and is gone if it never gets one.
+// Where there is no such thing its error is errors.ErrUnsupported.
 func createUnnamed(dir *os.File) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
@@ -48,7 +49,8 @@ func nameIt(f, dir *os.File, name string) error {
 	return nil
 }
 
-// share locks a whole file for as long as it is open, together with other readers: a process that wants to remove it sees that it is in use.
+// share takes the shared lock of a whole file until it is closed. It tells a process that wants to
+// remove the file that it is in use.
 func share(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
 // own locks a whole file for this open file alone.
@@ -65,8 +67,9 @@ func flock(f *os.File, how int) error {
 	return err
 }
 
-// lockRange takes bytes of a file for this open file description, or returns errBusy. Goroutines that share the description are not kept
-// apart by it, and the kernel frees it when the description closes, however the process ends.
+// lockRange takes bytes of a file for this open file description, or returns errBusy. Goroutines
+// that share the description are not kept apart by it, and the kernel frees it when the description
+// closes, however the process ends.
 func lockRange(f *os.File, off, n int64) error {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: off, Len: n}
 	err := ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock) })
@@ -89,8 +92,8 @@ func lockedElsewhere(f *os.File, off, n int64) (bool, error) {
 	return lock.Type != unix.F_UNLCK, err
 }
 
-// mapHead maps the first n bytes of a file for reading and writing; what is written stays in this process if the file is open for reading
-// alone. Touching them can fault; see shard.Guard.
+// mapHead maps the first n bytes of a file for reading and writing; what is written stays in this
+// process if the file is open for reading alone. Touching them can fault; see shard.Guard.
 func mapHead(f *os.File, n int64, readOnly bool) ([]byte, error) {
 	flags := unix.MAP_SHARED
 	if readOnly {
@@ -107,7 +110,8 @@ func mapData(f *os.File, off, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// readAhead starts to read the pages of a mapping that are not in memory, and says whether there are any.
+// readAhead starts to read the pages of a mapping that are not in memory, and says whether there
+// are any.
 func readAhead(b []byte, start, end int64) (absent bool) {
 	b = pagesOf(b, start, end)
 	if resident(b) {
@@ -119,19 +123,21 @@ func readAhead(b []byte, start, end int64) (absent bool) {
 	return true
 }
 
-// bringIn waits for pages of a mapping that are not in memory: a wait for the disk in a system call leaves the processor to other
-// goroutines, in a page fault it does not. Pages in memory are better left to fault, which maps many at a time.
+// bringIn waits for pages of a mapping that are not in memory: a wait for the disk in a system call
+// leaves the processor to other goroutines, in a page fault it does not. Pages in memory are better
+// left to fault, which maps many at a time.
 func bringIn(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, start, end), unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
 }
 
-// letGo takes pages of a mapping out of the process's resident memory, with their neighbours, which a fault brings in too. Another user
-// of these pages faults them in again.
+// letGo removes pages of a mapping from the process's resident memory, with their neighbours, which
+// a fault brings in too. Other users fault them in again.
 func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }
 
-// letGoUsed is letGo of bytes of a mapping that were used one after the other: of the pages that end within them.
+// letGoUsed is letGo of bytes of a mapping that were used one after the other: of the pages that
+// end within them.
 func letGoUsed(used []byte) {
 	if len(used) == 0 {
 		return
@@ -147,7 +153,8 @@ func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.
 // adviceBytes is how much one piece of advice reads: longer ones are cut without a word.
 const adviceBytes = 512 << 10
 
-// resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on it.
+// resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on
+// it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
 	last := (len(b) - 1) / page

@@ -9,8 +9,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// The cache needs locks that belong to an open file, file systems that keep holes, and mappings that all processes share. It is built
-// for Linux alone: elsewhere Open and all else return errNoCache before any of these is called.
+// The cache needs locks that belong to an open file, file systems that keep holes, and mappings
+// that all processes share. It is built for Linux alone: elsewhere Open and all else return
+// errNoCache before any of these is called.
 var (
 	errBusy    = errors.New("locked by another")
 	errNoCache = errors.Join(ErrUnfit, errors.New("the cache works on Linux alone"))

@@ -15,10 +15,11 @@ import (
 // offFor is how long the cache is off after the disk failed.
 const offFor = 30 * time.Second
 
-// A disk is how the cache's disk behaves: after a failure it is left alone for a while, and training goes on from the source.
+// A disk is the state of the cache's disk. After a failure it is not used for a while, and bytes
+// come from the source.
 type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
-	noWaits          atomic.Int64 // until then no read waits for it
+	noWaits          atomic.Int64 // until then reads do not wait for it
 	said, saidDenied atomic.Bool  // the present trouble was said
 	saidLow          atomic.Bool  // for good: it comes and goes with each eviction
 }
@@ -29,7 +30,7 @@ func (d *disk) stick()      { d.noWaits.Store(time.Now().Add(offFor).UnixNano())
 func (d *disk) readsOff() bool { return time.Now().UnixNano() < d.noReads.Load() }
 func (d *disk) fillsOff() bool { return time.Now().UnixNano() < d.noFills.Load() }
 
-// well says that a fill succeeded: the next failure is another trouble.
+// well notes that a fill succeeded: the next failure is a new one.
 func (d *disk) well() {
 	if d.said.Load() {
 		d.said.Store(false)
@@ -48,7 +49,8 @@ func (c *Cache) fileError(p *handle, err error) {
 	c.diskError(err)
 }
 
-// diskError decides what an error of the cache's own means. A full disk can still be read; one that fails is left alone.
+// diskError decides what an error of the cache means. A full disk can still be read; one that fails
+// is not used.
 func (c *Cache) diskError(err error) {
 	if err == nil {
 		return
@@ -80,7 +82,7 @@ func (c *Cache) diskError(err error) {
 	}
 }
 
-// diskLow says that the disk has no room where the cache's limit has.
+// diskLow reports that the disk is full although the limit allows more.
 func (c *Cache) diskLow() {
 	if c.options.Events.Low == nil || !c.disk.saidLow.CompareAndSwap(false, true) {
 		return

@@ -47,7 +47,8 @@ func smallDisk(t *testing.T, bytes int) (dir string) {
 	return dir
 }
 
-// TestNoRoom: a disk that is full from the start is not reported as a directory that cannot hold a cache.
+// TestNoRoom: a disk that is full from the start is another error than a directory that cannot hold
+// a cache.
 func TestNoRoom(t *testing.T) {
 	dir := smallDisk(t, 1<<20)
 	if _, err := DefaultLimit(dir); !errors.Is(err, ErrNoRoom) {
@@ -65,7 +66,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a disk that is full costs nothing but fetches: reads are right, what is held is still served, and it is said once.
+// TestFullDisk: a disk that is full costs nothing but fetches: reads are right, what is held is
+// still served, and it is said once.
 func TestFullDisk(t *testing.T) {
 	const size = 6 << 20
 	var said complaints
@@ -99,7 +101,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part, and it is said once that no more is kept.
+// TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part,
+// and it is said once that no more is kept.
 func TestFloorIsKept(t *testing.T) {
 	const size, disk = 6 << 20, 16 << 20
 	var said complaints
@@ -124,7 +127,8 @@ func TestFloorIsKept(t *testing.T) {
 	}
 }
 
-// TestTrouble: what each error of the disk means, and that a trouble is said once until the disk is well again.
+// TestTrouble: what each error of the disk means, and that a trouble is said once until the disk is
+// well again.
 func TestTrouble(t *testing.T) {
 	for _, c := range []struct {
 		err                 error
@@ -143,19 +147,21 @@ func TestTrouble(t *testing.T) {
 		{fs.ErrNotExist, false, false, false},
 		{context.Canceled, false, false, false},
 	} {
-		var said complaints
-		cache := openTest(t, Options{Events: said.events()})
-		for range 3 {
-			cache.diskError(&fs.PathError{Op: "write", Path: "x", Err: c.err})
-		}
-		if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said.all) == 1) != c.saids || len(said.all) > 1 {
-			t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said.all)
-		}
-		cache.disk.well()
-		cache.diskError(c.err)
-		if again := len(said.all) == 2; again != (c.saids && !notAllowed(c.err)) {
-			t.Errorf("%v: said %d times", c.err, len(said.all))
-		}
+		t.Run(c.err.Error(), func(t *testing.T) {
+			var said complaints
+			cache := openTest(t, Options{Events: said.events()})
+			for range 3 {
+				cache.diskError(&fs.PathError{Op: "write", Path: "x", Err: c.err})
+			}
+			if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said.all) == 1) != c.saids || len(said.all) > 1 {
+				t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said.all)
+			}
+			cache.disk.well()
+			cache.diskError(c.err)
+			if again := len(said.all) == 2; again != (c.saids && !notAllowed(c.err)) {
+				t.Errorf("%v: said %d times", c.err, len(said.all))
+			}
+		})
 	}
 }
 

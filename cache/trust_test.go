@@ -67,7 +67,8 @@ func filledDir(t testing.TB, content []byte) (dir string, store *shardtest.Meter
 	return dir, store, s, path
 }
 
-// TestUntrustedDirectory: a directory that another user could have written is refused by all that opens it.
+// TestUntrustedDirectory: a directory that another user could have written is refused by all that
+// opens it.
 func TestUntrustedDirectory(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -164,7 +165,8 @@ func plant(t testing.TB, path string, store shard.Store, s shard.Shard, planted 
 	}
 }
 
-// TestPlantIsDelivered shows that what TestUntrustedFile plants would be delivered from a file that is trusted.
+// TestPlantIsDelivered shows that what TestUntrustedFile plants would be delivered from a file that
+// is trusted.
 func TestPlantIsDelivered(t *testing.T) {
 	content, planted := random(1, 200_000), random(2, 200_000)
 	dir, store, s, path := filledDir(t, content)
@@ -173,7 +175,8 @@ func TestPlantIsDelivered(t *testing.T) {
 	expect(t, openShard(t, c, store, s), planted, 0, len(planted))
 }
 
-// TestUntrustedAccount: the account is not written through a link, nor used when it is another user's.
+// TestUntrustedAccount: the account is not written through a link, nor used when it is another
+// user's.
 func TestUntrustedAccount(t *testing.T) {
 	for _, name := range []string{usageName, lockName} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +197,8 @@ func TestUntrustedAccount(t *testing.T) {
 	}
 }
 
-// TestReplacedDirectory: a link that takes the directory's place while the cache is open is not followed.
+// TestReplacedDirectory: a link that takes the directory's place while the cache is open is not
+// followed.
 func TestReplacedDirectory(t *testing.T) {
 	content := random(1, 200_000)
 	dir := testDir(t)

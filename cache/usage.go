@@ -24,10 +24,12 @@ const (
 
 var errSlots = errors.New("too many processes use the cache directory")
 
-// usage is the account of a cache directory that all its processes share: bytes that lie on the disk or are about to. Each process also
-// notes what it is about to write in a slot that it locks, so that the kernel tells which notes are of processes that were killed.
+// usage is the account of a cache directory that all its processes share: bytes that lie on the
+// disk or are about to. Each process also notes what it is about to write in a slot that it locks,
+// so that the kernel tells which notes are of processes that were killed.
 //
-// Counts live in a shared mapping; each method returns an error instead of faulting when the file under it was cut.
+// Counts live in a shared mapping; each method returns an error instead of faulting when the file
+// under it was cut.
 type usage struct {
 	file *os.File
 	b    []byte
@@ -60,7 +62,8 @@ func openUsage(root *trusted.Dir) (*usage, error) {
 	return u, nil
 }
 
-// mapUsage opens the account without a slot: it can be read, and written with the directory's lock held.
+// mapUsage opens the account without a slot: it can be read, and written with the directory's lock
+// held.
 func mapUsage(root *trusted.Dir) (*usage, error) {
 	f, err := root.OpenFile(usageName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -113,13 +116,14 @@ func (u *usage) reserve(n, limit int64) (ok bool, err error) {
 	return ok, err
 }
 
-// commit says that n reserved bytes lie on the disk now, or that writing them failed: a part may lie there, so they stay counted until the
-// next recount, which must never find less than there is.
+// commit says that n reserved bytes lie on the disk now, or that writing them failed: a part may
+// lie there, so they stay counted until the next recount, which must never find less than there is.
 func (u *usage) commit(n int64) error {
 	return shard.Guard(func() error { u.word(u.slotAt(u.slot)).Add(-n); return nil })
 }
 
-// removed says that n bytes were taken off the disk, and that room may be found again. The caller has the directory's lock.
+// removed says that n bytes were taken off the disk, and that room may be found again. The caller
+// has the directory's lock.
 func (u *usage) removed(n int64) error {
 	return shard.Guard(func() error {
 		u.word(totalAt).Add(-n)
@@ -128,9 +132,10 @@ func (u *usage) removed(n int64) error {
 	})
 }
 
-// recount puts the account right by a look at all files, which returns the bytes that they have on the disk. What processes are about to
-// write is read before: what they finish meanwhile may count twice, until the next look, but never not at all. Reservations that are taken
-// meanwhile stay. The caller has the directory's lock, so that no files are removed by others.
+// recount puts the account right by a look at all files, which returns the bytes that they have on
+// the disk. What processes are about to write is read before: what they finish meanwhile may count
+// twice, until the next look, but never not at all. Reservations that are taken meanwhile stay. The
+// caller has the directory's lock, so that no files are removed by others.
 func (u *usage) recount(look func() (onDisk int64, err error)) error {
 	var before, underWay int64
 	err := shard.Guard(func() (err error) {

@@ -6,20 +6,22 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// stretchBlocks is how much is read before it is verified, while it is in the processor's cache.
+// stretchBlocks is how much is read before it is verified, while it is still in the processor's
+// cache.
 const stretchBlocks = 8
 
-// A checker reads what a file holds, and verifies it. One goroutine uses it, for one read.
+// A checker reads and verifies held blocks of a file. One goroutine uses it for one read.
 type checker struct {
 	*file
 	cache *Cache
 
-	// The block that was read last and not delivered whole, so that narrow columns that share a block cost one look at it.
+	// The block that was read last and not delivered whole, so that narrow columns that share a
+	// block cost one look at it.
 	buffer *[]byte // blockSize, or nil
 	block  int64
 	entry  entry
 
-	wrong bool // some bytes were wrong
+	wrong bool // a checksum failed
 
 	stretch [stretchBlocks]entry // of the blocks that are read at once
 }
@@ -32,7 +34,8 @@ func (c *checker) done() {
 	}
 }
 
-// fill fills what is held of the ranges and returns the rest. Wrong bytes count as not held from then on.
+// fill fills the held parts of the ranges and returns the rest. Blocks that fail their checksum are
+// dropped.
 func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.Range, err error) {
 	var missing pieces
 	err = shard.Guard(func() error {
@@ -53,7 +56,8 @@ func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.
 	return missing.list, err
 }
 
-// step deals with the bytes of a range from off on that need one look, and returns where the next begin.
+// step deals with the bytes of a range from off on that need one look, and returns where the next
+// begin.
 func (c *checker) step(missing *pieces, i int, r shard.Range, off int64) (next int64, err error) {
 	end, block := r.Span().End(), off/blockSize
 	if n := c.wholeRuns(off, end); n > 0 {
@@ -80,8 +84,8 @@ func (c *checker) step(missing *pieces, i int, r shard.Range, off int64) (next i
 	return pieceEnd, nil
 }
 
-// wholeRuns counts the blocks from off on whose runs are wanted whole and touch, so that they can be read at once in place. It leaves
-// their entries in stretch.
+// wholeRuns counts the blocks from off on whose runs are wanted whole and touch, so that they can
+// be read at once in place. It leaves their entries in stretch.
 func (c *checker) wholeRuns(off, end int64) (n int) {
 	for at := off; at < end && n < stretchBlocks; {
 		block := at / blockSize
@@ -135,7 +139,8 @@ func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) 
 	return b, nil
 }
 
-// verify compares the bytes of a run with its entry. Where they differ the run is no longer held, unless the entry was replaced meanwhile.
+// verify compares the bytes of a run with its entry. If they differ, the run is dropped unless its
+// entry was replaced meanwhile.
 func (c *checker) verify(block int64, e entry, b []byte) bool {
 	if c.cache.options.NoVerify || sumOf(b) == e.sum() {
 		return true

@@ -13,11 +13,12 @@ import (
 
 const (
 	batchBytes = 16 << 20 // a Fill fetches so much at once
-	fillTries  = 3        // times that filled bytes may go bad, or lost, before a Fill gives up
+	fillTries  = 3        // times that filled bytes may go bad or be lost before a Fill gives up
 )
 
-// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns. Progress, if set, gets bytes of the spans as
-// they are there. A Fill that finds no room returns ErrFull. It holds up to 16 MiB, and what waits for the disk.
+// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns.
+// Progress, if set, is called with the number of bytes of the spans that are there. A Fill that
+// does not fit returns ErrFull. It holds up to 16 MiB, and the pending bytes.
 func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if progress == nil {
 		progress = func(int64) {}
@@ -37,7 +38,7 @@ func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, span
 	return fetched, err
 }
 
-// normal sorts spans and joins spans that touch or overlap.
+// normal sorts spans and joins neighbours that touch or overlap.
 func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
@@ -94,7 +95,7 @@ func takeBatch(spans []shard.Span) (batch, rest []shard.Span) {
 	return batch, spans
 }
 
-// A filling is a reading whose bytes are wanted on the disk alone.
+// A filling is a reading that only fills the disk.
 type filling struct {
 	reading
 	buffer  []byte
@@ -116,7 +117,7 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 			return errReadOnly
 		}
 		if try == fillTries {
-			return fmt.Errorf("its bytes do not stay on the disk: %d are missing", spanBytes(missing))
+			return fmt.Errorf("%d bytes do not stay on the disk", spanBytes(missing))
 		}
 		f.rest = f.ranges(missing)
 		got, err := f.cache.claimAll(f.handle, f.rest)
@@ -135,7 +136,7 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 			return err
 		}
 		if late {
-			return errors.New("another process is about to fill it and does not")
+			return errors.New("another process has locked it and does not fill it")
 		}
 	}
 }
@@ -219,7 +220,8 @@ func (f *filling) store(ctx context.Context, segments []*segment) error {
 
 var errOff = errors.New("the disk of the cache failed not long ago")
 
-// Held is how many bytes of the spans are there, by the table of the shard's file. Spans that overlap count once.
+// Held is how many bytes of the spans are held, by the table of the shard's file. Overlapping spans
+// count once.
 func (c *Cache) Held(inner shard.Store, s shard.Shard, spans []shard.Span) (held int64, err error) {
 	k, ok := keyOf(inner, s)
 	if !ok {

@@ -14,10 +14,11 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// The index on disk is a directory of segments, which any number of processes read and write at once: a segment appears whole, by a
-// rename, and is then never changed, so there are no locks. A start writes one more segment with the shards that it did not find. Small
-// segments are merged into it, so that their number stays logarithmic; of a shard's versions the newest is kept. What cannot be read is as
-// good as absent, and a lost segment costs reading footers again.
+// The index on disk is a directory of segments, which any number of processes read and write at
+// once: a segment appears whole, by a rename, and is then never changed, so there are no locks. A
+// start writes one more segment with the shards that it did not find. Small segments are merged
+// into it, so that their number stays logarithmic; of a shard's versions the newest is kept. What
+// cannot be read is as good as absent, and a lost segment costs reading footers again.
 
 const (
 	segmentSuffix = ".sfi"
@@ -122,15 +123,16 @@ func (x *diskIndex) find(key shardKey, found func(e indexEntry)) bool {
 	return false
 }
 
-// addToIndex writes a segment with these entries, unless another process has by now, and takes in the segments that are small beside it.
+// addToIndex writes a segment with these entries, unless another process has by now, and takes in
+// the segments that are small beside it.
 func addToIndex(dir string, entries []indexEntry) error {
 	x, err := openIndex(dir)
 	if err != nil {
 		return err
 	}
 	defer x.close()
-	if x.dir.ReadOnly() {
-		return errReadOnly
+	if x.dir.ReadOnly() { // it was filled for others to read
+		return nil
 	}
 	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return x.find(e.key, func(indexEntry) {}) })
 	merged, old := x.merge(entries)
@@ -146,10 +148,9 @@ func addToIndex(dir string, entries []indexEntry) error {
 	return nil
 }
 
-var errReadOnly = errors.New("the directory is read-only; it is read, and the next run reads new footers again")
-
-// merge adds to entries those of segments, from the smallest on: as long as one is at most twice as large as what there is already, and
-// while there are too many. When the whole would be too large, all old segments go and none of their entries stays.
+// merge adds to entries those of segments, from the smallest on: as long as one is at most twice as
+// large as what there is already, and while there are too many. When the whole would be too large,
+// all old segments go and none of their entries stays.
 func (x *diskIndex) merge(entries []indexEntry) (merged []indexEntry, old []*segment) {
 	total, size := 0, 0
 	for _, e := range entries {

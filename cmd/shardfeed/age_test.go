@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -10,11 +11,13 @@ func TestAge(t *testing.T) {
 		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "36h": 36 * time.Hour, "90m": 90 * time.Minute, "1h30m": 90 * time.Minute,
 		"": 0, "7": 0, "d": 0, "0d": 0, "-1d": 0, "NaNd": 0, "1w": 0, "-5m": 0,
 	} {
-		var a age
-		err := a.Set(s)
-		if (err != nil) != (want == 0) || time.Duration(a) != want {
-			t.Errorf("%q: %v, %v", s, time.Duration(a), err)
-		}
+		t.Run(fmt.Sprintf("%q", s), func(t *testing.T) {
+			var a age
+			err := a.Set(s)
+			if (err != nil) != (want == 0) || time.Duration(a) != want {
+				t.Errorf("%q: %v, %v", s, time.Duration(a), err)
+			}
+		})
 	}
 	var huge age
 	if err := huge.Set("1e30d"); err != nil || huge <= 0 {

@@ -17,7 +17,8 @@ type deviceStream struct {
 	touched toucher
 }
 
-// openDeviceStream opens the device that the flags name. With auto the host takes the place of a GPU, which is said.
+// openDeviceStream opens the device that the flags name. With auto it uses the host if there is no
+// GPU, and says so.
 func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags) (benched, error) {
 	dev, err := cuda.Choose(string(f.device))
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *deviceStream) result(m *measurement) {
 	}
 }
 
-// Close gives the device back too, after all that was made on it.
+// Close also closes the device, after everything that was made on it.
 func (s *deviceStream) Close() error { return errors.Join(s.Loader.Close(), s.device.Close()) }
 
 // A deviceUse is what bench did with a device.

@@ -11,10 +11,10 @@ import (
 type benched interface {
 	Len() int64
 
-	// each takes one batch after the other, touches it and gives it back, until do returns false.
+	// each takes batch after batch, touches it and releases it, until do returns false.
 	each(ctx context.Context, do func(valid int, epoch uint64) (more bool)) error
 
-	// result is what was counted, after the last batch.
+	// result is the counts after the last batch.
 	result(m *measurement)
 
 	Close() error

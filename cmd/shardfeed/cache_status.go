@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// cacheStatus is the cache's directory and what a run could keep there, in bytes where it is not said.
+// cacheStatus is the cache's directory and what a run could keep there; sizes are in bytes.
 type cacheStatus struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`
@@ -19,9 +19,9 @@ type cacheStatus struct {
 
 // cacheStatus looks at the cache without changing it.
 func (f *cacheFlags) cacheStatus() cacheStatus {
-	c := cacheStatus{Path: f.root()}
+	c := cacheStatus{Path: f.places().Root}
 	if c.Path == "" {
-		c.State = "none: neither " + dirVariable + " nor HOME is set"
+		c.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
 		return c
 	}
 	exists := nearestDir(c.Path)
@@ -43,7 +43,7 @@ func (f *cacheFlags) cacheStatus() cacheStatus {
 	case space.ReadOnly:
 		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))
 	case !writable(exists):
-		c.State = "cannot be written: runs go on without it"
+		c.State = "cannot be written: runs do not use it"
 	case space.Shards == 0:
 		c.State = "empty; used for what is on S3 or HDFS"
 	default:

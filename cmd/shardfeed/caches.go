@@ -13,11 +13,11 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// caches is the verb that has verbs of its own, about what this machine's disk keeps.
+// caches is the command whose subcommands maintain the cache on this machine's disk.
 func (a *app) caches() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
-		Short: "Show, check and clean what this machine's disk keeps of shards on S3 and HDFS",
+		Short: "Show, check and clean the cache of S3 and HDFS shards on this machine's disk",
 		Long: `The cache keeps what runs read of shards on S3 and HDFS, below one directory that all jobs of this
 machine share. These verbs look after it. None of them asks a server, and all may be used while
 jobs run: what a job reads at this moment is never removed.`,
@@ -36,7 +36,8 @@ jobs run: what a job reads at this moment is never removed.`,
 	return c
 }
 
-// cacheVerb completes a verb of cache: it is told the directory, prints an object with --json, and a report without.
+// cacheVerb completes a verb of cache. Do gets the directory; the verb prints an object with --json,
+// and a report without.
 func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context, dir string) (object any, people func(r *report), err error)) *cobra.Command {
 	fs := c.Flags()
 	f.directory(fs)
@@ -46,7 +47,7 @@ func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context,
 		if err := f.checkCache(fs); err != nil {
 			return err
 		}
-		dir := f.root()
+		dir := f.places().Root
 		if dir == "" {
 			return fmt.Errorf("there is no cache: neither %s nor HOME is set (--cache-dir names its directory)", dirVariable)
 		}
@@ -77,9 +78,9 @@ kept.`,
 
 func (a *app) cacheUsage() *cobra.Command {
 	c := &cobra.Command{
-		Use: "du [flags]", Short: "Show how much room the cache takes", Example: `  shardfeed cache du
+		Use: "du [flags]", Short: "Show how much disk space the cache takes", Example: `  shardfeed cache du
   shardfeed cache du --json`,
-		Long: `du shows how much room the cache takes on the disk, its limit, and how much is free.`,
+		Long: `du shows how much disk space the cache takes, its limit, and how much is free.`,
 	}
 	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*report), error) {
 		space, err := cache.Usage(dir)
@@ -110,10 +111,10 @@ used and until when it is kept. A shard that changed on its server is there once
 	})
 }
 
-// listEntries prints a table of what is held.
+// listEntries prints a table of the held shards.
 func listEntries(r *report, dir string, entries []cache.Entry) {
 	if len(entries) == 0 {
-		r.line("nothing is held in " + dir)
+		r.line("the cache is empty: " + dir)
 		return
 	}
 	w := tabwriter.NewWriter(&r.b, 0, 0, 2, ' ', 0)
@@ -166,7 +167,7 @@ check what they read, always.)`,
 
 func (a *app) cacheClear() *cobra.Command {
 	c := &cobra.Command{
-		Use: "clear [flags]", Short: "Remove all that the cache holds", Example: `  shardfeed cache clear`,
+		Use: "clear [flags]", Short: "Remove everything from the cache", Example: `  shardfeed cache clear`,
 		Long: `clear removes all that the cache holds, at once and without a question: all of it can be fetched
 again. What a job reads at this moment stays. The index of footers and the lists of shards beside
 the cache stay too.`,
@@ -182,15 +183,15 @@ func (a *app) cacheCollect() *cobra.Command {
 	var older age
 	var to byteSize
 	c := &cobra.Command{
-		Use: "gc [flags]", Short: "Remove what is old from the cache", Example: `  shardfeed cache gc
+		Use: "gc [flags]", Short: "Remove old shards from the cache", Example: `  shardfeed cache gc
   shardfeed cache gc --older-than 7d
   shardfeed cache gc --to 100GiB`,
 		Long: `gc removes the versions of shards that were replaced by newer ones and what killed runs left
 behind; with --older-than also what was not used for so long, with --to then what was used longest
 ago, until so much is left. What a job reads at this moment stays.`,
 	}
-	c.Flags().Var(&older, "older-than", "also remove what was not used for so long, as in 36h or 7d")
-	c.Flags().Var(&to, "to", "then remove what was used longest ago until so much is left, as in 100GiB")
+	c.Flags().Var(&older, "older-than", "also remove shards that were not used for so long, as in 36h or 7d")
+	c.Flags().Var(&to, "to", "then remove the least recently used shards until so much is left, as in 100GiB")
 	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*report), error) {
 		freed, err := cache.Collect(ctx, dir, cache.CollectOptions{OlderThan: time.Duration(older), ToBytes: int64(to), Superseded: true})
 		return freed, func(r *report) { reportFreed(r, dir, freed) }, err
@@ -201,6 +202,6 @@ func reportFreed(r *report, dir string, freed cache.Freed) {
 	r.section("cache in " + dir)
 	r.fact("removed", "%s, %v", plural(int64(freed.Shards), "shard"), mem.Bytes(freed.Bytes))
 	if freed.InUse > 0 {
-		r.fact("stayed", "%s that a job reads now", plural(int64(freed.InUse), "shard"))
+		r.fact("kept", "%s that a job reads now", plural(int64(freed.InUse), "shard"))
 	}
 }

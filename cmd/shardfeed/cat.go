@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -55,7 +56,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.split(fs)
 	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
-	fs.StringVar(&cat.stateFile, "state", "", "go on from the state in this `file`")
+	fs.StringVar(&cat.stateFile, "state", "", "continue from the state in this `file`")
 	fs.StringVar(&cat.saveState, "save-state", "", "write the state after the last row to this `file`")
 	cat.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -99,11 +100,11 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 }
 
 func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []string) (err error) {
-	ds, err := c.open(ctx, addresses, &c.flags, nil)
+	ds, err := c.open(ctx, addresses, &c.flags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ds.close(ctx)) }()
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 	if err := c.contradicts(fs, ds.Dataset); err != nil {
 		return err
 	}
@@ -116,17 +117,17 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	before := stream.State()
-	state, err := c.print(ctx, printer, stream, newEpochClock(ds.source.cache, before))
+	state, err := c.print(ctx, printer, stream, newEpochClock(cacheOf(ds), before))
 	if c.saveState == "" {
 		return err
 	}
 	if err != nil {
 		state = printer.stateAfter(before, err)
 	}
-	c.keepManifest(ds.Dataset)
+	c.keepManifest(ds)
 	saved := c.saveFile().writeState(ctx, c.withTail(state))
 	switch {
-	case saved != nil && errors.Is(err, syscall.EPIPE): // which alone is no failure
+	case saved != nil && errors.Is(err, syscall.EPIPE): // a closed pipe alone is not a failure
 		return saved
 	case saved != nil && ctx.Err() != nil:
 		c.saved = "the state is not saved: " + saved.Error()
@@ -151,8 +152,8 @@ func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset) *rowP
 	return p
 }
 
-// print prints the rows of the stream up to the limit and returns the state after the last. Rows that came before an error are printed
-// before it is returned.
+// print prints the rows of the stream up to the limit and returns the state after the last. Rows
+// that came before an error are printed before it is returned.
 func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream, clock *epochClock) (shuffle.State, error) {
 	state := stream.State()
 	var printed int64
@@ -175,7 +176,8 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 	return state, p.flush()
 }
 
-// withTail is the state under the tail of the run that it came from: cat drops nothing, which is no reason to change that run's plan.
+// withTail restores the tail of the run that the state came from: cat drops nothing, and that must
+// not change the run's plan.
 func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	if c.state != nil && c.state.Params != nil && state.Params != nil {
 		params := *state.Params
@@ -186,10 +188,8 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 }
 
 // keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
-func (c *catCommand) keepManifest(ds *iterable.Dataset) {
-	if dir := c.manifestDir(); dir != "" {
-		if _, err := ds.SaveManifest(dir); err != nil {
-			c.note("the list of shards is not kept: %v", fileError(err))
-		}
+func (c *catCommand) keepManifest(ds *shardfeed.Dataset) {
+	if err := ds.KeepManifest(); err != nil {
+		c.note("the list of shards is not kept: %v", fileError(err))
 	}
 }

@@ -44,7 +44,7 @@ func fileError(err error) error {
 	return err
 }
 
-// adopt lets the state say the order, and refuses flags that say another.
+// adopt takes the order from the state, and refuses flags that contradict it.
 func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 	differs := func(name string, given, saved any) error {
 		if fs.Changed(name) && given != saved {
@@ -73,7 +73,8 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 	return nil
 }
 
-// contradicts refuses a shuffle buffer that is not the state's: in rows it can be told only with the data at hand.
+// contradicts refuses a shuffle buffer that differs from the state's. Its rows are known only with
+// the data at hand.
 func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error {
 	if c.state == nil || c.state.Params == nil || !fs.Changed("shuffle-buffer") {
 		return nil

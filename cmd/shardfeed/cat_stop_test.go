@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// stopCat runs cat with --save-state into a pipe, reads exactly so many lines of it, and then ends it as stop says. It returns the exit code,
-// all that could be read, and the file of the state.
+// stopCat runs cat with --save-state into a pipe, reads exactly so many lines of it, and then ends
+// it as stop says. It returns the exit code, all that could be read, and the file of the state.
 func stopCat(t *testing.T, lines int, stop func(r *os.File, cancel context.CancelCauseFunc), args ...string) (code int, read, stderr, state string) {
 	t.Helper()
 	state = filepath.Join(t.TempDir(), "state")
@@ -75,7 +75,8 @@ func contentOf(t *testing.T, name string) string {
 
 var order = []string{"--columns", "unique_id", "--shuffle", "--seed", "7"}
 
-// TestSaveStateClosedPipe: the state is after the rows that the reader took, not after those that lay in the pipe.
+// TestSaveStateClosedPipe: the state is after the rows that the reader took; rows that it left in
+// the pipe come again.
 func TestSaveStateClosedPipe(t *testing.T) {
 	if pipeCapacityOfPipe(t) == 0 {
 		t.Skip("this system does not tell what a pipe holds")
@@ -91,7 +92,8 @@ func TestSaveStateClosedPipe(t *testing.T) {
 	}
 }
 
-// TestSaveStateInterrupted: a signal leaves whole lines and the state after them, while the pipe is full and nobody reads.
+// TestSaveStateInterrupted: a signal leaves whole lines and the state after them, while the pipe is
+// full and has no active reader.
 func TestSaveStateInterrupted(t *testing.T) {
 	for signal, want := range map[syscall.Signal]struct {
 		code int

@@ -11,7 +11,8 @@ import (
 
 const shop = "../../testdata/shop"
 
-// What is printed before an unreadable page is right, and the error names the shard as it was written.
+// What is printed before an unreadable page is right, and the error names the shard as it was
+// written.
 func TestCatOfDamagedShard(t *testing.T) {
 	dir := t.TempDir()
 	whole := filepath.Join(shop, "part-00002.parquet") // not compressed, with page checksums

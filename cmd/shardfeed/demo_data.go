@@ -55,7 +55,8 @@ type product struct {
 	Price    *float64 `parquet:"price,optional"`
 }
 
-// generateShop writes about size bytes of shards into dir. added is called with the rows of each row group.
+// generateShop writes about size bytes of shards into dir. added is called with the rows of each
+// row group.
 func generateShop(ctx context.Context, dir string, size int64, added func(bytes int64)) error {
 	images, err := drawImages()
 	if err != nil {

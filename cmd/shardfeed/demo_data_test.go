@@ -15,7 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// The generated shop has about its size, enough row groups to mix, and products that are numbered in file order with an image each.
+// The generated shop has about its size, enough row groups to mix, and products that are numbered
+// in file order with an image each.
 func TestGenerateShop(t *testing.T) {
 	const size = 6 << 20
 	dir := t.TempDir()
@@ -43,7 +44,8 @@ func TestGenerateShop(t *testing.T) {
 	}
 }
 
-// checkProducts reads a shard whose first product has the number next, and returns the number after its last.
+// checkProducts reads a shard whose first product has the number next, and returns the number after
+// its last.
 func checkProducts(t *testing.T, name string, next int64) int64 {
 	t.Helper()
 	rows, err := parquet.ReadFile[product](name)

@@ -22,7 +22,8 @@ type globalBatch struct {
 	parts       int     // ranks that have given theirs
 }
 
-// A trainer stands for training: ranks hand their batches in, and it checks each row and measures the mixing. It is safe for concurrent use.
+// A trainer stands for training: ranks hand their batches in, and it checks each row and measures
+// the mixing. It is safe for concurrent use.
 type trainer struct {
 	ranks int
 

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// docs/reference/command has a page for each verb with the text of its --help. UPDATE_DOCS=1 writes the pages.
+// docs/reference/command has a page for each verb with the text of its --help. UPDATE_DOCS=1 writes
+// the pages.
 func TestCommandReference(t *testing.T) {
 	dir := "../../docs/reference/command"
 	want := reference(t)

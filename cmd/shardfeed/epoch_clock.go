@@ -7,9 +7,10 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An epochClock tells the cache how long epochs take, so that what is kept lives until the next epoch has used it.
+// An epochClock tells the cache how long epochs take, so that what is kept lives until the next
+// epoch has used it.
 type epochClock struct {
-	cache   *cache.Cache // nil: nobody to tell
+	cache   *cache.Cache // nil: there is no cache
 	epoch   uint64
 	begun   time.Time
 	whole   bool // the epoch was begun at its first row

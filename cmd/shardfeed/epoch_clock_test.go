@@ -28,5 +28,5 @@ func TestEpochClock(t *testing.T) {
 	if got := step(6, time.Minute); got < time.Hour {
 		t.Errorf("after a shorter one: %v", got)
 	}
-	newEpochClock(nil, shuffle.State{}).at(1) // nobody to tell
+	newEpochClock(nil, shuffle.State{}).at(1) // there is no cache
 }

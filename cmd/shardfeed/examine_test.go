@@ -19,7 +19,7 @@ func TestExamine(t *testing.T) {
 		{"good", "PAR1....." + footer, ""},
 		{"encrypted footer", "PARE....." + "meta\x04\x00\x00\x00PARE", ""},
 		{"short", "PAR1", "4 bytes are too few for a parquet file"},
-		{"cut off", "PAR1.....metameta", `it ends with "meta", so it is no parquet file or only part of one`},
+		{"cut off", "PAR1.....metameta", `it ends with "meta": not a parquet file, or only a part of one`},
 		{"large footer", "PAR1" + "\xff\xff\xff\x7f" + "PAR1", "its footer of 2147483647 bytes is larger than the file"},
 	}
 	for _, c := range cases {
@@ -60,7 +60,7 @@ func TestExamineNothing(t *testing.T) {
 	}
 }
 
-// What a store says of how it reaches an address is told, also where the list fails.
+// What a store says about how it reaches an address is printed, also if the list fails.
 func TestExamineFacts(t *testing.T) {
 	r := &report{}
 	examine(context.Background(), shard.Stores{"x": explained{Store: &mem.Store{}}}, "x://secret@host/t").report(r)

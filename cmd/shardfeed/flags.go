@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,14 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 const defaultBatch = 256
 
-// flags are all flags that more than one verb may take. Each verb registers the groups that mean something to it.
+// flags are all flags that more than one verb may take. Each verb registers the groups that mean
+// something to it.
 type flags struct {
 	columns     []string
 	strict      bool
@@ -44,7 +43,6 @@ type flags struct {
 
 	rank, worldSize int
 	memory          byteSize
-	ranksHere       int // ranks that share this machine's memory; 0: as the environment says
 	limit           rowLimit
 	json            bool
 	device          deviceName
@@ -53,27 +51,27 @@ type flags struct {
 	cacheFlags
 }
 
-// remote is how what is not on this machine is reached and kept.
+// remote registers the flags of remote shards: how they are reached and kept.
 func (f *flags) remote(fs *pflag.FlagSet) {
 	f.storage(fs)
 	f.cache(fs)
 }
 
-// data is what to read.
+// data registers the flags that say what to read.
 func (f *flags) data(fs *pflag.FlagSet) {
 	f.what(fs)
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
 }
 
-// what is which columns of which shards to read.
+// what registers the flags that say which columns of which shards to read.
 func (f *flags) what(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
-	fs.StringVar(&f.manifest, "manifest", "", "go on with the list of shards in this `file`, kept by an earlier run, whatever was added since")
+	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
 }
 
-// order is in which order to read it.
+// order registers the flags of the order.
 func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }
 
 func (f *flags) orderFlags(fs *pflag.FlagSet) {
@@ -88,10 +86,10 @@ func (f *flags) orderFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.maxWorldSize, "max-world-size", 0, "the largest world size that the run will ever have (default: the world size)")
 }
 
-// steps is how rows become batches.
+// steps registers the flags that say how rows become batches.
 func (f *flags) steps(fs *pflag.FlagSet) {
 	fs.IntVar(&f.batchSize, "batch-size", defaultBatch, "rows of a batch, per rank")
-	fs.StringVar(&f.tail, "tail", "", "rows that fill no batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)")
+	fs.StringVar(&f.tail, "tail", "", "the rows at the end that do not fill a batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)")
 }
 
 // tailOrDefault is what becomes of the rows that fill no global batch; by default none is lost.
@@ -109,7 +107,7 @@ func (f *flags) manyEpochs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
 }
 
-// split is the size of the whole run, and which part of it this one is.
+// split registers the flags of world size, rank and memory.
 func (f *flags) split(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
@@ -124,10 +122,10 @@ func (f *flags) object(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print one JSON object and nothing else")
 }
 
-// needShuffle are the flags that say how to shuffle, and mean nothing in file order.
+// needShuffle are the flags that have no effect in file order.
 var needShuffle = [...]string{"shuffle-buffer", "seed", "lanes", "start", "max-world-size"}
 
-// check finds what cannot be meant. Verbs that registered fewer flags have zeros in the others.
+// check checks the flags. Verbs that registered fewer flags have zeros in the others.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range needShuffle {
 		if fs.Changed(name) && !f.shuffle && f.plan == "" && !f.resumed {
@@ -159,22 +157,20 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return usagef("--rank must be below --world-size %d, got %d: ranks count from 0", f.worldSize, f.rank)
 	case fs.Changed("max-world-size") && f.maxWorldSize < f.worldSize:
 		return usagef("--max-world-size must be at least --world-size %d, got %d", f.worldSize, f.maxWorldSize)
-	case fs.Changed("start") && f.start != string(shuffle.Filled) && f.start != string(shuffle.Direct):
-		return usagef("--start must be %s or %s, got %q", shuffle.Filled, shuffle.Direct, f.start)
-	case fs.Changed("tail") && shuffle.Tail(f.tail).Validate() != nil:
-		return usagef("--tail must be drop, pad, short or carry, got %q", f.tail)
-	case fs.Changed("missing") && f.missing != "error" && f.missing != "null":
-		return usagef("--missing must be error or null, got %q", f.missing)
-	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
-		return usagef("--invalid-utf8 must be refuse or replace, got %q", f.invalidUTF8)
-	}
-	if err := f.checkRanges(); err != nil {
-		return err
 	}
 	if err := f.checkRemote(fs); err != nil {
 		return err
 	}
-	return f.adoptPlan(fs.Changed)
+	if err := f.adoptPlan(fs.Changed); err != nil {
+		return err
+	}
+	if f.epoch > lastEpoch || f.epochs-1 > lastEpoch-f.epoch {
+		return usagef("--epoch and --epochs must end at epoch %d at the latest, got --epoch %d --epochs %d", lastEpoch, f.epoch, f.epochs)
+	}
+	if f.worldSize > option.MaxWorldSize {
+		return usagef("--world-size must be at most %d, got %d", option.MaxWorldSize, f.worldSize)
+	}
+	return f.checkSpec()
 }
 
 // trimColumns allows spaces after commas, as in 'id, label'.
@@ -188,7 +184,7 @@ func (f *flags) trimColumns(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// adoptPlan lets the plan's file say the order, and refuses flags that would say another.
+// adoptPlan takes the order from the plan's file, and refuses flags that contradict it.
 func (f *flags) adoptPlan(given func(flag string) bool) error {
 	if f.plan == "" {
 		return nil
@@ -217,7 +213,7 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 	return nil
 }
 
-// checkRemote finds what cannot be meant of storage and cache.
+// checkRemote checks the flags of storage and cache.
 func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 	if err := f.checkStorage(fs); err != nil {
 		return err
@@ -227,21 +223,6 @@ func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 
 // lastEpoch is the last whose end has a state: states hold epochs up to 2^53 - 1.
 const lastEpoch = 1<<53 - 2
-
-// checkRanges finds numbers that are larger than any run's.
-func (f *flags) checkRanges() error {
-	if f.epoch > lastEpoch || f.epochs-1 > lastEpoch-f.epoch {
-		return usagef("--epoch and --epochs must end at epoch %d at the latest, got --epoch %d --epochs %d", lastEpoch, f.epoch, f.epochs)
-	}
-	var wrong *shuffle.Error
-	if errors.As(shuffle.Options{WorldSize: f.worldSize, MaxWorldSize: f.maxWorldSize, Lanes: f.lanes}.Validate(), &wrong) {
-		return usagef("--%s %s", strings.ReplaceAll(wrong.Field, "_", "-"), wrong.Msg)
-	}
-	if f.batchSize > math.MaxInt32 {
-		return usagef("--batch-size must be at most %d, got %d", math.MaxInt32, f.batchSize)
-	}
-	return nil
-}
 
 // completeValues lets shells complete the flags that take one of a few words, or a directory.
 func completeValues(c *cobra.Command) {
@@ -268,20 +249,6 @@ func completeValues(c *cobra.Command) {
 			_ = c.MarkFlagDirname(name)
 		}
 	}
-}
-
-func (f *flags) missingColumns() rowgroup.MissingColumns {
-	if f.missing == "null" {
-		return rowgroup.MissingIsNull
-	}
-	return rowgroup.MissingIsError
-}
-
-func (f *flags) utf8() rowgroup.InvalidUTF8 {
-	if f.invalidUTF8 == "replace" {
-		return rowgroup.ReplaceUTF8
-	}
-	return rowgroup.RefuseUTF8
 }
 
 // A rowLimit is a flag that is a number of rows, or not given.

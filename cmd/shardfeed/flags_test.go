@@ -45,9 +45,9 @@ func TestUsageErrors(t *testing.T) {
 		{"bench x --tail keep", `--tail must be drop, pad, short or carry, got "keep"`},
 		{"bench x --limit 0", "--limit must be at least 1, got 0"},
 		{"bench x --batch-size 9223372036854775807 --world-size 4", "--batch-size must be at most 2147483647, got 9223372036854775807"},
-		{"cat x --world-size 40000", "--world-size must be from 1 to 32768, got 40000"},
-		{"cat x --shuffle --max-world-size 40000", "--max-world-size must be from 1 to 32768, got 40000"},
-		{"cat x --shuffle --lanes 70000", "--lanes must be from 1 to 65536, got 70000"},
+		{"cat x --world-size 40000", "--world-size must be at most 32768, got 40000"},
+		{"cat x --shuffle --max-world-size 40000", "--max-world-size must be at most 32768, got 40000"},
+		{"cat x --shuffle --lanes 70000", "--lanes must be at most 65536, got 70000"},
 		{"plan x --world-size -3", "--world-size must be at least 1, got -3"},
 		{"demo --size none", `--size must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got "none"`},
 		{"cat x --endpoint-url host:9000", `--endpoint-url must begin with http:// or https://, got "host:9000"`},
@@ -78,7 +78,7 @@ func TestUsageErrors(t *testing.T) {
 		{"gpu --measure -1s", "--measure must be at least 0s, got -1s"},
 		{"gpu x", `unknown command "x"`},
 		{"bench x --device=", `--device must be auto, host, cuda or cuda:N, got ""`},
-		{"help nonsense", "there is no help about"},
+		{"help nonsense", "unknown help topic"},
 		{"completion", "completion needs a shell"},
 		{"completion tcsh", `unknown command "tcsh"`},
 	}
@@ -137,7 +137,8 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestMistypedSecret: what stands where key=value should stand may be a secret, and no error shows it.
+// TestMistypedSecret: what stands where key=value should stand may be a secret, and no error shows
+// it.
 func TestMistypedSecret(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret.json"), `"wJalrXUtnFEMI/K7MDENG"`)

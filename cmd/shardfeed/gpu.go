@@ -128,7 +128,7 @@ func (s *survey) find() (names []string) {
 	return names
 }
 
-// add takes a device in, and what was wrong with it.
+// add adds a device, and its problem if it has one.
 func (s *survey) add(d device, err error) {
 	if err = lost(err); err != nil {
 		d.Problem = oneLine(err.Error())

@@ -23,10 +23,10 @@ type rates struct {
 	PageableTo   float64 `json:"pageable_to_device_bytes_per_second"`
 	PageableFrom float64 `json:"pageable_to_host_bytes_per_second"`
 	PageLock     float64 `json:"page_lock_seconds_per_gib"` // to allocate it
-	Register     float64 `json:"register_seconds_per_gib"`  // what was allocated
+	Register     float64 `json:"register_seconds_per_gib"`  // the allocations
 }
 
-// A probe copies between the host and one device. What it opened is given back in the opposite order.
+// A probe copies between the host and one device. It closes in the opposite order of opening.
 type probe struct {
 	stream gpu.Stream
 	event  gpu.Event
@@ -73,7 +73,8 @@ func (p *probe) open(dev gpu.Device) (err error) {
 	return nil
 }
 
-// close gives everything back, once what is on its way has ended: after an error that may still read and write it.
+// close waits for copies under way, which may still use the memory after an error, and frees
+// everything.
 func (p *probe) close() error {
 	var errs []error
 	if p.stream != nil {
@@ -113,7 +114,7 @@ func (p *probe) pageable(ctx context.Context, dev gpu.Device, r *rates) (err err
 		pool.Trim(0)
 		return nil
 	})
-	clear(b) // the first touch of a page is no part of a copy
+	clear(b) // the first touch of a page is not a part of a copy
 	if r.PageableTo, err = p.rate(ctx, b, p.to); err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
-// TestGPUScripts runs the command on the fake driver, whose report after each says that no rule was broken and nothing was left.
+// TestGPUScripts runs the command on the fake driver, whose report after each says that no rule was
+// broken and nothing was left.
 func TestGPUScripts(t *testing.T) {
 	shop, err := filepath.Abs("../../testdata/shop")
 	if err != nil {
@@ -37,8 +38,8 @@ func TestGPUScripts(t *testing.T) {
 	})
 }
 
-// scriptReport is "report [KEY=VALUE...]": in what the fake driver counted in the last process each key's value prints as VALUE, and the
-// process broke no rule and gave everything back.
+// scriptReport is "report [KEY=VALUE...]": in what the fake driver counted in the last process each
+// key's value prints as VALUE, and the process broke no rule and gave everything back.
 func scriptReport(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile("report")
 	var counts fakecuda.Counts
@@ -63,18 +64,20 @@ func scriptReport(ts *testscript.TestScript, neg bool, args []string) {
 func TestDeviceBytes(t *testing.T) {
 	t.Setenv("SHARDFEED_LIBCUDA", fakecuda.Open(t).Library)
 	for _, args := range [][]string{{"--batch-size", "64"}, {"--shuffle", "--batch-size", "100", "--epochs", "2"}} {
-		var plain measurement
-		object(t, &plain, append([]string{"bench", "../../testdata/shop", "--json"}, args...)...)
-		for _, device := range []string{"host", "cuda:0"} {
-			var m measurement
-			object(t, &m, append([]string{"bench", "../../testdata/shop", "--json", "--device", device}, args...)...)
-			got := fmt.Sprint(m.Rows, m.Batches, m.DecodedBytes)
-			if want := fmt.Sprint(plain.Rows, plain.Batches, plain.DecodedBytes); got != want {
-				t.Errorf("%s on %s: rows, batches, bytes are %s, want %s", args, device, got, want)
+		t.Run(fmt.Sprint(args), func(t *testing.T) {
+			var plain measurement
+			object(t, &plain, append([]string{"bench", "../../testdata/shop", "--json"}, args...)...)
+			for _, device := range []string{"host", "cuda:0"} {
+				var m measurement
+				object(t, &m, append([]string{"bench", "../../testdata/shop", "--json", "--device", device}, args...)...)
+				got := fmt.Sprint(m.Rows, m.Batches, m.DecodedBytes)
+				if want := fmt.Sprint(plain.Rows, plain.Batches, plain.DecodedBytes); got != want {
+					t.Errorf("%s on %s: rows, batches, bytes are %s, want %s", args, device, got, want)
+				}
+				if m.Device.Copied < m.DecodedBytes || m.Device.HostCopied != 0 {
+					t.Errorf("%s on %s: %+v of %d bytes", args, device, m.Device, m.DecodedBytes)
+				}
 			}
-			if m.Device.Copied < m.DecodedBytes || m.Device.HostCopied != 0 {
-				t.Errorf("%s on %s: %+v of %d bytes", args, device, m.Device, m.DecodedBytes)
-			}
-		}
+		})
 	}
 }

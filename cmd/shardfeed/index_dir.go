@@ -37,9 +37,9 @@ func indexDirectory(path string) directory {
 	case readOnly:
 		d.State = fmt.Sprintf("read-only, %s; no footers are added", plural(int64(d.Files), "file"))
 	case !writable(exists):
-		d.State = "cannot be written: runs go on without it"
+		d.State = "cannot be written: runs do not use it"
 	case exists != d.Path:
-		d.State = "will be made when it is needed"
+		d.State = "does not exist yet"
 	default:
 		d.State = fmt.Sprintf("in use, %s", plural(int64(d.Files), "file"))
 	}

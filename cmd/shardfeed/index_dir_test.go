@@ -17,7 +17,7 @@ func TestIndexDirectory(t *testing.T) {
 	}{
 		{
 			"not there yet", filepath.Join(dir, "a", "b"), nil, true,
-			directory{State: "will be made when it is needed"},
+			directory{State: "does not exist yet"},
 		},
 		{
 			"in use", filepath.Join(dir, "used"),
@@ -46,7 +46,7 @@ func TestIndexDirectory(t *testing.T) {
 		},
 		{
 			"not writable", "/proc", nil, false,
-			directory{State: "cannot be written: runs go on without it"},
+			directory{State: "cannot be written: runs do not use it"},
 		},
 	}
 	for _, c := range cases {
@@ -59,9 +59,9 @@ func TestIndexDirectory(t *testing.T) {
 			if c.make != nil {
 				c.make(t, c.want.Path)
 			}
-			got := indexDirectory((&cacheFlags{}).indexDir())
+			got := indexDirectory((&cacheFlags{}).places().Index)
 			if c.free && got.Free == 0 {
-				t.Error("no free room is told")
+				t.Error("the free space is missing")
 			}
 			got.Free = 0
 			if got != c.want {
@@ -75,10 +75,10 @@ func TestNoIndexDirectory(t *testing.T) {
 	for _, name := range []string{"SHARDFEED_CACHE_DIR", "SLURM_TMPDIR", "XDG_CACHE_HOME", "HOME"} {
 		t.Setenv(name, "")
 	}
-	if got := indexDirectory((&cacheFlags{}).indexDir()); got.Path != "" || got.State != "none: neither SHARDFEED_CACHE_DIR nor HOME is set" {
+	if got := indexDirectory((&cacheFlags{}).places().Index); got.Path != "" || got.State != "none: neither SHARDFEED_CACHE_DIR nor HOME is set" {
 		t.Errorf("got %+v", got)
 	}
-	if got := (&cacheFlags{}).manifestDir(); got != "" {
+	if got := (&cacheFlags{}).places().Manifests; got != "" {
 		t.Errorf("manifests lie in %q", got)
 	}
 	if code, stdout, stderr := command(t, "cat", shop, "--limit", "1", "--columns", "unique_id", "--save-state", filepath.Join(t.TempDir(), "s")); code != 0 || stdout == "" || stderr != "" {

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// grace is how long a write that has begun may go on after an interrupt, so that it can end with a whole line.
+// grace is how long a write that has begun may go on after an interrupt, so that it can end with a
+// whole line.
 const grace = 500 * time.Millisecond
 
-// An interruptible is a writer whose writes end when ctx does, also when nobody reads the pipe at the other end. It must not be used
-// after that: the write may still go on.
+// An interruptible is a writer whose writes end when ctx does, even if the pipe has no active
+// reader. It must not be used after that: the write may still be running.
 type interruptible struct {
 	ctx context.Context
 	w   io.Writer

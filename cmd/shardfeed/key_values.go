@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// keyValues is a flag that may be given many times: key=value, or @FILE.json with an object of them. The last value of a key wins. Objects
-// within the object are as fsspec has them: {"client_kwargs": {"region_name": "x"}} is client_kwargs.region_name=x.
+// keyValues is a flag that may be given many times: key=value, or @FILE.json with an object of
+// them. The last value of a key wins. Objects within the object are as fsspec has them:
+// {"client_kwargs": {"region_name": "x"}} is client_kwargs.region_name=x.
 type keyValues map[string]string
 
 func (k *keyValues) Set(s string) error {

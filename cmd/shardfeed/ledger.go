@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// A ledger proves that each of n rows came exactly once: it has a bit for each. It is used by one goroutine.
+// A ledger proves that each of n rows came exactly once: it has a bit for each. It is used by one
+// goroutine.
 type ledger struct {
 	seen     []uint64
 	n        int64
@@ -51,7 +52,8 @@ func (l *ledger) verify() error {
 	return nil
 }
 
-// productNumber is the number in a product's id, N and eleven digits, or -1: its place among all rows in file order.
+// productNumber is the number in a product's id, N and eleven digits, or -1: its place among all
+// rows in file order.
 func productNumber(id []byte) int64 {
 	if len(id) != 12 || id[0] != 'N' {
 		return -1

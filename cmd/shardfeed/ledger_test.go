@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -45,9 +46,11 @@ func TestProductNumber(t *testing.T) {
 		"N" + strings.Repeat("0", 12): -1,
 		"N0000000000x":                -1,
 	} {
-		if got := productNumber([]byte(id)); got != want {
-			t.Errorf("%q is %d, want %d", id, got, want)
-		}
+		t.Run(fmt.Sprintf("%q", id), func(t *testing.T) {
+			if got := productNumber([]byte(id)); got != want {
+				t.Errorf("%q is %d, want %d", id, got, want)
+			}
+		})
 	}
 }
 

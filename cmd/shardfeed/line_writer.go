@@ -13,9 +13,10 @@ import (
 // chunkBytes is how much is written at once: a pipe that is ready takes this much without blocking.
 const chunkBytes = 4096
 
-// A lineWriter writes lines and knows how many bytes of them the reader has taken, also when it is interrupted or the
-// reader goes away. It does not block in a pipe that nobody reads: it waits until the pipe is ready, and an interrupt
-// ends the wait. A line that has begun is completed if the reader takes it within the grace period.
+// A lineWriter writes lines and knows how many bytes of them the reader has taken, also when it is
+// interrupted or the reader goes away. It never blocks in a full pipe: it waits until the pipe is
+// ready, and an interrupt ends the wait. A line that has begun is completed if the reader takes it
+// within the grace period.
 type lineWriter struct {
 	ctx     context.Context
 	out     io.Writer
@@ -73,7 +74,8 @@ func wholeLines(b []byte) []byte {
 	return chunk
 }
 
-// taken is how many bytes were written before the error err. What lies in a pipe whose reader is gone does not count.
+// taken is how many bytes were written before the error err. What lies in a pipe whose reader is
+// gone does not count.
 func (w *lineWriter) taken(err error) int64 {
 	if w.pipe > 0 && errors.Is(err, syscall.EPIPE) {
 		return w.written - unread(w.file)

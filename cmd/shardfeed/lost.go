@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// lost is the error by which a device was lost, without those of giving back what it had: each of them repeats it. Other errors stay as they are.
+// lost is the error by which a device was lost, without those of giving back what it had: each of
+// them repeats it. Other errors stay as they are.
 func lost(err error) error {
 	var device interface{ Lost() bool }
 	if !errors.As(err, &device) || !device.Lost() {

@@ -23,11 +23,13 @@ func TestLost(t *testing.T) {
 		{errors.Join(other, other), nil},
 		{errors.Join(errors.New("unlike"), errors.New("these")), nil},
 	} {
-		if c.want == nil {
-			c.want = c.err
-		}
-		if got := lost(c.err); got != c.want {
-			t.Errorf("of %q\nthe reason is %q\nwant %q", c.err, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%q", c.err), func(t *testing.T) {
+			if c.want == nil {
+				c.want = c.err
+			}
+			if got := lost(c.err); got != c.want {
+				t.Errorf("of %q\nthe reason is %q\nwant %q", c.err, got, c.want)
+			}
+		})
 	}
 }

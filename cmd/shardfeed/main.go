@@ -12,7 +12,8 @@ func main() {
 	os.Exit(mainCode())
 }
 
-// repeatTime is how long further interrupts are ignored: tools that stop a program may send two at once.
+// repeatTime is how long further interrupts are ignored: tools that stop a program may send two at
+// once.
 const repeatTime = time.Second
 
 // A signaled is why a run was stopped.
@@ -31,7 +32,8 @@ func mainCode() int {
 		stop(signaled{<-signals})
 		time.AfterFunc(repeatTime, func() { signal.Stop(signals) })
 	}()
-	// A reader that goes away (`| head`) is an error of the write, which ends the command in order, and not a signal that kills it.
+	// A reader that goes away (`| head`) is an error of the write, which ends the command in order,
+	// and not a signal that kills it.
 	signal.Ignore(syscall.SIGPIPE)
 	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }

@@ -13,7 +13,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets scripts run this program as the command shardfeed, and fails when goroutines outlive the tests.
+// TestMain lets scripts run this program as the command shardfeed, and fails when goroutines
+// outlive the tests.
 func TestMain(m *testing.M) {
 	testscript.Main(leakChecked{m}, map[string]func(){"shardfeed": func() { os.Exit(mainCode()) }})
 }

@@ -65,7 +65,8 @@ func (m *mixing) add(rows []int64) {
 	m.uneven += m.overPerfect(chi, n)
 }
 
-// overPerfect is a batch's chi-square over what a draw of n rows without repetition has in the mean.
+// overPerfect is a batch's chi-square over what a draw of n rows without repetition has in the
+// mean.
 func (m *mixing) overPerfect(chi, n float64) float64 {
 	perfect := float64(len(m.ends)-1) * (float64(m.total) - n) / float64(max(m.total-1, 1))
 	if perfect <= 0 {
@@ -74,7 +75,8 @@ func (m *mixing) overPerfect(chi, n float64) float64 {
 	return chi / perfect
 }
 
-// missing is the chance that n rows, drawn without repetition, hold none of a row group with this share of all rows.
+// missing is the chance that n rows, drawn without repetition, hold none of a row group with this
+// share of all rows.
 func (m *mixing) missing(share, n float64) float64 {
 	all := float64(m.total)
 	others := all - share*all

@@ -15,8 +15,9 @@ const (
 	openingBar   = 30                     // columns
 )
 
-// An opening shows on a terminal how far the opening of shards is: how many were listed, then how many footers were read. It has one line,
-// which is gone when it is closed. Its methods are safe for concurrent use; on anything but a terminal they do nothing.
+// An opening shows the progress of opening shards on a terminal: how many were listed, then how
+// many footers were read. Its one line is cleared when it is closed. Its methods are safe for
+// concurrent use; on anything but a terminal they do nothing.
 type opening struct {
 	w     io.Writer
 	quiet time.Duration
@@ -83,7 +84,7 @@ func (o *opening) show() {
 	}
 }
 
-// line is how far it is, in less than so many columns.
+// line is the progress in less than so many columns.
 func (o *opening) line(columns int) string {
 	read, of := o.read.Load(), o.of.Load()
 	if of == 0 {

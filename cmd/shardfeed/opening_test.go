@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -36,19 +37,22 @@ func TestOpeningLine(t *testing.T) {
 
 // An opening that takes long has one line, which is gone in the end; a quick one has none.
 func TestOpeningShows(t *testing.T) {
-	for _, quiet := range []time.Duration{time.Millisecond, time.Hour} {
-		var b bytes.Buffer
-		o := &opening{w: &b, quiet: quiet, closing: make(chan struct{}), done: make(chan struct{})}
-		o.listed(7)
-		go o.show()
-		time.Sleep(50 * time.Millisecond)
-		o.close()
-		want := "\rlist  7 shards\x1b[K\r\x1b[K"
-		if quiet == time.Hour {
-			want = ""
-		}
-		if b.String() != want {
-			t.Errorf("quiet for %v: got %q, want %q", quiet, b.String(), want)
-		}
+	for quiet, want := range map[time.Duration]string{
+		time.Millisecond: "\rlist  7 shards\x1b[K\r\x1b[K",
+		time.Hour:        "",
+	} {
+		t.Run(quiet.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b bytes.Buffer
+				o := &opening{w: &b, quiet: quiet, closing: make(chan struct{}), done: make(chan struct{})}
+				o.listed(7)
+				go o.show()
+				time.Sleep(openingEvery / 2)
+				o.close()
+				if b.String() != want {
+					t.Errorf("got %q, want %q", b.String(), want)
+				}
+			})
+		})
 	}
 }

@@ -17,7 +17,8 @@ func pipeCapacity(f *os.File) int64 {
 
 const pollMillis = 100 // between two looks at the context
 
-// waitWritable waits a while until a pipe takes a chunk, or has no reader, which the write says. False: not yet.
+// waitWritable waits a while until a pipe takes a chunk, or has no reader, which the write says.
+// False: not yet.
 func waitWritable(f *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLOUT}}
 	n, err := unix.Poll(fds, pollMillis)

@@ -4,7 +4,8 @@ package main
 
 import "os"
 
-// Elsewhere a pipe is written to as a file is: what it holds when its reader goes away counts as taken.
+// Elsewhere a pipe is written to as a file is: what it holds when its reader goes away counts as
+// taken.
 func pipeCapacity(*os.File) int64 { return 0 }
 
 func waitWritable(*os.File) bool { return true }

@@ -107,7 +107,8 @@ func planQuality(r *report, p *iterable.Plan) {
 	r.note("%s", mixingMeaning(p))
 }
 
-// mixingMeaning says what the quality means for training; the borders are those that were found by simulating training on sorted labels.
+// mixingMeaning says what the quality means for training; the thresholds come from simulated
+// training on sorted labels.
 func mixingMeaning(p *iterable.Plan) string {
 	switch k, batch := p.Quality.Independent, float64(p.GlobalBatch); {
 	case k >= float64(p.Rows):

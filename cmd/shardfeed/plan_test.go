@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// What plan foretells is what a run needs: bench is admitted with exactly that memory, and refused with a byte less.
+// What plan foretells is what a run needs: bench is admitted with exactly that memory, and refused
+// with a byte less.
 func TestPlanForetellsMemory(t *testing.T) {
 	for _, order := range [][]string{nil, {"--shuffle", "--shuffle-buffer", "300"}} {
 		flags := append([]string{shop, "--batch-size", "32", "--world-size", "2", "--json"}, order...)
@@ -55,9 +56,11 @@ func TestMixingMeaning(t *testing.T) {
 		{0, "Few independent units"},
 	}
 	for _, c := range cases {
-		p := &iterable.Plan{Rows: 1e6, GlobalBatch: 1000, Quality: shuffle.Quality{Independent: c.k}}
-		if got := mixingMeaning(p); !strings.HasPrefix(got, c.want) {
-			t.Errorf("K = %v: %s", c.k, got)
-		}
+		t.Run(fmt.Sprint(c.k), func(t *testing.T) {
+			p := &iterable.Plan{Rows: 1e6, GlobalBatch: 1000, Quality: shuffle.Quality{Independent: c.k}}
+			if got := mixingMeaning(p); !strings.HasPrefix(got, c.want) {
+				t.Errorf("K = %v: %s", c.k, got)
+			}
+		})
 	}
 }

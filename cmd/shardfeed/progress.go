@@ -83,7 +83,7 @@ const usualColumns = 80
 // add counts n rows more.
 func (p *progress) add(n int) {
 	if p.bar != nil {
-		_ = p.bar.Add(n) // a terminal that is gone is no reason to stop
+		_ = p.bar.Add(n) // a lost terminal does not stop the run
 	}
 }
 

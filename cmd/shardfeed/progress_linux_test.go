@@ -36,7 +36,8 @@ func openTerminal(t *testing.T, columns int) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
-// TestProgressStaysOnOneLine: no bar is wider than the terminal, from which a terminal makes two lines.
+// TestProgressStaysOnOneLine: no bar is wider than the terminal, from which a terminal makes two
+// lines.
 func TestProgressStaysOnOneLine(t *testing.T) {
 	for _, columns := range []int{22, 30, 40, 50, 60, 80, 120} {
 		for name, start := range map[string]func(w io.Writer) *progress{

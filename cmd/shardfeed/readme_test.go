@@ -78,7 +78,8 @@ func blocksOf(page, language string) []string {
 	return blocks
 }
 
-// commandsOf returns the arguments of the commands in the blocks of a language: sh needs only the repository, bash needs servers.
+// commandsOf returns the arguments of the commands in the blocks of a language: sh needs only the
+// repository, bash needs servers.
 func commandsOf(page, language string) [][]string {
 	var all [][]string
 	for _, block := range blocksOf(page, language) {

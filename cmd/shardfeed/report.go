@@ -11,7 +11,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A report is text for people, in sections of facts and tables. It is written as a whole, so that an error on the way leaves no half of it.
+// A report is text for people, in sections of facts and tables. It is written as a whole, so that
+// an error on the way leaves no half of it.
 type report struct{ b bytes.Buffer }
 
 // section begins a part of the report.
@@ -64,7 +65,8 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// printable escapes control characters, which names in files may hold, so that they do not reach the terminal.
+// printable escapes control characters, which names in files may hold, so that they do not reach
+// the terminal.
 func printable(s string) string {
 	if strings.IndexFunc(s, isControl) < 0 {
 		return s

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,16 +26,20 @@ second\x1b[2J
 
 func TestNumbers(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) is %s", n, got)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := count(n); got != want {
+				t.Errorf("count(%d) is %s", n, got)
+			}
+		})
 	}
 	for d, want := range map[time.Duration]string{
 		0: "0 us", 1500: "1.5 us", 12345 * time.Microsecond: "12.3 ms", 1234 * time.Millisecond: "1.23 s", 125 * time.Second: "2m5s",
 	} {
-		if got := took(d); got != want {
-			t.Errorf("took(%d) is %s, want %s", d, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := took(d); got != want {
+				t.Errorf("took(%d) is %s, want %s", d, got, want)
+			}
+		})
 	}
 	if got := plural(1, "shard") + plural(0, "shard"); got != "1 shard0 shards" {
 		t.Error(got)
@@ -43,9 +48,11 @@ func TestNumbers(t *testing.T) {
 
 func TestBar(t *testing.T) {
 	for value, want := range map[float64]string{0: "░░░░", 1: "█░░░", 4: "████", 5: "████", -1: "░░░░"} {
-		if got := bar(value, 4, 4); got != want {
-			t.Errorf("bar(%v) is %s", value, got)
-		}
+		t.Run(fmt.Sprint(value), func(t *testing.T) {
+			if got := bar(value, 4, 4); got != want {
+				t.Errorf("bar(%v) is %s", value, got)
+			}
+		})
 	}
 	if got := bar(1, 0, 2); got != "░░" {
 		t.Error(got)
@@ -62,9 +69,11 @@ func TestOneLine(t *testing.T) {
 		"part\x1b[31m.parquet": `part\x1b[31m.parquet`,
 		"가":                    "가",
 	} {
-		if got := oneLine(in); got != want {
-			t.Errorf("oneLine(%q) is %q, want %q", in, got, want)
-		}
+		t.Run(fmt.Sprintf("%q", in), func(t *testing.T) {
+			if got := oneLine(in); got != want {
+				t.Errorf("oneLine(%q) is %q, want %q", in, got, want)
+			}
+		})
 	}
 }
 

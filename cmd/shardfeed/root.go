@@ -34,11 +34,9 @@ type app struct {
 	stdout, stderr io.Writer
 	started        bool   // a verb began: errors before that are wrong usage
 	saved          string // what an interrupted run has saved
-	host           *host  // what the data sets of an engine share; nil: one of the verb's own
 
 	mu    sync.Mutex
-	notes []string          // said at the end, when all went well otherwise
-	say   func(text string) // what is said at once; nil: at the end
+	notes []string // said at the end, when all went well otherwise
 }
 
 // run executes the command line and returns the exit code. An error is one line on stderr.
@@ -62,7 +60,7 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 			fmt.Fprintf(a.stderr, "shardfeed: note: %s\n", note)
 		}
 		return 0
-	case errors.Is(err, syscall.EPIPE): // whoever read stdout has enough
+	case errors.Is(err, syscall.EPIPE): // the reader of stdout has enough
 		return 0
 	case ctx.Err() != nil:
 		return a.stopped(context.Cause(ctx))
@@ -87,7 +85,8 @@ func (a *app) stopped(cause error) int {
 	return code
 }
 
-// reason is the error that names the shard, when a loader failed to read one, or the one by which a device was lost.
+// reason is the error that names the shard, when a loader failed to read one, or the one by which a
+// device was lost.
 func reason(err error) error {
 	var l *loader.Error
 	if errors.As(err, &l) && l.Op == "read" {
@@ -96,24 +95,11 @@ func reason(err error) error {
 	return lost(err)
 }
 
-// note keeps something that went otherwise than meant and that the user may want to know.
+// note keeps something unexpected that the user may want to know.
 func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	text := oneLine(fmt.Sprintf(format, args...))
-	if a.say != nil {
-		a.say(text)
-		return
-	}
-	a.notes = append(a.notes, text)
-}
-
-// sayAlways says from now on at once what a verb would say at its end, and returns what was kept so far.
-func (a *app) sayAlways(say func(text string)) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.say = say
-	return a.notes
+	a.notes = append(a.notes, oneLine(fmt.Sprintf(format, args...)))
 }
 
 // A usageError is a command line that contradicts itself, found by a verb.
@@ -125,8 +111,9 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// oneLine joins the lines of a message and writes control characters as Go escapes them, so that nothing that a file's name or content
-// holds breaks the line or moves the terminal's cursor. Spaces stay: names have them.
+// oneLine joins the lines of a message and writes control characters as Go escapes them, so that
+// nothing that a file's name or content holds breaks the line or moves the terminal's cursor.
+// Spaces stay: names have them.
 func oneLine(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -222,7 +209,7 @@ webhdfs://host:port/path. What lies on servers is kept in a cache on this machin
 	return root
 }
 
-// strict makes wrong usage of the library's own verbs, help and completion, what it is elsewhere: an error.
+// strict makes wrong usage of the library's own verbs, help and completion, an error.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -231,7 +218,7 @@ func strict(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if topic, _, err := root.Find(args); err != nil || topic == root && len(args) > 0 {
-					return usagef("there is no help about %q", args)
+					return usagef("unknown help topic %q", args)
 				}
 				return nil
 			}

@@ -59,7 +59,7 @@ func newRowPrinter(ds *iterable.Dataset, out io.Writer) *rowPrinter {
 	return p
 }
 
-// add takes the draw and prints what was gathered when it is enough.
+// add takes the draw, and prints the gathered rows when there are enough.
 func (p *rowPrinter) add(d *iterable.Draw) error {
 	if d.Rows == 0 { // a step that has no row for this worker
 		d.Release()
@@ -82,7 +82,7 @@ func (p *rowPrinter) add(d *iterable.Draw) error {
 	return nil
 }
 
-// flush prints the rows that wait, whole lines only, and gives their draws back.
+// flush prints the gathered rows, whole lines only, and releases their draws.
 func (p *rowPrinter) flush() error {
 	defer p.release()
 	if len(p.picks) == 0 {
@@ -108,7 +108,7 @@ func (p *rowPrinter) flush() error {
 	return err
 }
 
-// trimMarks drops the marks of rows that have left the pipe for certain, but for the last of them.
+// trimMarks keeps the marks of rows that may still be in the pipe, and the last one before them.
 func (p *rowPrinter) trimMarks() {
 	if p.lineWriter == nil {
 		return
@@ -118,7 +118,8 @@ func (p *rowPrinter) trimMarks() {
 	p.marks = slices.Delete(p.marks, 0, max(0, first-1))
 }
 
-// stateAfter is the state after the last row that was printed whole before the error err, or before if there is none.
+// stateAfter is the state after the last row that was printed whole before the error err, or before
+// if there is none.
 func (p *rowPrinter) stateAfter(before shuffle.State, err error) shuffle.State {
 	taken := p.lineWriter.taken(err)
 	for _, m := range p.marks {
@@ -141,7 +142,7 @@ func (p *rowPrinter) release() {
 	p.arena.Free()
 }
 
-// close gives everything back that was not printed.
+// close releases everything that was not printed.
 func (p *rowPrinter) close() {
 	p.release()
 	p.pool.Trim(0)

@@ -17,8 +17,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A saveFile is a file that a flag names and that the command writes. What it would replace must be of the same kind: a
-// mistyped name never costs other data.
+// A saveFile is a file that a flag names and that the command writes. What it would replace must be
+// of the same kind: a mistyped name never costs other data.
 type saveFile struct {
 	flag string // --save-state
 	name string // as the user wrote it
@@ -56,7 +56,8 @@ func planKind() saveKind {
 	return k
 }
 
-// A saveTarget is where the content goes: a regular file that is replaced as a whole, or a stream that is written to.
+// A saveTarget is where the content goes: a regular file that is replaced as a whole, or a stream
+// that is written to.
 type saveTarget struct {
 	path   string
 	stream bool
@@ -107,7 +108,8 @@ func beginsWith(path, prefix string) bool {
 	return err == nil && string(start) == prefix
 }
 
-// isDescriptor says that a name stands for an open file of this process, such as /dev/stdout, whatever that is.
+// isDescriptor says that a name stands for an open file of this process, such as /dev/stdout,
+// whatever that is.
 func isDescriptor(name string) bool {
 	name = filepath.Clean(name)
 	return slices.Contains([]string{"/dev/stdout", "/dev/stderr", "/dev/stdin"}, name) ||
@@ -133,8 +135,8 @@ func followLinks(name string) (string, error) {
 
 const renameTries = 3
 
-// write writes the content as a whole: a reader sees the old file or the new one. After an interrupt it does not wait for the reader of a
-// pipe.
+// write writes the content as a whole: a reader sees the old file or the new one. After an
+// interrupt it does not wait for the reader of a pipe.
 func (s saveFile) write(ctx context.Context, content []byte) error {
 	target, err := s.target()
 	if err != nil {
@@ -194,8 +196,9 @@ func tempPrefix(path string) string { return "." + filepath.Base(path) + "-" }
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
-// removeAbandoned removes the temporary files of processes that were killed while they wrote this file. It removes only
-// what is certainly theirs: the name fits, the content begins as such a file does, and no process has it locked.
+// removeAbandoned removes the temporary files of processes that were killed while they wrote this
+// file. It removes only what is certainly theirs: the name fits, the content begins as such a file
+// does, and no process has it locked.
 func removeAbandoned(path string, kind saveKind) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSaveNeverReplaces: what is not a state stays as it is when --save-state names it, and not a row is printed. The same for plans.
+// TestSaveNeverReplaces: what is not a state stays as it is when --save-state names it, and not a
+// row is printed. The same for plans.
 func TestSaveNeverReplaces(t *testing.T) {
 	dir := t.TempDir()
 	shard, err := os.ReadFile(filepath.Join(shop, "part-00000.parquet"))
@@ -92,7 +93,8 @@ func TestSaveThroughDanglingLink(t *testing.T) {
 	}
 }
 
-// TestAbandonedTemporaries: half-written files of killed processes go at the next save, and nothing else does.
+// TestAbandonedTemporaries: half-written files of killed processes go at the next save, and nothing
+// else does.
 func TestAbandonedTemporaries(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "state")

@@ -8,5 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks an open file for as long as it is open. It fails when another process has it locked.
+// lockFile locks an open file for as long as it is open. It fails when another process has it
+// locked.
 func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptJSON is "json KEY...": stdout is exactly one JSON object on one line, with these keys and no others. With "json KEY=VALUE" the key's
-// value must print as VALUE; then other keys may exist.
+// scriptJSON is "json KEY...": stdout is exactly one JSON object on one line, with these keys and
+// no others. With "json KEY=VALUE" the key's value must print as VALUE; then other keys may exist.
 func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	out := ts.ReadFile("stdout")
 	if strings.Count(out, "\n") != 1 || !strings.HasSuffix(out, "\n") {

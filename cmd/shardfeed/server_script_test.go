@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// The scripts of testdata/server have the shop in $S3 and $HDFS, and the same S3 server behind a slow line at $SLOW.
+// The scripts of testdata/server have the shop in $S3 and $HDFS, the same S3 server behind a slow
+// line at $SLOW, and a server that never answers at $SILENT.
 func TestServerScripts(t *testing.T) {
 	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
 	bucket, dir := s3.Bucket(t), hdfs.Dir(t)
@@ -21,11 +23,15 @@ func TestServerScripts(t *testing.T) {
 	}
 	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
 	slow.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
+	watched := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://")) // as slow, and of one script alone
+	watched.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
+	silent := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
+	silent.Set(servertest.Faults{Latency: time.Hour})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/server",
 		Setup: func(env *testscript.Env) error {
 			for name, value := range map[string]string{
-				"S3": "s3://" + bucket + "/shop", "HDFS": hdfs.URI + dir + "/shop", "SLOW": slow.Endpoint(),
+				"S3": "s3://" + bucket + "/shop", "HDFS": hdfs.URI + dir + "/shop", "SLOW": slow.Endpoint(), "WATCHED": watched.Endpoint(), "SILENT": silent.Addr,
 				"AWS_ENDPOINT_URL": s3.Endpoint, "AWS_ACCESS_KEY_ID": s3.Key, "AWS_SECRET_ACCESS_KEY": s3.Secret, "AWS_REGION": s3.Region,
 				"AWS_EC2_METADATA_DISABLED": "true", "HADOOP_CONF_DIR": hdfs.ConfDir, "HADOOP_USER_NAME": "test",
 				"GORACE": "atexit_sleep_ms=0", dirVariable: filepath.Join(env.WorkDir, ".cache"), limitVariable: "256MiB",
@@ -34,6 +40,26 @@ func TestServerScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"json": scriptJSON, "lines": scriptLines},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"json": scriptJSON, "lines": scriptLines,
+			"passed":    waitCommand(watched.Passed),
+			"connected": waitCommand(func() int64 { return int64(silent.Connections()) }),
+		},
 	})
+}
+
+// waitCommand is "NAME N": the script waits until the count has grown by N since the last such
+// wait.
+func waitCommand(count func() int64) func(ts *testscript.TestScript, neg bool, args []string) {
+	var seen int64
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		n, err := strconv.ParseInt(args[0], 10, 64)
+		ts.Check(err)
+		for deadline := time.Now().Add(time.Minute); count() < seen+n; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				ts.Fatalf("the count is %d, want %d", count(), seen+n)
+			}
+		}
+		seen = count()
+	}
 }

@@ -106,7 +106,8 @@ func TestServerWarmKilled(t *testing.T) {
 	}
 }
 
-// The verbs of the cache see what was warmed, find what was damaged, and clear it; the index beside it stays.
+// the verbs of the cache see the warmed shards, find damage, and clear it; the index beside it
+// stays.
 func TestServerCacheVerbs(t *testing.T) {
 	f := families(t)[1]
 	dir := t.TempDir()
@@ -142,7 +143,7 @@ func TestServerCacheVerbs(t *testing.T) {
 		t.Errorf("gc: %+v", freed)
 	}
 	must(t, "cache", "clear", "--cache-dir", dir)
-	if text := must(t, "cache", "ls", "--cache-dir", dir); text != "nothing is held in "+dir+"\n" {
+	if text := must(t, "cache", "ls", "--cache-dir", dir); text != "the cache is empty: "+dir+"\n" {
 		t.Errorf("after clear: %s", text)
 	}
 	if index, _ := filepath.Glob(filepath.Join(dir, "index", "*")); len(index) == 0 {

@@ -25,7 +25,8 @@ func (t *toucher) touch(columns []*rowgroup.Array) {
 	}
 }
 
-// touchDevice reads every byte of columns, in the same order, where host returns what lies there, and counts them elsewhere.
+// touchDevice reads every byte of columns, in the same order, where host returns what lies there,
+// and counts them elsewhere.
 func (t *toucher) touchDevice(host func(gpu.Span) []byte, columns []*gpu.Column) {
 	for _, c := range columns {
 		t.add(t.onHost(host, c.Valid))

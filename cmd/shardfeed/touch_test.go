@@ -43,7 +43,8 @@ func TestToucher(t *testing.T) {
 
 const deviceAddress = 0x7000
 
-// On the host's device every byte takes part, offsets as numbers; on another one the bytes are counted and nothing is read.
+// On the host's device every byte takes part, offsets as numbers; on another one the bytes are
+// counted and nothing is read.
 func TestToucherDevice(t *testing.T) {
 	memory := []byte{1, 2, 3, 0xff, 2, 1, 0, 0, 9}
 	onHost := func(s gpu.Span) []byte {

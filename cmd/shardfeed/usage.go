@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Groups of flags, in the order in which the help shows them. A flag without a group stands under "Flags".
+// Groups of flags, in the order in which the help shows them. A flag without a group stands under
+// "Flags".
 const (
 	orderGroup   = "Order"
 	storageGroup = "Storage (S3 and HDFS)"

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags stand under the title of their group, in the order of registration; those without a group come first.
+// Flags stand under the title of their group, in the order of registration; those without a group
+// come first.
 func TestUsageGroups(t *testing.T) {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.SortFlags = false

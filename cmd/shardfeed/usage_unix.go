@@ -36,7 +36,7 @@ func fileLimit() (int64, error) {
 	return int64(min(l.Cur, 1<<62)), err
 }
 
-// freeBytes is the room in the file system of a directory for this user; 0 when it does not tell.
+// freeBytes is the free space for this user in the file system of a directory; 0 if unknown.
 func freeBytes(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

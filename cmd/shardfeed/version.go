@@ -6,7 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// version is what the build knows of itself: the module's version, or the commit that it was built from.
+// version is what the build knows of itself: the module's version, or the commit that it was built
+// from.
 func version() string {
 	v := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime/debug"
 	"testing"
 )
@@ -19,9 +20,11 @@ func TestBuildVersion(t *testing.T) {
 		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "short"}}, "devel"},
 	}
 	for _, c := range cases {
-		info := &debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings}
-		if got := buildVersion(info); got != c.want {
-			t.Errorf("%q with %v: got %q, want %q", c.module, c.settings, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.module, len(c.settings)), func(t *testing.T) {
+			info := &debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings}
+			if got := buildVersion(info); got != c.want {
+				t.Errorf("%q with %v: got %q, want %q", c.module, c.settings, got, c.want)
+			}
+		})
 	}
 }

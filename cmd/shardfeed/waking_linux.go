@@ -13,9 +13,9 @@ const (
 	mostLooks   = 10 // at the threads; sandboxes may say yes and change nothing
 )
 
-// wakeGently makes threads of this process take a processor from nobody when they wake (SCHED_BATCH). Each slot that a trainer gives back
-// wakes the engine, which would else run in the place of the trainer just then. Threads that begin later are as those that begin them. What
-// somebody has chosen for the process stays.
+// wakeGently keeps threads of this process from preempting others when they wake (SCHED_BATCH).
+// Each slot that a trainer releases wakes the engine, which would otherwise preempt the trainer.
+// New threads inherit the policy. A policy that was chosen for the process stays.
 func wakeGently() error {
 	for look, again := 0, true; again && look < mostLooks; look++ {
 		tasks, err := os.ReadDir("/proc/self/task")

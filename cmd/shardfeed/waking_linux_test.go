@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An engine's threads are all gentle, also those that begin later, and keep their nice value. It is a process of its own: the threads of this
-// one stay as they are.
+// An engine's threads are all gentle, also later ones, and keep their nice value. It is
+// a process of its own: the threads of this one stay as they are.
 func TestEngineWakesGently(t *testing.T) {
 	if os.Getenv("SHARDFEED_TEST_WAKING") == "" {
 		command := exec.Command("nice", "-n", "3", os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")

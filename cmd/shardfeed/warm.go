@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
@@ -26,7 +27,7 @@ func (a *app) warm() *cobra.Command {
 		Short: "Fetch shards on S3 or HDFS into the cache on this machine's disk",
 		Long: `warm fetches what a run with the same columns will read into the cache on this machine's disk, so
 that already its first epoch runs at the speed of the disk. What is there is not fetched again:
-warm can be stopped at any time and started anew. It exits with 0 only when all of it is there.
+warm can be stopped at any time and started again. It exits with 0 only when all of it is there.
 
 With --world-size each rank fetches a part of its own: the row groups in file order, cut into
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
@@ -59,7 +60,7 @@ everything once.`,
 	})
 }
 
-// warmth is what warm found and did, in bytes where it is not said.
+// warmth is what warm found and did; sizes are in bytes.
 type warmth struct {
 	Directory string  `json:"directory"`
 	Limit     int64   `json:"limit_bytes"`
@@ -79,26 +80,27 @@ type warmth struct {
 func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
 	begin := time.Now()
 	for _, address := range addresses {
-		if !anyRemote([]string{address}) {
+		if !shardfeed.AnyRemote([]string{address}) {
 			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are")}
 		}
 	}
-	ds, err := a.open(ctx, addresses, f, nil)
+	ds, err := a.open(ctx, addresses, f)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ds.close(ctx)) }()
-	limit, err := f.limitIn(ds.source.dir)
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
+	c, dir := ds.Cache()
+	limit, err := f.limitIn(dir)
 	if err != nil {
 		return nil, err
 	}
-	w = &warmth{Directory: ds.source.dir, Limit: limit}
+	w = &warmth{Directory: dir, Limit: limit}
 	shards := warmShards(ds.Manifest(), f.rank, f.worldSize)
 	for _, s := range shards {
-		if !isRemote(s.URI) {
+		if !shardfeed.IsRemote(s.URI) {
 			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
 		}
-		held, err := ds.source.cache.Held(ds.source.direct, s.Shard, s.spans)
+		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
 			return nil, err
 		}
@@ -107,13 +109,14 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 		w.RowGroups += s.groups
 	}
 	w.Shards = len(shards)
-	err = a.fill(ctx, ds.source, shards, w)
+	err = a.fill(ctx, ds, shards, w)
 	w.Seconds = time.Since(begin).Seconds()
 	return w, err
 }
 
 // fill fetches what is missing of the shards, several at a time, and counts what is there in the end.
-func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *warmth) error {
+func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []warmShard, w *warmth) error {
+	c, _ := ds.Cache()
 	bar := newByteProgress(a.stderr, "warm", w.Bytes)
 	defer bar.close()
 	tasks, ctx := errgroup.WithContext(ctx)
@@ -123,7 +126,7 @@ func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *war
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			fetched, err := from.cache.Fill(ctx, from.direct, s.Shard, s.spans, func(n int64) { bar.add(int(n)) })
+			fetched, err := c.Fill(ctx, ds.Drivers(), s.Shard, s.spans, func(n int64) { bar.add(int(n)) })
 			w.mu.Lock()
 			w.Fetched += fetched
 			w.mu.Unlock()
@@ -136,9 +139,10 @@ func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *war
 	if err := tasks.Wait(); err != nil {
 		return err
 	}
-	// What was filled first can have made room since: only what is there when all is done counts.
+	// Shards that were filled first may have been evicted since: only what is held at the end
+	// counts.
 	for _, s := range shards {
-		held, err := from.cache.Held(from.direct, s.Shard, s.spans)
+		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
 			return err
 		}
@@ -153,7 +157,7 @@ func (w *warmth) verdict() error {
 	if w.Complete {
 		return nil
 	}
-	return fmt.Errorf("%s: %v of %v did not fit into the cache of %v: raise --cache-limit, make room with 'shardfeed cache gc', or name fewer --columns",
+	return fmt.Errorf("%s: %v of %v did not fit into the cache of %v: raise --cache-limit, free space with 'shardfeed cache gc', or name fewer --columns",
 		w.Directory, mem.Bytes(w.Lacking), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A warmShard is what warm wants of a shard.
+// A warmShard is the parts of a shard that warm fetches.
 type warmShard struct {
 	shard.Shard
 	groups int
@@ -38,8 +38,9 @@ func warmShards(m *rowgroup.Manifest, rank, worldSize int) []warmShard {
 	return all
 }
 
-// splitBytes is the part of rank: what worldSize ranks get is contiguous, disjoint, all of it, and of equal bytes up to one item. An item
-// belongs to the rank in whose equal part of the bytes its middle lies.
+// splitBytes is the part of rank: what worldSize ranks get is contiguous, disjoint, all of it, and
+// of equal bytes up to one item. An item belongs to the rank in whose equal part of the bytes its
+// middle lies.
 func splitBytes(bytes []int64, rank, worldSize int) (first, end int) {
 	var total, before int64
 	for _, n := range bytes {

@@ -17,7 +17,8 @@ type Dir struct {
 	readOnly bool
 }
 
-// Open opens a directory that exists. The error wraps ErrUntrusted when another user could have written it.
+// Open opens a directory that exists. The error wraps ErrUntrusted when another user could have
+// written it.
 func Open(path string) (*Dir, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
@@ -37,7 +38,8 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Create is Open for a directory that may be missing: it is then made for this user alone. Its parent must exist.
+// Create is Open for a directory that may be missing: it is then made for this user alone. Its
+// parent must exist.
 func Create(path string) (*Dir, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, missing := os.Lstat(path); missing != nil { // on a read-only file system mkdir fails even if it exists
@@ -123,8 +125,8 @@ func (d *Dir) Remove(name string) error { return d.root.Remove(name) }
 // Close closes the directory. Files that were opened stay open.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// CheckFile returns an error that wraps ErrUntrusted unless an open file is regular and only this user or root could
-// have written it.
+// CheckFile returns an error that wraps ErrUntrusted unless an open file is regular and only this
+// user or root could have written it.
 func CheckFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noWait opens a FIFO at once, so that one in the place of a file cannot block; regular files ignore it.
+// noWait opens a FIFO at once, so that one in the place of a file cannot block; regular files
+// ignore it.
 const noWait = syscall.O_NONBLOCK
 
 // checkInfo looks at the owner and the mode.
