@@ -156,7 +156,7 @@ func (o staleObject) verify() error {
 	return nil
 }
 
-// A block of bytes that are no longer what was verified is never given out.
+// A block of bytes that changed after their verification is never given out.
 func TestLentBytesChange(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)

@@ -20,7 +20,7 @@ const scheduled = 1024
 //
 // A load that the consumer waits for is always admitted: the plan has bounded what is live at that moment. It is also the first in line
 // everywhere: loads take memory, then fetchers, in the order of the schedule, and so they come to the store, whose requests wait in that order too;
-// of what was fetched the first of the schedule is decoded first.
+// the first fetched load in the schedule is decoded first.
 type readahead struct {
 	manifest *rowgroup.Manifest
 	pool     *mem.Pool
@@ -37,7 +37,7 @@ type readahead struct {
 	granted bell         // rings when memory for a block may be there
 	needed  atomic.Int64 // the consumer waits for so many loads, and each of them is admitted and granted
 	early   atomic.Int64 // bytes granted to loads that the consumer has not taken
-	most    int64        // of early, but for one load and for those that the consumer waits for; 0 when the account alone bounds them
+	most    int64        // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
 	flight  flight
 
 	stop   context.CancelFunc
@@ -46,7 +46,7 @@ type readahead struct {
 	mu       sync.Mutex
 	orders   [][]uint32 // for reuse
 	stats    Stats
-	foretold int64 // estimates of what stats.Decoded counts
+	foretold int64 // estimates of the bytes in stats.Decoded
 	said     bool
 
 	overEstimate func(measured, estimated int64) // may be nil
@@ -82,7 +82,7 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	}
 }
 
-// close stops the goroutines and waits for them. Loads that nobody took are left in r.loads.
+// close stops the goroutines and waits for them. Loads that were not taken are left in r.loads.
 func (r *readahead) close() {
 	r.stop()
 	r.owners.Wait()
@@ -105,8 +105,8 @@ func (r *readahead) fail(l *load, err error) {
 	close(l.ready)
 }
 
-// fetchOne fetches a load and hands it to the decoders once there is memory for its block. Of a shared load that memory comes first: whoever
-// takes the decoding on lets others wait for it, and must not wait for his own consumer then.
+// fetchOne fetches a load and hands it to the decoders once there is memory for its block. Of a shared load that memory comes first: a rank that
+// takes the decoding on lets others wait for it, and must not wait for its own consumer then.
 func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	if l.shared {
 		<-l.granted
@@ -157,7 +157,7 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchedBytes corrects the account from the estimate to the memory that what was read or mapped takes.
+// fetchedBytes corrects the account from the estimate to the memory of the bytes that were read or mapped.
 func (r *readahead) fetchedBytes(l *load) {
 	l.read = l.raw.Bytes()
 	held := l.raw.Held()
@@ -193,7 +193,7 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	return l.err
 }
 
-// decodeAll decodes loads until there are no more. When ctx has ended those that are left fail.
+// decodeAll decodes loads until there are no more. When ctx has ended the remaining ones fail.
 func (r *readahead) decodeAll(ctx context.Context) {
 	d := r.manifest.NewDecoder(r.pool)
 	defer func() { d.Close() }()
@@ -230,7 +230,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	l.blocks = blocks
 	r.count(l)
 	if l.owner {
-		r.sharing.publish(l.rows, blocks[0]) // those that are shared are not divided
+		r.sharing.publish(l.rows, blocks[0]) // shared ones are not divided
 	}
 	r.ready(l, extra)
 	return part, false
@@ -293,7 +293,7 @@ func (r *readahead) transform(blocks []*rowgroup.Block, rows rowgroup.Rows) (err
 	return err
 }
 
-// settle corrects the account from the estimate to what was measured.
+// settle corrects the account from the estimate to the measured bytes.
 func (r *readahead) settle(l *load, measured int64) {
 	if d := measured - l.charged.decode; d > 0 {
 		r.account.Charge(mem.Decode, d)

@@ -151,7 +151,7 @@ func (w *epochs) together(n int) {
 	}
 }
 
-// A rank that takes a look at a batch on its own is an epoch ahead of the others. Both are told as
+// A rank that takes a look at a batch on its own is an epoch ahead of the others. Both fail as
 // soon as it is certain.
 func TestRanksPeek(t *testing.T) {
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ type client struct {
 	closed bool
 }
 
-// join begins an iteration or takes part in one. It does not wait: the consumer is told what comes
+// join begins an iteration or takes part in one. It does not wait: the consumer gets what comes
 // of it.
 func (c *client) join(j Join, to consumer) error {
 	j.WorldSize = max(1, j.WorldSize)
@@ -36,7 +36,7 @@ func (c *client) join(j Join, to consumer) error {
 	return nil
 }
 
-// leave ends the connection's part of its iteration. The consumer is told the end exactly once,
+// leave ends the connection's part of its iteration. The consumer gets the end exactly once,
 // also without an iteration.
 func (c *client) leave(to consumer) {
 	if c.part == nil || !c.part.leave() {

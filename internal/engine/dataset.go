@@ -28,8 +28,8 @@ type dataset struct {
 	users  int
 	groups map[string]*group
 
-	watchers map[*func(Progress)]bool // of those that wait for it to open
-	last     *Progress                // that they were told
+	watchers map[*func(Progress)]bool // of clients that wait for it to open
+	last     *Progress                // that they got
 }
 
 func newDataset(e *engine, key string, r Request) *dataset {

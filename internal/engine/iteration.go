@@ -14,7 +14,7 @@ import (
 
 // An iteration is one epoch of a session, or the rest of one after a state. One part reads it, or K
 // parts of torch workers. It is made with the first part and begins with the last. Whatever goes
-// wrong, each part is told.
+// wrong, each part gets the error.
 type iteration struct {
 	session *session
 	join    Join          // of the first part; the others agree with it
@@ -259,7 +259,7 @@ func (it *iteration) abort(err error) {
 	it.run.endAfter(it)
 }
 
-// joined returns what each consumer is told when the iteration begins.
+// joined returns the answer to each consumer when the iteration begins.
 func (it *iteration) joined() Joined {
 	s := it.session
 	epoch, _, _ := epochOf(it.state, it.steps)

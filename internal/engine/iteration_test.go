@@ -115,7 +115,7 @@ func TestWorkersGoOn(t *testing.T) {
 	}
 }
 
-// Workers wait for each other so long, and are told who did not come.
+// Workers wait for each other so long, and the error names the missing ones.
 func TestLateWorkers(t *testing.T) {
 	e := testEngine(t, Options{WorkerTimeout: 100 * time.Millisecond})
 	all := workers(t, e, "d", 4)

@@ -147,7 +147,7 @@ func TestServeConnections(t *testing.T) {
 	}
 }
 
-// HELLO is small: memory for more is not taken from a peer that has not said who it is.
+// HELLO is small: no more memory is taken for a peer that has not introduced itself.
 func TestHelloIsSmall(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), nil)
 	c := dial(t, path)

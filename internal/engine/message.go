@@ -188,7 +188,7 @@ const (
 	KindRanks    = "ranks"    // ranks that do not agree: RankMismatchError
 	KindTimeout  = "timeout"  // TimeoutError
 	KindProtocol = "protocol" // a breach of the protocol: ProtocolError
-	KindGone     = "gone"     // the engine was told to end: EngineGone
+	KindGone     = "gone"     // the engine got the order to end: EngineGone
 	KindInternal = "internal" // a panic: EngineError
 )
 

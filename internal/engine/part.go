@@ -35,7 +35,7 @@ func (p *part) isOver() bool {
 	return p.over
 }
 
-// call calls the consumer, unless it was told the end. The session's mutex is held.
+// call calls the consumer, unless it got the end. The session's mutex is held.
 func (p *part) call(f func(consumer)) bool {
 	if p.over {
 		return false

@@ -41,7 +41,7 @@ func dialAs(t *testing.T, uid int, path string) (net.Conn, error) {
 	return d.conn, d.err
 }
 
-// Another user's process is told so, and gets nothing else.
+// Another user's process gets an error, and nothing else.
 func TestServeRefusesOthers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be somebody else")

@@ -41,7 +41,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// The time of whole epochs is told, that of the rest of one is not.
+// The time of whole epochs is reported, that of the rest of one is not.
 func TestEpochTook(t *testing.T) {
 	var took []time.Duration
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {

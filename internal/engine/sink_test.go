@@ -158,7 +158,7 @@ func (s *sink) deliver(b *loader.Batch) error {
 	return nil
 }
 
-// next is what the sink is told next.
+// next is the sink's next call.
 func (s *sink) next() any {
 	s.t.Helper()
 	select {

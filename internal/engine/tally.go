@@ -46,7 +46,7 @@ func (t *tally) batch(b *loader.Batch) {
 	t.sum.Bytes += b.Bytes()
 }
 
-// figures returns the sum over the loaders at work and those that have ended.
+// figures returns the sum over the loaders at work and the ended ones.
 func (t *tally) figures() Figures {
 	f := t.sum
 	f.Loaders = slices.Clone(f.Loaders)

@@ -27,7 +27,7 @@ from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 log = logging.getLogger("shardfeed")
 
 _GREETINGS = 5  # tries: an engine may end just when a trainer connects, and the next one is started
-_ENDING = "gone"  # the kind of failure of an engine that was told to end
+_ENDING = "gone"  # the kind of failure of an engine that got the order to end
 
 
 class Connection:
@@ -41,7 +41,7 @@ class Connection:
     ) -> None:
         """Finds or starts the engine, and opens the data set that open describes (Open of the protocol).
 
-        before is what was opened for the same data set object before: shards that changed since are refused.
+        before is an earlier answer for the same data set object: shards that changed since are refused.
         """
         self.timeout = timeout
         self.end: dict[str, Any] | None = None
@@ -290,7 +290,7 @@ class Connection:
             raise ProtocolError("the connection to the engine was closed")
 
     def _failed(self, failure: dict[str, Any], doing: str) -> errors.ShardfeedError:
-        """Returns the error for an ERROR of the engine. An engine that was told to end counts as one that has ended."""
+        """Returns the error for an ERROR of the engine. An engine that got the order to end counts as one that has ended."""
         return self._gone(doing) if failure.get("kind") == _ENDING else errors.from_failure(failure)
 
     def _gone(self, doing: str) -> errors.ShardfeedError:
@@ -324,7 +324,7 @@ def _shown(open: Mapping[str, Any]) -> str:
 
 
 def _check_unchanged(open: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raises DataError when a data set would go on with other shards than it began with."""
+    """Raises DataError when a data set would continue with other shards than it began with."""
     if any(name in before and before[name] != now.get(name) for name in ("manifest", "versions")):
         raise errors.DataError(
             f"{_shown(open)}: changed since it was listed for this data set: make a new data set, or loader, to read what is there now "

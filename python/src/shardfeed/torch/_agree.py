@@ -150,7 +150,7 @@ def _none() -> None:
 
 
 def _wait(store: Any, keys: Sequence[str], timeout: float | None) -> set[str]:
-    """Waits until all keys are there, and returns those that are missing at the timeout. It can be interrupted at any time."""
+    """Waits until all keys are there, and returns the missing ones at the timeout. It can be interrupted at any time."""
     deadline = None if timeout is None else time.monotonic() + timeout
     pause = _SHORTEST
     left = list(keys)
