@@ -160,7 +160,7 @@ def many_shards(place, rounds):
 
 
 def second_run(place, rounds):
-    """After warm nothing may be asked for. After a plain epoch, bytes that came faster than the disk could write are fetched again, and counted."""
+    """After warm nothing may be asked for. After a plain epoch, bytes that the disk was too slow to keep are fetched again, and counted."""
     uri, files, gets = place.put("tokens"), merging.files(place.directory / "tokens"), []
     for first in (storage.warm, storage.epoch):
         cache = place.scratch()

@@ -305,23 +305,23 @@ func TestWaitsForMemory(t *testing.T) {
 func TestPassesOn(t *testing.T) {
 	inner := &able{}
 	store := openTest(t, Options{}).Wrap(inner)
-	if shard.Reads(store, "x") != 7 || shard.TrafficOf(store).Reads != 3 || shard.Identity(store, "X") != "same" {
+	if shard.RemoteOf(store).Parallel("x") != 7 || shard.RemoteOf(store).Traffic().Reads != 3 || shard.Identity(store, "X") != "same" {
 		t.Error("numbers differ")
 	}
-	if p, err := store.(shard.Placer).Place(t.Context(), shard.Shard{}); err != nil || p.BlockSize != 9 {
+	if p, err := store.(shard.Remote).Place(t.Context(), shard.Shard{}); err != nil || p.BlockSize != 9 {
 		t.Error(p, err)
 	}
-	if f, err := store.(shard.Explainer).Explain(t.Context(), "x"); err != nil || len(f) != 1 {
+	if f, err := store.(shard.Remote).Explain(t.Context(), "x"); err != nil || len(f) != 1 {
 		t.Error(f, err)
 	}
 	if err := store.(interface{ Close() error }).Close(); err != nil || !inner.closed {
 		t.Error("the inner store stays open")
 	}
 	plain := openTest(t, Options{}).Wrap(&origin{})
-	if _, err := plain.(shard.Placer).Place(t.Context(), shard.Shard{}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := plain.(shard.Remote).Place(t.Context(), shard.Shard{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
-	if f, err := plain.(shard.Explainer).Explain(t.Context(), "x"); f != nil || err != nil {
+	if f, err := plain.(shard.Remote).Explain(t.Context(), "x"); f != nil || err != nil {
 		t.Error(f, err)
 	}
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -11,20 +10,20 @@ import (
 // store and leaves the cache open.
 type store struct {
 	shard.Store
-	cache *Cache
+	shard.Remote // the inner store's
+	cache        *Cache
 }
 
 var (
 	_ shard.Identifier = (*store)(nil)
-	_ shard.Parallel   = (*store)(nil)
-	_ shard.Sender     = (*store)(nil)
-	_ shard.Placer     = (*store)(nil)
-	_ shard.Explainer  = (*store)(nil)
+	_ shard.Remote     = (*store)(nil)
 )
 
 // Wrap returns a store that serves from the cache what it holds and fills it with what inner is
 // asked for. Opening a shard asks nothing of inner: a shard that is held needs no server.
-func (c *Cache) Wrap(inner shard.Store) shard.Store { return &store{Store: inner, cache: c} }
+func (c *Cache) Wrap(inner shard.Store) shard.Store {
+	return &store{Store: inner, Remote: shard.RemoteOf(inner), cache: c}
+}
 
 // Open leaves the look at the shard to the first read that is not held.
 func (s *store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
@@ -39,24 +38,6 @@ func (s *store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 }
 
 func (s *store) Identity(uri string) string { return shard.Identity(s.Store, uri) }
-
-func (s *store) Parallel(uri string) int { return shard.Reads(s.Store, uri) }
-
-func (s *store) Traffic() shard.Traffic { return shard.TrafficOf(s.Store) }
-
-func (s *store) Place(ctx context.Context, sh shard.Shard) (shard.Placement, error) {
-	if p, ok := s.Store.(shard.Placer); ok {
-		return p.Place(ctx, sh)
-	}
-	return shard.Placement{}, errors.ErrUnsupported
-}
-
-func (s *store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
-	if e, ok := s.Store.(shard.Explainer); ok {
-		return e.Explain(ctx, uri)
-	}
-	return nil, nil
-}
 
 // Close closes the inner store.
 func (s *store) Close() error {

@@ -39,7 +39,7 @@ func TestMemoryAdviceFits(t *testing.T) {
 			case refused.Memory > 0:
 				memories++
 				o.Memory = refused.Memory
-				o.StoreMemory = o.StoreMemory * o.Memory / before // as whoever gives the stores a part does
+				o.StoreMemory = o.StoreMemory * o.Memory / before // like a caller that gives the stores a share
 			default:
 				t.Fatalf("no advice: %v", refused)
 			}

@@ -130,7 +130,7 @@ func (s *Stream) free(l *load) {
 	s.ahead.discharge(l)
 }
 
-// forget drops what was read for epochs before one and not used.
+// forget drops unused loads of earlier epochs.
 func (s *Stream) forget(epoch uint64) {
 	s.floor = epoch
 	for k, l := range s.pending {
@@ -147,7 +147,7 @@ func (s *Stream) forget(epoch uint64) {
 	}
 }
 
-// freeUnwanted frees the loads that nobody waits for, as far as they are ready.
+// freeUnwanted frees ready loads that are not needed any more.
 func (s *Stream) freeUnwanted() {
 	kept := s.unwanted[:0]
 	for _, l := range s.unwanted {

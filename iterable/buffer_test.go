@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// held makes the buffer of a stream that nobody reads from, and the residents of all row groups of its data set.
+// held makes the buffer of a stream without a reader, and the residents of all row groups of its data set.
 func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	t.Helper()
 	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Shuffle: 1 << 30})

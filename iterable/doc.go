@@ -23,7 +23,7 @@
 //
 // Loads take the memory of their bytes in the order of the schedule and only then a fetcher, whose requests wait in the store's own line, which is
 // first in first out. The memory of their blocks they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
-// while blocks stay few; of what was fetched the first in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as
+// while blocks stay few; the first fetched load in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as
 // it is, and the load that is needed next stands behind no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go).
 // What the stores below hold is part of a stream's memory as Options.StoreMemory says.
 //

@@ -18,6 +18,7 @@ import (
 // A far store lends nothing, answers after a random while, likes many reads at once and counts those under way.
 type far struct {
 	shard.Store
+	shard.Remote
 	latency  time.Duration // at most
 	parallel int
 

@@ -48,7 +48,7 @@ func (f *flight) land(l *load) {
 	}
 }
 
-// learn is told of each load whether all its bytes were lent.
+// learn notes for each load whether all its bytes were lent.
 func (f *flight) learn(lent bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,7 @@ type laneEpoch struct {
 	*shuffle.Epoch
 	plan  *shuffle.Plan
 	span  span
-	lanes []*shuffle.Lane // by slot; nil for those that others read
+	lanes []*shuffle.Lane // by slot; nil for lanes that others read
 	slots []int           // of lanes that are not nil
 }
 

@@ -15,7 +15,7 @@ import (
 // maxDifferences is how many shards an error lists.
 const maxDifferences = 10
 
-// ManifestError says that the shards are not those that a saved manifest or a state was made of.
+// ManifestError says that the shards differ from those of a saved manifest or a state.
 type ManifestError struct {
 	Differences []string // "added x", "removed y", "changed z: 10 bytes, now 20"; nil when the earlier list is not known
 	Saved       string   // the file with the earlier list, when it is kept; a run finishes its epoch with it
@@ -67,7 +67,7 @@ func ReadManifest(path string) (*shuffle.Manifest, error) {
 
 func manifestPath(dir, hash string) string { return filepath.Join(dir, hash+".json") }
 
-// writeWhole writes a file under another name first, so that nobody ever reads half of it.
+// writeWhole writes a file under another name first, so that a reader never sees half of it.
 func writeWhole(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".manifest-*")
 	if err != nil {

@@ -21,13 +21,13 @@ type Pool mem.Pool
 // An Account is a stream's bound and what it uses of it.
 type Account mem.Account
 
-// Reserved is what was admitted.
+// Reserved is the admitted bytes.
 func (a *Account) Reserved() Amounts { return Amounts((*mem.Account)(a).Reserved()) }
 
 // Used is what is in use now.
 func (a *Account) Used() Amounts { return Amounts((*mem.Account)(a).Used()) }
 
-// String is a table of what is reserved, in use and was in use at most, by purpose.
+// String is a table of bytes by purpose: reserved, in use, and the most in use.
 func (a *Account) String() string { return (*mem.Account)(a).String() }
 
 // Amounts are bytes by purpose.

@@ -13,7 +13,7 @@ import (
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
 
-// pictures are 24 row groups of 160 rows with images of 4 to 28 KiB: 60 MiB, written once. Nobody changes the store.
+// pictures are 24 row groups of 160 rows with images of 4 to 28 KiB: 60 MiB, written once. The store is never changed.
 func pictures(t testing.TB) *memstore.Store {
 	picturesOnce.Do(func() {
 		groups := slices.Repeat([][]int{{160, 160, 160, 160}}, 6)

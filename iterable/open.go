@@ -113,7 +113,7 @@ func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, e
 	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}, nil
 }
 
-// drawnRows is how many rows can be in draws that are out. Those that Pad adds are rows that the draw has already.
+// drawnRows is how many rows can be in draws that are out. Rows that Pad adds repeat rows of the draw.
 func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	rows := int64(o.BatchSize)
 	if o.Tail != shuffle.Carry { // its steps go on into the epochs that follow

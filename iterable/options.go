@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Limits of what options may say: more is a mistake.
+// Limits of options: more is a mistake.
 const (
 	maxLanes    = 1 << 16
 	maxSpread   = 1 << 30
@@ -87,7 +87,7 @@ type Events struct {
 	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
 
-	// BatchChanged says that a state goes on with another global batch: the rows stay the same, the batches differ.
+	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches differ.
 	BatchChanged func(from, to int64)
 }
 

@@ -38,7 +38,7 @@ type Plan struct {
 	MemoryFits int64 // Memory in bytes that would fit when no buffer does; 0 when none does on this machine
 
 	FirstBatch    int64   // encoded bytes that a rank fetches before its first batch
-	Amplification float64 // bytes to decompress over those that the row groups hold: pages across the edges of units count twice
+	Amplification float64 // bytes to decompress over bytes of the row groups: pages across the edges of units count twice
 	Quality       shuffle.Quality
 	Proposals     []string // what would make the run better, in words
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A queue hands the loads that were fetched to the goroutines that decode: of those that are there, the one that the schedule lists first, so
+// A queue hands fetched loads to the goroutines that decode: always the first one in the schedule, so
 // that what the consumer waits for never stands behind what it needs later, however many loads were fetched meanwhile.
 type queue struct {
 	places chan struct{} // one for each load that is offered and not taken
@@ -29,7 +29,7 @@ func (q *queue) put(ctx context.Context, l *load) {
 	}
 }
 
-// take waits for a load; nil when there will be none any more. After the close each load that is left goes to whoever asks first.
+// take waits for a load; nil when there will be none any more. After the close the remaining loads are still handed out.
 func (q *queue) take() *load {
 	<-q.places
 	q.mu.Lock()
@@ -40,7 +40,7 @@ func (q *queue) take() *load {
 	return heap.Pop(&q.loads).(*load)
 }
 
-// close says that nobody puts any more.
+// close says that no more loads come.
 func (q *queue) close() { close(q.places) }
 
 // loadHeap is loads by their number in the schedule.

@@ -32,7 +32,7 @@ type feed struct {
 	slot  int
 	start int64   // the row where the stream begins
 	first []early // what is left of the spans that are there from that row on, by the row of each
-	span  int     // the next of those that arrive later
+	span  int     // the next span that arrives later
 	need  int64   // position at which the next of both must be there
 
 	taken map[int]bool // spans that went along with a sibling

@@ -50,7 +50,7 @@ func TestRanksShareBlocksInFileOrder(t *testing.T) {
 		units += s.Stats().Units
 		s.Close()
 	}
-	if units > 40 { // 32, and those that one rank had left before another came
+	if units > 40 { // 32, and units that one rank had freed before another came
 		t.Errorf("%d units were decoded, of 16 in two epochs", units)
 	}
 	if len(d.sharing.blocks) != 0 {

@@ -8,7 +8,7 @@ type step struct {
 	pos, rows int64
 }
 
-// stepper lists the steps of some epochs. It is a value: a copy goes on by itself.
+// stepper lists the steps of some epochs. It is a value: a copy continues on its own.
 type stepper struct {
 	shuffle.Steps
 	epoch uint64 // of the next step

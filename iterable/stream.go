@@ -122,7 +122,7 @@ type Stream struct {
 	settled bool
 }
 
-// Next returns the next step's rows; io.EOF after the last. After another error it returns the same one again, but for that of ctx: then the
+// Next returns the next step's rows; io.EOF after the last. After another error it returns the same one again, except after an error of ctx: then the
 // next call goes on where this one stopped.
 func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	s.mu.Lock()
@@ -291,7 +291,7 @@ func (s *Stream) release(d *Draw) {
 	s.settle()
 }
 
-// Close stops the stream, waits for its goroutines and frees its memory, but for what draws still hold: that is freed when they are
+// Close stops the stream, waits for its goroutines and frees its memory, except blocks that draws still hold: they are freed when the draws are
 // released. It may be called twice, and while another goroutine is in Next, which then fails.
 func (s *Stream) Close() error {
 	s.once.Do(func() {
@@ -303,7 +303,7 @@ func (s *Stream) Close() error {
 		if s.err == nil {
 			s.err = errClosed
 		}
-		if s.now != nil { // nobody has it
+		if s.now != nil { // not handed out
 			s.now.Release()
 			s.now = nil
 		}

@@ -13,7 +13,7 @@ import (
 type Transform interface {
 	// Column is the name of a top-level column of the projection.
 	Column() string
-	// Bind is told the column's field and returns the Fixed one that it becomes, and the mapping. Several goroutines call the mapping at once.
+	// Bind takes the column's field and returns the Fixed one that it becomes, and the mapping. Several goroutines call the mapping at once.
 	Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error)
 }
 

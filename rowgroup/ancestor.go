@@ -118,7 +118,7 @@ func (a *assembly) bits(n int) bitmap {
 	return m
 }
 
-// keepShape copies what was found into memory of the block.
+// keepShape copies the shape into memory of the block.
 func keepShape(v *vector, c *column, bits bitmap, offsets []uint32) {
 	if v.nulls > 0 {
 		v.valid = c.newBitmap(v.n)

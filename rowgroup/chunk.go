@@ -36,7 +36,7 @@ type pageScan struct {
 // A pageWalk goes over the headers of a chunk and holds them against the footer.
 type pageWalk struct {
 	chunk  *rawChunk
-	values int64 // left of what the footer allows
+	values int64 // left of the footer's allowance
 	bytes  int64
 	at     int64 // byte of the shard of the header that is read, for messages
 }

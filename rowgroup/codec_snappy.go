@@ -30,7 +30,7 @@ type snappyWalk struct {
 	left     int // of a literal that is longer than a step
 }
 
-// walkSnappy decompresses src. After each step of so many bytes, and at the end, done is told how many bytes of src are not touched again.
+// walkSnappy decompresses src. After each step of so many bytes, and at the end, done gets the number of bytes of src that are not touched again.
 func walkSnappy(dst, src []byte, step int, done func(n int) error) error {
 	size, n := binary.Uvarint(src)
 	switch {
@@ -101,7 +101,7 @@ func (w *snappyWalk) copyLiteral() {
 	w.in, w.out, w.left = w.in+n, w.out+n, w.left-n
 }
 
-// repeat makes n bytes of those that begin back bytes before; these may reach into what is made.
+// repeat copies n bytes from back bytes before; source and destination may overlap.
 func (w *snappyWalk) repeat(n int, back int64) bool {
 	if back == 0 || back > int64(w.out) || n > len(w.dst)-w.out {
 		return false

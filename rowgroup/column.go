@@ -18,7 +18,7 @@ import (
 // between them; so pages without nulls need no second step, and pages with nulls no second buffer.
 type column struct {
 	d     *Decoder
-	arena *mem.Arena // memory of the slots, and of what they point into
+	arena *mem.Arena // memory of the slots, and of the values they point into
 	keep  *mem.Arena // memory of the dictionary that codes need
 	chunk *rawChunk
 	leaf  *leaf
@@ -64,7 +64,7 @@ type shape interface {
 	// page takes the levels of the next page. It returns the number of slots and of values that are present, having set their bits in
 	// valid, or drop when no row of the page is needed.
 	page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error)
-	// flushed is told that the page's values are stored.
+	// flushed is called when the page's values are stored.
 	flushed(c *column) error
 }
 
@@ -98,7 +98,7 @@ func (c *column) pages() error {
 
 func (c *column) page(p *page) error {
 	c.reserve(p.values)
-	o := &c.now // not a variable: it would be allocated anew for each page, since it is handed to an interface
+	o := &c.now // not a variable: it would be allocated for each page, because it is passed as an interface
 	if err := c.open(p, o); err != nil {
 		return err
 	}

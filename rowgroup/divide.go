@@ -16,7 +16,7 @@ type division struct {
 var errDivision = errors.New("the layout's order does not go through its parts one after the other")
 
 // DecodeParts is Decode into a block for each of the layout's parts, through which its order goes one after the other: the p-th block holds the rows
-// of part p+1, all columns of them, and each is released by itself. Only what cannot be divided, dictionaries and columns whose rows cannot change
+// of part p+1, all columns of them, and each is released on its own. Only what cannot be divided, dictionaries and columns whose rows cannot change
 // places, is held until the last is released, and counted by the last of the slice.
 func (d *Decoder) DecodeParts(r *Raw, l Layout) ([]*Block, error) {
 	if l.Parts < 2 {

@@ -150,7 +150,7 @@ type narrowRow struct {
 }
 
 // All columns of a part go with it: narrow ones too, texts and lists among them. What is left for the last part is its own and the dictionary. The
-// estimate of what is left is not below that, and not far above.
+// estimate of the rest is not below that, and not far above.
 func TestPartsHoldAllColumns(t *testing.T) {
 	const rows, parts = 20_000, 10
 	all := make([]narrowRow, rows)

@@ -193,7 +193,7 @@ func decodeUnit(t testing.TB, m *Manifest, d *Decoder, u Rows, l Layout, check f
 	b.Release()
 }
 
-// checkBlock holds the rows of a block against those that were written.
+// checkBlock compares the rows of a block with the written rows.
 func checkBlock[T any](t testing.TB, b *Block, want []T) {
 	t.Helper()
 	if b.Rows() != len(want) {

@@ -11,7 +11,7 @@ import (
 // maxSchemaDepth bounds recursion over schemas; real ones are a few levels deep.
 const maxSchemaDepth = 100
 
-// physicalGroup is an element's physical type when it is no leaf.
+// physicalGroup is the physical type of an element that is not a leaf.
 const physicalGroup = -1
 
 // An element is one SchemaElement of a footer. The schema is the pre-order list of them, the root first.

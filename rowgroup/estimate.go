@@ -47,7 +47,7 @@ type estimator struct {
 	values int64 // bytes of all allocations, without what they take beside
 }
 
-// alloc is what an arena takes for n bytes, but for small allocations, which are counted apart.
+// alloc is what an arena takes for n bytes. Small allocations are counted apart.
 func (e *estimator) alloc(n int64) int64 {
 	const slack = 128 // behind each allocation
 	e.values = addCapped(e.values, n)

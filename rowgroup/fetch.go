@@ -148,7 +148,7 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 	return left, nil
 }
 
-// copyPieces reads pieces into one buffer: those that touch as one, and all in one call. They are of one row group, so that the store may
+// copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of one row group, so that the store may
 // read what lies between.
 func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) error {
 	f := fetched{spans: mergePieces(pieces)}

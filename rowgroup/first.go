@@ -31,7 +31,7 @@ func each(ctx context.Context, n, parallel int, work func(ctx context.Context, i
 	return first.err
 }
 
-// firstError keeps the first error in the order of the work, and stops what is behind it: nobody waits for that.
+// firstError keeps the first error in the order of the work, and stops later work.
 type firstError struct {
 	mu       sync.Mutex
 	at       int // math.MaxInt: none yet

@@ -16,7 +16,7 @@ const (
 	minFile    = 12 // magic, footer length, magic
 )
 
-// ErrNotParquet is in errors about files that are no parquet files.
+// ErrNotParquet is in errors about files that are not parquet.
 var ErrNotParquet = errors.New("not a parquet file")
 
 // ErrEncrypted is in errors about files, or columns, that only a key can open.

@@ -11,7 +11,7 @@ import (
 // maxChunkBytes bounds what a chunk claims to hold, so that sums over chunks do not overflow.
 const maxChunkBytes = 1 << 44
 
-// Bits of chunkMeta.encodings that are no encodings.
+// Bits of chunkMeta.encodings that are not encodings.
 const (
 	unknownEncoding = 14
 	allCoded        = 15 // every data page is dictionary-encoded
@@ -104,7 +104,7 @@ func (c *chunkReader) readEncodings() {
 	}
 }
 
-// readEncodingStats counts the data pages that are dictionary-encoded, and those that are not.
+// readEncodingStats counts the data pages that are dictionary-encoded, and all others.
 func (c *chunkReader) readEncodingStats() {
 	coded, other := int64(0), int64(0)
 	typ, n := c.r.list()
@@ -146,7 +146,7 @@ const (
 	unknownCodec   = 255
 )
 
-// meta puts the page offsets together. Some writers set the dictionary's offset to zero, or to the first data page, where there is none.
+// meta puts the page offsets together. Without a dictionary, some writers set its offset to zero, or to the first data page.
 func (c *chunkReader) meta() chunkMeta {
 	if c.encrypted {
 		return chunkMeta{codec: encryptedCodec}

@@ -40,7 +40,7 @@ func noSizes(m *format.FileMetaData) {
 	}
 }
 
-// Footers that leave out what other parts of the file tell are read like those that say it.
+// Footers that leave out facts which other parts of the file hold are read like complete ones.
 func TestFootersOfOtherWriters(t *testing.T) {
 	type row struct {
 		ID    int64

@@ -13,7 +13,7 @@ import (
 const headerWindow = 64 << 10
 
 // measureChunks finds the sizes that the footer leaves at 0: old versions of DuckDB do that. They are the
-// sums of what the page headers say, which bound the memory that decoding takes.
+// sums of the page headers, which bound the memory that decoding takes.
 func (f *footer) measureChunks(ctx context.Context, o shard.Object, end int64) error {
 	w := headerReader{object: o, end: end, left: end}
 	for i := range f.chunks {

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// heap is an Alloc for tests: dirty memory, so that a byte that nobody wrote shows.
+// heap is an Alloc for tests: dirty memory, so that an unwritten byte shows.
 func heap(n int) ([]byte, error) {
 	b := make([]byte, n)
 	for i := range b {

@@ -22,7 +22,7 @@ type Hot struct {
 	hits, misses, rejected atomic.Int64
 }
 
-// HotStats counts what was asked of a Hot.
+// HotStats counts requests to a Hot.
 type HotStats struct {
 	Hits, Misses int64
 	Rejected     int64 // things that were not kept: too large, too many at once, or asked for too seldom
@@ -112,7 +112,7 @@ func (h *Hot) set(key string, value any, bytes int64) {
 	}
 }
 
-// wait waits until what was set can be found.
+// wait waits until set values can be found.
 func (h *Hot) wait() {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

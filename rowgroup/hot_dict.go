@@ -19,7 +19,7 @@ type dictFlight struct {
 	*flight[[]byte]
 }
 
-// dictionaries takes out of the pieces the dictionaries that are kept, and those that another fetch reads, and returns what is to be read. It
+// dictionaries removes from the pieces the dictionaries that are kept, or that another fetch reads, and returns the rest. It
 // claims the dictionaries among them: the caller ends with share or with abandon.
 func (d *hotDicts) take(pieces []piece) []piece {
 	left := pieces[:0]
@@ -62,7 +62,7 @@ func (d *hotDicts) abandon() {
 	d.mine = nil
 }
 
-// wait waits for the dictionaries that others read and returns those that did not come.
+// wait waits for the dictionaries that others read and returns the missing ones.
 func (d *hotDicts) wait(ctx context.Context) (left []piece, err error) {
 	for _, f := range d.other {
 		b, ok, err := f.wait(ctx)

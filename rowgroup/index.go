@@ -23,8 +23,8 @@ import (
 const (
 	segmentSuffix = ".sfi"
 	tempPrefix    = "tmp-"
-	tempAge       = time.Hour // after which a temporary file belongs to nobody
-	maxIndexTotal = 1 << 30   // bytes; a larger index is begun anew
+	tempAge       = time.Hour // after which a temporary file is abandoned
+	maxIndexTotal = 1 << 30   // bytes; a larger index is replaced by an empty one
 	maxSegments   = 16
 )
 

@@ -18,7 +18,7 @@ type node struct {
 	def, repDef, rep int
 	nullable         bool // the node itself is OPTIONAL in the file
 
-	leaf     *leaf // Fixed, Binary, Null: the column of values; nil otherwise, but for convertNull
+	leaf     *leaf // Fixed, Binary, Null, and convertNull: the column of values; nil otherwise
 	children []*node
 
 	// missing: the file has no such column; every value is null. There are as many as the parent has. Nodes below are not set.

@@ -59,7 +59,7 @@ func (o *objects) acquire(ctx context.Context, i int) (*openObject, error) {
 			return e, nil
 		}
 		o.release(i, e)
-		// The one who opened it may have been cancelled; that is no reason for the others to fail.
+		// The caller that opened it may have been cancelled; the others must not fail for that.
 		if first || ctx.Err() != nil || !errors.Is(e.err, context.Canceled) && !errors.Is(e.err, context.DeadlineExceeded) {
 			return nil, e.err
 		}

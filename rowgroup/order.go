@@ -24,7 +24,7 @@ func (d *Decoder) layOut(v *vector) *vector {
 	return v
 }
 
-// checkOrder is the guard of what moves without further checks.
+// checkOrder guards moves that have no further checks.
 func checkOrder(order []uint32, rows int) error {
 	if order == nil {
 		return nil

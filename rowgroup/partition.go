@@ -15,7 +15,7 @@ type partitionColumn struct {
 	nodes []*node // one per shard; equal values share one
 }
 
-// splitPartitions takes the partition columns out of what is asked for: files are projected by the rest.
+// splitPartitions separates the partition columns from the projection; the rest is read from files.
 func splitPartitions(all []shard.PartitionColumn, paths []string) (wanted []shard.PartitionColumn, rest []string) {
 	if paths == nil {
 		return all, nil

@@ -42,10 +42,10 @@ func mergePieces(pieces []piece) []shard.Span {
 // fetched is the bytes of merged spans.
 type fetched struct {
 	spans []shard.Span // sorted, apart
-	bytes [][]byte     // nil where there are none yet
+	bytes [][]byte     // nil before they are read
 }
 
-// slice returns the bytes of a span that lies within one of the merged ones, nil where there are none yet.
+// slice returns the bytes of a span that lies within one of the merged ones, nil before they are read.
 func (f *fetched) slice(s shard.Span) []byte {
 	i, _ := slices.BinarySearchFunc(f.spans, s.Off, func(m shard.Span, off int64) int {
 		if m.End() <= off {

@@ -18,7 +18,7 @@ type Rows struct {
 const recheckBytes = 256 << 10
 
 // forgetBytes is how much is used and verified before its pages are given back: what a unit has mapped is never whole in memory, and the calls are
-// few beside those that bring it in.
+// few beside the bytes that bring it in.
 const forgetBytes = 1 << 20
 
 // Raw is the encoded bytes of one unit, as fetched. It is decoded once and then released.
@@ -36,7 +36,7 @@ type Raw struct {
 
 	leases   []shard.Lease // which verify their bytes when they have been used
 	lent     []shard.Span  // of the shard, one for each lease
-	used     shard.Span    // what was used last and is not verified
+	used     shard.Span    // used last and not verified
 	verified []shard.Span  // after their use
 	stale    int64         // byte of the shard up to which pages were given back
 }
@@ -49,7 +49,7 @@ func (r *Raw) use(f func() error) error {
 	return shard.Use(r.leases[0], f) // all are of one object
 }
 
-// doneWith is told of bytes that are not touched again. They are verified while they lie in the processor's caches, in pieces that are worth it.
+// doneWith takes bytes that are not touched again. They are verified while they are in the processor's caches, in pieces of a worthwhile size.
 func (r *Raw) doneWith(s shard.Span) error {
 	if s.Off <= r.used.End() && r.used.Off <= s.End() { // it goes on, or says more of the same
 		s = shard.Span{Off: r.used.Off, N: max(s.End(), r.used.End()) - r.used.Off}
@@ -70,7 +70,7 @@ func (r *Raw) doneWith(s shard.Span) error {
 	return nil
 }
 
-// forget gives back the pages of what has been used, all that is lent up to a byte of the shard, once they are worth it. Columns lie one behind the
+// forget gives back the pages of used bytes, all that is lent up to a byte of the shard, in pieces of a worthwhile size. Columns lie one behind the
 // other in the order in which they are decoded; where they do not, some pages stay until Release.
 func (r *Raw) forget(end int64) {
 	if end-r.stale < forgetBytes {
@@ -84,7 +84,7 @@ func (r *Raw) forget(end int64) {
 	r.stale = end
 }
 
-// recheck makes sure, after their use, that the bytes that were lent were right: those that were not verified on the way.
+// recheck verifies, after their use, the lent bytes that were not verified on the way.
 func (r *Raw) recheck() error {
 	verified := mergeSpans(r.verified)
 	for i, lent := range r.lent {
@@ -119,7 +119,7 @@ func (r *Raw) Bytes() int64 { return r.read }
 // Held is the memory, mapped bytes included, that is held until Release.
 func (r *Raw) Held() int64 { return r.held }
 
-// Lent reports whether the shard lent all bytes: a mapping of a local file, or of what a cache holds.
+// Lent reports whether the shard lent all bytes: a mapping of a local file, or of a cache file.
 func (r *Raw) Lent() bool { return r.mapped && !r.copied }
 
 // Mapped reports whether the shard lent any of the bytes.
@@ -140,7 +140,7 @@ func (r *Raw) pieces() []piece {
 	return all
 }
 
-// missing are the dictionaries that were left out, and that a page needs all the same: what files say of their pages is no promise.
+// missing are the dictionaries that were left out although a page needs them: the footer's word on pages may be wrong.
 func (r *Raw) missing() (all []piece, err error) {
 	for i := range r.chunks {
 		c := &r.chunks[i]

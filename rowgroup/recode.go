@@ -30,7 +30,7 @@ func RecodeParts(blocks []*Block, col int, to *Field, m Mapping) error {
 // A recodedDict is what the entries of a dictionary became.
 type recodedDict struct {
 	from, to *vector
-	wrong    map[int]error // those that cannot be mapped
+	wrong    map[int]error // values that cannot be mapped
 }
 
 func (b *Block) recode(col int, to *Field, m Mapping, dict *recodedDict) error {

@@ -37,7 +37,7 @@ func leafField(e *element) (Field, convert, error) {
 
 func fixedField(t Type, width int) Field { return Field{Kind: Fixed, Type: t, Width: width} }
 
-// has says whether an element carries a logical type, or, for want of any, the converted type that came before it.
+// has says whether an element carries a logical type or, in older files, the converted type.
 func (e *element) has(kind uint8, converted int8) bool {
 	return e.logical.kind == kind || e.logical.kind == 0 && e.converted == converted
 }

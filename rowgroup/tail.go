@@ -16,7 +16,7 @@ const (
 )
 
 // A tailGuess learns from the footers of a data set how much of a shard's end to read at once, so that nearly every footer takes one read, page
-// index included, and no more bytes than it needs. What is read at once changes nothing of what is found.
+// index included, and no more bytes than it needs. The guess changes the requests, never the result.
 type tailGuess struct {
 	dear bool // a read costs a request: the first footer is read with room to spare, and the others wait to learn from it
 
@@ -49,7 +49,7 @@ func (g *tailGuess) begin(ctx context.Context, size int64) (n int64, end func(),
 	return g.bytes(size), func() {}, nil
 }
 
-// bytes is how much to read by what was seen.
+// bytes is how much to read, by the footers seen so far.
 func (g *tailGuess) bytes(size int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +60,7 @@ func (g *tailGuess) bytes(size int64) int64 {
 	return min(size, largestTail, (n+tailPage-1)/tailPage*tailPage)
 }
 
-// learn is told how much of a shard's end a footer of n bytes needed whose page index, if it has one, begins so many bytes before the end.
+// learn notes how much of a shard's end was needed: a footer of n bytes, whose page index, if any, begins so many bytes before the end.
 func (g *tailGuess) learn(footer, index int64) {
 	need := footer + tailBytes
 	if index <= largestTail { // else it takes a read of its own

@@ -196,6 +196,7 @@ func TestFootersBehindLatency(t *testing.T) {
 // A farStore answers each read after a while, and likes many at once.
 type farStore struct {
 	shard.Store
+	shard.Remote
 	latency time.Duration
 
 	reads, now, most atomic.Int64

@@ -291,7 +291,7 @@ func TestConflictNamesTheOddShard(t *testing.T) {
 	}
 }
 
-// A conflict or a hole in a column that nobody asks for is none.
+// A conflict or a hole in a column that is not projected does not count.
 func TestProjectIgnoresTheRest(t *testing.T) {
 	schemas := []string{`required int32 a; required int32 b; required int32 c;`, `required int32 a; required binary b;`}
 	if _, err := projectTexts(t, schemas, []string{"a"}, MissingIsError); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A lender is a store that lends copies of its bytes, and destroys what it has verified: whoever touches it again decodes something else.
+// A lender is a store that lends copies of its bytes, and destroys verified bytes: a reader that touches them again decodes something else.
 type lender struct {
 	shard.Store
 	damagedAt int64 // a byte that is never right; -1 for none

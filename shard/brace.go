@@ -14,7 +14,7 @@ const (
 )
 
 // ExpandBraces returns the addresses that s stands for, as bash does it: {a,b} and nested ones, {000..999} with the zero padding of its
-// wider end, {9..0} downwards, {0..90..10} by steps, {a..e}. Braces that are no such expression stay as they are, and a backslash takes a
+// wider end, {9..0} downwards, {0..90..10} by steps, {a..e}. Other braces stay as they are, and a backslash takes a
 // brace's or comma's meaning away (it is left in place). An address without braces comes back alone.
 func ExpandBraces(s string) ([]string, error) {
 	if strings.Count(s, "{") > maxBraces {

@@ -128,7 +128,7 @@ func braceWords(n int) []string {
 			case "}":
 				depth--
 			}
-			if depth < 0 { // bash lets a brace too many close an expression again; nobody means that
+			if depth < 0 { // bash lets a brace too many close an expression again; which is not meant
 				depth, part = 0, "b"
 			}
 			b.WriteString(part)

@@ -10,7 +10,7 @@ import (
 )
 
 // A DeepTree is a Tree that describes all files below a directory in fewer requests, or sooner, than directory by directory: a bucket,
-// whose directories are only slashes in keys, or a name service that answers many questions at once. Walk asks it nothing else about
+// whose directories are only slashes in keys, or a name service that answers many questions at once. WalkDeep asks it nothing else about
 // directories. It has no links that lead in a circle, and its methods are safe for concurrent use.
 type DeepTree interface {
 	Tree
@@ -27,7 +27,7 @@ type DeepTree interface {
 const walksAtOnce = 16
 
 // matchEach matches what braces stand for, several at a time. All have ended when it returns.
-func (w *walk) matchEach(tree DeepTree, globs []glob) error {
+func (w *walk) matchEach(globs []glob) error {
 	group, ctx := errgroup.WithContext(w.ctx)
 	group.SetLimit(walksAtOnce)
 	var mu sync.Mutex
@@ -36,7 +36,7 @@ func (w *walk) matchEach(tree DeepTree, globs []glob) error {
 			break
 		}
 		group.Go(func() error {
-			one := &walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}
+			one := &walk{ctx: ctx, tree: w.tree, deep: w.deep, found: make(map[string]Shard)}
 			if err := one.match(g); err != nil {
 				return err
 			}
@@ -54,8 +54,8 @@ func (w *walk) matchEach(tree DeepTree, globs []glob) error {
 }
 
 // descendAll is descend in a DeepTree.
-func (w *walk) descendAll(tree DeepTree, dir, base string) error {
-	entries, err := tree.ReadAll(w.ctx, dir, "", func(path string, _ bool) bool { return allVisible(path) })
+func (w *walk) descendAll(dir, base string) error {
+	entries, err := w.deep.ReadAll(w.ctx, dir, "", func(path string, _ bool) bool { return allVisible(path) })
 	if err != nil {
 		return w.wrap(dir, err)
 	}
@@ -64,10 +64,10 @@ func (w *walk) descendAll(tree DeepTree, dir, base string) error {
 }
 
 // matchAll matches all that is left of a pattern, from its first glob on, against everything below the directory that matched so far.
-func (w *walk) matchAll(tree DeepTree, g glob) error {
+func (w *walk) matchAll(g glob) error {
 	dir := dirPath(g.prefix)
 	keep := func(path string, isDir bool) bool { return matchBelow(g.rest, path, isDir) }
-	entries, err := tree.ReadAll(w.ctx, dir, literalStart(g.rest), keep)
+	entries, err := w.deep.ReadAll(w.ctx, dir, literalStart(g.rest), keep)
 	if err != nil {
 		return w.skipMissing(g.prefix, err)
 	}
@@ -159,7 +159,7 @@ func (m *matcher) deep(p, n int) bool {
 	return isDir && visible(m.names[n]) && m.match(p, n+1)
 }
 
-// one matches one name. What is no glob must be equal; a name that is not the last is a directory's.
+// one matches one name. A name without a glob must be equal; a name that is not the last is a directory's.
 func (m *matcher) one(p, n int) bool {
 	segment, name := m.pattern[p], m.names[n]
 	if !HasGlob(segment) {

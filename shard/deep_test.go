@@ -108,7 +108,7 @@ func TestDeepTreeWalksAlike(t *testing.T) {
 		pattern += pick("", "", "", "/")
 		flat, flatErr := Walk(t.Context(), files, pattern)
 		for _, tree := range []DeepTree{deepFlatTree{files}, descendingTree{files}} {
-			deep, deepErr := Walk(t.Context(), tree, pattern)
+			deep, deepErr := WalkDeep(t.Context(), tree, pattern)
 			if (flatErr == nil) != (deepErr == nil) || !slices.EqualFunc(flat, deep, sameShard) {
 				t.Fatalf("%q in %q: %v %v, level by level %v %v", pattern, files, deep, deepErr, flat, flatErr)
 			}
@@ -136,7 +136,7 @@ func TestDeepTreeFileBesideDirectory(t *testing.T) {
 		{"d/e//*", "d/e//f"},
 		{"**/[cf]", "d//c d/e//f"},
 	} {
-		shards, err := Walk(t.Context(), tree, c.pattern)
+		shards, err := WalkDeep(t.Context(), tree, c.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 		}

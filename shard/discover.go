@@ -24,7 +24,7 @@ type DiscoverOptions struct {
 // Discover lists what all addresses together name: one list, sorted by URI, in which a file counts once however often and in whatever
 // spelling it is named (links are not followed: two names that lead to one file are two shards). An address that names nothing is an error.
 //
-// An address that names a directory stands for all files below it, but for descriptions and checksums (*.md, *.json, *.txt, *.crc) where all
+// An address that names a directory stands for all files below it, except descriptions and checksums (*.md, *.json, *.txt, *.crc) where all
 // the others are parquet by their names. A file that is named itself, or by a pattern, is never left out.
 //
 // An address that starts with @ is a list file: one address a line; blank lines and lines that start with # are skipped; relative paths

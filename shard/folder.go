@@ -25,7 +25,7 @@ func isDirectory(address string, found []Shard) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
 }
 
-// leaveOut takes the descriptions and checksums out of what a directory's address found, where all other files are parquet by their names.
+// leaveOut removes the descriptions and checksums from the files of a directory, if all other files are parquet by name.
 // Kept is found itself where nothing is left out.
 func leaveOut(address string, found []Shard) (kept []Shard, out []string, err error) {
 	if !isDirectory(address, found) {

@@ -10,7 +10,7 @@ import (
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
 // ParsePartitions returns the key=value directories of a slash-separated path, in path order. The last element is the file's own name
-// and gives none. Keys and values are percent-decoded as Hive encodes them; what is no valid escape stays as it is.
+// and gives none. Keys and values are percent-decoded as Hive encodes them; an invalid escape stays as it is.
 func ParsePartitions(file string) []Partition {
 	var all []Partition
 	for dir := range strings.SplitSeq(path.Dir(file), "/") {

@@ -14,7 +14,7 @@ type Lease interface {
 	// Bytes are the bytes that are lent.
 	Bytes() []byte
 	// Verify makes sure that some of the bytes, after they were used, were those of the version that was opened; an empty span asks
-	// about the version alone. Where it fails, with ErrCorrupt or ErrChanged, what was made of the bytes is thrown away, an error
+	// about the version alone. Where it fails, with ErrCorrupt or ErrChanged, the caller throws away its results from the bytes, an error
 	// included. Bytes are best verified bit by bit, while they lie in the processor's caches; a few hundred kilobytes are worth a call.
 	Verify(used Span) error
 	// Forget gives back the memory of bytes that will hardly be touched again. They stay readable.

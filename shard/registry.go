@@ -16,10 +16,7 @@ type Stores map[string]Store
 var (
 	_ Store      = Stores(nil)
 	_ Identifier = Stores(nil)
-	_ Parallel   = Stores(nil)
-	_ Sender     = Stores(nil)
-	_ Placer     = Stores(nil)
-	_ Explainer  = Stores(nil)
+	_ Remote     = Stores(nil)
 	_ io.Closer  = Stores(nil)
 )
 
@@ -56,7 +53,7 @@ func (s Stores) Parallel(uri string) int {
 	if err != nil {
 		return 0
 	}
-	return Reads(store, uri)
+	return RemoteOf(store).Parallel(uri)
 }
 
 // Place asks the store of the shard's scheme, or returns errors.ErrUnsupported.
@@ -65,10 +62,7 @@ func (s Stores) Place(ctx context.Context, shard Shard) (Placement, error) {
 	if err != nil {
 		return Placement{}, &Error{Op: "place", URI: shard.URI, Err: err}
 	}
-	if p, ok := store.(Placer); ok {
-		return p.Place(ctx, shard)
-	}
-	return Placement{}, errors.ErrUnsupported
+	return RemoteOf(store).Place(ctx, shard)
 }
 
 // Explain asks the store of the address's scheme; nil when there is nothing to say.
@@ -77,16 +71,13 @@ func (s Stores) Explain(ctx context.Context, uri string) ([]Fact, error) {
 	if err != nil {
 		return nil, &Error{Op: "explain", URI: uri, Err: err}
 	}
-	if e, ok := store.(Explainer); ok {
-		return e.Explain(ctx, uri)
-	}
-	return nil, nil
+	return RemoteOf(store).Explain(ctx, uri)
 }
 
 // Traffic is that of all stores together.
 func (s Stores) Traffic() (sum Traffic) {
 	for _, store := range s.distinct() {
-		sum = sum.Add(TrafficOf(store))
+		sum = sum.Add(RemoteOf(store).Traffic())
 	}
 	return sum
 }

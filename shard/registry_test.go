@@ -99,13 +99,13 @@ func TestStoresOptional(t *testing.T) {
 	c, failed := &closes{Store: &mem.Store{}}, errors.New("lost")
 	other := &closes{Store: &mem.Store{}, err: failed}
 	s := shard.Stores{"a": c, "b": c, "other": other, "": local.Store{}}
-	if n := shard.Reads(s, "a://x"); n != 7 {
+	if n := s.Parallel("a://x"); n != 7 {
 		t.Errorf("%d reads at once, want 7", n)
 	}
-	if n := shard.Reads(shardtest.NewMeter(s), "/x") + shard.Reads(s, "none://x"); n != 0 {
+	if n := shardtest.NewMeter(s).Parallel("/x") + s.Parallel("none://x"); n != 0 {
 		t.Errorf("%d reads at once for stores without an opinion", n)
 	}
-	if got := shard.TrafficOf(s); got.Reads != 6 || got.Window != 5 {
+	if got := s.Traffic(); got.Reads != 6 || got.Window != 5 {
 		t.Errorf("traffic %+v", got)
 	}
 	if p, err := s.Place(t.Context(), shard.Shard{URI: "b://x"}); err != nil || p.BlockSize != 9 {

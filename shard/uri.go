@@ -81,7 +81,7 @@ func Redact(uri string) string {
 }
 
 // redactUser hides the password of user:password@host. A secret key that was pasted unescaped can hold slashes, which end the authority too
-// early: when what follows the colon is no port, everything up to the last @ counts as the secret.
+// early: when no port follows the colon, everything up to the last @ counts as the secret.
 func redactUser(rest string) string {
 	authority, _, _ := strings.Cut(rest, "/")
 	user, secret, hasColon := strings.Cut(authority, ":")

@@ -52,7 +52,15 @@ const (
 //
 // Partitions come from directories below the given one, or below the fixed part before the first glob or brace.
 func Walk(ctx context.Context, tree Tree, path string) ([]Shard, error) {
-	w := &walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}
+	return (&walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}).list(path)
+}
+
+// WalkDeep is Walk of a tree that describes all files below a directory at once.
+func WalkDeep(ctx context.Context, tree DeepTree, path string) ([]Shard, error) {
+	return (&walk{ctx: ctx, tree: tree, deep: tree, found: make(map[string]Shard)}).list(path)
+}
+
+func (w *walk) list(path string) ([]Shard, error) {
 	if err := w.address(path); err != nil {
 		return nil, w.wrap(path, err)
 	}
@@ -70,6 +78,7 @@ func Walk(ctx context.Context, tree Tree, path string) ([]Shard, error) {
 type walk struct {
 	ctx   context.Context
 	tree  Tree
+	deep  DeepTree         // the same, or nil
 	found map[string]Shard // by path
 	dir   bool             // the path is a directory
 }
@@ -106,8 +115,8 @@ func (w *walk) address(path string) error {
 		}
 		globs[i] = glob{rest: strings.Split(p, "/"), fixed: fixed}
 	}
-	if deep, ok := w.tree.(DeepTree); ok {
-		return w.matchEach(deep, globs)
+	if w.deep != nil {
+		return w.matchEach(globs)
 	}
 	for _, g := range globs {
 		if err := w.match(g); err != nil {
@@ -170,8 +179,8 @@ func (g glob) next(name string) glob {
 func (w *walk) matchDir(g glob) error {
 	pattern := g.rest[0]
 	g.wild = true
-	if deep, ok := w.tree.(DeepTree); ok {
-		return w.matchAll(deep, g)
+	if w.deep != nil {
+		return w.matchAll(g)
 	}
 	if pattern == "**" {
 		e, err := w.tree.Stat(w.ctx, dirPath(g.prefix))
@@ -252,8 +261,8 @@ func (w *walk) file(path string, e Entry, base string) {
 
 // descend takes all visible files below a directory.
 func (w *walk) descend(dir, base string, above []string) error {
-	if deep, ok := w.tree.(DeepTree); ok {
-		return w.descendAll(deep, dir, base)
+	if w.deep != nil {
+		return w.descendAll(dir, base)
 	}
 	entries, err := w.tree.ReadDir(w.ctx, dir, visible)
 	if err != nil {
@@ -282,7 +291,7 @@ func join(dir, name string) string {
 	return strings.TrimRight(dir, "/") + "/" + name
 }
 
-// inCircle reports whether a directory is one of those that it lies in, behind a link.
+// inCircle reports whether a directory contains itself, behind a link.
 func inCircle(e Entry, above []string) bool {
 	return e.Identity != "" && slices.Contains(above, e.Identity)
 }
@@ -315,7 +324,7 @@ func (w *walk) wrap(path string, err error) error {
 	return &Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
-// nothing says what was looked for in vain.
+// nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
 	e := &Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", ErrNotExist)}
 	if w.dir {

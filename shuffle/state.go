@@ -98,7 +98,7 @@ func notState(err error) error {
 	return refuse(wrong.Field, "must be %s, got %s", want, wrong.Value)
 }
 
-// Validate lists everything that is wrong with the state by itself.
+// Validate lists everything that is wrong with the state alone.
 func (s State) Validate() error {
 	if s.Format != stateVersion {
 		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)

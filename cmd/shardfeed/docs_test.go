@@ -70,7 +70,7 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// anchors are the names that headings of a page get.
+// anchors are the names that headings of a page get, and the objects whose docstrings it shows.
 func anchors(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -81,6 +81,9 @@ func anchors(t *testing.T, path string) []string {
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
 		name := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(heading[1]), "")
 		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	for _, object := range regexp.MustCompile(`(?m)^::: (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, object[1])
 	}
 	return names
 }

@@ -61,7 +61,7 @@ func examine(ctx context.Context, store shard.Stores, address string) *place {
 }
 
 // explain takes over what the store says of how it reaches the address.
-func (p *place) explain(ctx context.Context, store shard.Explainer, address string) {
+func (p *place) explain(ctx context.Context, store shard.Remote, address string) {
 	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
 	if err != nil {
 		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + err.Error()})

@@ -63,7 +63,7 @@ func TestExamineNothing(t *testing.T) {
 // What a store says about how it reaches an address is printed, also if the list fails.
 func TestExamineFacts(t *testing.T) {
 	r := &report{}
-	examine(context.Background(), shard.Stores{"x": explained{&mem.Store{}}}, "x://secret@host/t").report(r)
+	examine(context.Background(), shard.Stores{"x": explained{Store: &mem.Store{}}}, "x://secret@host/t").report(r)
 	for _, want := range []string{"endpoint             http://host\n", "more                 cannot be told: it is asleep\n", "problem "} {
 		if !strings.Contains(r.b.String(), want) {
 			t.Errorf("got %s, want %q", r.b.String(), want)
@@ -72,7 +72,10 @@ func TestExamineFacts(t *testing.T) {
 }
 
 // explained is a store that tells a fact and fails.
-type explained struct{ shard.Store }
+type explained struct {
+	shard.Store
+	shard.Remote
+}
 
 func (explained) Explain(context.Context, string) ([]shard.Fact, error) {
 	return []shard.Fact{{Name: "endpoint", Value: "http://host"}}, errors.New("it is asleep")

@@ -35,7 +35,7 @@ type placement struct {
 
 // placements asks how the first shards lie on their servers; those of stores that do not know are
 // left out.
-func placements(ctx context.Context, store shard.Placer, shards []shard.Shard) ([]placement, error) {
+func placements(ctx context.Context, store shard.Remote, shards []shard.Shard) ([]placement, error) {
 	shards = shards[:min(len(shards), placedShards)]
 	found := make([]*placement, len(shards))
 	tasks, ctx := errgroup.WithContext(ctx)

@@ -11,7 +11,10 @@ import (
 )
 
 // placer knows how shards lie whose address begins with "x".
-type placer struct{ err error }
+type placer struct {
+	shard.Remote
+	err error
+}
 
 func (p placer) Place(_ context.Context, s shard.Shard) (shard.Placement, error) {
 	if !strings.HasPrefix(s.URI, "x") {
@@ -39,7 +42,7 @@ x1     128.0 MiB   2       2       yes        a b c
 	if text := placementText(nil); text != "" {
 		t.Errorf("of nothing: %q", text)
 	}
-	if _, err := placements(t.Context(), placer{context.DeadlineExceeded}, []shard.Shard{{URI: "x0"}}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := placements(t.Context(), placer{err: context.DeadlineExceeded}, []shard.Shard{{URI: "x0"}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -80,12 +80,12 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := feed.Listen(path)
+	l, err := engine.Listen(path)
 	if err != nil {
 		return err
 	}
 	h := newHost(logger)
-	server := feed.New(feed.Options{
+	server := engine.New(engine.Options{
 		Open: h.open, Phrase: asArgument, Logger: logger, Budget: h.budget, Grace: s.gracePeriod(), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.budget.Limit()))
@@ -115,7 +115,7 @@ func (s *serveCommand) path() (string, error) {
 	if !jobName.MatchString(s.job) {
 		return "", usagef("--job %s: must be a file name of letters, digits, '.', '_' and '-'", s.job)
 	}
-	dir, err := feed.Dir()
+	dir, err := engine.Dir()
 	return filepath.Join(dir, s.job+".sock"), err
 }
 
@@ -140,7 +140,7 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
-	return feed.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
+	return engine.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
 }
 
 // checkLog refuses a file that is not text: lines at its end would make a shard or a model
@@ -206,5 +206,5 @@ func asArgument(message string) string {
 
 // valueError reports a wrong option to the trainer.
 func valueError(format string, args ...any) error {
-	return &feed.Failure{Kind: feed.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
+	return &engine.Failure{Kind: engine.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
 }

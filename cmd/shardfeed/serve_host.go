@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -37,7 +37,7 @@ func newHost(log *slog.Logger) *host {
 }
 
 // open opens what a trainer asks for, by the same chain as the verbs do.
-func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Progress)) (*feed.Data, error) {
+func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	a := &app{stdout: io.Discard, stderr: io.Discard, host: h}
 	f, err := specFlags(r)
 	if err != nil {
@@ -82,10 +82,10 @@ func (h *host) open(ctx context.Context, r feed.Request, progress func(feed.Prog
 			r.Note(asArgument(text))
 		}
 	})
-	return &feed.Data{
+	return &engine.Data{
 		Dataset: ds.Dataset, Loader: how, Slots: r.Spec.Slots, Versioned: allFar(r.Spec.Addresses), Warnings: warnings, Files: files,
 		EpochTook: func(took time.Duration) { h.keep(ds.source.cache, took) },
-		Stats:     func(f feed.Figures) any { return sessionFigures(ds, f) },
+		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     func(ctx context.Context) error { return ds.source.close(ctx) },
 	}, nil
 }
@@ -177,7 +177,7 @@ func allFar(addresses []string) bool {
 }
 
 // throttled tells of an opening now and then.
-func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
+func throttled(progress func(engine.Progress)) func(shards, read, of int64) {
 	var mu sync.Mutex
 	var last time.Time
 	return func(shards, read, of int64) {
@@ -191,12 +191,12 @@ func throttled(progress func(feed.Progress)) func(shards, read, of int64) {
 		if of == 0 {
 			doing = "list"
 		}
-		progress(feed.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
+		progress(engine.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
 	}
 }
 
 // workersOf is how many goroutines collate for a rank: its share of the processors.
-func workersOf(r feed.Request) int {
+func workersOf(r engine.Request) int {
 	if r.Spec.Workers > 0 {
 		return r.Spec.Workers
 	}
@@ -218,7 +218,7 @@ func workersWithin(workers int, memory, batch int64) int {
 
 // sessionFigures are the figures of a session under bench's names. Processor time, resident memory
 // and what was asked of servers are those of the engine and of the data set.
-func sessionFigures(ds *dataset, f feed.Figures) *measurement {
+func sessionFigures(ds *dataset, f engine.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -17,9 +17,9 @@ import (
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // opened opens what a spec asks for, until the test ends.
-func opened(t *testing.T, h *host, r feed.Request) *feed.Data {
+func opened(t *testing.T, h *host, r engine.Request) *engine.Data {
 	t.Helper()
-	d, err := h.open(t.Context(), r, func(feed.Progress) {})
+	d, err := h.open(t.Context(), r, func(engine.Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func opened(t *testing.T, h *host, r feed.Request) *feed.Data {
 }
 
 // readAll reads an epoch, and returns its figures.
-func readAll(t *testing.T, d *feed.Data) feed.Figures {
+func readAll(t *testing.T, d *engine.Data) engine.Figures {
 	t.Helper()
 	l, err := loader.New(d.Dataset, d.Loader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := feed.Figures{}
+	f := engine.Figures{}
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func readAll(t *testing.T, d *feed.Data) feed.Figures {
 func TestSessionFigures(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	d := opened(t, h, asked(feed.Spec{BatchSize: 100}))
+	d := opened(t, h, asked(engine.Spec{BatchSize: 100}))
 	got, err := json.Marshal(d.Stats(readAll(t, d)))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestSessionFigures(t *testing.T) {
 func TestShareOfRank(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	r := asked(feed.Spec{Shuffle: true, BatchSize: 10})
+	r := asked(engine.Spec{Shuffle: true, BatchSize: 10})
 	alone := opened(t, h, r)
 	r.LocalWorldSize = 4
 	four := opened(t, h, r)
@@ -95,7 +95,7 @@ func TestShareOfRank(t *testing.T) {
 	if err != nil || *a.Params != *b.Params || a.Memory != mem.ThisMachine().RankLimit(1) || b.Memory != mem.ThisMachine().RankLimit(4) {
 		t.Errorf("memory %d of %v, %d of %v, %v", a.Memory, a.Params, b.Memory, b.Params, err)
 	}
-	if workersOf(r) > workersOf(asked(feed.Spec{})) || workersOf(r) < 1 {
+	if workersOf(r) > workersOf(asked(engine.Spec{})) || workersOf(r) < 1 {
 		t.Errorf("%d workers for a rank of four", workersOf(r))
 	}
 }
@@ -117,13 +117,13 @@ func TestWorkersWithin(t *testing.T) {
 	}
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	if d := opened(t, h, asked(feed.Spec{BatchSize: 1000, Memory: "8MiB"})); d.Loader.Workers != 1 {
+	if d := opened(t, h, asked(engine.Spec{BatchSize: 1000, Memory: "8MiB"})); d.Loader.Workers != 1 {
 		t.Errorf("%d workers", d.Loader.Workers)
 	}
-	if d := opened(t, h, asked(feed.Spec{BatchSize: 1000, Memory: "8MiB", Workers: 2})); d.Loader.Workers != 2 {
+	if d := opened(t, h, asked(engine.Spec{BatchSize: 1000, Memory: "8MiB", Workers: 2})); d.Loader.Workers != 2 {
 		t.Errorf("%d workers, where the trainer asks for 2", d.Loader.Workers)
 	}
-	if d := opened(t, h, asked(feed.Spec{Slots: 2})); d.Loader.Workers != 1 {
+	if d := opened(t, h, asked(engine.Spec{Slots: 2})); d.Loader.Workers != 1 {
 		t.Errorf("%d workers, where one batch is being made and the other is the trainer's", d.Loader.Workers)
 	}
 }
@@ -132,8 +132,8 @@ func TestWorkersWithin(t *testing.T) {
 func TestOpeningProgress(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	var last atomic.Pointer[feed.Progress]
-	d, err := h.open(t.Context(), asked(feed.Spec{}), func(p feed.Progress) { last.Store(&p) })
+	var last atomic.Pointer[engine.Progress]
+	d, err := h.open(t.Context(), asked(engine.Spec{}), func(p engine.Progress) { last.Store(&p) })
 	if err != nil {
 		t.Fatal(err)
 	}

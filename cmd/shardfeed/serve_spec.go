@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // specFlags are the flags that say what a trainer's spec says.
-func specFlags(r feed.Request) (*flags, error) {
+func specFlags(r engine.Request) (*flags, error) {
 	s := r.Spec
 	f := &flags{
 		columns: s.Columns, strict: s.Strict, manifest: s.Manifest, missing: s.Missing, invalidUTF8: s.InvalidUTF8,
@@ -49,7 +49,7 @@ func specFlags(r feed.Request) (*flags, error) {
 }
 
 // saysOrder reports whether a spec says what a plan would say.
-func saysOrder(s feed.Spec, flag string) bool {
+func saysOrder(s engine.Spec, flag string) bool {
 	return map[string]bool{
 		"shuffle-buffer": s.ShuffleBuffer != "", "lanes": s.Lanes != 0, "unit-rows": s.UnitRows != 0, "start": s.Start != "",
 		"max-world-size": s.MaxWorldSize != 0, "manifest": s.Manifest != "", "shuffle": true,
@@ -57,7 +57,7 @@ func saysOrder(s feed.Spec, flag string) bool {
 }
 
 // checkSpec finds words that mean nothing, and numbers that cannot be meant.
-func checkSpec(s feed.Spec) error {
+func checkSpec(s engine.Spec) error {
 	for _, w := range []struct {
 		name, value string
 		words       []string
@@ -116,7 +116,7 @@ func (f *storageFlags) adopt(options map[string]string) error {
 }
 
 // specLoader is how batches are made, but for what an iteration says.
-func specLoader(r feed.Request) (loader.Options, error) {
+func specLoader(r engine.Request) (loader.Options, error) {
 	s := r.Spec
 	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: workersOf(r), NaN: true}
 	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
@@ -177,7 +177,7 @@ func specValue(raw json.RawMessage) (any, error) {
 }
 
 // specTransforms are the static ones.
-func specTransforms(s feed.Spec) []iterable.Transform {
+func specTransforms(s engine.Spec) []iterable.Transform {
 	var all []iterable.Transform
 	for _, column := range slices.Sorted(maps.Keys(s.Vocabulary)) {
 		all = append(all, iterable.Vocabulary(column, s.Vocabulary[column]))

@@ -9,21 +9,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/internal/feed"
+	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-func asked(s feed.Spec) feed.Request {
+func asked(s engine.Spec) engine.Request {
 	if s.Addresses == nil {
 		s.Addresses = []string{shop}
 	}
-	return feed.Request{Spec: s, LocalWorldSize: 1}
+	return engine.Request{Spec: s, LocalWorldSize: 1}
 }
 
 // A spec says what the flags of a command line say.
 func TestSpecFlags(t *testing.T) {
-	f, err := specFlags(asked(feed.Spec{
+	f, err := specFlags(asked(engine.Spec{
 		Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Shuffle: true, ShuffleBuffer: "512MiB", Seed: 7, Lanes: 4, UnitRows: 100,
 		Start: "direct", MaxWorldSize: 16, BatchSize: 32, Tail: "drop", Memory: "1GiB", CacheDir: "/c", CacheLimit: "1GiB", CachePolicy: "lru",
 		IndexDir: "/i", Storage: map[string]string{"endpoint-url": "http://h:1", "no-sign-request": "true", "hdfs-conf": "/h", "hdfs.user": "u", "max_concurrency": "9"},
@@ -49,7 +49,7 @@ func TestSpecFlags(t *testing.T) {
 	if drivers.S3.Environ["HOME"] != "/elsewhere" || drivers.HDFS.Getenv("HOME") != "/elsewhere" {
 		t.Errorf("environment %v", drivers.S3.Environ)
 	}
-	f, err = specFlags(asked(feed.Spec{Env: map[string]string{"HOME": "/elsewhere"}}))
+	f, err = specFlags(asked(engine.Spec{Env: map[string]string{"HOME": "/elsewhere"}}))
 	if err != nil || f.root() != "/elsewhere/.cache/shardfeed" {
 		t.Errorf("cache in %s, %v", f.root(), err)
 	}
@@ -60,7 +60,7 @@ func TestSpecRefuses(t *testing.T) {
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.json")
 	must(t, "plan", shop, "--shuffle", "--save", plan)
-	for want, s := range map[string]feed.Spec{
+	for want, s := range map[string]engine.Spec{
 		`missing="none": must be one of ["error" "null"]`:               {Missing: "none"},
 		`invalid_utf8="x": must be one of ["refuse" "replace"]`:         {InvalidUTF8: "x"},
 		`tail="last": must be one of ["drop" "pad" "short" "carry"]`:    {Tail: "last"},
@@ -77,20 +77,20 @@ func TestSpecRefuses(t *testing.T) {
 		`shuffle=false contradicts the plan in ` + plan:                 {Plan: plan},
 		`null["a"]: null is no value`:                                   {Null: map[string]json.RawMessage{"a": json.RawMessage("null")}},
 		`null["a"]: [1] is no value`:                                    {Null: map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
-		`pad["a"]: {} is no value`:                                      {Pad: []feed.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
-		`pad "price": it is double; only ragged lists are padded`:       {Pad: []feed.Pad{{Column: "price"}}},
+		`pad["a"]: {} is no value`:                                      {Pad: []engine.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		`pad "price": it is double; only ragged lists are padded`:       {Pad: []engine.Pad{{Column: "price"}}},
 		`fill "price": items are double, which does not hold x exactly`: {Null: map[string]json.RawMessage{"price": json.RawMessage(`"x"`)}},
 		`there is no column "nonsense"`:                                 {Columns: []string{"nonsense"}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			_, err := newHost(quiet()).open(t.Context(), asked(s), func(feed.Progress) {})
-			var f *feed.Failure
-			if !strings.Contains(want, "column") && (!errors.As(err, &f) || f.Kind != feed.KindValue) || err == nil || !strings.Contains(err.Error(), want) {
+			_, err := newHost(quiet()).open(t.Context(), asked(s), func(engine.Progress) {})
+			var f *engine.Failure
+			if !strings.Contains(want, "column") && (!errors.As(err, &f) || f.Kind != engine.KindValue) || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v (%T), want %s", err, err, want)
 			}
 		})
 	}
-	_, err := newHost(quiet()).open(t.Context(), asked(feed.Spec{Plan: filepath.Join(dir, "none")}), nil)
+	_, err := newHost(quiet()).open(t.Context(), asked(engine.Spec{Plan: filepath.Join(dir, "none")}), nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a plan that is not there: %v", err)
 	}
@@ -114,13 +114,13 @@ func TestAsArgument(t *testing.T) {
 }
 
 func TestSpecLoader(t *testing.T) {
-	r := asked(feed.Spec{
+	r := asked(engine.Spec{
 		BatchSize: 8, Workers: 3,
 		Null: map[string]json.RawMessage{
 			"i": json.RawMessage("-7"), "u": json.RawMessage("18446744073709551615"), "f": json.RawMessage("2.5"), "b": json.RawMessage("true"),
 			"s": json.RawMessage(`"x"`), "z": json.RawMessage(`{"base64": "AQI="}`),
 		},
-		Pad: []feed.Pad{{Column: "l", Value: json.RawMessage("5"), MaxLength: 9, ToMax: true, Multiple: 3, Left: true, CutLeft: true}},
+		Pad: []engine.Pad{{Column: "l", Value: json.RawMessage("5"), MaxLength: 9, ToMax: true, Multiple: 3, Left: true, CutLeft: true}},
 	})
 	got, err := specLoader(r)
 	want := loader.Options{

@@ -98,7 +98,7 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"rowgroup", "internal/mem"}},
-	{at: "internal/feed", may: []string{"loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
+	{at: "internal/engine", may: []string{"loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
 	{at: "cmd", anyOur: true},
 	{at: "bench", anyOur: true},
 	{at: "examples", anyOur: true},
@@ -172,7 +172,7 @@ func TestImports(t *testing.T) {
 // TestMissingEdges asserts the rules themselves: a level never reaches one above it, and the pairs that must not know each other don't.
 func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
-		{"shard", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/trusted"}, {"cache", "rowgroup"}, {"iterable"}, {"loader"}, {"gpu", "internal/feed"},
+		{"shard", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/trusted"}, {"cache", "rowgroup"}, {"iterable"}, {"loader"}, {"gpu", "internal/engine"},
 	}
 	for low, names := range levels {
 		for _, name := range names {
@@ -195,10 +195,10 @@ func TestMissingEdges(t *testing.T) {
 
 // foreign says which packages alone may depend on a dependency, itself or through others.
 var foreign = map[string][]string{
-	"github.com/parquet-go/parquet-go": {"rowgroup", "iterable", "loader", "gpu", "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/parquet-go/parquet-go": {"rowgroup", "iterable", "loader", "gpu", "internal/engine", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", "cmd", "bench"},
-	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", "internal/feed", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", "internal/engine", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }
 

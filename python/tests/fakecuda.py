@@ -21,7 +21,7 @@ WITHIN = 100.0  # seconds
 
 
 class Missing(Exception):
-    """The fake cannot be built here: there is no C compiler, or this torch was made without CUDA."""
+    """The fake cannot be built: no C compiler is installed, or torch has no CUDA."""
 
 
 @functools.cache
@@ -68,7 +68,7 @@ class Journal:
     copies: list[Copy] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     registered: dict[int, int] = field(default_factory=dict)  # what is so at the end, by its address
-    ever: list[tuple[int, int, int]] = field(default_factory=list)  # address, bytes, device of registered memory
+    ever: list[tuple[int, int, int]] = field(default_factory=list)  # address, bytes and device of each registration
     ended: bool = False  # the process came to a proper end
 
     @classmethod
@@ -114,7 +114,9 @@ class Said:
 
 
 class Host:
-    """A process that has torch imported, with the fake before torch's own runtime or without it; each job runs in a child of its own."""
+    """A process that has torch imported, with the fake before torch's own runtime or without it;
+    each job runs in a child of its own.
+    """
 
     def __init__(self, directory: Path, fake: bool) -> None:
         self._directory = directory

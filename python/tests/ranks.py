@@ -1,7 +1,7 @@
 """Jobs of several ranks, each a process of its own as in training, and what they report.
 
-A job is a program of jobs/ that torchrun starts. Each of its ranks appends lines of JSON to a file of its own, at once, so that nothing of
-what it said is lost when it is killed.
+torchrun starts a program of jobs/. Each rank appends lines of JSON to its own file without
+buffering, so a killed rank loses none.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class Job:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """Kills the launcher, all ranks and their workers with SIGKILL; the engine is left to find out."""
+        """Kills the launcher, all ranks and their workers with SIGKILL, and leaves the engine
+        alone.
+        """
         with contextlib.suppress(psutil.NoSuchProcess):
             launcher = psutil.Process(self.process.pid)
             for process in [launcher, *self.family(launcher)]:
@@ -95,7 +97,7 @@ class Job:
         os.kill(self.lines("start", rank)[-1]["pid"], signal.SIGKILL)
 
     def lines(self, kind: str, rank: int | None = None, **having: object) -> list[Line]:
-        """What the ranks reported of a kind, in their order; of a rank that writes just now the whole lines."""
+        """The reports of a kind, by rank. A line that is not complete yet is left out."""
         found = []
         for r in range(self.ranks) if rank is None else [rank]:
             path = self.directory / f"rank-{r}.jsonl"
@@ -106,7 +108,7 @@ class Job:
         return found
 
     def words(self) -> str:
-        """The end of the ranks' output, without torchrun's summary."""
+        """The end of the output, without torchrun's summary."""
         return self.output.read_text(errors="replace").partition(" failed (exitcode")[0][-8000:]
 
 
@@ -132,8 +134,10 @@ def flat(found: list[list[list[int]]]) -> list[int]:
 
 
 def assert_sequence(found: list[list[list[int]]], sequence: list[int]) -> None:
-    """Asserts that steps are the consecutive pieces of one sequence, whatever their world size: every step has the rows that are next, and
-    each rank has its own of them in their order."""
+    """Asserts that steps of any world size are consecutive pieces of one sequence.
+
+    Every step has the next rows, and each rank has its rows in their order.
+    """
     place = {row: k for k, row in enumerate(sequence)}
     at = 0
     for step, ranks in enumerate(found):
@@ -147,7 +151,9 @@ def assert_sequence(found: list[list[list[int]]], sequence: list[int]) -> None:
 
 
 def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int) -> list[int]:
-    """The ids of the first epoch of a job that begins with this world size, in the order of one process that reads all of it."""
+    """The ids of the first epoch of a job that starts at this world size, as one process reads
+    them.
+    """
     begun = shardfeed.StreamingDataset(shards, batch_size=batch_size, columns=["id"], seed=seed, rank=0, world_size=world_size)
     alone = shardfeed.StreamingDataset(shards, batch_size=100, columns=["id"], seed=seed, rank=0, world_size=1)
     alone.load_state_dict(begun.state_dict())
@@ -155,7 +161,7 @@ def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int) -> li
 
 
 def readers(ranks: int, arguments: Callable[[int], Sequence[object]], **environment: str) -> list[subprocess.Popen[str]]:
-    """Starts ranks that read and do nothing else, and begin together; they run on when one of them ends. See jobs/reads.py."""
+    """Starts ranks that only read, all at once. One that ends leaves the others running."""
     started: list[subprocess.Popen[str]] = []
     for rank in range(ranks):
         own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), **environment}

@@ -1,4 +1,4 @@
-"""Writes batches as the engine does, by the protocol's words, out of pyarrow's arrays: what the readers are tested against."""
+"""Writes batches of pyarrow's arrays in the engine's format, to test the readers."""
 
 from __future__ import annotations
 

@@ -469,8 +469,10 @@ BROKEN: dict[str, Callable[[FakeEngine], None]] = {
     "announced a batch at 8180": lambda f: f.announce(1, 0, 0, 8180, 8192),
     "of 99999 bytes": lambda f: f.announce(1, 0, 0, HEADER_AT, 99999),
     "is not JSON": lambda f: f.socket.sendall(protocol.HEADER.pack(3, protocol.END, 0) + b"{x}"),
-    "is no object": lambda f: f.socket.sendall(protocol.HEADER.pack(2, protocol.NOTE, 0) + b"[]"),
-    "without its memory": lambda f: f.socket.sendall(protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096)),
+    "must be a JSON object": lambda f: f.socket.sendall(protocol.HEADER.pack(2, protocol.NOTE, 0) + b"[]"),
+    "without its file descriptor": lambda f: f.socket.sendall(
+        protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096)
+    ),
     "sent SESSION where a batch was due": lambda f: f.send(protocol.SESSION, {}),
     "frame of kind 99": lambda f: f.send(99, {}),
 }

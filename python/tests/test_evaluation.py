@@ -21,7 +21,7 @@ ROWS = 4000
 @pytest.mark.timeout(450)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_metrics_of_several_ranks(shards: Path, runtime: Path, tmp_path: Path, ranks: int) -> None:
-    """On three ranks the last step of the larger batches has one row, so that two ranks have none."""
+    """On three ranks the last step of the larger batches has one row: two ranks have none."""
     with Job("evaluate.py", ranks, tmp_path, shards, 64, (ROWS - 1) // ranks) as job:
         job.wait()
     found = job.lines("found")

@@ -1,4 +1,6 @@
-"""Epochs that end in every way leave nothing behind, in the trainer and in the engine: no descriptor, ring, thread, process or memory."""
+"""However an epoch ends, trainer and engine keep no descriptor, ring, thread, process or memory of
+it.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,18 @@ def held(process: psutil.Process) -> tuple[int, int]:
 
 
 def own(process: psutil.Process) -> int:
-    """Bytes of a process's memory that are not files: pages of a program count as private only while no other process runs it."""
+    """Anonymous memory of a process in bytes.
+
+    A program's pages count as private while only one process runs it.
+    """
     lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("Anonymous:"))) << 10
 
 
 def at_rest(of: Callable[[], object]) -> object:
-    """What there is once it has stayed the same for a second: an engine frees abandoned things soon, not at once."""
+    """The counts, once they have not changed for a second: an engine frees abandoned iterations
+    after a moment.
+    """
     found = of()
     since = time.monotonic()
     while time.monotonic() < since + 1:

@@ -1,4 +1,4 @@
-"""The limit of memory: what fits is admitted, what does not is refused with the numbers, and nothing waits."""
+"""The memory limit: what fits is admitted, all else is refused at once with the numbers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ MACHINE = 512 << 20  # bytes
 
 @pytest.fixture
 def small_machine(job: str) -> Iterator[list[str]]:
-    """The beginning of a command line that runs in a cgroup of MACHINE bytes, which the engine takes for the machine's memory."""
+    """A prefix for commands that run in a cgroup of MACHINE bytes, which limits the engine like a
+    machine.
+    """
     name = f"shardfeed-test-{os.getpid()}"
     for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
         group = Path(root, name)
@@ -146,8 +148,11 @@ FULL = """
 
 
 def test_a_full_engine(small_machine: list[str], texts: Path) -> None:
-    """Data sets are admitted up to the limit, the next one is refused at once with the numbers, and the admitted ones continue in
-    any order, and one takes the place of another."""
+    """Data sets are admitted until memory is full, and the next is refused at once with the
+    numbers.
+
+    Admitted ones run in any order, and a new one takes the memory of one that ended.
+    """
     command = [*small_machine, sys.executable, "-c", textwrap.dedent(FULL), str(texts)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,6 @@
-"""Programs that end while they hold iterators and batches: they say nothing, also in Python's development mode."""
+"""Programs that end while they hold iterators and batches print nothing, also in Python's
+development mode.
+"""
 
 from __future__ import annotations
 

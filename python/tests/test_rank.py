@@ -1,4 +1,4 @@
-"""Rank, world size and job, from where they are."""
+"""Rank, world size and job, from arguments, environment and process group."""
 
 from __future__ import annotations
 

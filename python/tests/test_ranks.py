@@ -1,4 +1,6 @@
-"""Ranks that train together: equal steps, every row once, the same order for any number of workers, and elastic resume."""
+"""Ranks that train together: equal steps, each row once, one order for any number of workers,
+elastic resume.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ WAYS = ["own", "torch-0", "torch-2", "torch-4"]
 
 
 class Worlds:
-    """Jobs of 8, 3 and 1 ranks, each of which trains an epoch in every way, and then a part of the one epoch that they share."""
+    """Jobs of 8, 3 and 1 ranks.
+
+    Each trains an epoch in every way, and then its part of one shared epoch.
+    """
 
     def __init__(self, uri: Path, directory: Path) -> None:
         self.uri, self.directory = uri, directory

@@ -1,4 +1,4 @@
-"""Ranks that would not read the same order: every one of them fails with the difference."""
+"""Ranks that would read different orders: each fails with an error that names the differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One rank of eight is killed: the others continue or get one error, nothing is left behind, and a restart works at once."""
+"""One rank of eight is killed: the others continue or get one error, nothing is left, and a restart
+works.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The mask of padding, ``_row_valid``: there when it was asked for, on any number of ranks, and never otherwise."""
+"""The mask of padding, ``_row_valid``: it comes when asked for, on any number of ranks, and never
+otherwise.
+"""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_hdfs_that_denies(hdfs: HDFS, shards: Path) -> None:  # noqa: F811
 
 def test_hdfs_where_nobody_listens() -> None:
     address = free_address()
-    refused(f"hdfs://{address}/table", errors.StorageError, "nobody listens there")
+    refused(f"hdfs://{address}/table", errors.StorageError, "nothing listens there")
     refused("hdfs://no-such-host.invalid:8020/table", errors.StorageError, "HADOOP_CONF_DIR")
 
 

@@ -1,4 +1,6 @@
-"""Threads that share an iterator: each row comes once, all threads see the end, and another thread may close it."""
+"""Threads that share an iterator: each row comes once, all see the end, and one may close it for
+the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that are cut out of one array, against arrays made one by one."""
+"""Tensors cut from one array, compared with arrays made one by one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The way to CUDA with torch's real code and the real engine, on a fake of CUDA's runtime whose copies are late (fakecudart/).
+"""Copies to CUDA with the real torch and engine, on a fake of CUDA's runtime whose copies are late
+(fakecudart/).
 
-Each job runs in a process of its own (jobs/cuda.py). The fake's journal has page-locked memory, what each copy read, and what breaks
-CUDA's rules: a source that was written or unlocked before its copy had read it, memory that was unmapped while it was page-locked.
+Each job runs in its own process (jobs/cuda.py). The fake's journal lists page-locked memory, the
+memory that each copy read, and broken rules: a source written or unlocked before its copy read it,
+memory unmapped while page-locked.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def test_torch_finds_all_in_the_fake(host):
 
 
 def of_the_ring(journal: Journal) -> None:
-    """All that went to the device came from page-locked rings, on another stream than the training's, without a copy on the host."""
+    """All copies read page-locked rings, on a stream of their own, without a copy on the host."""
     for copy in journal.to_device():
         assert copy.from_kind == "registered" and copy.stream != 0, copy
         assert any(start <= copy.source and copy.source + copy.bytes <= start + size for start, size, _ in journal.ever)
@@ -105,7 +107,9 @@ def test_a_slot_that_goes_back_too_soon_is_seen(host, data):
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("late", [{"kernel_us": 3000}, {"copy_us": 1000}])
 def test_training_reads_batches_that_were_dropped(host, data, prefetch, late):
-    """What it reads has come, also when it asks at once, and is still there, also when it asks late."""
+    """A batch has arrived when the training reads it at once, and is still there when it reads it
+    late.
+    """
     said = host.run("late_training", data, True, prefetch, **late)
     assert said.answer
     said.journal.clean()
@@ -159,7 +163,7 @@ def test_objects_that_move_themselves(host, data):
 
 @pytest.mark.parametrize("given", [{"slots": 2, "collate_workers": 1}, {"slots": 3}, {"prefetch": 20}])
 def test_few_slots(host, data, given):
-    """Batches are copied out of a ring that is nearly all in use, rather than waited for, but never for being ahead."""
+    """Batches are copied out of a ring that is nearly all in use, but never to be ahead."""
     said = host.run("whole", data, given, **LATE)
     assert said.answer["same"] and (said.answer["copied_out"] == 0 or "slots" in given)
     said.journal.clean()

@@ -1,4 +1,4 @@
-"""The way of batches to a device, against a CUDA whose copies happen late: what it reads must stay as it is until then."""
+"""Copies to a device, with a CUDA whose copies are late: their sources must not change before."""
 
 from __future__ import annotations
 

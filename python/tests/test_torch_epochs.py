@@ -1,4 +1,6 @@
-"""Epochs under torch's loaders: each is read once and in its order, whatever is done to the data set, also after a resume."""
+"""Epochs under torch's loaders: each is read once in its order, of mapped and copied data sets,
+also after a resume.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,10 @@ def test_a_resume_goes_on_to_the_next_epochs(shards, epochs, change, kind, worke
 
 
 def stopped_in_epoch_1(shards: Path, epochs: list[list[list[int]]], change: str, kind: str, workers: str) -> Any:
-    """The state after five steps of epoch 1. Of torch's own loader it is that of the data set, which only knows it without workers."""
+    """The state after five steps of epoch 1.
+
+    For torch's own loader it is the data set's, without workers.
+    """
     dataset, loader = open_loader(shards, change, kind, "no workers" if kind == "torch" else workers)
     assert ids(loader) == epochs[0]
     batches = iter(loader)

@@ -1,6 +1,6 @@
-"""What only a device can show (make test-gpu): the jobs of test_torch_cuda.py with numbers that a device has copied, and how it page-locks.
+"""The jobs of test_torch_cuda.py on a real device, and how it page-locks memory (make test-gpu).
 
-SHARDFEED_GPU=require makes a failure of a machine without a device.
+With SHARDFEED_GPU=require a machine without a device fails the tests.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def test_large_batches(host, large):
 
 
 def test_little_memory_may_be_locked(host, data):
-    """The driver page-locks on its own: RLIMIT_MEMLOCK does not bind it. Where it does, batches come all the same and it is said."""
+    """RLIMIT_MEMLOCK does not limit the driver.
+
+    Where it does, batches come nevertheless, with a warning.
+    """
     answer = host.run("little_locked", data, 64 << 10).answer
     assert answer["same"] and (answer["pinned"] == [True]) == (answer["said"] == [])
 

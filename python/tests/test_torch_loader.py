@@ -1,4 +1,4 @@
-"""The DataLoader as an object: its arguments, its batches, map, close, and what a notebook shows."""
+"""The DataLoader as an object: arguments, batches, map, close, and what a notebook shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Trainers of others, one process each: Accelerate, Hugging Face's Trainer, Lightning, and distributed checkpoints."""
+"""Other trainers on one rank:
+
+Accelerate, Hugging Face's Trainer, Lightning, and distributed checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +184,10 @@ def test_the_trainer_without_the_adapter_is_refused(shards, tmp_path, accelerato
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_plain_trainer_makes_batches_of_rows(shards, tmp_path, workers, accelerator):
-    """Each of K workers makes batches of each K-th row. A resume continues with the next batch, and an evaluation counts rows."""
+    """Each of K workers makes batches of each K-th row.
+
+    A resume takes the next batch, an evaluation counts rows.
+    """
     import transformers
 
     alone = open_shards(shards, None)

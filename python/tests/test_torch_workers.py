@@ -82,7 +82,9 @@ def with_imports(batch):
 
 
 def test_nothing_is_imported_where_tensors_are_sent(shards):
-    """By the thread that sends them, that is: an import can fail there, and the batch would be lost."""
+    """The thread that sends them imports nothing: an import can fail there, and the batch would be
+    lost.
+    """
     assert "torch.nested._internal.nested_tensor" in inspect.getsource(torch.multiprocessing.reductions.reduce_tensor)
     dataset = StreamingDataset(shards, batch_size=100).map(with_imports)
     loader = DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="spawn")
@@ -172,7 +174,9 @@ def test_state_of_a_finished_epoch(shards, epochs, workers, persistent):
 
 
 def test_a_restored_worker_begins_at_once(shards, monkeypatch):
-    """Workers that restore a finished epoch may be dropped for others at once, which have to find it used up."""
+    """Workers that restore a finished epoch may be replaced at once, and their successors find it
+    used up.
+    """
     worker = Worker(0, 1, "loader")
     monkeypatch.setattr(_workers, "current", lambda: worker)
     dataset = open_shards(shards)

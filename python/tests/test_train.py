@@ -1,4 +1,6 @@
-"""Trainings on two ranks, from real servers through the cache, that are killed in mid epoch and go on from their last checkpoint."""
+"""Trainings on two ranks, from real servers through the cache, that are killed and resumed within
+an epoch.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,11 @@ def order(runtime: Path, shards: Path) -> list[int]:
 
 
 def killed_and_resumed(place: Place, name: str, order: list[int], *arguments: object, ranks: int = RANKS) -> None:
-    """Trains, kills all after some steps, and trains on. What the first run trained up to the checkpoint and what the second one did are
-    every row once, in the order of an undisturbed run; the second one read from the cache."""
+    """Trains, kills all ranks after some steps, and resumes.
+
+    The steps of the first run before its checkpoint and those of the second run are each row once,
+    in the order of a run without a kill. The second run reads from the cache.
+    """
     with place.job(name, "first", *arguments) as job:
         job.until("step", RANKS * 17)
         job.kill()

@@ -41,15 +41,26 @@ def refused(output: str) -> set[int]:
     return {int(line) for line in re.findall(rf"{SNIPPETS.name}:(\d+):.*? error: ", output)}
 
 
+@pytest.mark.timeout(600)  # the first run reads numpy's types
 def test_mypy(checkers: Path, tmp_path: Path) -> None:
     config = tmp_path / "mypy.ini"
     config.write_text(MYPY.format(src=PACKAGE / "src"))
-    command = [checkers / "mypy", "--config-file", config, "--python-executable", sys.executable, "--cache-dir", tmp_path, SNIPPETS]
+    command = [
+        checkers / "mypy",
+        "--config-file",
+        config,
+        "--python-executable",
+        sys.executable,
+        "--cache-dir",
+        checkers.parent / ".mypy",
+        SNIPPETS,
+    ]
     checked = subprocess.run(command, capture_output=True, text=True)
     assert checked.returncode in (0, 1), checked.stderr
     assert refused(checked.stdout) == expected("# error"), checked.stdout
 
 
+@pytest.mark.timeout(600)
 def test_pyright(checkers: Path, tmp_path: Path) -> None:
     config = tmp_path / "pyrightconfig.json"
     config.write_text(json.dumps({"include": [str(SNIPPETS)], "extraPaths": [str(PACKAGE / "src")], "typeCheckingMode": "standard"}))

@@ -6,7 +6,7 @@ import "github.com/shardfeed/shardfeed/shard"
 type Shape struct {
 	Hole  int64 // the longest hole between two ranges that is read over rather than asked around
 	Size  int64 // of the longest part
-	Block int64 // of the file's blocks, with which parts end where they can; 0 where there are none
+	Block int64 // of the file's blocks, with which parts end where they can; 0 without blocks
 	Least int64 // beside blocks: what is worth a request of its own
 }
 

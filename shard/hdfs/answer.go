@@ -26,7 +26,7 @@ func (e *fatalError) Error() string {
 	return fmt.Sprintf("%s: %s", name, first)
 }
 
-// notRPC stands for the exception of a server that is no namenode's RPC server.
+// notRPC stands for the exception of a server that does not speak the namenode's RPC.
 const notRPC = "NoNamenode"
 
 // saslCall is the number of the call that a wrapped answer pretends to belong to.

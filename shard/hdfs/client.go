@@ -72,7 +72,7 @@ func (s *setup) clientOptions() hdfs.ClientOptions {
 	return o
 }
 
-// explain puts a namenode's own words in the place of what the client made of them.
+// explain replaces the client's error by the namenode's own words.
 func (n *namenodes) explain(err error) error {
 	if _, fatal := n.learned(); fatal != nil && err != nil {
 		return fatal
@@ -80,7 +80,7 @@ func (n *namenodes) explain(err error) error {
 	return err
 }
 
-// stale reports whether a client should be made anew.
+// stale reports whether a client should be replaced.
 func (c *client) stale(generation uint64) bool {
 	return time.Since(c.born) > maxAge || c.generation != generation
 }

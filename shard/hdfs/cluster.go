@@ -181,7 +181,7 @@ func (c *cluster) generation(ctx context.Context) (uint64, error) {
 	return generation, err
 }
 
-// give leaves a client to the next borrower. The library renews leases each second, also of clients that nobody uses, so that one that stays
+// give leaves a client to the next borrower. The library renews leases each second, also of idle clients, so that one that stays
 // unused for a while is closed.
 func (c *cluster) give(cl *client) {
 	c.mu.Lock()

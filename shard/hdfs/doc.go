@@ -12,7 +12,7 @@
 // keeps to itself, so the store looks at them on their way: at each read, and at Open of an empty file. Where the namenode encrypts its
 // answers (hadoop.rpc.protection=privacy) only WebHDFS can tell.
 //
-// A shard's version is the modification time in milliseconds and the file's id. It is compared whenever a file is opened anew, which is at
+// A shard's version is the modification time in milliseconds and the file's id. It is compared whenever a file is opened again, which is at
 // least once in each read.
 //
 // A store reads with a bounded number of slots: a slot is one client with one connection to a namenode, for one stream at a time. Slots

@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// exception is the last name of the class of what a namenode threw, or "".
+// exception is the last name of a namenode's exception class, or "".
 func exception(err error) string {
 	name := ""
 	var remote hdfs.Error
@@ -122,7 +122,7 @@ func brokenCall(err error) bool {
 // noSuchHost reports whether the host of a namenode has no address.
 func noSuchHost(err error) bool { return strings.Contains(err.Error(), "no such host") }
 
-// refused reports whether nobody listens where a namenode should be.
+// refused reports whether the namenode's port refused the connection.
 func refused(err error) bool {
 	var transfer *wire.Error
 	return !errors.As(err, &transfer) && strings.Contains(err.Error(), "connection refused")
@@ -238,7 +238,7 @@ func hint(err error) string {
 	case noSuchHost(err):
 		return "a nameservice needs the configuration that names its namenodes: set HADOOP_CONF_DIR or hdfs.conf_dir"
 	case refused(err):
-		return "nobody listens there: hdfs:// takes the namenode's port for RPC, often 8020; shardfeed doctor tries it"
+		return "nothing listens there: hdfs:// takes the namenode's port for RPC, often 8020; shardfeed doctor tries it"
 	case errors.Is(err, shard.ErrDenied):
 		return "hdfs dfs -ls shows who may read it; it is read as hdfs.user, HADOOP_USER_NAME, the user of this process, or who Kerberos says"
 	case errors.Is(err, shard.ErrTransient):

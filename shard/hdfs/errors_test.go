@@ -26,7 +26,7 @@ func (r remote) Desc() string      { return "ERROR_APPLICATION" }
 func (r remote) Exception() string { return r.class }
 func (r remote) Message() string   { return "Permission denied: user=u\n\tat org.x" }
 
-// The namenode's own words are told, without where in its program it found them.
+// The error holds the namenode's own words, without where in its program it found them.
 func TestDeniedInWords(t *testing.T) {
 	err := wrap("read", "hdfs://h/x", remote{"org.apache.hadoop.security.AccessControlException"})
 	if got := err.Error(); !strings.Contains(got, "Permission denied: user=u (hdfs dfs -ls") || strings.Contains(got, "org.x") {

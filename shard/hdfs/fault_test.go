@@ -23,7 +23,7 @@ func quick(c *servertest.Cluster) Options {
 	return o
 }
 
-// TestServerFaults makes all faults but those of pairs of namenodes on one cluster, those that cannot be undone last.
+// TestServerFaults makes all faults of single namenodes on one cluster, irreversible ones last.
 func TestServerFaults(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true})
 	for _, f := range []struct {
@@ -63,7 +63,7 @@ func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 		{"reset in a packet", servertest.Faults{CutAfter: 700_000, Reset: true}, 2 * time.Second},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			for _, off := range []int{0, 1<<20 + 77} { // the same from an offset that is no chunk's
+			for _, off := range []int{0, 1<<20 + 77} { // the same from an offset within a chunk
 				o := openOne(t, newStore(t, quick(c)), c.URI+path) // which has no connections yet
 				before := struck(c)
 				f.faults.Times = 1 // the first connection to each: which is asked first depends on earlier failures

@@ -22,7 +22,7 @@ const (
 // A namenodes is the connection of one client to a namenode, or to one after another. It sees what the client's calls answer, and learns
 // from it what the client keeps to itself: whether a file is still being written, where its blocks lie, and why a namenode refused.
 //
-// The client calls from one goroutine at a time, of which one renews leases each second; the borrower's context is told by use.
+// The client calls from one goroutine at a time, of which one renews leases each second; use sets the borrower's context.
 type namenodes struct {
 	timeout time.Duration
 	life    context.Context // of the client; ends with it
@@ -148,7 +148,7 @@ func (c *namenode) look() error {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if n > maxLength {
-		c.all.fatal = &fatalError{notRPC, fmt.Sprintf("the server at %s is no namenode: its answer begins with %q", c.addr, c.answer[:4])}
+		c.all.fatal = &fatalError{notRPC, fmt.Sprintf("the server at %s is not a namenode: its answer begins with %q", c.addr, c.answer[:4])}
 		return c.all.fatal
 	}
 	if int64(len(c.answer)) < 4+n {

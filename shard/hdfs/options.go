@@ -52,7 +52,7 @@ type Options struct {
 	Events Events
 }
 
-// Events are told to whoever shows progress. Each may be nil, and is called from several goroutines.
+// Events report progress. Each may be nil, and is called from several goroutines.
 type Events struct {
 	Listed func(n int)       // shards found so far by the list under way
 	Warn   func(text string) // something that the user should know, once
@@ -153,7 +153,7 @@ func known() map[string]option {
 }
 
 // ParseOptions reads options from text, as flags and storage options give them. Keys of Hadoop's own (dfs.*, fs.*, hadoop.*) are laid over
-// its configuration; any other key that is not known is an error that lists those that are.
+// its configuration; any other key that is not known is an error that lists the known ones.
 func ParseOptions(m map[string]string) (Options, error) {
 	var o Options
 	var errs []error
@@ -195,7 +195,7 @@ func text(field func(*Options) *string) option {
 func truth(field func(*Options) *bool) option {
 	return func(o *Options, value string) (err error) {
 		if *field(o), err = strconv.ParseBool(strings.ToLower(value)); err != nil {
-			return fmt.Errorf("%q is neither true nor false", value)
+			return fmt.Errorf("must be true or false, got %q", value)
 		}
 		return nil
 	}
@@ -204,7 +204,7 @@ func truth(field func(*Options) *bool) option {
 func whole(field func(*Options) *int) option {
 	return func(o *Options, value string) (err error) {
 		if *field(o), err = strconv.Atoi(value); err != nil {
-			return fmt.Errorf("%q is no number", value)
+			return fmt.Errorf("must be a number, got %q", value)
 		}
 		return nil
 	}
@@ -218,7 +218,7 @@ func duration(field func(*Options) *time.Duration) option {
 			return nil
 		}
 		if *field(o), err = time.ParseDuration(value); err != nil {
-			return fmt.Errorf("%q is no time like 20s", value)
+			return fmt.Errorf("must be a time such as 20s, got %q", value)
 		}
 		return nil
 	}

@@ -39,14 +39,14 @@ func TestParseOptions(t *testing.T) {
 
 func TestParseOptionsErrors(t *testing.T) {
 	for _, c := range []struct{ key, value, want string }{
-		{"hdfs.use_datanode_hostname", "maybe", `hdfs.use_datanode_hostname: "maybe" is neither true nor false`},
-		{"hdfs.slots", "many", `hdfs.slots: "many" is no number`},
+		{"hdfs.use_datanode_hostname", "maybe", `hdfs.use_datanode_hostname: must be true or false, got "maybe"`},
+		{"hdfs.slots", "many", `hdfs.slots: must be a number, got "many"`},
 		{"hdfs.slots", "-1", "cannot be negative"},
-		{"hdfs.read_timeout", "soon", `hdfs.read_timeout: "soon" is no time like 20s`},
+		{"hdfs.read_timeout", "soon", `hdfs.read_timeout: must be a time such as 20s, got "soon"`},
 		{"hdfs.retry_for", "-3s", "cannot be negative"},
 		{"hdfs.data_transfer_protection", "none", `is "none", not authentication, integrity or privacy`},
 		{"hdfs.proxy", "nonsense", "hdfs.proxy: "},
-		{"hdfs.datanode_map", "dn1", "hdfs.datanode_map: \"dn1\" is no translation"},
+		{"hdfs.datanode_map", "dn1", "hdfs.datanode_map: \"dn1\" does not map"},
 		{"hdfs.webhdfs", "h:9870", "not an address like http://namenode:9870"},
 		{"endpoint_url", "x", `unknown option "endpoint_url"; known are hdfs.allow_unverified, `},
 	} {
@@ -56,7 +56,7 @@ func TestParseOptionsErrors(t *testing.T) {
 		}
 	}
 	_, err := ParseOptions(map[string]string{"hdfs.keytab": "/k", "hdfs.ccache": "/c", "hdfs.slots": "x", "y": "z"})
-	for _, want := range []string{"exclude each other", "is no number", "unknown option"} {
+	for _, want := range []string{"exclude each other", "must be a number", "unknown option"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("all at once: %v, want also %s", err, want)
 		}

@@ -54,7 +54,7 @@ func (s *setup) identify(o Options) (err error) {
 	return err
 }
 
-// native makes sure of what the native protocol needs besides what WebHDFS does.
+// native checks the settings that the native protocol needs and WebHDFS does not.
 func (s *setup) native() error {
 	if s.kerberos == nil || s.principal != "" {
 		return nil
@@ -73,7 +73,7 @@ func userName(o Options) (string, error) {
 	}
 	u, err := user.Current()
 	if err != nil {
-		return "", fmt.Errorf("%w: nobody knows this process's user; set HADOOP_USER_NAME: %w", shard.ErrDenied, err)
+		return "", fmt.Errorf("%w: this process has no user name; set HADOOP_USER_NAME: %w", shard.ErrDenied, err)
 	}
 	return u.Username, nil
 }

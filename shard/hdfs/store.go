@@ -40,10 +40,7 @@ type traffic struct{ lists, looks, retries, failovers atomic.Int64 }
 var (
 	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
-	_ shard.Parallel   = (*Store)(nil)
-	_ shard.Sender     = (*Store)(nil)
-	_ shard.Placer     = (*Store)(nil)
-	_ shard.Explainer  = (*Store)(nil)
+	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -71,11 +68,11 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if _, err := s.locate(prefix + "/"); err != nil && !errors.Is(err, conf.ErrMounts) && !errors.Is(err, shard.ErrNotExist) {
 		return nil, wrap("list", pattern, err)
 	}
-	return shard.Walk(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
+	return shard.WalkDeep(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
 }
 
-// Open opens one file at the size and version that sh carries. It asks nobody, but for an empty file: the rest is left to the first read,
-// which looks at the file in any case.
+// Open opens one file at the size and version that sh carries. It sends no request, except for an empty file: the first read
+// looks at the file in any case.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	o, err := s.open(ctx, sh)
 	if err != nil {

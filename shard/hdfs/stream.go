@@ -156,7 +156,7 @@ func (o *object) look(ctx context.Context) error {
 }
 
 // blocks asks a namenode for a file and its blocks, and no datanode for anything: the library asks for blocks only to read them, but its
-// dialer dials for nobody while there is no reader. Nil blocks are not known: the namenode encrypts its answers.
+// dialer opens no connection without a reader. Nil blocks are not known: the namenode encrypts its answers.
 func (p place) blocks(ctx context.Context) (l *located, info fs.FileInfo, err error) {
 	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
 		p.cluster.store.traffic.looks.Add(1)

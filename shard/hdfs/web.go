@@ -37,7 +37,7 @@ func (s *Store) newWeb(retryFor time.Duration) *webhdfs.Store {
 	})
 }
 
-// bases are the addresses of the cluster's namenodes for WebHDFS; none where nobody knows them.
+// bases are the addresses of the cluster's namenodes for WebHDFS; none where they are unknown.
 func (c *cluster) bases() []string {
 	if given := c.store.options.WebHDFS; given != "" {
 		return []string{given}

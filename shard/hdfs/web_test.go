@@ -12,7 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// noWeb hides the namenode's HTTP address behind one where nobody listens.
+// noWeb hides the namenode's HTTP address behind a closed port.
 func noWeb(o Options) Options {
 	o.WebHDFS = ""
 	o.Conf = map[string]string{"dfs.webhdfs.enabled": "false"}

@@ -113,7 +113,7 @@ func split(address string) (prefix, path string, err error) {
 	case scheme == "":
 		return "", address, nil
 	case scheme != "file":
-		return "", "", fmt.Errorf("%w: %s:// is no local file", shard.ErrBadURI, scheme)
+		return "", "", fmt.Errorf("%w: %s:// is not a local file", shard.ErrBadURI, scheme)
 	case strings.HasPrefix(path, "localhost/"):
 		path = path[len("localhost"):]
 	case !strings.HasPrefix(path, "/"):

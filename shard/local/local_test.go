@@ -86,7 +86,7 @@ func TestAddresses(t *testing.T) {
 		{"file://" + dir + "/c%20d/*", "file://" + dir + "/c d/x%252Fy"},
 		{"", "error: : list: bad address: it is empty"},
 		{"{,a}", "error: {,a}: list: bad address: it is empty"},
-		{"mem://a", "error: mem://a: list: bad address: mem:// is no local file"},
+		{"mem://a", "error: mem://a: list: bad address: mem:// is not a local file"},
 		{"file://host/a", "error: file://host/a: list: bad address: a file address has three slashes and an absolute path, as in file:///data"},
 		{"file:///no%20such", "error: file:///no%20such: list: does not exist"},
 		{strings.Repeat("x", 5000), "error: " + strings.Repeat("x", 400) + "...(5000 bytes)..." + strings.Repeat("x", 200) + ": list: does not exist"},

@@ -124,7 +124,7 @@ func TestServerTLS(t *testing.T) {
 	}
 }
 
-// TestServerRenewal: when a server says that credentials expired, they are looked for anew, and the read goes on.
+// TestServerRenewal: when a server says that credentials expired, they are looked up again, and the read continues.
 func TestServerRenewal(t *testing.T) {
 	server := servertest.S3(t)
 	server.Setenv(t)
@@ -153,7 +153,7 @@ func TestServerRenewal(t *testing.T) {
 	}
 }
 
-// TestServerRenewalWithinReads: credentials that end while parts of objects are under way are looked for anew by one of them, for all.
+// TestServerRenewalWithinReads: credentials that end while parts of objects are under way are looked up again by one of them, for all.
 func TestServerRenewalWithinReads(t *testing.T) {
 	r := newRig(t, 16*256<<10, Options{PartSize: 256 << 10})
 	old := r.store.clients.current()
@@ -176,7 +176,7 @@ func TestServerRenewalWithinReads(t *testing.T) {
 	}
 }
 
-// TestServerRefusedWithoutReason: what may not be looked at, and nobody says why, is not taken for missing.
+// TestServerRefusedWithoutReason: an object that is refused without a reason does not count as missing.
 func TestServerRefusedWithoutReason(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)

@@ -55,7 +55,7 @@ func (r *request) read(p []byte) (int, error) {
 	return n, r.cause(err)
 }
 
-// cause tells a request that its own timer ended from one that failed by itself.
+// cause tells a request that its own timer ended from one that failed otherwise.
 func (r *request) cause(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) && driver.Stalled(r.ctx) {
 		return fmt.Errorf("%w (%v)", driver.ErrStalled, r.object.store.o.ReadTimeout)
@@ -66,7 +66,7 @@ func (r *request) cause(err error) error {
 // end gives back what the request holds. A body that was read to its end leaves its connection for the next request.
 func (r *request) end() {
 	if r.err == nil && r.out != nil {
-		_ = r.out.Body.Close() // what it says about bytes that nobody wants means nothing
+		_ = r.out.Body.Close() // an error about unwanted bytes means nothing
 	}
 	r.watch.End(nil)
 	r.giveWay()

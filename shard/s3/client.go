@@ -42,7 +42,7 @@ type clients struct {
 // A region is where a bucket lies, and how that was found.
 type region struct{ name, from string }
 
-// renewEvery is how often credentials that expired are looked for anew.
+// renewEvery is how often expired credentials are looked up again.
 const renewEvery = 10 * time.Second
 
 // get returns the client of a bucket. The first call reads the configuration; the first for a bucket may ask where it lies.
@@ -71,7 +71,7 @@ func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (re
 		return r, nil
 	}
 	r := s.firstRegion(ctx, ses, bucket)
-	if ctx.Err() != nil { // nobody was asked to the end
+	if ctx.Err() != nil { // no answer came
 		return region{}, driver.Ended(ctx)
 	}
 	s.clients.setRegion(bucket, r)
@@ -123,7 +123,7 @@ func (c *clients) current() *session {
 	return c.session
 }
 
-// renew forgets a session whose credentials expired, so that the next call reads the configuration anew: somebody may have logged in again.
+// renew forgets a session whose credentials expired, so that the next call reads the configuration again: the user may have logged in again.
 // It returns false when that was done a moment ago.
 func (c *clients) renew(old *session) bool {
 	c.mu.Lock()
@@ -190,7 +190,7 @@ func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) re
 	case ses.regionFrom != "":
 		return region{ses.cfg.Region, "named " + ses.regionFrom}
 	case ses.endpoint != "":
-		return region{fallbackRegion, "as nobody named one"}
+		return region{fallbackRegion, "the default"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
 	defer cancel()
@@ -201,7 +201,7 @@ func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) re
 		name = aws.ToString(out.BucketRegion)
 	}
 	if name == "" {
-		return region{fallbackRegion, "as nobody named one"}
+		return region{fallbackRegion, "the default"}
 	}
 	return region{name, foundByAsking}
 }

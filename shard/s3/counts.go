@@ -6,12 +6,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// counts are what was asked of servers so far; see shard.Traffic.
+// counts are the requests so far; see shard.Traffic.
 type counts struct {
 	lists, looks, reads, readBytes, retries, hedges, throttled atomic.Int64
 }
 
-// Traffic is what was asked of all endpoints so far.
+// Traffic counts the requests to all endpoints so far.
 func (s *Store) Traffic() shard.Traffic {
 	return shard.Traffic{
 		Lists: s.counts.lists.Load(), Looks: s.counts.looks.Load(), Reads: s.counts.reads.Load(), ReadBytes: s.counts.readBytes.Load(),

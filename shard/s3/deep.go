@@ -19,7 +19,7 @@ const (
 )
 
 // ReadAll describes all files below a directory. Few keys come in pages that follow each other, whatever directories they lie in; where
-// there are many, each directory is listed by itself, side by side with others, and those in which nothing can be wanted are left out.
+// there are many, the directories are listed side by side, except where nothing can be wanted.
 func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *lister) begin(ctx context.Context, start string) error {
 		if err != nil {
 			return err
 		}
-		return l.goOn(ctx, l.dir, first)
+		return l.follow(ctx, l.dir, first)
 	}
 	l.any = true // or nothing matches
 	return l.list(ctx, l.dir+start, "")
@@ -75,11 +75,11 @@ func (l *lister) list(ctx context.Context, prefix, after string) error {
 	if err != nil {
 		return err
 	}
-	return l.goOn(ctx, prefix, p)
+	return l.follow(ctx, prefix, p)
 }
 
-// goOn takes a page and those that follow.
-func (l *lister) goOn(ctx context.Context, prefix string, p *page) error {
+// follow takes a page and the pages after it.
+func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
 	var pages driver.Pages
 	for n := 1; ; n++ {
 		if err := l.take(&pages, p); err != nil || p.next == "" {

@@ -129,7 +129,7 @@ func (e environ) config() (config.EnvConfig, error) {
 	return c, p.err
 }
 
-// An envParser reads variables that are no text, and keeps an error of one of them.
+// An envParser reads flags and numbers, and keeps an error of one of them.
 type envParser struct {
 	environ
 	err error

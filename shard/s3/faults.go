@@ -89,7 +89,7 @@ func standard() *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.RateLimiter = ratelimit.None })
 }
 
-// isUnreachable reports whether nobody listens at an address, or at the proxy's.
+// isUnreachable reports whether the server, or the proxy, did not take the connection.
 func isUnreachable(err error) bool {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
@@ -114,7 +114,7 @@ func isTrust(err error) bool {
 // isPlain reports whether https was spoken to a server that speaks http.
 func isPlain(err error) bool { return errors.Is(err, http.ErrSchemeMismatch) }
 
-// isNoIdentity reports whether credentials could not be had, or not be had anew.
+// isNoIdentity reports whether there are no credentials, or they could not be renewed.
 func isNoIdentity(err error) bool {
 	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }

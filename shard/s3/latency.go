@@ -14,7 +14,7 @@ type latency struct {
 	high   time.Duration
 }
 
-// highEvery is after how many answers the high quantile is computed anew.
+// highEvery is after how many answers the high quantile is computed again.
 const highEvery = 16
 
 // add notes one answer.

@@ -119,7 +119,7 @@ func TestServerListCosts(t *testing.T) {
 	}
 }
 
-// TestServerListProgress: the shards found are told as they are found, from nought in each list.
+// TestServerListProgress: the number of shards is reported as they are found, from 0 in each list.
 func TestServerListProgress(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)
@@ -144,7 +144,7 @@ func TestServerListProgress(t *testing.T) {
 	}
 }
 
-// TestServerDirectoryMarks: objects that only mark directories are no shards, and a shard's address has the scheme that the user gave.
+// TestServerDirectoryMarks: objects that only mark directories are not shards, and a shard's address has the scheme that the user gave.
 func TestServerDirectoryMarks(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)
@@ -173,7 +173,7 @@ func TestServerDirectoryMarks(t *testing.T) {
 	}
 }
 
-// TestServerListWithoutRight: one object, and those that braces name, are found without the right to list.
+// TestServerListWithoutRight: one object, and the objects that braces name, are found without the right to list.
 func TestServerListWithoutRight(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)

@@ -87,14 +87,14 @@ func (o Options) Validate() error {
 	check(o.Token == "" || o.Key != "", "credentials: a token comes with a key and a secret")
 	check(!o.Anonymous || o.Key == "", "credentials: anonymous requests have none")
 	check(!o.Anonymous || !o.RequesterPays, "credentials: anonymous requests cannot be charged, so the requester cannot pay")
-	check(o.EndpointURL == "" || isURL(o.EndpointURL), "endpoint: %q is no address such as https://host:9000", redactURL(o.EndpointURL))
-	check(o.Proxy == "" || isURL(o.Proxy), "proxy: %q is no address such as http://host:3128", redactURL(o.Proxy))
-	check(o.MaxRequests >= 0 && o.MaxRequests <= maxMaxRequests, "requests in flight: %d is not 1 to %d", o.MaxRequests, maxMaxRequests)
-	check(o.PartSize == 0 || o.PartSize >= minPartSize && o.PartSize <= maxPartSize, "part size: %d is not %d to %d bytes", o.PartSize,
-		minPartSize, maxPartSize)
-	check(o.ReadTimeout >= 0, "read timeout: %v is negative", o.ReadTimeout)
-	check(o.HedgeAfter >= 0, "hedge: %v is negative", o.HedgeAfter)
-	check(o.GiveUp >= 0, "give up: %v is negative", o.GiveUp)
+	check(o.EndpointURL == "" || isURL(o.EndpointURL), "endpoint: must be an address such as https://host:9000, got %q", redactURL(o.EndpointURL))
+	check(o.Proxy == "" || isURL(o.Proxy), "proxy: must be an address such as http://host:3128, got %q", redactURL(o.Proxy))
+	check(o.MaxRequests >= 0 && o.MaxRequests <= maxMaxRequests, "requests in flight: must be 1 to %d, got %d", maxMaxRequests, o.MaxRequests)
+	check(o.PartSize == 0 || o.PartSize >= minPartSize && o.PartSize <= maxPartSize, "part size: must be %d to %d bytes, got %d", minPartSize,
+		maxPartSize, o.PartSize)
+	check(o.ReadTimeout >= 0, "read timeout: must be positive, got %v", o.ReadTimeout)
+	check(o.HedgeAfter >= 0, "hedge: must be positive, got %v", o.HedgeAfter)
+	check(o.GiveUp >= 0, "give up: must be positive, got %v", o.GiveUp)
 	return errors.Join(errs...)
 }
 

@@ -106,7 +106,7 @@ func flatten(name, value string, flat map[string]string) error {
 	}
 	var inner map[string]any
 	if err := json.Unmarshal([]byte(value), &inner); err != nil {
-		return fmt.Errorf("storage option %q is no JSON object", name)
+		return fmt.Errorf("storage option %q must be a JSON object", name)
 	}
 	for key, v := range inner {
 		inside := name + "." + key
@@ -137,7 +137,7 @@ func setBool(to *bool, v string) error {
 	case "false", "0", "no", "off", "", "none", "null":
 		*to = false
 	default:
-		return fmt.Errorf("it is neither true nor false")
+		return fmt.Errorf("must be true or false")
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func setBool(to *bool, v string) error {
 func setInt[T int | int64](to *T, v string) error {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n <= 0 || int64(T(n)) != n {
-		return fmt.Errorf("it is no positive number")
+		return fmt.Errorf("must be a positive number")
 	}
 	*to = T(n)
 	return nil
@@ -154,7 +154,7 @@ func setInt[T int | int64](to *T, v string) error {
 func setSeconds(to *time.Duration, v string) error {
 	s, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(s > 0 && s < 1e6) {
-		return fmt.Errorf("it is no number of seconds")
+		return fmt.Errorf("must be a positive number of seconds")
 	}
 	*to = time.Duration(s * float64(time.Second))
 	return nil
@@ -194,7 +194,7 @@ func setAddressing(o *Options, v string) error {
 		o.PathStyle = &path
 	case "auto", "":
 	default:
-		return fmt.Errorf("it is neither path nor virtual nor auto")
+		return fmt.Errorf("must be path, virtual or auto")
 	}
 	return nil
 }

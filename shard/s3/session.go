@@ -20,7 +20,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// Idle connections that are kept. The SDK keeps 10 to a host, so that every burst of reads would connect, and shake hands, anew.
+// Idle connections that are kept. The SDK keeps 10 to a host, so that every burst of reads would connect, and shake hands, again.
 const (
 	idlePerHost = 512
 	idleInAll   = 1024
@@ -30,7 +30,7 @@ const (
 // dialTimeout is within what an address answers that somebody listens at.
 const dialTimeout = 10 * time.Second
 
-// fallbackRegion is signed for where nobody names a region: what servers other than AWS expect.
+// fallbackRegion is the region of signatures when none is configured: servers other than AWS expect it.
 const fallbackRegion = "us-east-1"
 
 // A session is what the environment, the profiles and the options said when they were read, and the clients that were made from it.
@@ -39,7 +39,7 @@ type session struct {
 	cfg        aws.Config
 	transport  *http.Transport
 	endpoint   string // that somebody set, or "" for AWS
-	regionFrom string // who named the region, or "" when nobody did
+	regionFrom string // where the region was configured, or ""
 	pathStyle  bool
 	anonymous  bool
 

@@ -54,10 +54,10 @@ func readSettings(ctx context.Context, o Options) (*settings, error) {
 	return s, nil
 }
 
-// profileName is the profile that somebody named, or "".
+// profileName is the configured profile, or "".
 func (s *settings) profileName() string { return cmp.Or(s.options.Profile, s.env.SharedConfigProfile) }
 
-// readProfile reads the profile. One that somebody named must exist.
+// readProfile reads the profile. A configured one must exist.
 func (s *settings) readProfile(ctx context.Context) (config.SharedConfig, error) {
 	name := cmp.Or(s.profileName(), "default")
 	p, err := config.LoadSharedConfigProfile(ctx, name, func(o *config.LoadSharedConfigOptions) {
@@ -83,7 +83,7 @@ func readBundle(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// region is the one that somebody named, and who did.
+// region is the configured one, and where it was configured.
 func (s *settings) region() (name, from string) {
 	switch {
 	case s.options.Region != "":
@@ -119,7 +119,7 @@ func (s *settings) endpointOf(service string) *string {
 func (s *settings) config(client aws.HTTPClient) aws.Config {
 	region, _ := s.region()
 	cfg := aws.Config{
-		Region:        cmp.Or(region, fallbackRegion), // whoever asks for a role's credentials needs one
+		Region:        cmp.Or(region, fallbackRegion), // the clients that ask for credentials need one
 		HTTPClient:    client,
 		Logger:        noLog, // what is worth saying is an error
 		ConfigSources: []any{s.env, s.profile},

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -21,9 +22,7 @@ type Store struct {
 var (
 	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
-	_ shard.Parallel   = (*Store)(nil)
-	_ shard.Sender     = (*Store)(nil)
-	_ shard.Explainer  = (*Store)(nil)
+	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -39,7 +38,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
 	}
 	_, rest := shard.SplitScheme(pattern)
-	return shard.Walk(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
+	return shard.WalkDeep(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
 }
 
 // Open returns an object that reads one shard at the version that it was listed with. It sends no request: what is wrong with the shard
@@ -72,6 +71,11 @@ const parallelReads = 64
 
 // Parallel is the same for all addresses, within the window.
 func (s *Store) Parallel(string) int { return min(parallelReads, s.o.MaxRequests) }
+
+// Place is not told by buckets.
+func (s *Store) Place(context.Context, shard.Shard) (shard.Placement, error) {
+	return shard.Placement{}, errors.ErrUnsupported
+}
 
 // payer says who pays for a request.
 func (s *Store) payer() types.RequestPayer {

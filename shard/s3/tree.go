@@ -23,7 +23,7 @@ type tree struct {
 	listing *driver.Listing
 
 	mu    sync.Mutex
-	first map[string]*page     // the first page of what lies below a directory, by "bucket/prefix"
+	first map[string]*page     // the first page of a directory's keys, by "bucket/prefix"
 	dirs  map[string]*siblings // by path
 }
 

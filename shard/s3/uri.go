@@ -19,18 +19,18 @@ const versionParam = "?versionId="
 func parse(uri string) (location, error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "s3" && scheme != "s3a" && scheme != "s3n" {
-		return location{}, fmt.Errorf("%w: it is no s3:// address", shard.ErrBadURI)
+		return location{}, fmt.Errorf("%w: it is not an s3:// address", shard.ErrBadURI)
 	}
 	rest, versionID := cutVersion(rest)
 	bucket, key := cutBucket(rest)
 	switch {
 	case bucket == "":
-		return location{}, fmt.Errorf("%w: there is no bucket in it, as in s3://bucket/path", shard.ErrBadURI)
+		return location{}, fmt.Errorf("%w: it has no bucket, as s3://bucket/path has", shard.ErrBadURI)
 	case strings.Contains(bucket, "@"):
 		return location{}, fmt.Errorf("%w: credentials do not belong into an address; give a profile, or set AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY", shard.ErrBadURI)
 	case !validBucket(bucket):
-		return location{}, fmt.Errorf("%w: %q is no name of a bucket", shard.ErrBadURI, bucket)
+		return location{}, fmt.Errorf("%w: %q cannot be a bucket's name", shard.ErrBadURI, bucket)
 	case versionID != "" && (key == "" || strings.HasSuffix(key, "/")):
 		return location{}, fmt.Errorf("%w: a directory has no version", shard.ErrBadURI)
 	}

@@ -30,16 +30,16 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ uri, want string }{
-		{"b/k", "no s3:// address"},
-		{"gs://b/k", "no s3:// address"},
-		{"s3://", "there is no bucket"},
-		{"s3:///k", "there is no bucket"},
+		{"b/k", "not an s3:// address"},
+		{"gs://b/k", "not an s3:// address"},
+		{"s3://", "it has no bucket"},
+		{"s3:///k", "it has no bucket"},
 		{"s3://AKIA:hush@b/k", "credentials do not belong"},
-		{"s3://host:9000/b/k", `"host:9000" is no name of a bucket`},
-		{"s3://../k", "no name of a bucket"},
-		{"s3://a b/k", "no name of a bucket"},
-		{"s3://" + strings.Repeat("b", 256), "no name of a bucket"},
-		{"s3://arn:aws/k", "no name of a bucket"},
+		{"s3://host:9000/b/k", `"host:9000" cannot be a bucket's name`},
+		{"s3://../k", "cannot be a bucket's name"},
+		{"s3://a b/k", "cannot be a bucket's name"},
+		{"s3://" + strings.Repeat("b", 256), "cannot be a bucket's name"},
+		{"s3://arn:aws/k", "cannot be a bucket's name"},
 		{"s3://b/d/?versionId=v", "a directory has no version"},
 	} {
 		if _, err := parse(c.uri); !errors.Is(err, shard.ErrBadURI) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {

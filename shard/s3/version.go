@@ -39,7 +39,7 @@ func entityTag(version string) string {
 	return `"` + version + `"`
 }
 
-// check compares the head of an answer with what was asked: the version, the shard's size, and the first byte. Servers that pass over
+// check compares the head of an answer with the request: the version, the shard's size, and the first byte. Servers that ignore
 // If-Match or Range exist.
 func (o *object) check(out *s3.GetObjectOutput, off int64) error {
 	first, total, err := int64(0), aws.ToInt64(out.ContentLength), error(nil)

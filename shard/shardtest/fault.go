@@ -49,9 +49,10 @@ type Rule struct {
 
 // Faults is a store that fails where its rules say so. Its methods are safe for concurrent use.
 type Faults struct {
-	store shard.Store
-	rules []*ruleState
-	open  atomic.Int64
+	shard.Remote // the store's
+	store        shard.Store
+	rules        []*ruleState
+	open         atomic.Int64
 }
 
 type ruleState struct {
@@ -64,12 +65,12 @@ type ruleState struct {
 var (
 	_ shard.Store      = (*Faults)(nil)
 	_ shard.Identifier = (*Faults)(nil)
-	_ shard.Parallel   = (*Faults)(nil)
+	_ shard.Remote     = (*Faults)(nil)
 )
 
 // NewFaults wraps a store.
 func NewFaults(store shard.Store, rules ...Rule) *Faults {
-	f := &Faults{store: store}
+	f := &Faults{Remote: shard.RemoteOf(store), store: store}
 	for _, r := range rules {
 		f.rules = append(f.rules, &ruleState{Rule: r})
 	}
@@ -168,9 +169,6 @@ func (f *Faults) Open(ctx context.Context, s shard.Shard) (shard.Object, error) 
 // Identity passes on.
 func (f *Faults) Identity(uri string) string { return shard.Identity(f.store, uri) }
 
-// Parallel passes on.
-func (f *Faults) Parallel(uri string) int { return shard.Reads(f.store, uri) }
-
 type faultyObject struct {
 	inner  shard.Object
 	faults *Faults
@@ -178,9 +176,7 @@ type faultyObject struct {
 	closed atomic.Bool
 }
 
-var (
-	_ shard.Lender = (*faultyObject)(nil)
-)
+var _ shard.Lender = (*faultyObject)(nil)
 
 func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	damage, failure := o.faults.strike(ctx, OpRead, o.uri)

@@ -10,13 +10,14 @@ import (
 
 // A Meter is a Store that counts what it passes on to another.
 type Meter struct {
-	store shard.Store
+	shard.Remote // the store's
+	store        shard.Store
 
 	lists, opens, reads, readBytes, leases atomic.Int64
 }
 
 // NewMeter returns a Meter that counts the use of store.
-func NewMeter(store shard.Store) *Meter { return &Meter{store: store} }
+func NewMeter(store shard.Store) *Meter { return &Meter{Remote: shard.RemoteOf(store), store: store} }
 
 // Stats is what a store did so far.
 type Stats struct {
@@ -47,9 +48,6 @@ func (m *Meter) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
 
 // Identity passes on.
 func (m *Meter) Identity(uri string) string { return shard.Identity(m.store, uri) }
-
-// Parallel passes on.
-func (m *Meter) Parallel(uri string) int { return shard.Reads(m.store, uri) }
 
 type meteredObject struct {
 	shard.Object

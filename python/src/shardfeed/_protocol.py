@@ -1,4 +1,4 @@
-"""Frames of the protocol between a trainer and its engine, which internal/feed/doc.go specifies."""
+"""Frames of the protocol between a trainer and its engine, which internal/engine/doc.go specifies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def decode(kind: int, payload: bytes) -> dict[str, Any]:
     except ValueError as e:
         raise ProtocolError(f"the engine's {name(kind)} is not JSON: {e}") from None
     if not isinstance(value, dict):
-        raise ProtocolError(f"the engine's {name(kind)} is no object")
+        raise ProtocolError(f"the engine's {name(kind)} must be a JSON object")
     return value
 
 

@@ -1,6 +1,9 @@
-"""What the tests of CUDA do, each in a process of its own: a child of this one, which has torch imported and has not begun with CUDA.
+"""The jobs of the CUDA tests.
 
-A line of JSON on standard input names a job, its arguments, environment and file of output; the answers are its process and how it ended.
+Each runs in a child of this process, which imports torch and does not use CUDA.
+
+A line of JSON on standard input gives a job, its arguments, environment and output file. The
+answers are the process id and the exit status.
 """
 
 from __future__ import annotations
@@ -95,7 +98,7 @@ def whole(shards: str, given: dict[str, Any], epochs: int = 1, of: dict[str, Any
 
 
 class Seen(TorchDispatchMode):
-    """Bytes that torch writes on the host, without mere views."""
+    """Bytes that torch writes on the host. Views do not count."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +120,7 @@ def written(shards: str, given: dict[str, Any]) -> int:
 
 
 def many(shards: str) -> dict[str, Any]:
-    """Ten thousand batches: which counts grow from the two thousandth on."""
+    """Ten thousand batches: what grows after the two thousandth."""
     loader = opened(shards, batch_size=4, columns=["id", "x"])
     process, events = psutil.Process(), ctypes.CDLL(None).fakecudart_events
     batches, before = 0, (0, 0, 0)
@@ -254,7 +257,7 @@ def little_locked(shards: str, most: int) -> dict[str, Any]:
 
 
 def failing(shards: str) -> dict[str, Any]:
-    """A CUDA call fails in the middle of an epoch, with copies on their way; the next epoch is whole."""
+    """A call of CUDA fails during an epoch, with pending copies. The next epoch is whole."""
     expected = wanted(shards, 2)
     loader = opened(shards, slots=5)
     late(20_000)
@@ -277,7 +280,7 @@ def failing(shards: str) -> dict[str, Any]:
 
 
 def retried(shards: str) -> dict[str, Any]:
-    """A call of CUDA's fails, and the trainer asks again: no batch is lost, and none comes twice."""
+    """A call of CUDA fails and the trainer asks again: each batch comes once."""
     expected = wanted(shards)
     batches, found, errors = iter(opened(shards, prefetch=0)), [], 0
     while len(found) < BATCHES:
@@ -343,7 +346,9 @@ def tensors(batch: Any) -> Iterator[torch.Tensor]:
 
 
 def forked(shards: str) -> bool:
-    """Children that are forked in the middle of an epoch: one as torch's workers are, one that drops the iteration and the loader."""
+    """Children forked during an epoch: one like torch's workers, one that drops the iteration and
+    the loader.
+    """
     expected, found = wanted(shards), []
     loader: Any = opened(shards)
     batches: Any = iter(loader)

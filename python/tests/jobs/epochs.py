@@ -1,5 +1,7 @@
-"""Trains on the same epoch in several ways, one after the other: our loader, and torch's with 0, 2 and 4 workers. Then a part of the epoch,
-from where a state says and for some steps, and the state behind it."""
+"""Trains on the same epoch in several ways: with our loader, and with torch's and 0, 2 and 4 workers.
+
+Then it trains some steps from a state on, and reports the state after them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Evaluates on all ranks so that each row counts once: torchmetrics adds up over the ranks, or Accelerate gathers predictions."""
+"""Evaluates on all ranks so that each row counts once: torchmetrics adds up over the ranks, or
+Accelerate gathers predictions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Trains two steps and evaluates on all ranks with Hugging Face's Trainer, and reports what it found."""
+"""Trains two steps and evaluates on all ranks with Hugging Face's Trainer, and reports what it
+found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ranks that are on a node each, with an engine each: they compare what they read through the store of the process group."""
+"""Ranks on a node each, with an engine each.
+
+They compare their plans through the store of the process group.
+"""
 
 from __future__ import annotations
 

@@ -24,9 +24,13 @@ torch.set_num_threads(1)
 
 @atexit.register
 def settle() -> None:
-    """Waits until gloo's threads rest. They hold the tensors of the last collective for a moment longer than the rank that waited for it,
-    and one that lets go of a tensor while the interpreter ends aborts the process (pytorch/pytorch#190489). Destroying the group is not
-    enough: what DDP keeps of it keeps them alive."""
+    """Waits until gloo's threads rest.
+
+    They hold the tensors of the last collective a moment longer than the rank that waited for it. A
+    thread that frees a tensor while the interpreter ends aborts the process
+    (pytorch/pytorch#190489). Destroying the group is not enough, because DDP keeps the threads
+    alive.
+    """
     while True:
         time.sleep(0.02)  # without the interpreter's lock, which they need
         if not any(name == "pt_gloo_runloop" and state == "R" for name, state in threads()):
@@ -67,7 +71,7 @@ def arguments() -> argparse.Namespace:
 
 @contextlib.contextmanager
 def group() -> Iterator[None]:
-    # torchrun's own store outlives the ranks that it starts again, and would lead them to the addresses of those before.
+    # torchrun's own store outlives ranks that it restarts, and has the addresses of the old ones.
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
     dist.init_process_group("gloo", store=dist.PrefixStore(f"life {LIFE}", store), rank=RANK, world_size=WORLD_SIZE)
     try:
@@ -102,7 +106,7 @@ def ids(batch: dict[str, Any]) -> list[int]:
 
 
 def save(checkpoints: Path, step: int, write: Callable[[Path], Any]) -> None:
-    """Lets all ranks write their parts of a checkpoint into a directory, which gets its name when it is whole."""
+    """All ranks write a checkpoint into a directory, which gets its name when it is complete."""
     new = checkpoints / "new"
     new.mkdir(parents=True, exist_ok=True)
     dist.barrier()

@@ -1,5 +1,8 @@
-"""A rank that reads and does nothing else, without torch. It reports when it is ready and begins on a signal; it prints a line of JSON for
-each step, and one for the error that ends it."""
+"""A rank that only reads, without torch.
+
+It prints "ready", waits for a line, and prints a line of JSON for each step and for the error that
+ends it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training loop of one's own with checkpoints, over our loader or another one."""
+"""A hand-written training loop with checkpoints, over our loader or another."""
 
 from __future__ import annotations
 

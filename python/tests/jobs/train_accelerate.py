@@ -1,5 +1,8 @@
-"""A training loop of Accelerate's: everything is prepared, and its checkpoints hold the loader. The loader is ours, or torch's as
-Accelerate has it, or one that Accelerate would split over the ranks again."""
+"""A training loop with Accelerate, which saves the loader in its checkpoints.
+
+The loader is ours, or torch's as Accelerate prepares it, or one that Accelerate would split a
+second time.
+"""
 
 from __future__ import annotations
 

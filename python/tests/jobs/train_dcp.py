@@ -1,4 +1,6 @@
-"""A training loop whose checkpoints torch.distributed.checkpoint writes: each rank its part, the loader's state once."""
+"""A training loop with torch.distributed.checkpoint: each rank writes its part, and the loader's
+state once.
+"""
 
 from __future__ import annotations
 

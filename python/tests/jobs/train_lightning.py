@@ -1,4 +1,4 @@
-"""A training of Lightning's: DDP, and its own checkpoints in the middle of an epoch, which hold the loader."""
+"""A training with Lightning: DDP, and checkpoints within an epoch that hold the loader."""
 
 from __future__ import annotations
 

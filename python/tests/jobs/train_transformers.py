@@ -1,4 +1,4 @@
-"""A training of Hugging Face's Trainer, with its own checkpoints in the middle of an epoch, which hold the loader."""
+"""A training with Hugging Face's Trainer, and checkpoints within an epoch that hold the loader."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ func (c *Conf) load(path string, above []string) error {
 		return err
 	}
 	if len(content) > maxFile {
-		return fmt.Errorf("%s: over %d bytes, which is no configuration", path, maxFile)
+		return fmt.Errorf("%s: it has more than %d bytes, the most for a configuration", path, maxFile)
 	}
 	d := newDecoder(content)
 	include := func(href string) error {

@@ -13,7 +13,7 @@ var errDamaged = errors.New("it is damaged or not yet complete")
 // parseCCache reads a ticket cache. Its layout is checked first, since gokrb5 allocates what the file's numbers say.
 func parseCCache(b []byte, into *credentials.CCache) error {
 	if len(b) < 2 || b[0] != 5 || b[1] != 3 && b[1] != 4 {
-		return errors.New("it is no ticket cache of format 3 or 4")
+		return errors.New("it is not a ticket cache of format 3 or 4")
 	}
 	l := layout{rest: b[2:], version: b[1]}
 	if l.version == 4 {

@@ -13,7 +13,7 @@
 // lines. KDCs are asked by TCP unless udp_preference_limit says otherwise, and are looked up in the DNS for realms without one, as MIT
 // Kerberos does by default.
 //
-// A keytab's client renews its ticket by itself. A ticket cache cannot be renewed by who reads it, but it is read again when the file
+// A keytab's client renews its own ticket. A ticket cache cannot be renewed by its reader, but it is read again when the file
 // changes (another inode, size or time of modification), as is a keytab. Each new client has a new generation, by which users of
 // connections that were made with an older one know that they should be made again. While a changed file cannot be read, or the KDC does
 // not answer, a client whose ticket is valid stays in use.

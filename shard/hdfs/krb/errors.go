@@ -29,7 +29,7 @@ func (e *Error) Unwrap() error { return e.Err }
 var hints = []struct{ text, hint string }{
 	{"KDC_ERR_C_PRINCIPAL_UNKNOWN", "the KDC knows no such user: give the principal as name@REALM, with the realm of this krb5.conf"},
 	{"KDC_ERR_S_PRINCIPAL_UNKNOWN", "the KDC knows no such service: servers must be named as in their principals, mostly by their full host names"},
-	{"KDC_ERR_PREAUTH_FAILED", "the keytab's key is not the one that the KDC has: make the keytab anew"},
+	{"KDC_ERR_PREAUTH_FAILED", "the keytab's key is not the one that the KDC has: make a new keytab"},
 	{"matching key not found", "the keytab has no key of this principal with an encryption type that the KDC takes"},
 	{"KDC_ERR_CLIENT_REVOKED", "the account is locked or has expired"},
 	{"KDC_ERR_KEY_EXPIRED", "the password has expired"},

@@ -153,7 +153,7 @@ func read(path string, parse func([]byte) error) error {
 		return errors.Unwrap(err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxCredentials {
-		return errors.New("it is no such file")
+		return errors.New("it is not a file of credentials")
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -60,7 +60,7 @@ func (p *profile) file(path string, above []string) error {
 		return err
 	}
 	if p.size += len(content); p.size > maxProfile {
-		return fmt.Errorf("%s: over %d bytes, which is no krb5.conf", path, maxProfile)
+		return fmt.Errorf("%s: it has more than %d bytes, the most for a krb5.conf", path, maxProfile)
 	}
 	return p.parse(content, func(directive, target string) error {
 		return p.include(directive, target, append(slices.Clip(above), path))

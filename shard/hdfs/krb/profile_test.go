@@ -102,7 +102,7 @@ func TestProfileErrors(t *testing.T) {
 		"big":    strings.Repeat("# no\n", maxProfile/4),
 		"bad":    "[libdefaults]\nticket_lifetime = long\n",
 	})
-	for name, want := range map[string]string{"circle": "circle", "gone": "nowhere", "big": "no krb5.conf", "absent": "cannot be read"} {
+	for name, want := range map[string]string{"circle": "circle", "gone": "nowhere", "big": "the most for a krb5.conf", "absent": "cannot be read"} {
 		if _, err := readProfile(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -62,7 +62,7 @@ func TestServerKeytab(t *testing.T) {
 	loggedIn(t, source(t, Options{Keytab: k.Keytab, Config: k.Config, Principal: name}))
 }
 
-// TestServerKeytabChanged: a keytab that was made anew is read again, and users of old clients are told.
+// TestServerKeytabChanged: a keytab that changed is read again, and users of old clients learn of it.
 func TestServerKeytabChanged(t *testing.T) {
 	k := servertest.Kerberos(t)
 	path := filepath.Join(t.TempDir(), "keytab")
@@ -166,7 +166,7 @@ func TestServerErrors(t *testing.T) {
 	}{
 		{"no krb5.conf", Options{Keytab: k.Keytab, Config: dir + "/none"}, shard.ErrDenied, "KRB5_CONFIG"},
 		{"no keytab", Options{Keytab: dir + "/none", Config: k.Config}, shard.ErrDenied, "no such file"},
-		{"a directory", Options{Keytab: dir, Config: k.Config}, shard.ErrDenied, "no such file"},
+		{"a directory", Options{Keytab: dir, Config: k.Config}, shard.ErrDenied, "not a file of credentials"},
 		{"damaged keytab", Options{Keytab: dir + "/cut", Config: k.Config}, shard.ErrDenied, "damaged or not yet complete (check"},
 		{"empty keytab", Options{Keytab: dir + "/empty", Config: k.Config}, shard.ErrDenied, "empty"},
 		{"wrong principal", Options{Keytab: k.Keytab, Principal: "bob", Config: k.Config}, shard.ErrDenied, "it has keys of alice@"},
@@ -189,7 +189,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// TestServerMuteKDC: who waits for a KDC that says nothing can leave, and the login ends by itself.
+// TestServerMuteKDC: a caller can stop waiting for a silent KDC, and the login still ends.
 func TestServerMuteKDC(t *testing.T) {
 	k := servertest.Kerberos(t)
 	mute, err := net.Listen("tcp", "127.0.0.1:0")

@@ -66,7 +66,7 @@ func (a address) bases(c *conf.Conf) ([]string, error) {
 	for i, b := range bases {
 		bases[i] = b + a.gateway
 		if u, err := url.Parse(bases[i]); err != nil || u.Host == "" || u.String() != bases[i] || u.Path != a.gateway {
-			return nil, fmt.Errorf("%w: %q is no host, or no path of a gateway", shard.ErrBadURI, strings.TrimPrefix(bases[i], a.scheme()))
+			return nil, fmt.Errorf("%w: %q is neither a host nor the path of a gateway", shard.ErrBadURI, strings.TrimPrefix(bases[i], a.scheme()))
 		}
 	}
 	return bases, nil

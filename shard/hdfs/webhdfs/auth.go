@@ -18,7 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
-// auth is what a server was told about who asks, and what it gave back for it.
+// auth is the credentials shown to a server, and the cookies it gave for them.
 type auth struct {
 	mu      sync.Mutex
 	cookies map[string]*http.Cookie // by name; they stand for a ticket that was shown once

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestFirstContact: a port at which nobody listens is soon taken for a wrong one, but not where a server has answered, is one of several, or
+// TestFirstContact: a port that refuses connections soon counts as wrong, but not where a server has answered, is one of several, or
 // where the user has said how long to wait.
 func TestFirstContact(t *testing.T) {
 	for _, c := range []struct {

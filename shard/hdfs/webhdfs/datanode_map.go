@@ -13,7 +13,7 @@ func ParseDatanodeMap(text string) (func(hostport string) string, error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		from, target, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if !ok || from == "" || target == "" {
-			return nil, fmt.Errorf("%q is no translation of a datanode's address, as in dn1:9864=127.0.0.1:19864", strings.TrimSpace(pair))
+			return nil, fmt.Errorf("%q does not map a datanode's address, as dn1:9864=127.0.0.1:19864 does", strings.TrimSpace(pair))
 		}
 		to[strings.ToLower(from)] = target
 	}

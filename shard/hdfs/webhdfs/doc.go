@@ -25,7 +25,7 @@
 //
 // Where inodes cannot be read by number (a router over several namenodes, a snapshot, HttpFS, which does not tell the number) the name takes
 // its place in both steps. Then a name that leads to another file while bytes are asked for, and to the first one again before the second
-// step, would go unnoticed; so would two versions of one size within the same millisecond where no inode number is told.
+// step, would go unnoticed; so would two versions of one size within the same millisecond where the server gives no inode number.
 //
 // TCP's checksum and the length of the body are all that guards the bytes between datanode and reader; the datanode checks its disk's
 // checksums. https:// does better.

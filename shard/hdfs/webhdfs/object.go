@@ -150,7 +150,7 @@ func (o *object) same(now status) error {
 }
 
 // diagnose finds out why a read failed, by looking at the name. Again is true when inodes turn out not to be readable by number here, so
-// that the read is made anew by name.
+// that the read is repeated by name.
 func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again bool, err error) {
 	if passing(failed) {
 		return false, failed

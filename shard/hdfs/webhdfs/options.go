@@ -16,7 +16,7 @@ import (
 
 // Options say how servers are reached. The zero value is ready for use.
 type Options struct {
-	// Setup gives Hadoop's configuration and the source of Kerberos credentials, nil for either where there is none. It is called at the
+	// Setup gives Hadoop's configuration and the source of Kerberos credentials, each may be nil. It is called at the
 	// first use and may be called again; the store closes neither. nil: there are none.
 	Setup func() (*conf.Conf, *krb.Source, error)
 
@@ -108,11 +108,11 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("PartSize is %d", o.PartSize))
 	}
 	if o.ReadTimeout < 0 || o.RetryFor < 0 {
-		errs = append(errs, errors.New("a time is negative"))
+		errs = append(errs, errors.New("times must be positive"))
 	}
 	if o.Proxy != "" {
 		if u, err := url.Parse(o.Proxy); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			errs = append(errs, errors.New("the proxy is no URL of one, as in http://host:3128"))
+			errs = append(errs, errors.New("the proxy must be a URL such as http://host:3128"))
 		}
 	}
 	return errors.Join(errs...)

@@ -81,7 +81,7 @@ func (c *cluster) nodeName(ctx context.Context, path string, off int64, address 
 	return host
 }
 
-// holders are the datanodes that hold a byte, nil where nobody tells. It asks once, and without a token of the window, since the caller has
+// holders are the datanodes that hold a byte, nil if unknown. It asks once, and without a token of the window, since the caller has
 // one.
 func (c *cluster) holders(ctx context.Context, path string, off int64) []datanode {
 	if c.noLocated.Load() {

@@ -19,7 +19,7 @@ var errStandby = errors.New("the namenode is not active")
 // errRange is a range that does not lie within the file.
 var errRange = errors.New("the file does not reach so far")
 
-// A remoteError is an answer that is no success.
+// A remoteError is an answer that reports a failure.
 type remoteError struct {
 	Status    int    // of HTTP
 	Exception string // as StandbyException, or ""
@@ -39,7 +39,7 @@ func (e *remoteError) Error() string {
 	return text
 }
 
-// parseRemote reads the body of an answer that is no success.
+// parseRemote reads the body of a failed answer.
 func parseRemote(host string, code int, body []byte) *remoteError {
 	e := &remoteError{Status: code, host: host}
 	var answer struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestServerRights: who may read a file by its name may read it by its inode, and nobody else.
+// TestServerRights: a file can be read by its inode with the rights of its name, and only with these.
 func TestServerRights(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{Conf: map[string]string{"dfs.permissions.enabled": "true"}})
 	dir := c.Dir(t)

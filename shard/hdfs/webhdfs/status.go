@@ -58,7 +58,7 @@ func (s status) entry() shard.Entry {
 func (s status) differs(from shard.Shard) error {
 	switch now := Version(s.Modified, s.Inode); {
 	case s.Type != "FILE":
-		return fmt.Errorf("%w: it is no file any more", shard.ErrChanged)
+		return fmt.Errorf("%w: it is no longer a file", shard.ErrChanged)
 	case now != from.Version:
 		return fmt.Errorf("%w: was %d bytes, %s, is %d bytes, %s", shard.ErrChanged, from.Size, instant(from.Version), s.Length, instant(now))
 	case s.Length != from.Size:

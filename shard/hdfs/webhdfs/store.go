@@ -47,10 +47,7 @@ type counters struct {
 var (
 	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
-	_ shard.Parallel   = (*Store)(nil)
-	_ shard.Sender     = (*Store)(nil)
-	_ shard.Placer     = (*Store)(nil)
-	_ shard.Explainer  = (*Store)(nil)
+	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -135,7 +132,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, wrap("list", pattern, err)
 	}
 	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Events.Listed)}
-	all, err := shard.Walk(ctx, t, a.path)
+	all, err := shard.WalkDeep(ctx, t, a.path)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
@@ -179,7 +176,7 @@ func (s *Store) Identity(uri string) string {
 // Parallel is how many objects are best read at once.
 func (s *Store) Parallel(string) int { return min(parallelReads, s.options.MaxRequests) }
 
-// Traffic is what was asked of all servers so far.
+// Traffic counts the requests to all servers so far.
 func (s *Store) Traffic() shard.Traffic {
 	t := shard.Traffic{
 		Lists: s.traffic.lists.Load(), Looks: s.traffic.looks.Load(), Reads: s.traffic.reads.Load(),
@@ -200,7 +197,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wrap makes a shard.Error of what went wrong.
+// wrap makes a shard.Error.
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) { // of shard.Walk, which knows the path
 		if e.Hint == "" {
@@ -239,7 +236,7 @@ func hint(err error) string {
 	return ""
 }
 
-// isUnreachable reports whether nobody listens at an address, or at the proxy's.
+// isUnreachable reports whether the server, or the proxy, did not take the connection.
 func isUnreachable(err error) bool {
 	op := (*net.OpError)(nil)
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")

@@ -42,7 +42,7 @@ func loadTokens(path string) (*tokenFile, error) {
 		return nil, fmt.Errorf("%w: delegation tokens: %w", shard.ErrDenied, err)
 	}
 	if info.Size() > maxTokenFile {
-		return nil, fmt.Errorf("%w: %s is no file of delegation tokens", shard.ErrDenied, path)
+		return nil, fmt.Errorf("%w: %s is not a file of delegation tokens", shard.ErrDenied, path)
 	}
 	content, err := os.ReadFile(path)
 	if err == nil {
@@ -219,7 +219,7 @@ func (f *tokenFile) forServer(hosts []string, port, nameservice string) string {
 	return best.url()
 }
 
-// fits rates a token for a server; 0 is no fit.
+// fits rates a token for a server; 0 means that it does not fit.
 func (t delegation) fits(hosts []string, port, nameservice string) int {
 	switch t.kind {
 	case "HDFS_DELEGATION_TOKEN", "WEBHDFS delegation", "SWEBHDFS delegation":

@@ -41,7 +41,7 @@ func TestAddress(t *testing.T) {
 		{"webhdfs://me:secret@h/a", "", "error: holds no user", ""},
 		{"webhdfs://west/x", "", "error: no nameservice \"west\"", ""},
 		{"hdfs://h/x", "", "error: hdfs:// is not read over HTTP", ""},
-		{"webhdfs://a b:9870/x", "", "error: no host", ""},
+		{"webhdfs://a b:9870/x", "", "error: neither a host", ""},
 	} {
 		t.Run(c.uri, func(t *testing.T) {
 			a, err := parse(c.uri, c.gateway)

@@ -181,7 +181,7 @@ func (c *conn) finish(err error) error {
 // Close closes the connection, or leaves it to the next request after a regular end; a Read under way ends.
 func (c *conn) Close() error {
 	keep := false
-	if c.mu.TryLock() { // nobody reads
+	if c.mu.TryLock() { // that are not read
 		keep = c.regular()
 		c.mu.Unlock()
 	}

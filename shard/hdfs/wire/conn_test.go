@@ -349,7 +349,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// plain sums as much of what was sent as was handed on with a second, simple implementation, and returns what must have been.
+// plain checks the sent bytes with a second, simple implementation, as far as bytes were handed on, and returns what they must be.
 func plain(t *testing.T, sent, got []byte, off int64) (want []byte) {
 	first, sums, n := int64(0), checksums{}, 0
 	for n = 1; n <= len(sent); n++ { // the response is the shortest prefix that parses

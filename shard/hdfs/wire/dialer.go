@@ -28,7 +28,7 @@ type Options struct {
 	Peers       *Peers                                                            // shared with other Dialers; nil: no connection is used twice
 }
 
-// Counters of connections and what they carried. Each number only grows, but for Open.
+// Counters of connections and what they carried. Each number only grows, except Open.
 type Counters struct {
 	Requests atomic.Int64 // blocks asked for
 	Reused   atomic.Int64 // connections that took another request
@@ -40,7 +40,7 @@ type Counters struct {
 }
 
 // A Dialer makes verifying connections for one client with one reader at a time. An HDFS client dials without the reader's context, so the
-// Dialer is told: its connections belong to the Use that is under way.
+// Dialer uses no context: its connections belong to the Use that is under way.
 type Dialer struct {
 	options Options
 
@@ -50,7 +50,7 @@ type Dialer struct {
 	conns  map[*conn]struct{}
 }
 
-// NewDialer returns a Dialer that nobody uses yet.
+// NewDialer returns an idle Dialer.
 func NewDialer(o Options) *Dialer {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{}).DialContext

@@ -17,10 +17,10 @@
 // the last one ended, the sequence number one more than the last, the lengths must add up, each chunk's CRC-32 or CRC-32C must be right, and
 // only the last packet is empty; it must not come before the asked range was sent. These are the rules of Hadoop's own client.
 //
-// What was verified is handed on as the stream of a block without checksums, so that the client does not sum it once more: the response says
+// Verified bytes are handed on as the stream of a block without checksums, so that the client does not sum it once more: the response says
 // so, and packets come without theirs.
 //
-// A first write that is none of these is encrypted: [ErrOpaque]. A response without checksums is [ErrNull]. Both can be allowed by whoever
+// A first write that is none of these is encrypted: [ErrOpaque]. A response without checksums is [ErrNull]. Both can be allowed by the code that
 // made the Dialer. Each unit, handshake answer and write must be done within a time; deadlines that a client sets are ignored. A connection
 // closes itself after its first error. One whose client closes it when all that was asked for has come can be kept in [Peers] for a moment,
 // for the next request to that datanode. Buffers of 512 KiB are pooled, and a packet costs no allocation. The package starts no goroutine.

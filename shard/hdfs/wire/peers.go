@@ -56,7 +56,7 @@ func (p *Peers) put(addr string, nc net.Conn) {
 	})
 }
 
-// take returns a connection to addr, the one that was used last, or nil. Those that the datanode has closed meanwhile are left out.
+// take returns a connection to addr, the one that was used last, or nil. Connections that the datanode has closed meanwhile are left out.
 func (p *Peers) take(addr string) net.Conn {
 	if p == nil {
 		return nil
@@ -84,7 +84,7 @@ func (p *Peers) removeLocked(kept *peer) {
 	p.kept = slices.DeleteFunc(p.kept, func(other *peer) bool { return other == kept })
 }
 
-// Close closes all connections, and those that come later.
+// Close closes all connections, later ones included.
 func (p *Peers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Peers) Close() {
 	}
 }
 
-// silent reports whether a connection is open and nothing has arrived: neither its end, nor bytes that nobody asked for.
+// silent reports whether a connection is open and nothing has arrived: neither its end, nor unexpected bytes.
 func silent(nc net.Conn) bool {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {

@@ -23,7 +23,7 @@ type request struct {
 // watch learns from a write what is going on, and returns what to send in its place.
 //
 // It relies on the client writing each message whole. Were it not so, the stream would not be recognised, which is ErrOpaque or ErrProtocol:
-// never bytes that nobody checked.
+// never unverified bytes.
 func (c *conn) watch(b []byte) ([]byte, error) {
 	switch {
 	case c.state > stateRequest:

@@ -26,7 +26,7 @@ type checksums struct {
 	chunk int          // bytes that it covers
 }
 
-// readResponse reads the answer to the request, and returns the length of what is handed on: the answer of a datanode that has no checksums,
+// readResponse reads the answer to the request, and returns the length of the bytes to hand on: the answer of a datanode that has no checksums,
 // so that the client does not check once more.
 func (c *conn) readResponse() (int, error) {
 	length, prefix := uint64(0), -1

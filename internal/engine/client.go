@@ -1,0 +1,82 @@
+package engine
+
+import "fmt"
+
+// A client is a connection's use of an open data set: the sessions of its data set object, and a
+// part of one iteration at a time. Only the goroutine of the connection calls its methods.
+type client struct {
+	engine *engine
+	hello  Hello
+	group  *group
+	part   *part // of the last iteration that it joined
+	closed bool
+}
+
+// join begins an iteration or takes part in one. It does not wait: the consumer is told what comes
+// of it.
+func (c *client) join(j Join, to consumer) error {
+	j.WorldSize = max(1, j.WorldSize)
+	switch {
+	case j.Rank < 0 || j.Rank >= j.WorldSize:
+		return valueError("rank must be from 0 to %d in a world of %d, got %d", j.WorldSize-1, j.WorldSize, j.Rank)
+	case j.Worker < 0 || j.Worker >= max(1, j.Workers):
+		return valueError("worker must be from 0 to %d of %d workers, got %d", max(1, j.Workers)-1, max(1, j.Workers), j.Worker)
+	case j.Iteration == "":
+		return protocolError("JOIN without an iteration")
+	case c.closed:
+		return errEngineEnds
+	case c.part != nil && !c.part.isOver():
+		return protocolError("JOIN before the END of the iteration before")
+	}
+	p := &part{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
+	if err := p.session.take(p); err != nil {
+		return c.engine.phrased(err)
+	}
+	c.part = p
+	return nil
+}
+
+// leave ends the connection's part of its iteration. The consumer is told the end exactly once,
+// also without an iteration.
+func (c *client) leave(to consumer) {
+	if c.part == nil || !c.part.leave() {
+		to.end(End{Left: true})
+	}
+}
+
+// close is called when the connection has ended. No call of the consumer follows.
+func (c *client) close() {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	if c.part != nil {
+		c.part.disconnect()
+	}
+	c.group.leave()
+	c.engine.agreed.remove(c.hello.Job)
+}
+
+// setEpoch sets the epoch of the next iteration.
+func (c *client) setEpoch(e SetEpoch) (Session, error) {
+	if e.Epoch < 0 {
+		return Session{}, valueError("epoch must be at least 0, got %d", e.Epoch)
+	}
+	return c.group.session(e.Rank).setEpoch(e), nil
+}
+
+// ask returns where the session of a rank stands.
+func (c *client) ask(a Ask) (Session, error) {
+	a.WorldSize = max(1, a.WorldSize)
+	if a.Rank < 0 || a.Rank >= a.WorldSize {
+		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
+	}
+	session, err := c.group.session(a.Rank).ask(a)
+	if err != nil {
+		return session, c.engine.phrased(err)
+	}
+	return session, nil
+}
+
+// who returns the name of the connection in messages.
+func (c *client) who() string { return fmt.Sprintf("process %d", c.hello.PID) }

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+)
+
+// closing is the time that a data set's stores may take to close.
+const closing = 15 * time.Second
+
+// A dataset is an open data set that connections share. Its goroutine opens it, and closes it when
+// the last client has left.
+type dataset struct {
+	engine  *engine
+	key     string
+	request Request
+	ctx     context.Context // ends with the last client
+	cancel  context.CancelFunc
+	ready   chan struct{} // closed when data or err is set
+
+	data    *Data
+	summary Opened
+	err     error
+
+	// Guarded by the engine's mutex.
+	users  int
+	groups map[string]*group
+
+	watchers map[*func(Progress)]bool // of those that wait for it to open
+	last     *Progress                // that they were told
+}
+
+func newDataset(e *engine, key string, r Request) *dataset {
+	d := &dataset{
+		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*func(Progress)]bool{},
+	}
+	d.ctx, d.cancel = context.WithCancel(e.ctx)
+	d.request.Note = d.note
+	return d
+}
+
+// note shows a text to the trainers that read the data set now.
+func (d *dataset) note(text string) {
+	for _, r := range d.engine.runs() {
+		if r.session.dataset == d {
+			r.note(Note{Level: "warning", Text: redact(text), Once: redact(text)})
+		}
+	}
+}
+
+// serve opens the data set, waits until it has no client, and closes it.
+func (d *dataset) serve() {
+	began := time.Now()
+	d.data, d.err = d.open()
+	if d.err == nil {
+		d.summary = describe(d.data)
+		d.engine.Logger.Info("opened", "addresses", d.request.Spec.Addresses, "rows", d.summary.Rows, "shards", d.summary.Shards, "took", time.Since(began))
+	} else {
+		d.engine.Logger.Error("open failed", "addresses", d.request.Spec.Addresses, "error", d.err)
+		d.forget()
+	}
+	close(d.ready)
+	if d.err != nil {
+		return
+	}
+	<-d.ctx.Done()
+	for _, r := range d.engine.runs() {
+		if r.session.dataset == d {
+			<-r.done
+		}
+	}
+	d.forget()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), closing)
+	defer cancel()
+	err := d.data.Dataset.Close()
+	if d.data.Close != nil {
+		err = errors.Join(err, d.data.Close(ctx))
+	}
+	if err != nil {
+		d.engine.Logger.Warn("closing a data set", "addresses", d.request.Spec.Addresses, "error", err)
+		return
+	}
+	d.engine.Logger.Info("closed", "addresses", d.request.Spec.Addresses)
+}
+
+// open opens the data set, and turns a panic into an error.
+func (d *dataset) open() (data *Data, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.engine.Logger.Error("panic", "value", v, "stack", string(debug.Stack()))
+			data, err = nil, newFailure(KindInternal, "panic: %v", v)
+		}
+	}()
+	return d.engine.Open(d.ctx, d.request, d.progress)
+}
+
+// forget makes the next client open the data set again.
+func (d *dataset) forget() {
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
+	if d.engine.datasets[d.key] == d {
+		delete(d.engine.datasets, d.key)
+	}
+}
+
+// wait waits until the data set is open, and passes on progress.
+func (d *dataset) wait(ctx context.Context, progress func(Progress)) error {
+	mu := &d.engine.mu
+	mu.Lock()
+	d.watchers[&progress] = true
+	if d.last != nil {
+		progress(*d.last)
+	}
+	mu.Unlock()
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		delete(d.watchers, &progress)
+	}()
+	select {
+	case <-d.ready:
+		return d.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// progress passes progress on to all clients that wait.
+func (d *dataset) progress(p Progress) {
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
+	d.last = &p
+	for tell := range d.watchers {
+		(*tell)(p)
+	}
+}
+
+// release gives back what acquire returned. The last one ends the data set. The engine forgets it
+// at once, so the next client opens it again.
+func (d *dataset) release() {
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
+	if d.users--; d.users > 0 {
+		return
+	}
+	if d.engine.datasets[d.key] == d {
+		delete(d.engine.datasets, d.key)
+	}
+	d.cancel()
+}
+
+// group returns the sessions of a trainer's data set object. The caller has acquired d, and leaves
+// the group instead of releasing d.
+func (d *dataset) group(name string) *group {
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
+	g := d.groups[name]
+	if g == nil {
+		g = &group{dataset: d, name: name, sessions: map[int]*session{}}
+		d.groups[name] = g
+	}
+	g.users++
+	return g
+}
+
+// A group is the sessions of one data set object of a trainer, one for each rank. It lives as long
+// as the object has a connection.
+type group struct {
+	dataset *dataset
+	name    string
+
+	// Guarded by the engine's mutex.
+	users    int
+	sessions map[int]*session
+}
+
+// session returns the session of a rank.
+func (g *group) session(rank int) *session {
+	e := g.dataset.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := g.sessions[rank]
+	if s == nil {
+		s = newSession(g.dataset, rank)
+		g.sessions[rank] = s
+	}
+	return s
+}
+
+// leave gives back what dataset.group returned.
+func (g *group) leave() {
+	e := g.dataset.engine
+	e.mu.Lock()
+	g.users--
+	last := g.users == 0
+	var ended []*session
+	if last {
+		delete(g.dataset.groups, g.name)
+		for _, s := range g.sessions {
+			ended = append(ended, s)
+		}
+	}
+	e.mu.Unlock()
+	for _, s := range ended {
+		s.close()
+	}
+	if last {
+		e.agreed.forget(g)
+	}
+	g.dataset.release()
+}

@@ -1,0 +1,125 @@
+// Package engine is the engine as a process: it serves batches through shared memory to trainers on
+// the same machine, from streams that it opens for them. One engine serves all ranks of a job on a
+// node, so they share one cache and one index of footers.
+//
+//	trainer ---- OPEN, JOIN, RELEASE ----> connection -> client -> session (data set, rank) -> iteration (one epoch) -> run, loader
+//	trainer <--- RING + fd, BATCH, END --- connection <- ring slot <----------------------------------------------------- batch
+//
+// A Server accepts connections. A client is what a connection has of an open data set. A session
+// counts the epochs of one rank of one data set; an iteration is one epoch of it, read by one
+// consumer or by the K torch workers of one DataLoader, each of which has a connection and a ring
+// of its own. Rings are the allocators of the loader, so a batch is collated where the trainer
+// reads it.
+//
+// # Life of an iteration
+//
+//	connections                         session, under its lock             run, the goroutine that owns the iteration
+//
+//	first JOIN ----------------------> newIteration: uses up an epoch
+//	further JOINs of torch workers --> add: a part for each
+//	last JOIN -----------------------> begin: arrange the parts,
+//	                                   compare the ranks
+//	                                     |-- a run waits for it: adopt --> continues with its loader
+//	                                     `-- else: start ----------------> newLoader: a ring for each part
+//	JOINED, RING <-------------------------------------------------------- announce
+//	BATCH <--------------------------------------------------------------- deal: a batch to the part whose turn it is
+//	RELEASE -> ring -> the loader takes the slot for a later batch
+//	LEAVE, end of the connection -----> part.leave, part.disconnect: it is
+//	                                   over; the last one cancels the run
+//	END <----------------------------------------------------------------- end: then the run waits for the next iteration
+//	ERROR <--------------------------------------------------------------- finish: frees the rings; the parts that are not over fail
+//
+// The run's goroutine alone makes, deals and ends batches. Others only mark a part as over, or
+// cancel the run, under the session's lock, under which consumers are called too: nothing follows
+// the end of a part. The engine's lock guards what sessions share: open data sets, running
+// iterations, and what ranks compare. It is taken inside a session's lock, never around one.
+//
+// The rest of this page is the protocol, version 1. All integers are little-endian.
+//
+// # Socket
+//
+// A Unix stream socket in a directory of mode 0700 that belongs to the user; the engine refuses
+// peers of another uid. Both sides speak in frames:
+//
+//	0  u32  size of the payload, at most 16 MiB
+//	4  u16  kind
+//	6  u16  0
+//	8       payload: one JSON object in UTF-8, except in RELEASE, RING and BATCH
+//
+// A frame of an unknown kind, a wrong size or wrong JSON is answered by ERROR, and the connection
+// is closed. HELLO, OPEN and JOIN refuse unknown members, so that a misspelt option is never
+// ignored. A HELLO has at most 64 KiB and comes within 10 s. After it a trainer may be silent
+// between frames, but a frame that has begun comes whole within 30 s. The engine holds at most 64
+// MiB of payloads that are larger than 4 KiB; others wait. It takes at most 4,096 connections, and
+// answers more by ERROR.
+//
+//	kind  from     name      payload
+//	   1  trainer  HELLO     Hello, the first frame
+//	   2  trainer  OPEN      Open: what data to read; once per connection
+//	   3  trainer  JOIN      Join: begin an iteration or take part in it; after OPENED, and again after END
+//	   4  trainer  RELEASE   u32 generation, u32 slot, u64 seq: the slot is free
+//	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
+//	   6  trainer  EPOCH     SetEpoch; answered by SESSION
+//	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
+//	  65  engine   WELCOME   Welcome, the answer to HELLO
+//	  66  engine   OPENED    Opened, the answer to OPEN
+//	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
+//	  68  engine   JOINED    Joined, the answer to JOIN
+//	  69  engine   RING      u32 generation, u32 slots, u64 slot size; carries the ring's descriptor (SCM_RIGHTS)
+//	  70  engine   BATCH     u32 generation, u32 slot, u64 seq, u64 offset of the batch's header in the slot, u64 bytes used in the slot
+//	  71  engine   END       End: no more batches come until the next JOIN
+//	  72  engine   ERROR     Failure; after HELLO, OPEN and breaches of the protocol the connection is closed, after others it stays
+//	  73  engine   SESSION   Session
+//	  74  engine   NOTE      Note: a line for the user's log, at any time
+//
+// The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
+// in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free
+// slot is the credit, the trainer does not ask. ERROR ends an iteration like END. When the trainer
+// closes the socket or dies, its part of the iteration and its ring go; forked children do not keep
+// them. A data set closes with its last connection. The engine ends a grace period after its last
+// connection, and removes its socket's name first. If a connection ends before WELCOME, connect
+// again, to the next engine.
+//
+// # Ring
+//
+// A memfd (elsewhere a file without a name) of slots * slot size bytes, sealed against a change of
+// its size, mapped shared by both sides. The bytes of a batch have memory before it is announced;
+// other pages have none until they are touched. RING comes right after the first JOINED, and the
+// ring serves all iterations of a connection. For a batch that needs more than a slot the engine
+// makes a new ring with a higher generation, and sends it before the BATCH. Slots of the old ring
+// stay valid until they are released, and are not written again. The trainer may keep slots as long
+// as it likes. When it keeps all, the engine waits and uses no processor. A slot is complete before
+// it is announced: the frame orders the memory.
+//
+// # Slot
+//
+// The batch's header, 256-byte aligned, at the offset that BATCH names:
+//
+//	 0  u32  magic 0x31424653 ("SFB1")
+//	 4  u32  nodes: number of descriptors
+//	 8  u64  seq
+//	16  u32  rows of each column
+//	20  u32  valid: rows that count; the others fill the last step of a padded tail
+//	24  i64  epoch
+//	32  i64  step of the epoch, from 0
+//	40  i64  position: rows of the epoch before this step, over all ranks
+//	48  i64  next epoch     } the state after this batch: Joined.State with these
+//	56  i64  next position  }
+//	64       descriptors, 64 bytes each, one for each node of Joined.Schema in pre-order, column by column:
+//
+//	 0  i64  length: number of values
+//	 8  i64  nulls
+//	16  u64  offset of the validity: a bit per value, least significant first, 1 is present; 0: no nulls
+//	24  u64  offset of the list or byte offsets: length+1 of i32; 0: the kind or a list size has none
+//	32  u64  offset of the data: length*width bytes, or the bytes of a binary node; 0: the kind has none, or no bytes
+//	40  u64  bytes of the data
+//	48  i64  list size: the items of each value of a list without offsets; 0 else
+//	56  u64  0
+//
+// Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte.
+// The value under a null is zero, NaN, or that of OPEN's null.
+//
+// The data of fixed columns of one type and width lie at equal distances, in the order of the
+// schema and before all other columns, unless a transform puts one elsewhere. A trainer can use
+// that after it has checked the offsets.
+package engine

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// Options of a Server. Open has to be set.
+type Options struct {
+	// Open opens a data set. It is called once for all connections that ask for the same one. Any
+	// goroutine may call progress.
+	Open func(ctx context.Context, r Request, progress func(Progress)) (*Data, error)
+
+	Logger        *slog.Logger  // nil: no log
+	Budget        *mem.Budget   // of all streams, and of rings beyond their estimates; nil: no limit
+	Grace         time.Duration // after the last connection has gone; 0 is 10 s, below 0 the engine stays
+	WorkerTimeout time.Duration // for the torch workers of an iteration that has begun; 0 is 60 s
+
+	MaxConnections int           // at a time; 0 is 4,096
+	FrameTimeout   time.Duration // from the first byte of a request to its last; 0 is 30 s
+
+	// Phrase puts texts of the engine, which name flags, into the words of the trainer. nil changes
+	// nothing.
+	Phrase func(text string) string
+
+	Build string // of the engine, for WELCOME
+	Log   string // the log file, for WELCOME
+}
+
+const (
+	defaultGrace         = 10 * time.Second
+	defaultWorkerTimeout = 60 * time.Second
+
+	defaultConnections  = 4096
+	defaultFrameTimeout = 30 * time.Second
+	maxUnfinished       = 4 * maxPayload // bytes of large requests that are received at a time
+)
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Logger = RedactLog(o.Logger)
+	if o.Budget == nil {
+		o.Budget = mem.NewBudget(0)
+	}
+	o.Grace = cmp.Or(o.Grace, defaultGrace)
+	o.WorkerTimeout = cmp.Or(o.WorkerTimeout, defaultWorkerTimeout)
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
+	o.FrameTimeout = cmp.Or(o.FrameTimeout, defaultFrameTimeout)
+	return o
+}
+
+// A Request says what to open.
+type Request struct {
+	Spec           Spec
+	LocalWorldSize int // ranks that share this machine's memory; at least 1
+
+	// Note shows a text to all trainers that read the data set. It may be called after the data set
+	// was opened.
+	Note func(text string) `json:"-"`
+}
+
+// Data is an open data set.
+type Data struct {
+	Dataset *iterable.Dataset
+
+	// Loader says how to make batches. Rank, world size, epoch, state and allocator are set by each
+	// iteration.
+	Loader loader.Options
+
+	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
+	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
+	Warnings  []string // about the data, for the user
+	Files     []string // about the files that the addresses name, for the user
+
+	// Stats returns the figures of a session by bench's keys. nil has none.
+	Stats func(Figures) any
+
+	// EpochTook is called with the time from the start of a whole epoch to the start of the next
+	// iteration. It may be nil.
+	EpochTook func(time.Duration)
+
+	Close func(ctx context.Context) error // what Dataset was opened from, after Dataset was closed
+}
+
+// Figures are what all iterations of a session did so far.
+type Figures struct {
+	Took          time.Duration // in iterations
+	FirstBatch    time.Duration // from the first JOIN on
+	Batches, Rows int64         // handed out; rows that count
+	Bytes         int64         // of the batches
+	Reserved      int64         // of all streams of the engine, now
+	Loaders       []loader.Stats
+}
+
+// A consumer receives the batches of an iteration: a connection. It is called by one goroutine at a
+// time: joined, then deliver for each batch, then either end or fail, after which it may join
+// again. progress and note may come at any time. No call waits for the trainer to read.
+type consumer interface {
+	// ring returns the allocator of the consumer's shared memory. It makes a larger one only if the
+	// slots are too few or too small.
+	ring(ringNeed) (loader.Allocator, error)
+
+	progress(Progress)
+	note(Note)
+	joined(Joined)
+
+	// deliver announces a batch that lies in memory of the consumer's allocator, and releases it,
+	// also when it fails.
+	deliver(*loader.Batch) error
+
+	end(End)
+	fail(error)
+}
+
+// A ringNeed says how large a ring must be.
+type ringNeed struct {
+	slots int
+	bytes int64 // of a slot with its header; an estimate: batches may need more
+
+	// reserve admits bytes beyond the estimate, or refuses with the numbers. free gives them back.
+	reserve func(bytes int64) (free func(), err error)
+}
+
+// errEngineEnds ends iterations when the engine ends.
+var errEngineEnds = errors.New("the engine ends")
+
+// An engine holds the open data sets that connections share, and the sessions that read them.
+type engine struct {
+	Options
+	ctx    context.Context // of everything that the engine opened
+	cancel context.CancelCauseFunc
+	agreed agreements
+
+	mu       sync.Mutex
+	datasets map[string]*dataset // by request
+	running  map[*run]bool
+	owned    sync.WaitGroup // goroutines of open data sets and of runs
+}
+
+func newEngine(o Options) *engine {
+	e := &engine{Options: o.withDefaults(), datasets: map[string]*dataset{}, running: map[*run]bool{}}
+	e.agreed.mu = &e.mu
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	return e
+}
+
+// close ends all iterations and waits until everything is closed. All clients are closed before.
+func (e *engine) close() {
+	e.cancel(errEngineEnds)
+	e.owned.Wait()
+}
+
+// open returns a client of the data set that a connection asks for, and opens the data set unless
+// it is open. It waits until that is done.
+func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (*client, Opened, error) {
+	if len(o.Spec.Addresses) == 0 {
+		return nil, Opened{}, valueError("no address of a data set")
+	}
+	request := Request{Spec: o.Spec, LocalWorldSize: max(1, h.LocalWorldSize)}
+	key, err := json.Marshal(struct {
+		Request
+		Opening string
+	}{request, o.Opening})
+	if err != nil {
+		return nil, Opened{}, err
+	}
+	d, err := e.acquire(string(key), request)
+	if err != nil {
+		return nil, Opened{}, err
+	}
+	if err := d.wait(ctx, progress); err != nil {
+		d.release()
+		return nil, Opened{}, e.phrased(err)
+	}
+	e.agreed.add(h.Job)
+	return &client{engine: e, hello: h, group: d.group(o.Dataset)}, d.summary, nil
+}
+
+// phrased returns an error in the words of the trainer.
+func (e *engine) phrased(err error) error {
+	if e.Phrase == nil {
+		return err
+	}
+	f := failureOf(err)
+	f.Text, f.Hint = e.Phrase(f.Text), e.Phrase(f.Hint)
+	return &f
+}
+
+// acquire returns a data set that is open, or begins to open it. The caller releases it.
+func (e *engine) acquire(key string, r Request) (*dataset, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() != nil {
+		return nil, context.Cause(e.ctx)
+	}
+	d := e.datasets[key]
+	if d == nil {
+		d = newDataset(e, key, r)
+		e.datasets[key] = d
+		e.owned.Go(d.serve)
+	}
+	d.users++
+	return d, nil
+}
+
+// runs returns the runs that have not ended.
+func (e *engine) runs() []*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.running))
+}
+
+// start starts a run's goroutine.
+func (e *engine) start(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running[r] = true
+	e.owned.Go(func() {
+		r.do()
+		e.mu.Lock()
+		delete(e.running, r)
+		e.mu.Unlock()
+		close(r.done)
+	})
+}
+
+// settle waits for the runs of the same session that are ending, so that the next one finds their
+// memory and slots free. A run that is ending itself is not waited for: it may wait for this one.
+func (e *engine) settle(next *run) {
+	for _, r := range e.runs() {
+		if r != next && r.session == next.session && r.ctx.Err() != nil {
+			next.waitFor(r)
+		}
+	}
+}
+
+// freeMemory ends the runs that only read ahead, and waits for all runs that are ending. It reports
+// whether there were any.
+func (e *engine) freeMemory(except *run) bool {
+	freed := false
+	for _, r := range e.runs() {
+		if r != except && r.giveUp() {
+			freed = except.waitFor(r)
+		}
+	}
+	return freed
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Error makes a failure an error, as the trainer will print it.
+func (f *Failure) Error() string {
+	if f.Hint == "" || strings.Contains(f.Text, f.Hint) {
+		return f.Text
+	}
+	return f.Text + " (" + f.Hint + ")"
+}
+
+func newFailure(kind, format string, args ...any) *Failure {
+	return &Failure{Kind: kind, Text: fmt.Sprintf(format, args...), RowGroup: -1, Step: -1}
+}
+
+func valueError(format string, args ...any) error { return newFailure(KindValue, format, args...) }
+
+func timeoutError(format string, args ...any) error { return newFailure(KindTimeout, format, args...) }
+
+// failureOf returns what a trainer gets to know of an error: where it happened, by the errors of
+// all layers, and what the user can do.
+func failureOf(err error) Failure {
+	var ready *Failure
+	if errors.As(err, &ready) {
+		f := *ready
+		if f.Text != err.Error() && ready.Error() != err.Error() {
+			f.Text = err.Error() // with the text around it
+		}
+		return filled(f)
+	}
+	f := Failure{Kind: kindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
+	locate(&f, err)
+	return filled(f)
+}
+
+// filled returns a failure without secrets, and without null in its JSON.
+func filled(f Failure) Failure {
+	f.Text, f.Hint, f.Details = redact(f.Text), redact(f.Hint), redactAll(f.Details, redact)
+	return f
+}
+
+// reason returns the error that names the shard, when a loader failed to read one.
+func reason(err error) error {
+	var l *loader.Error
+	if errors.As(err, &l) && l.Op == "read" {
+		return l.Err
+	}
+	return err
+}
+
+// locate fills in where an error happened. The innermost layer knows best.
+func locate(f *Failure, err error) {
+	var l *loader.Error
+	if errors.As(err, &l) {
+		f.Op, f.Column, f.Step = l.Op, l.Column, l.Step
+	}
+	var t *iterable.TransformError
+	if errors.As(err, &t) {
+		f.Column = t.Column
+	}
+	var r *rowgroup.Error
+	if errors.As(err, &r) {
+		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, r.Hint
+		if r.Column != "" {
+			f.Column = r.Column
+		}
+	}
+	var s *shard.Error
+	if errors.As(err, &s) {
+		if f.Shard == "" {
+			f.Op, f.Shard = s.Op, shard.Redact(s.URI)
+		}
+		if f.Hint == "" {
+			f.Hint = s.Hint
+		}
+	}
+	var m *iterable.ManifestError
+	if errors.As(err, &m) {
+		f.Details = m.Differences
+		if m.Saved != "" {
+			f.Hint = "the list of shards that it was made of is in " + m.Saved
+		}
+	}
+}
+
+// kindOf returns the kind of an error, which decides what Python raises.
+func kindOf(err error) string {
+	var (
+		memory   *iterable.MemoryError
+		over     *mem.OverLimit
+		manifest *iterable.ManifestError
+		mismatch *shuffle.MismatchError
+		few      *shuffle.TooFewRowsError
+		wrong    *shuffle.Error
+		group    *rowgroup.Error
+		store    *shard.Error
+		slow     *loader.TimeoutError
+		panicked *loader.PanicError
+		broke    *iterable.PanicError
+		ring     *RingError
+		recode   *iterable.TransformError
+		option   *iterable.OptionError
+		ready    *Failure
+	)
+	switch {
+	case errors.As(err, &ready):
+		return ready.Kind
+	case errors.Is(err, errProtocol):
+		return KindProtocol
+	case errors.Is(err, errEngineEnds):
+		return KindGone
+	case errors.As(err, &panicked), errors.As(err, &broke):
+		return KindInternal
+	case errors.As(err, &memory), errors.As(err, &over), errors.As(err, &ring):
+		return KindMemory
+	case errors.As(err, &manifest), errors.As(err, &mismatch):
+		return KindState
+	case errors.As(err, &few), errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.Is(err, shard.ErrBadURI):
+		return KindValue
+	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
+		return KindNotFound
+	case errors.Is(err, shard.ErrDenied), errors.Is(err, fs.ErrPermission):
+		return KindAccess
+	case errors.Is(err, shard.ErrChanged), errors.Is(err, shard.ErrCorrupt), errors.Is(err, rowgroup.ErrNotParquet), errors.Is(err, rowgroup.ErrEncrypted):
+		return KindData
+	case errors.Is(err, rowgroup.ErrMissingColumn), errors.As(err, &group) && group.Op == "schema":
+		return KindSchema
+	case errors.As(err, &slow), errors.Is(err, context.DeadlineExceeded):
+		return KindTimeout
+	case errors.Is(err, shard.ErrTransient), errors.As(err, &store), isSystem(err):
+		return KindStorage
+	case errors.As(err, &group):
+		return KindData
+	}
+	return KindInternal
+}
+
+// isSystem reports whether the system refused something, as it does when a disk is full.
+func isSystem(err error) bool {
+	var number syscall.Errno
+	return errors.As(err, &number)
+}

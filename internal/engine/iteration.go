@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// An iteration is one epoch of a session, or the rest of one after a state. One part reads it, or K
+// parts of torch workers. It is made with the first part and begins with the last. Whatever goes
+// wrong, each part is told.
+type iteration struct {
+	session *session
+	join    Join          // of the first part; the others agree with it
+	state   shuffle.State // where it begins
+	steps   shuffle.Steps // of the batches
+	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
+	bundle  int
+	epoch   uint64 // whose batches it has
+	from    int64  // position of the first
+	count   int64  // batches
+
+	announced bool // by the run's goroutine
+	timer     *time.Timer
+
+	order []*part // by the steps: the n-th batch is the (n mod K)-th part's
+
+	// Guarded by the session's mutex.
+	parts []*part       // by worker; nil until it has joined
+	run   *run          // nil until it begins
+	now   shuffle.State // after the last batch
+	gone  int           // parts that have left
+
+	dealt atomic.Int64 // batches
+	bound atomic.Int64 // the position at which another rank has left the epoch; 0: none has
+}
+
+func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
+	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
+		return s.dataset.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
+	})
+	it := &iteration{
+		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
+		parts: make([]*part, max(1, j.Workers)),
+	}
+	if j.Workers > 1 {
+		it.timer = time.AfterFunc(s.dataset.engine.WorkerTimeout, it.timeOut)
+	}
+	return it
+}
+
+// add adds a worker's part. The session's mutex is held.
+func (it *iteration) add(p *part) error {
+	j, first := p.join, it.join
+	if j.Workers != first.Workers || j.WorldSize != first.WorldSize {
+		return valueError("worker %d joins as one of %d in a world of %d, others of the same iteration as one of %d in a world of %d",
+			j.Worker, j.Workers, j.WorldSize, first.Workers, first.WorldSize)
+	}
+	p.iteration = it
+	it.parts[j.Worker] = p
+	return nil
+}
+
+// complete reports whether all workers have joined. The session's mutex is held.
+func (it *iteration) complete() bool { return !slices.Contains(it.parts, nil) }
+
+// stop stops the timer that waits for workers.
+func (it *iteration) stop() {
+	if it.timer != nil {
+		it.timer.Stop()
+	}
+}
+
+// timeOut fails an iteration that some torch workers have not joined in time.
+func (it *iteration) timeOut() {
+	s := it.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forming[it.join.Iteration] != it {
+		return
+	}
+	delete(s.forming, it.join.Iteration)
+	var missing []string
+	for k, p := range it.parts {
+		if p == nil {
+			missing = append(missing, fmt.Sprint(k))
+		}
+	}
+	it.fail(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
+		s.dataset.engine.WorkerTimeout))
+}
+
+// fail fails all parts. The session's mutex is held.
+func (it *iteration) fail(err error) {
+	it.stop()
+	err = it.session.dataset.engine.phrased(err)
+	for _, p := range it.parts {
+		if p != nil {
+			p.fail(err)
+		}
+	}
+}
+
+// note shows a note to all parts. The session's mutex is held.
+func (it *iteration) note(n Note) {
+	for _, p := range it.parts {
+		p.call(func(c consumer) { c.note(n) })
+	}
+}
+
+// announce tells the parts once that the iteration begins, also when its loader is made again.
+func (it *iteration) announce() {
+	if it.announced {
+		return
+	}
+	it.announced = true
+	joined := it.joined()
+	it.session.mu.Lock()
+	defer it.session.mu.Unlock()
+	for _, p := range it.order {
+		p.call(func(c consumer) { c.joined(joined) })
+	}
+	if s := it.join.State; s != nil && s.GlobalBatch != it.single.GlobalBatch && s.Epoch == it.state.Epoch && s.Position > 0 {
+		text := fmt.Sprintf("the state was taken with %d rows a step over all ranks, now there are %d: the rows that are left stay the same, in the same order",
+			s.GlobalBatch, it.single.GlobalBatch)
+		it.order[0].call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
+	}
+	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
+		"position", it.state.Position, "batches", it.count, "workers", len(it.parts))
+}
+
+// arrange orders the parts by their next steps, which must be consecutive. The iteration begins
+// with the first of them.
+func (it *iteration) arrange() error {
+	global := it.steps.GlobalBatch
+	next := func(p *part) int64 {
+		if p.join.Next != nil {
+			return *p.join.Next
+		}
+		return it.state.Position + int64(p.join.Worker)*global
+	}
+	it.order = slices.SortedFunc(slices.Values(it.parts), func(a, b *part) int { return cmp.Compare(next(a), next(b)) })
+	first, apart := next(it.order[0]), global
+	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1])-first == s.GlobalBatch {
+		apart = s.GlobalBatch // saved at another world size: all rows before the first are taken, and none after
+	}
+	for i, p := range it.order {
+		if want := first + int64(i)*apart; next(p) != want {
+			return &Failure{
+				Kind: KindState, RowGroup: -1, Step: -1,
+				Text: fmt.Sprintf("the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
+					p.join.Worker, next(p), want),
+				Hint: "load states that were saved together, with as many workers",
+			}
+		}
+	}
+	if first < 0 && it.steps.Tail != shuffle.Carry {
+		return valueError("position %d is below 0", first)
+	}
+	it.state.Epoch, it.state.Position = it.single.Normalize(it.state.Epoch, first)
+	it.now = it.state
+	it.epoch, it.from, it.count = epochOf(it.state, it.steps)
+	return nil
+}
+
+// begins sets the run that reads the iteration. The session's mutex is held.
+func (it *iteration) begins(r *run) {
+	it.run = r
+	if it.gone == len(it.parts) {
+		r.cancel(errNotWanted)
+	}
+}
+
+// deal hands a batch to the part whose turn it is. A part that has left gets none.
+func (it *iteration) deal(p *part, b *loader.Batch) error {
+	it.dealt.Add(1)
+	if most := it.bound.Load(); most != 0 && it.reached() > most {
+		if err := it.session.dataset.engine.agreed.overtaken(it); err != nil {
+			b.Release()
+			return err
+		}
+	}
+	s := it.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.batch(b)
+	it.now = b.State
+	var err error
+	if !p.call(func(c consumer) { p.batches, err = p.batches+1, c.deliver(b) }) {
+		b.Release()
+	}
+	return err
+}
+
+// reached returns the position behind the last batch that was dealt out. It does not start again at
+// the end of the epoch.
+func (it *iteration) reached() int64 { return it.from + it.dealt.Load()*it.steps.GlobalBatch }
+
+// slack returns by how many rows ranks may seem apart that take the same batches: what waits in
+// rings, for torch workers, and on devices.
+func (it *iteration) slack() int64 {
+	k := len(it.order)
+	batches := k*slotsOf(it.session.dataset.data, k) + copiedAhead
+	if k > 1 {
+		batches += workersAhead * k
+	}
+	return int64(batches) * it.steps.GlobalBatch
+}
+
+const (
+	copiedAhead  = 4 // batches, to a device
+	workersAhead = 4 // batches of each torch worker
+)
+
+// left counts a part that has left. The last one ends the run. The session's mutex is held.
+func (it *iteration) left() {
+	it.gone++
+	if it.gone == len(it.parts) && it.run != nil {
+		it.run.cancel(errNotWanted)
+	}
+}
+
+// disconnected handles the end of a part's connection. In the middle of an iteration of several
+// workers it fails the others. After the iteration it ends the run that reads ahead. The session's
+// mutex is held.
+func (it *iteration) disconnected(p *part, inMidst bool) {
+	if !inMidst {
+		it.run.endAfter(it)
+		return
+	}
+	it.left()
+	if len(it.parts) == 1 {
+		return
+	}
+	err := &Failure{
+		Kind: KindInternal, RowGroup: -1, Step: -1,
+		Text: fmt.Sprintf("torch worker %d of %d (%s) ended within the epoch", p.join.Worker, len(it.parts), p.client.who()),
+		Hint: "its own error says why; a worker that was killed may have run out of memory",
+	}
+	if it.session.forming[it.join.Iteration] == it {
+		delete(it.session.forming, it.join.Iteration)
+	}
+	it.fail(err)
+	if it.run != nil {
+		it.run.cancel(err)
+	}
+}
+
+// abort fails an iteration because of another rank.
+func (it *iteration) abort(err error) {
+	it.session.mu.Lock()
+	defer it.session.mu.Unlock()
+	it.fail(err)
+	it.run.endAfter(it)
+}
+
+// joined returns what each consumer is told when the iteration begins.
+func (it *iteration) joined() Joined {
+	s := it.session
+	epoch, _, _ := epochOf(it.state, it.steps)
+	return Joined{
+		Epoch: int64(epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
+		Schema: s.dataset.summary.Schema,
+	}
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Version of the protocol. A trainer and an engine of different versions do not talk.
+const Version = 1
+
+// Hello describes the trainer.
+type Hello struct {
+	Version int    `json:"version"`
+	Build   string `json:"build"` // of the trainer's package
+	Job     string `json:"job"`
+	PID     int    `json:"pid"`
+
+	LocalWorldSize int `json:"local_world_size"` // ranks of the job on this node; 0 is 1
+}
+
+// Welcome describes the engine.
+type Welcome struct {
+	Version int    `json:"version"`
+	Build   string `json:"build"`
+	PID     int    `json:"pid"`
+	Log     string `json:"log"` // the engine's log file
+}
+
+// Open says what to read. Connections that give the same Spec and Opening share one open data set.
+type Open struct {
+	// Opening makes a difference where the shards must be listed again although another trainer has
+	// the same Spec open. It is the same on all ranks, and for everything that belongs to one data
+	// set object.
+	Opening string `json:"opening"`
+
+	Dataset string `json:"dataset"` // identity of the trainer's data set object; the same in its torch workers and iterators
+	Spec    Spec   `json:"spec"`
+}
+
+// Spec decides which data set is opened, and what its batches hold. Empty members mean the defaults
+// of the command.
+type Spec struct {
+	Addresses []string `json:"addresses"`
+	Columns   []string `json:"columns"` // null: all
+	Strict    bool     `json:"strict"`  // refuse directories with other files beside the parquet files
+	Manifest  string   `json:"manifest"`
+	Plan      string   `json:"plan"` // a file that plan --save wrote: pins the manifest and the parameters of the order
+
+	Missing     string `json:"missing"`      // error or null
+	InvalidUTF8 string `json:"invalid_utf8"` // refuse or replace
+
+	Shuffle       bool   `json:"shuffle"`
+	ShuffleBuffer string `json:"shuffle_buffer"` // rows, or bytes as in 512MiB
+	Seed          uint64 `json:"seed"`
+	Lanes         int    `json:"lanes"`
+	UnitRows      int64  `json:"unit_rows"`
+	Start         string `json:"start"`
+	MaxWorldSize  int    `json:"max_world_size"`
+
+	BatchSize int    `json:"batch_size"`
+	Tail      string `json:"tail"`   // drop, pad, short or carry; empty: pad, or short at world size 1
+	Memory    string `json:"memory"` // of each rank
+
+	CacheDir    string            `json:"cache_dir"`
+	CacheLimit  string            `json:"cache_limit"`
+	CachePolicy string            `json:"cache_policy"`
+	NoCache     bool              `json:"no_cache"`
+	IndexDir    string            `json:"index_dir"`
+	Storage     map[string]string `json:"storage"` // options of the stores by the command's names, as in endpoint-url
+	Env         map[string]string `json:"env"`     // the variables of the trainer that stores read
+
+	Null       map[string]json.RawMessage `json:"null"` // what stands under a null, by column
+	Pad        []Pad                      `json:"pad"`
+	Vocabulary map[string][]string        `json:"vocabulary"` // text column to the words' places
+
+	Slots   int `json:"slots"`   // of a ring; 0 is as many as the loader keeps in flight, and 4
+	Workers int `json:"workers"` // goroutines that collate; 0 is one for each processor
+}
+
+// Pad makes a column of ragged lists dense.
+type Pad struct {
+	Column    string          `json:"column"`
+	Value     json.RawMessage `json:"value"`      // null: zero
+	MaxLength int             `json:"max_length"` // 0: the longest of the batch
+	ToMax     bool            `json:"to_max"`     // every batch has MaxLength
+	Multiple  int             `json:"multiple"`
+	Left      bool            `json:"left"`     // fill up on the left
+	CutLeft   bool            `json:"cut_left"` // cut on the left
+}
+
+// Progress reports how far opening is.
+type Progress struct {
+	Shards  int64  `json:"shards"`  // listed
+	Footers int64  `json:"footers"` // read
+	Of      int64  `json:"of"`      // footers to read; 0: not known yet
+	Doing   string `json:"doing"`   // "list", "footers", "memory" or "first batch"
+}
+
+// Opened describes the data set.
+type Opened struct {
+	Rows     int64  `json:"rows"`
+	Shards   int    `json:"shards"`
+	Groups   int    `json:"row_groups"`
+	Schema   []Node `json:"schema"`
+	Manifest string `json:"manifest"` // content hash
+	Versions string `json:"versions"` // versions hash
+
+	// Warnings about the data, for the user.
+	Warnings []string `json:"warnings"`
+	// Files is what the user may want to know of the files that the addresses name: which were left out, or named twice.
+	Files []string `json:"files"`
+}
+
+// Node is a node of a schema: a column, or a part of one.
+type Node struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"` // fixed, binary, list, struct, map or null
+	Type      string `json:"type"` // as the command prints it: int32, float16, string, timestamp, decimal, ...
+	Width     int    `json:"width"`
+	Nullable  bool   `json:"nullable"`
+	Unit      string `json:"unit"` // s, ms, us or ns of times and timestamps
+	UTC       bool   `json:"utc"`
+	Precision int    `json:"precision"`
+	Scale     int    `json:"scale"`
+	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
+	Partition bool   `json:"partition"`
+	Added     bool   `json:"added"` // not of the data: lengths of a padded column
+	Children  []Node `json:"children"`
+}
+
+// Join begins an iteration or takes part in one. An iteration is one epoch, or the rest of one
+// after a state.
+type Join struct {
+	Iteration string `json:"iteration"` // the same for all workers of one torch DataLoader iterator, and only for them
+	Worker    int    `json:"worker"`
+	Workers   int    `json:"workers"` // 0 or 1: no torch workers
+
+	Rank      int `json:"rank"`
+	WorldSize int `json:"world_size"`
+
+	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
+	// session continues after its last iteration. The serials tell whether they were used.
+	State       *shuffle.State `json:"state"`
+	StateSerial string         `json:"state_serial"`
+	Epoch       *int64         `json:"epoch"`
+	EpochSerial string         `json:"epoch_serial"`
+
+	// Next is the position of the next step of a torch worker that resumes within an epoch. null:
+	// the position of State or 0, and Worker steps more.
+	Next *int64 `json:"next"`
+
+	// Bundle allows so many steps in one batch, for trainers of single rows. The engine uses it
+	// where the rows of the batch are those of the steps in their order; see Joined. 0 and 1: each
+	// step is a batch.
+	Bundle int `json:"bundle"`
+
+	// Agree names the data set among the ranks. Ranks of a job that join with the same name must
+	// have the same fingerprint. Empty: they are not compared.
+	Agree string `json:"agree"`
+}
+
+// Joined describes the iteration that begins.
+type Joined struct {
+	Epoch       int64         `json:"epoch"`
+	State       shuffle.State `json:"state"`       // where the iteration begins
+	Steps       int64         `json:"steps"`       // of a whole epoch, on each rank
+	Bundle      int           `json:"bundle"`      // steps in one batch; the last batch has all rows that are left
+	Fingerprint Fingerprint   `json:"fingerprint"` // what all ranks must have in common
+	Schema      []Node        `json:"schema"`      // of the batches
+}
+
+// Fingerprint is everything that ranks must have in common, by its name for the user. Values are
+// short texts.
+type Fingerprint map[string]string
+
+// End reports how an iteration ended.
+type End struct {
+	Left    bool          `json:"left"`    // by LEAVE
+	Batches int64         `json:"batches"` // that this consumer got
+	State   shuffle.State `json:"state"`   // after the iteration's last batch
+}
+
+// SetEpoch sets the epoch of the session's next iteration.
+type SetEpoch struct {
+	Rank   int    `json:"rank"`
+	Epoch  int64  `json:"epoch"`
+	Serial string `json:"serial"`
+}
+
+// Ask asks for the session of a rank.
+type Ask struct {
+	Rank      int  `json:"rank"`
+	WorldSize int  `json:"world_size"`
+	Stats     bool `json:"stats"`
+	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
+}
+
+// Session says where a session stands.
+type Session struct {
+	NextEpoch   int64           `json:"next_epoch"` // of an iteration that would begin now
+	Workers     int             `json:"workers"`    // torch workers of the last iteration
+	Steps       int64           `json:"steps"`
+	State       *shuffle.State  `json:"state"` // where an iteration would begin now
+	Fingerprint Fingerprint     `json:"fingerprint"`
+	Stats       json.RawMessage `json:"stats"` // figures by bench's keys
+}
+
+// Failure is an error of the engine.
+type Failure struct {
+	Kind     string   `json:"kind"` // see the Kind constants
+	Text     string   `json:"text"` // whole, as the command would print it
+	Op       string   `json:"op"`
+	Shard    string   `json:"shard"`
+	RowGroup int      `json:"row_group"` // -1: none
+	Column   string   `json:"column"`
+	Hint     string   `json:"hint"`
+	Step     int64    `json:"step"` // -1: none
+	Details  []string `json:"details"`
+}
+
+// Kinds of Failure: what Python raises. Values are part of the protocol.
+const (
+	KindValue    = "value"    // an option that is out of range: ValueError
+	KindNotFound = "notfound" // FileNotFoundError
+	KindAccess   = "access"   // PermissionError
+	KindData     = "data"     // a shard that cannot be read or was changed: DataError
+	KindSchema   = "schema"   // a column that is not there, shards that do not fit together: SchemaError
+	KindMemory   = "memory"   // a stream that does not fit its memory: MemoryLimitError
+	KindState    = "state"    // a state or plan that does not fit the data: StateError
+	KindStorage  = "storage"  // a server or disk that failed: StorageError
+	KindRanks    = "ranks"    // ranks that do not agree: RankMismatchError
+	KindTimeout  = "timeout"  // TimeoutError
+	KindProtocol = "protocol" // a breach of the protocol: ProtocolError
+	KindGone     = "gone"     // the engine was told to end: EngineGone
+	KindInternal = "internal" // a panic: EngineError
+)
+
+// Note is a line for the user's log.
+type Note struct {
+	Level string `json:"level"` // debug, info, warning
+	Text  string `json:"text"`
+	Once  string `json:"once"` // shown once per process for each such text; empty: each time
+}

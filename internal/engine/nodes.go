@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// kinds are the names of rowgroup's kinds in the protocol.
+var kinds = [...]string{
+	rowgroup.Fixed: "fixed", rowgroup.Binary: "binary", rowgroup.List: "list", rowgroup.Struct: "struct", rowgroup.Map: "map", rowgroup.Null: "null",
+}
+
+// describe returns what a trainer gets to know of a data set.
+func describe(d *Data) Opened {
+	m := d.Dataset.Manifest()
+	data := d.Dataset.List()
+	o := Opened{
+		Rows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
+		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
+	}
+	return o
+}
+
+// batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
+// and added columns at the end.
+func batchNodes(s *rowgroup.Schema, o loader.Options) []Node {
+	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
+	for _, f := range s.Fields {
+		nodes = append(nodes, nodeOf(f))
+	}
+	for _, p := range o.Pad {
+		for i := range s.Fields {
+			if nodes[i].Name != p.Column {
+				continue
+			}
+			if nodes[i].ListSize = -1; p.ToMax {
+				nodes[i].ListSize = p.Max
+			}
+			nodes = append(nodes, added(p, nodes[i].ListSize)...)
+			break
+		}
+	}
+	return nodes
+}
+
+// added returns the columns that a padding adds.
+func added(p loader.Padding, size int) []Node {
+	name := p.Lengths
+	if name == "" {
+		name = p.Column + "_lengths"
+	}
+	nodes := []Node{{Name: name, Kind: kinds[rowgroup.Fixed], Type: rowgroup.TypeInt32.String(), Width: 4, Added: true, Children: []Node{}}}
+	if p.Mask != "" {
+		item := Node{Name: p.Mask, Kind: kinds[rowgroup.Fixed], Type: rowgroup.TypeBool.String(), Width: 1, Added: true, Children: []Node{}}
+		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[rowgroup.List], Type: kinds[rowgroup.List], ListSize: size, Added: true, Children: []Node{item}})
+	}
+	return nodes
+}
+
+func nodeOf(f *rowgroup.Field) Node {
+	n := Node{
+		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Children: []Node{},
+	}
+	if f.Kind == rowgroup.List || f.Kind == rowgroup.Struct || f.Kind == rowgroup.Map {
+		n.Type = n.Kind
+	}
+	if f.Type == rowgroup.TypeTime || f.Type == rowgroup.TypeTimestamp {
+		n.Unit = f.Unit.String()
+	}
+	for _, c := range f.Children {
+		n.Children = append(n.Children, nodeOf(c))
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+func TestNodes(t *testing.T) {
+	price := &rowgroup.Field{Name: "price", Kind: rowgroup.Fixed, Type: rowgroup.TypeDecimal, Width: 8, Nullable: true, Precision: 9, Scale: 2}
+	at := &rowgroup.Field{Name: "at", Kind: rowgroup.Fixed, Type: rowgroup.TypeTimestamp, Width: 8, Unit: rowgroup.Micro, UTC: true}
+	item := &rowgroup.Field{Name: "element", Kind: rowgroup.Fixed, Type: rowgroup.TypeInt32, Width: 4}
+	ids := &rowgroup.Field{Name: "ids", Kind: rowgroup.List, Children: []*rowgroup.Field{item}}
+	day := &rowgroup.Field{Name: "day", Kind: rowgroup.Binary, Type: rowgroup.TypeString, Partition: true}
+	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{price, at, ids, day, {Name: "none", Kind: rowgroup.Null, Type: rowgroup.TypeUnknown}}}
+	plain := func(change func(*Node), n Node) Node {
+		n.Children = []Node{}
+		change(&n)
+		return n
+	}
+	nothing := func(*Node) {}
+	element := plain(nothing, Node{Name: "element", Kind: "fixed", Type: "int32", Width: 4})
+	data := []Node{
+		plain(nothing, Node{Name: "price", Kind: "fixed", Type: "decimal", Width: 8, Nullable: true, Precision: 9, Scale: 2}),
+		plain(nothing, Node{Name: "at", Kind: "fixed", Type: "timestamp", Width: 8, Unit: "us", UTC: true}),
+		{Name: "ids", Kind: "list", Type: "list", Children: []Node{element}},
+		plain(nothing, Node{Name: "day", Kind: "binary", Type: "string", Partition: true}),
+		plain(nothing, Node{Name: "none", Kind: "null", Type: rowgroup.TypeUnknown.String()}),
+	}
+	lengths := plain(nothing, Node{Name: "ids_lengths", Kind: "fixed", Type: "int32", Width: 4, Added: true})
+	for _, c := range []struct {
+		name string
+		pad  []loader.Padding
+		size int
+		more []Node
+	}{
+		{"as it is", nil, 0, nil},
+		{"padded", []loader.Padding{{Column: "ids"}}, -1, []Node{lengths}},
+		{"padded to a length", []loader.Padding{{Column: "ids", Max: 8, ToMax: true}}, 8, []Node{lengths}},
+		{"mask", []loader.Padding{{Column: "ids", Lengths: "n", Mask: "m"}}, -1, []Node{
+			plain(func(n *Node) { n.Name = "n" }, lengths),
+			{Name: "m", Kind: "list", Type: "list", ListSize: -1, Added: true, Children: []Node{
+				plain(nothing, Node{Name: "m", Kind: "fixed", Type: "bool", Width: 1, Added: true}),
+			}},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := append(append([]Node{}, data...), c.more...)
+			want[2].ListSize = c.size
+			a, _ := json.MarshalIndent(batchNodes(schema, loader.Options{Pad: c.pad}), "", " ")
+			b, _ := json.MarshalIndent(want, "", " ")
+			if string(a) != string(b) {
+				t.Errorf("got %s\nwant %s", a, b)
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// shareFile returns a file of n bytes that takes no memory yet. Its size is sealed, so that neither
+// side can make the other's mapping fault. Writing is not sealed: some devices refuse to pin memory
+// that is mapped for reading only.
+func shareFile(n int) (*os.File, error) {
+	fd, err := unix.MemfdCreate("shardfeed", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "shardfeed ring")
+	if err := f.Truncate(int64(n)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		return nil, errors.Join(os.NewSyscallError("seal", err), f.Close())
+	}
+	return f, nil
+}
+
+// bringIn allocates and maps n bytes of the file from at on in one call. Page faults cost several
+// times as much, and without memory they end in a signal instead of an error. Kernels before 5.14
+// only allocate.
+func bringIn(f *os.File, mapped []byte, at, n int) error {
+	for {
+		err := unix.Madvise(mapped[at:at+n], unix.MADV_POPULATE_WRITE)
+		if errors.Is(err, unix.EINVAL) {
+			err = unix.Fallocate(int(f.Fd()), 0, int64(at), int64(n))
+		}
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return os.NewSyscallError("populate", err)
+		}
+	}
+}
+
+// adviseHuge asks for huge pages. Most kernels give none to shared memory, which only costs speed.
+func adviseHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_HUGEPAGE) }

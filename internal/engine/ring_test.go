@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+func ringOf(t *testing.T, slots int, bytes int64) *ring {
+	t.Helper()
+	r := newRing()
+	t.Cleanup(func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+		if len(r.all) != 0 || r.used != 0 {
+			t.Errorf("%d generations and %d slots are left", len(r.all), r.used)
+		}
+	})
+	if err := r.fit(ringNeed{slots: slots, bytes: bytes}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func begin(t *testing.T, r *ring, size int) *slot {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	m, err := r.Begin(ctx, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*slot)
+}
+
+func alloc(t *testing.T, s *slot, n int) []byte {
+	t.Helper()
+	b, err := s.Alloc(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) != n || cap(b) != n {
+		t.Fatalf("%d bytes of capacity %d, not %d", len(b), cap(b), n)
+	}
+	return b
+}
+
+// give announces a slot with nothing but rows in it, and lets go of it.
+func give(t *testing.T, s *slot) announcement {
+	t.Helper()
+	a, err := s.write(&loader.Batch{Rows: 1, Valid: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Free()
+	return a
+}
+
+func (a announcement) release() release {
+	return release{generation: a.generation, slot: a.slot, seq: a.seq}
+}
+
+// Begin waits only for the trainer, when it has all slots.
+func TestRingCredit(t *testing.T) { synctest.Test(t, testRingCredit) }
+
+func testRingCredit(t *testing.T) {
+	r := ringOf(t, 3, 4096)
+	var held []announcement
+	for range 3 {
+		held = append(held, give(t, begin(t, r, 0)))
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	began := make(chan error, 1)
+	go func() {
+		_, err := r.Begin(ctx, 0)
+		began <- err
+	}()
+	waits := func() {
+		t.Helper()
+		synctest.Wait()
+		if len(began) > 0 {
+			t.Fatalf("a fourth slot, error %v", <-began)
+		}
+	}
+	waits()
+	stop := errors.New("enough")
+	cancel(stop)
+	if err := <-began; !errors.Is(err, stop) {
+		t.Fatalf("Begin ends with %v", err)
+	}
+	go func() {
+		m, err := r.Begin(t.Context(), 0)
+		if err == nil {
+			m.Free()
+		}
+		began <- err
+	}()
+	waits()
+	if err := r.release(held[1].release()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-began; err != nil {
+		t.Fatal(err)
+	}
+	again := begin(t, r, 0)
+	if again.index != held[1].slot {
+		t.Errorf("slot %d is used, not %d that was freed last", again.index, held[1].slot)
+	}
+	again.Free()
+}
+
+func TestRingReleaseRefused(t *testing.T) {
+	r := ringOf(t, 2, 4096)
+	filling, a := begin(t, r, 0), give(t, begin(t, r, 0))
+	for name, x := range map[string]release{
+		"another generation":    {generation: 1, slot: a.slot, seq: a.seq},
+		"a slot there is not":   {slot: 2, seq: a.seq},
+		"a slot far off":        {slot: 1<<32 - 1, seq: a.seq},
+		"another batch":         {slot: a.slot, seq: a.seq + 1},
+		"no batch":              {slot: a.slot},
+		"a slot that is filled": {slot: filling.index},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := r.release(x); !errors.Is(err, errProtocol) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	if err := r.release(a.release()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.release(a.release()); !errors.Is(err, errProtocol) {
+		t.Errorf("released twice: %v", err)
+	}
+	filling.Free()
+}
+
+// A slot that is too small becomes a larger one with the same bytes.
+func TestRingGrows(t *testing.T) {
+	r := ringOf(t, 2, 4096)
+	s := begin(t, r, 0)
+	first := alloc(t, s, 3000)
+	copy(first, bytes.Repeat([]byte{1}, 3000))
+	second := alloc(t, s, 5000)
+	copy(second, bytes.Repeat([]byte{2}, 5000))
+	if s.at.number != 1 || s.at.size < 2*4096 {
+		t.Fatalf("generation %d of %d bytes a slot", s.at.number, s.at.size)
+	}
+	third := alloc(t, s, 100_000)
+	if s.at.number != 2 || len(r.all) != 3 {
+		t.Fatalf("generation %d of %d", s.at.number, len(r.all))
+	}
+	if first[2999] != 1 || second[4999] != 2 {
+		t.Fatal("the gathered bytes are gone")
+	}
+	third[0] = 3
+	a := give(t, s)
+	if len(r.all) != 1 || a.generation != 2 {
+		t.Fatalf("%d generations are left, the batch is of %d", len(r.all), a.generation)
+	}
+	if err := r.release(a.release()); err != nil {
+		t.Fatal(err)
+	}
+	if again := begin(t, r, 0); again.at.number != 2 {
+		t.Fatalf("the next batch is of generation %d", again.at.number)
+	} else {
+		again.Free()
+	}
+	if s := begin(t, r, 1<<20); s.at.size < 1<<20 {
+		t.Fatalf("a batch of 1 MiB begins in a slot of %d bytes", s.at.size)
+	} else {
+		s.Free()
+	}
+}
+
+// Every slot in use finds its place in a newer generation, and the old one goes with the last that
+// the trainer releases.
+func TestRingGrowsUnderAll(t *testing.T) {
+	r := ringOf(t, 4, 4096)
+	held := []announcement{give(t, begin(t, r, 0)), give(t, begin(t, r, 0))}
+	a, b := begin(t, r, 0), begin(t, r, 0)
+	alloc(t, a, 50_000)
+	alloc(t, b, 40_000)
+	if a.at != b.at {
+		t.Fatalf("generations %d and %d", a.at.number, b.at.number)
+	}
+	held = append(held, give(t, a), give(t, b))
+	if len(r.all) != 2 {
+		t.Fatalf("%d generations", len(r.all))
+	}
+	for i, x := range held {
+		if err := r.release(x.release()); err != nil {
+			t.Fatal(err)
+		}
+		if want := 2 - min(i, 1); i < 2 && len(r.all) != want {
+			t.Fatalf("%d generations after %d releases", len(r.all), i+1)
+		}
+	}
+	if r.used != 0 {
+		t.Fatalf("%d slots are in use", r.used)
+	}
+}
+
+// Bytes beyond the estimate are reserved, and given back with their generation.
+func TestRingReserves(t *testing.T) {
+	r := newRing()
+	reserved, refuse := int64(0), error(nil)
+	need := ringNeed{slots: 2, bytes: 8192, reserve: func(n int64) (func(), error) {
+		if refuse != nil {
+			return nil, refuse
+		}
+		reserved += n
+		return func() { reserved -= n }, nil
+	}}
+	if err := r.fit(need); err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, r, 0)
+	alloc(t, s, 7000)
+	if reserved != 0 {
+		t.Fatalf("%d bytes were asked for", reserved)
+	}
+	alloc(t, s, 3<<20)
+	if reserved < 3<<20 || reserved > 3<<20+touchStep {
+		t.Fatalf("%d bytes were asked for", reserved)
+	}
+	refuse = errors.New("no more")
+	if _, err := s.Alloc(8 << 20); !errors.Is(err, refuse) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := s.Alloc(-1); err == nil {
+		t.Fatal("-1 bytes")
+	}
+	if _, err := s.Alloc(1 << 62); err == nil {
+		t.Fatal("all bytes")
+	}
+	s.Free()
+	if err := r.close(); err != nil || reserved != 0 {
+		t.Fatalf("%d bytes stay reserved, error %v", reserved, err)
+	}
+}
+
+// fit keeps a ring that is large enough.
+func TestRingFits(t *testing.T) {
+	r := ringOf(t, 4, 8192)
+	for _, c := range []struct {
+		need   ringNeed
+		number uint32
+	}{
+		{ringNeed{slots: 4, bytes: 8192}, 0},
+		{ringNeed{slots: 2, bytes: 100}, 0},
+		{ringNeed{slots: 5, bytes: 100}, 1},
+		{ringNeed{slots: 5, bytes: 9000}, 2},
+		{ringNeed{slots: 1, bytes: 12288}, 2},
+	} {
+		t.Run(fmt.Sprintf("%d slots of %d", c.need.slots, c.need.bytes), func(t *testing.T) {
+			if err := r.fit(c.need); err != nil || r.newest.number != c.number {
+				t.Errorf("%+v: generation %d, error %v", c.need, r.newest.number, err)
+			}
+		})
+	}
+	if r.need.slots != 5 || r.newest.size != 12288 {
+		t.Errorf("%d slots of %d bytes", r.need.slots, r.newest.size)
+	}
+	err := r.fit(ringNeed{slots: 8, bytes: 1 << 55})
+	var e *RingError
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), "batch_size") {
+		t.Errorf("a ring of 2^58 bytes: %v", err)
+	}
+}
+
+// The end of the trainer ends every wait and frees what it had, while what the loader still fills
+// stays until it is given back.
+func TestRingEnds(t *testing.T) {
+	r := newRing()
+	if err := r.fit(ringNeed{slots: 3, bytes: 4096}); err != nil {
+		t.Fatal(err)
+	}
+	filling := begin(t, r, 0)
+	b := alloc(t, filling, 100)
+	give(t, begin(t, r, 0))
+	give(t, begin(t, r, 0))
+	began := make(chan error)
+	go func() {
+		_, err := r.Begin(context.Background(), 0)
+		began <- err
+	}()
+	r.stop()
+	if err := <-began; !errors.Is(err, errGone) {
+		t.Fatalf("Begin ends with %v", err)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	b[0] = 1 // still mapped
+	if _, err := filling.Alloc(1 << 20); !errors.Is(err, errGone) {
+		t.Fatalf("a larger slot: %v", err)
+	}
+	if len(r.all) != 1 {
+		t.Fatalf("%d generations", len(r.all))
+	}
+	filling.Free()
+	if len(r.all) != 0 || r.used != 0 {
+		t.Fatalf("%d generations and %d slots are left", len(r.all), r.used)
+	}
+	if err := r.fit(ringNeed{slots: 3, bytes: 4096}); !errors.Is(err, errGone) {
+		t.Fatalf("fit: %v", err)
+	}
+}
+
+// Slots are used as few as will do, so that few pages are touched.
+func TestRingTouchesLittle(t *testing.T) {
+	r := ringOf(t, 16, 8<<20)
+	for range 100 {
+		s := begin(t, r, 0)
+		alloc(t, s, 100)
+		a := give(t, s)
+		if err := r.release(a.release()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touched := 0
+	for _, n := range r.newest.touched {
+		touched += n
+	}
+	if touched != touchStep {
+		t.Errorf("%d bytes of pages for batches of 100 bytes, one at a time", touched)
+	}
+}

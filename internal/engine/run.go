@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// errNotWanted ends a run that has no consumer any more. It is reported to no one.
+var errNotWanted = errors.New("the batches have no consumer any more")
+
+// A run is a loader and the goroutine that deals out its batches, for one iteration or several in a
+// row. From a session's second epoch on, the loader reads the next epoch ahead into the free slots
+// of the same rings.
+type run struct {
+	session   *session
+	continues bool
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	done      chan struct{} // closed when all is freed
+	next      chan *iteration
+
+	// Guarded by the session's mutex.
+	now     *iteration
+	expects *shuffle.State // where the next iteration must begin; nil: the run takes none now
+
+	// Used by the loader, which asks for the memory of one batch after the other. It begins batches
+	// of the next epoch before the last ones of this epoch are dealt out.
+	rings []*part // by the steps
+	steps shuffle.Steps
+	from  int64 // where the first step of the epoch begins
+	begun int64 // batches of the epoch that have begun
+	left  int64 // and that have not
+}
+
+// newRun returns a run of an iteration. The session's mutex is held.
+func newRun(it *iteration, continues bool) *run {
+	r := &run{session: it.session, continues: continues, done: make(chan struct{}), next: make(chan *iteration, 1), now: it}
+	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
+	it.begins(r)
+	return r
+}
+
+// do makes the batches of the iteration and of those after it.
+func (r *run) do() {
+	r.session.dataset.engine.settle(r)
+	it := r.now
+	err := r.iterate(it)
+	for tries := 0; tries < 2 && r.shortOfShared(err); tries++ {
+		if !r.session.dataset.engine.freeMemory(r) {
+			break
+		}
+		err = r.iterate(it)
+	}
+	if cause := context.Cause(r.ctx); cause != nil {
+		err = cause
+	}
+	r.cancel(errNotWanted)
+	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
+		r.session.dataset.forget() // the next client lists the shards again
+	}
+	it = r.finish(err)
+	if err != nil && !errors.Is(err, errNotWanted) && !errors.Is(err, errGone) { // the end of a trainer is not a failure
+		r.session.dataset.engine.Logger.Error("iteration failed", "rank", r.session.rank, "epoch", it.state.Epoch, "error", err)
+	}
+}
+
+// finish removes the run from its session, frees the rings of its iteration and, with an error,
+// fails its parts. It returns the iteration.
+func (r *run) finish(err error) *iteration {
+	s := r.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == r {
+		s.waiting = nil
+	}
+	if err != nil {
+		r.now.fail(err)
+	}
+	for _, p := range r.now.parts {
+		p.unlink()
+	}
+	return r.now
+}
+
+// note shows a note to the consumers of the run's iteration.
+func (r *run) note(n Note) {
+	r.session.mu.Lock()
+	defer r.session.mu.Unlock()
+	r.now.note(n)
+}
+
+// shortOfShared reports whether an iteration could not begin because other streams of the engine
+// hold the memory that it needs.
+func (r *run) shortOfShared(err error) bool {
+	var over *mem.OverLimit
+	return errors.As(err, &over) && over.Shared && r.ctx.Err() == nil
+}
+
+// iterate reads with one loader, from an iteration on.
+func (r *run) iterate(it *iteration) error {
+	l, err := r.newLoader(it)
+	if err != nil {
+		return err
+	}
+	r.session.works(l)
+	defer r.session.rests(l)
+	defer l.Close() // its error counts batches that were not released; there are none
+	it.announce()
+	var n int64
+	for b, err := range l.Batches(r.ctx) {
+		if err != nil {
+			return err
+		}
+		if err := it.deal(it.order[n%int64(len(it.order))], b); err != nil {
+			return err
+		}
+		if n++; n < it.count {
+			continue
+		}
+		if n, it = 0, r.after(it); it == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// newLoader returns a loader whose batches lie in the rings of the iteration's consumers.
+func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
+	d := r.session.dataset.data
+	o := d.Loader
+	o.Rank, o.WorldSize, o.Tail, o.BatchSize = r.session.rank, it.join.WorldSize, it.steps.Tail, r.session.batchSize()*it.bundle
+	state := it.state
+	state.GlobalBatch = it.steps.GlobalBatch // the same steps in bundles: not a change worth a note
+	o.State, o.Epoch, o.Epochs = &state, 0, 1
+	if epoch, _, _ := epochOf(it.state, it.steps); epoch > it.state.Epoch {
+		o.Epochs = int(epoch-it.state.Epoch) + 1
+	}
+	if r.continues {
+		o.Epochs = -1
+	}
+	slots := slotsOf(d, len(it.order))
+	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.dataset.engine.reserveRing}
+	for _, p := range it.order {
+		if err := p.connect(need); err != nil {
+			return nil, err
+		}
+	}
+	r.rings, r.steps, r.begun = it.order, it.steps, 0
+	_, r.from, r.left = epochOf(it.state, it.steps)
+	o.MaxBatches = slots * len(it.order)
+	o.Allocator = r
+	return loader.New(d.Dataset, o)
+}
+
+// Begin returns the memory of the loader's next batch: a slot in the ring of the consumer that will
+// get it.
+func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
+	if r.left == 0 {
+		_, r.from, r.left = epochOf(shuffle.State{Position: r.steps.Next(r.from)}, r.steps)
+		r.begun = 0
+	}
+	p := r.rings[r.begun%int64(len(r.rings))]
+	r.begun++
+	r.left--
+	return p.memory(ctx, size, (*mem.Pool)(r.session.dataset.data.Dataset.Pool()))
+}
+
+// after ends an iteration. If the run continues it returns the next iteration, which it waits for.
+func (r *run) after(it *iteration) *iteration {
+	r.end(it)
+	if !r.continues {
+		return nil
+	}
+	select {
+	case it = <-r.next:
+	case <-r.ctx.Done():
+		return nil
+	}
+	it.announce()
+	return it
+}
+
+// end tells the consumers the end of an iteration. The run is ready for the next iteration before
+// that, so no JOIN comes too early.
+func (r *run) end(it *iteration) {
+	s := r.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.continues {
+		expects := afterEpoch(it.state, it.steps)
+		r.expects = &expects
+		if s.waiting != nil {
+			s.waiting.cancel(errNotWanted)
+		}
+		s.waiting = r
+	}
+	if !r.continues || s.closed {
+		r.cancel(errNotWanted) // the next run waits for what this one holds
+	}
+	for _, p := range it.order {
+		p.end(it.now)
+	}
+}
+
+// adopt takes over an iteration that begins where the run stands, with the same consumers in the
+// same order. It reports whether it did. The session's mutex is held.
+func (r *run) adopt(it *iteration) bool {
+	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
+		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) {
+		return false
+	}
+	for i, p := range it.order {
+		if p.client != r.now.order[i].client {
+			return false
+		}
+	}
+	for i, p := range it.order {
+		p.takeOver(r.now.order[i])
+	}
+	it.begins(r)
+	if r.ctx.Err() != nil {
+		return false
+	}
+	r.now, r.expects = it, nil
+	r.next <- it
+	return true
+}
+
+// endAfter ends a run that reads ahead of the next iteration, when the consumers of the last one
+// have gone. A nil run has not begun. The session's mutex is held.
+func (r *run) endAfter(it *iteration) {
+	if r != nil && r.now == it {
+		r.cancel(errNotWanted)
+	}
+}
+
+// giveUp ends a run that only reads ahead, and reports whether the run is ending.
+func (r *run) giveUp() bool {
+	r.session.mu.Lock()
+	defer r.session.mu.Unlock()
+	if r.expects != nil {
+		r.cancel(errNotWanted)
+	}
+	return r.ctx.Err() != nil
+}
+
+// waitFor waits until another run has ended. It reports false when this run has to end first.
+func (r *run) waitFor(other *run) bool {
+	select {
+	case <-other.done:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// slotsOf returns the slots of each of k rings: together what the loader keeps in flight, and some
+// for the consumers.
+func slotsOf(d *Data, k int) int {
+	if d.Slots > 0 {
+		return d.Slots
+	}
+	flight := d.Loader.Workers * max(d.Loader.PrefetchFactor, 2)
+	if k == 1 {
+		return flight + 4
+	}
+	return (flight+k-1)/k + 2
+}
+
+// slotBytes estimates the bytes of a slot: those of mean rows and a quarter more. What a batch
+// takes beyond is reserved when it comes.
+func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
+	foretold := s.dataset.data.Dataset.BatchBytes(s.batchSize()*bundle, tail)
+	return foretold + foretold/4
+}
+
+// reserveRing reserves bytes of rings that outgrow the estimate, which the stream has reserved.
+func (e *engine) reserveRing(bytes int64) (func(), error) {
+	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
+	if err != nil {
+		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
+	}
+	return a.Close, nil
+}

@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// until waits for something that another goroutine brings about.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within time: ", what)
+		}
+	}
+}
+
+// Runs that wait for others that are ending do not wait for each other when all of them are to end.
+func TestRunsThatEndTogether(t *testing.T) {
+	for name, wait := range map[string]func(*engine, *run){
+		"settle":     func(e *engine, r *run) { e.settle(r) },
+		"freeMemory": func(e *engine, r *run) { e.freeMemory(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine(Options{})
+				s := newSession(&dataset{engine: e}, 0)
+				var runs []*run
+				for range 3 {
+					r := &run{session: s, done: make(chan struct{})}
+					r.ctx, r.cancel = context.WithCancelCause(t.Context())
+					runs = append(runs, r)
+					e.running[r] = true
+				}
+				last := runs[2] // is ending for a while, and the others wait for it
+				last.cancel(errNotWanted)
+				for _, r := range runs[:2] {
+					go func() {
+						wait(e, r)
+						close(r.done)
+					}()
+				}
+				synctest.Wait()
+				for _, r := range runs[:2] {
+					r.cancel(errNotWanted)
+				}
+				for _, r := range runs[:2] {
+					<-r.done // or the bubble is deadlocked
+				}
+			})
+		})
+	}
+}
+
+// Iterations that are left, begun again and given up faster than their runs begin leave an engine
+// that can end.
+func TestEndsWhileIterationsBegin(t *testing.T) {
+	for range 50 {
+		e := newEngine(Options{Open: shop})
+		var trainers sync.WaitGroup
+		for k := range 8 {
+			sink := newSink(t, connect(t, e, fmt.Sprint(k), testSpec()))
+			trainers.Go(func() {
+				for n := range 3 {
+					if err := sink.client.join(alone(n), sink); err != nil {
+						t.Error(err)
+					}
+					if n < 2 {
+						sink.client.leave(sink)
+					}
+				}
+				sink.client.close()
+			})
+		}
+		trainers.Wait()
+		ended := make(chan struct{})
+		go func() {
+			e.close()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Fatal("the engine waits for runs that wait for each other")
+		}
+	}
+}
+
+// leaver is a consumer whose trainer goes before its first batch.
+type leaver struct{ *sink }
+
+func (leaver) deliver(b *loader.Batch) error {
+	b.Release()
+	return errGone
+}
+
+// A trainer that goes within an iteration ends it, and is not logged as a failure.
+func TestGoneIsNoFailure(t *testing.T) {
+	var logged bytes.Buffer
+	e := newEngine(Options{Open: shop, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	gone := leaver{newSink(t, connect(t, e, "d", testSpec()))}
+	if err := gone.client.join(alone(0), gone); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the run ends", func() bool { return len(e.runs()) == 0 })
+	gone.client.close()
+	e.close()
+	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "opened") {
+		t.Error(text)
+	}
+}
+
+// From the second epoch on the slots fill with the next epoch's batches before it is asked for; the
+// first epoch of a session, which may be its last, is not followed by work in vain.
+func TestReadAhead(t *testing.T) {
+	e := testEngine(t, Options{})
+	sink := newSink(t, connect(t, e, "d", testSpec()))
+	sink.join(alone(0))
+	sink.batches(-1)
+	until(t, "the first run ends", func() bool { return len(e.runs()) == 0 })
+	sink.join(alone(1))
+	sink.batches(-1)
+	until(t, "batches that are ready", func() bool { return len(sink.tokens) >= 4 })
+	if len(sink.told) != 0 {
+		t.Errorf("%v comes outside of an iteration", sink.next())
+	}
+	sink.join(alone(2))
+	until(t, "batches that were ready", func() bool { return len(sink.told) == cap(sink.tokens) })
+	batches, _ := sink.batches(-1)
+	same(t, "epoch 2", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 2))
+}
+
+// Batches that were read ahead are dropped when the next iteration is another one: another epoch, another
+// state, another consumer.
+func TestReadAheadDropped(t *testing.T) {
+	nine := int64(9)
+	for name, change := range map[string]func(*sink, *Join){
+		"epoch": func(_ *sink, j *Join) { j.Epoch, j.EpochSerial = &nine, "e" },
+		"state": func(s *sink, j *Join) {
+			now, _ := s.client.ask(Ask{})
+			state := *now.State
+			state.Epoch, state.Position = 9, 0
+			j.State = &state
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := testEngine(t, Options{})
+			sink := newSink(t, connect(t, e, "d", testSpec()))
+			for epoch := range 2 {
+				sink.join(alone(epoch))
+				sink.batches(-1)
+			}
+			until(t, "batches that are ready", func() bool { return len(sink.tokens) >= 4 })
+			j := alone(2)
+			change(sink, &j)
+			sink.join(j)
+			batches, _ := sink.batches(-1)
+			same(t, "epoch 9", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 9))
+		})
+	}
+	t.Run("consumer", func(t *testing.T) {
+		e := testEngine(t, Options{})
+		sink, other := newSink(t, connect(t, e, "d", testSpec())), newSink(t, connect(t, e, "d", testSpec()))
+		for epoch := range 2 {
+			sink.join(alone(epoch))
+			sink.batches(-1)
+		}
+		other.join(alone(2))
+		batches, _ := other.batches(-1)
+		same(t, "epoch 2", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 2))
+		sink.client.close()
+		if len(sink.tokens) != 0 {
+			t.Errorf("%d slots are held", len(sink.tokens))
+		}
+	})
+	t.Run("connection", func(t *testing.T) {
+		e := testEngine(t, Options{})
+		connect(t, e, "d", testSpec())
+		sink := newSink(t, connect(t, e, "d", testSpec()))
+		for epoch := range 2 {
+			sink.join(alone(epoch))
+			sink.batches(-1)
+		}
+		sink.client.close()
+		until(t, "the run ends", func() bool { return len(e.runs()) == 0 })
+	})
+}
+
+// A stream is admitted whole or refused with the numbers, and what is read ahead of need makes
+// room for it.
+func TestMemory(t *testing.T) {
+	need := func() int64 {
+		e := testEngine(t, Options{})
+		sink := newSink(t, connect(t, e, "d", testSpec()))
+		sink.join(alone(0))
+		sink.batches(1)
+		return shopBudget.Admitted()
+	}()
+	for range 2 { // the second time with what the first has given back
+		small := mem.NewBudget(need + need/2)
+		e := testEngine(t, Options{Budget: small, Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+			return shopWithin(ctx, r, small)
+		}})
+		a, b := newSink(t, connect(t, e, "train", testSpec())), newSink(t, connect(t, e, "validation", testSpec()))
+		for epoch := range 2 {
+			a.join(alone(epoch))
+			a.batches(-1)
+		}
+		until(t, "batches that are ready", func() bool { return len(a.tokens) >= 4 })
+		b.join(alone(0)) // the next epoch of a makes room
+		b.batches(1)
+		a.ask(alone(2))
+		f := a.failure()
+		if f.Kind != KindMemory || f.Step != -1 {
+			t.Errorf("%+v", f)
+		}
+		b.leave()
+		a.join(alone(3))
+		a.batches(1)
+		a.client.close()
+		b.client.close()
+		until(t, "nothing is reserved", func() bool { return small.Admitted() == 0 })
+	}
+	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
+	if _, err := e.reserveRing(200); failureOf(err).Kind != KindMemory {
+		t.Errorf("a ring over the engine's memory: %v", err)
+	}
+	free, err := e.reserveRing(60)
+	if err != nil || e.Budget.Admitted() != 60 {
+		t.Errorf("%v, %d reserved", err, e.Budget.Admitted())
+	}
+	free()
+}
+
+// The end of the engine fails what is going on, and nothing of it is left.
+func TestEngineEnds(t *testing.T) {
+	e := testEngine(t, Options{})
+	all := workers(t, e, "d", 2)
+	joinAll(all, "0", nil)
+	all[0].batches(1)
+	waiting := newSink(t, connect(t, e, "d", testSpec()))
+	waiting.ask(Join{Iteration: "1", Workers: 3})
+	e.close()
+	for i, s := range all {
+		if f := s.failure(); f.Text != "the engine ends" {
+			t.Errorf("worker %d: %+v", i, f)
+		}
+	}
+	if _, _, err := e.open(t.Context(), Hello{}, Open{Spec: testSpec()}, nil); failureOf(err).Text != "the engine ends" {
+		t.Errorf("%v", err)
+	}
+	if n := shopBudget.Admitted(); n != 0 {
+		t.Errorf("%d bytes are still reserved", n)
+	}
+}
+
+// A consumer that keeps its slots stops the loader; its death in whatever state frees everything.
+func TestSlowConsumer(t *testing.T) {
+	for taken := range 8 {
+		e := testEngine(t, Options{})
+		sink := newSink(t, connect(t, e, "d", testSpec()))
+		sink.join(alone(0))
+		sink.batches(taken)
+		until(t, "batches in all slots", func() bool { return len(sink.told) == cap(sink.tokens) })
+		sink.client.close()
+		until(t, fmt.Sprint("the run ends after ", taken), func() bool { return len(e.runs()) == 0 && shopBudget.Admitted() == 0 })
+	}
+}
+
+func TestSlots(t *testing.T) {
+	d := &Data{}
+	d.Loader.Workers = 4
+	for k, want := range map[int]int{1: 12, 2: 6, 3: 5, 16: 3} {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			if got := slotsOf(d, k); got != want {
+				t.Errorf("%d consumers have %d slots each, want %d", k, got, want)
+			}
+		})
+	}
+	if d.Slots = 64; slotsOf(d, 3) != 64 {
+		t.Error("slots that the trainer asks for")
+	}
+}

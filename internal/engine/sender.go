@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// finishTimeout is the time to send the last frames of a connection.
+const finishTimeout = time.Second
+
+// A sender is the sending side of a connection: the consumer of an iteration, with its ring.
+type sender struct {
+	conn   *net.UnixConn
+	out    *outbox
+	memory *ring
+	log    *slog.Logger
+
+	mu    sync.Mutex // keeps frames whole and in order
+	over  bool       // the last frame was sent
+	frame []byte
+}
+
+func newSender(conn *net.UnixConn, log *slog.Logger) (*sender, error) {
+	out, err := newOutbox(conn)
+	if err != nil {
+		return nil, err
+	}
+	return &sender{conn: conn, out: out, memory: newRing(), log: log}, nil
+}
+
+// send sends a message. If it cannot, it ends the connection, and the reader sees that.
+func (t *sender) send(kind frameKind, v any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.sendLocked(kind, v, false); err != nil {
+		_ = t.conn.CloseRead()
+	}
+}
+
+func (t *sender) sendLocked(kind frameKind, v any, spare bool) (err error) {
+	if t.over {
+		return errGone
+	}
+	frame, unfit := appendMessage(t.frame[:0], kind, v)
+	if unfit != nil {
+		t.log.Error("a message cannot be sent", "error", unfit)
+		if frame, err = appendMessage(frame[:0], kindError, failureOf(unfit)); err != nil {
+			return err
+		}
+	}
+	if t.frame = frame; cap(frame) > keptPayload {
+		t.frame = nil
+	}
+	return errors.Join(unfit, t.out.add(frame, nil, spare))
+}
+
+// isGone reports whether an error means that the trainer has ended. A trainer that is killed with
+// frames unread resets its connection.
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// refuse sends an error as the connection's last frame, unless the trainer has gone, and closes the
+// connection.
+func (t *sender) refuse(err error) {
+	t.mu.Lock()
+	if !isGone(err) {
+		_ = t.sendLocked(kindError, failureOf(err), false)
+	}
+	again := t.over
+	t.over = true
+	t.mu.Unlock()
+	if !again {
+		t.out.finish(t.conn, finishTimeout)
+		_ = t.conn.Close()
+	}
+}
+
+func (t *sender) progress(p Progress) { t.sendSpare(kindProgress, p) }
+
+func (t *sender) note(n Note) { t.sendSpare(kindNote, n) }
+
+// sendSpare sends a message that may be dropped when the trainer does not read.
+func (t *sender) sendSpare(kind frameKind, v any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.sendLocked(kind, v, true)
+}
+
+func (t *sender) ring(need ringNeed) (loader.Allocator, error) {
+	if err := t.memory.fit(need); err != nil {
+		return nil, err
+	}
+	return t.memory, nil
+}
+
+// joined sends the ring too, so that the trainer maps it while its first batch is made.
+func (t *sender) joined(j Joined) {
+	t.send(kindJoined, j)
+	if g := t.memory.latest(); g != nil {
+		_ = t.sendRing(g.number)
+	}
+}
+
+// sendRing sends a generation of the ring, unless the trainer has it.
+func (t *sender) sendRing(number uint32) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return errGone
+	}
+	g, file, err := t.memory.unsent(number)
+	if g == nil {
+		return err
+	}
+	t.frame = appendRing(t.frame[:0], g.number, g.slots(), int64(g.size))
+	if t.out.add(t.frame, file, false) != nil {
+		return errGone
+	}
+	return nil
+}
+
+func (t *sender) deliver(b *loader.Batch) error {
+	defer b.Release() // a slot that was announced stays the trainer's
+	s, ok := b.Memory().(*slot)
+	if !ok || s.ring != t.memory {
+		return errors.New("a batch that does not lie in the trainer's ring; this is a bug")
+	}
+	return t.announce(s, b)
+}
+
+// announce lays a batch out in its slot and sends BATCH.
+func (t *sender) announce(s *slot, b *loader.Batch) error {
+	a, err := s.write(b)
+	if err != nil {
+		return err
+	}
+	if err := t.sendRing(a.generation); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return errGone
+	}
+	t.frame = a.append(t.frame[:0])
+	if t.out.add(t.frame, nil, false) != nil {
+		return errGone
+	}
+	return nil
+}
+
+func (t *sender) end(e End) { t.send(kindEnd, e) }
+
+func (t *sender) fail(err error) { t.send(kindError, failureOf(err)) }

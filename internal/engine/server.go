@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// A Server serves batches of the data sets that trainers ask for.
+type Server struct {
+	options Options
+	engine  *engine
+	open    opener
+	limits  frameLimits // of each connection
+
+	mu          sync.Mutex
+	connected   int
+	full        bool        // and it was logged
+	idle        *time.Timer // starts when the last one has left
+	ending      bool        // takes no connection any more
+	connections sync.WaitGroup
+}
+
+// New returns a server. It opens nothing before a trainer asks.
+func New(o Options) *Server {
+	e := newEngine(o)
+	limits := frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}
+	return &Server{options: e.Options, engine: e, limits: limits, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (handler, Opened, error) {
+		s, opened, err := e.open(ctx, h, o, told)
+		if err != nil {
+			return nil, Opened{}, err
+		}
+		return s, opened, nil
+	}}
+}
+
+// errIdle ends a server that has no connection.
+var errIdle = errors.New("no trainer is connected any more")
+
+// Serve accepts connections from l, and closes l. It returns when ctx ends, or when there has been
+// no connection for the grace period, after it closed everything. Call it once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	if s.options.Grace >= 0 {
+		s.idle = time.AfterFunc(s.options.Grace, func() { s.expire(cancel) })
+	}
+	s.mu.Unlock()
+	unlisten := sync.OnceValue(l.Close)
+	stop := context.AfterFunc(ctx, func() {
+		s.end()
+		_ = unlisten()
+	})
+	err := s.accept(ctx, l)
+	cancel(err)
+	stop()
+	s.end()
+	err = errors.Join(err, unlisten())
+	s.connections.Wait()
+	s.engine.close()
+	return err
+}
+
+// expire ends a server that still has no connection. A new connection does not stop the timer.
+func (s *Server) expire(cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connected == 0 {
+		s.ending = true
+		cancel(errIdle)
+	}
+}
+
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = true
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+}
+
+// acceptPause is the pause after accept failed, as it does without free descriptors.
+const acceptPause = 50 * time.Millisecond
+
+func (s *Server) accept(ctx context.Context, l net.Listener) error {
+	for refused := false; ; {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = conn.Close()
+			}
+			return nil
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		if err != nil {
+			if !refused {
+				s.options.Logger.Error("a connection cannot be taken", "error", err)
+			}
+			refused = true
+			select {
+			case <-time.After(acceptPause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		refused = false
+		if err := s.begin(ctx, conn); err != nil {
+			s.reject(conn, err)
+		}
+	}
+}
+
+// errEnding refuses connections to a server that ends.
+var errEnding = errors.New("the engine takes no connections any more")
+
+// begin starts the goroutine of a connection, unless the server ends or is full.
+func (s *Server) begin(ctx context.Context, conn net.Conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return errEnding
+	}
+	if limit := s.options.MaxConnections; s.connected >= limit {
+		err := newFailure(KindInternal, "the engine has %d connections, the most that it takes: close data sets that are not used any more, "+
+			"or use fewer torch workers", limit)
+		if !s.full {
+			s.options.Logger.Error("a connection is refused", "error", err)
+		}
+		s.full = true
+		return err
+	}
+	s.full = false
+	s.connected++
+	s.connections.Go(func() {
+		defer s.left()
+		if err := s.serve(ctx, conn); err != nil {
+			_ = conn.Close()
+			s.options.Logger.Error("a connection is refused", "error", err)
+		}
+	})
+	return nil
+}
+
+// reject closes a connection that was not begun, and tells the trainer why. One that comes to a
+// server that ends only sees it close, and looks for the next engine.
+func (s *Server) reject(conn net.Conn, err error) {
+	if u, ok := conn.(*net.UnixConn); ok && !errors.Is(err, errEnding) {
+		if t, failed := newSender(u, s.options.Logger); failed == nil {
+			t.refuse(err)
+		}
+	}
+	_ = conn.Close()
+}
+
+// left starts the grace period after the last connection.
+func (s *Server) left() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connected--
+	if s.connected == 0 && s.idle != nil && !s.ending {
+		s.idle.Reset(s.options.Grace)
+	}
+}
+
+func (s *Server) serve(ctx context.Context, conn net.Conn) error {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return fmt.Errorf("%T is not a Unix socket", conn)
+	}
+	t, err := newSender(u, s.options.Logger)
+	if err != nil {
+		return err
+	}
+	p, err := checkPeer(u)
+	if err != nil {
+		t.refuse(err)
+		return err
+	}
+	stop := onDeath(p.pid, func() { _ = u.CloseRead() })
+	defer stop()
+	welcome := Welcome{Version: Version, Build: s.options.Build, PID: os.Getpid(), Log: s.options.Log}
+	newConnection(t, welcome, s.limits, s.open).serve(ctx)
+	return nil
+}

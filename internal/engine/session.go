@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when
+// it begins, however it ends. The mutex guards the session's iterations, their parts and their
+// runs, and is held while a consumer is called.
+type session struct {
+	dataset *dataset
+	rank    int
+
+	mu      sync.Mutex
+	closed  bool
+	next    *shuffle.State        // where the next iteration begins; nil: none began yet
+	began   time.Time             // when the last iteration did
+	whole   bool                  // at the first row of an epoch
+	begun   int                   // iterations
+	workers int                   // of the last one, as it said
+	used    map[string]bool       // serials of states and epochs
+	pending *SetEpoch             // set by EPOCH
+	forming map[string]*iteration // by id: not all workers have joined yet
+	waiting *run                  // reads the next epoch ahead of its JOIN
+
+	figures tally
+}
+
+func newSession(d *dataset, rank int) *session {
+	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}}
+}
+
+// take adds a part to the iteration that it names, which begins when it is complete.
+func (s *session) take(p *part) error {
+	s.mu.Lock()
+	it, err := s.add(p)
+	var others []*iteration
+	var differ error
+	if err == nil && it.complete() {
+		delete(s.forming, p.join.Iteration)
+		others, differ = s.begin(it)
+	}
+	s.mu.Unlock()
+	abortAll(others, differ)
+	return err
+}
+
+// add returns the iteration of a part, with the part in it. The mutex is held.
+func (s *session) add(p *part) (*iteration, error) {
+	if s.closed {
+		return nil, errEngineEnds
+	}
+	j := p.join
+	it := s.forming[j.Iteration]
+	if it != nil && it.parts[min(j.Worker, len(it.parts)-1)] != nil { // a worker that comes again begins another
+		it.fail(timeoutError("a torch worker began another iteration before all had joined this one"))
+		it = nil
+	}
+	if it == nil {
+		var err error
+		if it, err = s.newIteration(j); err != nil {
+			return nil, err
+		}
+		s.forming[j.Iteration] = it
+	}
+	if err := it.add(p); err != nil {
+		return nil, err
+	}
+	s.figures.joined()
+	return it, nil
+}
+
+// newIteration returns a new iteration of the epoch that is due, and uses the epoch up.
+func (s *session) newIteration(j Join) (*iteration, error) {
+	state, err := s.choose(j)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := s.steps(state, j.WorldSize)
+	if err != nil {
+		return nil, err
+	}
+	serials := []string{j.StateSerial, j.EpochSerial}
+	if s.pending != nil {
+		serials, s.pending = append(serials, s.pending.Serial), nil
+	}
+	for _, serial := range serials {
+		if serial != "" { // without a serial it is always new
+			s.used[serial] = true
+		}
+	}
+	s.clock(state)
+	s.begun++
+	s.workers = j.Workers
+	after := afterEpoch(state, steps)
+	s.next = &after
+	return newIteration(s, j, state, steps), nil
+}
+
+// clock reports how long the epoch took that ends with the iteration that begins now.
+func (s *session) clock(state shuffle.State) {
+	now := time.Now()
+	if told := s.dataset.data.EpochTook; told != nil && s.whole && s.begun > 0 {
+		told(now.Sub(s.began))
+	}
+	s.began, s.whole = now, state.Position == 0
+}
+
+// choose returns the state with which an iteration begins: a state that was not used yet, else an
+// epoch that was not used yet, else the state after the last iteration.
+func (s *session) choose(j Join) (shuffle.State, error) {
+	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next}
+	epoch, told := s.told(j)
+	switch {
+	case j.State != nil && !s.used[j.StateSerial]:
+		o.State = j.State
+	case told && s.next != nil:
+		state := *s.next
+		state.Epoch, state.Position = uint64(epoch), 0
+		o.State = &state
+	case told:
+		o.Epoch = int(epoch)
+	}
+	o.Tail = s.tail(o.State, j.WorldSize)
+	state, err := s.dataset.data.Dataset.Start(j.WorldSize, o)
+	if wrong := (*shuffle.Error)(nil); errors.As(err, &wrong) && o.State == j.State && j.State != nil {
+		err = &Failure{Kind: KindState, Text: "the state cannot be gone on from: " + err.Error(), RowGroup: -1, Step: -1}
+	}
+	return state, err
+}
+
+// told returns the epoch that was set and not used yet. One set by EPOCH is newer than what torch
+// workers carry since they were made.
+func (s *session) told(j Join) (int64, bool) {
+	switch {
+	case s.pending != nil && !s.used[s.pending.Serial]:
+		return s.pending.Epoch, true
+	case j.Epoch != nil && !s.used[j.EpochSerial]:
+		return *j.Epoch, true
+	}
+	return 0, false
+}
+
+// batchSize returns the rows of a batch.
+func (s *session) batchSize() int { return max(1, s.dataset.data.Loader.BatchSize) }
+
+// steps returns the arithmetic of steps from a state on.
+func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, error) {
+	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
+	if steps.Rows == 0 {
+		return steps, &Failure{Kind: KindData, Text: "the data set has no rows", RowGroup: -1, Step: -1}
+	}
+	return steps, steps.Validate()
+}
+
+// begin hands a complete iteration to the run that waits for it, or to a new one. With an error it
+// returns the iterations of other ranks that differ, which the caller aborts without the mutex. The
+// mutex is held.
+func (s *session) begin(it *iteration) (others []*iteration, differ error) {
+	it.stop()
+	if err := it.arrange(); err != nil {
+		it.fail(err)
+		return nil, nil
+	}
+	if others, differ = s.dataset.engine.agreed.check(it); differ != nil {
+		it.fail(differ)
+		return others, differ
+	}
+	if r := s.waiting; r != nil {
+		s.waiting = nil
+		if r.adopt(it) {
+			return nil, nil
+		}
+		r.cancel(errNotWanted)
+	}
+	s.dataset.engine.start(newRun(it, s.begun > 1))
+	return nil, nil
+}
+
+// works and rests count the loader of a run.
+func (s *session) works(l *loader.Loader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.begins(l)
+}
+
+func (s *session) rests(l *loader.Loader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.ends(l)
+}
+
+// setEpoch keeps an epoch for the next iteration.
+func (s *session) setEpoch(e SetEpoch) Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.used[e.Serial] {
+		s.pending = &e
+	}
+	return s.where()
+}
+
+// where returns where the session stands, as far as that does not depend on the world size.
+func (s *session) where() Session {
+	r := Session{Workers: s.workers, State: s.next}
+	if s.next != nil {
+		r.NextEpoch = int64(s.next.Epoch)
+	}
+	if epoch, told := s.told(Join{}); told {
+		r.NextEpoch = epoch
+	}
+	return r
+}
+
+// ask returns where the session stands at a world size.
+func (s *session) ask(a Ask) (Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.where()
+	j := Join{Rank: s.rank, WorldSize: a.WorldSize}
+	state, err := s.choose(j)
+	if err != nil {
+		return r, err
+	}
+	steps, err := s.steps(state, a.WorldSize)
+	if err != nil {
+		return r, err
+	}
+	r.State, r.Steps = &state, steps.Count(0)
+	if a.Plan {
+		r.Fingerprint = s.fingerprint(state, a.WorldSize)
+	}
+	if a.Stats && s.dataset.data.Stats != nil {
+		f := s.figures.figures()
+		f.Reserved = s.dataset.engine.Budget.Admitted()
+		if r.Stats, err = json.Marshal(s.dataset.data.Stats(f)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// close ends what the session does. Its consumers have gone.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, it := range s.forming {
+		it.stop()
+	}
+	if s.waiting != nil {
+		s.waiting.cancel(errNotWanted)
+		s.waiting = nil
+	}
+}

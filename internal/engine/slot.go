@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+const (
+	batchMagic = 0x31424653 // "SFB1"
+	batchAlign = 256
+	headSize   = 64 // of a batch's header
+	nodeSize   = 64 // of a descriptor
+	maxAlloc   = 1 << 42
+
+	// firstByte is the offset of a slot's first buffer. Offset 0 means that there is no buffer.
+	firstByte = batchAlign
+)
+
+// A slot is the memory of one batch. When it is too small, further bytes come from a slot of a
+// larger generation, and write puts the batch together.
+type slot struct {
+	ring  *ring
+	need  ringNeed
+	at    *generation
+	index uint32
+	n     int // bytes that were given out of the slot at index
+
+	left   []place // smaller slots, with bytes of the batch in them
+	behind int64   // those bytes
+	sent   bool    // the trainer's
+}
+
+// A place is a slot that became too small.
+type place struct {
+	at    *generation
+	index uint32
+}
+
+func aligned(n int) int { return (n + batchAlign - 1) &^ (batchAlign - 1) }
+
+// Alloc returns n bytes, 256-byte aligned.
+func (s *slot) Alloc(n int) ([]byte, error) {
+	if n < 0 || n > maxAlloc {
+		return nil, fmt.Errorf("%d bytes do not fit a batch", n)
+	}
+	if int64(s.n)+int64(aligned(n))+s.behind > int64(s.at.size) {
+		if err := s.grow(int64(aligned(n))); err != nil {
+			return nil, err
+		}
+	}
+	at := s.n
+	if err := s.touch(at + n); err != nil {
+		return nil, err
+	}
+	s.n += aligned(n)
+	return s.at.bytes(s.index)[at : at+n : at+n], nil
+}
+
+// touch makes the slot's bytes up to end present in memory.
+func (s *slot) touch(end int) error {
+	give, err := s.at.touch(s.index, end, s.need)
+	if give != nil {
+		s.ring.owe(s.at, give)
+	}
+	return err
+}
+
+// grow moves on to a larger slot, which has capacity for all bytes so far and n more.
+func (s *slot) grow(n int64) error {
+	behind := s.behind + int64(s.n)
+	g, index, err := s.ring.larger(behind + n)
+	if err != nil {
+		return err
+	}
+	s.left = append(s.left, place{s.at, s.index})
+	s.at, s.index, s.n, s.behind = g, index, firstByte, behind
+	return nil
+}
+
+// Free gives back the slots that became too small, and the last slot unless the trainer has it.
+func (s *slot) Free() {
+	for _, p := range s.left {
+		s.ring.give(p.at, p.index, false)
+	}
+	s.left, s.behind = nil, 0
+	if !s.sent {
+		s.ring.give(s.at, s.index, true)
+	}
+}
+
+// write lays out a batch in the slot as the package's page says, and gives the slot to the trainer.
+// Free does not take it back after that. The caller sends the announcement that it returns.
+func (s *slot) write(b *loader.Batch) (announcement, error) {
+	for {
+		l := layout{slot: s}
+		for _, a := range b.Columns {
+			if err := l.measure(a); err != nil {
+				return announcement{}, err
+			}
+		}
+		end := int64(s.n) + l.outside + headSize + int64(l.nodes)*nodeSize
+		if end <= int64(s.at.size) {
+			return s.fill(b, &l, int(end))
+		}
+		if err := s.grow(end - int64(s.n)); err != nil {
+			return announcement{}, err
+		}
+	}
+}
+
+func (s *slot) fill(b *loader.Batch, l *layout, end int) (announcement, error) {
+	if err := s.touch(end); err != nil {
+		return announcement{}, err
+	}
+	l.bytes, l.next = s.at.bytes(s.index), s.n
+	head := s.n + int(l.outside)
+	l.node = head + headSize
+	for _, a := range b.Columns {
+		l.describe(a)
+	}
+	seq := s.ring.announced(s.at, s.index)
+	s.sent = true
+	h, le := l.bytes[head:head+headSize], binary.LittleEndian
+	le.PutUint32(h[0:], batchMagic)
+	le.PutUint32(h[4:], uint32(l.nodes))
+	le.PutUint64(h[8:], seq)
+	le.PutUint32(h[16:], uint32(b.Rows))
+	le.PutUint32(h[20:], uint32(b.Valid))
+	le.PutUint64(h[24:], uint64(b.Epoch))
+	le.PutUint64(h[32:], uint64(b.Step))
+	le.PutUint64(h[40:], uint64(b.Position))
+	le.PutUint64(h[48:], b.State.Epoch)
+	le.PutUint64(h[56:], uint64(b.State.Position))
+	return announcement{generation: s.at.number, slot: s.index, seq: seq, offset: uint64(head), used: uint64(end)}, nil
+}
+
+// A layout says where the buffers of a batch lie in its slot. Gathered columns lie there already.
+// Buffers of transforms, and buffers in slots that became too small, are copied.
+type layout struct {
+	slot    *slot
+	nodes   int
+	outside int64 // bytes to copy
+
+	bytes []byte // the slot
+	next  int    // where the next copy goes
+	node  int    // where the next descriptor goes
+}
+
+// within returns where b lies in the slot, or -1.
+func (l *layout) within(b []byte) int {
+	base := l.slot.at.bytes(l.slot.index)
+	off := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(base)))
+	if off < firstByte || off >= uintptr(l.slot.n) || off%batchAlign != 0 {
+		return -1
+	}
+	return int(off)
+}
+
+// buffers are the memory of one node.
+type buffers struct{ valid, offsets, data []byte }
+
+// parts returns the buffers of a node without its children. It fails when they do not fit together.
+func parts(a *rowgroup.Array) (p buffers, err error) {
+	short := func(what string, have, want int) error {
+		return fmt.Errorf("%s: %d where %d values take %d; this is a bug", what, have, a.Len, want)
+	}
+	if a.Valid != nil {
+		if n := (a.Len + 7) / 8; len(a.Valid) < n {
+			return p, short("bytes of validity", len(a.Valid), n)
+		}
+		p.valid = a.Valid[:(a.Len+7)/8]
+	}
+	switch a.Field.Kind {
+	case rowgroup.Fixed:
+		if len(a.Data) < a.Len*a.Field.Width {
+			return p, short("bytes of data", len(a.Data), a.Len*a.Field.Width)
+		}
+		p.data = a.Data[:a.Len*a.Field.Width]
+	case rowgroup.Binary, rowgroup.Map, rowgroup.List:
+		if a.Field.Kind == rowgroup.List && a.Offsets == nil && a.Field.ListSize > 0 {
+			break
+		}
+		if a.Offsets == nil && a.Len == 0 {
+			p.offsets = make([]byte, 4)
+			break
+		}
+		if len(a.Offsets) < a.Len+1 {
+			return p, short("offsets", len(a.Offsets), a.Len+1)
+		}
+		p.offsets = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a.Offsets))), (a.Len+1)*4)
+		if a.Field.Kind != rowgroup.Binary {
+			break
+		}
+		if last := int(a.Offsets[a.Len]); last > len(a.Data) {
+			return p, short("bytes of data", len(a.Data), last)
+		}
+		p.data = a.Data[:a.Offsets[a.Len]]
+	}
+	return p, nil
+}
+
+// measure counts the nodes and the bytes to copy.
+func (l *layout) measure(a *rowgroup.Array) error {
+	l.nodes++
+	p, err := parts(a)
+	if err == nil && (a.Len > math.MaxUint32 || a.Len < 0) {
+		err = fmt.Errorf("%d values do not fit a batch", a.Len)
+	}
+	if err != nil {
+		return fmt.Errorf("column %q: %w", a.Field.Name, err)
+	}
+	for _, b := range [...][]byte{p.valid, p.offsets, p.data} {
+		if len(b) > 0 && l.within(b) < 0 {
+			l.outside += int64(aligned(len(b)))
+		}
+	}
+	for _, c := range a.Children {
+		if err := l.measure(c); err != nil {
+			return fmt.Errorf("column %q: %w", a.Field.Name, err)
+		}
+	}
+	return nil
+}
+
+// describe writes the descriptors of a node and of its children.
+func (l *layout) describe(a *rowgroup.Array) {
+	p, _ := parts(a) // measure has seen its error
+	d := l.bytes[l.node : l.node+nodeSize]
+	l.node += nodeSize
+	size := 0
+	if a.Field.Kind == rowgroup.List && p.offsets == nil {
+		size = a.Field.ListSize
+	}
+	le := binary.LittleEndian
+	le.PutUint64(d[0:], uint64(a.Len))
+	le.PutUint64(d[8:], uint64(a.Nulls))
+	le.PutUint64(d[16:], l.place(p.valid))
+	le.PutUint64(d[24:], l.place(p.offsets))
+	le.PutUint64(d[32:], l.place(p.data))
+	le.PutUint64(d[40:], uint64(len(p.data)))
+	le.PutUint64(d[48:], uint64(size))
+	le.PutUint64(d[56:], 0)
+	for _, c := range a.Children {
+		l.describe(c)
+	}
+}
+
+// place returns the offset of b in the slot, and copies it there first if necessary. It returns 0
+// for an empty b.
+func (l *layout) place(b []byte) uint64 {
+	if len(b) == 0 {
+		return 0
+	}
+	if at := l.within(b); at >= 0 {
+		return uint64(at)
+	}
+	at := l.next
+	copy(l.bytes[at:], b)
+	l.next += aligned(len(b))
+	return uint64(at)
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// A tally adds up what the runs of a session did. The session's mutex guards it.
+type tally struct {
+	asked   time.Time // the first JOIN
+	sum     Figures
+	loaders map[*loader.Loader]time.Time // those at work, and since when
+}
+
+// joined notes the time of the first JOIN.
+func (t *tally) joined() {
+	if t.asked.IsZero() {
+		t.asked = time.Now()
+	}
+}
+
+func (t *tally) begins(l *loader.Loader) {
+	if t.loaders == nil {
+		t.loaders = map[*loader.Loader]time.Time{}
+	}
+	t.loaders[l] = time.Now()
+}
+
+func (t *tally) ends(l *loader.Loader) {
+	stats := l.Stats()
+	t.sum.Took += time.Since(t.loaders[l])
+	t.sum.Loaders = append(t.sum.Loaders, stats)
+	delete(t.loaders, l)
+}
+
+// batch counts a batch.
+func (t *tally) batch(b *loader.Batch) {
+	if t.sum.Batches == 0 {
+		t.sum.FirstBatch = time.Since(t.asked)
+	}
+	t.sum.Batches++
+	t.sum.Rows += int64(b.Valid)
+	t.sum.Bytes += b.Bytes()
+}
+
+// figures returns the sum over the loaders at work and those that have ended.
+func (t *tally) figures() Figures {
+	f := t.sum
+	f.Loaders = slices.Clone(f.Loaders)
+	for l := range maps.Keys(t.loaders) {
+		f.Loaders = append(f.Loaders, l.Stats())
+		f.Took += time.Since(t.loaders[l])
+	}
+	return f
+}

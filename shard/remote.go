@@ -1,0 +1,88 @@
+package shard
+
+import (
+	"context"
+	"errors"
+)
+
+// A Remote is a Store that asks servers.
+type Remote interface {
+	// Parallel is how many reads of an address's shards to keep under way, since each waits for a network; 0 is no opinion.
+	Parallel(uri string) int
+	// Traffic is what the store asked of its servers so far.
+	Traffic() Traffic
+	// Place tells how a shard lies on its servers; errors.ErrUnsupported where the store does not know.
+	Place(ctx context.Context, s Shard) (Placement, error)
+	// Explain says how the store reaches an address: endpoint, credentials, configuration; never a secret.
+	Explain(ctx context.Context, uri string) ([]Fact, error)
+}
+
+// RemoteOf is store as a Remote: itself, or one that says nothing where store asks no servers, as a local disk.
+func RemoteOf(store Store) Remote {
+	if r, ok := store.(Remote); ok {
+		return r
+	}
+	return noServers{}
+}
+
+type noServers struct{}
+
+func (noServers) Parallel(string) int                             { return 0 }
+func (noServers) Traffic() Traffic                                { return Traffic{} }
+func (noServers) Explain(context.Context, string) ([]Fact, error) { return nil, nil }
+func (noServers) Place(context.Context, Shard) (Placement, error) {
+	return Placement{}, errors.ErrUnsupported
+}
+
+// ReadsOf is the most reads that the stores of some shards like to have under way: Parallel of one shard of each scheme.
+func ReadsOf(store Store, shards []Shard) int {
+	remote, most, asked := RemoteOf(store), 0, map[string]bool{}
+	for i := range shards {
+		scheme := Scheme(shards[i].URI)
+		if !asked[scheme] {
+			asked[scheme] = true
+			most = max(most, remote.Parallel(shards[i].URI))
+		}
+	}
+	return most
+}
+
+// Traffic is what a store asked of its servers so far. Each number only grows, except Window.
+type Traffic struct {
+	Lists     int64 `json:"lists"`      // requests that list
+	Looks     int64 `json:"looks"`      // requests that describe one file
+	Reads     int64 `json:"reads"`      // requests for bytes
+	ReadBytes int64 `json:"read_bytes"` // bytes that arrived, holes between ranges included
+	Retries   int64 `json:"retries"`    // requests made again after a fault, those for the rest of a body included
+	Hedges    int64 `json:"hedges"`     // second requests because the first was slow to answer
+	Throttled int64 `json:"throttled"`  // answers that asked to slow down
+	Failovers int64 `json:"failovers"`  // changes to another server for the same thing
+	Window    int   `json:"window"`     // requests that may be in flight now
+}
+
+// Add is the sum of both; a window is that of the wider.
+func (t Traffic) Add(o Traffic) Traffic {
+	return Traffic{
+		Lists: t.Lists + o.Lists, Looks: t.Looks + o.Looks, Reads: t.Reads + o.Reads, ReadBytes: t.ReadBytes + o.ReadBytes,
+		Retries: t.Retries + o.Retries, Hedges: t.Hedges + o.Hedges, Throttled: t.Throttled + o.Throttled,
+		Failovers: t.Failovers + o.Failovers, Window: max(t.Window, o.Window),
+	}
+}
+
+// A Placement is how a shard lies on its servers.
+type Placement struct {
+	BlockSize   int64   // bytes
+	Replication int     // copies of each block; 0 where the policy says how it is kept
+	Policy      string  // of erasure coding, or ""
+	Encrypted   bool    // at rest, within an encryption zone
+	Blocks      []Block // in order; nil where the store cannot tell
+}
+
+// A Block is a piece of a shard and the hosts that hold it.
+type Block struct {
+	Span
+	Hosts []string
+}
+
+// A Fact is one line about how a store reaches an address: "region" is "eu-west-1, found by asking the bucket".
+type Fact struct{ Name, Value string }
