@@ -142,8 +142,7 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 	return spanBytes(s.spans), err
 }
 
-// reserveFor reserves disk space for a segment. If not all its blocks fit, the segment is cut to
-// the first ones, or to none.
+// roomFor reserves room on the disk for a segment. Without room for all blocks, the segment is cut to the first ones, maybe to none.
 func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
 	var all int64
 	for _, p := range s.patches {

@@ -89,7 +89,7 @@ func (l *lease) bringIn(p *handle) error {
 	from := x.run(first, entries[0]).Off
 	to := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
 	absent := readAhead(all, from, to)                                  // of as many leases as are asked for, so that the disk is busy
-	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // the holders only wait for the disk
+	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // earlier ones end without help
 		return err
 	}
 	if absent {

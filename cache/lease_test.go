@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestVerifyOfParts: a lease is verified in parts, a block at a time, and nothing else is.
+// TestVerifyOfParts: exactly the lent bytes are verified, a block at a time.
 func TestVerifyOfParts(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(4, size)

@@ -168,7 +168,7 @@ func (s *openFiles) oldestLocked() *handle {
 	return oldest
 }
 
-// closeIdle closes the files that have been idle for so long.
+// closeIdle closes the files that were unused for that long.
 func (s *openFiles) closeIdle(atLeast time.Duration) {
 	s.mu.Lock()
 	var idle []*handle

@@ -180,7 +180,7 @@ func TestCloseInTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	time.AfterFunc(100*time.Millisecond, func() {
+	late := time.AfterFunc(100*time.Millisecond, func() {
 		c.usage.word(totalAt).Add(-taken)
 		c.evicting.Unlock()
 	})
@@ -188,6 +188,7 @@ func TestCloseInTime(t *testing.T) {
 	if err := c.Close(ctx); err != nil {
 		t.Error(err)
 	}
+	late.Stop() // the account is unmapped by now
 	if st := c.Stats(); time.Since(start) > 5*time.Second || st.Dropped < 1<<20 {
 		t.Errorf("it took %v, %v", time.Since(start), st)
 	}

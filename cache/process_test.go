@@ -138,8 +138,7 @@ func (k *killer) flip() {
 	}
 }
 
-// someHeld finds a byte of a shard file that is held: a flip in a hole would allocate a block that
-// no account counts.
+// someHeld finds a byte of a shard file that is held: one in a hole would take uncounted bytes on the disk.
 func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 	word := make([]byte, 8)
 	for range 20 {

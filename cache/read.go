@@ -29,7 +29,7 @@ type reading struct {
 	noFill bool          // what is not held is fetched and not kept
 
 	missed     bool // something was fetched
-	bad        int  // times that held bytes failed their checksum
+	bad        int  // times that held bytes were wrong
 	deadline   time.Time
 	poll       time.Duration
 	waited     bool

@@ -37,8 +37,7 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for an open file. A stale file is dropped, so that the next use opens or
-// makes it again.
+// fileError is diskError for what went wrong with an open file. One that has changed is opened again, or replaced.
 func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return

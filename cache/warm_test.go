@@ -85,7 +85,7 @@ func TestFillFull(t *testing.T) {
 	const size, limit = 8 << 20, 4 << 20
 	source, s := &origin{}, originShard(1, "v1", size)
 	c := openTest(t, Options{Limit: limit})
-	for range 2 { // the first scan may count bytes twice that were being written
+	for range 2 { // the first look at all files may count bytes twice that are being written
 		if _, err := c.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("%v", err)
 		}

@@ -55,7 +55,8 @@ type remedy struct {
 
 // advise fills in what would have been admitted.
 func (r remedy) advise(e *MemoryError) {
-	if e.Buffer = r.bufferThatFits(); e.Buffer == 0 {
+	e.Buffer = r.bufferThatFits()
+	if e.Buffer == 0 && e.Need.Total() > r.dataset.memory { // else the streams of others have the memory
 		e.Memory = r.memoryThatFits()
 	}
 }

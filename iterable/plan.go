@@ -140,7 +140,7 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, d.sizes), p.GlobalBatch))
 	}
 	if !p.Fits && d.options.Plan == nil {
-		e := &MemoryError{}
+		e := &MemoryError{Need: p.Bound}
 		remedy{dataset: d, stream: o, buffer: params.Buffer, need: func(buffer, memory int64) (bound, error) {
 			return d.laneNeed(worst, start, o, buffer, memory)
 		}}.advise(e)

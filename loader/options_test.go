@@ -19,7 +19,7 @@ func TestOptionsRefuses(t *testing.T) {
 		{"batch size", Options{BatchSize: -2}, []string{"BatchSize must not be negative, got -2"}},
 		{"absurd batch size", Options{BatchSize: 1 << 40}, []string{"BatchSize must be at most 2147483647, got 1099511627776"}},
 		{"drop last and tail", Options{DropLast: true, Tail: shuffle.Pad}, []string{`DropLast contradicts Tail "pad"; leave one of the two out`}},
-		{"tail", Options{Tail: "cut"}, []string{`Tail must be "drop", "pad", "short" or "carry", got "cut"`}},
+		{"tail", Options{Tail: "cut"}, []string{`Tail must be drop, pad, short or carry, got "cut"`}},
 		{"workers", Options{Workers: -1}, []string{"Workers must not be negative, got -1"}},
 		{"prefetch", Options{Workers: 1, PrefetchFactor: -1}, []string{"PrefetchFactor must not be negative, got -1"}},
 		{"prefetch without workers", Options{PrefetchFactor: 2}, []string{"PrefetchFactor needs Workers; set them, or leave it out"}},

@@ -29,7 +29,7 @@ func TestNewRefusesForeignState(t *testing.T) {
 	}{
 		{"other data", func(s *shuffle.State) { s.Manifest = strings.Repeat("0", 64) }, "these are not the shards that the state was taken over"},
 		{"other units", func(s *shuffle.State) { s.Units = strings.Repeat("0", 16) }, "units is 0000000000000000 in the state"},
-		{"epoch", func(s *shuffle.State) { s.Epoch = math.MaxUint64 }, "epoch: 18446744073709551615 is over 9007199254740991"},
+		{"epoch", func(s *shuffle.State) { s.Epoch = math.MaxUint64 }, "epoch: must be from 0 to 9007199254740991, got 18446744073709551615"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			state := own

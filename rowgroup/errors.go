@@ -3,6 +3,8 @@ package rowgroup
 import (
 	"fmt"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
 )
 
 // An Error says which shard, row group, column and page could not be read, and what the user can do about it.
@@ -16,7 +18,10 @@ type Error struct {
 	Hint     string // what to try, or ""
 }
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options of the store as name spells them.
+func (e *Error) Spelled(name func(field string) string) string {
 	var where []string
 	if e.RowGroup >= 0 {
 		where = append(where, fmt.Sprintf("row group %d", e.RowGroup))
@@ -31,7 +36,7 @@ func (e *Error) Error() string {
 	if len(where) > 0 {
 		text += strings.Join(where, ", ") + ": "
 	}
-	text += strings.TrimPrefix(e.Err.Error(), e.URI+": ") // a store's errors name the shard too
+	text += strings.TrimPrefix(option.Spelled(e.Err, name), e.URI+": ") // a store's errors name the shard too
 	if e.Hint != "" {
 		text += " (" + e.Hint + ")"
 	}

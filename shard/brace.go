@@ -13,9 +13,10 @@ const (
 	maxBraces         = 1000 // opening braces in one address
 )
 
-// ExpandBraces returns the addresses that s stands for, as bash does it: {a,b} and nested ones, {000..999} with the zero padding of its
-// wider end, {9..0} downwards, {0..90..10} by steps, {a..e}. Other braces stay as they are, and a backslash takes a
-// brace's or comma's meaning away (it is left in place). An address without braces comes back alone.
+// ExpandBraces returns the addresses that s stands for, as bash does it: {a,b} and nested ones,
+// {000..999} with the zero padding of its wider end, {9..0} downwards, {0..90..10} by steps,
+// {a..e}. Other braces stay as they are, and a backslash takes a brace's or comma's meaning away
+// (it is left in place). An address without braces comes back alone.
 func ExpandBraces(s string) ([]string, error) {
 	if strings.Count(s, "{") > maxBraces {
 		return nil, fmt.Errorf("%w: more than %d braces", ErrBadURI, maxBraces)
@@ -68,7 +69,8 @@ func findBraces(s string) (open, end int, ok bool) {
 	return 0, 0, false
 }
 
-// closingBrace returns the brace that closes the one at open, or -1, and whether a comma stands between them at their own level.
+// closingBrace returns the brace that closes the one at open, or -1, and whether a comma stands
+// between them at their own level.
 func closingBrace(s string, open int) (end int, comma bool) {
 	depth := 0
 	for i := open; i < len(s); i++ {

@@ -9,17 +9,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A DeepTree is a Tree that describes all files below a directory in fewer requests, or sooner, than directory by directory: a bucket,
-// whose directories are only slashes in keys, or a name service that answers many questions at once. WalkDeep asks it nothing else about
-// directories. It has no links that lead in a circle, and its methods are safe for concurrent use.
+// A DeepTree is a Tree that describes all files below a directory in fewer requests, or sooner,
+// than directory by directory: a bucket, whose directories are only slashes in keys, or a name
+// service that answers many questions at once. WalkDeep asks it nothing else about directories. It
+// has no links that lead in a circle, and its methods are safe for concurrent use.
 type DeepTree interface {
 	Tree
-	// ReadAll describes the files at any depth below a directory, in any order; ErrNotExist when there is no such directory. An Entry's
-	// Name is the file's path below the directory, as in "dt=1/a.parquet".
+	// ReadAll describes the files at any depth below a directory, in any order; ErrNotExist when
+	// there is no such directory. An Entry's Name is the file's path below the directory, as in
+	// "dt=1/a.parquet".
 	//
-	// Start is how all wanted paths begin, or "": a bucket lists only those. Keep is asked about paths below the directory: whether a file
-	// is wanted, or whether any file below a directory can be. It must be asked about each file that is described, is cheap, and is safe
-	// for concurrent use.
+	// Start is how all wanted paths begin, or "": a bucket lists only those. Keep is asked about
+	// paths below the directory: whether a file is wanted, or whether any file below a directory
+	// can be. It must be asked about each file that is described, is cheap, and is safe for
+	// concurrent use.
 	ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]Entry, error)
 }
 
@@ -63,7 +66,8 @@ func (w *walk) descendAll(dir, base string) error {
 	return nil
 }
 
-// matchAll matches all that is left of a pattern, from its first glob on, against everything below the directory that matched so far.
+// matchAll matches all that is left of a pattern, from its first glob on, against everything below
+// the directory that matched so far.
 func (w *walk) matchAll(g glob) error {
 	dir := dirPath(g.prefix)
 	keep := func(path string, isDir bool) bool { return matchBelow(g.rest, path, isDir) }
@@ -99,7 +103,8 @@ func allVisible(path string) bool {
 	return true
 }
 
-// literalStart is how all paths begin that a pattern matches: what stands before its first special character.
+// literalStart is how all paths begin that a pattern matches: what stands before its first special
+// character.
 func literalStart(pattern []string) string {
 	path := strings.Join(pattern, "/")
 	if i := strings.IndexAny(path, `*?[\`); i >= 0 {
@@ -108,8 +113,9 @@ func literalStart(pattern []string) string {
 	return path
 }
 
-// matchBelow reports whether a pattern stands for a file of this path, by its own name or by that of a directory above it; or, of a
-// directory, whether it can stand for files below. A hidden name is met only by a segment that spells its first character.
+// matchBelow reports whether a pattern stands for a file of this path, by its own name or by that
+// of a directory above it; or, of a directory, whether it can stand for files below. A hidden name
+// is met only by a segment that spells its first character.
 func matchBelow(pattern []string, path string, dir bool) bool {
 	m := matcher{pattern: pattern, names: strings.Split(strings.TrimSuffix(path, "/"), "/"), dir: dir}
 	if !dir {
@@ -147,7 +153,8 @@ func (m *matcher) match(p, n int) bool {
 	return false
 }
 
-// deep matches ** : no directory, or one more visible one. As the last segment it stands for all files.
+// deep matches ** : no directory, or one more visible one. As the last segment it stands for all
+// files.
 func (m *matcher) deep(p, n int) bool {
 	if rest := m.pattern[p+1:]; len(rest) == 0 || len(rest) == 1 && rest[0] == "" { // a slash at the end changes nothing
 		return m.visible(n)
@@ -159,7 +166,8 @@ func (m *matcher) deep(p, n int) bool {
 	return isDir && visible(m.names[n]) && m.match(p, n+1)
 }
 
-// one matches one name. A name without a glob must be equal; a name that is not the last is a directory's.
+// one matches one name. A name without a glob must be equal; a name that is not the last is a
+// directory's.
 func (m *matcher) one(p, n int) bool {
 	segment, name := m.pattern[p], m.names[n]
 	if !HasGlob(segment) {

@@ -60,7 +60,8 @@ func (f flatTree) below(path string) ([]string, error) {
 	return all, nil
 }
 
-// deepFlatTree prunes as a bucket does: a file that start or a directory's refusal leaves out is never asked about.
+// deepFlatTree prunes as a bucket does: a file that start or a directory's refusal leaves out is
+// never asked about.
 type deepFlatTree struct{ flatTree }
 
 func (f deepFlatTree) ReadAll(_ context.Context, path, start string, keep func(string, bool) bool) ([]Entry, error) {
@@ -84,8 +85,8 @@ func enters(name string, keep func(string, bool) bool) bool {
 	return true
 }
 
-// TestDeepTreeWalksAlike: a tree that describes all below a directory at once is walked to the same shards as one that is asked level by
-// level, for random names and patterns.
+// TestDeepTreeWalksAlike: a tree that describes all below a directory at once is walked to the same
+// shards as one that is asked level by level, for random names and patterns.
 func TestDeepTreeWalksAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }

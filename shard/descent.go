@@ -9,12 +9,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// listsAtOnce is how many directories Descend lists at a time: more would wait for the lock of a name service.
+// listsAtOnce is how many directories Descend lists at a time: more would wait for the lock of a
+// name service.
 const listsAtOnce = 8
 
-// Descend is ReadAll of a [DeepTree] that lists a directory per request, but many side by side. List describes what is wanted of the
-// entries of a directory at a path below the root, "" for the root itself; it and keep are called from several goroutines, which have ended
-// when Descend returns. A directory that vanishes meanwhile has no files.
+// Descend is ReadAll of a [DeepTree] that lists a directory per request, but many side by side.
+// List describes what is wanted of the entries of a directory at a path below the root, "" for the
+// root itself; it and keep are called from several goroutines, which have ended when Descend
+// returns. A directory that vanishes meanwhile has no files.
 func Descend(
 	ctx context.Context, keep func(path string, dir bool) bool,
 	list func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error),

@@ -28,7 +28,8 @@ func (f descendingTree) ReadAll(ctx context.Context, root, _ string, keep func(s
 	})
 }
 
-// TestDescend lists more directories than walkers, deeply and broadly, each once and no unwanted one.
+// TestDescend lists more directories than walkers, deeply and broadly, each once and no unwanted
+// one.
 func TestDescend(t *testing.T) {
 	var asked, now, most atomic.Int64
 	list := func(_ context.Context, dir string, wanted func(Entry) bool) (all []Entry, err error) {

@@ -12,26 +12,32 @@ import (
 // maxAddress is the length of the longest address, braces and all.
 const maxAddress = 64 << 10 // bytes
 
-// DiscoverOptions of Discover. The zero value leaves out what the data of a folder is described by, without a word.
+// DiscoverOptions of Discover. The zero value leaves out what the data of a folder is described by,
+// without a word.
 type DiscoverOptions struct {
-	// Strict refuses a directory that holds descriptions and checksums beside its parquet files, instead of leaving them out.
+	// Strict refuses a directory that holds descriptions and checksums beside its parquet files,
+	// instead of leaving them out.
 	Strict bool
-	// Noted, if set, says what a user may want to know: that files of directories were left out, and that some were named twice.
-	// Each is said once.
+	// Noted, if set, says what a user may want to know: that files of directories were left out,
+	// and that some were named twice. Each is said once.
 	Noted func(text string)
 }
 
-// Discover lists what all addresses together name: one list, sorted by URI, in which a file counts once however often and in whatever
-// spelling it is named (links are not followed: two names that lead to one file are two shards). An address that names nothing is an error.
+// Discover lists what all addresses together name: one list, sorted by URI, in which a file counts
+// once however often and in whatever spelling it is named (links are not followed: two names that
+// lead to one file are two shards). An address that names nothing is an error.
 //
-// An address that names a directory stands for all files below it, except descriptions and checksums (*.md, *.json, *.txt, *.crc) where all
-// the others are parquet by their names. A file that is named itself, or by a pattern, is never left out.
+// An address that names a directory stands for all files below it, except descriptions and
+// checksums (*.md, *.json, *.txt, *.crc) where all the others are parquet by their names. A file
+// that is named itself, or by a pattern, is never left out.
 //
-// An address that starts with @ is a list file: one address a line; blank lines and lines that start with # are skipped; relative paths
-// start in the working directory, not beside the list. A list cannot name another. (A file whose name starts with @ is ./@name.)
+// An address that starts with @ is a list file: one address a line; blank lines and lines that
+// start with # are skipped; relative paths start in the working directory, not beside the list. A
+// list cannot name another. (A file whose name starts with @ is ./@name.)
 //
-// The order does not depend on how paths are spelled ("./b" sorts as "b"), on the order of the addresses, or on the machine. Where one
-// file was found in several ways, the finding that gives it the most partitions stays.
+// The order does not depend on how paths are spelled ("./b" sorts as "b"), on the order of the
+// addresses, or on the machine. Where one file was found in several ways, the finding that gives it
+// the most partitions stays.
 func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOptions) ([]Shard, error) {
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("%w: no address was given", ErrBadURI)
@@ -163,8 +169,9 @@ func sortShards(all []Shard) {
 	}
 }
 
-// RelativePaths returns each shard's path below the deepest directory that holds them all: what stays equal when a data set is copied to
-// another place. Shards that share no directory keep their whole addresses.
+// RelativePaths returns each shard's path below the deepest directory that holds them all: what
+// stays equal when a data set is copied to another place. Shards that share no directory keep their
+// whole addresses.
 func RelativePaths(shards []Shard) []string {
 	paths := make([]string, len(shards))
 	for i, s := range shards {

@@ -89,7 +89,8 @@ func TestDiscoverErrors(t *testing.T) {
 	}
 }
 
-// TestDiscoverLong: an address and a line of a list file have a bound, and no error prints all of a long address.
+// TestDiscoverLong: an address and a line of a list file have a bound, and no error prints all of a
+// long address.
 func TestDiscoverLong(t *testing.T) {
 	s := stores("d/a")
 	m := s["mem"].(*mem.Store)
@@ -128,7 +129,8 @@ func TestDiscoverNothing(t *testing.T) {
 	}
 }
 
-// TestDiscoverSpellings: one file under several spellings is one shard, and the order is that of the cleaned spelling.
+// TestDiscoverSpellings: one file under several spellings is one shard, and the order is that of
+// the cleaned spelling.
 func TestDiscoverSpellings(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

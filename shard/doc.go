@@ -1,18 +1,21 @@
 // Package shard finds and opens shards: parquet files at one version, wherever they lie.
 //
-// A [Store] lists and opens the shards of one place; drivers are sub-packages (local, mem, s3, hdfs). An [Object] reads one shard.
-// What more a driver can do is an optional interface with a helper that tries it, as in io/fs: [Lend] borrows bytes without a copy.
+// A [Store] lists and opens the shards of one place; drivers are sub-packages (local, mem, s3,
+// hdfs). An [Object] reads one shard. What more a driver can do is an optional interface with a
+// helper that tries it, as in io/fs: [Lend] borrows bytes without a copy.
 //
-// From an address to bytes: [Discover] merges what many addresses name into one sorted list; a store's List does that for one
-// address, with [Walk] where it has directories; [InferPartitions] types the key=value directories. A store opens a shard at the
-// version that was listed, and only at that. The bytes of a [Lease] may be a mapping of a file, and are touched inside [Use] or
+// From an address to bytes: [Discover] merges what many addresses name into one sorted list; a
+// store's List does that for one address, with [Walk] where it has directories; [InferPartitions]
+// types the key=value directories. A store opens a shard at the version that was listed, and only
+// at that. The bytes of a [Lease] may be a mapping of a file, and are touched inside [Use] or
 // [Guard] alone.
 //
-// [Stores] chooses a store by an address's scheme. It is a store itself, as is the cache: each passes on what it does not change,
-// the optional interfaces included.
+// [Stores] chooses a store by an address's scheme. It is a store itself, as is the cache: each
+// passes on what it does not change, the optional interfaces included.
 //
-// Package driver holds what the stores of remote servers share: planning, retries, limits of requests and of lists.
+// Package driver holds what the stores of remote servers share: planning, retries, limits of
+// requests and of lists.
 //
-// The package imports nothing of ours, starts no goroutine that outlives the call that needs it, and keeps no memory beyond the list
-// that it returns.
+// The package imports nothing of ours, starts no goroutine that outlives the call that needs it,
+// and keeps no memory beyond the list that it returns.
 package shard

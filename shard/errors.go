@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask. ErrNotExist is also fs.ErrNotExist, and ErrDenied is
-// fs.ErrPermission.
+// What went wrong, for errors.Is. A store's driver classifies; the layers above only ask.
+// ErrNotExist is also fs.ErrNotExist, and ErrDenied is fs.ErrPermission.
 var (
 	ErrNotExist  = error(&kind{"does not exist", fs.ErrNotExist})
 	ErrChanged   = errors.New("changed since it was listed")
@@ -32,10 +34,13 @@ type Error struct {
 	Op   string // "list", "open", "read"
 	URI  string // as the user wrote it; printed without its secrets
 	Err  error
-	Hint string // what to try, or ""
+	Hint string // what to try, or ""; options of the store stand in it as {Field}
 }
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options of the store as name spells them.
+func (e *Error) Spelled(name func(field string) string) string {
 	var b strings.Builder
 	b.WriteString(brief(Redact(e.URI), longestAddress))
 	b.WriteString(": ")
@@ -43,16 +48,17 @@ func (e *Error) Error() string {
 		b.WriteString(e.Op)
 		b.WriteString(": ")
 	}
-	b.WriteString(brief(e.Err.Error(), longestText))
+	b.WriteString(brief(option.Spelled(e.Err, name), longestText))
 	if e.Hint != "" {
 		b.WriteString(" (")
-		b.WriteString(e.Hint)
+		b.WriteString(option.Spell(e.Hint, name))
 		b.WriteString(")")
 	}
 	return b.String()
 }
 
-// How much of an address and of an error's text a message prints, in bytes. No key of S3 and hardly a path is longer than an address.
+// How much of an address and of an error's text a message prints, in bytes. No key of S3 and hardly
+// a path is longer than an address.
 const (
 	longestAddress = 1200
 	longestText    = 4 << 10

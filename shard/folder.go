@@ -7,26 +7,29 @@ import (
 	"strings"
 )
 
-// besides are the endings of names that lie beside the data of a folder and are not data: descriptions and checksums.
+// besides are the endings of names that lie beside the data of a folder and are not data:
+// descriptions and checksums.
 var besides = []string{".md", ".json", ".txt", ".crc"}
 
 // isBeside reports whether a name is that of a description or a checksum.
 func isBeside(name string) bool { return slices.Contains(besides, strings.ToLower(path.Ext(name))) }
 
-// isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy, a.parq, a.pq. Files of Hive have no such names.
+// isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy,
+// a.parq, a.pq. Files of Hive have no such names.
 func isParquet(name string) bool {
 	name = strings.ToLower(path.Base(name))
 	return strings.Contains(name, ".parq") || strings.HasSuffix(name, ".pq")
 }
 
-// isDirectory reports whether an address named the directory that all of its shards lie below, rather than a file or a pattern.
+// isDirectory reports whether an address named the directory that all of its shards lie below,
+// rather than a file or a pattern.
 func isDirectory(address string, found []Shard) bool {
 	prefix := strings.TrimRight(address, "/") + "/"
 	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
 }
 
-// leaveOut removes the descriptions and checksums from the files of a directory, if all other files are parquet by name.
-// Kept is found itself where nothing is left out.
+// leaveOut removes the descriptions and checksums from the files of a directory, if all other files
+// are parquet by name. Kept is found itself where nothing is left out.
 func leaveOut(address string, found []Shard) (kept []Shard, out []string, err error) {
 	if !isDirectory(address, found) {
 		return found, nil, nil

@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
 
-// TestDiscoverFolders: descriptions and checksums beside the parquet files of a directory are left out, and that is said once; Strict refuses.
+// TestDiscoverFolders: descriptions and checksums beside the parquet files of a directory are left
+// out, and that is said once; Strict refuses.
 func TestDiscoverFolders(t *testing.T) {
 	s := stores(
 		"d/a.parquet", "d/x/b.parquet", "d/README.md", "d/meta.json", "d/x/notes.TXT",

@@ -5,14 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a path fits a pattern: * stands for any run of characters but a slash, ? for one, [a-z] for one of a set and
-// [!a-z] or [^a-z] for one of the others, ** as a whole segment for any number of directories, none included. A backslash takes the
-// next character's meaning away; a [ without its ] is itself.
+// Match reports whether a path fits a pattern: * stands for any run of characters but a slash, ?
+// for one, [a-z] for one of a set and [!a-z] or [^a-z] for one of the others, ** as a whole segment
+// for any number of directories, none included. A backslash takes the next character's meaning
+// away; a [ without its ] is itself.
 func Match(pattern, name string) bool {
 	return matchSegments(strings.Split(pattern, "/"), strings.Split(name, "/"))
 }
 
-// matchSegments keeps the last ** as the only place to come back to, as matchSegment does with *: more tries find nothing new.
+// matchSegments keeps the last ** as the only place to come back to, as matchSegment does with *:
+// more tries find nothing new.
 func matchSegments(pattern, name []string) bool {
 	p, n := 0, 0
 	backP, backN := -1, 0
@@ -81,7 +83,8 @@ func matchOne(pattern, name string) (pn, nn int, ok bool) {
 	return 1, 1, pattern[0] == name[0]
 }
 
-// matchSet matches r against the [set] that pattern starts with and returns the set's length in bytes.
+// matchSet matches r against the [set] that pattern starts with and returns the set's length in
+// bytes.
 func matchSet(pattern string, r rune) (in bool, size int, isSet bool) {
 	i := 1
 	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
@@ -144,8 +147,9 @@ func unescape(segment string) string {
 	return b.String()
 }
 
-// visible reports whether a name that the user did not write out is data, by Spark's rule: no leading dot, no leading underscore unless
-// the name holds a partition's "=", no upload in progress; and no checksum file.
+// visible reports whether a name that the user did not write out is data, by Spark's rule: no
+// leading dot, no leading underscore unless the name holds a partition's "=", no upload in
+// progress; and no checksum file.
 func visible(name string) bool {
 	switch {
 	case strings.HasPrefix(name, "."),
@@ -157,7 +161,8 @@ func visible(name string) bool {
 	return true
 }
 
-// matchVisible matches a name that lies in a directory: a glob meets hidden names only when it spells their first character.
+// matchVisible matches a name that lies in a directory: a glob meets hidden names only when it
+// spells their first character.
 func matchVisible(pattern, name string) bool {
 	if !matchSegment(pattern, name) {
 		return false

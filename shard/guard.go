@@ -6,9 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// Guard runs code that touches the bytes of a lease. A mapped file that shrinks, or whose disk fails, faults at that touch; Guard turns the
-// fault into an error that wraps ErrChanged. Other panics pass on. The promise holds for the calling goroutine alone, so f starts no other
-// that touches the bytes.
+// Guard runs code that touches the bytes of a lease. A mapped file that shrinks, or whose disk
+// fails, faults at that touch; Guard turns the fault into an error that wraps ErrChanged. Other
+// panics pass on. The promise holds for the calling goroutine alone, so f starts no other that
+// touches the bytes.
 func Guard(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -24,14 +25,16 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// addressError is how the runtime describes a fault at an address that is not nil's; see debug.SetPanicOnFault.
+// addressError is how the runtime describes a fault at an address that is not nil's; see
+// debug.SetPanicOnFault.
 type addressError interface {
 	runtime.Error
 	Addr() uintptr
 }
 
-// Use runs f, which touches the bytes of a lease, inside Guard, and then makes sure that the shard is still the version that was opened. A
-// change wins over f's own error: bytes that changed while f read them look corrupt.
+// Use runs f, which touches the bytes of a lease, inside Guard, and then makes sure that the shard
+// is still the version that was opened. A change wins over f's own error: bytes that changed while
+// f read them look corrupt.
 func Use(l Lease, f func() error) error {
 	err := Guard(f)
 	if changed := l.Verify(Span{}); changed != nil {

@@ -16,7 +16,8 @@ func TestGuardPasses(t *testing.T) {
 	}
 }
 
-// TestGuardPassesPanicsOn: a panic that is not a fault of lent bytes is a bug, and must not look like a changed file.
+// TestGuardPassesPanicsOn: a panic that is not a fault of lent bytes is a bug, and must not look
+// like a changed file.
 func TestGuardPassesPanicsOn(t *testing.T) {
 	var none *struct{ x int }
 	var empty []int

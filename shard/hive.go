@@ -9,8 +9,9 @@ import (
 // hiveNull is how Hive and Spark write a null as a directory's name.
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
-// ParsePartitions returns the key=value directories of a slash-separated path, in path order. The last element is the file's own name
-// and gives none. Keys and values are percent-decoded as Hive encodes them; an invalid escape stays as it is.
+// ParsePartitions returns the key=value directories of a slash-separated path, in path order. The
+// last element is the file's own name and gives none. Keys and values are percent-decoded as Hive
+// encodes them; an invalid escape stays as it is.
 func ParsePartitions(file string) []Partition {
 	var all []Partition
 	for dir := range strings.SplitSeq(path.Dir(file), "/") {

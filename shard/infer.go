@@ -41,11 +41,13 @@ type PartitionValue struct {
 	Int  int64  // of a PartitionInt64: the number; of a PartitionDate: days since 1970-01-01
 }
 
-// InferPartitions gives the partitions of a data set's shards their types, in path order of the first shard.
+// InferPartitions gives the partitions of a data set's shards their types, in path order of the
+// first shard.
 //
-// A key is int64 when each of its values is a number that prints as it is spelled, so that 7 and -7 are numbers but 007 and +7 are not: a
-// name with leading zeros is a code or a month, and stays what the user sees. Else it is a date when each value is a date as YYYY-MM-DD of the
-// calendar, else a string. Nulls fit every type; a key of nulls alone is a string.
+// A key is int64 when each of its values is a number that prints as it is spelled, so that 7 and -7
+// are numbers but 007 and +7 are not: a name with leading zeros is a code or a month, and stays
+// what the user sees. Else it is a date when each value is a date as YYYY-MM-DD of the calendar,
+// else a string. Nulls fit every type; a key of nulls alone is a string.
 //
 // All shards must have the same keys.
 func InferPartitions(shards []Shard) ([]PartitionColumn, error) {

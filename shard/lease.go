@@ -4,18 +4,22 @@ import "errors"
 
 // A Lender is an Object that can lend its bytes without a copy.
 type Lender interface {
-	// Lend lends n bytes from off on. An object that cannot lend them now returns errors.ErrUnsupported.
+	// Lend lends n bytes from off on. An object that cannot lend them now returns
+	// errors.ErrUnsupported.
 	Lend(off, n int64) (Lease, error)
 }
 
-// A Lease is bytes that an object lends. They may be a mapping of a file: they are read-only, live until Release (also after the
-// object's Close), and touching them can fault when the file shrinks, so they are touched only inside Guard or Use.
+// A Lease is bytes that an object lends. They may be a mapping of a file: they are read-only, live
+// until Release (also after the object's Close), and touching them can fault when the file shrinks,
+// so they are touched only inside Guard or Use.
 type Lease interface {
 	// Bytes are the bytes that are lent.
 	Bytes() []byte
-	// Verify makes sure that some of the bytes, after they were used, were those of the version that was opened; an empty span asks
-	// about the version alone. Where it fails, with ErrCorrupt or ErrChanged, the caller throws away its results from the bytes, an error
-	// included. Bytes are best verified bit by bit, while they lie in the processor's caches; a few hundred kilobytes are worth a call.
+	// Verify makes sure that some of the bytes, after they were used, were those of the version
+	// that was opened; an empty span asks about the version alone. Where it fails, with ErrCorrupt
+	// or ErrChanged, the caller throws away its results from the bytes, an error included. Bytes
+	// are best verified bit by bit, while they lie in the processor's caches; a few hundred
+	// kilobytes are worth a call.
 	Verify(used Span) error
 	// Forget gives back the memory of bytes that will hardly be touched again. They stay readable.
 	Forget(used Span)

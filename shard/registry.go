@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Stores maps a scheme ("s3"; "" for bare paths) to the store that serves it, and is itself the Store that asks the right one.
+// Stores maps a scheme ("s3"; "" for bare paths) to the store that serves it, and is itself the
+// Store that asks the right one.
 type Stores map[string]Store
 
 var (

@@ -94,7 +94,8 @@ func (c *closes) Explain(context.Context, string) ([]shard.Fact, error) {
 	return []shard.Fact{{Name: "user", Value: "alice"}}, nil
 }
 
-// TestStoresOptional: what a store can do beyond the contract is reached through its scheme, and a store that two schemes share counts once.
+// TestStoresOptional: what a store can do beyond the contract is reached through its scheme, and a
+// store that two schemes share counts once.
 func TestStoresOptional(t *testing.T) {
 	c, failed := &closes{Store: &mem.Store{}}, errors.New("lost")
 	other := &closes{Store: &mem.Store{}, err: failed}

@@ -7,17 +7,21 @@ import (
 
 // A Remote is a Store that asks servers.
 type Remote interface {
-	// Parallel is how many reads of an address's shards to keep under way, since each waits for a network; 0 is no opinion.
+	// Parallel is how many reads of an address's shards to keep under way, since each waits for a
+	// network; 0 is no opinion.
 	Parallel(uri string) int
 	// Traffic is what the store asked of its servers so far.
 	Traffic() Traffic
-	// Place tells how a shard lies on its servers; errors.ErrUnsupported where the store does not know.
+	// Place tells how a shard lies on its servers; errors.ErrUnsupported where the store does not
+	// know.
 	Place(ctx context.Context, s Shard) (Placement, error)
-	// Explain says how the store reaches an address: endpoint, credentials, configuration; never a secret.
+	// Explain says how the store reaches an address: endpoint, credentials, configuration; never a
+	// secret.
 	Explain(ctx context.Context, uri string) ([]Fact, error)
 }
 
-// RemoteOf is store as a Remote: itself, or one that says nothing where store asks no servers, as a local disk.
+// RemoteOf is store as a Remote: itself, or one that says nothing where store asks no servers, as a
+// local disk.
 func RemoteOf(store Store) Remote {
 	if r, ok := store.(Remote); ok {
 		return r
@@ -34,7 +38,8 @@ func (noServers) Place(context.Context, Shard) (Placement, error) {
 	return Placement{}, errors.ErrUnsupported
 }
 
-// ReadsOf is the most reads that the stores of some shards like to have under way: Parallel of one shard of each scheme.
+// ReadsOf is the most reads that the stores of some shards like to have under way: Parallel of one
+// shard of each scheme.
 func ReadsOf(store Store, shards []Shard) int {
 	remote, most, asked := RemoteOf(store), 0, map[string]bool{}
 	for i := range shards {
@@ -84,5 +89,6 @@ type Block struct {
 	Hosts []string
 }
 
-// A Fact is one line about how a store reaches an address: "region" is "eu-west-1, found by asking the bucket".
+// A Fact is one line about how a store reaches an address: "region" is "eu-west-1, found by asking
+// the bucket".
 type Fact struct{ Name, Value string }

@@ -6,7 +6,8 @@ type Shard struct {
 	Size    int64  // bytes
 	Version string // etag, or modification time in nanoseconds: differs when the content differs
 
-	// Partitions are the typed values that directory names gave this shard (dt=2026-01-01), in path order.
+	// Partitions are the typed values that directory names gave this shard (dt=2026-01-01), in path
+	// order.
 	Partitions []Partition
 }
 

@@ -22,8 +22,8 @@ type Range struct {
 // Span is where the range lies.
 func (r Range) Span() Span { return Span{r.Off, int64(len(r.P))} }
 
-// CheckRanges refuses ranges that are not within a shard of so many bytes, descend or overlap: a driver that cuts and joins them would leave
-// bytes out.
+// CheckRanges refuses ranges that are not within a shard of so many bytes, descend or overlap: a
+// driver that cuts and joins them would leave bytes out.
 func CheckRanges(ranges []Range, size int64) error {
 	end := int64(0)
 	for _, r := range ranges {
@@ -41,16 +41,19 @@ func CheckRanges(ranges []Range, size int64) error {
 	return nil
 }
 
-// A RangeReader is an Object that reads many ranges better at once than one after the other: it knows what a request costs, so it reads
-// over small holes, cuts long runs and keeps several requests in flight.
+// A RangeReader is an Object that reads many ranges better at once than one after the other: it
+// knows what a request costs, so it reads over small holes, cuts long runs and keeps several
+// requests in flight.
 type RangeReader interface {
-	// ReadRanges fills all ranges or returns an error. They ascend and do not overlap; the caller gives together only what may share a
-	// request, so what lies between two of them may be read too. An object that wraps another and finds that it does not know better
-	// returns errors.ErrUnsupported before it reads anything.
+	// ReadRanges fills all ranges or returns an error. They ascend and do not overlap; the caller
+	// gives together only what may share a request, so what lies between two of them may be read
+	// too. An object that wraps another and finds that it does not know better returns
+	// errors.ErrUnsupported before it reads anything.
 	ReadRanges(ctx context.Context, ranges []Range) error
 }
 
-// ReadRanges fills all ranges, which ascend and do not overlap: at once where o knows how, else one after the other.
+// ReadRanges fills all ranges, which ascend and do not overlap: at once where o knows how, else one
+// after the other.
 func ReadRanges(ctx context.Context, o Object, ranges []Range) error {
 	if r, ok := o.(RangeReader); ok {
 		if err := r.ReadRanges(ctx, ranges); !errors.Is(err, errors.ErrUnsupported) {

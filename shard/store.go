@@ -5,18 +5,22 @@ import "context"
 // A Store lists and opens the shards of one place: a local disk, a bucket, a name service.
 // Its methods are safe for concurrent use.
 type Store interface {
-	// List returns the shards that one address names, sorted by URI: a file, all files below a directory, or what a pattern matches.
-	// It never returns part of a list without an error, and an address that names nothing is ErrNotExist.
+	// List returns the shards that one address names, sorted by URI: a file, all files below a
+	// directory, or what a pattern matches. It never returns part of a list without an error, and
+	// an address that names nothing is ErrNotExist.
 	List(ctx context.Context, pattern string) ([]Shard, error)
-	// Open opens one shard at the version that s carries. A shard that is no longer that version is ErrChanged. Where a look at the shard
-	// costs a request, what is wrong with it (it changed, it is gone, it may not be read) may come from the first read instead.
+	// Open opens one shard at the version that s carries. A shard that is no longer that version is
+	// ErrChanged. Where a look at the shard costs a request, what is wrong with it (it changed, it
+	// is gone, it may not be read) may come from the first read instead.
 	Open(ctx context.Context, s Shard) (Object, error)
 }
 
-// An Object reads one shard at one version. ReadAt is safe for concurrent use; Close may be called twice.
+// An Object reads one shard at one version. ReadAt is safe for concurrent use; Close may be called
+// twice.
 type Object interface {
-	// ReadAt fills all of p from byte off on, or returns an error; there are no partial reads. A range that ends past the shard's size
-	// is an error that wraps io.ErrUnexpectedEOF, a shard that changed under the reader is ErrChanged.
+	// ReadAt fills all of p from byte off on, or returns an error; there are no partial reads. A
+	// range that ends past the shard's size is an error that wraps io.ErrUnexpectedEOF, a shard
+	// that changed under the reader is ErrChanged.
 	ReadAt(ctx context.Context, p []byte, off int64) error
 	Close() error
 }
@@ -27,7 +31,8 @@ type Identifier interface {
 	Identity(uri string) string
 }
 
-// Identity returns what store takes for the identity of an address: the address itself, cleaned, when it has no opinion.
+// Identity returns what store takes for the identity of an address: the address itself, cleaned,
+// when it has no opinion.
 func Identity(store Store, uri string) string {
 	if i, ok := store.(Identifier); ok {
 		return i.Identity(uri)

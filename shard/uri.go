@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// Scheme returns the scheme of an address in lower case, or "" for a bare path. A scheme is what stands before "://"; "file:/a", as Java
-// prints it, counts too. Everything else is a path, so that names with a colon need no escape.
+// Scheme returns the scheme of an address in lower case, or "" for a bare path. A scheme is what
+// stands before "://"; "file:/a", as Java prints it, counts too. Everything else is a path, so that
+// names with a colon need no escape.
 func Scheme(address string) string {
 	scheme, _ := SplitScheme(address)
 	return scheme
 }
 
-// SplitScheme cuts an address into its scheme in lower case and what follows "scheme://". A bare path comes back whole, with scheme "".
+// SplitScheme cuts an address into its scheme in lower case and what follows "scheme://". A bare
+// path comes back whole, with scheme "".
 func SplitScheme(address string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(address, ":")
 	if !found || !validScheme(scheme) {
@@ -41,8 +43,9 @@ func validScheme(s string) bool {
 	return s != ""
 }
 
-// normal is the spelling of a URI that does not depend on how a user wrote it, found without asking the disk or the working directory:
-// lists are sorted by it, so that they are in the same order on every machine.
+// normal is the spelling of a URI that does not depend on how a user wrote it, found without asking
+// the disk or the working directory: lists are sorted by it, so that they are in the same order on
+// every machine.
 func normal(uri string) string {
 	scheme, rest := SplitScheme(uri)
 	switch {
@@ -65,7 +68,8 @@ var secretParams = []string{
 	"session_token", "access_key", "secret_key", "secret", "password", "delegation", "x-goog-signature", "x-goog-credential",
 }
 
-// Redact returns the URI as messages may show it: without passwords and signatures. A bare path is shown whole.
+// Redact returns the URI as messages may show it: without passwords and signatures. A bare path is
+// shown whole.
 func Redact(uri string) string {
 	scheme, rest := SplitScheme(uri)
 	if scheme == "" || scheme == "file" {
@@ -80,8 +84,9 @@ func Redact(uri string) string {
 	return prefix + rest
 }
 
-// redactUser hides the password of user:password@host. A secret key that was pasted unescaped can hold slashes, which end the authority too
-// early: when no port follows the colon, everything up to the last @ counts as the secret.
+// redactUser hides the password of user:password@host. A secret key that was pasted unescaped can
+// hold slashes, which end the authority too early: when no port follows the colon, everything up to
+// the last @ counts as the secret.
 func redactUser(rest string) string {
 	authority, _, _ := strings.Cut(rest, "/")
 	user, secret, hasColon := strings.Cut(authority, ":")

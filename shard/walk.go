@@ -8,11 +8,13 @@ import (
 	"strings"
 )
 
-// A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the user spelled them.
+// A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the
+// user spelled them.
 type Tree interface {
 	// Stat describes what lies at path, behind links; ErrNotExist when nothing does.
 	Stat(ctx context.Context, path string) (Entry, error)
-	// ReadDir describes the entries of a directory whose names keep wants, in any order. Entries that vanish meanwhile are left out.
+	// ReadDir describes the entries of a directory whose names keep wants, in any order. Entries
+	// that vanish meanwhile are left out.
 	ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]Entry, error)
 	// URI returns the address of a path.
 	URI(path string) string
@@ -25,8 +27,8 @@ type Entry struct {
 	Size    int64  // bytes
 	Version string // see Shard
 
-	// Identity is the same for a directory under all its names, so that links that lead in a circle are noticed; "" where there are no
-	// links.
+	// Identity is the same for a directory under all its names, so that links that lead in a circle
+	// are noticed; "" where there are no links.
 	Identity string
 }
 
@@ -42,15 +44,18 @@ const (
 
 // Walk lists the shards that a path names in a tree, sorted by URI.
 //
-// A path that exists is taken literally: a file is one shard, a directory stands for all files below it that are not hidden. Otherwise
-// braces are expanded (see ExpandBraces) and each result is matched segment by segment (see Match). A segment that exists literally is no
-// glob, up to the first that is one; matched directories stand for their files. A name in braces that has no glob must exist, so that a
-// gap is not passed over in silence.
+// A path that exists is taken literally: a file is one shard, a directory stands for all files
+// below it that are not hidden. Otherwise braces are expanded (see ExpandBraces) and each result is
+// matched segment by segment (see Match). A segment that exists literally is no glob, up to the
+// first that is one; matched directories stand for their files. A name in braces that has no glob
+// must exist, so that a gap is not passed over in silence.
 //
-// Hidden from directories, and from globs that do not spell their first character, are names that start with a dot, or with an underscore
-// and hold no "=", and checksums and unfinished uploads (*.crc, *._COPYING_).
+// Hidden from directories, and from globs that do not spell their first character, are names that
+// start with a dot, or with an underscore and hold no "=", and checksums and unfinished uploads
+// (*.crc, *._COPYING_).
 //
-// Partitions come from directories below the given one, or below the fixed part before the first glob or brace.
+// Partitions come from directories below the given one, or below the fixed part before the first
+// glob or brace.
 func Walk(ctx context.Context, tree Tree, path string) ([]Shard, error) {
 	return (&walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}).list(path)
 }
@@ -126,7 +131,8 @@ func (w *walk) address(path string) error {
 	return nil
 }
 
-// match finds what a pattern stands for. Trees are asked as late as possible: a segment without a glob is only put behind the others.
+// match finds what a pattern stands for. Trees are asked as late as possible: a segment without a
+// glob is only put behind the others.
 func (w *walk) match(g glob) error {
 	for len(g.rest) > 0 {
 		segment := g.rest[0]
@@ -209,7 +215,8 @@ func (w *walk) matchDir(g glob) error {
 	return nil
 }
 
-// matchDeep matches ** : what follows it is looked for here and in every directory below. As the last segment it stands for all files.
+// matchDeep matches ** : what follows it is looked for here and in every directory below. As the
+// last segment it stands for all files.
 func (w *walk) matchDeep(g glob, above []string) error {
 	for len(g.rest) > 1 && g.rest[1] == "**" {
 		g.rest = g.rest[1:]
@@ -296,8 +303,9 @@ func inCircle(e Entry, above []string) bool {
 	return e.Identity != "" && slices.Contains(above, e.Identity)
 }
 
-// dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a slash ends with a directory without a
-// name, as keys of a bucket can hold, so that the slash is not the one behind the directory.
+// dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a
+// slash ends with a directory without a name, as keys of a bucket can hold, so that the slash is
+// not the one behind the directory.
 func dirPath(prefix string) string {
 	switch {
 	case prefix == "":
@@ -308,7 +316,7 @@ func dirPath(prefix string) string {
 	return prefix
 }
 
-// skipMissing passes over a directory that a glob looked into in vain.
+// skipMissing ignores a directory that does not exist below a glob.
 func (w *walk) skipMissing(path string, err error) error {
 	if errors.Is(err, ErrNotExist) || err == nil {
 		return nil

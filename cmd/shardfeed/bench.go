@@ -85,12 +85,11 @@ type measurement struct {
 func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *measurement, err error) {
 	begin := time.Now()
 	user, system := cpuTime()
-	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
-	ds, err := a.open(ctx, addresses, f, budget)
+	ds, err := a.open(ctx, addresses, f)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ds.close(ctx)) }()
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 	s, err := a.stream(ds.Dataset, f)
 	if err != nil {
 		return nil, err
@@ -100,11 +99,11 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	defer bar.close()
 
 	m = &measurement{memory: int64(f.memory)}
-	clock := newEpochClock(ds.source.cache, shuffle.State{Epoch: uint64(f.epoch)})
+	clock := newEpochClock(cacheOf(ds), shuffle.State{Epoch: uint64(f.epoch)})
 	err = s.each(ctx, func(valid int, epoch uint64) bool {
 		if m.Batches == 0 {
 			m.FirstBatchSeconds = time.Since(begin).Seconds()
-			m.BudgetBytes = budget.Admitted()
+			m.BudgetBytes = ds.Budget().Admitted()
 		}
 		m.Batches++
 		m.Rows += int64(valid)
@@ -120,7 +119,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
 	s.result(m)
-	m.Storage, m.Cache = ds.source.direct.Traffic(), ds.source.use()
+	m.Storage, m.Cache = ds.Drivers().Traffic(), useOf(ds)
 	return m, nil
 }
 

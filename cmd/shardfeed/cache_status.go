@@ -19,9 +19,9 @@ type cacheStatus struct {
 
 // cacheStatus looks at the cache without changing it.
 func (f *cacheFlags) cacheStatus() cacheStatus {
-	c := cacheStatus{Path: f.root()}
+	c := cacheStatus{Path: f.places().Root}
 	if c.Path == "" {
-		c.State = "none: neither " + dirVariable + " nor HOME is set"
+		c.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
 		return c
 	}
 	exists := nearestDir(c.Path)

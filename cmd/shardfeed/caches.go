@@ -47,7 +47,7 @@ func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context,
 		if err := f.checkCache(fs); err != nil {
 			return err
 		}
-		dir := f.root()
+		dir := f.places().Root
 		if dir == "" {
 			return fmt.Errorf("there is no cache: neither %s nor HOME is set (--cache-dir names its directory)", dirVariable)
 		}

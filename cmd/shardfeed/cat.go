@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -99,11 +100,11 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 }
 
 func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []string) (err error) {
-	ds, err := c.open(ctx, addresses, &c.flags, nil)
+	ds, err := c.open(ctx, addresses, &c.flags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ds.close(ctx)) }()
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 	if err := c.contradicts(fs, ds.Dataset); err != nil {
 		return err
 	}
@@ -116,14 +117,14 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	before := stream.State()
-	state, err := c.print(ctx, printer, stream, newEpochClock(ds.source.cache, before))
+	state, err := c.print(ctx, printer, stream, newEpochClock(cacheOf(ds), before))
 	if c.saveState == "" {
 		return err
 	}
 	if err != nil {
 		state = printer.stateAfter(before, err)
 	}
-	c.keepManifest(ds.Dataset)
+	c.keepManifest(ds)
 	saved := c.saveFile().writeState(ctx, c.withTail(state))
 	switch {
 	case saved != nil && errors.Is(err, syscall.EPIPE): // a closed pipe alone is not a failure
@@ -186,12 +187,9 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	return state
 }
 
-// keepManifest keeps the list of shards, so that a resume can say how they differ, or continue with
-// the old list.
-func (c *catCommand) keepManifest(ds *iterable.Dataset) {
-	if dir := c.manifestDir(); dir != "" {
-		if _, err := ds.SaveManifest(dir); err != nil {
-			c.note("the list of shards is not kept: %v", fileError(err))
-		}
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+func (c *catCommand) keepManifest(ds *shardfeed.Dataset) {
+	if err := ds.KeepManifest(); err != nil {
+		c.note("the list of shards is not kept: %v", fileError(err))
 	}
 }

@@ -2,46 +2,37 @@ package main
 
 import (
 	"context"
-	"errors"
 	"runtime"
+	"strconv"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// smallExcess is how many bytes over the estimate are not worth a note.
-const smallExcess = 16 << 20
-
-// options are the data set's options as the flags give them.
-func (a *app) options(f *flags) (iterable.Options, error) {
-	o := iterable.Options{
-		Columns: f.columns, Strict: f.strict, Missing: f.missingColumns(), InvalidUTF8: f.utf8(),
-		Shuffle: f.shuffle, ShuffleBuffer: iterable.Size{Rows: f.shuffleBuffer.rows, Bytes: f.shuffleBuffer.bytes}, Seed: f.seed,
-		Tail: f.tailOrDefault(), Lanes: f.lanes, UnitRows: f.unitRows, MaxWorldSize: f.maxWorldSize,
-		Memory: int64(f.memory), IndexDir: f.indexDir(), ManifestDir: f.manifestDir(),
-		Events: iterable.Events{
-			IndexUnusable: a.indexUnusable,
-			Noted:         func(text string) { a.note("%s", text) },
-			OverEstimate: func(measured, estimated int64) {
-				if measured-estimated > smallExcess {
-					a.note("blocks took %v of memory; the files' metadata predicted %v", mem.Bytes(measured), mem.Bytes(estimated))
-				}
-			},
-		},
+// spec is what the flags say of a data set.
+func (f *flags) spec(addresses []string) shardfeed.Spec {
+	s := shardfeed.Spec{
+		Addresses: addresses, Columns: f.columns, Strict: f.strict, Missing: f.missing, InvalidUTF8: f.invalidUTF8, Manifest: f.manifest,
+		Plan: f.plan, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text(), Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
+		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit,
+		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
 	if f.shuffle {
-		o.Start = shuffle.Start(f.start)
+		s.Start = f.start
 	}
-	o.Plan = f.pinned
-	if f.manifest != "" {
-		var err error
-		if o.Manifest, err = iterable.ReadManifest(f.manifest); err != nil {
-			return o, fileError(err)
-		}
+	if f.memory > 0 {
+		s.Memory = strconv.FormatInt(int64(f.memory), 10)
 	}
-	return o, nil
+	return s
+}
+
+// checkSpec finds values that cannot be meant.
+func (f *flags) checkSpec() error {
+	if err := f.spec([]string{"any"}).Validate(); err != nil {
+		return usagef("%s", option.Spelled(err, option.Flag))
+	}
+	return nil
 }
 
 // loader are the loader's options as the flags give them: one worker for each processor.
@@ -52,44 +43,17 @@ func (f *flags) loader() loader.Options {
 	}
 }
 
-// A dataset is an open data set and where it reads from.
-type dataset struct {
-	*iterable.Dataset
-	source *source
-}
-
-// open opens the data set at the addresses, and shows its progress. Budget may be nil. The caller
-// closes what it gets.
-func (a *app) open(ctx context.Context, addresses []string, f *flags, budget *mem.Budget) (*dataset, error) {
-	o, err := a.options(f)
-	if err != nil {
-		return nil, err
-	}
+// open opens the data set at the addresses, and shows how far it is. The caller closes it.
+func (a *app) open(ctx context.Context, addresses []string, f *flags) (*shardfeed.Dataset, error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	o.Budget = (*iterable.Budget)(budget)
-	return a.openWith(ctx, addresses, f, o, shown)
+	return shardfeed.Open(ctx, f.spec(addresses), a.events(shown))
 }
 
-// openWith opens the data set with these options and what the flags say of stores.
-func (a *app) openWith(ctx context.Context, addresses []string, f *flags, o iterable.Options, shown *opening) (*dataset, error) {
-	from, err := a.connect(f, addresses, shown)
-	if err != nil {
-		return nil, err
-	}
-	o.Hot, o.StoreMemory = from.hot, from.memory
-	o.Events.FootersRead = shown.footers
-	ds, err := iterable.Open(ctx, from.Stores, addresses, o)
-	if err != nil {
-		return nil, errors.Join(err, from.close(ctx))
-	}
-	from.throughCache()
-	return &dataset{Dataset: ds, source: from}, nil
-}
-
-// close closes the data set and what is below it. Streams are closed before.
-func (d *dataset) close(ctx context.Context) error {
-	return errors.Join(d.Dataset.Close(), d.source.close(ctx))
+// events note what is not as it was meant, and show how far an opening is.
+func (a *app) events(shown *opening) shardfeed.Events {
+	note := func(text string) { a.note("%s", text) }
+	return shardfeed.Events{Note: note, Files: note, Listed: shown.listed, Footers: shown.footers}
 }
 
 func (a *app) indexUnusable(dir string, err error) {

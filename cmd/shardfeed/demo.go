@@ -89,11 +89,10 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 		from, addresses = shard.Stores{"": local.Store{}}, []string{dir}
 	}
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
-	o, err := d.options(&d.flags)
-	if err != nil {
-		return nil, err
+	o := iterable.Options{
+		Shuffle: true, ShuffleBuffer: iterable.Size{Rows: d.shuffleBuffer.rows, Bytes: d.shuffleBuffer.bytes}, Seed: d.seed,
+		Tail: d.tailOrDefault(), Memory: int64(d.memory), Budget: (*iterable.Budget)(budget),
 	}
-	o.Budget, o.IndexDir = (*iterable.Budget)(budget), ""
 	ds, err := iterable.Open(ctx, from, addresses, o)
 	if err != nil {
 		return nil, err

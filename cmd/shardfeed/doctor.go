@@ -70,14 +70,14 @@ type machine struct {
 func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *diagnosis, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	from, err := a.connect(f, nil, shown) // past the cache: the servers are what is measured
+	stores, err := f.spec(nil).Stores(a.events(shown)) // past the cache: the servers are what is measured
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, from.close(ctx)) }()
-	d = &diagnosis{Index: indexDirectory(f.indexDir()), Cache: f.cacheStatus(), Machine: thisMachine()}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	d = &diagnosis{Index: indexDirectory(f.places().Index), Cache: f.cacheStatus(), Machine: thisMachine()}
 	for _, address := range addresses {
-		p := examine(ctx, from.direct, address)
+		p := examine(ctx, stores, address)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

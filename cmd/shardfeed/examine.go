@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -44,7 +46,7 @@ type fact struct {
 // examine says how an address is reached, lists it and reads a little of its shards.
 func examine(ctx context.Context, store shard.Stores, address string) *place {
 	p := &place{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
-	if !isRemote(address) {
+	if !shardfeed.IsRemote(address) {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
 	begin := time.Now()
@@ -64,14 +66,14 @@ func examine(ctx context.Context, store shard.Stores, address string) *place {
 func (p *place) explain(ctx context.Context, store shard.Remote, address string) {
 	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
 	if err != nil {
-		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + err.Error()})
+		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + option.Spelled(err, option.Flag)})
 	}
 	for _, f := range facts {
-		p.Facts = append(p.Facts, fact{f.Name, f.Value})
+		p.Facts = append(p.Facts, fact{f.Name, option.Spell(f.Value, option.Flag)})
 	}
 }
 
-func (p *place) fail(err error) { p.problem, p.Problem = err, err.Error() }
+func (p *place) fail(err error) { p.problem, p.Problem = err, option.Spelled(err, option.Flag) }
 
 // read times the footers and ranges of a few shards.
 func (p *place) read(ctx context.Context, store shard.Store, shards []shard.Shard) {

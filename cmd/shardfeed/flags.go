@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -45,7 +43,6 @@ type flags struct {
 
 	rank, worldSize int
 	memory          byteSize
-	ranksHere       int // ranks that share this machine's memory; 0: as the environment says
 	limit           rowLimit
 	json            bool
 	device          deviceName
@@ -160,22 +157,20 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return usagef("--rank must be below --world-size %d, got %d: ranks count from 0", f.worldSize, f.rank)
 	case fs.Changed("max-world-size") && f.maxWorldSize < f.worldSize:
 		return usagef("--max-world-size must be at least --world-size %d, got %d", f.worldSize, f.maxWorldSize)
-	case fs.Changed("start") && f.start != string(shuffle.Filled) && f.start != string(shuffle.Direct):
-		return usagef("--start must be %s or %s, got %q", shuffle.Filled, shuffle.Direct, f.start)
-	case fs.Changed("tail") && shuffle.Tail(f.tail).Validate() != nil:
-		return usagef("--tail must be drop, pad, short or carry, got %q", f.tail)
-	case fs.Changed("missing") && f.missing != "error" && f.missing != "null":
-		return usagef("--missing must be error or null, got %q", f.missing)
-	case fs.Changed("invalid-utf8") && f.invalidUTF8 != "refuse" && f.invalidUTF8 != "replace":
-		return usagef("--invalid-utf8 must be refuse or replace, got %q", f.invalidUTF8)
-	}
-	if err := f.checkRanges(); err != nil {
-		return err
 	}
 	if err := f.checkRemote(fs); err != nil {
 		return err
 	}
-	return f.adoptPlan(fs.Changed)
+	if err := f.adoptPlan(fs.Changed); err != nil {
+		return err
+	}
+	if f.epoch > lastEpoch || f.epochs-1 > lastEpoch-f.epoch {
+		return usagef("--epoch and --epochs must end at epoch %d at the latest, got --epoch %d --epochs %d", lastEpoch, f.epoch, f.epochs)
+	}
+	if f.worldSize > option.MaxWorldSize {
+		return usagef("--world-size must be at most %d, got %d", option.MaxWorldSize, f.worldSize)
+	}
+	return f.checkSpec()
 }
 
 // trimColumns allows spaces after commas, as in 'id, label'.
@@ -229,21 +224,6 @@ func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 // lastEpoch is the last whose end has a state: states hold epochs up to 2^53 - 1.
 const lastEpoch = 1<<53 - 2
 
-// checkRanges finds numbers that are larger than any run's.
-func (f *flags) checkRanges() error {
-	if f.epoch > lastEpoch || f.epochs-1 > lastEpoch-f.epoch {
-		return usagef("--epoch and --epochs must end at epoch %d at the latest, got --epoch %d --epochs %d", lastEpoch, f.epoch, f.epochs)
-	}
-	var wrong *shuffle.Error
-	if errors.As(shuffle.Options{WorldSize: f.worldSize, MaxWorldSize: f.maxWorldSize, Lanes: f.lanes}.Validate(), &wrong) {
-		return usagef("--%s %s", strings.ReplaceAll(wrong.Field, "_", "-"), wrong.Msg)
-	}
-	if f.batchSize > math.MaxInt32 {
-		return usagef("--batch-size must be at most %d, got %d", math.MaxInt32, f.batchSize)
-	}
-	return nil
-}
-
 // completeValues lets shells complete the flags that take one of a few words, or a directory.
 func completeValues(c *cobra.Command) {
 	for _, f := range [...]struct {
@@ -269,20 +249,6 @@ func completeValues(c *cobra.Command) {
 			_ = c.MarkFlagDirname(name)
 		}
 	}
-}
-
-func (f *flags) missingColumns() rowgroup.MissingColumns {
-	if f.missing == "null" {
-		return rowgroup.MissingIsNull
-	}
-	return rowgroup.MissingIsError
-}
-
-func (f *flags) utf8() rowgroup.InvalidUTF8 {
-	if f.invalidUTF8 == "replace" {
-		return rowgroup.ReplaceUTF8
-	}
-	return rowgroup.RefuseUTF8
 }
 
 // A rowLimit is a flag that is a number of rows, or not given.

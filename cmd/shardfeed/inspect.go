@@ -53,17 +53,17 @@ type inspection struct {
 func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *inspection, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	from, err := a.connect(f, nil, shown)
+	stores, err := f.spec(nil).Stores(a.events(shown))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, from.close(ctx)) }()
-	shards, err := shard.Discover(ctx, from.direct, addresses, shard.DiscoverOptions{Noted: func(text string) { a.note("%s", text) }})
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Noted: func(text string) { a.note("%s", text) }})
 	if err != nil {
 		return nil, err
 	}
-	r, err := rowgroup.Inspect(ctx, from.direct, shards, rowgroup.Options{
-		IndexDir: f.indexDir(), Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
+	r, err := rowgroup.Inspect(ctx, stores, shards, rowgroup.Options{
+		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 		r.Warnings = []rowgroup.Warning{}
 	}
 	i = &inspection{Report: r}
-	if i.Placement, err = placements(ctx, from.direct, shards); err != nil && ctx.Err() == nil {
+	if i.Placement, err = placements(ctx, stores, shards); err != nil && ctx.Err() == nil {
 		a.note("how the shards lie on their servers cannot be told: %v", err)
 		err = nil
 	}

@@ -46,11 +46,11 @@ well batches would be mixed.`,
 				return err
 			}
 		}
-		ds, err := a.open(ctx, addresses, f, nil)
+		ds, err := a.open(ctx, addresses, f)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, ds.close(ctx)) }()
+		defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
 		if err == nil && saved.name != "" {
 			err = savePlan(ctx, saved, ds.Dataset, f)

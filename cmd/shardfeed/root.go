@@ -34,11 +34,9 @@ type app struct {
 	stdout, stderr io.Writer
 	started        bool   // a verb began: errors before that are wrong usage
 	saved          string // what an interrupted run has saved
-	host           *host  // what the data sets of an engine share; nil: one of the verb's own
 
 	mu    sync.Mutex
-	notes []string          // said at the end of a successful run
-	say   func(text string) // what is said at once; nil: at the end
+	notes []string // said at the end, when all went well otherwise
 }
 
 // run executes the command line and returns the exit code. An error is one line on stderr.
@@ -101,20 +99,7 @@ func reason(err error) error {
 func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	text := oneLine(fmt.Sprintf(format, args...))
-	if a.say != nil {
-		a.say(text)
-		return
-	}
-	a.notes = append(a.notes, text)
-}
-
-// sayAlways makes later notes appear at once instead of at the end, and returns the notes so far.
-func (a *app) sayAlways(say func(text string)) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.say = say
-	return a.notes
+	a.notes = append(a.notes, oneLine(fmt.Sprintf(format, args...)))
 }
 
 // A usageError is a command line that contradicts itself, found by a verb.

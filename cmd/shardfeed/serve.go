@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -86,9 +85,9 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	}
 	h := newHost(logger)
 	server := engine.New(engine.Options{
-		Open: h.open, Phrase: asArgument, Logger: logger, Budget: h.budget, Grace: s.gracePeriod(), Build: version(), Log: s.log,
+		Open: h.open, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: s.gracePeriod(), Build: version(), Log: s.log,
 	})
-	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.budget.Limit()))
+	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.Budget().Limit()))
 	if err := json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path}); err != nil {
 		logger.Warn("the starter does not wait for the socket", "error", err)
 	}
@@ -180,31 +179,3 @@ func sameFile(w io.Writer, name string) bool {
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-// flagName matches a flag in a message: a word of its own, unlike addresses with hyphens.
-var flagName = regexp.MustCompile(`(?:^|[ (])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*\b`)
-
-// storageFlag matches the flags that are keys of storage_options.
-var storageFlag = regexp.MustCompile(`^(endpoint-url|region|profile|request-payer|ca-bundle|hdfs-conf|keytab|principal)$`)
-
-// asArgument rewrites a message about flags for the arguments of Python.
-func asArgument(message string) string {
-	return flagName.ReplaceAllStringFunc(message, func(found string) string {
-		before, flag, _ := strings.Cut(found, "--")
-		name := strings.ReplaceAll(flag, "-", "_")
-		switch {
-		case flag == "no-sign-request":
-			name = `storage_options={"anon": True}`
-		case flag == "storage-option":
-			name = "storage_options"
-		case storageFlag.MatchString(flag):
-			name = fmt.Sprintf("storage_options={%q: ...}", name)
-		}
-		return before + name
-	})
-}
-
-// valueError reports a wrong option to the trainer.
-func valueError(format string, args ...any) error {
-	return &engine.Failure{Kind: engine.KindValue, Text: asArgument(fmt.Sprintf(format, args...)), RowGroup: -1, Step: -1}
-}

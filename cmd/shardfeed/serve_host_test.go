@@ -24,9 +24,6 @@ func opened(t *testing.T, h *host, r engine.Request) *engine.Data {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.Dataset.Close(); err != nil {
-			t.Error(err)
-		}
 		if err := d.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -95,8 +92,8 @@ func TestShareOfRank(t *testing.T) {
 	if err != nil || *a.Params != *b.Params || a.Memory != mem.ThisMachine().RankLimit(1) || b.Memory != mem.ThisMachine().RankLimit(4) {
 		t.Errorf("memory %d of %v, %d of %v, %v", a.Memory, a.Params, b.Memory, b.Params, err)
 	}
-	if workersOf(r) > workersOf(asked(engine.Spec{})) || workersOf(r) < 1 {
-		t.Errorf("%d workers for a rank of four", workersOf(r))
+	if a, b := alone.Loader.Workers, four.Loader.Workers; b > a || b < 1 {
+		t.Errorf("%d workers for a rank of four, %d for one alone", b, a)
 	}
 }
 
@@ -139,9 +136,6 @@ func TestOpeningProgress(t *testing.T) {
 	}
 	if p := last.Load(); p == nil || p.Of != 8 || p.Footers != 8 || p.Doing != "footers" {
 		t.Errorf("told %+v", p)
-	}
-	if err := d.Dataset.Close(); err != nil {
-		t.Error(err)
 	}
 	if err := d.Close(t.Context()); err != nil {
 		t.Error(err)

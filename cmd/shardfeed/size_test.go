@@ -5,48 +5,6 @@ import (
 	"testing"
 )
 
-func TestParseBytes(t *testing.T) {
-	cases := []struct {
-		text string
-		want int64 // -1: refused
-	}{
-		{"0", 0},
-		{"1048576", 1 << 20},
-		{"512MiB", 512 << 20},
-		{"512 MiB", 512 << 20},
-		{"512mib", 512 << 20},
-		{"1GB", 1e9},
-		{"1G", 1 << 30},
-		{"1.5GiB", 3 << 29},
-		{"0.5kB", 500},
-		{"10b", 10},
-		{"9007199254740993", 1<<53 + 1},
-		{"8388607TiB", 8388607 << 40},
-		{"8388608TiB", -1},
-		{"9223372036854775808", -1},
-		{"1e30GiB", -1},
-		{"", -1},
-		{"MiB", -1},
-		{"-1", -1},
-		{"-1MiB", -1},
-		{"1.5", -1},
-		{"1..5MiB", -1},
-		{"1PB", -1},
-		{"one", -1},
-	}
-	for _, c := range cases {
-		t.Run(fmt.Sprintf("%q", c.text), func(t *testing.T) {
-			got, err := parseBytes(c.text)
-			if err != nil {
-				got = -1
-			}
-			if got != c.want {
-				t.Errorf("%q: got %d (%v), want %d", c.text, got, err, c.want)
-			}
-		})
-	}
-}
-
 func TestBufferSize(t *testing.T) {
 	cases := []struct {
 		text string
@@ -69,14 +27,4 @@ func TestBufferSize(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzParseBytes(f *testing.F) {
-	f.Add("1.5GiB")
-	f.Add("1e5 MB")
-	f.Fuzz(func(t *testing.T, s string) {
-		if n, err := parseBytes(s); err == nil && n < 0 {
-			t.Errorf("%q is %d bytes", s, n)
-		}
-	})
 }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
-	"slices"
+	"maps"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/shard"
-	"github.com/shardfeed/shardfeed/shard/all"
-	"github.com/shardfeed/shardfeed/shard/hdfs"
-	"github.com/shardfeed/shardfeed/shard/s3"
 )
 
 // storageFlags say how shards on servers are reached. They are named as aws-cli and s3fs name them.
@@ -60,49 +56,25 @@ func (f *storageFlags) checkStorage(fs *pflag.FlagSet) error {
 	case f.noSignRequest && f.profile != "":
 		return usagef("--no-sign-request reads without credentials and --profile names some: leave one out")
 	}
-	_, err := f.stores()
-	return err
+	return nil
 }
 
-// stores are the drivers' options as the flags give them. A flag wins over the key that says the
-// same.
-func (f *storageFlags) stores() (o all.Options, err error) {
-	forS3, forHDFS := map[string]string{}, map[string]string{}
-	for key, value := range f.more {
-		if hdfsKey(key) {
-			forHDFS[key] = value
-			continue
+// options are the flags as a spec's Storage.
+func (f *storageFlags) options() map[string]string {
+	all := maps.Clone(map[string]string(f.more))
+	if all == nil {
+		all = map[string]string{}
+	}
+	for key, value := range map[string]string{
+		"endpoint-url": f.endpointURL, "region": f.region, "profile": f.profile, "request-payer": f.requestPayer, "ca-bundle": f.caBundle,
+		"hdfs-conf": f.hdfsConf, "keytab": f.keytab, "principal": f.principal,
+	} {
+		if value != "" {
+			all[key] = value
 		}
-		forS3[key] = value
 	}
-	if o.S3, err = s3.ParseOptions(forS3); err != nil {
-		return o, usagef("--storage-option: %v", err)
+	if f.noSignRequest {
+		all["no-sign-request"] = "true"
 	}
-	if o.HDFS, err = hdfs.ParseOptions(forHDFS); err != nil {
-		return o, usagef("--storage-option: %v", err)
-	}
-	o.S3.EndpointURL = cmp.Or(f.endpointURL, o.S3.EndpointURL)
-	o.S3.Region = cmp.Or(f.region, o.S3.Region)
-	o.S3.Profile = cmp.Or(f.profile, o.S3.Profile)
-	o.S3.Anonymous = f.noSignRequest || o.S3.Anonymous
-	o.S3.RequesterPays = f.requestPayer != "" || o.S3.RequesterPays
-	o.S3.CABundle = cmp.Or(f.caBundle, o.S3.CABundle)
-	o.HDFS.ConfDir = cmp.Or(f.hdfsConf, o.HDFS.ConfDir)
-	o.HDFS.Keytab = cmp.Or(f.keytab, o.HDFS.Keytab)
-	o.HDFS.Principal = cmp.Or(f.principal, o.HDFS.Principal)
-	o.HDFS.CABundle = cmp.Or(f.caBundle, o.HDFS.CABundle)
-	if err := o.S3.Validate(); err != nil {
-		return o, usagef("%v", err)
-	}
-	if err := o.HDFS.Validate(); err != nil {
-		return o, usagef("%v", err)
-	}
-	return o, nil
-}
-
-// hdfsKey reports whether a storage option is for HDFS: by what it begins with, or a name that
-// fsspec has for it.
-func hdfsKey(key string) bool {
-	first, _, dotted := strings.Cut(key, ".")
-	return dotted && slices.Contains([]string{"hdfs", "dfs", "fs", "hadoop"}, first) || key == "kerb_ticket" || key == "user"
+	return all
 }

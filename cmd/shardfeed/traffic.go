@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
@@ -30,12 +31,19 @@ type cacheUse struct {
 	cache.Stats
 }
 
-// use is what the cache did so far, or nil.
-func (s *source) use() *cacheUse {
-	if s.cache == nil {
+// cacheOf is the cache of a data set, or nil.
+func cacheOf(ds *shardfeed.Dataset) *cache.Cache {
+	c, _ := ds.Cache()
+	return c
+}
+
+// useOf is what the cache did so far, or nil.
+func useOf(ds *shardfeed.Dataset) *cacheUse {
+	c, dir := ds.Cache()
+	if c == nil {
 		return nil
 	}
-	return &cacheUse{s.dir, s.cache.Stats()}
+	return &cacheUse{dir, c.Stats()}
 }
 
 func (c *cacheUse) report(r *report) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
@@ -79,26 +80,27 @@ type warmth struct {
 func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
 	begin := time.Now()
 	for _, address := range addresses {
-		if !anyRemote([]string{address}) {
+		if !shardfeed.AnyRemote([]string{address}) {
 			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are")}
 		}
 	}
-	ds, err := a.open(ctx, addresses, f, nil)
+	ds, err := a.open(ctx, addresses, f)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ds.close(ctx)) }()
-	limit, err := f.limitIn(ds.source.dir)
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
+	c, dir := ds.Cache()
+	limit, err := f.limitIn(dir)
 	if err != nil {
 		return nil, err
 	}
-	w = &warmth{Directory: ds.source.dir, Limit: limit}
+	w = &warmth{Directory: dir, Limit: limit}
 	shards := warmShards(ds.Manifest(), f.rank, f.worldSize)
 	for _, s := range shards {
-		if !isRemote(s.URI) {
+		if !shardfeed.IsRemote(s.URI) {
 			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
 		}
-		held, err := ds.source.cache.Held(ds.source.direct, s.Shard, s.spans)
+		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
 			return nil, err
 		}
@@ -107,14 +109,14 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 		w.RowGroups += s.groups
 	}
 	w.Shards = len(shards)
-	err = a.fill(ctx, ds.source, shards, w)
+	err = a.fill(ctx, ds, shards, w)
 	w.Seconds = time.Since(begin).Seconds()
 	return w, err
 }
 
-// fill fetches what is missing of the shards, several at a time, and counts what is held at the
-// end.
-func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *warmth) error {
+// fill fetches what is missing of the shards, several at a time, and counts what is there in the end.
+func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []warmShard, w *warmth) error {
+	c, _ := ds.Cache()
 	bar := newByteProgress(a.stderr, "warm", w.Bytes)
 	defer bar.close()
 	tasks, ctx := errgroup.WithContext(ctx)
@@ -124,7 +126,7 @@ func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *war
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			fetched, err := from.cache.Fill(ctx, from.direct, s.Shard, s.spans, func(n int64) { bar.add(int(n)) })
+			fetched, err := c.Fill(ctx, ds.Drivers(), s.Shard, s.spans, func(n int64) { bar.add(int(n)) })
 			w.mu.Lock()
 			w.Fetched += fetched
 			w.mu.Unlock()
@@ -140,7 +142,7 @@ func (a *app) fill(ctx context.Context, from *source, shards []warmShard, w *war
 	// Shards that were filled first may have been evicted since: only what is held at the end
 	// counts.
 	for _, s := range shards {
-		held, err := from.cache.Held(from.direct, s.Shard, s.spans)
+		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
 			return err
 		}

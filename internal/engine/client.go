@@ -30,7 +30,7 @@ func (c *client) join(j Join, to consumer) error {
 	}
 	p := &part{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
 	if err := p.session.take(p); err != nil {
-		return c.engine.phrased(err)
+		return err
 	}
 	c.part = p
 	return nil
@@ -71,11 +71,7 @@ func (c *client) ask(a Ask) (Session, error) {
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
-	session, err := c.group.session(a.Rank).ask(a)
-	if err != nil {
-		return session, c.engine.phrased(err)
-	}
-	return session, nil
+	return c.group.session(a.Rank).ask(a)
 }
 
 // who returns the name of the connection in messages.

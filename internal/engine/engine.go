@@ -30,10 +30,6 @@ type Options struct {
 	MaxConnections int           // at a time; 0 is 4,096
 	FrameTimeout   time.Duration // from the first byte of a request to its last; 0 is 30 s
 
-	// Phrase puts texts of the engine, which name flags, into the words of the trainer. nil changes
-	// nothing.
-	Phrase func(text string) string
-
 	Build string // of the engine, for WELCOME
 	Log   string // the log file, for WELCOME
 }
@@ -183,20 +179,10 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 	}
 	if err := d.wait(ctx, progress); err != nil {
 		d.release()
-		return nil, Opened{}, e.phrased(err)
+		return nil, Opened{}, err
 	}
 	e.agreed.add(h.Job)
 	return &client{engine: e, hello: h, group: d.group(o.Dataset)}, d.summary, nil
-}
-
-// phrased returns an error in the words of the trainer.
-func (e *engine) phrased(err error) error {
-	if e.Phrase == nil {
-		return err
-	}
-	f := failureOf(err)
-	f.Text, f.Hint = e.Phrase(f.Text), e.Phrase(f.Hint)
-	return &f
 }
 
 // acquire returns a data set that is open, or begins to open it. The caller releases it.

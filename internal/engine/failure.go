@@ -76,7 +76,7 @@ func locate(f *Failure, err error) {
 	}
 	var r *rowgroup.Error
 	if errors.As(err, &r) {
-		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, r.Hint
+		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, option.Spell(r.Hint, option.Argument)
 		if r.Column != "" {
 			f.Column = r.Column
 		}
@@ -87,7 +87,7 @@ func locate(f *Failure, err error) {
 			f.Op, f.Shard = s.Op, shard.Redact(s.URI)
 		}
 		if f.Hint == "" {
-			f.Hint = s.Hint
+			f.Hint = option.Spell(s.Hint, option.Argument)
 		}
 	}
 	var m *iterable.ManifestError

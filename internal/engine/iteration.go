@@ -99,7 +99,6 @@ func (it *iteration) timeOut() {
 // fail fails all parts. The session's mutex is held.
 func (it *iteration) fail(err error) {
 	it.stop()
-	err = it.session.dataset.engine.phrased(err)
 	for _, p := range it.parts {
 		if p != nil {
 			p.fail(err)

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -38,56 +39,11 @@ type Open struct {
 	Spec    Spec   `json:"spec"`
 }
 
-// Spec decides which data set is opened, and what its batches hold. Empty members mean the defaults
-// of the command.
-type Spec struct {
-	Addresses []string `json:"addresses"`
-	Columns   []string `json:"columns"` // null: all
-	Strict    bool     `json:"strict"`  // refuse directories with other files beside the parquet files
-	Manifest  string   `json:"manifest"`
-	Plan      string   `json:"plan"` // a file that plan --save wrote: pins the manifest and the parameters of the order
-
-	Missing     string `json:"missing"`      // error or null
-	InvalidUTF8 string `json:"invalid_utf8"` // refuse or replace
-
-	Shuffle       bool   `json:"shuffle"`
-	ShuffleBuffer string `json:"shuffle_buffer"` // rows, or bytes as in 512MiB
-	Seed          uint64 `json:"seed"`
-	Lanes         int    `json:"lanes"`
-	UnitRows      int64  `json:"unit_rows"`
-	Start         string `json:"start"`
-	MaxWorldSize  int    `json:"max_world_size"`
-
-	BatchSize int    `json:"batch_size"`
-	Tail      string `json:"tail"`   // drop, pad, short or carry; empty: pad, or short at world size 1
-	Memory    string `json:"memory"` // of each rank
-
-	CacheDir    string            `json:"cache_dir"`
-	CacheLimit  string            `json:"cache_limit"`
-	CachePolicy string            `json:"cache_policy"`
-	NoCache     bool              `json:"no_cache"`
-	IndexDir    string            `json:"index_dir"`
-	Storage     map[string]string `json:"storage"` // options of the stores by the command's names, as in endpoint-url
-	Env         map[string]string `json:"env"`     // the variables of the trainer that stores read
-
-	Null       map[string]json.RawMessage `json:"null"` // what stands under a null, by column
-	Pad        []Pad                      `json:"pad"`
-	Vocabulary map[string][]string        `json:"vocabulary"` // text column to the words' places
-
-	Slots   int `json:"slots"`   // of a ring; 0 is as many as the loader keeps in flight, and 4
-	Workers int `json:"workers"` // goroutines that collate; 0 is one for each processor
-}
+// Spec says what a trainer opens.
+type Spec = shardfeed.Spec
 
 // Pad makes a column of ragged lists dense.
-type Pad struct {
-	Column    string          `json:"column"`
-	Value     json.RawMessage `json:"value"`      // null: zero
-	MaxLength int             `json:"max_length"` // 0: the longest of the batch
-	ToMax     bool            `json:"to_max"`     // every batch has MaxLength
-	Multiple  int             `json:"multiple"`
-	Left      bool            `json:"left"`     // fill up on the left
-	CutLeft   bool            `json:"cut_left"` // cut on the left
-}
+type Pad = shardfeed.Pad
 
 // Progress reports how far opening is.
 type Progress struct {

@@ -372,7 +372,7 @@ func TestServeGarbage(t *testing.T) {
 		{"HELLO twice", KindProtocol, "HELLO where HELLO has to be, once", slices.Concat(hello, hello), false},
 		{"version 2", KindProtocol, "version 2", message(kindHello, map[string]any{"version": 2, "news": 1}), false},
 		{"unknown option", KindProtocol, `unknown field "sede"`, slices.Concat(hello, message(kindOpen, map[string]any{"sede": 1})), false},
-		{"nothing to open", KindValue, "no address", slices.Concat(hello, message(kindOpen, Open{Dataset: "d"})), false},
+		{"nothing to open", KindValue, "addresses must name", slices.Concat(hello, message(kindOpen, Open{Dataset: "d"})), false},
 		{"JOIN first", KindProtocol, "JOIN before OPENED", slices.Concat(hello, message(kindJoin, Join{Iteration: "a"})), false},
 		{"OPEN twice", KindProtocol, "a second OPEN", message(kindOpen, opening), true},
 		{"an engine's frame", KindProtocol, "a trainer sends no JOINED", message(kindJoined, Joined{}), true},

@@ -257,15 +257,15 @@ func TestSessionsApart(t *testing.T) {
 	}
 }
 
-// A position that no epoch has is the state's fault. What is said is said in the trainer's words.
+// A position that no epoch has is the state's fault.
 func TestWrongState(t *testing.T) {
-	sink := newSink(t, connect(t, testEngine(t, Options{Phrase: func(s string) string { return strings.ReplaceAll(s, "position", "place") }}), "d", testSpec()))
+	sink := newSink(t, connect(t, testEngine(t, Options{}), "d", testSpec()))
 	joined := sink.join(alone(0))
 	sink.leave()
 	state := joined.State
 	state.Position = 3000
 	err := sink.client.join(Join{Iteration: "1", State: &state}, sink)
-	if f := failureOf(err); f.Kind != KindState || !strings.Contains(f.Text, "place") {
+	if f := failureOf(err); f.Kind != KindState || !strings.Contains(f.Text, "position") {
 		t.Errorf("%+v", f)
 	}
 	state.Position, state.Manifest = 0, strings.Repeat("0", 64)

@@ -44,12 +44,8 @@ func (l *List) OneOf(field, word string, allowed ...string) {
 	if word == "" || slices.Contains(allowed, word) {
 		return
 	}
-	quoted := make([]string, len(allowed))
-	for i, a := range allowed {
-		quoted[i] = fmt.Sprintf("%q", a)
-	}
-	last := len(quoted) - 1
-	l.Add(field, "must be %s or %s, got %q", strings.Join(quoted[:last], ", "), quoted[last], word)
+	last := len(allowed) - 1
+	l.Add(field, "must be %s or %s, got %q", strings.Join(allowed[:last], ", "), allowed[last], word)
 }
 
 // Join adds what another check found.

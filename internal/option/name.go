@@ -1,19 +1,64 @@
 package option
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
 
-// Flag is a field as the command spells it: "UnitRows" is --unit-rows.
-func Flag(field string) string { return "--" + words(field, '-') }
+// Flag is a field as the command spells it: "UnitRows" is --unit-rows, "Storage.profile" --profile.
+func Flag(field string) string {
+	switch key := storageKey(field); key {
+	case "":
+	case "request-payer":
+		return "--request-payer requester"
+	default:
+		return "--" + key
+	}
+	if field == "Storage" {
+		return "--storage-option"
+	}
+	return "--" + words(field, '-')
+}
 
-// Argument is a field as Python spells it: "UnitRows" is unit_rows.
-func Argument(field string) string { return words(field, '_') }
+// Argument is a field as Python spells it: "UnitRows" is unit_rows, "Storage.profile" is a key of storage_options.
+func Argument(field string) string {
+	switch key := storageKey(field); {
+	case key == "no-sign-request":
+		return `storage_options={"anon": True}`
+	case key == "request-payer":
+		return `storage_options={"request_payer": "requester"}`
+	case key != "":
+		return fmt.Sprintf("storage_options={%q: ...}", strings.ReplaceAll(key, "-", "_"))
+	case field == "Storage":
+		return "storage_options"
+	}
+	return words(field, '_')
+}
 
-// words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer.
+// storageKeys are the fields of stores' options that hints name, by the keys of a spec's Storage.
+var storageKeys = map[string]string{
+	"EndpointURL": "endpoint-url", "Region": "region", "Profile": "profile", "Anonymous": "no-sign-request", "RequesterPays": "request-payer",
+	"CABundle": "ca-bundle",
+}
+
+// storageKey is the key of a spec's Storage that a field means, or "".
+func storageKey(field string) string {
+	if key, ok := strings.CutPrefix(field, "Storage."); ok {
+		return key
+	}
+	return storageKeys[field]
+}
+
+// words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer,
+// and Pad["tokens"].Max the padding of tokens.
 func words(field string, join rune) string {
-	field, _, _ = strings.Cut(field, ".")
+	field, index, found := strings.Cut(field, "[")
+	if found {
+		index = "[" + index[:strings.LastIndex(index, "]")+1]
+	} else {
+		field, _, _ = strings.Cut(field, ".")
+	}
 	var b strings.Builder
 	before := ' '
 	for _, c := range field {
@@ -23,5 +68,5 @@ func words(field string, join rune) string {
 		b.WriteRune(unicode.ToLower(c))
 		before = c
 	}
-	return b.String()
+	return b.String() + index
 }

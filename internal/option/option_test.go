@@ -38,9 +38,9 @@ func TestSpelled(t *testing.T) {
 		want  string
 	}{
 		{"Go", Go, "options: MaxBatches must be more than Workers, got 2\nLanes must not be negative, got -1\nLanes must be at most 10, got 11\n" +
-			`Start must be "filled" or "direct", got "soon"` + "\nsomething else"},
+			`Start must be filled or direct, got "soon"` + "\nsomething else"},
 		{"lower", strings.ToLower, "options: maxbatches must be more than workers, got 2\nlanes must not be negative, got -1\nlanes must be at most 10, got 11\n" +
-			`start must be "filled" or "direct", got "soon"` + "\nsomething else"},
+			`start must be filled or direct, got "soon"` + "\nsomething else"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Spelled(err, c.spell); got != c.want {
@@ -55,11 +55,13 @@ func TestSpelled(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, c := range [][3]string{
-		{"UnitRows", "--unit-rows", "unit_rows"},
-		{"InvalidUTF8", "--invalid-utf8", "invalid_utf8"},
-		{"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
+		{"UnitRows", "--unit-rows", "unit_rows"}, {"InvalidUTF8", "--invalid-utf8", "invalid_utf8"}, {"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
 		{"Columns[1]", "--columns[1]", "columns[1]"},
-		{"Seed", "--seed", "seed"},
+		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`}, {"Seed", "--seed", "seed"}, {"Storage", "--storage-option", "storage_options"},
+		{"CABundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
+		{"RequesterPays", "--request-payer requester", `storage_options={"request_payer": "requester"}`},
+		{"Storage.ca-bundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
+		{"Storage.no-sign-request", "--no-sign-request", `storage_options={"anon": True}`},
 	} {
 		t.Run(c[0], func(t *testing.T) {
 			if Flag(c[0]) != c[1] || Argument(c[0]) != c[2] {

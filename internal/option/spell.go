@@ -24,7 +24,7 @@ func Spell(text string, name func(field string) string) string {
 // isName reports whether text between braces can be a field: anything else is the user's.
 func isName(text string) bool {
 	for _, c := range text {
-		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' {
+		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
 			return false
 		}
 	}

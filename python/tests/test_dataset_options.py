@@ -58,7 +58,7 @@ def test_defaults():
 
 
 def test_members_are_those_of_the_protocol():
-    source = (ROOT / "internal/engine/message.go").read_text()
+    source = (ROOT / "spec.go").read_text()
     struct = source[source.index("type Spec struct") :].split("\n}\n")[0]
     assert set(spec()) == set(re.findall(r'json:"(\w+)"', struct))
     struct = source[source.index("type Pad struct") :].split("\n}\n")[0]

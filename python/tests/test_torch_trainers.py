@@ -107,7 +107,7 @@ def test_accelerate_may_not_split_again(shards, accelerator):
         loader = torch.utils.data.DataLoader(open_shards(shards, rank=0, world_size=2), batch_size=None, num_workers=workers)
         split = prepare_data_loader(loader, num_processes=2, process_index=0, dispatch_batches=False)
         split.dataset.batch_size = 1  # it has none to count with
-        with pytest.raises(errors.OptionError, match="IterableDatasetShard splits"):
+        with pytest.raises(errors.OptionError, match="IterableDatasetShard would split"):
             next(iter(split))
 
 

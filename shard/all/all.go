@@ -9,14 +9,15 @@ import (
 	"github.com/shardfeed/shardfeed/shard/s3"
 )
 
-// Options of the stores that have some. The zero value reaches each as its own tools do: by the environment and the usual files.
+// Options of the stores that have some. The zero value reaches each as its own tools do: by the
+// environment and the usual files.
 type Options struct {
 	S3   s3.Options
 	HDFS hdfs.Options
 }
 
-// Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a server before the first use; Close
-// closes the connections.
+// Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a
+// server before the first use; Close closes the connections.
 func Stores(o Options) shard.Stores {
 	buckets := s3.New(o.S3)
 	names := hdfs.New(o.HDFS)

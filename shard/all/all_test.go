@@ -40,7 +40,8 @@ func TestEachScheme(t *testing.T) {
 	}
 }
 
-// TestShared: the names of one kind of server share one store, and so its connections and its account of requests.
+// TestShared: the names of one kind of server share one store, and so its connections and its
+// account of requests.
 func TestShared(t *testing.T) {
 	stores := all.Stores(all.Options{S3: s3.Options{MaxRequests: 3}})
 	for _, names := range [][]string{{"s3", "s3a", "s3n"}, {"hdfs", "viewfs"}, {"webhdfs", "swebhdfs"}} {

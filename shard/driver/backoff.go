@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A Backoff spaces the tries of one thing, and ends them. Its pauses double from First to Longest, a random half of each taken off, so that
-// many clients do not come back together. Progress begins again, so that a long read over a bad network lasts as long as bytes come.
+// A Backoff spaces the tries of one thing, and ends them. Its pauses double from First to Longest,
+// a random half of each taken off, so that many clients do not come back together. Progress begins
+// again, so that a long read over a bad network lasts as long as bytes come.
 type Backoff struct {
 	First, Longest time.Duration // pauses
 	For            time.Duration // without progress, after which there is no other try
@@ -27,8 +28,8 @@ func (b *Backoff) Progress() { b.tries, b.since = 0, time.Now() }
 // Tries is how many failed since the last progress, and for how long.
 func (b *Backoff) Tries() (n int, took time.Duration) { return b.tries, time.Since(b.since) }
 
-// Wait pauses after a fault, for as long as the server asked where it did. It returns false where there must be no other try: the time or the
-// tries are used up, or ctx has ended.
+// Wait pauses after a fault, for as long as the server asked where it did. It returns false where
+// there must be no other try: the time or the tries are used up, or ctx has ended.
 func (b *Backoff) Wait(ctx context.Context, asked time.Duration) bool {
 	if b.since.IsZero() {
 		b.since = time.Now()

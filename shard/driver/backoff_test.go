@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A backoff gives up after its time or its tries, its pauses grow to the longest, and progress begins again.
+// A backoff gives up after its time or its tries, its pauses grow to the longest, and progress
+// begins again.
 func TestBackoff(t *testing.T) {
 	const first, longest = 200 * time.Millisecond, 6 * time.Second
 	count := func(ctx context.Context, b *driver.Backoff) (tries int, took time.Duration) {

@@ -12,8 +12,9 @@ const skipSize = 64 << 10
 // skips are where the bytes of holes go, over and over.
 var skips = sync.Pool{New: func() any { return new([skipSize]byte) }}
 
-// A Fill leads the bytes of a part, as they come, into the ranges that want them and past the others. It knows the byte reached, so that a
-// request that breaks is followed by one for the rest. Close gives back its memory.
+// A Fill leads the bytes of a part, as they come, into the ranges that want them and past the
+// others. It knows the byte reached, so that a request that breaks is followed by one for the rest.
+// Close gives back its memory.
 type Fill struct {
 	off, end int64         // of the next byte, and of the part
 	ranges   []shard.Range // that still want bytes; the first may have some already

@@ -7,14 +7,16 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// The bounds of one list. They are far above what a data set has: a list of ten million files takes some 5 GB of memory.
+// The bounds of one list. They are far above what a data set has: a list of ten million files takes
+// some 5 GB of memory.
 const (
 	MaxEntries = 10_000_000 // files and directories that an address wants
 	MaxNames   = 1 << 30    // bytes of their names
 	MaxPages   = 1_000_000  // answers of a server, whether an address wants what they hold or not
 )
 
-// A Listing counts what one List takes from servers, and ends it when it takes more than a list may hold.
+// A Listing counts what one List takes from servers, and ends it when it takes more than a list may
+// hold.
 type Listing struct {
 	report func(files int)
 
@@ -23,8 +25,8 @@ type Listing struct {
 	names                 int64 // bytes
 }
 
-// NewListing returns the counts of a list. Report, which may be nil, receives the number of files after each page that adds some; its calls do
-// not overlap.
+// NewListing returns the counts of a list. Report, which may be nil, receives the number of files
+// after each page that adds some; its calls do not overlap.
 func NewListing(report func(files int)) *Listing {
 	if report == nil {
 		report = func(int) {}

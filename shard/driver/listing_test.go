@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A chain of pages that comes back to a token ends, wherever its circle begins and however long it is.
+// A chain of pages that comes back to a token ends, wherever its circle begins and however long it
+// is.
 func TestPages(t *testing.T) {
 	for _, c := range []struct{ before, circle int }{{0, 1}, {5, 1}, {0, 2}, {3, 7}, {1000, 100}} {
 		t.Run(fmt.Sprintf("%d before a circle of %d", c.before, c.circle), func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Check refuses a read of an object that is closed, of ranges that are not within it, or for a context that has ended.
+// Check refuses a read of an object that is closed, of ranges that are not within it, or for a
+// context that has ended.
 func Check(ctx context.Context, closed bool, ranges []shard.Range, size int64) error {
 	if ctx.Err() != nil {
 		return Ended(ctx)
@@ -20,8 +21,8 @@ func Check(ctx context.Context, closed bool, ranges []shard.Range, size int64) e
 	return shard.CheckRanges(ranges, size)
 }
 
-// ReadParts reads parts side by side, at most so many at once. The first error ends the others, and all have ended when it returns. Where ctx
-// has ended, that is the error.
+// ReadParts reads parts side by side, at most so many at once. The first error ends the others, and
+// all have ended when it returns. Where ctx has ended, that is the error.
 func ReadParts(ctx context.Context, parts []Part, atOnce int, read func(ctx context.Context, p Part) error) error {
 	if len(parts) == 1 {
 		return read(ctx, parts[0])

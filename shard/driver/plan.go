@@ -10,7 +10,8 @@ type Shape struct {
 	Least int64 // beside blocks: what is worth a request of its own
 }
 
-// A Part is what one request reads: ranges that ascend and are not empty, and the holes between them. Its first and its last byte are wanted.
+// A Part is what one request reads: ranges that ascend and are not empty, and the holes between
+// them. Its first and its last byte are wanted.
 type Part []shard.Range
 
 // Off is the first byte.
@@ -19,8 +20,9 @@ func (p Part) Off() int64 { return p[0].Off }
 // End is the byte after the last.
 func (p Part) End() int64 { return p[len(p)-1].Span().End() }
 
-// Plan cuts ranges, which ascend and do not overlap, into parts: ranges with short holes between them share a run, and a run that is longer
-// than a part is cut evenly, or where the file's blocks end.
+// Plan cuts ranges, which ascend and do not overlap, into parts: ranges with short holes between
+// them share a run, and a run that is longer than a part is cut evenly, or where the file's blocks
+// end.
 func Plan(ranges []shard.Range, s Shape) []Part {
 	var parts []Part
 	for i := 0; i < len(ranges); {
@@ -39,7 +41,8 @@ func Plan(ranges []shard.Range, s Shape) []Part {
 	return parts
 }
 
-// cut appends the parts of a run. A cut that falls into a hole ends the part before it and begins the next behind it.
+// cut appends the parts of a run. A cut that falls into a hole ends the part before it and begins
+// the next behind it.
 func (s Shape) cut(parts []Part, run Part) []Part {
 	off, end, rest := run.Off(), run.End(), run
 	for i := int64(1); len(rest) > 0; i++ {

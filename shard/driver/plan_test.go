@@ -70,8 +70,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanAndFill: for random ranges, each byte lands where it is wanted and nowhere else, requests are as few as merging allows, and no
-// part is longer than allowed or much shorter than its fellows.
+// TestPlanAndFill: for random ranges, each byte lands where it is wanted and nowhere else, requests
+// are as few as merging allows, and no part is longer than allowed or much shorter than its
+// fellows.
 func TestPlanAndFill(t *testing.T) {
 	content := make([]byte, 40_000)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
@@ -123,7 +124,8 @@ func pour(t *testing.T, p driver.Part, content []byte, r *rand.Rand) {
 	}
 }
 
-// fewest counts the requests by the definition: bytes that are wanted or lie in a short hole form runs, and a run takes one for each size.
+// fewest counts the requests by the definition: bytes that are wanted or lie in a short hole form
+// runs, and a run takes one for each size.
 func fewest(want []shard.Range, hole, size int64) int {
 	n, start, end := 0, int64(-1), int64(-1)
 	flush := func() {

@@ -9,7 +9,8 @@ import (
 // ErrStalled is the cause by which a Watch ends its context.
 var ErrStalled = errors.New("no byte came within the read timeout")
 
-// A Watch ends a request that brings nothing for too long. All but End are for one goroutine at a time.
+// A Watch ends a request that brings nothing for too long. All but End are for one goroutine at a
+// time.
 type Watch struct {
 	stop  context.CancelCauseFunc
 	timer *time.Timer // nil before Begin
@@ -23,13 +24,15 @@ func NewWatch(ctx context.Context) (context.Context, *Watch) {
 	return ctx, &Watch{stop: stop}
 }
 
-// Begin ends the context, for the cause ErrStalled, when there is no progress for a time from now on.
+// Begin ends the context, for the cause ErrStalled, when there is no progress for a time from now
+// on.
 func (w *Watch) Begin(after time.Duration) {
 	w.after, w.set = after, time.Now()
 	w.timer = time.AfterFunc(after, func() { w.stop(ErrStalled) })
 }
 
-// Progress says that something came. It sets the timer again, but not at each of the many reads of a body.
+// Progress says that something came. It sets the timer again, but not at each of the many reads of
+// a body.
 func (w *Watch) Progress() {
 	if now := time.Now(); now.Sub(w.set) > w.after/16 {
 		w.set = now
@@ -37,7 +40,8 @@ func (w *Watch) Progress() {
 	}
 }
 
-// End ends the context. A cause but nil is for a request that is given up; the one who made the request ends it with nil afterwards.
+// End ends the context. A cause but nil is for a request that is given up; the one who made the
+// request ends it with nil afterwards.
 func (w *Watch) End(cause error) {
 	w.stop(cause)
 	if cause == nil && w.timer != nil {

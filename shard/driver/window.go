@@ -7,9 +7,11 @@ import (
 	"time"
 )
 
-// A Window holds the request tokens of one process for one endpoint: how many requests may be in flight at once. The number follows what
-// the server can take (AIMD, as TCP has it): it halves when the server asks to slow down and grows by one when a whole window of requests
-// went well. Tokens are given out in the order in which they were asked for. Memory for what a request brings is taken before its token.
+// A Window holds the request tokens of one process for one endpoint: how many requests may be in
+// flight at once. The number follows what the server can take (AIMD, as TCP has it): it halves when
+// the server asks to slow down and grows by one when a whole window of requests went well. Tokens
+// are given out in the order in which they were asked for. Memory for what a request brings is
+// taken before its token.
 //
 // The methods are safe for concurrent use.
 type Window struct {
@@ -29,11 +31,12 @@ type waiter struct {
 	ready chan struct{} // closed when it has one
 }
 
-// slowEvery is the time within which many answers that ask to slow down count as one: they were all sent under the same window.
+// slowEvery is the time within which many answers that ask to slow down count as one: they were all
+// sent under the same window.
 const slowEvery = time.Second
 
-// NewWindow returns a window of start tokens that stays between least and most. Numbers that contradict each other are moved to where they
-// do not: there is always at least one token.
+// NewWindow returns a window of start tokens that stays between least and most. Numbers that
+// contradict each other are moved to where they do not: there is always at least one token.
 func NewWindow(least, start, most int) *Window {
 	least = max(least, 1)
 	most = max(most, least)
@@ -94,7 +97,8 @@ func (w *Window) wake() {
 	}
 }
 
-// Slow says that the server asked to slow down: the window halves, once a second at most and not below its least.
+// Slow says that the server asked to slow down: the window halves, once a second at most and not
+// below its least.
 func (w *Window) Slow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

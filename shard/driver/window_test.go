@@ -141,7 +141,8 @@ func TestWindowGrowsForWaiters(t *testing.T) {
 	})
 }
 
-// TestWindowGivenToOneWhoLeaves: a token that came at the moment at which its waiter gave up goes to the next.
+// TestWindowGivenToOneWhoLeaves: a token that came at the moment at which its waiter gave up goes
+// to the next.
 func TestWindowGivenToOneWhoLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 64 { // which of the two a waiter sees first is chance

@@ -17,8 +17,8 @@ type place struct {
 	path    string // clean, absolute
 }
 
-// split cuts an address into what stands before its path, which messages keep, and the path, which begins with a slash. Nothing in a path is
-// decoded, as in Hadoop's own tools.
+// split cuts an address into what stands before its path, which messages keep, and the path, which
+// begins with a slash. Nothing in a path is decoded, as in Hadoop's own tools.
 func split(uri string) (prefix, path string, err error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "hdfs" && scheme != "viewfs" {
@@ -76,7 +76,8 @@ func badAddress(err error) error {
 	return fmt.Errorf("%w: %w", shard.ErrBadURI, err)
 }
 
-// Identity returns the address by which the namenodes know a file: with the name of its nameservice, and behind the links of a mount table.
+// Identity returns the address by which the namenodes know a file: with the name of its
+// nameservice, and behind the links of a mount table.
 func (s *Store) Identity(uri string) string {
 	p, err := s.locate(uri)
 	if err != nil {

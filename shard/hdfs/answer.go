@@ -14,7 +14,8 @@ type answer struct {
 	body  []byte      // the message that was asked for; nil where it cannot be seen
 }
 
-// A fatalError is why a namenode ended a connection. The client does not tell: it only sees an answer to a call that it never made.
+// A fatalError is why a namenode ended a connection. The client does not tell: it only sees an
+// answer to a call that it never made.
 type fatalError struct{ exception, message string }
 
 func (e *fatalError) Error() string {
@@ -32,7 +33,8 @@ const notRPC = "NoNamenode"
 // saslCall is the number of the call that a wrapped answer pretends to belong to.
 const saslCall = -33
 
-// parseAnswer reads an RpcResponseHeaderProto and what follows it. An answer that is signed is looked into, one that is encrypted has no body.
+// parseAnswer reads an RpcResponseHeaderProto and what follows it. An answer that is signed is
+// looked into, one that is encrypted has no body.
 func parseAnswer(b []byte) answer {
 	header, n := protowire.ConsumeBytes(b)
 	if n < 0 {
@@ -63,7 +65,8 @@ func parseAnswer(b []byte) answer {
 	return answer{}
 }
 
-// unwrap returns what a signed token of RFC 4121, section 4.2.6.2, carries; nil when it is encrypted.
+// unwrap returns what a signed token of RFC 4121, section 4.2.6.2, carries; nil when it is
+// encrypted.
 func unwrap(token []byte) []byte {
 	const header, sealed = 16, 2
 	if len(token) < header || token[0] != 5 || token[1] != 4 || token[2]&sealed != 0 {
@@ -139,8 +142,8 @@ func parseBlock(m []byte) (b locatedBlock) {
 	return b
 }
 
-// eachField calls f for each field of a message; a message that ends in nonsense has the fields before it. A number is passed as its bytes on
-// the wire, a text without its length.
+// eachField calls f for each field of a message; a message that ends in nonsense has the fields
+// before it. A number is passed as its bytes on the wire, a text without its length.
 func eachField(m []byte, f func(protowire.Number, protowire.Type, []byte)) {
 	for len(m) > 0 {
 		num, typ, n := protowire.ConsumeTag(m)

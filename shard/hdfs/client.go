@@ -10,11 +10,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
-// maxAge is how long a client is used: the key of encrypted transfers, which it keeps for ever, expires after some hours.
+// maxAge is how long a client is used: the key of encrypted transfers, which it keeps for ever,
+// expires after some hours.
 const maxAge = 8 * time.Hour
 
-// A client is one of the library's, for one borrower at a time. It is never shared: the library's file readers and its first calls are not
-// safe for concurrent use, and it dials without a context.
+// A client is one of the library's, for one borrower at a time. It is never shared: the library's
+// file readers and its first calls are not safe for concurrent use, and it dials without a context.
 type client struct {
 	*hdfs.Client
 	dialer     *wire.Dialer
@@ -61,8 +62,9 @@ func newClient(ctx context.Context, c *cluster) (*client, error) {
 	return made, nil
 }
 
-// clientOptions are the library's. It makes them of a configuration, since one of them cannot be set otherwise: as in Hadoop, datanodes on
-// privileged ports are trusted without a handshake where transfers are not encrypted.
+// clientOptions are the library's. It makes them of a configuration, since one of them cannot be
+// set otherwise: as in Hadoop, datanodes on privileged ports are trusted without a handshake where
+// transfers are not encrypted.
 func (s *setup) clientOptions() hdfs.ClientOptions {
 	const encrypt = "dfs.encrypt.data.transfer"
 	o := hdfs.ClientOptionsFromConf(hadoopconf.HadoopConf{encrypt: s.conf.Get(encrypt)})
@@ -85,7 +87,8 @@ func (c *client) stale(generation uint64) bool {
 	return time.Since(c.born) > maxAge || c.generation != generation
 }
 
-// close ends the client's connections first: it waits for a call that renews leases, and a mute namenode would make it wait long.
+// close ends the client's connections first: it waits for a call that renews leases, and a mute
+// namenode would make it wait long.
 func (c *client) close() {
 	c.end()
 	c.namenodes.close()

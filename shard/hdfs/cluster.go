@@ -15,7 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A cluster is the namenodes that know one tree of files, and the clients that speak to them: at most Options.Slots.
+// A cluster is the namenodes that know one tree of files, and the clients that speak to them: at
+// most Options.Slots.
 type cluster struct {
 	store  *Store
 	ns     conf.Nameservice
@@ -44,7 +45,8 @@ func newCluster(s *Store, ns conf.Nameservice) *cluster {
 	return &cluster{store: s, ns: ns, slots: make(chan struct{}, s.options.Slots), life: life, end: end, addrs: slices.Clone(ns.RPC)}
 }
 
-// use runs f with a client of its own. A client that f leaves with an error of its connection, or whose context ended, is not used again.
+// use runs f with a client of its own. A client that f leaves with an error of its connection, or
+// whose context ended, is not used again.
 func (c *cluster) use(ctx context.Context, f func(context.Context, *client) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -181,8 +183,8 @@ func (c *cluster) generation(ctx context.Context) (uint64, error) {
 	return generation, err
 }
 
-// give leaves a client to the next borrower. The library renews leases each second, also of idle clients, so that one that stays
-// unused for a while is closed.
+// give leaves a client to the next borrower. The library renews leases each second, also of idle
+// clients, so that one that stays unused for a while is closed.
 func (c *cluster) give(cl *client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -59,7 +59,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestSlots: no more are in use than there are, who waits for one ends with its context, and with the store.
+// TestSlots: no more are in use than there are, who waits for one ends with its context, and with
+// the store.
 func TestSlots(t *testing.T) {
 	s := newStore(t, Options{Slots: 1, RetryFor: time.Millisecond, User: "x", Getenv: func(string) string { return "" }})
 	p, err := s.locate("hdfs://" + silent(t) + "/x")
@@ -88,7 +89,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// silent is the address of a server that takes connections and says nothing: enough for a client that is not asked anything.
+// silent is the address of a server that takes connections and says nothing: enough for a client
+// that is not asked anything.
 func silent(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -34,8 +34,8 @@ func damages(c *servertest.Cluster) map[string]struct {
 	}
 }
 
-// TestServerDamage hurts one replica of a block, and then all. One costs nothing but a second connection, all are a clear error, and bytes
-// before the damage are still right.
+// TestServerDamage hurts one replica of a block, and then all. One costs nothing but a second
+// connection, all are a clear error, and bytes before the damage are still right.
 func TestServerDamage(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	all := content(1, damagedSize)
@@ -91,7 +91,8 @@ func checkDamaged(t *testing.T, err, want error, uri, block string) {
 	}
 }
 
-// TestServerControl shows that these tests can fail: the library alone hands out the flipped bit, without an error.
+// TestServerControl shows that these tests can fail: the library alone hands out the flipped bit,
+// without an error.
 func TestServerControl(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	all := content(1, damagedSize)

@@ -84,7 +84,8 @@ func readError(err error, pos int64) error {
 	return err
 }
 
-// namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode that cannot answer now.
+// namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode
+// that cannot answer now.
 func namenodeFault(err error) bool {
 	var transfer *wire.Error
 	if err == nil || errors.As(err, &transfer) || handshake(err) || final(err) {
@@ -98,8 +99,8 @@ func namenodeFault(err error) bool {
 		errors.Is(err, shard.ErrTransient) || brokenCall(err)
 }
 
-// final reports whether an error is one of files, rights or credentials here; some of them look like errors of the network (syscall.ENOENT is
-// a net.Error).
+// final reports whether an error is one of files, rights or credentials here; some of them look
+// like errors of the network (syscall.ENOENT is a net.Error).
 func final(err error) bool {
 	for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, shard.ErrNotExist, shard.ErrDenied, shard.ErrBadURI, conf.ErrConfig} {
 		if errors.Is(err, kind) {
@@ -109,7 +110,8 @@ func final(err error) bool {
 	return false
 }
 
-// brokenCall reports whether the library has no connection, or lost track of it. It keeps these errors to itself, so that their texts must tell.
+// brokenCall reports whether the library has no connection, or lost track of it. It keeps these
+// errors to itself, so that their texts must tell.
 func brokenCall(err error) bool {
 	for _, text := range []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"} {
 		if strings.Contains(err.Error(), text) {
@@ -128,7 +130,8 @@ func refused(err error) bool {
 	return !errors.As(err, &transfer) && strings.Contains(err.Error(), "connection refused")
 }
 
-// handshake reports whether a client was not let in for its credentials. The library keeps only the text.
+// handshake reports whether a client was not let in for its credentials. The library keeps only the
+// text.
 func handshake(err error) bool {
 	if err == nil {
 		return false

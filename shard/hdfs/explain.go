@@ -45,7 +45,8 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	return facts, ctx.Err()
 }
 
-// tryNamenode asks a namenode for something small, and says how that went. It notes whether the cluster encrypts transfers.
+// tryNamenode asks a namenode for something small, and says how that went. It notes whether the
+// cluster encrypts transfers.
 func (s *Store) tryNamenode(ctx context.Context, p place) string {
 	ctx, cancel := context.WithTimeout(ctx, explainFor)
 	defer cancel()

@@ -44,7 +44,8 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
-// datanodeFaults hurts connections to datanodes; each read gives the right bytes within a bounded time.
+// datanodeFaults hurts connections to datanodes; each read gives the right bytes within a bounded
+// time.
 func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 	all := content(1, 6<<20)
 	path := c.Dir(t) + "/x"
@@ -233,7 +234,8 @@ func cancelReads(t *testing.T, c *servertest.Cluster) {
 	}
 }
 
-// TestServerChanged replaces a file between two reads, and between the look at a name and the look at its blocks.
+// TestServerChanged replaces a file between two reads, and between the look at a name and the look
+// at its blocks.
 func TestServerChanged(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	path := c.Dir(t) + "/x"
@@ -267,8 +269,8 @@ func TestServerChanged(t *testing.T) {
 	}
 }
 
-// TestServerReplacedBetweenLooks shows what the look after the read is for: the library looks at a name, and then at the blocks of whatever
-// file has the name by then.
+// TestServerReplacedBetweenLooks shows what the look after the read is for: the library looks at a
+// name, and then at the blocks of whatever file has the name by then.
 func TestServerReplacedBetweenLooks(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	path := c.Dir(t) + "/x"

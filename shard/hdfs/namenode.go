@@ -19,10 +19,12 @@ const (
 	maxLength = 128 << 20 // bytes of any answer, as Hadoop's clients have it
 )
 
-// A namenodes is the connection of one client to a namenode, or to one after another. It sees what the client's calls answer, and learns
-// from it what the client keeps to itself: whether a file is still being written, where its blocks lie, and why a namenode refused.
+// A namenodes is the connection of one client to a namenode, or to one after another. It sees what
+// the client's calls answer, and learns from it what the client keeps to itself: whether a file is
+// still being written, where its blocks lie, and why a namenode refused.
 //
-// The client calls from one goroutine at a time, of which one renews leases each second; use sets the borrower's context.
+// The client calls from one goroutine at a time, of which one renews leases each second; use sets
+// the borrower's context.
 type namenodes struct {
 	timeout time.Duration
 	life    context.Context // of the client; ends with it
@@ -100,7 +102,8 @@ func (n *namenodes) learned() (*located, *fatalError) {
 	return n.located, n.fatal
 }
 
-// A namenode is a connection to one. It ends with its first failed read: only a write that fails makes the client turn to another namenode.
+// A namenode is a connection to one. It ends with its first failed read: only a write that fails
+// makes the client turn to another namenode.
 type namenode struct {
 	net.Conn
 	all  *namenodes
@@ -138,8 +141,8 @@ func (c *namenode) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// look learns from an answer that has arrived whole. What cannot be one must not reach the library, which would make room for a length of
-// four letters.
+// look learns from an answer that has arrived whole. What cannot be one must not reach the library,
+// which would make room for a length of four letters.
 func (c *namenode) look() error {
 	if len(c.answer) < 4 {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// under reads the same file by four readers until work is done, and reports what they read wrongly or not at all.
+// under reads the same file by four readers until work is done, and reports what they read wrongly
+// or not at all.
 func under(t *testing.T, s shard.Store, uri string, all []byte, work func()) {
 	t.Helper()
 	stop := make(chan struct{})

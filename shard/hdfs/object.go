@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
-// An object is a file at one version. It holds no connection: each read borrows clients, and looks at the file again before it reads.
+// An object is a file at one version. It holds no connection: each read borrows clients, and looks
+// at the file again before it reads.
 type object struct {
 	store  *Store
 	place  place
@@ -77,21 +78,23 @@ func readWeb(ctx context.Context, web shard.Object, ranges []shard.Range) error 
 }
 
 const (
-	// maxHole is the widest gap between two ranges that is read through: a new stream costs two calls of a namenode, a connection, and the
-	// datanode's seek, which is what the network carries in about that many bytes.
+	// maxHole is the widest gap between two ranges that is read through: a new stream costs two
+	// calls of a namenode, a connection, and the datanode's seek, which is what the network carries
+	// in about that many bytes.
 	maxHole = 1 << 20
 	// minPart is the least that is worth a stream of its own.
 	minPart = 4 << 20
 )
 
-// readNative reads parts in parallel. A part ends with a block where it can, since no stream continues into the next one.
+// readNative reads parts in parallel. A part ends with a block where it can, since no stream
+// continues into the next one.
 func (o *object) readNative(ctx context.Context, ranges []shard.Range) error {
 	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
 	return driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
 }
 
-// openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new one where why says that there is no other
-// way; nil where there is one.
+// openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new
+// one where why says that there is no other way; nil where there is one.
 func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

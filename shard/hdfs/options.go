@@ -28,7 +28,8 @@ type Options struct {
 	DataTransferProtection string // "authentication", "integrity" or "privacy"; "" asks the configuration
 	UseDatanodeHostname    bool   // reach datanodes by name, not by address; the configuration can say so too
 
-	// AllowUnverified is the user's word to read natively what cannot be verified: over encrypted transports, and blocks without checksums.
+	// AllowUnverified is the user's word to read natively what cannot be verified: over encrypted
+	// transports, and blocks without checksums.
 	AllowUnverified bool
 
 	WebHDFS    string // namenode's HTTP address, as in http://host:9870; "" asks the configuration
@@ -39,7 +40,8 @@ type Options struct {
 	Password   string // of User, for gateways that ask for one
 	Proxy      string // URL of an HTTP proxy for WebHDFS; "" asks HTTP_PROXY, HTTPS_PROXY and NO_PROXY
 
-	// DatanodeMap translates the addresses of datanodes that WebHDFS redirects to, as in "dn1:9864=127.0.0.1:19864,dn2=10.0.0.2".
+	// DatanodeMap translates the addresses of datanodes that WebHDFS redirects to, as in
+	// "dn1:9864=127.0.0.1:19864,dn2=10.0.0.2".
 	DatanodeMap string
 
 	Slots       int           // streams at a time, for one group of namenodes; 0: 16
@@ -124,7 +126,8 @@ func (o Options) datanodeHost() (func(hostport string) string, error) {
 // option sets one field of Options from text.
 type option func(o *Options, value string) error
 
-// known are the keys that ParseOptions takes; kerb_ticket and user are fsspec's and pyarrow's names.
+// known are the keys that ParseOptions takes; kerb_ticket and user are fsspec's and pyarrow's
+// names.
 func known() map[string]option {
 	return map[string]option{
 		"hdfs.conf_dir":                 text(func(o *Options) *string { return &o.ConfDir }),
@@ -152,8 +155,9 @@ func known() map[string]option {
 	}
 }
 
-// ParseOptions reads options from text, as flags and storage options give them. Keys of Hadoop's own (dfs.*, fs.*, hadoop.*) are laid over
-// its configuration; any other key that is not known is an error that lists the known ones.
+// ParseOptions reads options from text, as flags and storage options give them. Keys of Hadoop's
+// own (dfs.*, fs.*, hadoop.*) are laid over its configuration; any other key that is not known is
+// an error that lists the known ones.
 func ParseOptions(m map[string]string) (Options, error) {
 	var o Options
 	var errs []error

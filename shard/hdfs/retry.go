@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// The pauses between tries of a namenode: it takes some seconds to fail over, and some dozens to start.
+// The pauses between tries of a namenode: it takes some seconds to fail over, and some dozens to
+// start.
 const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 6 * time.Second
@@ -15,8 +16,9 @@ const (
 
 func newBackoff() driver.Backoff { return driver.Backoff{First: firstPause, Longest: lastPause} }
 
-// retry runs f with a client until the namenodes have answered, for at most Options.RetryFor after the first failure. Each try has another
-// client, and begins with another namenode where there are several.
+// retry runs f with a client until the namenodes have answered, for at most Options.RetryFor after
+// the first failure. Each try has another client, and begins with another namenode where there are
+// several.
 func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) error) error {
 	b := newBackoff()
 	for {
@@ -31,8 +33,8 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 	}
 }
 
-// pause waits after a failure, or reports that there were enough. A lone namenode that refuses the first connections is soon taken for a wrong
-// port; of a pair one may be on its way up.
+// pause waits after a failure, or reports that there were enough. A lone namenode that refuses the
+// first connections is soon taken for a wrong port; of a pair one may be on its way up.
 func (c *cluster) pause(ctx context.Context, b *driver.Backoff, err error) bool {
 	b.For = c.store.options.RetryFor
 	if !c.known.Load() && len(c.ns.RPC) == 1 && refused(err) {
@@ -41,7 +43,8 @@ func (c *cluster) pause(ctx context.Context, b *driver.Backoff, err error) bool 
 	return b.Wait(ctx, 0)
 }
 
-// nowhere reports whether the address is a mistake: a host that there is not, and none of the namenodes has ever answered.
+// nowhere reports whether the address is a mistake: a host that there is not, and none of the
+// namenodes has ever answered.
 func (c *cluster) nowhere(err error) bool {
 	return !c.known.Load() && noSuchHost(err)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestFirstContact: a port that refuses connections soon counts as wrong, but not where a namenode has answered, is one of a pair, or
-// where the user has said how long to wait.
+// TestFirstContact: a port that refuses connections soon counts as wrong, but not where a namenode
+// has answered, is one of a pair, or where the user has said how long to wait.
 func TestFirstContact(t *testing.T) {
 	both := map[string]string{
 		"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b",

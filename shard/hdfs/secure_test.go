@@ -20,7 +20,8 @@ func krbOptions(c *servertest.Cluster, k *servertest.KDC) Options {
 	return o
 }
 
-// TestServerKerberos reads from a cluster that authenticates: from a keytab, and from a ticket cache.
+// TestServerKerberos reads from a cluster that authenticates: from a keytab, and from a ticket
+// cache.
 func TestServerKerberos(t *testing.T) {
 	k := servertest.Kerberos(t)
 	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k})
@@ -63,7 +64,8 @@ func TestServerKerberos(t *testing.T) {
 	}
 }
 
-// TestServerPrivacy: what is encrypted on its way cannot be verified, so that it is read by WebHDFS; natively it is with the user's word.
+// TestServerPrivacy: what is encrypted on its way cannot be verified, so that it is read by
+// WebHDFS; natively it is with the user's word.
 func TestServerPrivacy(t *testing.T) {
 	k := servertest.Kerberos(t)
 	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k, Conf: map[string]string{
@@ -100,7 +102,8 @@ func TestServerPrivacy(t *testing.T) {
 	}
 }
 
-// TestServerIntegrity: what a namenode signs is looked into all the same: a file that is being written is refused, and blocks are known.
+// TestServerIntegrity: what a namenode signs is looked into all the same: a file that is being
+// written is refused, and blocks are known.
 func TestServerIntegrity(t *testing.T) {
 	k := servertest.Kerberos(t)
 	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k, Conf: map[string]string{"hadoop.rpc.protection": "integrity"}})
@@ -127,7 +130,8 @@ func TestServerIntegrity(t *testing.T) {
 	}
 }
 
-// TestServerSigned: transfers that are signed are read by WebHDFS, also with the user's word for the native way, which loses count in them.
+// TestServerSigned: transfers that are signed are read by WebHDFS, also with the user's word for
+// the native way, which loses count in them.
 func TestServerSigned(t *testing.T) {
 	k := servertest.Kerberos(t)
 	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k, Conf: map[string]string{"dfs.data.transfer.protection": "integrity"}})

@@ -55,8 +55,8 @@ func New(o Options) *Store {
 	return s
 }
 
-// List returns the shards that an address or a pattern names; see shard.Walk. Hadoop's own names for no user's files, which start with a dot
-// or an underscore, are skipped there.
+// List returns the shards that an address or a pattern names; see shard.Walk. Hadoop's own names
+// for no user's files, which start with a dot or an underscore, are skipped there.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	prefix, path, err := split(pattern)
 	if err == nil {
@@ -71,8 +71,8 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	return shard.WalkDeep(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
 }
 
-// Open opens one file at the size and version that sh carries. It sends no request, except for an empty file: the first read
-// looks at the file in any case.
+// Open opens one file at the size and version that sh carries. It sends no request, except for an
+// empty file: the first read looks at the file in any case.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	o, err := s.open(ctx, sh)
 	if err != nil {
@@ -99,7 +99,8 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (*object, error) {
 // Parallel is how many streams the store keeps at a time.
 func (s *Store) Parallel(string) int { return s.options.Slots }
 
-// Traffic is what the store asked of namenodes and datanodes so far. What it read by WebHDFS is part of the traffic of that store.
+// Traffic is what the store asked of namenodes and datanodes so far. What it read by WebHDFS is
+// part of the traffic of that store.
 func (s *Store) Traffic() shard.Traffic {
 	return shard.Traffic{
 		Lists:     s.traffic.lists.Load(),
@@ -138,7 +139,8 @@ func (s *Store) warn(text string) {
 	}
 }
 
-// Close closes all connections and waits for the store's goroutines. Objects are closed before; reads under way end with an error.
+// Close closes all connections and waits for the store's goroutines. Objects are closed before;
+// reads under way end with an error.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true

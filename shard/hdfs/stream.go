@@ -14,20 +14,23 @@ import (
 )
 
 const (
-	// maxTries is how often a part is asked for again without any progress when what datanodes hold is damaged.
+	// maxTries is how often a part is asked for again without any progress when what datanodes hold
+	// is damaged.
 	maxTries = 3
 	// maxPiece is how much is asked of the library at once.
 	maxPiece = 1 << 20
 )
 
-// A stream fills one part, by one file reader after the other: each begins at the byte that the last one reached.
+// A stream fills one part, by one file reader after the other: each begins at the byte that the
+// last one reached.
 type stream struct {
 	object *object
 	to     *driver.Fill
 }
 
-// readPart reads a part. Damaged replicas are tried again a few times, with a fresh list of them; servers that cannot be reached for as long
-// as Options.RetryFor says. A success of any size starts the count again.
+// readPart reads a part. Damaged replicas are tried again a few times, with a fresh list of them;
+// servers that cannot be reached for as long as Options.RetryFor says. A success of any size starts
+// the count again.
 func (o *object) readPart(ctx context.Context, p driver.Part) error {
 	s := &stream{object: o, to: driver.NewFill(p)}
 	defer s.to.Close()
@@ -60,8 +63,8 @@ func damaged(err error) bool {
 	return false
 }
 
-// run reads with a file reader of its own. One that is not fresh must not be moved forward: the library would forget the step when it changes
-// to another datanode, and shift the data.
+// run reads with a file reader of its own. One that is not fresh must not be moved forward: the
+// library would forget the step when it changes to another datanode, and shift the data.
 func (s *stream) run(ctx context.Context, c *client) error {
 	defer c.dialer.Use(ctx, s.to.Left)() // no datanode is asked for more
 	s.object.store.traffic.looks.Add(1)
@@ -104,8 +107,9 @@ func (o *object) verify(info fs.FileInfo) error {
 	return nativeFile(st)
 }
 
-// nativeFile refuses files that the library would read wrongly: of erasure-coded ones it takes a group of blocks for one, of encrypted ones it
-// returns what lies on the disk. The name of a policy is often not sent, so only that there is one counts.
+// nativeFile refuses files that the library would read wrongly: of erasure-coded ones it takes a
+// group of blocks for one, of encrypted ones it returns what lies on the disk. The name of a policy
+// is often not sent, so only that there is one counts.
 func nativeFile(st *hdfs.FileStatus) error {
 	if st.GetEcPolicy() != nil {
 		return &errNative{how: "an erasure-coded file cannot be read natively"}
@@ -116,8 +120,9 @@ func nativeFile(st *hdfs.FileStatus) error {
 	return nil
 }
 
-// verifyBlocks is asked after the bytes arrived. The file was looked at by its name, and then its blocks were: another file can have taken
-// the name in between. So the name is looked at again, unless the blocks are known as the shard's.
+// verifyBlocks is asked after the bytes arrived. The file was looked at by its name, and then its
+// blocks were: another file can have taken the name in between. So the name is looked at again,
+// unless the blocks are known as the shard's.
 func (o *object) verifyBlocks(c *client) error {
 	now, _ := c.namenodes.learned()
 	if known := o.blocks.Load(); now.same(known) && now.unfinished == known.unfinished {
@@ -155,8 +160,9 @@ func (o *object) look(ctx context.Context) error {
 	return nil
 }
 
-// blocks asks a namenode for a file and its blocks, and no datanode for anything: the library asks for blocks only to read them, but its
-// dialer opens no connection without a reader. Nil blocks are not known: the namenode encrypts its answers.
+// blocks asks a namenode for a file and its blocks, and no datanode for anything: the library asks
+// for blocks only to read them, but its dialer opens no connection without a reader. Nil blocks are
+// not known: the namenode encrypts its answers.
 func (p place) blocks(ctx context.Context) (l *located, info fs.FileInfo, err error) {
 	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
 		p.cluster.store.traffic.looks.Add(1)

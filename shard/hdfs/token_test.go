@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// TestServerTokens: a read that takes longer than the tokens of its blocks hold gets new ones, and an object outlives them.
+// TestServerTokens: a read that takes longer than the tokens of its blocks hold gets new ones, and
+// an object outlives them.
 func TestServerTokens(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{Proxied: true, Conf: map[string]string{"dfs.block.access.token.enable": "true"}})
 	all := content(1, 4<<20)

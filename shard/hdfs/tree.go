@@ -19,7 +19,8 @@ import (
 // page is how many entries of a directory one call of a namenode lists.
 const page = 1000
 
-// tree is the files of an address as shard.Walk sees them. Paths are those of the address, which a mount table may lead to several clusters.
+// tree is the files of an address as shard.Walk sees them. Paths are those of the address, which a
+// mount table may lead to several clusters.
 type tree struct {
 	store  *Store
 	prefix string // of addresses, before the path
@@ -137,7 +138,8 @@ func (t *tree) mounts(ctx context.Context, dir string, keep func(shard.Entry) bo
 	return all, nil
 }
 
-// wrap leaves ErrNotExist to Walk, which asks for it; other errors get their words and a hint here, where the path is known.
+// wrap leaves ErrNotExist to Walk, which asks for it; other errors get their words and a hint here,
+// where the path is known.
 func (t *tree) wrap(name string, err error) error {
 	if err = classify(err); errors.Is(err, shard.ErrNotExist) {
 		return err
@@ -172,7 +174,8 @@ func status(info fs.FileInfo) *hdfs.FileStatus {
 	return s
 }
 
-// version is the modification time in milliseconds and the file's id, which no other file of the cluster ever has.
+// version is the modification time in milliseconds and the file's id, which no other file of the
+// cluster ever has.
 func version(info fs.FileInfo) string {
 	return fmt.Sprintf("%d-%d", info.ModTime().UnixMilli(), status(info).GetFileId())
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
-// WebHDFS returns the store of webhdfs:// and swebhdfs:// addresses, with the same configuration and credentials. It is closed with s.
+// WebHDFS returns the store of webhdfs:// and swebhdfs:// addresses, with the same configuration
+// and credentials. It is closed with s.
 func (s *Store) WebHDFS() *webhdfs.Store { return s.web }
 
 // newWeb makes the store; retryFor is as it was given, since its default depends on what fails.

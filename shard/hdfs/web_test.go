@@ -19,7 +19,8 @@ func noWeb(o Options) Options {
 	return o
 }
 
-// TestServerErasureCoded reads striped files, which the native way cannot, through WebHDFS; with a datanode gone, too.
+// TestServerErasureCoded reads striped files, which the native way cannot, through WebHDFS; with a
+// datanode gone, too.
 func TestServerErasureCoded(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	dir := c.Dir(t)

@@ -24,11 +24,12 @@ var (
 	_ shard.Identifier = Store{}
 )
 
-// List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A relative path starts in the working
-// directory, and ~ is a name like any other: the shell expands it.
+// List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A
+// relative path starts in the working directory, and ~ is a name like any other: the shell expands
+// it.
 //
-// The path of a file:// address is taken as it stands when that finds something, else percent-decoded as RFC 8089 has it: programs print
-// both forms.
+// The path of a file:// address is taken as it stands when that finds something, else
+// percent-decoded as RFC 8089 has it: programs print both forms.
 func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if pattern == "" {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: it is empty", shard.ErrBadURI)}
@@ -156,7 +157,8 @@ func instant(version string) string {
 	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// classify puts an operating system's error into the words of package shard. The path is left to the shard.Error around it.
+// classify puts an operating system's error into the words of package shard. The path is left to
+// the shard.Error around it.
 func classify(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -137,7 +137,8 @@ func TestLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	// A directory is entered behind a link unless it is already above; so the walk ends, and each name is what find -L prints.
+	// A directory is entered behind a link unless it is already above; so the walk ends, and each
+	// name is what find -L prints.
 	for _, c := range []struct{ address, want string }{
 		{"data", "data/a data/dir/b data/file data/up/other/b"},
 		{"top", "top/a top/dir/b top/file top/up/other/b"},

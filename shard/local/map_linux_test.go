@@ -29,7 +29,8 @@ func mappedBytes(t *testing.T) int64 {
 	return 0
 }
 
-// TestReleaseDropsPages: released memory no longer counts as the process's, whatever order and sizes the views have.
+// TestReleaseDropsPages: bytes that were lent and released are no longer resident, whatever order
+// and sizes the views have.
 func TestReleaseDropsPages(t *testing.T) {
 	const size = 64 << 20
 	o := openOne(t, write(t, t.TempDir()+"/a", bytes.Repeat([]byte{7}, size)))
@@ -57,8 +58,8 @@ func TestReleaseDropsPages(t *testing.T) {
 	}
 }
 
-// TestForgetDropsPages: of a view that was used, wherever it begins, the pages that end in what is forgotten are no longer resident. They stay
-// readable.
+// TestForgetDropsPages: of a view that was used, wherever it begins, the pages that end in what is
+// forgotten are no longer resident. They stay readable.
 func TestForgetDropsPages(t *testing.T) {
 	const size, piece = 16 << 20, 1<<20 + 999
 	o := openOne(t, write(t, t.TempDir()+"/a", bytes.Repeat([]byte{7}, size)))

@@ -111,7 +111,8 @@ func TestOverwrittenUnderView(t *testing.T) {
 	}
 }
 
-// TestSystemCallsOnTruncated: system calls given such bytes fail instead of faulting, which must not look like success.
+// TestSystemCallsOnTruncated: system calls given such bytes fail instead of faulting, which must
+// not look like success.
 func TestSystemCallsOnTruncated(t *testing.T) {
 	path, _, b := lend(t, 4)
 	if err := os.Truncate(path, 0); err != nil {

@@ -14,8 +14,8 @@ import (
 
 // mapRange maps the pages of n bytes.
 //
-// A mapping of its own for each lease, rather than one of the whole file, gives pages back exactly: a fault brings in neighbours of its
-// page, but never past the mapping's end.
+// A mapping of its own for each lease, rather than one of the whole file, gives pages back exactly:
+// a fault brings in neighbours of its page, but never past the mapping's end.
 func (l *lease) mapRange(n int64) (err error) {
 	inPage := l.off % int64(os.Getpagesize())
 	size := int(inPage + n)
@@ -43,8 +43,8 @@ func (l *lease) Release() {
 	}
 }
 
-// Forget takes the pages that end within used bytes out of the process's resident memory. The bytes before them were
-// used before.
+// Forget takes the pages of bytes that were used out of the process's resident memory: the pages
+// that end within them, since the bytes before were used before.
 func (l *lease) Forget(span shard.Span) {
 	if span.N == 0 {
 		return
@@ -58,7 +58,8 @@ func (l *lease) Forget(span shard.Span) {
 	}
 }
 
-// mmap maps pages of the file. If the file system or the process cannot have a mapping, the caller reads instead.
+// mmap maps pages of the file. Where a file system or a process cannot have a mapping, the caller
+// reads instead.
 func (o *object) mmap(off int64, size int) (mapped []byte, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {

@@ -26,7 +26,8 @@ var (
 	_ shard.Lender = (*object)(nil)
 )
 
-// ReadAt reads with pread. The version is compared after the bytes were copied, so bytes of another version are never passed off.
+// ReadAt reads with pread. The version is compared after the bytes were copied, so bytes of another
+// version are never passed off.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if err := o.readAt(ctx, p, off); err != nil {
 		return o.wrap("read", err)
@@ -75,7 +76,8 @@ func (o *object) inside(off, n int64) error {
 	return nil
 }
 
-// Lend maps n bytes from off on and brings their pages in, so that touching them costs no fault each.
+// Lend maps n bytes from off on and brings their pages in, so that touching them costs no fault
+// each.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
 	l, err := o.lend(off, n)
 	switch {
@@ -113,8 +115,8 @@ type lease struct {
 // Bytes lie in the mapping.
 func (l *lease) Bytes() []byte { return l.bytes }
 
-// Verify compares the open file with the version that was opened. A file that was replaced by another of the same name is still read at its
-// old version, as long as it is open.
+// Verify compares the open file with the version that was opened. A file that was replaced by
+// another of the same name is still read at its old version, as long as it is open.
 func (l *lease) Verify(shard.Span) error {
 	if err := l.object.check(); err != nil {
 		return l.object.wrap("read", err)

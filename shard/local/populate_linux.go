@@ -8,11 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readAhead is how much one piece of advice reads: the kernel cuts longer ones to a device's queue without saying so.
+// readAhead is how much one piece of advice reads: the kernel cuts longer ones to a device's queue
+// without saying so.
 const readAhead = 512 << 10 // bytes
 
-// populate brings the pages of a mapping in when they are not in memory already: a wait for the disk in a system call leaves the
-// processor to other goroutines, in a page fault it does not. Pages in memory are left to fault, which maps many at once and is cheaper.
+// populate brings the pages of a mapping in when they are not in memory already: a wait for the
+// disk in a system call leaves the processor to other goroutines, in a page fault it does not.
+// Pages in memory are left to fault, which maps many at once and is cheaper.
 //
 // Kernels before 5.14 only start the reads.
 func populate(b []byte) error {
@@ -34,7 +36,8 @@ func populate(b []byte) error {
 	}
 }
 
-// resident asks for a few pages of a mapping whether they are in memory. It is a guess: nothing but speed hangs on it.
+// resident asks for a few pages of a mapping whether they are in memory. It is a guess: nothing but
+// speed hangs on it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
 	last := (len(b) - 1) / page

@@ -21,8 +21,9 @@ type tree struct {
 
 var _ shard.Tree = tree{}
 
-// URI returns the address of a path: what the user spelled, and behind it names from the disk. Behind a spelling that is decoded, the
-// percent signs of names must be encoded, so that Open finds them; other characters stay readable, for decoding leaves them alone.
+// URI returns the address of a path: what the user spelled, and behind it names from the disk.
+// Behind a spelling that is decoded, the percent signs of names must be encoded, so that Open finds
+// them; other characters stay readable, for decoding leaves them alone.
 func (t tree) URI(path string) string {
 	if t.decoded == "" {
 		return t.prefix + path
@@ -79,7 +80,8 @@ func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) b
 	}
 }
 
-// look describes one name of a directory, behind links. A link that leads nowhere is an error: its writer meant it to be data.
+// look describes one name of a directory, behind links. A link that leads nowhere is an error: its
+// writer meant it to be data.
 func (t tree) look(dir string, d fs.DirEntry) (shard.Entry, error) {
 	path := strings.TrimRight(dir, "/") + "/" + d.Name()
 	info, err := os.Stat(path)

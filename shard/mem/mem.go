@@ -18,7 +18,8 @@ import (
 // prefix stands before a name in its address.
 const prefix = "mem://"
 
-// A Store holds shards in memory. The zero value is empty and ready for use; its methods are safe for concurrent use.
+// A Store holds shards in memory. The zero value is empty and ready for use; its methods are safe
+// for concurrent use.
 type Store struct {
 	mu    sync.RWMutex
 	files map[string]file
@@ -33,7 +34,8 @@ type file struct {
 	version string
 }
 
-// Put stores content under a name such as "table/dt=2026-01-01/a.parquet", at a new version. The caller leaves content alone from then on.
+// Put stores content under a name such as "table/dt=2026-01-01/a.parquet", at a new version. The
+// caller leaves content alone from then on.
 func (s *Store) Put(name string, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,7 +55,7 @@ func TestServerAccess(t *testing.T) {
 		{"profile by option", []map[string]string{without, files}, Options{Profile: "far"}, nil, ""},
 		{"profile by environment", []map[string]string{without, files, {"AWS_PROFILE": "far"}}, Options{}, nil, ""},
 		{"no such profile", []map[string]string{without, files}, Options{Profile: "none"}, os.ErrInvalid, "none|list-profiles"},
-		{"no credentials", []map[string]string{without, {"AWS_ENDPOINT_URL": server.Endpoint}}, Options{}, shard.ErrDenied, "no AWS credentials|--no-sign-request"},
+		{"no credentials", []map[string]string{without, {"AWS_ENDPOINT_URL": server.Endpoint}}, Options{}, shard.ErrDenied, "no AWS credentials|Anonymous"},
 		{
 			"wrong secret",
 			[]map[string]string{without, files},
@@ -64,8 +64,8 @@ func TestServerAccess(t *testing.T) {
 			"SignatureDoesNotMatch|does not belong|profile broken of " + secrets,
 		},
 		{"unknown key", []map[string]string{{"AWS_ACCESS_KEY_ID": "nobody"}}, Options{}, shard.ErrDenied, "does not know this access key|from the environment"},
-		{"anonymous", nil, Options{Anonymous: true}, shard.ErrDenied, "leave --no-sign-request away|none (anonymous)"},
-		{"nobody listens", []map[string]string{{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}}, Options{}, shard.ErrTransient, "connection refused|--endpoint-url"},
+		{"anonymous", nil, Options{Anonymous: true}, shard.ErrDenied, "leave Anonymous away|none (anonymous)"},
+		{"nobody listens", []map[string]string{{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}}, Options{}, shard.ErrTransient, "connection refused|EndpointURL"},
 		{"bad options", nil, Options{Key: "k"}, os.ErrInvalid, "the S3 settings: credentials: key and secret come together"},
 		{"no bundle", nil, Options{CABundle: filepath.Join(dir, "none")}, os.ErrNotExist, "CA bundle"},
 		{"requester pays", nil, Options{RequesterPays: true}, nil, ""},
@@ -119,12 +119,13 @@ func TestServerTLS(t *testing.T) {
 	}
 	start := time.Now()
 	err := read(t, newStore(t, Options{}), "s3://"+bucket+"/a")
-	if err == nil || !strings.Contains(err.Error(), "--ca-bundle") || time.Since(start) > 5*time.Second {
+	if err == nil || !strings.Contains(err.Error(), "CABundle") || time.Since(start) > 5*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
 
-// TestServerRenewal: when a server says that credentials expired, they are looked up again, and the read continues.
+// TestServerRenewal: when a server says that credentials expired, they are looked up again, and the
+// read continues.
 func TestServerRenewal(t *testing.T) {
 	server := servertest.S3(t)
 	server.Setenv(t)
@@ -153,7 +154,8 @@ func TestServerRenewal(t *testing.T) {
 	}
 }
 
-// TestServerRenewalWithinReads: credentials that end while parts of objects are under way are looked up again by one of them, for all.
+// TestServerRenewalWithinReads: credentials that end while parts of objects are under way are
+// looked up again by one of them, for all.
 func TestServerRenewalWithinReads(t *testing.T) {
 	r := newRig(t, 16*256<<10, Options{PartSize: 256 << 10})
 	old := r.store.clients.current()
@@ -176,7 +178,8 @@ func TestServerRenewalWithinReads(t *testing.T) {
 	}
 }
 
-// TestServerRefusedWithoutReason: an object that is refused without a reason does not count as missing.
+// TestServerRefusedWithoutReason: an object that is refused without a reason does not count as
+// missing.
 func TestServerRefusedWithoutReason(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)

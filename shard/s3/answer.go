@@ -63,7 +63,8 @@ func (r *request) cause(err error) error {
 	return err
 }
 
-// end gives back what the request holds. A body that was read to its end leaves its connection for the next request.
+// end gives back what the request holds. A body that was read to its end leaves its connection for
+// the next request.
 func (r *request) end() {
 	if r.err == nil && r.out != nil {
 		_ = r.out.Body.Close() // an error about unwanted bytes means nothing
@@ -72,7 +73,8 @@ func (r *request) end() {
 	r.giveWay()
 }
 
-// giveWay gives the token back: at the end, or as soon as there will be no body, which may be long before the race is over.
+// giveWay gives the token back: at the end, or as soon as there will be no body, which may be long
+// before the race is over.
 func (r *request) giveWay() {
 	if r.token {
 		r.token = false
@@ -95,8 +97,8 @@ func (o *object) input(span shard.Span) *s3.GetObjectInput {
 	return in
 }
 
-// A race is one or two requests for the same bytes. The first good answer wins; only its body is ever read, so that the caller's memory has
-// one writer.
+// A race is one or two requests for the same bytes. The first good answer wins; only its body is
+// ever read, so that the caller's memory has one writer.
 type race struct {
 	object   *object
 	client   *client
@@ -106,7 +108,8 @@ type race struct {
 	running  int
 }
 
-// ask sends a request, and a second one when the first has no answer for long. The race of the request that won is closed by the caller.
+// ask sends a request, and a second one when the first has no answer for long. The race of the
+// request that won is closed by the caller.
 func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request, *race, error) {
 	if err := c.window.Acquire(ctx); err != nil {
 		return nil, nil, err

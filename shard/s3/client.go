@@ -45,7 +45,8 @@ type region struct{ name, from string }
 // renewEvery is how often expired credentials are looked up again.
 const renewEvery = 10 * time.Second
 
-// get returns the client of a bucket. The first call reads the configuration; the first for a bucket may ask where it lies.
+// get returns the client of a bucket. The first call reads the configuration; the first for a
+// bucket may ask where it lies.
 func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
 	ses, err := s.currentSession(ctx)
 	if err != nil {
@@ -78,7 +79,8 @@ func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (re
 	return r, nil
 }
 
-// hold waits until no other call looks at what lies outside: configuration, credentials, a bucket's region.
+// hold waits until no other call looks at what lies outside: configuration, credentials, a bucket's
+// region.
 func (c *clients) hold(ctx context.Context) (unlock func(), err error) {
 	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
 	select {
@@ -93,7 +95,8 @@ func (s *Store) clientOf(ses *session, region string) *client {
 	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region), session: ses, region: region}
 }
 
-// currentSession returns the session, which the first call makes. A session that could not be made is tried again by the next call.
+// currentSession returns the session, which the first call makes. A session that could not be made
+// is tried again by the next call.
 func (s *Store) currentSession(ctx context.Context) (*session, error) {
 	c := &s.clients
 	if ses := c.current(); ses != nil {
@@ -123,8 +126,8 @@ func (c *clients) current() *session {
 	return c.session
 }
 
-// renew forgets a session whose credentials expired, so that the next call reads the configuration again: the user may have logged in again.
-// It returns false when that was done a moment ago.
+// renew forgets a session whose credentials expired, so that the next call reads the configuration
+// again: the user may have logged in again. It returns false when that was done a moment ago.
 func (c *clients) renew(old *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,8 +186,9 @@ func (c *clients) widest() int {
 	return size
 }
 
-// firstRegion is where a bucket is looked for first: where somebody said, else where the bucket itself says that it lies. When it does not
-// say, what comes of a request is clearer than what comes of this question.
+// firstRegion is where a bucket is looked for first: where somebody said, else where the bucket
+// itself says that it lies. When it does not say, what comes of a request is clearer than what
+// comes of this question.
 func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) region {
 	switch {
 	case ses.regionFrom != "":

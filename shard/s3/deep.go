@@ -18,8 +18,9 @@ const (
 	afterAllBelow = "\U0010FFFF"
 )
 
-// ReadAll describes all files below a directory. Few keys come in pages that follow each other, whatever directories they lie in; where
-// there are many, the directories are listed side by side, except where nothing can be wanted.
+// ReadAll describes all files below a directory. Few keys come in pages that follow each other,
+// whatever directories they lie in; where there are many, the directories are listed side by side,
+// except where nothing can be wanted.
 func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
@@ -95,7 +96,8 @@ func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
 	}
 }
 
-// spread takes the keys behind one, directory by directory. The directory that this key lies in is gone on with behind it.
+// spread takes the keys behind one, directory by directory. The directory that this key lies in is
+// continued behind it.
 func (l *lister) spread(ctx context.Context, prefix, after string) error {
 	inside := "" // the directory below prefix that holds after
 	q := query{bucket: l.bucket, prefix: prefix, level: true, after: after}

@@ -13,8 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// An environ looks up a variable: in the environment that the options give, else in the process's. The SDK reads the process's environment
-// in many places; everything that it would find there is found here and handed to it.
+// An environ looks up a variable: in the environment that the options give, else in the process's.
+// The SDK reads the process's environment in many places; everything that it would find there is
+// found here and handed to it.
 type environ func(name string) string
 
 func (o Options) environ() environ {
@@ -54,8 +55,8 @@ func (e environ) inHome(path ...string) string {
 	return filepath.Join(append([]string{home, ".aws"}, path...)...)
 }
 
-// process is the environment of a program that the credentials come from: that of this process, but the variables of the SDK are the given
-// ones.
+// process is the environment of a program that the credentials come from: that of this process, but
+// the variables of the SDK are the given ones.
 func (o Options) process() []string {
 	if o.Environ == nil {
 		return os.Environ()
@@ -75,7 +76,8 @@ func (o Options) process() []string {
 // ofSDK reports whether the SDK reads a variable: its own, and where the profiles are.
 func ofSDK(name string) bool { return strings.HasPrefix(name, "AWS_") || name == "HOME" }
 
-// config is what config.NewEnvConfig reads from the process's environment, as far as reading from S3 needs it.
+// config is what config.NewEnvConfig reads from the process's environment, as far as reading from
+// S3 needs it.
 func (e environ) config() (config.EnvConfig, error) {
 	p := envParser{environ: e}
 	c := config.EnvConfig{

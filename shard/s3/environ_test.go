@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A store takes credentials, region and profiles from the environment that it is given, and nothing of the SDK's from that of the process,
-// which is left as it was.
+// A store takes credentials, region and profiles from the environment that it is given, and nothing
+// of the SDK's from that of the process, which is left as it was.
 func TestEnviron(t *testing.T) {
 	home := t.TempDir()
 	for name, content := range map[string]string{

@@ -26,7 +26,8 @@ var (
 	reading = action{"read", "s3:GetObject"}
 )
 
-// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be made.
+// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be
+// made.
 func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err error) error {
 	if e := (*shard.Error)(nil); err == nil || errors.As(err, &e) {
 		return err
@@ -37,7 +38,8 @@ func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err e
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }
 
-// classify puts what went wrong into the words of package shard. An error that has one already stays.
+// classify puts what went wrong into the words of package shard. An error that has one already
+// stays.
 func classify(err error) error {
 	for _, kind := range []error{
 		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI,
@@ -74,7 +76,8 @@ func kindOf(kind error, words string, err error) error {
 
 func plain(err error) error { return &fault{err: err} }
 
-// A fault is an error of a request with its kind. It prints what the server said and leaves out the SDK's account of itself.
+// A fault is an error of a request with its kind. It prints what the server said and leaves out the
+// SDK's account of itself.
 type fault struct {
 	kind  error  // or nil
 	words string // ours, or ""
@@ -120,7 +123,8 @@ func said(err error) string {
 // wrapping is what the SDK puts around an error within an answer.
 var wrapping = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
 
-// innermost drops what the SDK puts around a network's error, such as "operation error S3: GetObject, ".
+// innermost drops what the SDK puts around a network's error, such as "operation error S3:
+// GetObject, ".
 func innermost(err error) string {
 	text := wrapping.ReplaceAllString(err.Error(), "")
 	i := strings.Index(text, "operation error ")
@@ -137,7 +141,8 @@ func innermost(err error) string {
 	return text
 }
 
-// describe adds who was asked, how, and the request's name there: what an administrator wants to know first.
+// describe adds who was asked, how, and the request's name there: what an administrator wants to
+// know first.
 func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	if c == nil {
 		return err
@@ -157,9 +162,9 @@ func (s *Store) describe(ctx context.Context, c *client, err error) error {
 func (s *Store) hint(a action, err error) string {
 	switch code := answerCode(err); {
 	case isNoIdentity(err) && isSignIn(err):
-		return "log in again: aws sso login, with --profile where one is used"
+		return "log in again: aws sso login, with {Profile} where one is used"
 	case isNoIdentity(err):
-		return "for public data give --no-sign-request; else name a profile (--profile, AWS_PROFILE) or set AWS_ACCESS_KEY_ID and " +
+		return "for public data give {Anonymous}; else name a profile ({Profile}, AWS_PROFILE) or set AWS_ACCESS_KEY_ID and " +
 			"AWS_SECRET_ACCESS_KEY"
 	case isNoProfile(err):
 		return "profiles stand in ~/.aws/config and ~/.aws/credentials, or where AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE say: aws configure " +
@@ -169,7 +174,7 @@ func (s *Store) hint(a action, err error) string {
 	case code == "NoSuchBucket":
 		return "look at the bucket's name, and at the endpoint when it is not on AWS"
 	case isMoved(err):
-		return "name the bucket's region with --region"
+		return "name the bucket's region with {Region}"
 	case isExpired(err):
 		return "the credentials expired: log in again (aws sso login) or renew AWS_SESSION_TOKEN; a profile is read again within a long run"
 	case isBadToken(err):
@@ -184,21 +189,21 @@ func (s *Store) hint(a action, err error) string {
 	case isMute(err):
 		return "the server gives no reason: look at the credentials; an object that a customer's own key encrypts (SSE-C) cannot be read"
 	case isDenied(err) && s.o.Anonymous:
-		return "anonymous requests may not do this: leave --no-sign-request away"
+		return "anonymous requests may not do this: leave {Anonymous} away"
 	case code == "Forbidden": // the answer to a HEAD: it has no body to say more
-		return "the key or its secret is wrong, or the credentials lack " + a.right + "; where the requester pays, give --request-payer requester"
+		return "the key or its secret is wrong, or the credentials lack " + a.right + "; where the requester pays, give {RequesterPays}"
 	case isDenied(err):
-		return "the credentials need " + a.right + "; where the requester pays, give --request-payer requester"
+		return "the credentials need " + a.right + "; where the requester pays, give {RequesterPays}"
 	case isTrust(err):
-		return "give the certificate authority's file with --ca-bundle or AWS_CA_BUNDLE"
+		return "give the certificate authority's file with {CABundle} or AWS_CA_BUNDLE"
 	case isPlain(err):
 		return "the server speaks http here: let the endpoint begin with http://, or name its https port"
 	case errors.Is(err, errBundle):
-		return "--ca-bundle and AWS_CA_BUNDLE name a file of certificates in PEM"
+		return "{CABundle} and AWS_CA_BUNDLE name a file of certificates in PEM"
 	case isUnreachable(err):
-		return "look at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and at the proxy"
+		return "look at the endpoint's address ({EndpointURL}, AWS_ENDPOINT_URL) and at the proxy"
 	case errors.Is(err, driver.ErrStalled):
-		return "the server takes connections and is silent: look at its state, at the endpoint's address (--endpoint-url, AWS_ENDPOINT_URL) and " +
+		return "the server takes connections and is silent: look at its state, at the endpoint's address ({EndpointURL}, AWS_ENDPOINT_URL) and " +
 			"at the proxy"
 	case isThrottle(err):
 		return "the server asks for fewer requests: lower max_concurrency, or read with fewer jobs at once"

@@ -9,8 +9,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Explain says how an address is reached: by which endpoint, region and credentials, and whether the bucket answers. What is wrong is a fact
-// too; only an address that is none is an error. No fact holds a secret.
+// Explain says how an address is reached: by which endpoint, region and credentials, and whether
+// the bucket answers. What is wrong is a fact too; only an address that is none is an error. No
+// fact holds a secret.
 func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	at, err := parse(uri)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// answerCode is the error code of a server's answer, "" without one. A HEAD's answer has no body, so its code is made from its status.
+// answerCode is the error code of a server's answer, "" without one. A HEAD's answer has no body,
+// so its code is made from its status.
 func answerCode(err error) string {
 	if e := smithy.APIError(nil); errors.As(err, &e) {
 		return e.ErrorCode()
@@ -60,8 +61,9 @@ func isExpired(err error) bool {
 	return false
 }
 
-// isPassing reports whether a request that failed so may succeed when it is made again: what the SDK's standard retryer retries, without
-// its quota (which ends in failure when a server is down for long), and what it never sees: faults within a body.
+// isPassing reports whether a request that failed so may succeed when it is made again: what the
+// SDK's standard retryer retries, without its quota (which ends in failure when a server is down
+// for long), and what it never sees: faults within a body.
 func isPassing(err error) bool {
 	switch {
 	case errors.Is(err, driver.ErrStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
@@ -119,7 +121,8 @@ func isNoIdentity(err error) bool {
 	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }
 
-// isMute reports whether a HEAD was refused without a reason: its answer has no body. Expired credentials are refused so.
+// isMute reports whether a HEAD was refused without a reason: its answer has no body. Expired
+// credentials are refused so.
 func isMute(err error) bool {
 	return answerStatus(err) == http.StatusBadRequest && (answerCode(err) == "BadRequest" || answerCode(err) == "")
 }
@@ -166,8 +169,8 @@ func isMoved(err error) bool {
 	return answerStatus(err) == http.StatusMovedPermanently
 }
 
-// regionText finds a region in an answer such as "the region 'us-east-1' is wrong; expecting 'eu-west-1'". Some servers
-// have the other quotes.
+// regionText finds a region in an answer such as "the region 'us-east-1' is wrong; expecting
+// 'eu-west-1'". Some servers have the other quotes.
 var regionText = regexp.MustCompile(`expecting ['"]([a-z0-9-]{1,64})['"]`)
 
 // regionIn is the region that an answer names as the bucket's, or "".

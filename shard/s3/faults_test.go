@@ -73,8 +73,8 @@ func TestFaults(t *testing.T) {
 		{"archived", answered(403, "InvalidObjectState", "x"), shard.ErrDenied, false, "restore-object"},
 		{"not the version", answered(412, "PreconditionFailed", "x"), shard.ErrChanged, false, ""},
 		{"shorter than it was", answered(416, "InvalidRange", "x"), shard.ErrChanged, false, ""},
-		{"elsewhere", answered(301, "PermanentRedirect", "x"), shard.ErrBadURI, false, "--region"},
-		{"signed for elsewhere", answered(400, "AuthorizationHeaderMalformed", "x"), shard.ErrBadURI, false, "--region"},
+		{"elsewhere", answered(301, "PermanentRedirect", "x"), shard.ErrBadURI, false, "Region"},
+		{"signed for elsewhere", answered(400, "AuthorizationHeaderMalformed", "x"), shard.ErrBadURI, false, "Region"},
 		{"bad bucket", answered(400, "InvalidBucketName", "x"), shard.ErrBadURI, false, ""},
 		{"slow down", answered(503, "SlowDown", "x"), shard.ErrTransient, true, "fewer requests"},
 		{"limit", answered(400, "RequestLimitExceeded", "x"), shard.ErrTransient, true, "fewer requests"},
@@ -84,21 +84,21 @@ func TestFaults(t *testing.T) {
 		{"too slow a client", answered(400, "RequestTimeout", "x"), shard.ErrTransient, true, ""},
 		{"501", answered(501, "NotImplemented", "x"), nil, false, ""},
 		{"400", answered(400, "InvalidArgument", "x"), nil, false, ""},
-		{"refused", sent(dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), shard.ErrTransient, true, "--endpoint-url"},
+		{"refused", sent(dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), shard.ErrTransient, true, "EndpointURL"},
 		{"no proxy", sent(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial(syscall.ECONNREFUSED)}), shard.ErrTransient, true, "the proxy"},
-		{"no such host", sent(dial(&net.DNSError{Err: "no such host", IsNotFound: true})), nil, false, "--endpoint-url"},
-		{"no answer of the name server", sent(dial(&net.DNSError{Err: "timeout", IsTimeout: true, IsTemporary: true})), shard.ErrTransient, true, "--endpoint-url"},
+		{"no such host", sent(dial(&net.DNSError{Err: "no such host", IsNotFound: true})), nil, false, "EndpointURL"},
+		{"no answer of the name server", sent(dial(&net.DNSError{Err: "timeout", IsTimeout: true, IsTemporary: true})), shard.ErrTransient, true, "EndpointURL"},
 		{"reset", sent(os.NewSyscallError("read", syscall.ECONNRESET)), shard.ErrTransient, true, ""},
 		{"closed", sent(io.EOF), shard.ErrTransient, true, ""},
 		{"cut", fmt.Errorf("the answer ended early: %w", io.ErrUnexpectedEOF), shard.ErrTransient, true, ""},
 		{"stalled", fmt.Errorf("%w: after 1 s", driver.ErrStalled), shard.ErrTransient, true, "is silent"},
-		{"unknown authority", sent(x509.UnknownAuthorityError{}), nil, false, "--ca-bundle"},
-		{"another host's certificate", sent(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}), nil, false, "--ca-bundle"},
+		{"unknown authority", sent(x509.UnknownAuthorityError{}), nil, false, "CABundle"},
+		{"another host's certificate", sent(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}), nil, false, "CABundle"},
 		{"https to a server of http", sent(http.ErrSchemeMismatch), nil, false, "begin with http://"},
 		{"no bundle", fmt.Errorf("%w: %w: %w", errOptions, errBundle, syscall.ENOENT), nil, false, "PEM"},
-		{"no credentials", fmt.Errorf("%w: no EC2 IMDS role found", errNoCredentials), shard.ErrDenied, false, "--no-sign-request"},
+		{"no credentials", fmt.Errorf("%w: no EC2 IMDS role found", errNoCredentials), shard.ErrDenied, false, "Anonymous"},
 		{"sign-in over", fmt.Errorf("%w: the SSO session has expired or is invalid", errNoCredentials), shard.ErrDenied, false, "aws sso login"},
-		{"credentials not to be had anew", errors.New("operation error S3: GetObject, get identity: get credentials: x"), shard.ErrDenied, false, "--no-sign-request"},
+		{"credentials not to be had anew", errors.New("operation error S3: GetObject, get identity: get credentials: x"), shard.ErrDenied, false, "Anonymous"},
 		{"changed already", fmt.Errorf("%w: was version a, is b", shard.ErrChanged), shard.ErrChanged, false, ""},
 	} {
 		if got := isPassing(c.err); got != c.passing {
@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 
 func TestAnonymousHint(t *testing.T) {
 	hint := New(Options{Anonymous: true}).hint(reading, answered(403, "AccessDenied", "x"))
-	if !strings.Contains(hint, "leave --no-sign-request away") {
+	if !strings.Contains(hint, "leave {Anonymous} away") {
 		t.Error(hint)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// TestServerOneWriter: of two requests for the same bytes, the one that lost never writes, not even when its answer comes in the end.
+// TestServerOneWriter: of two requests for the same bytes, the one that lost never writes, not even
+// when its answer comes in the end.
 func TestServerOneWriter(t *testing.T) {
 	r := newRig(t, 256<<10, Options{HedgeAfter: 100 * time.Millisecond})
 	r.proxy.Use(&servertest.Rule{Times: 1, Delay: 3 * time.Second, Body: func(b []byte) []byte { return make([]byte, len(b)) }})
@@ -23,7 +24,8 @@ func TestServerOneWriter(t *testing.T) {
 	}
 }
 
-// TestServerLoserGivesWay: of two requests for the same bytes, the one that lost leaves its place to others while the winner's body comes.
+// TestServerLoserGivesWay: of two requests for the same bytes, the one that lost leaves its place
+// to others while the winner's body comes.
 func TestServerLoserGivesWay(t *testing.T) {
 	r := newRig(t, 256<<10, Options{HedgeAfter: 100 * time.Millisecond, MaxRequests: 2})
 	late, slow := servertest.SlowFirstByte(time.Minute), servertest.StallBody(64<<10, 4*time.Second)

@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestServerMemory: 64 reads in flight take little beyond their callers' buffers, and a read in the steady state allocates little.
+// TestServerMemory: 64 reads in flight take little beyond their callers' buffers, and a read in the
+// steady state allocates little.
 func TestServerMemory(t *testing.T) {
 	const (
 		readers   = 64
@@ -76,7 +77,8 @@ func TestServerMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkServerRead reads ranges of 12 MiB, eight in flight: our store, and a bare loop of GETs into the same buffers.
+// BenchmarkServerRead reads ranges of 12 MiB, eight in flight: our store, and a bare loop of GETs
+// into the same buffers.
 func BenchmarkServerRead(b *testing.B) {
 	const size, inFlight = 12 << 20, 8
 	server := servertest.S3(b)

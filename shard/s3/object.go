@@ -9,11 +9,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// maxHole is the longest hole between two ranges that is read over: reading it takes as long as the first byte of another request
-// (20 ms at 60 MB/s are some 1.2 MB).
+// maxHole is the longest hole between two ranges that is read over: reading it takes as long as the
+// first byte of another request (20 ms at 60 MB/s are some 1.2 MB).
 const maxHole = 1 << 20 // bytes
 
-// An object is one version of a key. It holds no connection and no memory: each read asks for that version alone.
+// An object is one version of a key. It holds no connection and no memory: each read asks for that
+// version alone.
 type object struct {
 	store  *Store
 	shard  shard.Shard

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Options say how buckets are reached. The zero value takes everything from where the AWS tools take it: the environment, profiles, the
-// machine's role.
+// Options say how buckets are reached. The zero value takes everything from where the AWS tools
+// take it: the environment, profiles, the machine's role.
 type Options struct {
 	EndpointURL string // of a server that is not AWS; "" asks AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and the profile, then AWS
 	Region      string // "" asks the environment and the profile, then the bucket
@@ -17,14 +17,16 @@ type Options struct {
 
 	Key, Secret, Token string // credentials, instead of looking for some
 
-	// PathStyle puts the bucket into the path of a request instead of its host name. Nil does that where an endpoint is set.
+	// PathStyle puts the bucket into the path of a request instead of its host name. Nil does that
+	// where an endpoint is set.
 	PathStyle     *bool
 	RequesterPays bool   // the requests are charged to the caller
 	CABundle      string // file of certificates to trust, in PEM; "" is AWS_CA_BUNDLE, or the system's
 	Proxy         string // address of an HTTP proxy; "" asks HTTPS_PROXY and its like
 
-	// Environ is the environment that credentials, profiles, region and endpoint are looked for in, by name: AWS_* and HOME. A
-	// credential_process runs with these variables and the process's others. Nil is the environment of the process.
+	// Environ is the environment that credentials, profiles, region and endpoint are looked for in,
+	// by name: AWS_* and HOME. A credential_process runs with these variables and the process's
+	// others. Nil is the environment of the process.
 	Environ map[string]string
 
 	MaxRequests int           // requests in flight to one endpoint at most; 0 is 128
@@ -36,7 +38,8 @@ type Options struct {
 	Events Events
 }
 
-// Events tell what a store is doing. Nil functions are not called; the others may be called from several goroutines.
+// Events tell what a store is doing. Nil functions are not called; the others may be called from
+// several goroutines.
 type Events struct {
 	Listed func(n int) // shards found so far by the list under way
 }
@@ -55,7 +58,8 @@ const (
 	defaultGiveUp      = 90 * time.Second
 )
 
-// withDefaults fills in what is not set. What the environment and the profiles say comes later, at the first use.
+// withDefaults fills in what is not set. What the environment and the profiles say comes later, at
+// the first use.
 func (o Options) withDefaults() Options {
 	if o.MaxRequests == 0 {
 		o.MaxRequests = defaultMaxRequests

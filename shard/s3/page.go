@@ -33,8 +33,8 @@ type page struct {
 // folderMark ends the names by which old Hadoop clients mark directories.
 const folderMark = "_$folder$"
 
-// input asks for a page. Keys travel percent-encoded: XML cannot carry all of them. S3 Express knows neither that nor prefixes that end
-// within a name.
+// input asks for a page. Keys travel percent-encoded: XML cannot carry all of them. S3 Express
+// knows neither that nor prefixes that end within a name.
 func (s *Store) input(q query) *s3.ListObjectsV2Input {
 	in := &s3.ListObjectsV2Input{Bucket: &q.bucket, Prefix: &q.prefix, RequestPayer: s.payer(), EncodingType: types.EncodingTypeUrl}
 	if isExpress(q.bucket) {
@@ -74,7 +74,8 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	return p, nil
 }
 
-// readPage takes what a server sent apart. Keys that the prefix does not start are left out: a server that sends them misunderstood.
+// readPage takes what a server sent apart. Keys that the prefix does not start are left out: a
+// server that sends them misunderstood.
 func readPage(out *s3.ListObjectsV2Output, prefix string) (*page, error) {
 	decode := func(s *string) (string, error) { return aws.ToString(s), nil }
 	if out.EncodingType == types.EncodingTypeUrl {

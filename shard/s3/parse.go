@@ -13,9 +13,10 @@ import (
 // A setter puts one value of a storage-options map into the options.
 type setter func(o *Options, value string) error
 
-// ParseOptions reads a map of storage options: the names that s3fs has, nested ones with dots or as JSON, the names that pyarrow, polars
-// and the AWS environment have for the same, and our own. An unknown name is an error that lists the known ones. Values are never part of
-// an error: they can be secrets.
+// ParseOptions reads a map of storage options: the names that s3fs has, nested ones with dots or as
+// JSON, the names that pyarrow, polars and the AWS environment have for the same, and our own. An
+// unknown name is an error that lists the known ones. Values are never part of an error: they can
+// be secrets.
 func ParseOptions(m map[string]string) (Options, error) {
 	var o Options
 	flat := make(map[string]string)
@@ -73,7 +74,8 @@ var aliases = map[string]string{
 	"part_size":                          "default_block_size",
 }
 
-// setters are the known names. What s3fs has only for its own cache and for writing is taken and without effect here.
+// setters are the known names. What s3fs has only for its own cache and for writing is taken and
+// without effect here.
 func setters() map[string]setter {
 	none := func(*Options, string) error { return nil }
 	return map[string]setter{
@@ -98,7 +100,8 @@ func setters() map[string]setter {
 	}
 }
 
-// flatten turns {"client_kwargs": "{\"region_name\": \"x\"}"} into {"client_kwargs.region_name": "x"}.
+// flatten turns {"client_kwargs": "{\"region_name\": \"x\"}"} into {"client_kwargs.region_name":
+// "x"}.
 func flatten(name, value string, flat map[string]string) error {
 	if !slices.Contains(nested, name) {
 		flat[name] = value
@@ -160,7 +163,8 @@ func setSeconds(to *time.Duration, v string) error {
 	return nil
 }
 
-// checkUseSSL compares use_ssl with the endpoint's scheme, which decides. AWS itself is always asked over TLS.
+// checkUseSSL compares use_ssl with the endpoint's scheme, which decides. AWS itself is always
+// asked over TLS.
 func checkUseSSL(o Options, v string) error {
 	var tls bool
 	if err := setBool(&tls, v); err != nil {

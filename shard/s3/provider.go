@@ -29,17 +29,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// credentialTimeout ends a request for credentials. The SDK lets it go on when the caller that waits for it gives up.
+// credentialTimeout ends a request for credentials. The SDK lets it go on when the caller that
+// waits for it gives up.
 const credentialTimeout = time.Minute
 
-// A chain finds the provider of credentials as the SDK's own chain does (config.LoadDefaultConfig), from an environment that is given
-// instead of the process's.
+// A chain finds the provider of credentials as the SDK's own chain does (config.LoadDefaultConfig),
+// from an environment that is given instead of the process's.
 type chain struct {
 	*settings
 	cfg aws.Config // of the clients that ask for credentials; its own credentials are set as they are needed
 }
 
-// provider is where the credentials come from: a profile that an option names, else the environment, else the environment's profile.
+// provider is where the credentials come from: a profile that an option names, else the
+// environment, else the environment's profile.
 func (c chain) provider(ctx context.Context) (aws.CredentialsProvider, error) {
 	switch {
 	case c.options.Profile != "":
@@ -163,7 +165,8 @@ func (c chain) sso(p *config.SharedConfig) (aws.CredentialsProvider, error) {
 	})), nil
 }
 
-// login is a sign-in with the console's credentials (aws login), whose token lies in ~/.aws/login/cache.
+// login is a sign-in with the console's credentials (aws login), whose token lies in
+// ~/.aws/login/cache.
 func (c chain) login(session string) (aws.CredentialsProvider, error) {
 	dir := cmp.Or(c.lookup("AWS_LOGIN_CACHE_DIRECTORY"), c.lookup.inHome("login", "cache"))
 	file, err := logincreds.StandardCachedTokenFilepath(session, dir)
@@ -214,7 +217,8 @@ func (c chain) container(ctx context.Context) (aws.CredentialsProvider, error) {
 // containerIPs are the servers of credentials beside containers of ECS and EKS.
 var containerIPs = []string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
-// checkContainer refuses to send a token over plain HTTP to a host that is neither this one nor a server beside containers.
+// checkContainer refuses to send a token over plain HTTP to a host that is neither this one nor a
+// server beside containers.
 func checkContainer(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -236,7 +240,8 @@ func checkContainer(ctx context.Context, address string) error {
 	return nil
 }
 
-// machine is the role of a machine of EC2. It has its own timeouts, and its expired credentials are used while there are no others.
+// machine is the role of a machine of EC2. It has its own timeouts, and its expired credentials are
+// used while there are no others.
 func (c chain) machine() aws.CredentialsProvider {
 	client := imds.New(imds.Options{}, func(o *imds.Options) {
 		o.HTTPClient, o.Logger = c.metadata, c.cfg.Logger

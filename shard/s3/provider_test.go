@@ -16,7 +16,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// credentialServer answers as STS, the identity center, a container's server and a machine's do. The keys that it gives say who was asked.
+// credentialServer answers as STS, the identity center, a container's server and a machine's do.
+// The keys that it gives say who was asked.
 func credentialServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	until := time.Now().Add(time.Hour).UTC()
@@ -65,8 +66,8 @@ func home(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestCredentialSources: every source of credentials is found in the environment that the options give, while the process's environment names
-// others, which answer nothing.
+// TestCredentialSources: every source of credentials is found in the environment that the options
+// give, while the process's environment names others, which answer nothing.
 func TestCredentialSources(t *testing.T) {
 	server := credentialServer(t)
 	token := `{"accessToken":"hello","expiresAt":"2999-01-01T00:00:00Z"}`
@@ -197,8 +198,9 @@ sso_session = none
 	}
 }
 
-// TestCredentialServerHangs: one client waits for a server of credentials that never answers. Another, with an environment of its own, opens
-// meanwhile, the process's environment stays as it was, and the first ends with its context.
+// TestCredentialServerHangs: one client waits for a server of credentials that never answers.
+// Another, with an environment of its own, opens meanwhile, the process's environment stays as it
+// was, and the first ends with its context.
 func TestCredentialServerHangs(t *testing.T) {
 	asked, end := make(chan struct{}), make(chan struct{})
 	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

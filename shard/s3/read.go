@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// read fills one part. A body that breaks is followed by a request for the rest, from the byte reached.
+// read fills one part. A body that breaks is followed by a request for the rest, from the byte
+// reached.
 func (o *object) read(ctx context.Context, p driver.Part) error {
 	to := driver.NewFill(p)
 	defer to.Close()

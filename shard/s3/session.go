@@ -20,7 +20,8 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// Idle connections that are kept. The SDK keeps 10 to a host, so that every burst of reads would connect, and shake hands, again.
+// Idle connections that are kept. The SDK keeps 10 to a host, so that every burst of reads would
+// connect, and shake hands, again.
 const (
 	idlePerHost = 512
 	idleInAll   = 1024
@@ -30,10 +31,12 @@ const (
 // dialTimeout is within what an address answers that somebody listens at.
 const dialTimeout = 10 * time.Second
 
-// fallbackRegion is the region of signatures when none is configured: servers other than AWS expect it.
+// fallbackRegion is the region of signatures when none is configured: servers other than AWS expect
+// it.
 const fallbackRegion = "us-east-1"
 
-// A session is what the environment, the profiles and the options said when they were read, and the clients that were made from it.
+// A session is what the environment, the profiles and the options said when they were read, and the
+// clients that were made from it.
 type session struct {
 	*settings
 	cfg        aws.Config
@@ -50,7 +53,8 @@ type session struct {
 // noLog takes what the SDK would print.
 var noLog = logging.Nop{}
 
-// newSession reads the configuration and gets credentials, so that their absence is one error with a name.
+// newSession reads the configuration and gets credentials, so that their absence is one error with
+// a name.
 func newSession(ctx context.Context, o Options) (*session, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOptions, err)

@@ -19,7 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// settings are what the options, the environment and the profile say, read once. Nothing here asks a server.
+// settings are what the options, the environment and the profile say, read once. Nothing here asks
+// a server.
 type settings struct {
 	options Options
 	lookup  environ
@@ -27,7 +28,8 @@ type settings struct {
 	profile config.SharedConfig
 	roots   *x509.CertPool // of the CA bundle; nil is the system's
 
-	// The transports that ask for credentials on this machine; no proxy of the options stands before them.
+	// The transports that ask for credentials on this machine; no proxy of the options stands
+	// before them.
 	direct   *http.Transport // of the server beside a container
 	metadata *http.Client    // of the machine
 }
@@ -96,8 +98,8 @@ func (s *settings) region() (name, from string) {
 	return "", ""
 }
 
-// endpointOf is the address that the environment or the profile names for a service by its name in the SDK, or nil: for that service alone
-// before all, and the environment's before the profile's.
+// endpointOf is the address that the environment or the profile names for a service by its name in
+// the SDK, or nil: for that service alone before all, and the environment's before the profile's.
 func (s *settings) endpointOf(service string) *string {
 	ignore := s.env.IgnoreConfiguredEndpoints
 	if ignore == nil {

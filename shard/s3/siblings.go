@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// When many names of one directory are looked for, as braces do (part-{0000..9999}), the directory is listed instead.
+// When many names of one directory are looked for, as braces do (part-{0000..9999}), the directory
+// is listed instead.
 const (
 	looksBeforeList = 16
 	maxSiblingPages = 64 // a directory with more is looked at name by name after all
@@ -22,8 +23,8 @@ type siblings struct {
 	names map[string]shard.Entry // nil unless all are known
 }
 
-// sibling describes a name from the list of its directory. ok is false when that is not listed; a name that the list does not have is
-// ErrNotExist.
+// sibling describes a name from the list of its directory. ok is false when that is not listed; a
+// name that the list does not have is ErrNotExist.
 func (t *tree) sibling(ctx context.Context, path string, at location) (e shard.Entry, ok bool, err error) {
 	if at.versionID != "" {
 		return e, false, nil
@@ -59,7 +60,8 @@ func (t *tree) siblingsIn(dir string) *siblings {
 	return s
 }
 
-// listNames describes all names of a directory, or returns nil when they are too many or may not be listed: then each look tells.
+// listNames describes all names of a directory, or returns nil when they are too many or may not be
+// listed: then each look tells.
 func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]shard.Entry {
 	names := make(map[string]shard.Entry)
 	q := query{bucket: bucket, prefix: prefix, level: true}

@@ -26,13 +26,14 @@ var (
 	_ io.Closer        = (*Store)(nil)
 )
 
-// New returns a store. It reads no file and asks no server before the first use; what is wrong with the options is said then.
+// New returns a store. It reads no file and asks no server before the first use; what is wrong with
+// the options is said then.
 func New(o Options) *Store {
 	return &Store{o: o.withDefaults()}
 }
 
-// List returns the shards that an address or a pattern names; see shard.Walk. What lies below a directory is asked for in pages of all
-// its keys, several pages at a time where there are many.
+// List returns the shards that an address or a pattern names; see shard.Walk. What lies below a
+// directory is asked for in pages of all its keys, several pages at a time where there are many.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if _, err := parse(pattern); err != nil {
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
@@ -41,8 +42,8 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	return shard.WalkDeep(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
 }
 
-// Open returns an object that reads one shard at the version that it was listed with. It sends no request: what is wrong with the shard
-// comes from the first read.
+// Open returns an object that reads one shard at the version that it was listed with. It sends no
+// request: what is wrong with the shard comes from the first read.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
@@ -66,7 +67,8 @@ func (s *Store) Identity(uri string) string {
 	return l.identity()
 }
 
-// parallelReads is how many reads keep the network busy: one connection to S3 carries some 60 to 90 MB/s.
+// parallelReads is how many reads keep the network busy: one connection to S3 carries some 60 to 90
+// MB/s.
 const parallelReads = 64
 
 // Parallel is the same for all addresses, within the window.

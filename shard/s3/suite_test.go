@@ -52,7 +52,8 @@ func (f *fixture) Address(name string) string {
 	return f.scheme + "://" + f.bucket + "/" + name
 }
 
-// Write leaves out what lies below a name that is an object: versitygw keeps keys as files and cannot have both.
+// Write leaves out what lies below a name that is an object: versitygw keeps keys as files and
+// cannot have both.
 func (f *fixture) Write(t testing.TB, name string, content []byte) {
 	if dir, _ := path.Split(name); f.written[strings.TrimSuffix(dir, "/")] {
 		return

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// maxAnswer bounds an answer that is read whole: a page of a list, or an error. A page of a thousand keys has 5 MB at most.
+// maxAnswer bounds an answer that is read whole: a page of a list, or an error. A page of a
+// thousand keys has 5 MB at most.
 const maxAnswer = 64 << 20 // bytes
 
 var errLongAnswer = errors.New("the server's answer is longer than 64 MiB")
 
-// boundAnswers is a transport that ends answers which would not end, where the SDK reads them whole. The body of an object is read by this
-// package, as far as it asked for.
+// boundAnswers is a transport that ends answers which would not end, where the SDK reads them
+// whole. The body of an object is read by this package, as far as it asked for.
 type boundAnswers struct{ http.RoundTripper }
 
 func (b boundAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -43,7 +44,8 @@ func (b *boundBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkRedirect follows what keeps the method. A 301 is how S3 names another region, and is read as an answer.
+// checkRedirect follows what keeps the method. A 301 is how S3 names another region, and is read as
+// an answer.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	code := 0
 	if r.Response != nil {
@@ -60,8 +62,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// secretHeaders are what a request tells only the server that it was made for. net/http itself drops some of them for another host name, but
-// not for another port or scheme.
+// secretHeaders are what a request tells only the server that it was made for. net/http itself
+// drops some of them for another host name, but not for another port or scheme.
 var secretHeaders = []string{"Authorization", "Cookie", "Www-Authenticate", "X-Amz-Security-Token", "X-Amz-S3session-Token"}
 
 // sameOrigin reports whether two addresses lead to the same server: scheme, host and port.

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A redirect to another port of the same host shows no credentials there; one to the same server does.
+// A redirect to another port of the same host shows no credentials there; one to the same server
+// does.
 func TestRedirectSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -14,8 +14,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A tree is the buckets as shard.Walk sees them, for one List: paths are "bucket/key", and a directory is what stands before a slash in
-// some key. An object whose name ends with a slash is the mark of a directory and no file.
+// A tree is the buckets as shard.Walk sees them, for one List: paths are "bucket/key", and a
+// directory is what stands before a slash in some key. An object whose name ends with a slash is
+// the mark of a directory and no file.
 type tree struct {
 	store  *Store
 	prefix string // of addresses: "s3://" as the user spelled it
@@ -38,7 +39,8 @@ func newTree(s *Store, prefix string) *tree {
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
-// Stat looks for an object of this name, and then for keys below it. The first needs no right to list.
+// Stat looks for an object of this name, and then for keys below it. The first needs no right to
+// list.
 func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
@@ -64,7 +66,8 @@ func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	case isMute(err) && errors.Is(dirErr, shard.ErrNotExist): // the list may have found new credentials
 		return t.statFile(ctx, path, at)
 	case errors.Is(dirErr, shard.ErrDenied) && strings.ContainsAny(at.key, "{*?["):
-		// Without the right to list, S3 denies what does not exist: the names that a pattern stands for will tell.
+		// Without the right to list, S3 denies what does not exist: the names that a pattern stands
+		// for will tell.
 		return shard.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
 	case errors.Is(err, shard.ErrDenied) && !tellsMore(dirErr):
 		return shard.Entry{}, err
@@ -72,7 +75,8 @@ func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	return shard.Entry{}, dirErr
 }
 
-// tellsMore reports whether the refusal of a list, which comes with a body, says why: the key, the secret, the clock.
+// tellsMore reports whether the refusal of a list, which comes with a body, says why: the key, the
+// secret, the clock.
 func tellsMore(err error) bool {
 	return errors.Is(err, shard.ErrDenied) && answerCode(err) != "AccessDenied"
 }
@@ -147,7 +151,8 @@ func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjec
 	return c.api.HeadObject(ctx, in)
 }
 
-// firstPage returns the first page of all that lies below a directory, which is asked for once in a List.
+// firstPage returns the first page of all that lies below a directory, which is asked for once in a
+// List.
 func (t *tree) firstPage(ctx context.Context, path, bucket, prefix string) (*page, error) {
 	t.mu.Lock()
 	p, ok := t.first[bucket+"/"+prefix]
@@ -181,7 +186,8 @@ func (t *tree) wrap(ctx context.Context, path string, c *client, err error) erro
 	return t.store.wrap(ctx, listing, t.URI(path), c, err)
 }
 
-// dirPrefix is how the keys below a directory begin: its name and one slash, if it does not end with one.
+// dirPrefix is how the keys below a directory begin: its name and one slash, if it does not end
+// with one.
 func dirPrefix(key string) string {
 	if key == "" || strings.HasSuffix(key, "/") {
 		return key
@@ -189,5 +195,6 @@ func dirPrefix(key string) string {
 	return key + "/"
 }
 
-// isExpress reports whether a bucket is one of S3 Express, which lists without an order and only whole directories.
+// isExpress reports whether a bucket is one of S3 Express, which lists without an order and only
+// whole directories.
 func isExpress(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }

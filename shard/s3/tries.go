@@ -39,7 +39,8 @@ func (s *Store) newTries(bucket string) tries {
 	return t
 }
 
-// again decides what follows a failed try: nil, after a wait, when it is worth another, else the error to return.
+// again decides what follows a failed try: nil, after a wait, when it is worth another, else the
+// error to return.
 func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
 		return driver.Ended(ctx)
@@ -88,7 +89,8 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(s) * time.Second
 }
 
-// call makes one request, again where that helps. Request is given a client and a context that ends when the answer takes too long.
+// call makes one request, again where that helps. Request is given a client and a context that ends
+// when the answer takes too long.
 func (s *Store) call(ctx context.Context, bucket string, request func(ctx context.Context, c *client) error) (*client, error) {
 	p := s.newTries(bucket)
 	for {
@@ -125,5 +127,6 @@ func (s *Store) callOnce(ctx context.Context, c *client, request func(ctx contex
 	return err
 }
 
-// callTimeouts is how many read timeouts a whole small request may take: a page of a long list is computed before its first byte is sent.
+// callTimeouts is how many read timeouts a whole small request may take: a page of a long list is
+// computed before its first byte is sent.
 const callTimeouts = 3

@@ -7,15 +7,18 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A location is where an address leads: a key in a bucket, at one version of it where the address says so.
+// A location is where an address leads: a key in a bucket, at one version of it where the address
+// says so.
 type location struct {
 	bucket, key, versionID string
 }
 
-// versionParam stands before a version id at the end of an address. Every other question mark belongs to the key.
+// versionParam stands before a version id at the end of an address. Every other question mark
+// belongs to the key.
 const versionParam = "?versionId="
 
-// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or cleaned.
+// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or
+// cleaned.
 func parse(uri string) (location, error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "s3" && scheme != "s3a" && scheme != "s3n" {
@@ -46,7 +49,8 @@ func cutVersion(rest string) (before, versionID string) {
 	return rest[:i], rest[i+len(versionParam):]
 }
 
-// cutBucket splits at the first slash; the name of an access point (arn:aws:s3:region:account:accesspoint/name) may hold one itself.
+// cutBucket splits at the first slash; the name of an access point
+// (arn:aws:s3:region:account:accesspoint/name) may hold one itself.
 func cutBucket(rest string) (bucket, key string) {
 	bucket, key, _ = strings.Cut(rest, "/")
 	if strings.HasPrefix(bucket, "arn:") && strings.HasSuffix(bucket, ":accesspoint") {
@@ -56,8 +60,8 @@ func cutBucket(rest string) (bucket, key string) {
 	return bucket, key
 }
 
-// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS does, so little is asked: what neither
-// a host name nor a path segment could carry is refused.
+// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS
+// does, so little is asked: what neither a host name nor a path segment could carry is refused.
 func validBucket(name string) bool {
 	if strings.HasPrefix(name, "arn:") {
 		return strings.Count(name, ":") >= 5

@@ -14,10 +14,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// timePrefix starts the version of an object whose server gives no entity tags: the time of its last change, in seconds.
+// timePrefix starts the version of an object whose server gives no entity tags: the time of its
+// last change, in seconds.
 const timePrefix = "time:"
 
-// version is an object's entity tag without its quotes. What it says is the server's affair: it is compared and never understood.
+// version is an object's entity tag without its quotes. What it says is the server's affair: it is
+// compared and never understood.
 func version(tag *string, changed *time.Time) string {
 	if v := strings.Trim(aws.ToString(tag), `"`); v != "" {
 		return v
@@ -39,8 +41,8 @@ func entityTag(version string) string {
 	return `"` + version + `"`
 }
 
-// check compares the head of an answer with the request: the version, the shard's size, and the first byte. Servers that ignore
-// If-Match or Range exist.
+// check compares the head of an answer with the request: the version, the shard's size, and the
+// first byte. Servers that ignore If-Match or Range exist.
 func (o *object) check(out *s3.GetObjectOutput, off int64) error {
 	first, total, err := int64(0), aws.ToInt64(out.ContentLength), error(nil)
 	if out.ContentRange != nil {

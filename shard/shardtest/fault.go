@@ -27,8 +27,8 @@ const (
 // Damage is what happens to bytes that arrive without an error.
 type Damage int
 
-// The kinds of damage. A broken network or disk can do all of them, and only a checksum can notice them, except Short: it comes with an
-// error, like a connection that breaks within an answer.
+// The kinds of damage. All are what a broken network or disk can do and only a checksum can notice,
+// except Short: it comes with an error, as a connection does that breaks within an answer.
 const (
 	Intact  Damage = iota
 	Flipped        // one bit in the middle
@@ -36,7 +36,8 @@ const (
 	Short          // the first half arrives, then the rule's Err, or else ErrTransient
 )
 
-// A Rule says which calls fail, and how. A call that several rules fit suffers the delays of all, and the first error or damage.
+// A Rule says which calls fail, and how. A call that several rules fit suffers the delays of all,
+// and the first error or damage.
 type Rule struct {
 	Op     Op            // or "" for each
 	Path   string        // pattern that the URI must match (see shard.Match), or "" for all
@@ -77,7 +78,8 @@ func NewFaults(store shard.Store, rules ...Rule) *Faults {
 	return f
 }
 
-// Struck returns how many calls the i-th rule hit, so that a test can prove that its fault happened.
+// Struck returns how many calls the i-th rule hit, so that a test can prove that its fault
+// happened.
 func (f *Faults) Struck(i int) int {
 	r := f.rules[i]
 	r.mu.Lock()
@@ -104,7 +106,8 @@ func (r *ruleState) fits(op Op, uri string) bool {
 	return true
 }
 
-// strike applies the rules to a call: it waits, then returns the damage to do or the error to return.
+// strike applies the rules to a call: it waits, then returns the damage to do or the error to
+// return.
 func (f *Faults) strike(ctx context.Context, op Op, uri string) (Damage, error) {
 	damage, failure := Intact, error(nil)
 	for _, r := range f.rules {
@@ -214,7 +217,8 @@ func (o *faultyObject) Lend(off, n int64) (shard.Lease, error) {
 	return l, err
 }
 
-// A faultyLease passes on what it does not damage: a store that verifies what it lent must be asked through whatever stands around it.
+// A faultyLease passes on what it does not damage: a store that verifies what it lent must be asked
+// through whatever stands around it.
 type faultyLease struct {
 	shard.Lease
 	object *faultyObject

@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Fixture is a store whose shards a test can change. Names are slash-separated paths below a root that is the fixture's own.
+// A Fixture is a store whose shards a test can change. Names are slash-separated paths below a root
+// that is the fixture's own.
 type Fixture interface {
 	Store() shard.Store
 	// Address returns the address of a name; of the root when name is "".
@@ -25,7 +26,8 @@ type Namer interface {
 	Legal(name string) bool
 }
 
-// Run checks everything that package shard promises of a store. New returns an empty fixture for each check.
+// Run checks everything that package shard promises of a store. New returns an empty fixture for
+// each check.
 func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	checks := []struct {
 		name string

@@ -136,7 +136,8 @@ func readOutside(t *testing.T, f Fixture) {
 	}
 }
 
-// readDisorder: ranges that overlap or descend are against the rules; they get their bytes all the same or an error, never others' bytes.
+// readDisorder: ranges that overlap or descend are against the rules; they get their bytes all the
+// same or an error, never others' bytes.
 func readDisorder(t *testing.T, f Fixture) {
 	all := content(3, 3<<20)
 	o := open(t, f, "a", all)
@@ -192,7 +193,8 @@ func readCancelled(t *testing.T, f Fixture) {
 	expect(t, o, all, 0, 1000) // the object goes on
 }
 
-// readWhileReplaced: an open object gives the bytes of its version or ErrChanged, never those of another.
+// readWhileReplaced: an open object gives the bytes of its version or ErrChanged, never those of
+// another.
 func readWhileReplaced(t *testing.T, f Fixture) {
 	for _, size := range []int{999, 1000, 1001} {
 		all := content(1, 1000)

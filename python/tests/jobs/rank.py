@@ -97,8 +97,9 @@ def loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor
 
 
 def real(batch: dict[str, Any]) -> torch.Tensor:
-    """Which rows count."""
-    return batch["_row_valid"]
+    """Which rows count. TrainerMixin gives the model real rows, without the mask."""
+    valid = batch.get("_row_valid")
+    return torch.ones(len(batch["id"]), dtype=torch.bool) if valid is None else valid
 
 
 def ids(batch: dict[str, Any]) -> list[int]:

@@ -14,7 +14,8 @@ import (
 // ErrConfig is what every error of this package wraps, for errors.Is.
 var ErrConfig = errors.New("configuration of Hadoop")
 
-// A Conf is what the files of a configuration say. The zero value says nothing, so that all defaults hold.
+// A Conf is what the files of a configuration say. The zero value says nothing, so that all
+// defaults hold.
 type Conf struct {
 	dir    string // where it was read, or ""
 	values map[string]string
@@ -40,8 +41,9 @@ func canonical(name string) string {
 	return name
 }
 
-// Find returns the directory that holds the configuration of a client, by what the environment says: HADOOP_CONF_DIR, else etc/hadoop or
-// conf in HADOOP_HOME; "" when there is none. A HADOOP_CONF_DIR is taken at its word, so that Load says what is wrong with it.
+// Find returns the directory that holds the configuration of a client, by what the environment
+// says: HADOOP_CONF_DIR, else etc/hadoop or conf in HADOOP_HOME; "" when there is none. A
+// HADOOP_CONF_DIR is taken at its word, so that Load says what is wrong with it.
 func Find(env func(string) string) string {
 	if dir := env("HADOOP_CONF_DIR"); dir != "" {
 		return dir
@@ -63,7 +65,8 @@ func Find(env func(string) string) string {
 // New returns a configuration that says what values do.
 func New(values map[string]string) *Conf { return (&Conf{}).With(values) }
 
-// With returns a configuration in which values, given by the user, win over what the files say, final or not.
+// With returns a configuration in which values, given by the user, win over what the files say,
+// final or not.
 func (c *Conf) With(values map[string]string) *Conf {
 	all := maps.Clone(c.values)
 	if all == nil {

@@ -13,7 +13,8 @@ const (
 	maxValue      = 1 << 20 // bytes of an expanded value
 )
 
-// expand puts the values in place that the ${} of a property refer to. A name that refers to itself is an error.
+// expand puts the values in place that the ${} of a property refer to. A name that refers to itself
+// is an error.
 func (c *Conf) expand(name string) (string, error) {
 	e := expansion{conf: c}
 	return e.refer(name, c.values[name])
@@ -84,7 +85,8 @@ func (e *expansion) value(name string) (string, error) {
 	return "${" + name + "}", nil
 }
 
-// environment is the value of NAME, of NAME-word (word when it is unset) or of NAME:-word (word when it is unset or empty).
+// environment is the value of NAME, of NAME-word (word when it is unset) or of NAME:-word (word
+// when it is unset or empty).
 func environment(text string) string {
 	name, word, hasWord := strings.Cut(text, "-")
 	name, emptyToo := strings.CutSuffix(name, ":")

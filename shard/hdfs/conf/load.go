@@ -106,7 +106,8 @@ func (c *Conf) add(p property) {
 	}
 }
 
-// newDecoder reads UTF-8, and the older encodings of which it is the extension or that map to it byte by byte.
+// newDecoder reads UTF-8, and the older encodings of which it is the extension or that map to it
+// byte by byte.
 func newDecoder(content []byte) *xml.Decoder {
 	d := xml.NewDecoder(strings.NewReader(string(content)))
 	d.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {

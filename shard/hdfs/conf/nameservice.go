@@ -16,7 +16,8 @@ const (
 	httpsPort = "9871"
 )
 
-// A Nameservice is the namenodes that serve one tree of files: one, or several of which one is active.
+// A Nameservice is the namenodes that serve one tree of files: one, or several of which one is
+// active.
 type Nameservice struct {
 	Name  string   // as in the address: a logical name, or host:port
 	RPC   []string // host:port of each namenode
@@ -26,7 +27,8 @@ type Nameservice struct {
 	plain, secure []string
 }
 
-// Web is the base address of each namenode's web server, as "http://host:port": by https when secure, else as the configuration has it.
+// Web is the base address of each namenode's web server, as "http://host:port": by https when
+// secure, else as the configuration has it.
 func (n Nameservice) Web(secure bool) []string {
 	scheme, addresses := "http://", n.HTTP
 	if secure || n.HTTPS {
@@ -53,8 +55,8 @@ func (c *Conf) Nameservices() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Nameservice returns the namenodes behind the authority of an hdfs address: a logical name of the configuration, or a namenode's
-// host[:port]. An authority of "" is that of fs.defaultFS.
+// Nameservice returns the namenodes behind the authority of an hdfs address: a logical name of the
+// configuration, or a namenode's host[:port]. An authority of "" is that of fs.defaultFS.
 func (c *Conf) Nameservice(authority string) (Nameservice, error) {
 	if authority == "" {
 		var err error
@@ -133,8 +135,8 @@ func (c *Conf) single(name, rpc string) Nameservice {
 	return n
 }
 
-// suffix is what follows the properties' names of the namenode at an address: "", ".nameservice", ".nameservice.namenode", or "?" when the
-// configuration does not know it.
+// suffix is what follows the properties' names of the namenode at an address: "", ".nameservice",
+// ".nameservice.namenode", or "?" when the configuration does not know it.
 func (c *Conf) suffix(rpc string) string {
 	const key = "dfs.namenode.rpc-address"
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
@@ -165,7 +167,8 @@ func (c *Conf) append(n *Nameservice, host, port, suffix string) {
 	}
 }
 
-// web is the address of a namenode's web server. Servers listen on 0.0.0.0, which leads nowhere: the namenode's own host is meant.
+// web is the address of a namenode's web server. Servers listen on 0.0.0.0, which leads nowhere:
+// the namenode's own host is meant.
 func (c *Conf) web(key, host, port string) string {
 	h, p, err := splitHost(c.Get(key), port)
 	if err != nil {

@@ -17,7 +17,8 @@ type property struct {
 	final       bool
 }
 
-// A parser reads one file: <configuration> with properties, includes and configurations in it. Other elements are passed over.
+// A parser reads one file: <configuration> with properties, includes and configurations in it.
+// Other elements are passed over.
 type parser struct {
 	*xml.Decoder
 	add     func(property)
@@ -46,7 +47,8 @@ func (p *parser) document() error {
 	}
 }
 
-// configuration reads what stands in a <configuration>, or in the <xi:fallback> of an include, up to its end.
+// configuration reads what stands in a <configuration>, or in the <xi:fallback> of an include, up
+// to its end.
 func (p *parser) configuration() error {
 	if p.depth++; p.depth > maxNested {
 		return fmt.Errorf("over %d elements within each other", maxNested)
@@ -65,7 +67,8 @@ func (p *parser) configuration() error {
 	})
 }
 
-// children hands each element up to the end of the one that is open to f, which reads it to its end.
+// children hands each element up to the end of the one that is open to f, which reads it to its
+// end.
 func (p *parser) children(f func(xml.StartElement) error) error {
 	for {
 		t, err := p.Token()

@@ -9,7 +9,8 @@ import (
 // maxMounts is how many mount tables lead to one another.
 const maxMounts = 8
 
-// DefaultFS is the file system of addresses that name none, such as "hdfs://nameservice"; "" when the configuration has none.
+// DefaultFS is the file system of addresses that name none, such as "hdfs://nameservice"; "" when
+// the configuration has none.
 func (c *Conf) DefaultFS() string {
 	if fs := strings.TrimRight(c.Get("fs.defaultFS"), "/"); fs != "file:" {
 		return fs
@@ -33,8 +34,9 @@ func (c *Conf) defaultAuthority() (string, error) {
 	return authority, nil
 }
 
-// Resolve turns an address into one whose file system has a name: hdfs:///path gets the nameservice of fs.defaultFS, a viewfs address
-// becomes what its mount table says. Other addresses stay as they are. A directory of a mount table that only holds mounts is ErrMounts.
+// Resolve turns an address into one whose file system has a name: hdfs:///path gets the nameservice
+// of fs.defaultFS, a viewfs address becomes what its mount table says. Other addresses stay as they
+// are. A directory of a mount table that only holds mounts is ErrMounts.
 func (c *Conf) Resolve(uri string) (string, error) {
 	for range maxMounts {
 		scheme, authority, file := split(uri)
@@ -82,8 +84,9 @@ var ErrNoLink = errors.New("it leads nowhere")
 // ErrMounts is a directory of a mount table that holds nothing but mounts; see Conf.Mounts.
 var ErrMounts = errors.New("it is a directory of mount points")
 
-// Mounts lists the names that a mount table puts into a directory, sorted; nil when there are none. Where the directory itself is a mount,
-// or lies in one, they come on top of, and in front of, what that holds.
+// Mounts lists the names that a mount table puts into a directory, sorted; nil when there are none.
+// Where the directory itself is a mount, or lies in one, they come on top of, and in front of, what
+// that holds.
 func (c *Conf) Mounts(uri string) []string {
 	scheme, authority, file := split(uri)
 	if scheme != "viewfs" {

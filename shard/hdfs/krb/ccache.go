@@ -7,10 +7,12 @@ import (
 	"github.com/jcmturner/gokrb5/v8/credentials"
 )
 
-// errDamaged is all that is said about a file that cannot be parsed: gokrb5's own errors can hold the file's bytes, keys included.
+// errDamaged is all that is said about a file that cannot be parsed: gokrb5's own errors can hold
+// the file's bytes, keys included.
 var errDamaged = errors.New("it is damaged or not yet complete")
 
-// parseCCache reads a ticket cache. Its layout is checked first, since gokrb5 allocates what the file's numbers say.
+// parseCCache reads a ticket cache. Its layout is checked first, since gokrb5 allocates what the
+// file's numbers say.
 func parseCCache(b []byte, into *credentials.CCache) error {
 	if len(b) < 2 || b[0] != 5 || b[1] != 3 && b[1] != 4 {
 		return errors.New("it is not a ticket cache of format 3 or 4")
@@ -29,7 +31,8 @@ func parseCCache(b []byte, into *credentials.CCache) error {
 	return nil
 }
 
-// A layout walks over a ticket cache, as MIT Kerberos documents it under "Credential cache file format".
+// A layout walks over a ticket cache, as MIT Kerberos documents it under "Credential cache file
+// format".
 type layout struct {
 	rest    []byte
 	version byte

@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// An Error says why there is no ticket, and what to try. It wraps shard.ErrDenied, or shard.ErrTransient when the KDC did not answer.
+// An Error says why there is no ticket, and what to try. It wraps shard.ErrDenied, or
+// shard.ErrTransient when the KDC did not answer.
 type Error struct {
 	Err  error
 	Hint string // or ""

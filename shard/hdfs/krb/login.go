@@ -45,7 +45,8 @@ func stampOf(path string) stamp {
 	return stamp{size: info.Size(), time: info.ModTime(), inode: inode(info)}
 }
 
-// start makes a client: it reads krb5.conf and the credentials, and asks the KDC where those are a keytab.
+// start makes a client: it reads krb5.conf and the credentials, and asks the KDC where those are a
+// keytab.
 func (o Options) start() (*login, error) {
 	p, err := readProfile(o.Config)
 	if err != nil {
@@ -146,7 +147,8 @@ func named(err error, what string) error {
 	return err
 }
 
-// read parses a file of credentials. The parsers of gokrb5 panic on files that are cut short, as one is that is being written.
+// read parses a file of credentials. The parsers of gokrb5 panic on files that are cut short, as
+// one is that is being written.
 func read(path string, parse func([]byte) error) error {
 	info, err := os.Stat(path)
 	if err != nil {

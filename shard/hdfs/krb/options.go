@@ -70,7 +70,8 @@ func residual(name string) (kind, path string) {
 	return strings.ToUpper(kind), path
 }
 
-// defaultCCache is the cache of a user who named none, when krb5.conf says text of default_ccache_name.
+// defaultCCache is the cache of a user who named none, when krb5.conf says text of
+// default_ccache_name.
 func defaultCCache(text string) (string, error) {
 	uid := fmt.Sprint(os.Getuid())
 	if text == "" {

@@ -95,7 +95,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// FuzzCredentials: damaged files give errors, whatever gokrb5 makes of them, and none that holds the file's bytes.
+// FuzzCredentials: damaged files give errors, whatever gokrb5 makes of them, and none that holds
+// the file's bytes.
 func FuzzCredentials(f *testing.F) {
 	f.Add([]byte{5, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 'R', 0, 0, 0, 1, 'u'})
 	f.Add([]byte{5, 2, 0, 0, 0, 8, 0, 1, 0, 1, 'A', 0, 1, 'b'})

@@ -151,7 +151,8 @@ func (p *profile) set(section, realm string, depth int, key, value string) {
 	}
 }
 
-// known are the defaults that a client of ours follows. Others, and values that MIT Kerberos has and gokrb5 does not know, stay out.
+// known are the defaults that a client of ours follows. Others, and values that MIT Kerberos has
+// and gokrb5 does not know, stay out.
 var known = []string{
 	"default_realm", "ticket_lifetime", "renew_lifetime", "clockskew", "permitted_enctypes", "default_tkt_enctypes",
 	"default_tgs_enctypes", "allow_weak_crypto", "dns_lookup_kdc", "udp_preference_limit", "noaddresses", "forwardable",

@@ -62,7 +62,8 @@ func TestServerKeytab(t *testing.T) {
 	loggedIn(t, source(t, Options{Keytab: k.Keytab, Config: k.Config, Principal: name}))
 }
 
-// TestServerKeytabChanged: a keytab that changed is read again, and users of old clients learn of it.
+// TestServerKeytabChanged: a keytab that changed is read again, and users of old clients learn of
+// it.
 func TestServerKeytabChanged(t *testing.T) {
 	k := servertest.Kerberos(t)
 	path := filepath.Join(t.TempDir(), "keytab")

@@ -38,7 +38,8 @@ type flight struct {
 	err  error // valid after done
 }
 
-// New returns a source. It reads no file yet: that is left to the first Client. Env is os.Getenv, or what stands for it.
+// New returns a source. It reads no file yet: that is left to the first Client. Env is os.Getenv,
+// or what stands for it.
 func New(o Options, env func(string) string) (*Source, error) {
 	o, err := o.resolve(env)
 	if err != nil {
@@ -49,8 +50,8 @@ func New(o Options, env func(string) string) (*Source, error) {
 
 var errClosed = errors.New("the source of Kerberos credentials is closed")
 
-// Client returns a client that is logged in, and its generation. It waits for a login at most until ctx is done or half a minute has
-// passed. The client is shared: users never call its Destroy.
+// Client returns a client that is logged in, and its generation. It waits for a login at most until
+// ctx is done or half a minute has passed. The client is shared: users never call its Destroy.
 func (s *Source) Client(ctx context.Context) (*client.Client, uint64, error) {
 	s.mu.Lock()
 	if s.closed {

@@ -26,7 +26,8 @@ type auth struct {
 	turn    chan struct{}           // held while a ticket is shown, so that many requests show one
 }
 
-// token is the delegation token for a server, or "". Those in a file are kept by nameservice, by host or by the host's address.
+// token is the delegation token for a server, or "". Those in a file are kept by nameservice, by
+// host or by the host's address.
 func (s *Store) token(ctx context.Context, b *base) (string, error) {
 	if s.options.Delegation != "" || s.options.TokenFile == "" {
 		return s.options.Delegation, nil
@@ -167,7 +168,8 @@ func (s *Store) ticket(ctx context.Context, host string) (string, error) {
 	return s.negotiate(ctx, c, "HTTP/"+strings.ToLower(strings.TrimSuffix(host, ".")))
 }
 
-// negotiate makes the header. Asking the KDC cannot be cancelled, so that it goes on when ctx ends; gokrb5 bounds its time, and Close waits.
+// negotiate makes the header. Asking the KDC cannot be cancelled, so that it goes on when ctx ends;
+// gokrb5 bounds its time, and Close waits.
 func (s *Store) negotiate(ctx context.Context, c *client.Client, service string) (string, error) {
 	type result struct {
 		header string

@@ -39,7 +39,8 @@ func secured(t *testing.T, c *servertest.Cluster, o krb.Options) func() (*conf.C
 	return func() (*conf.Conf, *krb.Source, error) { return loaded, source, nil }
 }
 
-// TestServerKerberos reads from a secure cluster by ticket and by delegation token, and not without.
+// TestServerKerberos reads from a secure cluster by ticket and by delegation token, and not
+// without.
 func TestServerKerberos(t *testing.T) {
 	k := servertest.Kerberos(t)
 	c := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: k})
@@ -167,8 +168,8 @@ func TestServerSecretsStay(t *testing.T) {
 	}
 }
 
-// A gateway stands before a cluster as Knox does: below a path, with https and a password, following redirects itself or leading them to
-// itself.
+// A gateway stands before a cluster as Knox does: below a path, with https and a password,
+// following redirects itself or leading them to itself.
 type gateway struct {
 	*httptest.Server
 	bundle string // file with its certificate

@@ -49,14 +49,16 @@ const (
 	longPause  = 6 * time.Second
 )
 
-// newBackoff spaces the tries of one thing. The first, with the other servers of the cluster, cost no pause.
+// newBackoff spaces the tries of one thing. The first, with the other servers of the cluster, cost
+// no pause.
 func (c *cluster) newBackoff() *driver.Backoff {
 	b := &driver.Backoff{First: firstPause, Longest: longPause, For: c.store.options.RetryFor, Free: len(c.bases) - 1}
 	b.Progress()
 	return b
 }
 
-// try runs a request with the active server, then with the others and again, until it goes well, fails for good or the time for tries is over.
+// try runs a request with the active server, then with the others and again, until it goes well,
+// fails for good or the time for tries is over.
 func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *base) error) error {
 	b := c.newBackoff()
 	for {
@@ -81,8 +83,8 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 	}
 }
 
-// elsewhere reports whether a request that failed with the server of that index should be made again, and moves on to the next server when
-// it was that one's fault.
+// elsewhere reports whether a request that failed with the server of that index should be made
+// again, and moves on to the next server when it was that one's fault.
 func (c *cluster) elsewhere(at int64, err error) bool {
 	absent := errors.Is(err, errNoHost) && len(c.bases) > 1
 	if !passing(err) && !absent {

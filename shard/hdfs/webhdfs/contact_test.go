@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestFirstContact: a port that refuses connections soon counts as wrong, but not where a server has answered, is one of several, or
-// where the user has said how long to wait.
+// TestFirstContact: a port that refuses connections soon counts as wrong, but not where a server
+// has answered, is one of several, or where the user has said how long to wait.
 func TestFirstContact(t *testing.T) {
 	for _, c := range []struct {
 		name     string

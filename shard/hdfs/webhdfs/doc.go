@@ -1,6 +1,6 @@
-// Package webhdfs is the store of files in HDFS that are read over HTTP: webhdfs:// and swebhdfs:// addresses, by the REST interface that
-// namenodes, HttpFS and Knox have in common. Package hdfs uses it too, for files that the native protocol does not read: erasure-coded and
-// encrypted ones.
+// Package webhdfs is the store of files in HDFS that are read over HTTP: webhdfs:// and swebhdfs://
+// addresses, by the REST interface that namenodes, HttpFS and Knox have in common. Package hdfs
+// uses it too, for files that the native protocol does not read: erasure-coded and encrypted ones.
 //
 // # Addresses
 //
@@ -9,40 +9,47 @@
 //	webhdfs://nameservice/dir/file                        the namenodes that Hadoop's configuration names; the active one answers
 //	swebhdfs://knox:8443/gateway/default/webhdfs/v1/dir   behind a gateway: what stands before /webhdfs/v1 is the gateway's path
 //
-// Options.Gateway gives the gateway's path for addresses that leave it out. A path is taken as it stands, as Hadoop does: %20 is three
-// characters.
+// Options.Gateway gives the gateway's path for addresses that leave it out. A path is taken as it
+// stands, as Hadoop does: %20 is three characters.
 //
 // # Which bytes
 //
-// A shard's version is its modification time in milliseconds and its inode number, "1700000000000-16386"; with the size these change
-// whenever the content of a file in HDFS can change: files are written once, appended to or cut short, which sets the time, or replaced,
-// which gives another inode. WebHDFS has no If-Match, so an object reads by this rule:
+// A shard's version is its modification time in milliseconds and its inode number,
+// "1700000000000-16386"; with the size these change whenever the content of a file in HDFS can
+// change: files are written once, appended to or cut short, which sets the time, or replaced, which
+// gives another inode. WebHDFS has no If-Match, so an object reads by this rule:
 //
 //  1. It reads the path /.reserved/.inodes/NUMBER, not the name: a file that took the name since is never read, nor is part of it when
 //     the name changes hands in the middle of a read, or twice.
 //  2. After the last byte of each ReadAt or ReadRanges arrived it asks for the inode's size and modification time. Only when both are the
 //     shard's are the bytes handed on; else the error is ErrChanged with both versions.
 //
-// Where inodes cannot be read by number (a router over several namenodes, a snapshot, HttpFS, which does not tell the number) the name takes
-// its place in both steps. Then a name that leads to another file while bytes are asked for, and to the first one again before the second
-// step, would go unnoticed; so would two versions of one size within the same millisecond where the server gives no inode number.
+// Where inodes cannot be read by number (a router over several namenodes, a snapshot, HttpFS, which
+// does not tell the number) the name takes its place in both steps. Then a name that leads to
+// another file while bytes are asked for, and to the first one again before the second step, would
+// go unnoticed; so would two versions of one size within the same millisecond where the server
+// gives no inode number.
 //
-// TCP's checksum and the length of the body are all that guards the bytes between datanode and reader; the datanode checks its disk's
-// checksums. https:// does better.
+// TCP's checksum and the length of the body are all that guards the bytes between datanode and
+// reader; the datanode checks its disk's checksums. https:// does better.
 //
 // # Requests
 //
-// Ranges that lie close together are read as one, long ones in parts of up to 16 MiB, several at once under a driver.Window for each
-// cluster. The namenode answers OPEN with a redirect to a datanode, which is followed here, so that hosts can be translated and no URL with
-// a token in it comes into a message. A body that ends too early or stalls is gone on with from the byte reached, elsewhere if possible;
-// passing faults (standby and restarting namenodes, dead datanodes, safe mode, 503) are tried again until a minute went by without a byte.
+// Ranges that lie close together are read as one, long ones in parts of up to 16 MiB, several at
+// once under a driver.Window for each cluster. The namenode answers OPEN with a redirect to a
+// datanode, which is followed here, so that hosts can be translated and no URL with a token in it
+// comes into a message. A body that ends too early or stalls is continued from the byte reached,
+// elsewhere if possible; passing faults (standby and restarting namenodes, dead datanodes, safe
+// mode, 503) are tried again until a minute went by without a byte.
 //
-// Credentials: a delegation token (an option, or the file that HADOOP_TOKEN_FILE_LOCATION names, for the host or nameservice of the
-// address), else Kerberos when the server asks for it (SPNEGO, once for each server; its cookie serves from then on), else a plain user
-// name. They are sent to the servers of the address alone, never to one that a redirect names.
+// Credentials: a delegation token (an option, or the file that HADOOP_TOKEN_FILE_LOCATION names,
+// for the host or nameservice of the address), else Kerberos when the server asks for it (SPNEGO,
+// once for each server; its cookie serves from then on), else a plain user name. They are sent to
+// the servers of the address alone, never to one that a redirect names.
 //
 // # Resources
 //
-// The store keeps idle connections until Close, and no goroutine of its own; reads start goroutines and wait for them. A file that is
-// still being written is refused at the first read. Nothing is ever written.
+// The store keeps idle connections until Close, and no goroutine of its own; reads start goroutines
+// and wait for them. A file that is still being written is refused at the first read. Nothing is
+// ever written.
 package webhdfs

@@ -16,8 +16,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// gateways put a proxy before each datanode as soon as a store is sent there. Which of a block's datanodes a namenode names is its random
-// choice: one that is named for the first time after set is hurt like the others.
+// gateways put a proxy before each datanode as soon as a store is sent there. Which of a block's
+// datanodes a namenode names is its random choice: one that is named for the first time after set
+// is hurt like the others.
 type gateways struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -62,7 +63,8 @@ func (g *gateways) struck() (n int) {
 	return n
 }
 
-// TestServerBodies hurts the bodies of the datanodes: each read gives the right bytes, and says how often it had to go on.
+// TestServerBodies hurts the bodies of the datanodes: each read gives the right bytes, and says how
+// often it had to go on.
 func TestServerBodies(t *testing.T) {
 	all := content(4 << 20)
 	for _, c := range []struct {
@@ -97,7 +99,8 @@ func TestServerBodies(t *testing.T) {
 	}
 }
 
-// TestServerBodiesForGood: bodies that never come whole end with an error, when the time for tries is over.
+// TestServerBodiesForGood: bodies that never come whole end with an error, when the time for tries
+// is over.
 func TestServerBodiesForGood(t *testing.T) {
 	g := newGateways(t)
 	f := newFixture(t, Options{DatanodeHost: g.host, ReadTimeout: 300 * time.Millisecond, RetryFor: 2 * time.Second})
@@ -142,7 +145,8 @@ func TestServerDatanodeDown(t *testing.T) {
 	}
 }
 
-// TestServerDatanodeAvoided: a datanode that failed is not asked again for the same bytes, though the namenode thinks well of it.
+// TestServerDatanodeAvoided: a datanode that failed is not asked again for the same bytes, though
+// the namenode thinks well of it.
 func TestServerDatanodeAvoided(t *testing.T) {
 	nobody := servertest.NewProxy(t, "127.0.0.1:1")
 	nobody.Down()
@@ -175,7 +179,8 @@ func TestServerDatanodeAvoided(t *testing.T) {
 	}
 }
 
-// TestServerCorrupt: replicas with flipped bits are gone around by the datanode; when all are bad the error comes soon enough.
+// TestServerCorrupt: replicas with flipped bits are gone around by the datanode; when all are bad
+// the error comes soon enough.
 func TestServerCorrupt(t *testing.T) {
 	f := newFixture(t, Options{RetryFor: 2 * time.Second})
 	all := content(1 << 20)
@@ -197,7 +202,8 @@ func TestServerCorrupt(t *testing.T) {
 	}
 }
 
-// TestServerReplaced replaces and moves files while they are read: bytes of one version, or an error that tells both.
+// TestServerReplaced replaces and moves files while they are read: bytes of one version, or an
+// error that tells both.
 func TestServerReplaced(t *testing.T) {
 	f := newFixture(t, Options{})
 	one, two := content(2<<20), bytes.Repeat([]byte{1}, 2<<20)
@@ -270,7 +276,8 @@ func TestServerOpenFile(t *testing.T) {
 	expect(t, open(t, f.store, f.Address("a")), content(1<<20+5), 1<<20, 5)
 }
 
-// TestServerErasureCoded reads a file that lies in cells on several datanodes, also with one of them down.
+// TestServerErasureCoded reads a file that lies in cells on several datanodes, also with one of
+// them down.
 func TestServerErasureCoded(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{})
 	s := newStore(t, Options{})
@@ -315,8 +322,8 @@ func TestServerNamenodeRestart(t *testing.T) {
 	}
 }
 
-// TestServerPair reads from two namenodes, one of which stands by, under the name that the configuration gives them, while they change
-// roles.
+// TestServerPair reads from two namenodes, one of which stands by, under the name that the
+// configuration gives them, while they change roles.
 func TestServerPair(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{HA: true})
 	s := newStore(t, Options{Setup: configured(t, c)})

@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// maxHole is how many bytes between two ranges are read and thrown away instead of making a request for each range: about what a connection
-// brings while a namenode and a datanode answer.
+// maxHole is how many bytes between two ranges are read and thrown away instead of making a request
+// for each range: about what a connection brings while a namenode and a datanode answer.
 const maxHole = 256 << 10
 
 // An object reads one shard. It holds nothing but its address.
@@ -44,7 +44,8 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
 }
 
-// ReadRanges reads all ranges, in parts of which several are in flight, and then makes sure that the shard is what it was.
+// ReadRanges reads all ranges, in parts of which several are in flight, and then makes sure that
+// the shard is what it was.
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	if err := o.readRanges(ctx, ranges); err != nil {
 		return wrap("read", o.shard.URI, err)
@@ -95,8 +96,8 @@ func (o *object) target(byName bool) string {
 	return "/.reserved/.inodes/" + strconv.FormatInt(o.inode, 10)
 }
 
-// readParts reads all parts at once, as far as the cluster's window allows. The first failure ends the others. At the first read it also
-// looks whether the file is finished.
+// readParts reads all parts at once, as far as the cluster's window allows. The first failure ends
+// the others. At the first read it also looks whether the file is finished.
 func (o *object) readParts(ctx context.Context, parts []driver.Part, byName bool) error {
 	group, inner := errgroup.WithContext(ctx)
 	if !o.finished.Load() {
@@ -140,8 +141,8 @@ func (o *object) verify(ctx context.Context, byName bool) error {
 	return o.same(now)
 }
 
-// same compares a file with the shard. A server that tells no inodes now told none when it listed, or is another kind of server: then the
-// time has to do.
+// same compares a file with the shard. A server that tells no inodes now told none when it listed,
+// or is another kind of server: then the time has to do.
 func (o *object) same(now status) error {
 	if now.Inode == 0 {
 		now.Inode = o.inode
@@ -149,8 +150,8 @@ func (o *object) same(now status) error {
 	return now.differs(o.shard)
 }
 
-// diagnose finds out why a read failed, by looking at the name. Again is true when inodes turn out not to be readable by number here, so
-// that the read is repeated by name.
+// diagnose finds out why a read failed, by looking at the name. Again is true when inodes turn out
+// not to be readable by number here, so that the read is repeated by name.
 func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again bool, err error) {
 	if passing(failed) {
 		return false, failed

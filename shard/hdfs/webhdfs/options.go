@@ -16,8 +16,9 @@ import (
 
 // Options say how servers are reached. The zero value is ready for use.
 type Options struct {
-	// Setup gives Hadoop's configuration and the source of Kerberos credentials, each may be nil. It is called at the
-	// first use and may be called again; the store closes neither. nil: there are none.
+	// Setup gives Hadoop's configuration and the source of Kerberos credentials, each may be nil.
+	// It is called at the first use and may be called again; the store closes neither. nil: there
+	// are none.
 	Setup func() (*conf.Conf, *krb.Source, error)
 
 	User       string // name without Kerberos; "": HADOOP_USER_NAME, else the process's user
@@ -52,7 +53,8 @@ const (
 	defaultReadTimeout = 20 * time.Second
 	defaultRetryFor    = time.Minute
 
-	// defaultFirstContact is how long a lone server may refuse connections that has never answered: a wrong port rather than a restart.
+	// defaultFirstContact is how long a lone server may refuse connections that has never answered:
+	// a wrong port rather than a restart.
 	defaultFirstContact = 5 * time.Second
 )
 

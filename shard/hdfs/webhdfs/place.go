@@ -30,7 +30,8 @@ func (s *Store) Place(ctx context.Context, sh shard.Shard) (shard.Placement, err
 	return p, nil
 }
 
-// Explain says which servers stand behind an address, who asks, and where the configuration lies. It asks no server.
+// Explain says which servers stand behind an address, who asks, and where the configuration lies.
+// It asks no server.
 func (s *Store) Explain(_ context.Context, uri string) ([]shard.Fact, error) {
 	a, err := parse(uri, s.options.Gateway)
 	if err != nil {

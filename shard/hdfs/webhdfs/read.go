@@ -16,8 +16,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// read fills one part. Where a body ends too early or stalls, it goes on from the byte reached, with another datanode. When all have failed
-// it pauses and asks all of them again.
+// read fills one part. Where a body ends too early or stalls, it goes on from the byte reached,
+// with another datanode. When all have failed it pauses and asks all of them again.
 func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 	f := driver.NewFill(p)
 	defer f.Close()
@@ -63,8 +63,8 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 	}
 }
 
-// nodeName is how the namenode knows the datanode whose web server is at an address: by the address of its transfer port, which it tells
-// itself. Where it does not, the host's address has to do.
+// nodeName is how the namenode knows the datanode whose web server is at an address: by the address
+// of its transfer port, which it tells itself. Where it does not, the host's address has to do.
 func (c *cluster) nodeName(ctx context.Context, path string, off int64, address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *cluster) nodeName(ctx context.Context, path string, off int64, address 
 	return host
 }
 
-// holders are the datanodes that hold a byte, nil if unknown. It asks once, and without a token of the window, since the caller has
-// one.
+// holders are the datanodes that hold a byte, nil if unknown. It asks once, and without a token of
+// the window, since the caller has one.
 func (c *cluster) holders(ctx context.Context, path string, off int64) []datanode {
 	if c.noLocated.Load() {
 		return nil
@@ -105,7 +105,8 @@ func locate(path string, off, n int64) query {
 	}}
 }
 
-// vague reports whether a datanode's answer tells nothing but that it failed: another may do better.
+// vague reports whether a datanode's answer tells nothing but that it failed: another may do
+// better.
 func vague(err error) bool {
 	var e *remoteError
 	return errors.As(err, &e) && e.Unwrap() == nil
@@ -123,7 +124,8 @@ func stuck(ctx context.Context, err error, off int64) error {
 	return err
 }
 
-// body makes one request for what a part lacks. Node is the datanode that was asked, "" when no redirect came.
+// body makes one request for what a part lacks. Node is the datanode that was asked, "" when no
+// redirect came.
 func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, bad []string) (node string, err error) {
 	s.traffic.reads.Add(1)
 	ctx, w := driver.NewWatch(ctx)
@@ -208,7 +210,8 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 	return parseLocations(body)
 }
 
-// inSnapshot reports whether a path leads into a snapshot, whose files cannot be read by their inodes.
+// inSnapshot reports whether a path leads into a snapshot, whose files cannot be read by their
+// inodes.
 func inSnapshot(path string) bool { return strings.Contains(path+"/", "/.snapshot/") }
 
 // hosts asks where all blocks of a file lie, in the way that the server knows.

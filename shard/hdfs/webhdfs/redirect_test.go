@@ -12,8 +12,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A redirect to a datanode on another port of the same host brings the token that the namenode put into it, and neither the password nor the
-// cookies that the namenode sees. A redirect to the namenode itself, as gateways make them, brings both.
+// A redirect to a datanode on another port of the same host brings the token that the namenode put
+// into it, and neither the password nor the cookies that the namenode sees. A redirect to the
+// namenode itself, as gateways make them, brings both.
 func TestRedirectSecrets(t *testing.T) {
 	body := []byte("0123456789")
 	for _, c := range []struct {

@@ -34,7 +34,8 @@ func (b *base) locate(q query) *url.URL {
 	return &u
 }
 
-// send makes one request to a server and shows credentials when it asks for them. The answer is 200, 206 or a redirect, or an error.
+// send makes one request to a server and shows credentials when it asks for them. The answer is
+// 200, 206 or a redirect, or an error.
 func (s *Store) send(ctx context.Context, b *base, q query) (*http.Response, error) {
 	args := url.Values{"op": {q.op}}
 	for name, values := range q.args {
@@ -71,7 +72,8 @@ func (s *Store) show(ctx context.Context, b *base, u *url.URL) (*http.Response, 
 	return checked(ctx, u.Host, answer)
 }
 
-// prove makes a request with a Kerberos ticket, or with the cookie that another request got meanwhile.
+// prove makes a request with a Kerberos ticket, or with the cookie that another request got
+// meanwhile.
 func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int) (*http.Response, error) {
 	if err := b.auth.lock(ctx); err != nil {
 		return nil, err
@@ -110,7 +112,8 @@ func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int) (*htt
 	return answer, nil
 }
 
-// follow goes where a redirect leads. Credentials are shown again only to the server that redirects to itself, as gateways do.
+// follow goes where a redirect leads. Credentials are shown again only to the server that redirects
+// to itself, as gateways do.
 func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*http.Response, string, error) {
 	node := ""
 	for range maxHops {
@@ -166,7 +169,8 @@ func newRequest(ctx context.Context, u *url.URL) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// checked returns an answer that is a success or a redirect, and the error that another one stands for.
+// checked returns an answer that is a success or a redirect, and the error that another one stands
+// for.
 func checked(ctx context.Context, host string, answer *http.Response) (*http.Response, error) {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,

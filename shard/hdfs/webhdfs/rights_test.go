@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestServerRights: a file can be read by its inode with the rights of its name, and only with these.
+// TestServerRights: a file can be read by its inode with the rights of its name, and only with
+// these.
 func TestServerRights(t *testing.T) {
 	c := servertest.HDFS(t, servertest.HDFSOptions{Conf: map[string]string{"dfs.permissions.enabled": "true"}})
 	dir := c.Dir(t)
@@ -50,7 +51,8 @@ func TestServerRights(t *testing.T) {
 	expect(t, o, all, 0, len(all))
 }
 
-// TestServerSnapshot: a file in a snapshot has the inode of the file that it was, which may hold other bytes now.
+// TestServerSnapshot: a file in a snapshot has the inode of the file that it was, which may hold
+// other bytes now.
 func TestServerSnapshot(t *testing.T) {
 	f := newFixture(t, Options{})
 	one, two := content(5000), content(5001)

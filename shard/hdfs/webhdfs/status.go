@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Version is the version of a file in HDFS, whichever way it is read: its modification time in milliseconds and its inode number.
+// Version is the version of a file in HDFS, whichever way it is read: its modification time in
+// milliseconds and its inode number.
 func Version(modified, inode int64) string {
 	return strconv.FormatInt(modified, 10) + "-" + strconv.FormatInt(inode, 10)
 }
@@ -76,7 +77,8 @@ func instant(version string) string {
 	return fmt.Sprintf("modified at %s (inode %d)", time.UnixMilli(modified).UTC().Format("2006-01-02T15:04:05.000Z"), inode)
 }
 
-// unmarshal decodes an answer. Servers may send more than is asked of them here, but not something else.
+// unmarshal decodes an answer. Servers may send more than is asked of them here, but not something
+// else.
 func unmarshal(body []byte, into any) error {
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(into); err != nil {
 		return fmt.Errorf("the server's answer is not that of WebHDFS: %w", err)
@@ -142,7 +144,8 @@ type locations struct {
 	Nodes  []datanode // of all blocks, as often as they hold one
 }
 
-// A datanode is known to clients of HTTP by its web server, and to the namenode by its transfer port.
+// A datanode is known to clients of HTTP by its web server, and to the namenode by its transfer
+// port.
 type datanode struct {
 	Host       string `json:"hostName"`
 	IP         string `json:"ipAddr"`

@@ -151,7 +151,8 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	return newObject(c, clean(a.path), sh), nil
 }
 
-// OpenAt returns an object of a shard that is read from servers given as "http://host:port", at a path within HDFS. Errors name sh.URI.
+// OpenAt returns an object of a shard that is read from servers given as "http://host:port", at a
+// path within HDFS. Errors name sh.URI.
 func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shard.Shard) (shard.Object, error) {
 	err := errors.Join(s.invalid, ctx.Err())
 	if err != nil {
@@ -164,7 +165,8 @@ func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shar
 	return newObject(c, clean(path), sh), nil
 }
 
-// Identity is the address with a clean path: the gateway's path and the scheme are part of it, since other servers may stand behind them.
+// Identity is the address with a clean path: the gateway's path and the scheme are part of it,
+// since other servers may stand behind them.
 func (s *Store) Identity(uri string) string {
 	a, err := parse(uri, s.options.Gateway)
 	if err != nil {

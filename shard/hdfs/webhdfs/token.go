@@ -17,12 +17,14 @@ import (
 
 // A tokenFile is the delegation tokens that YARN gives to the containers of a job.
 //
-// The file is Hadoop's token storage: "HDTS", a byte with the format's number, and the tokens, either
+// The file is Hadoop's token storage: "HDTS", a byte with the format's number, and the tokens,
+// either
 //
 //	0  n, then n times (alias, token); secrets follow. Numbers are Hadoop's variable-length ones, strings have their length before them.
 //	1  a protobuf message of type CredentialsProto, with its length before it
 //
-// A token is four strings: identifier, password, kind, service. For a URL it is those in the first form, in base64.
+// A token is four strings: identifier, password, kind, service. For a URL it is those in the first
+// form, in base64.
 type tokenFile struct {
 	tokens []delegation
 }
@@ -96,8 +98,9 @@ type reader struct {
 	bad  bool // the end came too early
 }
 
-// number reads a number as Hadoop's WritableUtils writes it: one byte from -112 to 127, or a byte that tells sign and length, and the
-// bytes of the number, the highest first. No negative ones belong into this file.
+// number reads a number as Hadoop's WritableUtils writes it: one byte from -112 to 127, or a byte
+// that tells sign and length, and the bytes of the number, the highest first. No negative ones
+// belong into this file.
 func (r *reader) number() int64 {
 	if len(r.rest) == 0 {
 		r.bad = true
@@ -134,8 +137,9 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// parseProto reads the newer format: message CredentialsProto { repeated Pair tokens = 1; ... }, Pair { string alias = 1; Token token = 2; },
-// Token { bytes identifier = 1; bytes password = 2; string kind = 3; string service = 4; }
+// parseProto reads the newer format: message CredentialsProto { repeated Pair tokens = 1; ... },
+// Pair { string alias = 1; Token token = 2; }, Token { bytes identifier = 1; bytes password = 2;
+// string kind = 3; string service = 4; }
 func parseProto(b []byte) (*tokenFile, error) {
 	message, n := protowire.ConsumeBytes(b)
 	if n < 0 {
@@ -204,8 +208,9 @@ func fields(message []byte, visit func(protowire.Number, []byte) error) error {
 	return nil
 }
 
-// forServer finds the token for a server that is known by several names, "" when there is none: that of its nameservice, else that of its
-// host and port, else that of its host, since tokens of a namenode carry the port of its RPC.
+// forServer finds the token for a server that is known by several names, "" when there is none:
+// that of its nameservice, else that of its host and port, else that of its host, since tokens of a
+// namenode carry the port of its RPC.
 func (f *tokenFile) forServer(hosts []string, port, nameservice string) string {
 	best, bestFit := delegation{}, 0
 	for _, t := range f.tokens {

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// tokenStorage is the content of a file of YARN with the token of a URL, as that of a namenode at an address.
+// tokenStorage is the content of a file of YARN with the token of a URL, as that of a namenode at
+// an address.
 func tokenStorage(t testing.TB, urlString, service string) []byte {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(urlString)

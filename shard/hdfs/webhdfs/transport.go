@@ -22,7 +22,8 @@ const (
 	maxIdle  = 512 // connections that wait for their next request
 )
 
-// newTransport makes the HTTP client of a store: HTTP/1.1, since each body wants a connection of its own, and no compression.
+// newTransport makes the HTTP client of a store: HTTP/1.1, since each body wants a connection of
+// its own, and no compression.
 func (o Options) newTransport() (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -61,7 +62,8 @@ func (o Options) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// lost puts an error of the network into the words of package shard. The URL, which may hold a token, is left out.
+// lost puts an error of the network into the words of package shard. The URL, which may hold a
+// token, is left out.
 func lost(ctx context.Context, host string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, driver.ErrStalled) {
 		return driver.Ended(ctx)

@@ -236,7 +236,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestCut: parts cover all ranges, each no longer than the limit, and holes only where they are small.
+// TestCut: parts cover all ranges, each no longer than the limit, and holes only where they are
+// small.
 
 func TestExplain(t *testing.T) {
 	setup := func() (*conf.Conf, *krb.Source, error) { return conf.New(pair), nil, nil }

@@ -30,7 +30,8 @@ const (
 	statusOK = "\x02\x08\x06"
 )
 
-// A conn is a connection to a datanode. Its user reads and writes from one goroutine; Close may come from any.
+// A conn is a connection to a datanode. Its user reads and writes from one goroutine; Close may
+// come from any.
 type conn struct {
 	net.Conn
 	dialer   *Dialer
@@ -127,7 +128,8 @@ func (c *conn) readUnit() error {
 	return err
 }
 
-// need returns the window's first n unverified bytes, reading what is missing and whatever else has arrived.
+// need returns the window's first n unverified bytes, reading what is missing and whatever else has
+// arrived.
 func (c *conn) need(n int) ([]byte, error) {
 	if !c.armed && c.win.unverified() < n {
 		c.armed = true
@@ -152,10 +154,11 @@ func (c *conn) fail(err error) error {
 	return c.finish(err)
 }
 
-// finish ends the connection with its first error, which it returns: the client forgets to close connections that failed.
+// finish ends the connection with its first error, which it returns: the client forgets to close
+// connections that failed.
 //
-// An io.EOF before the stream's regular end becomes io.ErrUnexpectedEOF: clients take the bare one for the end of the replica, and would
-// ask the same datanode again for ever.
+// An io.EOF before the stream's regular end becomes io.ErrUnexpectedEOF: clients take the bare one
+// for the end of the replica, and would ask the same datanode again for ever.
 func (c *conn) finish(err error) error {
 	if c.err != nil {
 		return c.err
@@ -178,7 +181,8 @@ func (c *conn) finish(err error) error {
 	return c.err
 }
 
-// Close closes the connection, or leaves it to the next request after a regular end; a Read under way ends.
+// Close closes the connection, or leaves it to the next request after a regular end; a Read under
+// way ends.
 func (c *conn) Close() error {
 	keep := false
 	if c.mu.TryLock() { // that are not read
@@ -195,8 +199,9 @@ func (c *conn) Close() error {
 	return err
 }
 
-// regular reports whether the connection can take another request. It reads the last packet, which clients leave when they have all that they
-// asked for, and tells the datanode, which waits for it, that the checksums were right.
+// regular reports whether the connection can take another request. It reads the last packet, which
+// clients leave when they have all that they asked for, and tells the datanode, which waits for it,
+// that the checksums were right.
 func (c *conn) regular() bool {
 	if c.dialer.options.Peers == nil || c.greeted || c.err != nil || c.state != statePackets || c.next < c.asked.end {
 		return false
@@ -220,7 +225,8 @@ func (c *conn) regular() bool {
 	return err == nil
 }
 
-// SetDeadline does nothing, as do its like: a client clears deadlines after the response, which must not disarm ours.
+// SetDeadline does nothing, as do its like: a client clears deadlines after the response, which
+// must not disarm ours.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.

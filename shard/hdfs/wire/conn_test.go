@@ -50,7 +50,8 @@ func TestStreamIsHandedOn(t *testing.T) {
 	}
 }
 
-// TestCuts ends the stream at every position of its first units, and at many later ones, in three ways.
+// TestCuts ends the stream at every position of its first units, and at many later ones, in three
+// ways.
 func TestCuts(t *testing.T) {
 	for _, b := range blocks() {
 		b.data = b.data[:min(len(b.data), 5*b.packet+123)]
@@ -99,7 +100,8 @@ func checkCut(t *testing.T, b block, got []byte, err, why error, at int, ends []
 	}
 }
 
-// TestFlips turns a bit at every byte of the stream. Nothing wrong is handed on; what is handed on whole was not hurt where it counts.
+// TestFlips turns a bit at every byte of the stream. Nothing wrong is handed on; what is handed on
+// whole was not hurt where it counts.
 func TestFlips(t *testing.T) {
 	for _, b := range []block{{testData(1100), sumCRC32C, 512, 1024}, {testData(800), sumCRC32, 300, 600}} {
 		size := int64(len(b.data))
@@ -325,7 +327,8 @@ func BenchmarkConn(b *testing.B) {
 	}
 }
 
-// FuzzStream: whatever a datanode sends, what is handed on is whole packets that follow each other and whose checksums are right.
+// FuzzStream: whatever a datanode sends, what is handed on is whole packets that follow each other
+// and whose checksums are right.
 func FuzzStream(f *testing.F) {
 	b := block{testData(3000), sumCRC32C, 512, 1024}
 	sent, _ := b.stream(600, 3000)
@@ -349,7 +352,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// plain checks the sent bytes with a second, simple implementation, as far as bytes were handed on, and returns what they must be.
+// plain sums as much of what was sent as was handed on with a second, simple implementation, and
+// returns what must have been.
 func plain(t *testing.T, sent, got []byte, off int64) (want []byte) {
 	first, sums, n := int64(0), checksums{}, 0
 	for n = 1; n <= len(sent); n++ { // the response is the shortest prefix that parses

@@ -39,8 +39,9 @@ type Counters struct {
 	Open     atomic.Int64 // connections now
 }
 
-// A Dialer makes verifying connections for one client with one reader at a time. An HDFS client dials without the reader's context, so the
-// Dialer uses no context: its connections belong to the Use that is under way.
+// A Dialer makes verifying connections for one client with one reader at a time. An HDFS client
+// dials without the reader's context, so the Dialer uses no context: its connections belong to the
+// Use that is under way.
 type Dialer struct {
 	options Options
 
@@ -63,9 +64,10 @@ func NewDialer(o Options) *Dialer {
 	return &Dialer{options: o, conns: make(map[*conn]struct{})}
 }
 
-// Use lets the client dial until done is called, which closes what the client left open. When ctx ends, all connections end with its cause.
-// Wanted is how many bytes the reader still wants when a block is asked for: no more are then requested of the datanode. A nil wanted, and
-// numbers below one, leave the request as it is: clients ask to the block's end.
+// Use lets the client dial until done is called, which closes what the client left open. When ctx
+// ends, all connections end with its cause. Wanted is how many bytes the reader still wants when a
+// block is asked for: no more are then requested of the datanode. A nil wanted, and numbers below
+// one, leave the request as it is: clients ask to the block's end.
 func (d *Dialer) Use(ctx context.Context, wanted func() int64) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +88,8 @@ func (d *Dialer) unuse() {
 	}
 }
 
-// DialContext connects to a datanode for the reader in use. Its own context is ignored: clients give none.
+// DialContext connects to a datanode for the reader in use. Its own context is ignored: clients
+// give none.
 func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn, error) {
 	d.mu.Lock()
 	ctx, wanted := d.ctx, d.wanted

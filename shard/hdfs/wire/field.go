@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// field finds a number of type want down a path of sub-messages. As with any parser of protocol buffers the last one counts; a message that
-// ends in nonsense has no fields.
+// field finds a number of type want down a path of sub-messages. As with any parser of protocol
+// buffers the last one counts; a message that ends in nonsense has no fields.
 func field(m []byte, want protowire.Type, path ...protowire.Number) (value uint64, ok bool) {
 	for len(m) > 0 {
 		num, typ, n := protowire.ConsumeTag(m)

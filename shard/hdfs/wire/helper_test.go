@@ -188,7 +188,8 @@ func drain(c net.Conn) (all []byte, err error) {
 	}
 }
 
-// delivered checks that what a client received, after its response, is whole packets of right data, and returns how far they go.
+// delivered checks that what a client received, after its response, is whole packets of right data,
+// and returns how far they go.
 func delivered(t testing.TB, got []byte, data []byte) (end int64) {
 	t.Helper()
 	if len(got) == 0 {

@@ -29,7 +29,8 @@ func pipe(t *testing.T) (client, server net.Conn) {
 	return client, server
 }
 
-// TestSilence: a server that stops sending is left after the timeout, wherever it stops, and though the client clears deadlines.
+// TestSilence: a server that stops sending is left after the timeout, wherever it stops, and though
+// the client clears deadlines.
 func TestSilence(t *testing.T) {
 	b := block{testData(3000), sumCRC32C, 512, 1024}
 	sent, ends := b.stream(0, 3000)
@@ -58,7 +59,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestSteadyServer: a server that sends a little before each timeout goes on for as long as it likes.
+// TestSteadyServer: a server that sends a little before each timeout goes on for as long as it
+// likes.
 func TestSteadyServer(t *testing.T) {
 	b := block{testData(3000), sumCRC32C, 512, 512}
 	sent, ends := b.stream(0, 3000)

@@ -17,7 +17,8 @@ type packetHeader struct {
 	data     int // bytes
 }
 
-// readPacket reads the next packet and verifies it, and returns the length of the bytes to hand on: the packet without its checksums.
+// readPacket reads the next packet and verifies it, and returns the length to pass on:
+// the packet without its checksums.
 func (c *conn) readPacket() (int, error) {
 	b, err := c.need(packetPrefix)
 	if err != nil {

@@ -56,7 +56,8 @@ func TestField(t *testing.T) {
 	}
 }
 
-// FuzzRequest: what is sent in a request's place asks for the same block from the same byte, and for no more.
+// FuzzRequest: what is sent in a request's place asks for the same block from the same byte, and
+// for no more.
 func FuzzRequest(f *testing.F) {
 	f.Add(readBlock(5, 100), int64(10))
 	f.Add([]byte{0, version, opReadBlock, 0}, int64(0))

@@ -18,9 +18,10 @@ const (
 	peerAge = 2 * time.Second
 )
 
-// Peers are connections to datanodes whose last answer was read to its end: each takes another request, which saves a connection's making
-// and the growth of its buffers. They are kept for a short time, for all Dialers of a cluster, and never after a handshake or an error. The
-// zero value keeps connections, nil none.
+// Peers are connections to datanodes whose last answer was read to its end: each takes another
+// request, which saves a connection's making and the growth of its buffers. They are kept for a
+// short time, for all Dialers of a cluster, and never after a handshake or an error. The zero value
+// keeps connections, nil none.
 type Peers struct {
 	mu     sync.Mutex
 	kept   []*peer // the oldest is the first
@@ -56,7 +57,8 @@ func (p *Peers) put(addr string, nc net.Conn) {
 	})
 }
 
-// take returns a connection to addr, the one that was used last, or nil. Connections that the datanode has closed meanwhile are left out.
+// take returns a connection to addr, the one that was used last, or nil. Connections that the
+// datanode has closed meanwhile are left out.
 func (p *Peers) take(addr string) net.Conn {
 	if p == nil {
 		return nil
@@ -94,7 +96,8 @@ func (p *Peers) Close() {
 	}
 }
 
-// silent reports whether a connection is open and nothing has arrived: neither its end, nor unexpected bytes.
+// silent reports whether a connection is open and nothing has arrived: neither its end, nor
+// unexpected bytes.
 func silent(nc net.Conn) bool {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {

@@ -71,7 +71,8 @@ func (d *datanode) serve(nc net.Conn) {
 	}
 }
 
-// readUpTo reads a range as a client does, which leaves the last packet when it has what it asked for.
+// readUpTo reads a range as a client does, which leaves the last packet when it has what it asked
+// for.
 func readUpTo(t *testing.T, d *Dialer, dn *datanode, off, length int64) {
 	t.Helper()
 	defer d.Use(t.Context(), nil)()
@@ -145,7 +146,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestConnectionsThatAreNotKept end in the middle of an answer, after a handshake, or with an error.
+// TestConnectionsThatAreNotKept end in the middle of an answer, after a handshake, or with an
+// error.
 func TestConnectionsThatAreNotKept(t *testing.T) {
 	b := block{testData(100_000), sumCRC32C, 512, 4096}
 	sent, ends := b.stream(0, 100_000)

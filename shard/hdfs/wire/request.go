@@ -22,8 +22,8 @@ type request struct {
 
 // watch learns from a write what is going on, and returns what to send in its place.
 //
-// It relies on the client writing each message whole. Were it not so, the stream would not be recognised, which is ErrOpaque or ErrProtocol:
-// never unverified bytes.
+// It relies on the client writing each message whole. Were it not so, the stream would not be
+// recognised, which is ErrOpaque or ErrProtocol: never unverified bytes.
 func (c *conn) watch(b []byte) ([]byte, error) {
 	switch {
 	case c.state > stateRequest:
@@ -51,8 +51,8 @@ func (c *conn) watch(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// parseRequest reads a READ_BLOCK, and shortens it to what is wanted: of a field that comes twice the last counts, so that a second length
-// is put behind the first.
+// parseRequest reads a READ_BLOCK, and shortens it to what is wanted: of a field that comes twice
+// the last counts, so that a second length is put behind the first.
 func parseRequest(b []byte, wanted func() int64) (out []byte, asked request, err error) {
 	m, n := protowire.ConsumeBytes(b[opHeader:])
 	off, ok1 := field(m, protowire.VarintType, 2)

@@ -26,8 +26,8 @@ type checksums struct {
 	chunk int          // bytes that it covers
 }
 
-// readResponse reads the answer to the request, and returns the length of the bytes to hand on: the answer of a datanode that has no checksums,
-// so that the client does not check once more.
+// readResponse reads the answer to the request, and returns the length to pass on: the
+// answer of a datanode that has no checksums, so that the client does not check once more.
 func (c *conn) readResponse() (int, error) {
 	length, prefix := uint64(0), -1
 	for n := 1; prefix < 0; n++ { // a varint tells where it ends only when it is there
@@ -57,7 +57,8 @@ func (c *conn) readResponse() (int, error) {
 	return len(plain), nil
 }
 
-// plainResponse is the BlockOpResponseProto of a block without checksums, with its length before it.
+// plainResponse is the BlockOpResponseProto of a block without checksums, with its length before
+// it.
 func plainResponse(first int64, chunk int) []byte {
 	var sum, info, m []byte
 	sum = appendNumber(appendNumber(sum, 1, sumNull), 2, uint64(chunk))
@@ -72,8 +73,8 @@ func appendNumber(m []byte, field protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), value)
 }
 
-// parseResponse reads a BlockOpResponseProto to a request from byte off on. First is where the first packet begins: clients trust that number
-// blindly, so that a wrong one would shift the data.
+// parseResponse reads a BlockOpResponseProto to a request from byte off on. First is where the
+// first packet begins: clients trust that number blindly, so that a wrong one would shift the data.
 func parseResponse(m []byte, off int64) (first int64, sums checksums, err error) {
 	status, ok := field(m, protowire.VarintType, 1)
 	if !ok {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// bufferSize holds several packets of the usual 64 KiB, so that one call of the system brings them; more than twice as much gains nothing.
+// bufferSize holds several packets of the usual 64 KiB, so that one call of the system brings them;
+// more than twice as much gains nothing.
 const bufferSize = 512 << 10
 
 type buffer [bufferSize]byte
@@ -13,7 +14,8 @@ type buffer [bufferSize]byte
 // buffers of connections that are gone.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// A window is the part of a stream that has arrived and was not taken: first verified bytes, then others. The zero value is empty.
+// A window is the part of a stream that has arrived and was not taken: first verified bytes, then
+// others. The zero value is empty.
 type window struct {
 	pooled  *buffer // what buf began as; goes back to the pool
 	buf     []byte
@@ -33,8 +35,8 @@ func (w *window) verify(n int) { w.v += n }
 // skip drops the next n bytes, which are not verified. All verified bytes must have been taken.
 func (w *window) skip(n int) { w.r, w.v = w.r+n, w.v+n }
 
-// fill returns the first n bytes that are not verified, after reading what is missing of them and whatever else is there. All verified bytes
-// must have been taken.
+// fill returns the first n bytes that are not verified, after reading what is missing of them and
+// whatever else is there. All verified bytes must have been taken.
 func (w *window) fill(r io.Reader, n int) ([]byte, error) {
 	if have := w.unverified(); have < n {
 		w.room(n)

@@ -1,4 +1,4 @@
-package main
+package shardfeed
 
 import (
 	"bufio"
@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// isRemote reports whether an address leads to a server, and not to this machine.
-func isRemote(address string) bool { return isRemoteScheme(shard.Scheme(address)) }
+// IsRemote reports whether an address leads to a server: all but those of this machine do.
+func IsRemote(address string) bool { return isRemoteScheme(shard.Scheme(address)) }
 
 func isRemoteScheme(scheme string) bool {
 	switch scheme {
@@ -20,12 +20,12 @@ func isRemoteScheme(scheme string) bool {
 	return true
 }
 
-// anyRemote reports whether one of the addresses, or of those in the list files that they name,
-// leads to a server. A list that cannot be read holds none; the error comes when it is listed.
-func anyRemote(addresses []string) bool {
+// AnyRemote reports whether one of the addresses, or of those in the list files that they name, leads to a server. A list that cannot be read
+// has none; whoever lists it reports the error.
+func AnyRemote(addresses []string) bool {
 	for _, address := range addresses {
 		list, isList := strings.CutPrefix(address, "@")
-		if isRemote(list) || isList && remoteInList(list) {
+		if IsRemote(list) || isList && remoteInList(list) {
 			return true
 		}
 	}
@@ -45,7 +45,7 @@ func remoteInList(name string) bool {
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		if line := bytes.TrimSpace(lines.Bytes()); bytes.Contains(line, []byte("://")) && isRemote(string(line)) {
+		if line := bytes.TrimSpace(lines.Bytes()); bytes.Contains(line, []byte("://")) && IsRemote(string(line)) {
 			return true
 		}
 	}

@@ -1,0 +1,72 @@
+package shardfeed
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// LoaderOptions are how package loader makes the batches of the spec, but for what depends on the rank and its epoch. The spec is valid.
+func (s Spec) LoaderOptions() loader.Options {
+	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true}
+	if o.Workers == 0 {
+		ranks := max(1, s.LocalWorldSize)
+		o.Workers = max(1, (runtime.GOMAXPROCS(0)+ranks-1)/ranks)
+	}
+	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
+		value, _ := parseValue(s.Null[column])
+		o.Fill = append(o.Fill, loader.Fill{Column: column, Value: value})
+	}
+	for _, p := range s.Pad {
+		value, _ := parseValue(p.Value)
+		o.Pad = append(o.Pad, loader.Padding{
+			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Side: side(p.Left), Cut: side(p.CutLeft),
+		})
+	}
+	return o
+}
+
+func side(left bool) loader.Side {
+	if left {
+		return loader.Left
+	}
+	return loader.Right
+}
+
+// parseValue reads a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of {"base64": "..."}.
+func parseValue(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case nil, bool, string:
+		return v, nil
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		return v.Float64()
+	case map[string]any:
+		if text, ok := v["base64"].(string); ok && len(v) == 1 {
+			return base64.StdEncoding.DecodeString(text)
+		}
+	}
+	return nil, errors.New("a value must be a number, a boolean, a text or bytes")
+}

@@ -1,0 +1,144 @@
+package shardfeed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Events are called when something happens that a user may want to read, if set. Several goroutines may call them at once.
+type Events struct {
+	Note    func(text string) // something is not as it was meant, and reading goes on
+	Files   func(text string) // the addresses name files that are left out, or one twice
+	Listed  func(n int)       // shards of the list under way
+	Footers func(n, of int)   // footers that are known
+}
+
+// note says something with formatting.
+func (e Events) note(format string, args ...any) {
+	if e.Note != nil {
+		e.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// A Dataset is an open data set, and everything below it that Open opened.
+type Dataset struct {
+	*iterable.Dataset
+	spec   Spec
+	source *source
+	host   *Host
+	own    bool // the host is the data set's own
+}
+
+// Open opens the data set of a spec: it finds the shards and reads their footers. The caller closes it.
+func Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
+	h := NewHost(nil)
+	d, err := h.Open(ctx, s, e)
+	if err != nil {
+		return nil, errors.Join(err, h.Close(ctx))
+	}
+	d.own = true
+	return d, nil
+}
+
+// Open opens a data set that shares memory and caches with the host's others. The caller closes it before the host.
+func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	o := s.options()
+	if err := s.readFiles(&o); err != nil {
+		return nil, err
+	}
+	places := s.Places()
+	o.IndexDir, o.ManifestDir = places.Index, places.Manifests
+	o.Budget, o.DefaultMemory, o.Events = h.budget, s.RankMemory(), e.ofDataset()
+	from, err := h.connect(s, e)
+	if err != nil {
+		return nil, err
+	}
+	o.Hot, o.StoreMemory = from.hot, from.memory
+	ds, err := iterable.Open(ctx, from.Stores, s.Addresses, o)
+	if err != nil {
+		return nil, errors.Join(err, from.drivers.Close())
+	}
+	from.throughCache()
+	return &Dataset{Dataset: ds, spec: s, source: from, host: h}, nil
+}
+
+// readFiles reads the files of a plan and of a list of shards.
+func (s Spec) readFiles(o *iterable.Options) (err error) {
+	if s.Manifest != "" {
+		if o.Manifest, err = iterable.ReadManifest(s.Manifest); err != nil {
+			return err
+		}
+	}
+	if s.Plan == "" {
+		return nil
+	}
+	if o.Plan, err = iterable.ReadPlan(s.Plan); err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return fmt.Errorf("plan %s: %w", s.Plan, err)
+	}
+	return nil
+}
+
+// smallExcess is how many bytes over the estimate are not worth a note.
+const smallExcess = 16 << 20
+
+// ofDataset are the events of package iterable.
+func (e Events) ofDataset() iterable.Events {
+	return iterable.Events{
+		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
+		FootersRead:   e.Footers,
+		Noted:         e.Files,
+		OverEstimate: func(measured, estimated int64) {
+			if measured-estimated > smallExcess {
+				e.note("blocks took %v of memory, the files' metadata promised %v", mem.Bytes(measured), mem.Bytes(estimated))
+			}
+		},
+	}
+}
+
+// Drivers are the stores without the cache.
+func (d *Dataset) Drivers() shard.Stores { return d.source.drivers }
+
+// Cache is the cache on disk, or nil, and its directory.
+func (d *Dataset) Cache() (c *cache.Cache, dir string) { return d.source.cache, d.source.dir }
+
+// EpochTook says how long an epoch was, so that the cache keeps what it holds until the next one has used it.
+func (d *Dataset) EpochTook(took time.Duration) { d.host.keep(d.source.cache, took) }
+
+// KeepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+func (d *Dataset) KeepManifest() error {
+	dir := d.spec.Places().Manifests
+	if dir == "" {
+		return nil
+	}
+	_, err := d.SaveManifest(dir)
+	return err
+}
+
+// Close closes the data set and everything that was opened for it, after all streams. It waits for the fills of its own cache, at most 10 s
+// and half a second when ctx has ended.
+func (d *Dataset) Close(ctx context.Context) error {
+	if err := d.Dataset.Close(); err != nil {
+		return err
+	}
+	var err error
+	if d.own {
+		err = d.host.Close(ctx)
+	}
+	return errors.Join(err, d.source.drivers.Close())
+}
+
+// Budget is what the data set's streams share with those of its host.
+func (d *Dataset) Budget() *iterable.Budget { return d.host.budget }

@@ -1,0 +1,73 @@
+package shardfeed
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// Variables of the environment that a Spec's own fields win over.
+const (
+	dirVariable   = "SHARDFEED_CACHE_DIR"
+	limitVariable = "SHARDFEED_CACHE_LIMIT"
+)
+
+// Places are the directories of what is kept between runs; each is "" where the machine has no place for it.
+type Places struct {
+	Root      string // of the cache, and of the two others unless IndexDir names one
+	Index     string // of footers
+	Manifests string // of the lists of shards of earlier runs
+}
+
+// Places of a spec. None of them need exist.
+func (s Spec) Places() Places {
+	p := Places{Index: rowgroup.IndexDir(s.env)}
+	if p.Index != "" {
+		p.Root = filepath.Dir(p.Index)
+		p.Manifests = filepath.Join(p.Root, "manifests")
+	}
+	if s.IndexDir != "" {
+		p.Index = s.IndexDir
+	}
+	return p
+}
+
+// CacheLimitIn is the most bytes that a cache in a directory would keep; the directory need not exist yet.
+func (s Spec) CacheLimitIn(dir string) (int64, error) {
+	text, where := s.CacheLimit, ""
+	if text == "" {
+		text, where = s.env(limitVariable), "in "+limitVariable+" "
+	}
+	if text == "" {
+		return cache.DefaultLimit(nearestDir(dir))
+	}
+	limit, err := cache.ParseLimit(text, nearestDir(dir))
+	if err != nil && !errors.Is(err, cache.ErrNoRoom) {
+		err = &OptionError{Field: "CacheLimit", Text: where + err.Error(), Err: err}
+	}
+	return limit, err
+}
+
+// env is the environment, with the directory that the spec names.
+func (s Spec) env(name string) string {
+	if name == dirVariable && s.CacheDir != "" {
+		return s.CacheDir
+	}
+	if len(s.Env) > 0 {
+		return s.Env[name]
+	}
+	return os.Getenv(name)
+}
+
+// nearestDir is the path, or the closest directory above it that exists.
+func nearestDir(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}

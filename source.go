@@ -1,0 +1,190 @@
+package shardfeed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/all"
+)
+
+const (
+	// Of a rank's memory, what the stores may hold: bytes that wait for the cache's disk, and footers and dictionaries.
+	pendingPart, leastPending, mostPending = 16, 8 << 20, 64 << 20
+	hotPart, leastHot, mostHot             = 64, 1 << 20, 32 << 20
+	storePart                              = 4 // never more than this part, each
+
+	finishFills = 10 * time.Second       // for fills that wait for the disk at the end
+	dropFills   = 500 * time.Millisecond // after an interrupt
+)
+
+// A source is where a data set's shards come from. It is closed after the data set.
+type source struct {
+	shard.Stores              // as a run sees them
+	drivers      shard.Stores // without the cache
+	cache        *cache.Cache // nil: none
+	dir          string       // of the cache
+	hot          *rowgroup.Hot
+	memory       int64 // bytes of a stream's memory that all this may hold
+}
+
+// Stores are the drivers of all schemes, without a cache. Nothing is asked of a server yet. The caller closes them.
+func (s Spec) Stores(e Events) (shard.Stores, error) {
+	o, err := s.drivers()
+	if err != nil {
+		return nil, err
+	}
+	o.S3.Events.Listed, o.HDFS.Events.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Note
+	return all.Stores(o), nil
+}
+
+// connect chooses the stores and what lies around them: a driver for each scheme, and around those of servers the disk cache, where it is
+// wanted, an address needs it and this machine has a place for it.
+func (h *Host) connect(s Spec, e Events) (*source, error) {
+	drivers, err := s.Stores(e)
+	if err != nil {
+		return nil, err
+	}
+	from := &source{drivers: drivers, Stores: maps.Clone(drivers)}
+	if s.NoCache || !AnyRemote(s.Addresses) {
+		return from, nil
+	}
+	from.dir = s.Places().Root
+	if from.cache, err = h.cacheIn(from.dir, func() (*cache.Cache, error) { return s.openCache(from.dir, e) }); err != nil {
+		return nil, errors.Join(err, drivers.Close())
+	}
+	if from.cache != nil {
+		from.memory = s.part(pendingPart, leastPending, mostPending)
+	}
+	hot := s.part(hotPart, leastHot, mostHot)
+	from.hot = h.hotOf(hot)
+	from.memory += hot
+	return from, nil
+}
+
+// throughCache puts the cache around the stores of servers, once around each though several schemes share it. It is called after the footers
+// have been read, for the index keeps those, and before anything else is.
+func (s *source) throughCache() {
+	if s.cache == nil {
+		return
+	}
+	around := map[shard.Store]shard.Store{}
+	for scheme, store := range s.drivers {
+		if !isRemoteScheme(scheme) {
+			continue
+		}
+		if around[store] == nil {
+			around[store] = s.cache.Wrap(store)
+		}
+		s.Stores[scheme] = around[store]
+	}
+}
+
+// openCache opens the cache in dir, or returns nil where this machine has no place for one and none was named.
+func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
+	if dir == "" {
+		none := &spelledError{text: fmt.Sprintf("neither %s nor HOME is set", dirVariable)}
+		if s.RequireCache {
+			none.text = "there is no place for a cache: " + none.text + " ({CacheDir} names a directory on a local disk)"
+			return nil, none
+		}
+		e.note("reading without a cache on disk: %s", none.text)
+		return nil, nil
+	}
+	limit, err := s.CacheLimitIn(dir)
+	if wrong := (*OptionError)(nil); errors.As(err, &wrong) {
+		return nil, err
+	}
+	if err != nil {
+		err = fmt.Errorf("cache %s: %w", dir, err)
+	}
+	var c *cache.Cache
+	if err == nil {
+		c, err = cache.Open(cache.Options{
+			Dir: dir, Limit: limit, Policy: s.policy(), Pending: s.part(pendingPart, leastPending, mostPending), Events: e.ofCache(),
+		})
+	}
+	switch {
+	case err == nil:
+		return c, nil
+	case s.RequireCache, s.CacheDir != "" && !errors.Is(err, cache.ErrNoRoom):
+		return nil, elsewhere(err)
+	}
+	e.note("reading without a cache on disk: %v", err)
+	return nil, nil
+}
+
+// ofCache are the cache's events.
+func (e Events) ofCache() cache.Events {
+	var once sync.Once
+	return cache.Events{
+		Trouble: func(err error) {
+			once.Do(func() { e.note("the cache on disk was off for a while, and bytes came from the servers: %v", err) })
+		},
+		Low:      func(err error) { e.note("%v", err) },
+		ReadOnly: func(err error) { e.note("%v", err) },
+	}
+}
+
+// elsewhere says what to do about a directory that cannot be used, unless the error does.
+func elsewhere(err error) error {
+	switch {
+	case errors.Is(err, cache.ErrUnfit):
+		return err
+	case errors.Is(err, cache.ErrNoRoom):
+		return &spelledError{err: err, text: " (make room there, or name a directory on another disk with {CacheDir})"}
+	}
+	return &spelledError{err: err, text: " (name another directory with {CacheDir})"}
+}
+
+// A spelledError is an error and a text that names fields.
+type spelledError struct {
+	err  error // nil: none
+	text string
+}
+
+func (e *spelledError) Error() string { return e.Spelled(option.Go) }
+
+func (e *spelledError) Spelled(name func(field string) string) string {
+	text := option.Spell(e.text, name)
+	if e.err != nil {
+		text = option.Spelled(e.err, name) + text
+	}
+	return text
+}
+
+func (e *spelledError) Unwrap() error { return e.err }
+
+// part is a part of a rank's memory, within bounds.
+func (s Spec) part(of, least, most int64) int64 {
+	memory := s.RankMemory()
+	return min(max(memory/of, least), most, memory/storePart)
+}
+
+// RankMemory is the limit of a rank in bytes: Memory, or by default a share of the machine.
+func (s Spec) RankMemory() int64 {
+	if given := s.givenMemory(); given > 0 {
+		return given
+	}
+	if s.LocalWorldSize == 0 {
+		return mem.DefaultLimit()
+	}
+	return mem.ThisMachine().RankLimit(s.LocalWorldSize)
+}
+
+// fillTime bounds the wait for a cache's disk at the end.
+func fillTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	wait := finishFills
+	if ctx.Err() != nil {
+		wait = dropFills
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), wait)
+}

@@ -1,0 +1,125 @@
+package shardfeed
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+	"github.com/shardfeed/shardfeed/internal/option/optiontest"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/hdfs"
+	"github.com/shardfeed/shardfeed/shard/s3"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const shop = "testdata/shop"
+
+func TestSpecValidatesEveryField(t *testing.T) {
+	optiontest.Walk(t, Spec{Addresses: []string{shop}}, map[string]string{
+		"Strict": "both are meant", "Manifest": "a file, read by Open", "Plan": "a file, read by Open", "Shuffle": "both are meant",
+		"Seed": "any number is a seed", "CacheDir": "any name", "IndexDir": "any name", "Env": "any variable",
+		"RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
+	}, map[string][]any{
+		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
+		"ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
+		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
+		"Null":    {map[string]json.RawMessage{"a": json.RawMessage("null")}, map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
+		"Pad":     {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+	})
+}
+
+// What a spec says reaches the data set's options.
+func TestSpecOptions(t *testing.T) {
+	s := Spec{
+		Addresses: []string{shop}, Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Shuffle: true, ShuffleBuffer: "512MiB", Seed: 7,
+		Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop", Memory: "1GiB", CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru",
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o := s.options()
+	if !o.Shuffle || o.ShuffleBuffer.Bytes != 512<<20 || o.Seed != 7 || o.Lanes != 4 || o.UnitRows != 100 || o.Start != shuffle.Direct ||
+		o.MaxWorldSize != 16 || o.Memory != 1<<30 || o.Tail != shuffle.Drop || len(o.Columns) != 1 {
+		t.Errorf("options %+v", o)
+	}
+	if p := s.Places(); p.Index != "/i" || p.Manifests != "/c/manifests" || p.Root != "/c" || s.policy() != cache.LRU {
+		t.Errorf("places %+v, policy %v", p, s.policy())
+	}
+	p := Spec{Env: map[string]string{"HOME": "/elsewhere"}}.Places()
+	if p.Root != "/elsewhere/.cache/shardfeed" {
+		t.Errorf("places %+v", p)
+	}
+}
+
+// What a spec says reaches the drivers; the name of a flag wins over a key.
+func TestSpecStorage(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		storage map[string]string
+		want    all.Options
+	}{
+		{"nothing", nil, all.Options{}},
+		{
+			"by the names of flags",
+			map[string]string{"endpoint-url": "http://h:1", "region": "r", "profile": "p", "request-payer": "requester", "ca-bundle": "c"},
+			all.Options{
+				S3:   s3.Options{EndpointURL: "http://h:1", Region: "r", Profile: "p", RequesterPays: true, CABundle: "c"},
+				HDFS: hdfs.Options{CABundle: "c"},
+			},
+		},
+		{"anonymous", map[string]string{"no-sign-request": "true"}, all.Options{S3: s3.Options{Anonymous: true}}},
+		{
+			"both names", map[string]string{"key": "k", "secret": "s", "client_kwargs.region_name": "a", "region": "b"},
+			all.Options{S3: s3.Options{Key: "k", Secret: "s", Region: "b"}},
+		},
+		{
+			"Kerberos", map[string]string{"hdfs-conf": "d", "keytab": "k", "principal": "p@R"},
+			all.Options{HDFS: hdfs.Options{ConfDir: "d", Keytab: "k", Principal: "p@R"}},
+		},
+		{
+			"Hadoop", map[string]string{"hdfs.user": "u", "dfs.blocksize": "1", "kerb_ticket": "t"},
+			all.Options{HDFS: hdfs.Options{User: "u", CCache: "t", Conf: map[string]string{"dfs.blocksize": "1"}}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := (Spec{Storage: c.storage}).drivers(); err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%v\n got %+v\nwant %+v", err, got, c.want)
+			}
+		})
+	}
+	o, err := Spec{Env: map[string]string{"HOME": "/elsewhere"}}.drivers()
+	if err != nil || o.S3.Environ["HOME"] != "/elsewhere" || o.HDFS.Getenv("HOME") != "/elsewhere" {
+		t.Errorf("environment %v, %v", o.S3.Environ, err)
+	}
+}
+
+func TestLoaderOptions(t *testing.T) {
+	s := Spec{
+		BatchSize: 8, Workers: 3,
+		Null: map[string]json.RawMessage{
+			"i": json.RawMessage("-7"), "u": json.RawMessage("18446744073709551615"), "f": json.RawMessage("2.5"), "b": json.RawMessage("true"),
+			"s": json.RawMessage(`"x"`), "z": json.RawMessage(`{"base64": "AQI="}`),
+		},
+		Pad: []Pad{{Column: "l", Value: json.RawMessage("5"), MaxLength: 9, ToMax: true, Multiple: 3, Left: true, CutLeft: true}},
+	}
+	want := loader.Options{
+		BatchSize: 8, Workers: 3, NaN: true,
+		Fill: []loader.Fill{
+			{Column: "b", Value: true},
+			{Column: "f", Value: 2.5},
+			{Column: "i", Value: int64(-7)},
+			{Column: "s", Value: "x"},
+			{Column: "u", Value: uint64(1<<64 - 1)},
+			{Column: "z", Value: []byte{1, 2}},
+		},
+		Pad: []loader.Padding{{Column: "l", Value: int64(5), Max: 9, ToMax: true, Multiple: 3, Side: loader.Left, Cut: loader.Left}},
+	}
+	if got := s.LoaderOptions(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,138 @@
+package shardfeed
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/size"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+const maxSlots = 1 << 16 // of a ring; more is a mistake
+
+// Validate lists all problems, each an [OptionError]. It opens no file and asks no server.
+func (s Spec) Validate() error {
+	p := option.List{New: newOptionError}
+	if len(s.Addresses) == 0 {
+		p.Add("Addresses", "must name at least one file, directory or pattern")
+	}
+	for i, a := range s.Addresses {
+		if a == "" {
+			p.Add(fmt.Sprintf("Addresses[%d]", i), "must not be empty")
+		}
+	}
+	p.OneOf("Missing", s.Missing, "error", "null")
+	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
+	s.validateSizes(&p)
+	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
+	s.validateCache(&p)
+	if _, err := s.drivers(); err != nil {
+		p.Join(err)
+	}
+	s.validateBatches(&p)
+	o := s.options()
+	p.Join(o.Validate())
+	return p.Err()
+}
+
+func newOptionError(field, text string) error { return &OptionError{Field: field, Text: text} }
+
+func (s Spec) validateSizes(p *option.List) {
+	if s.ShuffleBuffer != "" {
+		if _, _, err := size.Rows(s.ShuffleBuffer); err != nil {
+			p.Add("ShuffleBuffer", "%v", err)
+		}
+	}
+	if s.Memory != "" {
+		if _, err := size.Bytes(s.Memory); err != nil {
+			p.Add("Memory", "%v", err)
+		}
+	}
+}
+
+func (s Spec) validateCache(p *option.List) {
+	p.OneOf("CachePolicy", s.CachePolicy, "keep", "lru")
+	if s.NoCache && s.RequireCache {
+		p.Add("NoCache", "contradicts {RequireCache}")
+	}
+	_, err := s.CacheLimitIn(os.TempDir()) // any directory shows whether it is a limit, even on a full disk
+	if wrong := (*OptionError)(nil); errors.As(err, &wrong) {
+		p.Join(err)
+	}
+}
+
+func (s Spec) validateBatches(p *option.List) {
+	p.Within("BatchSize", int64(s.BatchSize), option.MaxBatchRows)
+	p.Within("Workers", int64(s.Workers), option.MaxWorkers)
+	p.Within("Slots", int64(s.Slots), maxSlots)
+	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
+		if value, err := parseValue(s.Null[column]); err != nil || value == nil {
+			p.Add(fmt.Sprintf("Null[%q]", column), "must be a number, a boolean, a text or {\"base64\": ...}, got %s", s.Null[column])
+		}
+	}
+	seen := map[string]bool{}
+	for _, pad := range s.Pad {
+		at := func(field string) string { return fmt.Sprintf("Pad[%q].%s", pad.Column, field) }
+		switch {
+		case pad.Column == "":
+			p.Add(at("Column"), "must not be empty")
+		case seen[pad.Column]:
+			p.Add(at("Column"), "must not be there twice")
+		}
+		seen[pad.Column] = true
+		p.Within(at("MaxLength"), int64(pad.MaxLength), option.MaxBatchRows)
+		p.Within(at("Multiple"), int64(pad.Multiple), option.MaxBatchRows)
+		if _, err := parseValue(pad.Value); err != nil {
+			p.Add(at("Value"), "must be a number, a boolean or {\"base64\": ...}, got %s", pad.Value)
+		}
+	}
+}
+
+// options are the data set's options, as far as they follow from the spec alone. What Validate refuses is left at its default.
+func (s Spec) options() iterable.Options {
+	o := iterable.Options{
+		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
+		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: shuffle.Tail(s.Tail),
+	}
+	if s.Tail == "" {
+		o.Tail = shuffle.Short
+	}
+	if s.Missing == "null" {
+		o.Missing = rowgroup.MissingIsNull
+	}
+	if s.InvalidUTF8 == "replace" {
+		o.InvalidUTF8 = rowgroup.ReplaceUTF8
+	}
+	if s.ShuffleBuffer != "" {
+		o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
+	}
+	o.Memory = s.givenMemory()
+	for _, column := range slices.Sorted(maps.Keys(s.Vocabulary)) {
+		o.Transforms = append(o.Transforms, iterable.Vocabulary(column, s.Vocabulary[column]))
+	}
+	return o
+}
+
+// givenMemory is Memory in bytes; 0 where it is not given.
+func (s Spec) givenMemory() int64 {
+	if s.Memory == "" {
+		return 0
+	}
+	n, _ := size.Bytes(s.Memory)
+	return n
+}
+
+// policy of the cache.
+func (s Spec) policy() cache.Policy {
+	if s.CachePolicy == "lru" {
+		return cache.LRU
+	}
+	return cache.Keep
+}
