@@ -74,15 +74,18 @@ func TestSpecStorage(t *testing.T) {
 		},
 		{"anonymous", map[string]string{"no-sign-request": "true"}, all.Options{S3: s3.Options{Anonymous: true}}},
 		{
-			"both names", map[string]string{"key": "k", "secret": "s", "client_kwargs.region_name": "a", "region": "b"},
+			"both names",
+			map[string]string{"key": "k", "secret": "s", "client_kwargs.region_name": "a", "region": "b"},
 			all.Options{S3: s3.Options{Key: "k", Secret: "s", Region: "b"}},
 		},
 		{
-			"Kerberos", map[string]string{"hdfs-conf": "d", "keytab": "k", "principal": "p@R"},
+			"Kerberos",
+			map[string]string{"hdfs-conf": "d", "keytab": "k", "principal": "p@R"},
 			all.Options{HDFS: hdfs.Options{ConfDir: "d", Keytab: "k", Principal: "p@R"}},
 		},
 		{
-			"Hadoop", map[string]string{"hdfs.user": "u", "dfs.blocksize": "1", "kerb_ticket": "t"},
+			"Hadoop",
+			map[string]string{"hdfs.user": "u", "dfs.blocksize": "1", "kerb_ticket": "t"},
 			all.Options{HDFS: hdfs.Options{User: "u", CCache: "t", Conf: map[string]string{"dfs.blocksize": "1"}}},
 		},
 	} {

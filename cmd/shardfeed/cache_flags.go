@@ -18,7 +18,6 @@ type cacheFlags struct {
 	cachePolicy string
 	noCache     bool
 	cacheNeeded bool // the verb is about the cache: that there can be none is an error
-
 }
 
 // cache registers the flags that say whether, where and how much is kept.

@@ -43,8 +43,8 @@ func TestSpecRefuses(t *testing.T) {
 		plan + `: shuffle is false, but the plan was saved with true`:                {Plan: plan},
 		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got null`: {Null: map[string]json.RawMessage{"a": json.RawMessage("null")}},
 		`null["a"] must be a number, a boolean, a text or {"base64": ...}, got [1]`:  {Null: map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
-		`pad["a"] must be a number, a boolean or {"base64": ...}, got {}`:            {Pad: []engine.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
-		`pad "price": it is double; only ragged lists are padded`:                    {Pad: []engine.Pad{{Column: "price"}}},
+		`pad["a"] must be a number, a boolean or {"base64": ...}, got {}`:            {Pad: []shardfeed.Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		`pad "price": it is double; only ragged lists are padded`:                    {Pad: []shardfeed.Pad{{Column: "price"}}},
 		`fill "price": items are double, which does not hold x exactly`:              {Null: map[string]json.RawMessage{"price": json.RawMessage(`"x"`)}},
 		`there is no column "nonsense"`:                                              {Columns: []string{"nonsense"}},
 	} {

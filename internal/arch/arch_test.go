@@ -181,7 +181,12 @@ func TestImports(t *testing.T) {
 // TestMissingEdges asserts the rules themselves: a level never reaches one above it, and the pairs that must not know each other don't.
 func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
-		{"internal/option"}, {"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted"}, {"cache", "rowgroup"}, {"iterable"}, {"loader"}, {"gpu", root},
+		{"internal/option"},
+		{"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted"},
+		{"cache", "rowgroup"},
+		{"iterable"},
+		{"loader"},
+		{"gpu", root},
 		{"internal/engine"},
 	}
 	for low, names := range levels {

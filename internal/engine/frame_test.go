@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/shardfeed/shardfeed"
 )
 
 func TestFrames(t *testing.T) {
@@ -154,7 +156,7 @@ func FuzzFrames(f *testing.F) {
 	}
 	epoch := int64(3)
 	f.Add(add(kindHello, Hello{Version: 1, Job: "j", PID: 5}))
-	f.Add(add(kindOpen, Open{Dataset: "d", Spec: Spec{Addresses: []string{"s3://b/t"}, BatchSize: 4, Pad: []Pad{{Column: "c", MaxLength: 8}}}}))
+	f.Add(add(kindOpen, Open{Dataset: "d", Spec: Spec{Addresses: []string{"s3://b/t"}, BatchSize: 4, Pad: []shardfeed.Pad{{Column: "c", MaxLength: 8}}}}))
 	f.Add(add(kindJoin, Join{Iteration: "i", WorldSize: 2, Epoch: &epoch}))
 	f.Add(append(appendFrame(nil, kindRelease, releaseSize), make([]byte, releaseSize)...))
 	f.Add(append(add(kindLeave, struct{}{}), add(kindAsk, Ask{Stats: true})...))

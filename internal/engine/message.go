@@ -42,9 +42,6 @@ type Open struct {
 // Spec says what a trainer opens.
 type Spec = shardfeed.Spec
 
-// Pad makes a column of ragged lists dense.
-type Pad = shardfeed.Pad
-
 // Progress reports how far opening is.
 type Progress struct {
 	Shards  int64  `json:"shards"`  // listed

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed"
 )
 
 func TestValidate(t *testing.T) {
 	fine := Spec{
 		Addresses: []string{"s3://b/t"}, Missing: "null", InvalidUTF8: "replace", Tail: "carry", BatchSize: 4, Slots: 9, Workers: 8,
-		Pad: []Pad{{Column: "a", MaxLength: 5}, {Column: "b", Multiple: 8}},
+		Pad: []shardfeed.Pad{{Column: "a", MaxLength: 5}, {Column: "b", Multiple: 8}},
 	}
 	for _, s := range []Spec{fine, {Addresses: []string{"."}}} {
 		if err := (Open{Dataset: "d", Spec: s}).validate(); err != nil {
@@ -25,7 +27,7 @@ func TestValidate(t *testing.T) {
 		{`missing must be error or null, got "drop"`, func(s *Spec) { s.Missing = "drop" }},
 		{"batch_size must not be negative, got -1", func(s *Spec) { s.BatchSize = -1 }},
 		{"unit_rows must not be negative, got -5", func(s *Spec) { s.UnitRows = -5 }},
-		{`pad["a"] must not be there twice`, func(s *Spec) { s.Pad = []Pad{{Column: "a"}, {Column: "a"}} }},
+		{`pad["a"] must not be there twice`, func(s *Spec) { s.Pad = []shardfeed.Pad{{Column: "a"}, {Column: "a"}} }},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			s := fine

@@ -55,9 +55,13 @@ func TestSpelled(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, c := range [][3]string{
-		{"UnitRows", "--unit-rows", "unit_rows"}, {"InvalidUTF8", "--invalid-utf8", "invalid_utf8"}, {"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
+		{"UnitRows", "--unit-rows", "unit_rows"},
+		{"InvalidUTF8", "--invalid-utf8", "invalid_utf8"},
+		{"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
 		{"Columns[1]", "--columns[1]", "columns[1]"},
-		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`}, {"Seed", "--seed", "seed"}, {"Storage", "--storage-option", "storage_options"},
+		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`},
+		{"Seed", "--seed", "seed"},
+		{"Storage", "--storage-option", "storage_options"},
 		{"CABundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
 		{"RequesterPays", "--request-payer requester", `storage_options={"request_payer": "requester"}`},
 		{"Storage.ca-bundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
