@@ -3,7 +3,7 @@ package gpu
 import (
 	"fmt"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Span is bytes of a device's memory. Of the host they may be read; of a GPU they mean something to its driver alone.
@@ -12,9 +12,9 @@ type Span struct {
 	Bytes   int
 }
 
-// A Column is a rowgroup.Array whose memory is a device's: see there for what the parts mean by kind.
+// A Column is a column.Array whose memory is a device's: see there for what the parts mean by kind.
 type Column struct {
-	Field    *rowgroup.Field
+	Field    *column.Field
 	Len      int
 	Nulls    int
 	Valid    Span // a bit per value; none when no value is null
@@ -53,7 +53,7 @@ func find(columns []*Column, path string) (*Column, error) {
 	}
 	for _, c := range columns {
 		name := c.Field.Name
-		if c.Field.Kind != rowgroup.Struct || len(path) <= len(name) || path[:len(name)] != name || path[len(name)] != '.' {
+		if c.Field.Kind != column.Struct || len(path) <= len(name) || path[:len(name)] != name || path[len(name)] != '.' {
 			continue
 		}
 		if found, err := find(c.Children, path[len(name)+1:]); found != nil || err != nil {

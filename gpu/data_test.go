@@ -10,10 +10,10 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -158,9 +158,9 @@ func ofHost(b *loader.Batch) picture {
 	return p
 }
 
-func arrayText(a *rowgroup.Array) string {
+func arrayText(a *column.Array) string {
 	data := a.Data
-	if a.Field.Kind == rowgroup.Binary && a.Offsets != nil {
+	if a.Field.Kind == column.Binary && a.Offsets != nil {
 		data = data[:a.Offsets[a.Len]]
 	}
 	var valid []byte

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // DeviceType is DLPack's DLDeviceType.
@@ -72,11 +72,11 @@ func (c *Column) Tensor() (*Tensor, error) {
 		return nil, ErrReleased
 	}
 	leaf, shape := c, []int64{int64(c.Len)}
-	for leaf.Field.Kind == rowgroup.List && leaf.Offsets.Bytes == 0 {
+	for leaf.Field.Kind == column.List && leaf.Offsets.Bytes == 0 {
 		shape = append(shape, int64(leaf.Field.ListSize))
 		leaf = leaf.Children[0]
 	}
-	if leaf.Field.Kind != rowgroup.Fixed {
+	if leaf.Field.Kind != column.Fixed {
 		return nil, fmt.Errorf("gpu: column %q is %v, which is no dense tensor; see Ragged and Children", c.Field.Name, c.Field)
 	}
 	t, width := typeOf(leaf.Field)
@@ -93,9 +93,9 @@ func (c *Column) Ragged() (values, offsets *Tensor, err error) {
 		return nil, nil, ErrReleased
 	}
 	switch {
-	case c.Field.Kind == rowgroup.Binary:
+	case c.Field.Kind == column.Binary:
 		values = c.tensor(c.Data, DataType{Code: Uint, Bits: 8, Lanes: 1}, int64(c.Data.Bytes))
-	case c.Field.Kind == rowgroup.List && c.Offsets.Bytes > 0:
+	case c.Field.Kind == column.List && c.Offsets.Bytes > 0:
 		if values, err = c.Children[0].Tensor(); err != nil {
 			return nil, nil, err
 		}
@@ -128,19 +128,19 @@ func (c *Column) tensor(s Span, t DataType, shape ...int64) *Tensor {
 }
 
 // typeOf is DLPack's type of a fixed-width field's values; with width above 0 a value is so many of them.
-func typeOf(f *rowgroup.Field) (t DataType, width int) {
+func typeOf(f *column.Field) (t DataType, width int) {
 	bits := uint8(8 * min(f.Width, 8))
 	switch f.Type {
-	case rowgroup.TypeBool:
+	case column.TypeBool:
 		return DataType{Code: Bool, Bits: 8, Lanes: 1}, 0
-	case rowgroup.TypeInt8, rowgroup.TypeInt16, rowgroup.TypeInt32, rowgroup.TypeInt64,
-		rowgroup.TypeDate, rowgroup.TypeTime, rowgroup.TypeTimestamp:
+	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64,
+		column.TypeDate, column.TypeTime, column.TypeTimestamp:
 		return DataType{Code: Int, Bits: bits, Lanes: 1}, 0
-	case rowgroup.TypeUint8, rowgroup.TypeUint16, rowgroup.TypeUint32, rowgroup.TypeUint64:
+	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		return DataType{Code: Uint, Bits: bits, Lanes: 1}, 0
-	case rowgroup.TypeFloat16, rowgroup.TypeFloat32, rowgroup.TypeFloat64:
+	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
 		return DataType{Code: Float, Bits: bits, Lanes: 1}, 0
-	case rowgroup.TypeDecimal:
+	case column.TypeDecimal:
 		if f.Width == 8 {
 			return DataType{Code: Int, Bits: 64, Lanes: 1}, 0 // unscaled
 		}

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -236,25 +236,25 @@ func TestColumnNames(t *testing.T) {
 // Each type of fixed-width values has a type of DLPack's, or is bytes.
 func TestTensorTypes(t *testing.T) {
 	for _, c := range []struct {
-		of    rowgroup.Type
+		of    column.Type
 		width int
 		want  string
 	}{
-		{rowgroup.TypeFloat16, 2, "float16 [3] [1]"},
-		{rowgroup.TypeDate, 4, "int32 [3] [1]"},
-		{rowgroup.TypeTime, 8, "int64 [3] [1]"},
-		{rowgroup.TypeTimestamp, 8, "int64 [3] [1]"},
-		{rowgroup.TypeDecimal, 8, "int64 [3] [1]"},
-		{rowgroup.TypeDecimal, 16, "uint8 [3 16] [16 1]"},
-		{rowgroup.TypeInt96, 12, "uint8 [3 12] [12 1]"},
-		{rowgroup.TypeInterval, 12, "uint8 [3 12] [12 1]"},
-		{rowgroup.TypeUUID, 16, "uint8 [3 16] [16 1]"},
-		{rowgroup.TypeFixedBinary, 5, "uint8 [3 5] [5 1]"},
+		{column.TypeFloat16, 2, "float16 [3] [1]"},
+		{column.TypeDate, 4, "int32 [3] [1]"},
+		{column.TypeTime, 8, "int64 [3] [1]"},
+		{column.TypeTimestamp, 8, "int64 [3] [1]"},
+		{column.TypeDecimal, 8, "int64 [3] [1]"},
+		{column.TypeDecimal, 16, "uint8 [3 16] [16 1]"},
+		{column.TypeInt96, 12, "uint8 [3 12] [12 1]"},
+		{column.TypeInterval, 12, "uint8 [3 12] [12 1]"},
+		{column.TypeUUID, 16, "uint8 [3 16] [16 1]"},
+		{column.TypeFixedBinary, 5, "uint8 [3 5] [5 1]"},
 	} {
 		b := oneBatch(t, func(b *loader.Batch) error {
 			data, err := b.Alloc(3 * c.width)
-			f := &rowgroup.Field{Name: "x", Kind: rowgroup.Fixed, Type: c.of, Width: c.width}
-			return errors.Join(err, b.Add(&rowgroup.Array{Field: f, Len: 3, Data: data}))
+			f := &column.Field{Name: "x", Kind: column.Fixed, Type: c.of, Width: c.width}
+			return errors.Join(err, b.Add(&column.Array{Field: f, Len: 3, Data: data}))
 		})
 		x, err := b.Columns[len(b.Columns)-1].Tensor()
 		if err != nil || show(x) != c.want {
@@ -287,25 +287,25 @@ func firstBatch(t *testing.T, collate func(*loader.Batch) error) (*gpu.Batch, er
 
 // Arrays of a collate that do not fit together are an error that names the column, not a read beyond them.
 func TestArraysThatDoNotFit(t *testing.T) {
-	number := &rowgroup.Field{Name: "n", Kind: rowgroup.Fixed, Type: rowgroup.TypeInt32, Width: 4}
-	text := &rowgroup.Field{Name: "s", Kind: rowgroup.Binary, Type: rowgroup.TypeString}
-	list := &rowgroup.Field{Name: "l", Kind: rowgroup.List, Children: []*rowgroup.Field{number}}
+	number := &column.Field{Name: "n", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
+	text := &column.Field{Name: "s", Kind: column.Binary, Type: column.TypeString}
+	list := &column.Field{Name: "l", Kind: column.List, Children: []*column.Field{number}}
 	for _, c := range []struct {
-		array *rowgroup.Array
+		array *column.Array
 		want  string
 	}{
-		{&rowgroup.Array{Field: number, Len: 3, Data: make([]byte, 11)}, `column "n": 11 bytes of data where 3 values take 12`},
-		{&rowgroup.Array{Field: number, Len: 3, Valid: []byte{}, Data: make([]byte, 12)}, `column "n": 0 bytes of validity where 3 values take 1`},
-		{&rowgroup.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1}}, `column "s": 12 bytes of offsets where 3 values take 16`},
-		{&rowgroup.Array{Field: text, Len: 3}, `column "s": 0 bytes of offsets where 3 values take 16`},
-		{&rowgroup.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1, 9}, Data: make([]byte, 8)}, `column "s": 8 bytes of data where 3 values take 9`},
-		{&rowgroup.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1, -9}, Data: make([]byte, 8)}, `column "s": the last of its offsets is -9`},
+		{&column.Array{Field: number, Len: 3, Data: make([]byte, 11)}, `column "n": 11 bytes of data where 3 values take 12`},
+		{&column.Array{Field: number, Len: 3, Valid: []byte{}, Data: make([]byte, 12)}, `column "n": 0 bytes of validity where 3 values take 1`},
+		{&column.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1}}, `column "s": 12 bytes of offsets where 3 values take 16`},
+		{&column.Array{Field: text, Len: 3}, `column "s": 0 bytes of offsets where 3 values take 16`},
+		{&column.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1, 9}, Data: make([]byte, 8)}, `column "s": 8 bytes of data where 3 values take 9`},
+		{&column.Array{Field: text, Len: 3, Offsets: []int32{0, 1, 1, -9}, Data: make([]byte, 8)}, `column "s": the last of its offsets is -9`},
 		{
-			&rowgroup.Array{Field: list, Len: 3, Offsets: []int32{0, 1, 1, 2}, Children: []*rowgroup.Array{{Field: number, Len: 2}}},
+			&column.Array{Field: list, Len: 3, Offsets: []int32{0, 1, 1, 2}, Children: []*column.Array{{Field: number, Len: 2}}},
 			`column "l": "n": 0 bytes of data where 2 values take 8`,
 		},
 		{
-			&rowgroup.Array{Field: list, Len: 3, Offsets: []int32{0, 1, 1, 2}, Children: []*rowgroup.Array{{Field: number, Len: -2}}},
+			&column.Array{Field: list, Len: 3, Offsets: []int32{0, 1, 1, 2}, Children: []*column.Array{{Field: number, Len: -2}}},
 			`column "l": "n": a length of -2`,
 		},
 	} {

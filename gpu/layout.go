@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // A node is the memory of one node of a batch's columns, without that of its children.
 type node struct{ valid, offsets, data []byte }
 
 // nodeOf finds a node's memory, or what does not fit together in it.
-func nodeOf(a *rowgroup.Array) (n node, err error) {
+func nodeOf(a *column.Array) (n node, err error) {
 	take := func(what string, b []byte, want int) []byte {
 		if len(b) < want && err == nil {
 			err = fmt.Errorf("%d bytes of %s where %d values take %d", len(b), what, a.Len, want)
@@ -26,9 +26,9 @@ func nodeOf(a *rowgroup.Array) (n node, err error) {
 		n.valid = take("validity", a.Valid, (a.Len+7)/8)
 	}
 	switch a.Field.Kind {
-	case rowgroup.Fixed:
+	case column.Fixed:
 		n.data = take("data", a.Data, a.Len*a.Field.Width)
-	case rowgroup.Binary, rowgroup.List, rowgroup.Map:
+	case column.Binary, column.List, column.Map:
 		if dense(a) {
 			break
 		}
@@ -37,7 +37,7 @@ func nodeOf(a *rowgroup.Array) (n node, err error) {
 			offsets = []int32{0} // whose maker left them out
 		}
 		n.offsets = take("offsets", unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(offsets))), 4*len(offsets)), 4*(a.Len+1))
-		if a.Field.Kind == rowgroup.Binary && err == nil {
+		if a.Field.Kind == column.Binary && err == nil {
 			if offsets[a.Len] < 0 {
 				return n, fmt.Errorf("the last of its offsets is %d", offsets[a.Len])
 			}
@@ -48,8 +48,8 @@ func nodeOf(a *rowgroup.Array) (n node, err error) {
 }
 
 // dense reports whether an array is fixed-size lists, which have no offsets.
-func dense(a *rowgroup.Array) bool {
-	return a.Field.Kind == rowgroup.List && a.Field.ListSize > 0 && a.Offsets == nil
+func dense(a *column.Array) bool {
+	return a.Field.Kind == column.List && a.Field.ListSize > 0 && a.Offsets == nil
 }
 
 // A layout is how the columns of a batch lie in its slot. Its memory is used again for the next batch.
@@ -84,7 +84,7 @@ func (l *layout) settle(b *loader.Batch, s *slot) (copied int, err error) {
 	return copied, nil
 }
 
-func (l *layout) collect(a *rowgroup.Array) error {
+func (l *layout) collect(a *column.Array) error {
 	n, err := nodeOf(a)
 	if err != nil {
 		return err
@@ -99,10 +99,10 @@ func (l *layout) collect(a *rowgroup.Array) error {
 }
 
 // columns are those of the device: the slot's pieces lie one behind the other from base on.
-func (l *layout) columns(b *Batch, arrays []*rowgroup.Array, base uintptr) []*Column {
+func (l *layout) columns(b *Batch, arrays []*column.Array, base uintptr) []*Column {
 	all, places := make([]Column, len(l.nodes)), make([]*Column, len(l.nodes))
-	var add func(arrays []*rowgroup.Array) []*Column
-	add = func(arrays []*rowgroup.Array) []*Column {
+	var add func(arrays []*column.Array) []*Column
+	add = func(arrays []*column.Array) []*Column {
 		own := places[:len(arrays):len(arrays)]
 		places = places[len(arrays):]
 		for i, a := range arrays {

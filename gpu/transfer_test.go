@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // A bench is a loader over a ring, and a transfer: what a gpu.Loader is made of, step by step.
@@ -124,21 +124,21 @@ func TestEarlyReleaseShows(t *testing.T) {
 // heap is a collate that makes columns on Go's heap: all of a kind of column and one of each of its parts.
 func heap(_ context.Context, b *loader.Batch) error {
 	n := b.Rows
-	number := &rowgroup.Field{Name: "heap", Kind: rowgroup.Fixed, Type: rowgroup.TypeInt32, Width: 4}
-	text := &rowgroup.Field{Name: "heap text", Kind: rowgroup.Binary, Type: rowgroup.TypeString}
-	list := &rowgroup.Field{Name: "heap list", Kind: rowgroup.List, Children: []*rowgroup.Field{number}}
+	number := &column.Field{Name: "heap", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
+	text := &column.Field{Name: "heap text", Kind: column.Binary, Type: column.TypeString}
+	list := &column.Field{Name: "heap list", Kind: column.List, Children: []*column.Field{number}}
 	data, valid, offsets := make([]byte, 4*n), make([]byte, (n+7)/8), make([]int32, n+1)
 	for i := range n {
 		data[4*i], offsets[i+1] = byte(i), int32(i+1)
 		valid[i/8] |= 1 << (i % 8)
 	}
 	valid[0] &^= 1
-	values := &rowgroup.Array{Field: number, Len: n, Nulls: 1, Valid: valid, Data: data}
+	values := &column.Array{Field: number, Len: n, Nulls: 1, Valid: valid, Data: data}
 	b.Data = "made by heap"
 	return errors.Join(
 		b.Add(values),
-		b.Add(&rowgroup.Array{Field: text, Len: n, Offsets: offsets, Data: data}),
-		b.Add(&rowgroup.Array{Field: list, Len: n, Offsets: offsets, Children: []*rowgroup.Array{values}}),
+		b.Add(&column.Array{Field: text, Len: n, Offsets: offsets, Data: data}),
+		b.Add(&column.Array{Field: list, Len: n, Offsets: offsets, Children: []*column.Array{values}}),
 	)
 }
 

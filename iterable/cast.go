@@ -6,21 +6,22 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // Cast maps the numbers of a column, or its booleans, to another numeric type. A number that an integer type cannot hold, because it is out of
 // its range or has a fraction, is an error; floats round to nearest.
-func Cast(column string, to rowgroup.Type) Transform { return cast{column: column, to: to} }
+func Cast(column string, to column.Type) Transform { return cast{column: column, to: to} }
 
 type cast struct {
 	column string
-	to     rowgroup.Type
+	to     column.Type
 }
 
 func (c cast) Column() string { return c.column }
 
-func (c cast) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error) {
+func (c cast) Bind(f *column.Field) (*column.Field, rowgroup.Mapping, error) {
 	read, put := readers[f.Type], writers[c.to]
 	if read == nil {
 		return nil, nil, errors.New("it holds no numbers that can be cast")
@@ -35,7 +36,7 @@ func (c cast) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error)
 		}
 		return nil
 	}
-	return &rowgroup.Field{Name: f.Name, Kind: rowgroup.Fixed, Type: c.to, Width: put.width, Nullable: f.Nullable}, mapping, nil
+	return &column.Field{Name: f.Name, Kind: column.Fixed, Type: c.to, Width: put.width, Nullable: f.Nullable}, mapping, nil
 }
 
 // A number is an integer below 0, one from 0 on, or a float.
@@ -67,18 +68,18 @@ func natural(v uint64) number { return number{natural: v} }
 func float(v float64) number  { return number{float: v, isFloat: true} }
 
 // readers read a value of a type.
-var readers = map[rowgroup.Type]func(b []byte) number{
-	rowgroup.TypeBool:    func(b []byte) number { return natural(uint64(b[0])) },
-	rowgroup.TypeInt8:    func(b []byte) number { return integer(int64(int8(b[0]))) },
-	rowgroup.TypeInt16:   func(b []byte) number { return integer(int64(int16(binary.LittleEndian.Uint16(b)))) },
-	rowgroup.TypeInt32:   func(b []byte) number { return integer(int64(int32(binary.LittleEndian.Uint32(b)))) },
-	rowgroup.TypeInt64:   func(b []byte) number { return integer(int64(binary.LittleEndian.Uint64(b))) },
-	rowgroup.TypeUint8:   func(b []byte) number { return natural(uint64(b[0])) },
-	rowgroup.TypeUint16:  func(b []byte) number { return natural(uint64(binary.LittleEndian.Uint16(b))) },
-	rowgroup.TypeUint32:  func(b []byte) number { return natural(uint64(binary.LittleEndian.Uint32(b))) },
-	rowgroup.TypeUint64:  func(b []byte) number { return natural(binary.LittleEndian.Uint64(b)) },
-	rowgroup.TypeFloat32: func(b []byte) number { return float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))) },
-	rowgroup.TypeFloat64: func(b []byte) number { return float(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
+var readers = map[column.Type]func(b []byte) number{
+	column.TypeBool:    func(b []byte) number { return natural(uint64(b[0])) },
+	column.TypeInt8:    func(b []byte) number { return integer(int64(int8(b[0]))) },
+	column.TypeInt16:   func(b []byte) number { return integer(int64(int16(binary.LittleEndian.Uint16(b)))) },
+	column.TypeInt32:   func(b []byte) number { return integer(int64(int32(binary.LittleEndian.Uint32(b)))) },
+	column.TypeInt64:   func(b []byte) number { return integer(int64(binary.LittleEndian.Uint64(b))) },
+	column.TypeUint8:   func(b []byte) number { return natural(uint64(b[0])) },
+	column.TypeUint16:  func(b []byte) number { return natural(uint64(binary.LittleEndian.Uint16(b))) },
+	column.TypeUint32:  func(b []byte) number { return natural(uint64(binary.LittleEndian.Uint32(b))) },
+	column.TypeUint64:  func(b []byte) number { return natural(binary.LittleEndian.Uint64(b)) },
+	column.TypeFloat32: func(b []byte) number { return float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))) },
+	column.TypeFloat64: func(b []byte) number { return float(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
 }
 
 // A writer writes a number as a type; false when it does not fit.
@@ -87,20 +88,20 @@ type writer struct {
 	write func(dst []byte, n number) bool
 }
 
-var writers = map[rowgroup.Type]writer{
-	rowgroup.TypeInt8:   signed(1, math.MinInt8, math.MaxInt8),
-	rowgroup.TypeInt16:  signed(2, math.MinInt16, math.MaxInt16),
-	rowgroup.TypeInt32:  signed(4, math.MinInt32, math.MaxInt32),
-	rowgroup.TypeInt64:  signed(8, math.MinInt64, math.MaxInt64),
-	rowgroup.TypeUint8:  unsigned(1, math.MaxUint8),
-	rowgroup.TypeUint16: unsigned(2, math.MaxUint16),
-	rowgroup.TypeUint32: unsigned(4, math.MaxUint32),
-	rowgroup.TypeUint64: unsigned(8, math.MaxUint64),
-	rowgroup.TypeFloat32: {4, func(dst []byte, n number) bool {
+var writers = map[column.Type]writer{
+	column.TypeInt8:   signed(1, math.MinInt8, math.MaxInt8),
+	column.TypeInt16:  signed(2, math.MinInt16, math.MaxInt16),
+	column.TypeInt32:  signed(4, math.MinInt32, math.MaxInt32),
+	column.TypeInt64:  signed(8, math.MinInt64, math.MaxInt64),
+	column.TypeUint8:  unsigned(1, math.MaxUint8),
+	column.TypeUint16: unsigned(2, math.MaxUint16),
+	column.TypeUint32: unsigned(4, math.MaxUint32),
+	column.TypeUint64: unsigned(8, math.MaxUint64),
+	column.TypeFloat32: {4, func(dst []byte, n number) bool {
 		binary.LittleEndian.PutUint32(dst, math.Float32bits(float32(n.asFloat())))
 		return true
 	}},
-	rowgroup.TypeFloat64: {8, func(dst []byte, n number) bool {
+	column.TypeFloat64: {8, func(dst []byte, n number) bool {
 		binary.LittleEndian.PutUint64(dst, math.Float64bits(n.asFloat()))
 		return true
 	}},

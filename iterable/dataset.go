@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -108,7 +109,7 @@ func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
 }
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
-func (d *Dataset) Schema() *rowgroup.Schema { return d.recodes.schema }
+func (d *Dataset) Schema() *column.Schema { return d.recodes.schema }
 
 // NumRows of all shards.
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -115,11 +116,11 @@ func stream(t testing.TB, d *Dataset, w WorkerInfo, o StreamOptions) *Stream {
 }
 
 // ids reads the ids of a draw's rows, and checks the other columns against them.
-func ids(t testing.TB, schema *rowgroup.Schema, d *Draw) []int64 {
+func ids(t testing.TB, schema *column.Schema, d *Draw) []int64 {
 	t.Helper()
 	var g rowgroup.Gatherer
 	alloc := func(n int) ([]byte, error) { return make([]byte, n), nil }
-	cols := make([]*rowgroup.Array, len(schema.Fields))
+	cols := make([]*column.Array, len(schema.Fields))
 	for i, f := range schema.Fields {
 		a, err := g.Gather(i, f, d.Blocks, d.Picks, alloc)
 		if err != nil {
@@ -133,7 +134,7 @@ func ids(t testing.TB, schema *rowgroup.Schema, d *Draw) []int64 {
 		if len(cols) < 3 {
 			continue
 		}
-		text := func(a *rowgroup.Array) string { return string(a.Data[a.Offsets[i]:a.Offsets[i+1]]) }
+		text := func(a *column.Array) string { return string(a.Data[a.Offsets[i]:a.Offsets[i+1]]) }
 		if want := fmt.Sprintf("label %d", out[i]%7); text(cols[1]) != want {
 			t.Fatalf("row %d has label %q", out[i], text(cols[1]))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -34,9 +35,9 @@ func TestShop(t *testing.T) {
 						t.Fatal(err)
 					}
 					for k := range rows {
-						if f.Kind == rowgroup.Binary {
+						if f.Kind == column.Binary {
 							rows[k] += fmt.Sprintf("%q ", a.Data[a.Offsets[k]:a.Offsets[k+1]])
-						} else if f.Kind == rowgroup.Fixed {
+						} else if f.Kind == column.Fixed {
 							rows[k] += fmt.Sprintf("%x ", a.Data[k*f.Width:(k+1)*f.Width])
 						}
 					}

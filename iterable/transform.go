@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -14,7 +15,7 @@ type Transform interface {
 	// Column is the name of a top-level column of the projection.
 	Column() string
 	// Bind takes the column's field and returns the Fixed one that it becomes, and the mapping. Several goroutines call the mapping at once.
-	Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error)
+	Bind(f *column.Field) (*column.Field, rowgroup.Mapping, error)
 }
 
 // TransformError says that a transform does not fit its column.
@@ -31,33 +32,33 @@ func (e *TransformError) Unwrap() error { return e.Err }
 
 // recodes are what a data set's transforms come to for its schema.
 type recodes struct {
-	schema *rowgroup.Schema
+	schema *column.Schema
 	list   []recode
 }
 
 type recode struct {
 	column  int
-	field   *rowgroup.Field
+	field   *column.Field
 	mapping rowgroup.Mapping
 }
 
 // bindTransforms applies the transforms to a schema, one after the other.
-func bindTransforms(schema *rowgroup.Schema, transforms []Transform) (recodes, error) {
-	r := recodes{schema: &rowgroup.Schema{Fields: slices.Clone(schema.Fields)}}
+func bindTransforms(schema *column.Schema, transforms []Transform) (recodes, error) {
+	r := recodes{schema: &column.Schema{Fields: slices.Clone(schema.Fields)}}
 	for _, t := range transforms {
 		col, err := r.find(t.Column())
 		if err != nil {
 			return recodes{}, err
 		}
 		old := r.schema.Fields[col]
-		if old.Kind != rowgroup.Fixed && old.Kind != rowgroup.Binary {
+		if old.Kind != column.Fixed && old.Kind != column.Binary {
 			return recodes{}, &TransformError{t.Column(), errors.New("it is nested")}
 		}
 		field, mapping, err := t.Bind(old)
 		if err != nil {
 			return recodes{}, &TransformError{t.Column(), err}
 		}
-		if field.Kind != rowgroup.Fixed || field.Width < 1 {
+		if field.Kind != column.Fixed || field.Width < 1 {
 			return recodes{}, &TransformError{t.Column(), errors.New("it does not become a column of fixed width")}
 		}
 		r.schema.Fields[col] = field
@@ -111,8 +112,8 @@ type vocabulary struct {
 
 func (v vocabulary) Column() string { return v.column }
 
-func (v vocabulary) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error) {
-	if f.Kind != rowgroup.Binary {
+func (v vocabulary) Bind(f *column.Field) (*column.Field, rowgroup.Mapping, error) {
+	if f.Kind != column.Binary {
 		return nil, nil, errors.New("a vocabulary is for texts")
 	}
 	index := make(map[string]int64, len(v.words))
@@ -133,7 +134,7 @@ func (v vocabulary) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, 
 		putInt(dst, i)
 		return nil
 	}
-	return &rowgroup.Field{Name: f.Name, Kind: rowgroup.Fixed, Type: rowgroup.TypeInt64, Width: 8, Nullable: f.Nullable}, mapping, nil
+	return &column.Field{Name: f.Name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Nullable: f.Nullable}, mapping, nil
 }
 
 // clip shortens a value for a message.

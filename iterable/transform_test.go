@@ -10,13 +10,14 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
 
 // column reads one column of all rows of a data set, by id.
-func column(t *testing.T, d *Dataset, col int) (byID map[int64][]byte, f *rowgroup.Field) {
+func columnValues(t *testing.T, d *Dataset, col int) (byID map[int64][]byte, f *column.Field) {
 	t.Helper()
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, Tail: "short"})
 	byID = map[int64][]byte{}
@@ -53,10 +54,10 @@ func TestVocabulary(t *testing.T) {
 	store := files(t, groups, func(id int64) int { return int(id % 3) })
 	images := []string{"", "\x01", "\x00"} // of one byte: id mod 256, so few of them are known
 	for _, o := range []Options{{Shuffle: true, Lanes: 4, UnitRows: 9}, {Shuffle: true}, {}} {
-		o.Transforms = []Transform{Vocabulary("label", words), VocabularyOr("image", images, -5), Cast("label", rowgroup.TypeInt16)}
+		o.Transforms = []Transform{Vocabulary("label", words), VocabularyOr("image", images, -5), Cast("label", column.TypeInt16)}
 		d := open(t, store, o)
-		labels, f := column(t, d, 1)
-		if int64(len(labels)) != rows || f.Type != rowgroup.TypeInt16 || f.Width != 2 || f.Name != "label" {
+		labels, f := columnValues(t, d, 1)
+		if int64(len(labels)) != rows || f.Type != column.TypeInt16 || f.Width != 2 || f.Name != "label" {
 			t.Fatalf("%d rows of %+v", len(labels), *f)
 		}
 		for id, b := range labels {
@@ -64,7 +65,7 @@ func TestVocabulary(t *testing.T) {
 				t.Errorf("row %d is %d", id, got)
 			}
 		}
-		byID, _ := column(t, d, 2)
+		byID, _ := columnValues(t, d, 2)
 		for id, b := range byID {
 			want := int64(-5)
 			switch {
@@ -90,8 +91,8 @@ func TestTransformErrors(t *testing.T) {
 		`transform of column "none": there is no such column`:               Vocabulary("none", nil),
 		`transform of column "id": a vocabulary is for texts`:               Vocabulary("id", nil),
 		`transform of column "label": the vocabulary has "a" at 0 and at 2`: Vocabulary("label", []string{"a", "b", "a"}),
-		`transform of column "label": it holds no numbers that can be cast`: Cast("label", rowgroup.TypeInt8),
-		`transform of column "id": it cannot be cast to this type`:          Cast("id", rowgroup.TypeString),
+		`transform of column "label": it holds no numbers that can be cast`: Cast("label", column.TypeInt8),
+		`transform of column "id": it cannot be cast to this type`:          Cast("id", column.TypeString),
 	} {
 		if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Transforms: []Transform{tr}}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -99,7 +100,7 @@ func TestTransformErrors(t *testing.T) {
 	}
 	for want, tr := range map[string]Transform{
 		`mem://data/part-000.parquet: row group 0, column "label": "label 0" is not in the vocabulary of 1 words`: Vocabulary("label", []string{"x"}),
-		`mem://data/part-002.parquet: row group 2, column "id": 128 does not fit the type that it is cast to`:     Cast("id", rowgroup.TypeInt8),
+		`mem://data/part-002.parquet: row group 2, column "id": 128 does not fit the type that it is cast to`:     Cast("id", column.TypeInt8),
 	} {
 		d := open(t, store, Options{Transforms: []Transform{tr}})
 		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10})
@@ -126,7 +127,7 @@ type broken struct{}
 
 func (broken) Column() string { return "id" }
 
-func (broken) Bind(f *rowgroup.Field) (*rowgroup.Field, rowgroup.Mapping, error) {
+func (broken) Bind(f *column.Field) (*column.Field, rowgroup.Mapping, error) {
 	return f, func(dst, value []byte) error { panic("no more ink") }, nil
 }
 
@@ -135,31 +136,31 @@ func TestCast(t *testing.T) {
 	f64 := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
 	f32 := func(v float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)) }
 	for _, c := range []struct {
-		from, to  rowgroup.Type
+		from, to  column.Type
 		in, want  []byte
 		wantError string
 	}{
-		{from: rowgroup.TypeBool, to: rowgroup.TypeFloat32, in: []byte{1}, want: f32(1)},
-		{from: rowgroup.TypeInt8, to: rowgroup.TypeInt64, in: []byte{0x80}, want: i64(-128)},
-		{from: rowgroup.TypeInt16, to: rowgroup.TypeInt8, in: []byte{0x80, 0xff}, want: []byte{0x80}},
-		{from: rowgroup.TypeInt16, to: rowgroup.TypeInt8, in: []byte{0x7f, 0xff}, wantError: "-129 does not fit"},
-		{from: rowgroup.TypeInt32, to: rowgroup.TypeUint16, in: []byte{0xff, 0xff, 0, 0}, want: []byte{0xff, 0xff}},
-		{from: rowgroup.TypeInt32, to: rowgroup.TypeUint16, in: []byte{0, 0, 1, 0}, wantError: "65536 does not fit"},
-		{from: rowgroup.TypeInt64, to: rowgroup.TypeUint64, in: i64(-1), wantError: "-1 does not fit"},
-		{from: rowgroup.TypeUint64, to: rowgroup.TypeInt64, in: i64(-1), wantError: "18446744073709551615 does not fit"},
-		{from: rowgroup.TypeUint64, to: rowgroup.TypeFloat64, in: i64(-1), want: f64(1 << 64)},
-		{from: rowgroup.TypeInt64, to: rowgroup.TypeFloat64, in: i64(math.MinInt64), want: f64(-1 << 63)},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeInt64, in: f64(-1 << 63), want: i64(math.MinInt64)},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeUint64, in: f64(1 << 63), want: i64(math.MinInt64)},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeInt64, in: f64(1 << 63), wantError: "does not fit"},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeInt64, in: f64(0.5), wantError: "0.5 does not fit"},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeInt64, in: f64(math.NaN()), wantError: "NaN does not fit"},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeUint64, in: f64(1 << 64), wantError: "does not fit"},
-		{from: rowgroup.TypeFloat64, to: rowgroup.TypeFloat32, in: f64(0.1), want: f32(0.1)},
-		{from: rowgroup.TypeFloat32, to: rowgroup.TypeFloat64, in: f32(0.5), want: f64(0.5)},
-		{from: rowgroup.TypeUint8, to: rowgroup.TypeInt8, in: []byte{200}, wantError: "200 does not fit"},
+		{from: column.TypeBool, to: column.TypeFloat32, in: []byte{1}, want: f32(1)},
+		{from: column.TypeInt8, to: column.TypeInt64, in: []byte{0x80}, want: i64(-128)},
+		{from: column.TypeInt16, to: column.TypeInt8, in: []byte{0x80, 0xff}, want: []byte{0x80}},
+		{from: column.TypeInt16, to: column.TypeInt8, in: []byte{0x7f, 0xff}, wantError: "-129 does not fit"},
+		{from: column.TypeInt32, to: column.TypeUint16, in: []byte{0xff, 0xff, 0, 0}, want: []byte{0xff, 0xff}},
+		{from: column.TypeInt32, to: column.TypeUint16, in: []byte{0, 0, 1, 0}, wantError: "65536 does not fit"},
+		{from: column.TypeInt64, to: column.TypeUint64, in: i64(-1), wantError: "-1 does not fit"},
+		{from: column.TypeUint64, to: column.TypeInt64, in: i64(-1), wantError: "18446744073709551615 does not fit"},
+		{from: column.TypeUint64, to: column.TypeFloat64, in: i64(-1), want: f64(1 << 64)},
+		{from: column.TypeInt64, to: column.TypeFloat64, in: i64(math.MinInt64), want: f64(-1 << 63)},
+		{from: column.TypeFloat64, to: column.TypeInt64, in: f64(-1 << 63), want: i64(math.MinInt64)},
+		{from: column.TypeFloat64, to: column.TypeUint64, in: f64(1 << 63), want: i64(math.MinInt64)},
+		{from: column.TypeFloat64, to: column.TypeInt64, in: f64(1 << 63), wantError: "does not fit"},
+		{from: column.TypeFloat64, to: column.TypeInt64, in: f64(0.5), wantError: "0.5 does not fit"},
+		{from: column.TypeFloat64, to: column.TypeInt64, in: f64(math.NaN()), wantError: "NaN does not fit"},
+		{from: column.TypeFloat64, to: column.TypeUint64, in: f64(1 << 64), wantError: "does not fit"},
+		{from: column.TypeFloat64, to: column.TypeFloat32, in: f64(0.1), want: f32(0.1)},
+		{from: column.TypeFloat32, to: column.TypeFloat64, in: f32(0.5), want: f64(0.5)},
+		{from: column.TypeUint8, to: column.TypeInt8, in: []byte{200}, wantError: "200 does not fit"},
 	} {
-		f, m, err := Cast("x", c.to).Bind(&rowgroup.Field{Kind: rowgroup.Fixed, Type: c.from})
+		f, m, err := Cast("x", c.to).Bind(&column.Field{Kind: column.Fixed, Type: c.from})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +212,7 @@ func TestTransformKeepsNulls(t *testing.T) {
 	}
 	defer dr.Release()
 	var g rowgroup.Gatherer
-	cols := make([]*rowgroup.Array, 3)
+	cols := make([]*column.Array, 3)
 	for i, f := range d.Schema().Fields {
 		if cols[i], err = g.Gather(i, f, dr.Blocks, dr.Picks, func(n int) ([]byte, error) { return make([]byte, n), nil }); err != nil {
 			t.Fatal(err)

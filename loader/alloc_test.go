@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // A region is an allocator as a ring of shared memory is one: each batch lies in one run of bytes.
@@ -61,8 +61,8 @@ func TestShopInRegion(t *testing.T) {
 			at := uintptr(unsafe.Pointer(unsafe.SliceData(buffer)))
 			return len(buffer) == 0 || at >= lo && at+uintptr(len(buffer)) <= lo+uintptr(slot.used)
 		}
-		var check func(a *rowgroup.Array)
-		check = func(a *rowgroup.Array) {
+		var check func(a *column.Array)
+		check = func(a *column.Array) {
 			offsets := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a.Offsets))), 4*len(a.Offsets))
 			if !within(a.Data) || !within(a.Valid) || !within(offsets) {
 				t.Errorf("column %q is not in the slot", a.Field.Name)

@@ -3,7 +3,7 @@ package loader
 import (
 	"slices"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // bandAlign is where each column of a band begins, counted from the band's first byte: what devices and readers want of a buffer, so that
@@ -13,16 +13,16 @@ const bandAlign = 256
 // A band is the columns of one type of fixed values, by their places in the schema. In a batch they lie one behind the other at equal
 // distances, so that a reader of wide batches finds them all by two numbers.
 type band struct {
-	like    *rowgroup.Field // one of them; nil: a single column
+	like    *column.Field // one of them; nil: a single column
 	columns []int
 }
 
 // bands divides the columns of a schema. Columns without fixed values, and columns for which alone returns true, are single. They come
 // last, so that the places of the others are the same in most batches, whatever the sizes of texts and lists.
-func bands(schema *rowgroup.Schema, alone []bool) []*band {
+func bands(schema *column.Schema, alone []bool) []*band {
 	var all []*band
 	for i, f := range schema.Fields {
-		if f.Kind != rowgroup.Fixed || alone[i] {
+		if f.Kind != column.Fixed || alone[i] {
 			all = append(all, &band{columns: []int{i}})
 		} else if b := bandOf(all, f); b != nil {
 			b.columns = append(b.columns, i)
@@ -35,7 +35,7 @@ func bands(schema *rowgroup.Schema, alone []bool) []*band {
 }
 
 // bandOf is the one that a column of fixed values belongs to, or nil.
-func bandOf(all []*band, f *rowgroup.Field) *band {
+func bandOf(all []*band, f *column.Field) *band {
 	for _, b := range all {
 		if b.like != nil && b.like.Type == f.Type && b.like.Width == f.Width {
 			return b

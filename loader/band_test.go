@@ -8,18 +8,18 @@ import (
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 func TestBands(t *testing.T) {
-	int64s := func(name string) *rowgroup.Field { return fixed(name, rowgroup.TypeInt64, 8) }
-	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
-		texts("a"), int32s("b"), int64s("c"), fixed("d", rowgroup.TypeTimestamp, 8), int32s("e"), listed("f", 3, int32s("item")),
-		int64s("g"), int32s("h"), fixed("i", rowgroup.TypeDecimal, 4), int32s("j"),
+	int64s := func(name string) *column.Field { return fixed(name, column.TypeInt64, 8) }
+	schema := &column.Schema{Fields: []*column.Field{
+		texts("a"), int32s("b"), int64s("c"), fixed("d", column.TypeTimestamp, 8), int32s("e"), listed("f", 3, int32s("item")),
+		int64s("g"), int32s("h"), fixed("i", column.TypeDecimal, 4), int32s("j"),
 	}}
 	alone := make([]bool, len(schema.Fields))
 	alone[7] = true

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -16,8 +16,8 @@ import (
 // One goroutine uses a batch at a time. Its columns, and all slices that the functions of this package return for them, are valid until
 // Release.
 type Batch struct {
-	Columns []*rowgroup.Array // of Rows values each, in the order of the schema; columns that were added come last
-	Data    any               // what a custom collate made; the loader does not look at it
+	Columns []*column.Array // of Rows values each, in the order of the schema; columns that were added come last
+	Data    any             // what a custom collate made; the loader does not look at it
 
 	Rows  int // rows of every column
 	Valid int // the first Valid rows count; fewer than Rows only where an epoch's last step is filled up
@@ -35,7 +35,7 @@ type Batch struct {
 }
 
 // Column returns the column of that name, or the struct member that a dotted path leads to. An exact name wins over a path.
-func (b *Batch) Column(name string) (*rowgroup.Array, error) {
+func (b *Batch) Column(name string) (*column.Array, error) {
 	if b.released.Load() {
 		return nil, ErrReleased
 	}
@@ -47,7 +47,7 @@ func (b *Batch) Column(name string) (*rowgroup.Array, error) {
 }
 
 // find looks for rest among arrays; path is for messages. It returns nil when there is none.
-func find(arrays []*rowgroup.Array, path, rest string) (*rowgroup.Array, error) {
+func find(arrays []*column.Array, path, rest string) (*column.Array, error) {
 	i, err := findExact(arrays, path, rest)
 	if err != nil || i >= 0 {
 		return at(arrays, i), err
@@ -60,7 +60,7 @@ func find(arrays []*rowgroup.Array, path, rest string) (*rowgroup.Array, error) 
 		if err != nil {
 			return nil, err
 		}
-		if i < 0 || arrays[i].Field.Kind != rowgroup.Struct {
+		if i < 0 || arrays[i].Field.Kind != column.Struct {
 			continue
 		}
 		if a, err := find(arrays[i].Children, path, rest[dot+1:]); a != nil || err != nil {
@@ -70,7 +70,7 @@ func find(arrays []*rowgroup.Array, path, rest string) (*rowgroup.Array, error) 
 	return nil, nil
 }
 
-func at(arrays []*rowgroup.Array, i int) *rowgroup.Array {
+func at(arrays []*column.Array, i int) *column.Array {
 	if i < 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func at(arrays []*rowgroup.Array, i int) *rowgroup.Array {
 }
 
 // findExact is the place of the one array of that name, or -1.
-func findExact(arrays []*rowgroup.Array, path, name string) (int, error) {
+func findExact(arrays []*column.Array, path, name string) (int, error) {
 	found := -1
 	for i, a := range arrays {
 		if a.Field.Name != name {
@@ -115,7 +115,7 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 func (b *Batch) Memory() Memory { return b.memory }
 
 // Add adds a column. Its name must be new, its length Rows, and its bytes must live as long as the batch (see Alloc).
-func (b *Batch) Add(a *rowgroup.Array) error {
+func (b *Batch) Add(a *column.Array) error {
 	if b.released.Load() {
 		return ErrReleased
 	}
@@ -157,7 +157,7 @@ func AddTensor[T Value](b *Batch, name string, dims ...int) ([]T, error) {
 		if dims[i] <= 0 {
 			return nil, fmt.Errorf("loader: column %q: a dimension of %d", name, dims[i])
 		}
-		f = &rowgroup.Field{Name: name, Kind: rowgroup.List, ListSize: dims[i], Children: []*rowgroup.Field{f}}
+		f = &column.Field{Name: name, Kind: column.List, ListSize: dims[i], Children: []*column.Field{f}}
 	}
 	for _, d := range dims {
 		n *= d
@@ -175,10 +175,10 @@ func AddTensor[T Value](b *Batch, name string, dims ...int) ([]T, error) {
 }
 
 // tensor is n values of f, which is Fixed within any number of fixed-size lists, over data.
-func tensor(f *rowgroup.Field, n int, data []byte) *rowgroup.Array {
-	a := &rowgroup.Array{Field: f, Len: n}
-	if f.Kind == rowgroup.List {
-		a.Children = []*rowgroup.Array{tensor(f.Children[0], n*f.ListSize, data)}
+func tensor(f *column.Field, n int, data []byte) *column.Array {
+	a := &column.Array{Field: f, Len: n}
+	if f.Kind == column.List {
+		a.Children = []*column.Array{tensor(f.Children[0], n*f.ListSize, data)}
 		return a
 	}
 	a.Data = data
@@ -203,7 +203,7 @@ func (b *Batch) Release() {
 }
 
 // empty takes the memory away from an array, so that a later use is an error and not another batch's values.
-func empty(a *rowgroup.Array) {
+func empty(a *column.Array) {
 	a.Valid, a.Offsets, a.Data = nil, nil, nil
 	for _, c := range a.Children {
 		empty(c)

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func TestColumn(t *testing.T) {
-	inner := &rowgroup.Field{Name: "meta", Kind: rowgroup.Struct, Children: []*rowgroup.Field{int32s("width"), int32s("a.b")}}
+	inner := &column.Field{Name: "meta", Kind: column.Struct, Children: []*column.Field{int32s("width"), int32s("a.b")}}
 	b := batchOf(
 		build(t, inner, `[{"width":640,"a.b":1}]`),
 		build(t, int32s("meta.width"), `[7]`),

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -21,7 +22,7 @@ type Collate func(ctx context.Context, b *Batch) error
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
-	schema     *rowgroup.Schema
+	schema     *column.Schema
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it
 	bands      []*band
@@ -33,7 +34,7 @@ type recipe struct {
 	largest    atomic.Int64         // bytes of the largest batch so far
 }
 
-func newRecipe(schema *rowgroup.Schema, o Options) (*recipe, error) {
+func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
 	if err := errors.Join(padding, filling); err != nil {
@@ -70,7 +71,7 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place) (b *Batch, err error) {
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
-		Columns: make([]*rowgroup.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
+		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
 	}
 	drawn := true
 	defer func() {
@@ -118,9 +119,9 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
 	return nil
 }
 
-func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*rowgroup.Array, error) {
+func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*column.Array, error) {
 	at.set(stageGather, i)
-	alloc := rowgroup.Alloc(b.Alloc)
+	alloc := column.Alloc(b.Alloc)
 	if c.padded[i] {
 		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	}
@@ -132,7 +133,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*
 }
 
 // gatherBand gathers a band's columns into their places in the batch.
-func (c *collator) gatherBand(band *band, columns []*rowgroup.Array, b *Batch, d *iterable.Draw, at *place) error {
+func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *iterable.Draw, at *place) error {
 	values := len(d.Picks) * band.like.Width
 	stride := (values + bandAlign - 1) &^ (bandAlign - 1)
 	memory, err := b.Alloc((len(band.columns)-1)*stride + values)

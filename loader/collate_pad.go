@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // Side is an end of a list.
@@ -65,14 +65,14 @@ func (p Padding) validate(l *option.List, i int) {
 type padder struct {
 	Padding
 	at    int // column
-	field *rowgroup.Field
-	leaf  *rowgroup.Field // the fixed-width values within
-	per   int             // leaf values of an item
-	fill  []byte          // bytes of an item of padding
+	field *column.Field
+	leaf  *column.Field // the fixed-width values within
+	per   int           // leaf values of an item
+	fill  []byte        // bytes of an item of padding
 }
 
 // bindPads finds the paddings' columns in the schema and lists all that is wrong.
-func bindPads(pads []Padding, s *rowgroup.Schema) ([]*padder, error) {
+func bindPads(pads []Padding, s *column.Schema) ([]*padder, error) {
 	names := map[string]int{}
 	for _, f := range s.Fields {
 		names[f.Name]++
@@ -109,7 +109,7 @@ func bindPads(pads []Padding, s *rowgroup.Schema) ([]*padder, error) {
 	return bound, errors.Join(errs...)
 }
 
-func bindPad(p Padding, s *rowgroup.Schema) (*padder, error) {
+func bindPad(p Padding, s *column.Schema) (*padder, error) {
 	b := &padder{Padding: p, per: 1}
 	for i, f := range s.Fields {
 		if f.Name == p.Column {
@@ -119,15 +119,15 @@ func bindPad(p Padding, s *rowgroup.Schema) (*padder, error) {
 	if b.field == nil {
 		return nil, errors.New("no such column is read")
 	}
-	if b.field.Kind != rowgroup.List || b.field.ListSize > 0 {
+	if b.field.Kind != column.List || b.field.ListSize > 0 {
 		return nil, fmt.Errorf("it is %v; only ragged lists are padded", b.field)
 	}
 	b.leaf = b.field.Children[0]
-	for b.leaf.Kind == rowgroup.List && b.leaf.ListSize > 0 {
+	for b.leaf.Kind == column.List && b.leaf.ListSize > 0 {
 		b.per *= b.leaf.ListSize
 		b.leaf = b.leaf.Children[0]
 	}
-	if b.leaf.Kind != rowgroup.Fixed {
+	if b.leaf.Kind != column.Fixed {
 		return nil, fmt.Errorf("it is %v; only lists of fixed-width values, or of fixed-size lists of them, are padded", b.field)
 	}
 	value, err := encode(b.leaf, p.Value)
@@ -171,7 +171,7 @@ func (p *padder) pad(b *Batch, scratch *mem.Arena) error {
 }
 
 // measure sets the lengths after the cut and returns the length of all.
-func (p *padder) measure(src *rowgroup.Array, lengths []int32) int {
+func (p *padder) measure(src *column.Array, lengths []int32) int {
 	longest := int32(1)
 	for i := range lengths {
 		l := src.Offsets[i+1] - src.Offsets[i]
@@ -197,14 +197,14 @@ func (p *padder) gap(n int, l int32) int {
 }
 
 // first is the first item of row i that is kept.
-func (p *padder) first(src *rowgroup.Array, i int, l int32) int {
+func (p *padder) first(src *column.Array, i int, l int32) int {
 	if p.Cut == Left {
 		return int(src.Offsets[i+1] - l)
 	}
 	return int(src.Offsets[i])
 }
 
-func (p *padder) dense(b *Batch, src *rowgroup.Array, n int, lengths []int32, scratch *mem.Arena) (*rowgroup.Array, error) {
+func (p *padder) dense(b *Batch, src *column.Array, n int, lengths []int32, scratch *mem.Arena) (*column.Array, error) {
 	w := len(p.fill)
 	if hi, lo := bits.Mul64(uint64(src.Len)*uint64(w), uint64(n)); hi > 0 || lo > 1<<40 {
 		return nil, fmt.Errorf("%d rows of %d items do not fit one batch; give a smaller max", src.Len, n)
@@ -231,15 +231,15 @@ func (p *padder) dense(b *Batch, src *rowgroup.Array, n int, lengths []int32, sc
 	return a, p.keepNulls(b, src, a, n, lengths)
 }
 
-func leafOf(a *rowgroup.Array) *rowgroup.Array {
-	for a.Field.Kind == rowgroup.List {
+func leafOf(a *column.Array) *column.Array {
+	for a.Field.Kind == column.List {
 		a = a.Children[0]
 	}
 	return a
 }
 
 // keepNulls gives the dense array the nulls of the ragged one, at each level; padding is not null.
-func (p *padder) keepNulls(b *Batch, src, dst *rowgroup.Array, n int, lengths []int32) error {
+func (p *padder) keepNulls(b *Batch, src, dst *column.Array, n int, lengths []int32) error {
 	if src.Nulls > 0 {
 		v, err := b.Alloc((src.Len + 7) / 8)
 		if err != nil {
@@ -249,7 +249,7 @@ func (p *padder) keepNulls(b *Batch, src, dst *rowgroup.Array, n int, lengths []
 		dst.Valid, dst.Nulls = v, src.Nulls
 	}
 	per := 1 // values of the level for each item
-	for from, to := src, dst; from.Field.Kind == rowgroup.List; {
+	for from, to := src, dst; from.Field.Kind == column.List; {
 		from, to = from.Children[0], to.Children[0]
 		if from.Nulls > 0 {
 			v, err := b.Alloc((to.Len + 7) / 8)
@@ -267,7 +267,7 @@ func (p *padder) keepNulls(b *Batch, src, dst *rowgroup.Array, n int, lengths []
 }
 
 // itemNulls sets v to the validity of one level's values, of which there are per for each item, and returns how many are null.
-func (p *padder) itemNulls(v []byte, src, level *rowgroup.Array, n, per int, lengths []int32) int {
+func (p *padder) itemNulls(v []byte, src, level *column.Array, n, per int, lengths []int32) int {
 	for i := range v {
 		v[i] = 0xff
 	}

@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 func TestPad(t *testing.T) {
 	ids := listed("ids", 0, int32s("item"))
 	rows := `[[1,2,3],null,[],[4],[5,6]]`
-	floats := listed("ids", 0, fixed("item", rowgroup.TypeFloat32, 4))
+	floats := listed("ids", 0, fixed("item", column.TypeFloat32, 4))
 	boxes := listed("ids", 0, listed("item", 2, int32s("item")))
 	for _, c := range []struct {
 		name    string
-		field   *rowgroup.Field
+		field   *column.Field
 		rows    string
 		p       Padding
 		dense   string
@@ -71,9 +71,9 @@ func TestPadSliced(t *testing.T) {
 }
 
 // checkPad pads a batch of the one column, whose memory then goes, and compares.
-func checkPad(t *testing.T, p Padding, a *rowgroup.Array, dense, lengths, mask string) {
+func checkPad(t *testing.T, p Padding, a *column.Array, dense, lengths, mask string) {
 	t.Helper()
-	bound, err := bindPads([]Padding{p}, &rowgroup.Schema{Fields: []*rowgroup.Field{a.Field}})
+	bound, err := bindPads([]Padding{p}, &column.Schema{Fields: []*column.Field{a.Field}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func checkPad(t *testing.T, p Padding, a *rowgroup.Array, dense, lengths, mask s
 }
 
 // spoil overwrites an array's memory, as the next batch does.
-func spoil(a *rowgroup.Array) {
+func spoil(a *column.Array) {
 	for i := range a.Offsets {
 		a.Offsets[i] = -1
 	}
@@ -121,7 +121,7 @@ func spoil(a *rowgroup.Array) {
 }
 
 // checkNulls compares an array's count of nulls with its bits.
-func checkNulls(t *testing.T, a *rowgroup.Array) {
+func checkNulls(t *testing.T, a *column.Array) {
 	t.Helper()
 	nulls := 0
 	for i := range a.Len {
@@ -138,10 +138,10 @@ func checkNulls(t *testing.T, a *rowgroup.Array) {
 }
 
 func TestPadRefuses(t *testing.T) {
-	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
+	schema := &column.Schema{Fields: []*column.Field{
 		listed("ids", 0, int32s("item")), listed("vector", 4, int32s("item")), listed("names", 0, texts("item")),
 		listed("nested", 0, listed("item", 0, int32s("item"))), int32s("label"), int32s("twice"), int32s("twice"),
-		listed("bytes", 0, fixed("item", rowgroup.TypeUUID, 16)),
+		listed("bytes", 0, fixed("item", column.TypeUUID, 16)),
 	}}
 	for _, c := range []struct {
 		pads []Padding
@@ -170,7 +170,7 @@ func TestPadRefuses(t *testing.T) {
 func TestPadTooLarge(t *testing.T) {
 	b := batchOf(build(t, listed("ids", 0, int32s("item")), `[[1],[2]]`))
 	p := Padding{Column: "ids", Max: 1 << 40, ToMax: true}
-	bound, err := bindPads([]Padding{p}, &rowgroup.Schema{Fields: []*rowgroup.Field{b.Columns[0].Field}})
+	bound, err := bindPads([]Padding{p}, &column.Schema{Fields: []*column.Field{b.Columns[0].Field}})
 	if err != nil {
 		t.Fatal(err)
 	}

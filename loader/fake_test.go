@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -116,7 +116,7 @@ func fakeLoader(t testing.TB, o Options, steps int64, change func(*fakeStream)) 
 		t.Fatal(err)
 	}
 	o = o.withDefaults()
-	r, err := newRecipe(&rowgroup.Schema{}, o)
+	r, err := newRecipe(&column.Schema{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Fill says what stands under the nulls of one column, or of one node within it. The column keeps its validity: a Fill is for those who
@@ -26,8 +26,8 @@ type filler struct {
 }
 
 // bindFills makes the fillers of a schema's columns, and lists all that is wrong.
-func bindFills(o Options, s *rowgroup.Schema) ([]*filler, error) {
-	values := make(map[*rowgroup.Field][]byte)
+func bindFills(o Options, s *column.Schema) ([]*filler, error) {
+	values := make(map[*column.Field][]byte)
 	var errs []error
 	for _, fill := range o.Fill {
 		if err := bindFill(fill, s, values); err != nil {
@@ -41,9 +41,9 @@ func bindFills(o Options, s *rowgroup.Schema) ([]*filler, error) {
 	return fillers, errors.Join(errs...)
 }
 
-func bindFill(fill Fill, s *rowgroup.Schema, values map[*rowgroup.Field][]byte) error {
+func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) error {
 	f, err := findField(s.Fields, fill.Column)
-	for f != nil && f.Kind == rowgroup.List {
+	for f != nil && f.Kind == column.List {
 		f = f.Children[0]
 	}
 	switch {
@@ -55,10 +55,10 @@ func bindFill(fill Fill, s *rowgroup.Schema, values map[*rowgroup.Field][]byte) 
 		return errors.New("it is filled twice")
 	}
 	switch f.Kind {
-	case rowgroup.Fixed:
+	case column.Fixed:
 		values[f], err = encode(f, fill.Value)
 		return err
-	case rowgroup.Binary:
+	case column.Binary:
 		switch v := fill.Value.(type) {
 		case string:
 			values[f] = append([]byte{}, v...)
@@ -68,15 +68,15 @@ func bindFill(fill Fill, s *rowgroup.Schema, values map[*rowgroup.Field][]byte) 
 			return fmt.Errorf("it is %v, which does not hold %v (%T)", f, v, v)
 		}
 		return nil
-	case rowgroup.Null:
+	case column.Null:
 		return errors.New("it has no type, and so no values")
 	}
 	return fmt.Errorf("it is %v; name the values within it", f)
 }
 
 // findField looks for a path among fields: an exact name wins over a path. It returns nil when there is none.
-func findField(fields []*rowgroup.Field, path string) (*rowgroup.Field, error) {
-	var found *rowgroup.Field
+func findField(fields []*column.Field, path string) (*column.Field, error) {
+	var found *column.Field
 	for _, f := range fields {
 		if f.Name != path {
 			continue
@@ -95,9 +95,9 @@ func findField(fields []*rowgroup.Field, path string) (*rowgroup.Field, error) {
 }
 
 // newFiller is nil when zero stands under all nulls of the field.
-func newFiller(f *rowgroup.Field, values map[*rowgroup.Field][]byte, nan bool) *filler {
+func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *filler {
 	fill := &filler{value: values[f]}
-	if fill.value == nil && nan && f.Kind == rowgroup.Fixed {
+	if fill.value == nil && nan && f.Kind == column.Fixed {
 		fill.value = nanOf(f.Type)
 	}
 	any := fill.value != nil
@@ -113,25 +113,25 @@ func newFiller(f *rowgroup.Field, values map[*rowgroup.Field][]byte, nan bool) *
 }
 
 // nanOf is the quiet NaN of a float type; nil for others.
-func nanOf(t rowgroup.Type) []byte {
+func nanOf(t column.Type) []byte {
 	switch t {
-	case rowgroup.TypeFloat16:
+	case column.TypeFloat16:
 		return []byte{0, 0x7e}
-	case rowgroup.TypeFloat32:
+	case column.TypeFloat32:
 		return []byte{0, 0, 0xc0, 0x7f}
-	case rowgroup.TypeFloat64:
+	case column.TypeFloat64:
 		return []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
 	}
 	return nil
 }
 
 // apply writes the values under the nulls of an array. Those of byte strings move to memory of alloc.
-func (f *filler) apply(a *rowgroup.Array, alloc rowgroup.Alloc) error {
+func (f *filler) apply(a *column.Array, alloc column.Alloc) error {
 	if f == nil {
 		return nil
 	}
 	if a.Nulls > 0 && f.value != nil {
-		if a.Field.Kind == rowgroup.Binary {
+		if a.Field.Kind == column.Binary {
 			if err := f.strings(a, alloc); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (f *filler) apply(a *rowgroup.Array, alloc rowgroup.Alloc) error {
 }
 
 // fixed goes from null to null, and over eight values at a time without nulls.
-func (f *filler) fixed(a *rowgroup.Array) {
+func (f *filler) fixed(a *column.Array) {
 	w := len(f.value)
 	for i, valid := range a.Valid {
 		for null := ^valid; null != 0; null &= null - 1 {
@@ -162,7 +162,7 @@ func (f *filler) fixed(a *rowgroup.Array) {
 }
 
 // strings gives an array bytes and offsets of its own.
-func (f *filler) strings(a *rowgroup.Array, alloc rowgroup.Alloc) error {
+func (f *filler) strings(a *column.Array, alloc column.Alloc) error {
 	if len(f.value) == 0 {
 		return nil // a null is empty already
 	}

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // bare is an array as those see it who do not look at its validity.
-func bare(a *rowgroup.Array) {
+func bare(a *column.Array) {
 	a.Valid, a.Nulls = nil, 0
 	for _, c := range a.Children {
 		bare(c)
@@ -18,12 +18,12 @@ func bare(a *rowgroup.Array) {
 }
 
 func TestFill(t *testing.T) {
-	floats := fixed("x", rowgroup.TypeFloat32, 4)
-	doubles := fixed("x", rowgroup.TypeFloat64, 8)
-	pair := &rowgroup.Field{Name: "x", Kind: rowgroup.Struct, Nullable: true, Children: []*rowgroup.Field{int32s("a"), fixed("b", rowgroup.TypeFloat64, 8)}}
+	floats := fixed("x", column.TypeFloat32, 4)
+	doubles := fixed("x", column.TypeFloat64, 8)
+	pair := &column.Field{Name: "x", Kind: column.Struct, Nullable: true, Children: []*column.Field{int32s("a"), fixed("b", column.TypeFloat64, 8)}}
 	for _, c := range []struct {
 		name  string
-		field *rowgroup.Field
+		field *column.Field
 		rows  string
 		o     Options
 		want  string
@@ -36,10 +36,10 @@ func TestFill(t *testing.T) {
 		{"float, NaN", floats, `[1.5,null]`, Options{NaN: true}, `[1.5,NaN]`},
 		{"float, value wins", floats, `[1.5,null]`, Options{NaN: true, Fill: []Fill{{"x", 2.5}}}, `[1.5,2.5]`},
 		{"double", doubles, `[null,1]`, Options{NaN: true}, `[NaN,1]`},
-		{"items", listed("x", 0, fixed("item", rowgroup.TypeFloat64, 8)), `[[1,null],null,[],[null]]`, Options{NaN: true}, `[[1,NaN],[],[],[NaN]]`},
+		{"items", listed("x", 0, fixed("item", column.TypeFloat64, 8)), `[[1,null],null,[],[null]]`, Options{NaN: true}, `[[1,NaN],[],[],[NaN]]`},
 		{"items", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x", 4}}}, `[[1,4],[],[4]]`},
 		{"items by name", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x.item", 4}}}, `[[1,4],[],[4]]`},
-		{"fixed-size lists", listed("x", 2, fixed("item", rowgroup.TypeFloat32, 4)), `[[1,null],[2,3]]`, Options{NaN: true}, `[[1,NaN],[2,3]]`},
+		{"fixed-size lists", listed("x", 2, fixed("item", column.TypeFloat32, 4)), `[[1,null],[2,3]]`, Options{NaN: true}, `[[1,NaN],[2,3]]`},
 		{"members", pair, `[{"a":1,"b":null},{"a":null,"b":2}]`, Options{NaN: true, Fill: []Fill{{"x.a", 9}}}, `[{"a":1,"b":NaN},{"a":9,"b":2}]`},
 		{"texts", texts("x"), `["a",null,"ccc",null]`, Options{Fill: []Fill{{"x", "none"}}}, `["a","none","ccc","none"]`},
 		{"texts, bytes", texts("x"), `[null]`, Options{Fill: []Fill{{"x", []byte("z")}}}, `["z"]`},
@@ -47,7 +47,7 @@ func TestFill(t *testing.T) {
 		{"texts in lists", listed("x", 0, texts("item")), `[["a",null],[null,"b"]]`, Options{Fill: []Fill{{"x.item", "?"}}}, `[["a","?"],["?","b"]]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fillers, err := bindFills(c.o, &rowgroup.Schema{Fields: []*rowgroup.Field{c.field}})
+			fillers, err := bindFills(c.o, &column.Schema{Fields: []*column.Field{c.field}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,10 +68,10 @@ func TestFill(t *testing.T) {
 }
 
 func TestFillRefuses(t *testing.T) {
-	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{
+	schema := &column.Schema{Fields: []*column.Field{
 		int32s("a"), texts("s"), listed("l", 0, int32s("item")), int32s("twice"), int32s("twice"),
-		{Name: "n", Kind: rowgroup.Null},
-		{Name: "p", Kind: rowgroup.Struct, Children: []*rowgroup.Field{int32s("a")}},
+		{Name: "n", Kind: column.Null},
+		{Name: "p", Kind: column.Struct, Children: []*column.Field{int32s("a")}},
 	}}
 	for _, c := range []struct {
 		fill []Fill

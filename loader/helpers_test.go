@@ -8,7 +8,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // heapMemory is a batch's memory full of garbage, so that a byte that should have been written shows.
@@ -29,23 +29,23 @@ func (m *heapMemory) Alloc(n int) ([]byte, error) {
 func (m *heapMemory) Free() { m.frees++ }
 
 // fixed is a field of fixed-width values.
-func fixed(name string, t rowgroup.Type, width int) *rowgroup.Field {
-	return &rowgroup.Field{Name: name, Kind: rowgroup.Fixed, Type: t, Width: width, Nullable: true}
+func fixed(name string, t column.Type, width int) *column.Field {
+	return &column.Field{Name: name, Kind: column.Fixed, Type: t, Width: width, Nullable: true}
 }
 
-func int32s(name string) *rowgroup.Field { return fixed(name, rowgroup.TypeInt32, 4) }
+func int32s(name string) *column.Field { return fixed(name, column.TypeInt32, 4) }
 
 // listed is a field of lists; size 0 means ragged.
-func listed(name string, size int, items *rowgroup.Field) *rowgroup.Field {
-	return &rowgroup.Field{Name: name, Kind: rowgroup.List, ListSize: size, Nullable: true, Children: []*rowgroup.Field{items}}
+func listed(name string, size int, items *column.Field) *column.Field {
+	return &column.Field{Name: name, Kind: column.List, ListSize: size, Nullable: true, Children: []*column.Field{items}}
 }
 
-func texts(name string) *rowgroup.Field {
-	return &rowgroup.Field{Name: name, Kind: rowgroup.Binary, Type: rowgroup.TypeString, Nullable: true}
+func texts(name string) *column.Field {
+	return &column.Field{Name: name, Kind: column.Binary, Type: column.TypeString, Nullable: true}
 }
 
 // build makes an array of values in JSON: numbers and booleans, strings, lists, objects for structs, and null anywhere.
-func build(t testing.TB, f *rowgroup.Field, rows string) *rowgroup.Array {
+func build(t testing.TB, f *column.Field, rows string) *column.Array {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader([]byte(rows)))
 	d.UseNumber()
@@ -56,9 +56,9 @@ func build(t testing.TB, f *rowgroup.Field, rows string) *rowgroup.Array {
 	return buildNode(t, f, values)
 }
 
-func buildNode(t testing.TB, f *rowgroup.Field, values []any) *rowgroup.Array {
+func buildNode(t testing.TB, f *column.Field, values []any) *column.Array {
 	t.Helper()
-	a := &rowgroup.Array{Field: f, Len: len(values)}
+	a := &column.Array{Field: f, Len: len(values)}
 	valid := make([]byte, (len(values)+7)/8)
 	for i, v := range values {
 		if v == nil {
@@ -71,18 +71,18 @@ func buildNode(t testing.TB, f *rowgroup.Field, values []any) *rowgroup.Array {
 		a.Valid = valid
 	}
 	switch f.Kind {
-	case rowgroup.Fixed:
+	case column.Fixed:
 		for _, v := range values {
 			a.Data = append(a.Data, fixedBytes(t, f, v)...)
 		}
-	case rowgroup.Binary:
+	case column.Binary:
 		a.Offsets = []int32{0}
 		for _, v := range values {
 			s, _ := v.(string)
 			a.Data = append(a.Data, s...)
 			a.Offsets = append(a.Offsets, int32(len(a.Data)))
 		}
-	case rowgroup.List:
+	case column.List:
 		var items []any
 		if f.ListSize == 0 {
 			a.Offsets = []int32{0}
@@ -96,8 +96,8 @@ func buildNode(t testing.TB, f *rowgroup.Field, values []any) *rowgroup.Array {
 				items = append(items, make([]any, f.ListSize-len(l))...)
 			}
 		}
-		a.Children = []*rowgroup.Array{buildNode(t, f.Children[0], items)}
-	case rowgroup.Struct:
+		a.Children = []*column.Array{buildNode(t, f.Children[0], items)}
+	case column.Struct:
 		for _, c := range f.Children {
 			members := make([]any, len(values))
 			for i, v := range values {
@@ -111,7 +111,7 @@ func buildNode(t testing.TB, f *rowgroup.Field, values []any) *rowgroup.Array {
 	return a
 }
 
-func fixedBytes(t testing.TB, f *rowgroup.Field, v any) []byte {
+func fixedBytes(t testing.TB, f *column.Field, v any) []byte {
 	t.Helper()
 	b := make([]byte, 8)
 	switch v := v.(type) {
@@ -126,9 +126,9 @@ func fixedBytes(t testing.TB, f *rowgroup.Field, v any) []byte {
 			t.Fatal(err)
 		}
 		switch f.Type {
-		case rowgroup.TypeFloat32:
+		case column.TypeFloat32:
 			binary.LittleEndian.PutUint32(b, math.Float32bits(float32(x)))
-		case rowgroup.TypeFloat64:
+		case column.TypeFloat64:
 			binary.LittleEndian.PutUint64(b, math.Float64bits(x))
 		default:
 			binary.LittleEndian.PutUint64(b, uint64(int64(x)))
@@ -140,7 +140,7 @@ func fixedBytes(t testing.TB, f *rowgroup.Field, v any) []byte {
 }
 
 // show is the reverse of build.
-func show(a *rowgroup.Array) string {
+func show(a *column.Array) string {
 	s := "["
 	for i := range a.Len {
 		if i > 0 {
@@ -151,28 +151,28 @@ func show(a *rowgroup.Array) string {
 	return s + "]"
 }
 
-func showAt(a *rowgroup.Array, i int) string {
+func showAt(a *column.Array, i int) string {
 	if a.IsNull(i) {
 		return "null"
 	}
 	f := a.Field
 	switch f.Kind {
-	case rowgroup.Fixed:
+	case column.Fixed:
 		b := append([]byte(nil), a.Data[i*f.Width:(i+1)*f.Width]...)
 		b = append(b, make([]byte, 8)...)
 		switch f.Type {
-		case rowgroup.TypeBool:
+		case column.TypeBool:
 			return fmt.Sprint(b[0] != 0)
-		case rowgroup.TypeFloat32:
+		case column.TypeFloat32:
 			return fmt.Sprint(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		case rowgroup.TypeFloat64:
+		case column.TypeFloat64:
 			return fmt.Sprint(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 		}
 		shift := 64 - 8*f.Width
 		return fmt.Sprint(int64(binary.LittleEndian.Uint64(b)) << shift >> shift)
-	case rowgroup.Binary:
+	case column.Binary:
 		return fmt.Sprintf("%q", a.Data[a.Offsets[i]:a.Offsets[i+1]])
-	case rowgroup.List:
+	case column.List:
 		lo, hi := a.Items(i)
 		s := "["
 		for k := lo; k < hi; k++ {
@@ -182,7 +182,7 @@ func showAt(a *rowgroup.Array, i int) string {
 			s += showAt(a.Children[0], k)
 		}
 		return s + "]"
-	case rowgroup.Struct:
+	case column.Struct:
 		s := "{"
 		for k, c := range a.Children {
 			if k > 0 {
@@ -196,7 +196,7 @@ func showAt(a *rowgroup.Array, i int) string {
 }
 
 // batchOf is a batch of the columns in memory of its own.
-func batchOf(columns ...*rowgroup.Array) *Batch {
+func batchOf(columns ...*column.Array) *Batch {
 	b := &Batch{Columns: columns, memory: &heapMemory{}}
 	if len(columns) > 0 {
 		b.Rows = columns[0].Len

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -182,7 +182,7 @@ func (o Options) validateEpochs(p *option.List) {
 }
 
 // Check lists what does not fit the columns of a data set: what is padded or filled and cannot be.
-func (o Options) Check(s *rowgroup.Schema) error {
+func (o Options) Check(s *column.Schema) error {
 	_, err := newRecipe(s, o)
 	return err
 }

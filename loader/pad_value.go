@@ -6,11 +6,11 @@ import (
 	"math"
 	"reflect"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // encode is the bytes of v as a value of f, which is Fixed. A value that f does not hold exactly is an error.
-func encode(f *rowgroup.Field, v any) ([]byte, error) {
+func encode(f *column.Field, v any) ([]byte, error) {
 	b := make([]byte, f.Width)
 	if v == nil {
 		return b, nil
@@ -23,24 +23,24 @@ func encode(f *rowgroup.Field, v any) ([]byte, error) {
 		return b, nil
 	}
 	switch f.Type {
-	case rowgroup.TypeBool:
+	case column.TypeBool:
 		if r := reflect.ValueOf(v); r.Kind() == reflect.Bool {
 			if r.Bool() {
 				b[0] = 1
 			}
 			return b, nil
 		}
-	case rowgroup.TypeFloat16, rowgroup.TypeFloat32, rowgroup.TypeFloat64:
+	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
 		if x, ok := floatOf(v); ok && putFloat(b, x) {
 			return b, nil
 		}
-	case rowgroup.TypeUint8, rowgroup.TypeUint16, rowgroup.TypeUint32, rowgroup.TypeUint64:
+	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		if x, negative, ok := intOf(v); ok && !negative && (f.Width == 8 || x>>(8*f.Width) == 0) {
 			putInt(b, x)
 			return b, nil
 		}
-	case rowgroup.TypeInt8, rowgroup.TypeInt16, rowgroup.TypeInt32, rowgroup.TypeInt64, rowgroup.TypeDate, rowgroup.TypeTime,
-		rowgroup.TypeTimestamp, rowgroup.TypeDecimal:
+	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeDate, column.TypeTime,
+		column.TypeTimestamp, column.TypeDecimal:
 		x, negative, ok := intOf(v)
 		if ok && f.Width <= 8 && fitsSigned(x, negative, f.Width) {
 			putInt(b, x)

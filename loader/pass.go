@@ -24,10 +24,10 @@ type stream interface {
 // A pass is one iteration. It owns the stream and, when there are workers, their goroutines and the one that feeds them:
 //
 //	feed    rows from the stream, memory from the allocator -> work, out
-//	labour  work -> batch
+//	worker  work -> batch
 //	next    out -> the consumer
 //
-// In order, feed puts each job into out when a worker has taken it, and the consumer waits for the job at the head. Unordered, labour
+// In order, feed puts each job into out when a worker has taken it, and the consumer waits for the job at the head. Unordered, a worker
 // puts a job into out when it is done. Either way at most Workers*PrefetchFactor jobs are being made or ready, and what is in out is all
 // that has to be freed once the goroutines are gone.
 type pass struct {
@@ -76,18 +76,18 @@ func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 	}
 	p.work, p.out = make(chan *job), make(chan *job, room)
 	p.busy = make([]atomic.Pointer[job], workers)
-	var labourers sync.WaitGroup
+	var collators sync.WaitGroup
 	for i := range workers {
-		labourers.Add(1)
+		collators.Add(1)
 		p.group.Go(func() {
-			defer labourers.Done()
-			p.labour(p.newCollator(pool), &p.busy[i])
+			defer collators.Done()
+			p.runWorker(p.newCollator(pool), &p.busy[i])
 		})
 	}
 	p.group.Go(func() {
 		last := p.feed()
 		close(p.work)
-		labourers.Wait() // unordered, they send to out, and the end comes after all batches
+		collators.Wait() // unordered, they send to out, and the end comes after all batches
 		if last != nil && !p.put(last) {
 			p.discard(last)
 		}
@@ -187,8 +187,8 @@ func (p *pass) put(j *job) bool {
 	}
 }
 
-// labour makes batches of jobs until there are no more.
-func (p *pass) labour(c *collator, busy *atomic.Pointer[job]) {
+// runWorker makes batches of jobs until there are no more.
+func (p *pass) runWorker(c *collator, busy *atomic.Pointer[job]) {
 	for {
 		begin := time.Now()
 		j, ok := <-p.work

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -93,8 +93,8 @@ func product(t testing.TB, b *Batch) []int {
 func digest(b *Batch) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, string(b.State.JSON()))
-	var add func(a *rowgroup.Array)
-	add = func(a *rowgroup.Array) {
+	var add func(a *column.Array)
+	add = func(a *column.Array) {
 		fmt.Fprint(h, a.Field.Name, Shape(a), a.Nulls, a.Offsets)
 		h.Write(a.Data)
 		for i := range a.Len {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // Value is the Go types of fixed-width values. Dates are int32 and times and timestamps int64, in the unit of the column's Field;
@@ -15,64 +15,64 @@ type Value interface {
 }
 
 // fieldOf is a column of T.
-func fieldOf[T Value](name string) *rowgroup.Field {
+func fieldOf[T Value](name string) *column.Field {
 	var zero T
-	f := &rowgroup.Field{Name: name, Kind: rowgroup.Fixed, Width: int(unsafe.Sizeof(zero))}
+	f := &column.Field{Name: name, Kind: column.Fixed, Width: int(unsafe.Sizeof(zero))}
 	switch any(zero).(type) {
 	case bool:
-		f.Type = rowgroup.TypeBool
+		f.Type = column.TypeBool
 	case int8:
-		f.Type = rowgroup.TypeInt8
+		f.Type = column.TypeInt8
 	case int16:
-		f.Type = rowgroup.TypeInt16
+		f.Type = column.TypeInt16
 	case int32:
-		f.Type = rowgroup.TypeInt32
+		f.Type = column.TypeInt32
 	case int64:
-		f.Type = rowgroup.TypeInt64
+		f.Type = column.TypeInt64
 	case uint8:
-		f.Type = rowgroup.TypeUint8
+		f.Type = column.TypeUint8
 	case uint16:
-		f.Type = rowgroup.TypeUint16
+		f.Type = column.TypeUint16
 	case uint32:
-		f.Type = rowgroup.TypeUint32
+		f.Type = column.TypeUint32
 	case uint64:
-		f.Type = rowgroup.TypeUint64
+		f.Type = column.TypeUint64
 	case float32:
-		f.Type = rowgroup.TypeFloat32
+		f.Type = column.TypeFloat32
 	case float64:
-		f.Type = rowgroup.TypeFloat64
+		f.Type = column.TypeFloat64
 	default:
-		f.Type = rowgroup.TypeFixedBinary
+		f.Type = column.TypeFixedBinary
 	}
 	return f
 }
 
 // fits reports whether a column of f can be seen as values of T.
-func fits[T Value](f *rowgroup.Field) bool {
+func fits[T Value](f *column.Field) bool {
 	want := fieldOf[T]("")
-	if f.Kind != rowgroup.Fixed || f.Width != want.Width {
+	if f.Kind != column.Fixed || f.Width != want.Width {
 		return false
 	}
 	switch f.Type {
-	case rowgroup.TypeDate:
-		return want.Type == rowgroup.TypeInt32
-	case rowgroup.TypeTime, rowgroup.TypeTimestamp:
-		return want.Type == rowgroup.TypeInt64
-	case rowgroup.TypeDecimal:
-		return want.Type == rowgroup.TypeInt64 || want.Type == rowgroup.TypeFixedBinary
-	case rowgroup.TypeFloat16:
-		return want.Type == rowgroup.TypeUint16
-	case rowgroup.TypeInt96, rowgroup.TypeInterval, rowgroup.TypeUUID, rowgroup.TypeFixedBinary:
-		return want.Type == rowgroup.TypeFixedBinary
+	case column.TypeDate:
+		return want.Type == column.TypeInt32
+	case column.TypeTime, column.TypeTimestamp:
+		return want.Type == column.TypeInt64
+	case column.TypeDecimal:
+		return want.Type == column.TypeInt64 || want.Type == column.TypeFixedBinary
+	case column.TypeFloat16:
+		return want.Type == column.TypeUint16
+	case column.TypeInt96, column.TypeInterval, column.TypeUUID, column.TypeFixedBinary:
+		return want.Type == column.TypeFixedBinary
 	}
 	return f.Type == want.Type
 }
 
 // Values returns the values of a fixed-width column without a copy. For a list column, of any depth, it returns the items of all rows one
 // after the other; [Shape] says how they lie. A null is zero in it, or what [Options] fill in; see [IsNull].
-func Values[T Value](a *rowgroup.Array) ([]T, error) {
+func Values[T Value](a *column.Array) ([]T, error) {
 	leaf := a
-	for leaf.Field.Kind == rowgroup.List {
+	for leaf.Field.Kind == column.List {
 		leaf = leaf.Children[0]
 	}
 	if !fits[T](leaf.Field) {
@@ -86,9 +86,9 @@ func Values[T Value](a *rowgroup.Array) ([]T, error) {
 }
 
 // Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a ragged one.
-func Shape(a *rowgroup.Array) []int {
+func Shape(a *column.Array) []int {
 	dims := []int{a.Len}
-	for f := a.Field; f.Kind == rowgroup.List; f = f.Children[0] {
+	for f := a.Field; f.Kind == column.List; f = f.Children[0] {
 		size := f.ListSize
 		if size == 0 {
 			size = -1
@@ -107,12 +107,12 @@ type ListView[T Value] struct {
 }
 
 // Lists returns the rows of a column of lists without a copy. Fixed-size lists of fixed-size lists are taken as one list per row.
-func Lists[T Value](a *rowgroup.Array) (ListView[T], error) {
-	if a.Field.Kind != rowgroup.List {
+func Lists[T Value](a *column.Array) (ListView[T], error) {
+	if a.Field.Kind != column.List {
 		return ListView[T]{}, fmt.Errorf("loader: column %q is %v, which is not a list", a.Field.Name, a.Field)
 	}
 	size := a.Field.ListSize
-	for f := a.Field.Children[0]; f.Kind == rowgroup.List; f = f.Children[0] {
+	for f := a.Field.Children[0]; f.Kind == column.List; f = f.Children[0] {
 		if size == 0 || f.ListSize == 0 {
 			return ListView[T]{}, fmt.Errorf("loader: column %q is %v; take the inner lists by their own array", a.Field.Name, a.Field)
 		}
@@ -148,13 +148,13 @@ type BytesView struct {
 }
 
 // Bytes returns the values of a string or binary column, of any type and fixed-width ones too, without a copy.
-func Bytes(a *rowgroup.Array) (BytesView, error) {
+func Bytes(a *column.Array) (BytesView, error) {
 	switch a.Field.Kind {
-	case rowgroup.Binary:
+	case column.Binary:
 		if len(a.Offsets) != a.Len+1 {
 			return BytesView{}, ErrReleased
 		}
-	case rowgroup.Fixed:
+	case column.Fixed:
 		if len(a.Data) < a.Len*a.Field.Width {
 			return BytesView{}, ErrReleased
 		}
@@ -177,8 +177,8 @@ func (v BytesView) At(i int) []byte {
 
 // Strings returns a copy of a string or binary column, which stays valid after the batch is released. It takes two allocations, however
 // many rows there are.
-func Strings(a *rowgroup.Array) ([]string, error) {
-	if a.Field.Kind != rowgroup.Binary {
+func Strings(a *column.Array) ([]string, error) {
+	if a.Field.Kind != column.Binary {
 		return nil, fmt.Errorf("loader: column %q is %v, which is not a string", a.Field.Name, a.Field)
 	}
 	v, err := Bytes(a)

@@ -6,11 +6,11 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func TestValues(t *testing.T) {
-	prices := build(t, fixed("price", rowgroup.TypeFloat64, 8), `[1.5,null,-2]`)
+	prices := build(t, fixed("price", column.TypeFloat64, 8), `[1.5,null,-2]`)
 	v, err := Values[float64](prices)
 	if err != nil || !reflect.DeepEqual(v, []float64{1.5, 0, -2}) {
 		t.Fatalf("got %v, %v", v, err)
@@ -30,8 +30,8 @@ func TestValues(t *testing.T) {
 }
 
 // typesOf lists the Go types that a column of f can be seen as.
-func typesOf(f *rowgroup.Field) (fit []string) {
-	a := &rowgroup.Array{Field: f, Len: 2, Data: make([]byte, 64)}
+func typesOf(f *column.Field) (fit []string) {
+	a := &column.Array{Field: f, Len: 2, Data: make([]byte, 64)}
 	add := func(name string, n int, err error) {
 		if err == nil && n == 2 {
 			fit = append(fit, name)
@@ -70,33 +70,33 @@ func typesOf(f *rowgroup.Field) (fit []string) {
 
 func TestValuesOfTypes(t *testing.T) {
 	for _, c := range []struct {
-		t     rowgroup.Type
+		t     column.Type
 		width int
 		want  string
 	}{
-		{rowgroup.TypeBool, 1, "[bool]"},
-		{rowgroup.TypeInt8, 1, "[int8]"},
-		{rowgroup.TypeInt16, 2, "[int16]"},
-		{rowgroup.TypeInt32, 4, "[int32]"},
-		{rowgroup.TypeInt64, 8, "[int64]"},
-		{rowgroup.TypeUint8, 1, "[uint8]"},
-		{rowgroup.TypeUint16, 2, "[uint16]"},
-		{rowgroup.TypeUint32, 4, "[uint32]"},
-		{rowgroup.TypeUint64, 8, "[uint64]"},
-		{rowgroup.TypeFloat16, 2, "[uint16]"},
-		{rowgroup.TypeFloat32, 4, "[float32]"},
-		{rowgroup.TypeFloat64, 8, "[float64]"},
-		{rowgroup.TypeDate, 4, "[int32]"},
-		{rowgroup.TypeTime, 8, "[int64]"},
-		{rowgroup.TypeTimestamp, 8, "[int64]"},
-		{rowgroup.TypeDecimal, 8, "[int64]"},
-		{rowgroup.TypeDecimal, 16, "[16]"},
-		{rowgroup.TypeDecimal, 32, "[32]"},
-		{rowgroup.TypeInt96, 12, "[12]"},
-		{rowgroup.TypeInterval, 12, "[12]"},
-		{rowgroup.TypeUUID, 16, "[16]"},
-		{rowgroup.TypeFixedBinary, 16, "[16]"},
-		{rowgroup.TypeFixedBinary, 5, "[]"},
+		{column.TypeBool, 1, "[bool]"},
+		{column.TypeInt8, 1, "[int8]"},
+		{column.TypeInt16, 2, "[int16]"},
+		{column.TypeInt32, 4, "[int32]"},
+		{column.TypeInt64, 8, "[int64]"},
+		{column.TypeUint8, 1, "[uint8]"},
+		{column.TypeUint16, 2, "[uint16]"},
+		{column.TypeUint32, 4, "[uint32]"},
+		{column.TypeUint64, 8, "[uint64]"},
+		{column.TypeFloat16, 2, "[uint16]"},
+		{column.TypeFloat32, 4, "[float32]"},
+		{column.TypeFloat64, 8, "[float64]"},
+		{column.TypeDate, 4, "[int32]"},
+		{column.TypeTime, 8, "[int64]"},
+		{column.TypeTimestamp, 8, "[int64]"},
+		{column.TypeDecimal, 8, "[int64]"},
+		{column.TypeDecimal, 16, "[16]"},
+		{column.TypeDecimal, 32, "[32]"},
+		{column.TypeInt96, 12, "[12]"},
+		{column.TypeInterval, 12, "[12]"},
+		{column.TypeUUID, 16, "[16]"},
+		{column.TypeFixedBinary, 16, "[16]"},
+		{column.TypeFixedBinary, 5, "[]"},
 	} {
 		if got := fmt.Sprint(typesOf(fixed("x", c.t, c.width))); got != c.want {
 			t.Errorf("%v of %d bytes: got %s, want %s", c.t, c.width, got, c.want)
@@ -110,7 +110,7 @@ func TestValuesOfTypes(t *testing.T) {
 
 func TestShape(t *testing.T) {
 	for _, c := range []struct {
-		f    *rowgroup.Field
+		f    *column.Field
 		rows string
 		want string
 	}{
@@ -128,7 +128,7 @@ func TestShape(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	for _, c := range []struct {
-		f    *rowgroup.Field
+		f    *column.Field
 		rows string
 		want string
 	}{
@@ -148,12 +148,12 @@ func TestLists(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", c.f, got, c.want)
 		}
 	}
-	for _, c := range []struct{ f *rowgroup.Field }{
+	for _, c := range []struct{ f *column.Field }{
 		{int32s("x")},
 		{texts("x")},
 		{listed("x", 0, texts("item"))},
 		{listed("x", 0, listed("item", 2, int32s("item")))},
-		{listed("x", 0, fixed("item", rowgroup.TypeFloat32, 4))},
+		{listed("x", 0, fixed("item", column.TypeFloat32, 4))},
 	} {
 		if _, err := Lists[int32](build(t, c.f, `[]`)); err == nil {
 			t.Errorf("%v was taken for lists of int32", c.f)
@@ -178,7 +178,7 @@ func TestBytes(t *testing.T) {
 	if s[0] != "pear" {
 		t.Error("the strings share the batch's memory")
 	}
-	codes := &rowgroup.Array{Field: fixed("code", rowgroup.TypeFixedBinary, 3), Len: 2, Data: []byte("abcdef")}
+	codes := &column.Array{Field: fixed("code", column.TypeFixedBinary, 3), Len: 2, Data: []byte("abcdef")}
 	if v, err = Bytes(codes); err != nil || string(v.At(1)) != "def" {
 		t.Errorf("got %q, %v", v.At(1), err)
 	}
@@ -192,8 +192,8 @@ func TestBytes(t *testing.T) {
 
 func TestViewsAfterRelease(t *testing.T) {
 	b := batchOf(build(t, int32s("n"), `[1]`), build(t, texts("s"), `["a"]`), build(t, listed("l", 0, int32s("item")), `[[1]]`),
-		build(t, fixed("f", rowgroup.TypeFixedBinary, 3), `[null]`))
-	columns := append([]*rowgroup.Array(nil), b.Columns...)
+		build(t, fixed("f", column.TypeFixedBinary, 3), `[null]`))
+	columns := append([]*column.Array(nil), b.Columns...)
 	b.Release()
 	_, e1 := Values[int32](columns[0])
 	_, e2 := Strings(columns[1])

@@ -3,17 +3,19 @@ package rowgroup
 import (
 	"fmt"
 	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 var errAgree = fmt.Errorf("%w: leaves of one group do not agree", errLevels)
 
 // ancestor puts the i-th ancestor of a leaf together from the leaf's levels. The first leaf below it makes its vector; the others must
 // tell the same.
-func (a *assembly) ancestor(i int, c *column, s *nestedShape) error {
+func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	p := &a.path[i]
 	outerRep, outerDef := 0, 0 // of the list around it
 	for _, q := range a.path[:i] {
-		if q.node.field.Kind != Struct {
+		if q.node.field.Kind != column.Struct {
 			outerRep, outerDef = q.node.rep, q.node.repDef
 		}
 	}
@@ -22,10 +24,10 @@ func (a *assembly) ancestor(i int, c *column, s *nestedShape) error {
 	switch {
 	case !s.expanded:
 		v.n = s.entries
-		if v.field.Kind != Struct { // there are no entries
+		if v.field.Kind != column.Struct { // there are no entries
 			offsets = []uint32{0}
 		}
-	case v.field.Kind == Struct:
+	case v.field.Kind == column.Struct:
 		bits = a.structBits(v, p.node, s, outerRep, outerDef)
 	default:
 		var err error
@@ -119,12 +121,12 @@ func (a *assembly) bits(n int) bitmap {
 }
 
 // keepShape copies the shape into memory of the block.
-func keepShape(v *vector, c *column, bits bitmap, offsets []uint32) {
+func keepShape(v *vector, c *leafDecoder, bits bitmap, offsets []uint32) {
 	if v.nulls > 0 {
 		v.valid = c.newBitmap(v.n)
 		copy(v.valid, bits)
 	}
-	if v.field.Kind != Struct {
+	if v.field.Kind != column.Struct {
 		v.offsets = asU32(c.arena.Alloc(4 * len(offsets)))
 		copy(v.offsets, offsets)
 	}
@@ -147,7 +149,7 @@ func (v *vector) agree(w *vector, bits bitmap, offsets []uint32) error {
 
 // checkNestedSize makes sure that lists of a declared length have it; a null has none.
 func checkNestedSize(v *vector) error {
-	if v.field.Kind == Struct {
+	if v.field.Kind == column.Struct {
 		return nil
 	}
 	return checkListSize(v, v.offsets)

@@ -2,6 +2,8 @@ package rowgroup
 
 import (
 	"fmt"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // bind finds the projected columns in a file's schema. The nodes are new: their fields are the projected ones.
@@ -39,7 +41,7 @@ func bindNode(c *projected, n *node) (*node, error) {
 		l := *n.leaf
 		l.convert = l.convertTo(n.field, c.field)
 		b.leaf = &l
-	case c.field.Kind == Struct:
+	case c.field.Kind == column.Struct:
 		if b.children, err = bindMembers(c.children, n.children); err == nil {
 			err = b.needLevels(n)
 		}

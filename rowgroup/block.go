@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Block is a unit's decoded columns: immutable, reference-counted, in pooled memory. It is born with one reference.
@@ -72,7 +74,7 @@ type Layout struct {
 	// rows that the block does not hold. nil: one part for all.
 	Part  []uint8
 	Parts int
-	Wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512
+	wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512, which tests lower
 
 	// Order is the rows of the unit that the block holds, in this order: row i of the block is row Order[i] of the unit. It names each row
 	// once at most and may be reused after Decode. nil is all rows in the file's order. Part still goes by rows of the unit.
@@ -85,7 +87,7 @@ type Layout struct {
 // are all null may have no storage at all (and then no valid either); its children are all-null vectors. A list of Fixed items that may be
 // null has offsets (or a stride) and its items plain in children[0].
 type vector struct {
-	field *Field
+	field *column.Field
 	n     int
 	nulls int
 	valid []uint64 // bit i of word i/64 is 1 when value i is present; nil when nulls is 0

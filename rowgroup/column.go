@@ -10,19 +10,21 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
-// A column decodes one leaf of a unit into slots: the places of its vector, one for each value that is there or null.
+// A leafDecoder decodes one leaf of a unit into slots: the places of its vector, one for each value that is there or null.
 //
 // Each page's values are decoded to the end of the page's slots, one behind the other, and then spread towards the front where nulls stand
 // between them; so pages without nulls need no second step, and pages with nulls no second buffer.
-type column struct {
+type leafDecoder struct {
 	d     *Decoder
 	arena *mem.Arena // memory of the slots, and of the values they point into
 	keep  *mem.Arena // memory of the dictionary that codes need
 	chunk *rawChunk
 	leaf  *leaf
-	field *Field // of the leaf's values
+	field *column.Field // of the leaf's values
 	scan  *pageScan
 
 	form   form
@@ -63,9 +65,9 @@ const (
 type shape interface {
 	// page takes the levels of the next page. It returns the number of slots and of values that are present, having set their bits in
 	// valid, or drop when no row of the page is needed.
-	page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error)
+	page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error)
 	// flushed is called when the page's values are stored.
-	flushed(c *column) error
+	flushed(c *leafDecoder) error
 }
 
 // openPage is a page whose levels and values are at hand.
@@ -78,7 +80,7 @@ type openPage struct {
 }
 
 // pages decodes the pages that the scan found.
-func (c *column) pages() error {
+func (c *leafDecoder) pages() error {
 	for i := range c.scan.pages {
 		if !c.scan.known && c.first+int64(c.rows) > c.d.rows.Hi {
 			break // a row behind the last has begun, so the last is whole
@@ -96,7 +98,7 @@ func (c *column) pages() error {
 	return nil
 }
 
-func (c *column) page(p *page) error {
+func (c *leafDecoder) page(p *page) error {
 	c.reserve(p.values)
 	o := &c.now // not a variable: it would be allocated for each page, because it is passed as an interface
 	if err := c.open(p, o); err != nil {
@@ -125,9 +127,9 @@ func (c *column) page(p *page) error {
 }
 
 // store decodes the page's values into the next slots.
-func (c *column) store(p *page, o *openPage, slots, present int) error {
+func (c *leafDecoder) store(p *page, o *openPage, slots, present int) error {
 	if c.noValues {
-		if present > 0 && c.leaf.convert != convertNull && c.field.Kind != Null {
+		if present > 0 && c.leaf.convert != convertNull && c.field.Kind != column.Null {
 			return errCode(0)
 		}
 		return nil
@@ -155,7 +157,7 @@ func (c *column) store(p *page, o *openPage, slots, present int) error {
 }
 
 // open checks and decompresses a page and finds its parts.
-func (c *column) open(p *page, o *openPage) (err error) {
+func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	*o = openPage{restore: -1}
 	if err := c.verify(p); err != nil {
 		return err
@@ -189,7 +191,7 @@ func (c *column) open(p *page, o *openPage) (err error) {
 
 // decompress decompresses a page's body. One that was lent and that hardly compresses is verified on the way: it may be larger than the processor's
 // caches.
-func (c *column) decompress(p *page, dst, body []byte) error {
+func (c *leafDecoder) decompress(p *page, dst, body []byte) error {
 	if c.chunk.codec != format.Snappy || p.kind != format.DataPage || !c.d.raw.mapped || len(body) < 2*recheckBytes || len(body) < len(dst)/8*7 {
 		return c.d.codecs.decompress(c.chunk.codec, dst, body)
 	}
@@ -199,8 +201,8 @@ func (c *column) decompress(p *page, dst, body []byte) error {
 }
 
 // verify holds a page against its checksum, which covers the body as stored.
-func (c *column) verify(p *page) error {
-	if p.hasCRC && !c.d.SkipChecksums && crc32.ChecksumIEEE(p.body) != p.crc {
+func (c *leafDecoder) verify(p *page) error {
+	if p.hasCRC && !c.d.skipChecksums && crc32.ChecksumIEEE(p.body) != p.crc {
 		return errChecksum
 	}
 	return nil
@@ -208,7 +210,7 @@ func (c *column) verify(p *page) error {
 
 // place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's slots at once: what lies before them,
 // the levels, overwrites slots that are already filled, and those are saved.
-func (c *column) place(p *page, size int, o *openPage) []byte {
+func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
 	case c.noValues || p.isDictionary():
 	case c.form == views && c.stored == 0 && (p.encoding == format.Plain || p.encoding == format.DeltaLengthByteArray):
@@ -230,12 +232,12 @@ func (c *column) place(p *page, size int, o *openPage) []byte {
 }
 
 // inPlace says whether PLAIN values are stored as the slots want them.
-func (c *column) inPlace() bool {
+func (c *leafDecoder) inPlace() bool {
 	return c.form == plain && c.leaf.convert == convertNone && c.leaf.typ != format.Boolean && c.stored > 0
 }
 
 // reserve makes room for n more slots.
-func (c *column) reserve(n int) {
+func (c *leafDecoder) reserve(n int) {
 	need := c.slots + n
 	if need <= c.room && c.buf != nil {
 		return
@@ -260,21 +262,21 @@ func (c *column) reserve(n int) {
 }
 
 // checkItems refuses lists of more items than 32-bit offsets can count.
-func (c *column) checkItems() error {
+func (c *leafDecoder) checkItems() error {
 	if most := math.MaxUint32 - 1; c.scan.values > most {
 		return &hintError{err: fmt.Errorf("%d items in one unit, %d at most", c.scan.values, most), hint: "write smaller row groups"}
 	}
 	return nil
 }
 
-func (c *column) newBitmap(n int) bitmap {
+func (c *leafDecoder) newBitmap(n int) bitmap {
 	m := bitmap(asU64(c.arena.Alloc(8 * bitmapWords(n))))
 	clear(m)
 	return m
 }
 
 // needValid makes the bitmap of slots, those so far all present.
-func (c *column) needValid() {
+func (c *leafDecoder) needValid() {
 	if c.valid == nil {
 		c.valid = c.newBitmap(c.room)
 		c.valid.set(0, c.slots)
@@ -282,14 +284,14 @@ func (c *column) needValid() {
 }
 
 // textRoom returns n bytes at the end of the column's text.
-func (c *column) textRoom(n int) []byte {
+func (c *leafDecoder) textRoom(n int) []byte {
 	if need := c.textLen + n; need > len(c.text) {
 		c.growText(need)
 	}
 	return c.text[c.textLen : c.textLen+n : c.textLen+n+codecSlack]
 }
 
-func (c *column) growText(n int) {
+func (c *leafDecoder) growText(n int) {
 	if c.wide != nil {
 		c.text = c.d.wide.extend(c.textLen, n)
 	} else {
@@ -298,7 +300,7 @@ func (c *column) growText(n int) {
 }
 
 // textArena is where the text lies: with codes it is the dictionary's.
-func (c *column) textArena() *mem.Arena {
+func (c *leafDecoder) textArena() *mem.Arena {
 	if c.form == codes {
 		return c.keep
 	}

@@ -1,14 +1,16 @@
 package rowgroup
 
+import "github.com/shardfeed/shardfeed/column"
+
 // newNullVector is n nulls of a field, without storage.
-func newNullVector(f *Field, n int) *vector {
+func newNullVector(f *column.Field, n int) *vector {
 	v := &vector{field: f, n: n, nulls: n}
-	if n == 0 && f.Kind == List || f.Kind == Map && n == 0 {
+	if n == 0 && f.Kind == column.List || f.Kind == column.Map && n == 0 {
 		v.offsets = []uint32{0}
 	}
 	for _, c := range f.Children {
 		k := n
-		if f.Kind != Struct {
+		if f.Kind != column.Struct {
 			k = 0
 		}
 		v.children = append(v.children, newNullVector(c, k))
@@ -26,7 +28,7 @@ func (d *Decoder) constant(n *node, rows int) *vector {
 	one := d.keep.Alloc(len(n.partition.data))
 	copy(one, n.partition.data)
 	v.dict = &vector{field: n.field, n: 1}
-	if n.field.Kind == Binary {
+	if n.field.Kind == column.Binary {
 		v.dict.views = []uint64{uint64(len(one))}
 		v.dict.base = [][]byte{one}
 	} else {

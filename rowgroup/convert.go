@@ -7,12 +7,14 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 var errDecimal = errors.New("a decimal that does not fit its precision")
 
 // convert turns n stored values into those of the Field.
-func (c *column) convert(dst, src []byte, n int) error {
+func (c *leafDecoder) convert(dst, src []byte, n int) error {
 	switch c.leaf.convert {
 	case convertNarrow:
 		if c.field.Width == 1 {
@@ -43,7 +45,7 @@ func convertWords[T uint8 | uint16 | uint64](dst []T, src []uint32) {
 }
 
 // convertDecimals turns decimals of a fixed size into little-endian ones of the Field's width.
-func (c *column) convertDecimals(dst, src []byte, n int) error {
+func (c *leafDecoder) convertDecimals(dst, src []byte, n int) error {
 	w := c.field.Width
 	for i := range n {
 		d := dst[i*w : (i+1)*w]
@@ -94,7 +96,7 @@ func putBigEndian(d, s []byte) (ok bool) {
 }
 
 // storeByteDecimals reads n decimals of BYTE_ARRAY into dst, which holds values of the Field's width.
-func (c *column) storeByteDecimals(e format.Encoding, dst, src []byte, n int) error {
+func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n int) error {
 	text, lengths, err := c.byteValues(e, src, n)
 	if err != nil {
 		return err
@@ -109,7 +111,7 @@ func (c *column) storeByteDecimals(e format.Encoding, dst, src []byte, n int) er
 }
 
 // byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that it returns.
-func (c *column) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
+func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
 	found := asU64(c.d.views.take(8 * n))
 	switch e {
 	case format.Plain:
@@ -117,7 +119,7 @@ func (c *column) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uin
 	case format.DeltaLengthByteArray, format.DeltaByteArray:
 		// A column of its own, whose text is thrown away.
 		c.d.spare.Free()
-		t := column{d: c.d, arena: c.d.spare, keep: c.d.spare, scan: c.scan, leaf: c.leaf, field: &Field{Kind: Binary, Type: TypeBinary}, form: views, unit: 8}
+		t := leafDecoder{d: c.d, arena: c.d.spare, keep: c.d.spare, scan: c.scan, leaf: c.leaf, field: &column.Field{Kind: column.Binary, Type: column.TypeBinary}, form: views, unit: 8}
 		if err := t.storeViews(&page{pageHeader: pageHeader{encoding: e, size: len(src)}}, &openPage{values: src}, found); err != nil {
 			return nil, nil, err
 		}
@@ -127,7 +129,7 @@ func (c *column) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uin
 }
 
 // storeFixedText makes Binary values of FIXED_LEN_BYTE_ARRAY: decimals too long for any fixed width.
-func (c *column) storeFixedText(e format.Encoding, dst []uint64, src []byte) error {
+func (c *leafDecoder) storeFixedText(e format.Encoding, dst []uint64, src []byte) error {
 	n := len(dst) * c.stored
 	if err := textBudget(int64(c.textLen) + int64(n)); err != nil {
 		return err

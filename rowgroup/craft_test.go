@@ -14,6 +14,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A craft is a column chunk made by hand, for what no writer makes any more, and for what none should.
@@ -129,21 +131,21 @@ func decodeCrafted(n *node, rows int, l Layout, invalid InvalidUTF8, chunks ...r
 	return strings.Join(parts, " "), nil
 }
 
-func craftLeaf(typ Physical, def, rep int, f Field) *node {
+func craftLeaf(typ Physical, def, rep int, f column.Field) *node {
 	f.Name = "c"
 	return &node{field: &f, def: def, rep: rep, leaf: &leaf{path: "c", typ: typ, maxDef: def, maxRep: rep}}
 }
 
 func craftList(item *node) *node {
 	return &node{
-		field: &Field{Name: "list", Kind: List, Nullable: true, Children: []*Field{item.field}},
+		field: &column.Field{Name: "list", Kind: column.List, Nullable: true, Children: []*column.Field{item.field}},
 		def:   1, repDef: 2, rep: 1, children: []*node{item},
 	}
 }
 
 var (
-	i32Field  = Field{Kind: Fixed, Type: TypeInt32, Width: 4}
-	textField = Field{Kind: Binary, Type: TypeString}
+	i32Field  = column.Field{Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
+	textField = column.Field{Kind: column.Binary, Type: column.TypeString}
 )
 
 func le32(vs ...int32) (b []byte) {
@@ -177,7 +179,7 @@ func TestDecodeCrafted(t *testing.T) {
 	required := craftLeaf(format.Int32, 0, 0, i32Field)
 	list := craftList(craftLeaf(format.Int32, 2, 1, i32Field))
 	nullItems := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
-	boolean := craftLeaf(format.Boolean, 0, 0, Field{Kind: Fixed, Type: TypeBool, Width: 1})
+	boolean := craftLeaf(format.Boolean, 0, 0, column.Field{Kind: column.Fixed, Type: column.TypeBool, Width: 1})
 	leafOf := func(n *node) *leaf {
 		if n.leaf != nil {
 			return n.leaf

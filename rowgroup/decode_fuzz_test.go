@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func FuzzPageHeader(f *testing.F) {
@@ -84,10 +86,10 @@ func FuzzValues(f *testing.F) {
 	f.Add(byte(format.DeltaByteArray), byte(format.ByteArray), uint16(2), append(append(deltaBytesOf(0, 1), deltaBytesOf(2, 1)...), "abc"...))
 	f.Add(byte(format.RLEDictionary), byte(format.Int32), uint16(16), codes8(1, packed1(0xaa, 0x55)...))
 	f.Fuzz(func(t *testing.T, encoding, typ byte, n uint16, body []byte) {
-		node := craftLeaf(Physical(typ%8), 0, 0, Field{Kind: Binary, Type: TypeString})
+		node := craftLeaf(Physical(typ%8), 0, 0, column.Field{Kind: column.Binary, Type: column.TypeString})
 		if node.leaf.typ != format.ByteArray {
 			node.leaf.typeLength = 1 + int(encoding>>4)
-			node.field.Kind, node.field.Type, node.field.Width = Fixed, TypeFixedBinary, storedWidth(node.leaf)
+			node.field.Kind, node.field.Type, node.field.Width = column.Fixed, column.TypeFixedBinary, storedWidth(node.leaf)
 		}
 		c := new(craft)
 		if e := format.Encoding(encoding & 15); e == format.RLEDictionary && node.leaf.typ != format.Boolean {
@@ -160,9 +162,9 @@ func TestRandomFlips(t *testing.T) {
 			}
 			l := Layout{}
 			if r.IntN(2) == 0 {
-				l = Layout{Part: bytes.Repeat([]byte{1}, len(rows)), Parts: 1, Wide: 1}
+				l = Layout{Part: bytes.Repeat([]byte{1}, len(rows)), Parts: 1, wide: 1}
 			}
-			d.SkipChecksums = r.IntN(8) > 0
+			d.skipChecksums = r.IntN(8) > 0
 			b, err := d.Decode(&broken, l)
 			if err == nil {
 				passed++

@@ -161,7 +161,7 @@ func TestDecodeSlices(t *testing.T) {
 			u := Rows{Lo: int64(lo), Hi: int64(hi)}
 			l := Layout{}
 			if r.IntN(2) == 0 {
-				l = Layout{Parts: 3, Wide: 1, Part: make([]uint8, hi-lo)}
+				l = Layout{Parts: 3, wide: 1, Part: make([]uint8, hi-lo)}
 				for i := range l.Part {
 					l.Part[i] = uint8(1 + r.IntN(3))
 				}

@@ -6,14 +6,15 @@ import (
 	"math"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are decompressed in buffers that it keeps.
 type Decoder struct {
 	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
-	Materialize bool
-	// SkipChecksums leaves the checksums of pages alone, for bytes that were verified before.
-	SkipChecksums bool
+	Materialize   bool
+	skipChecksums bool // tests of damaged pages look behind their checksums
 
 	pool   *mem.Pool
 	utf8   InvalidUTF8
@@ -34,7 +35,7 @@ type Decoder struct {
 	slice    bool      // pages of the unit hold rows of other units
 	loose    *mem.Arena
 
-	col   column
+	col   leafDecoder
 	scan  pageScan
 	lists listShape
 	nest  nestedShape
@@ -149,7 +150,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 
 // forget drops what points into the Raw and the block.
 func (d *Decoder) forget() {
-	d.block, d.raw, d.chunks, d.col = nil, nil, nil, column{}
+	d.block, d.raw, d.chunks, d.col = nil, nil, nil, leafDecoder{}
 	d.lists, d.nest = listShape{}, nestedShape{}
 	d.loose.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
@@ -230,7 +231,7 @@ func (d *Decoder) column(n *node) (*vector, error) {
 		return d.constant(n, rows), nil
 	case n.missing:
 		return newNullVector(n.field, rows), nil
-	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == Null):
+	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == column.Null):
 		if _, err := d.nextChunk(n); err != nil {
 			return nil, err
 		}
@@ -245,12 +246,12 @@ func (d *Decoder) column(n *node) (*vector, error) {
 
 // isPlainLeaf says whether a node is a leaf whose values are in the file.
 func isPlainLeaf(n *node) bool {
-	return n.leaf != nil && !n.missing && n.leaf.convert != convertNull && n.field.Kind != Null
+	return n.leaf != nil && !n.missing && n.leaf.convert != convertNull && n.field.Kind != column.Null
 }
 
 // isListOfLeaves says whether a top-level node is a list whose items are leaves.
 func isListOfLeaves(n *node) bool {
-	return n.field.Kind == List && n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0])
+	return n.field.Kind == column.List && n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0])
 }
 
 // nextChunk returns the chunk of the next leaf in order.
@@ -268,13 +269,13 @@ func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
 }
 
 // newColumn reads the headers of a leaf's chunk and gets the memory that they call for.
-func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
+func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
 	chunk, err := d.nextChunk(n)
 	if err != nil {
 		return nil, err
 	}
 	c := &d.col
-	*c = column{
+	*c = leafDecoder{
 		d: d, arena: d.arena, keep: d.keep, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
 		stored: storedWidth(n.leaf),
 	}
@@ -283,7 +284,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*column, error) {
 	}
 	d.at = -1
 	c.first = d.scan.first
-	c.noValues = n.leaf.convert == convertNull || n.field.Kind == Null
+	c.noValues = n.leaf.convert == convertNull || n.field.Kind == column.Null
 	c.chooseForm()
 	c.chooseParts()
 	if err := c.prepare(); err != nil {
@@ -299,19 +300,19 @@ const smallTable = 64
 
 // chooseForm decides how slots are stored. Codes of Fixed values are kept where they and their dictionary are smaller than the values, but
 // not in lists, which are copied whole.
-func (c *column) chooseForm() {
+func (c *leafDecoder) chooseForm() {
 	s := c.scan
 	n := s.dict.values
 	coded := s.hasDict() && s.coded == len(s.pages) && len(s.pages) > 0
-	if coded && n == 0 && c.field.Kind == Fixed && c.leaf.maxRep == 0 {
+	if coded && n == 0 && c.field.Kind == column.Fixed && c.leaf.maxRep == 0 {
 		c.noValues = true // a null takes no memory
 	}
 	switch {
 	case c.noValues:
 		c.unit = 0
-	case c.field.Kind == Binary && coded:
+	case c.field.Kind == column.Binary && coded:
 		c.form, c.unit = codes, codeWidth(n)
-	case c.field.Kind == Binary:
+	case c.field.Kind == column.Binary:
 		c.form, c.unit = views, 8
 	default:
 		c.unit = c.field.Width
@@ -328,13 +329,13 @@ func (c *column) chooseForm() {
 
 // chooseParts decides whether the column is spread over parts. Values of a dictionary are copied to the rows that have them, so it must be
 // one in which hardly any value repeats, as that of the first rows of images.
-func (c *column) chooseParts() {
+func (c *leafDecoder) chooseParts() {
 	s := c.scan
 	rows := c.chunk.lastRow - c.first
 	switch lists, _ := c.levels.(*listShape); {
-	case lists != nil && lists.mayBeWide && c.field.Kind == Fixed:
+	case lists != nil && lists.mayBeWide && c.field.Kind == column.Fixed:
 		c.wide = c.d.newSpreader(int64(s.values)*int64(c.unit), rows)
-	case c.field.Kind == Binary && c.leaf.maxRep == 0 && !c.noValues && s.fewRepeats():
+	case c.field.Kind == column.Binary && c.leaf.maxRep == 0 && !c.noValues && s.fewRepeats():
 		c.wide = c.d.newSpreader(s.size+int64(s.dict.size), rows)
 		if c.wide != nil {
 			c.form, c.unit = views, 8
@@ -343,7 +344,7 @@ func (c *column) chooseParts() {
 }
 
 // prepare gets room for slots and text, and reads the dictionary.
-func (c *column) prepare() error {
+func (c *leafDecoder) prepare() error {
 	s := c.scan
 	share := 1.0
 	if rows := c.chunk.lastRow - c.first; !s.known && rows > 0 {
@@ -358,7 +359,7 @@ func (c *column) prepare() error {
 		c.head = (max(0, s.pages[0].size-s.pages[0].values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
-	if c.field.Kind == Binary && c.stored == 0 {
+	if c.field.Kind == column.Binary && c.stored == 0 {
 		if err := c.prepareText(int64(share * float64(s.size))); err != nil {
 			return err
 		}
@@ -370,7 +371,7 @@ func (c *column) prepare() error {
 }
 
 // prepareText gets room for the text of n bytes of pages.
-func (c *column) prepareText(n int64) error {
+func (c *leafDecoder) prepareText(n int64) error {
 	switch {
 	case c.form == codes:
 		n = 0
@@ -392,7 +393,7 @@ func (c *column) prepareText(n int64) error {
 }
 
 // vector returns the first n slots.
-func (c *column) vector(n int) (*vector, error) {
+func (c *leafDecoder) vector(n int) (*vector, error) {
 	if n > c.slots {
 		return nil, fmt.Errorf("%w: %d values, %d expected", errChunk, c.slots, n)
 	}

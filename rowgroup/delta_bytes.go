@@ -15,7 +15,7 @@ type deltaBytes struct {
 	b                  []byte // suffixes, one behind the other
 }
 
-func (c *column) readDeltaBytes(src []byte, n int) (d deltaBytes, err error) {
+func (c *leafDecoder) readDeltaBytes(src []byte, n int) (d deltaBytes, err error) {
 	lengths := asU32(c.d.lengths.take(8 * n))
 	d.prefixes, d.suffixes = lengths[:n], lengths[n:2*n]
 	used, err := decodeDeltaPrefix(d.prefixes, src)
@@ -48,7 +48,7 @@ func (d *deltaBytes) total() (int64, error) {
 }
 
 // prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text.
-func (c *column) prefixViews(dst []uint64, src []byte) error {
+func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
 	d, err := c.readDeltaBytes(src, len(dst))
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *column) prefixViews(dst []uint64, src []byte) error {
 }
 
 // decodeDeltaFixed builds DELTA_BYTE_ARRAY values of one width.
-func (c *column) decodeDeltaFixed(dst, src []byte, n int) error {
+func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
 	d, err := c.readDeltaBytes(src, n)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/shard"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func TestFieldString(t *testing.T) {
@@ -20,16 +22,16 @@ func TestFieldString(t *testing.T) {
 			t.Errorf("%s is %s, want %s", c.schema, got, c.want)
 		}
 	}
-	f := &Field{Kind: List, ListSize: 4, Children: []*Field{{Kind: Fixed, Type: TypeFloat32}}}
+	f := &column.Field{Kind: column.List, ListSize: 4, Children: []*column.Field{{Kind: column.Fixed, Type: column.TypeFloat32}}}
 	if got := f.String(); got != "list<float>[4]" {
 		t.Errorf("a list of four is %s", got)
 	}
-	for typ := TypeNone; typ <= TypeBSON; typ++ {
+	for typ := column.TypeNone; typ <= column.TypeBSON; typ++ {
 		if typ.String() == "" {
 			t.Errorf("type %d has no name", typ)
 		}
 	}
-	if got := Type(200).String(); got != "type 200" {
+	if got := column.Type(200).String(); got != "type 200" {
 		t.Errorf("an unknown type is %s", got)
 	}
 }

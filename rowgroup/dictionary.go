@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A dictionary is the values that codes stand for: Fixed values, or views of Binary ones.
@@ -15,7 +17,7 @@ type dictionary struct {
 }
 
 // readDictionary decodes the dictionary page. The table is the block's when codes are kept, else scratch.
-func (c *column) readDictionary() error {
+func (c *leafDecoder) readDictionary() error {
 	p := &c.scan.dict
 	c.d.at = p.off
 	if err := c.verify(p); err != nil {
@@ -32,13 +34,13 @@ func (c *column) readDictionary() error {
 		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", errShort, p.values, p.size)
 	}
 	c.dict.n = p.values
-	if c.inPlace() || c.form == codes && c.field.Kind == Fixed && c.leaf.convert == convertNone && c.stored > 0 {
+	if c.inPlace() || c.form == codes && c.field.Kind == column.Fixed && c.leaf.convert == convertNone && c.stored > 0 {
 		c.dict.table = c.tableRoom(p.size)
 		err := c.d.codecs.decompress(c.chunk.codec, c.dict.table, p.body)
 		c.dict.table = c.dict.table[:p.values*c.stored]
 		return err
 	}
-	if c.field.Kind == Binary {
+	if c.field.Kind == column.Binary {
 		return c.readTextDictionary(p)
 	}
 	raw, err := c.openDictionary(p)
@@ -50,7 +52,7 @@ func (c *column) readDictionary() error {
 }
 
 // tableRoom returns memory for the dictionary.
-func (c *column) tableRoom(n int) []byte {
+func (c *leafDecoder) tableRoom(n int) []byte {
 	if c.form == codes {
 		return c.keep.Alloc(n)
 	}
@@ -58,7 +60,7 @@ func (c *column) tableRoom(n int) []byte {
 }
 
 // openDictionary decompresses the dictionary page to scratch.
-func (c *column) openDictionary(p *page) ([]byte, error) {
+func (c *leafDecoder) openDictionary(p *page) ([]byte, error) {
 	if c.chunk.codec == format.Uncompressed {
 		return p.body, nil
 	}
@@ -67,7 +69,7 @@ func (c *column) openDictionary(p *page) ([]byte, error) {
 }
 
 // readTextDictionary reads the dictionary of a Binary column: its values stand at the beginning of the column's text.
-func (c *column) readTextDictionary(p *page) (err error) {
+func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 	c.dict.table = c.tableRoom(8 * p.values)
 	if c.stored > 0 {
 		raw, err := c.openDictionary(p)
@@ -99,9 +101,9 @@ func codeWidth(n int) int {
 }
 
 // vector returns the dictionary as a vector of its own.
-func (c *column) dictVector() *vector {
+func (c *leafDecoder) dictVector() *vector {
 	v := &vector{field: c.field, n: c.dict.n}
-	if c.field.Kind == Binary {
+	if c.field.Kind == column.Binary {
 		v.views, v.base = asU64(c.dict.table), [][]byte{c.text}
 	} else {
 		v.data = c.dict.table
@@ -110,7 +112,7 @@ func (c *column) dictVector() *vector {
 }
 
 // storeCoded reads n codes of a data page and stores them, or what they stand for.
-func (c *column) storeCoded(dst, src []byte, n int) error {
+func (c *leafDecoder) storeCoded(dst, src []byte, n int) error {
 	if !c.scan.hasDict() {
 		return fmt.Errorf("%w: a dictionary is used but missing", errChunk)
 	}
@@ -139,7 +141,7 @@ func errCode(entries int) error {
 }
 
 // storeRun stores a run of codes, or what they stand for; ok is false when one is out of range.
-func (c *column) storeRun(dst []byte, r *runs) (ok bool) {
+func (c *leafDecoder) storeRun(dst []byte, r *runs) (ok bool) {
 	if r.packed == nil {
 		if int64(r.value) >= int64(c.dict.n) {
 			return false
@@ -165,7 +167,7 @@ func (c *column) storeRun(dst []byte, r *runs) (ok bool) {
 }
 
 // storePacked unpacks codes of one or two bytes to where they are kept.
-func (c *column) storePacked(dst []byte, r *runs) (ok bool) {
+func (c *leafDecoder) storePacked(dst []byte, r *runs) (ok bool) {
 	if c.unit == 1 {
 		unpackNarrow(dst[:r.n], r.packed, r.width)
 		return bytesBelow(dst[:r.n], c.dict.n)
@@ -175,7 +177,7 @@ func (c *column) storePacked(dst []byte, r *runs) (ok bool) {
 }
 
 // storeRepeated stores n times the same code, or what it stands for.
-func (c *column) storeRepeated(dst []byte, code uint32, n int) {
+func (c *leafDecoder) storeRepeated(dst []byte, code uint32, n int) {
 	unit := c.unit
 	switch {
 	case n == 0:
@@ -195,7 +197,7 @@ func (c *column) storeRepeated(dst []byte, code uint32, n int) {
 }
 
 // storeBlock stores a few codes; ok is false when one is out of range.
-func (c *column) storeBlock(dst []byte, block []uint32) (ok bool) {
+func (c *leafDecoder) storeBlock(dst []byte, block []uint32) (ok bool) {
 	if c.form == codes {
 		switch c.unit {
 		case 1:
@@ -262,7 +264,7 @@ func narrowCodes[T uint8 | uint16 | uint32](dst []T, block []uint32, n int) (ok 
 }
 
 // textViews finds PLAIN values in b, which lies at the end of the column's text, and takes b into the text.
-func (c *column) textViews(dst []uint64, b []byte) error {
+func (c *leafDecoder) textViews(dst []uint64, b []byte) error {
 	begin := uint64(c.textLen)
 	c.textLen += len(b)
 	if err := plainViews(dst, b, begin); err != nil {

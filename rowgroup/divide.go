@@ -5,6 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A division is the parts of the unit that is decoded, when each of them becomes a block.
@@ -140,11 +142,11 @@ func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, e
 		p.views, p.base, p.chunkShift = asU64(pieceOf(asBytes(v.views), 8, skip, order, arena)), v.base, v.chunkShift
 	case v.views != nil:
 		return p, p.takeText(v, skip, order, arena)
-	case v.field.Kind == List && v.data != nil:
+	case v.field.Kind == column.List && v.data != nil:
 		p.data = pieceOf(v.data, v.stride*v.field.Children[0].Width, skip, order, arena)
 	case v.data != nil:
 		p.data = pieceOf(v.data, v.field.Width, skip, order, arena)
-	case v.field.Kind == Struct:
+	case v.field.Kind == column.Struct:
 		p.children = make([]*vector, len(v.children))
 		for i, c := range v.children {
 			var err error

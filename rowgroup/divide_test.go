@@ -9,11 +9,13 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // inParts is a random layout of so many rows of a unit, whose order goes through its parts one after the other, and where each part ends in it.
 func inParts(rng *rand.Rand, rows, kept, parts int) (l Layout, ends []int) {
-	l = Layout{Order: make([]uint32, 0, kept), Part: make([]uint8, rows), Parts: parts, Wide: 1 + rng.IntN(300)}
+	l = Layout{Order: make([]uint32, 0, kept), Part: make([]uint8, rows), Parts: parts, wide: 1 + rng.IntN(300)}
 	for i := range l.Part {
 		l.Part[i] = uint8(1 + rng.IntN(parts)) // also of rows that are not kept
 	}
@@ -77,7 +79,7 @@ func TestDecodeParts(t *testing.T) {
 }
 
 // compareParts holds the blocks against the rows of plain, and releases them in any order.
-func compareParts(t *testing.T, rng *rand.Rand, s *Schema, blocks []*Block, plain *Block, order []uint32, ends []int) {
+func compareParts(t *testing.T, rng *rand.Rand, s *column.Schema, blocks []*Block, plain *Block, order []uint32, ends []int) {
 	t.Helper()
 	if len(blocks) != len(ends) {
 		t.Fatalf("%d blocks of %d parts", len(blocks), len(ends))
@@ -217,7 +219,7 @@ func TestRecodeParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls, odd := 0, errors.New("odd")
-	field := &Field{Name: "label", Kind: Fixed, Type: TypeUint8, Width: 1}
+	field := &column.Field{Name: "label", Kind: column.Fixed, Type: column.TypeUint8, Width: 1}
 	letters := func(dst, value []byte) error {
 		if calls++; value[0] == '?' {
 			return odd
@@ -232,7 +234,7 @@ func TestRecodeParts(t *testing.T) {
 	if err := RecodeParts(blocks[2:], label, field, letters); !errors.Is(err, odd) {
 		t.Errorf("the last part has a value that cannot be mapped: %v", err)
 	}
-	if err := RecodeParts(blocks, 0, &Field{Name: "id", Kind: Fixed, Type: TypeUint8, Width: 1}, func(dst, value []byte) error {
+	if err := RecodeParts(blocks, 0, &column.Field{Name: "id", Kind: column.Fixed, Type: column.TypeUint8, Width: 1}, func(dst, value []byte) error {
 		dst[0] = 255 - value[0]
 		return nil
 	}); err != nil {
@@ -245,7 +247,7 @@ func TestRecodeParts(t *testing.T) {
 		if err != nil || got.Data[0] != byte((20*p+3)%7) || got.Data[1] != byte((20*p+19)%7) {
 			t.Errorf("part %d: %v, %v", p, got.Data, err)
 		}
-		ids, err := g.Gather(0, &Field{Name: "id", Kind: Fixed, Type: TypeUint8, Width: 1}, []*Block{b}, picks, heap)
+		ids, err := g.Gather(0, &column.Field{Name: "id", Kind: column.Fixed, Type: column.TypeUint8, Width: 1}, []*Block{b}, picks, heap)
 		if err != nil || ids.Data[0] != byte(255-20*p-3) || ids.Data[1] != byte(255-20*p-19) {
 			t.Errorf("part %d: %v, %v", p, ids.Data, err)
 		}

@@ -12,24 +12,26 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // dump writes value i of a vector in a form that can be compared.
 func dump(v *vector, i int) string {
-	if v.nulls > 0 && v.isNull(i) || v.field.Kind == Null {
+	if v.nulls > 0 && v.isNull(i) || v.field.Kind == column.Null {
 		return "null"
 	}
 	switch v.field.Kind {
-	case Fixed:
+	case column.Fixed:
 		s, _ := v.source()
 		k, w, data := int(s.at(uintptr(i))), v.field.Width, v.data
 		if v.codes != nil {
 			data = v.dict.data
 		}
 		return hex.EncodeToString(data[k*w : k*w+w])
-	case Binary:
+	case column.Binary:
 		return fmt.Sprintf("%q", v.bytes(i))
-	case Struct:
+	case column.Struct:
 		var parts []string
 		for _, c := range v.children {
 			parts = append(parts, dump(c, i))
@@ -83,7 +85,7 @@ func (v *vector) flatItems(i int) []byte {
 }
 
 // dumpGo writes a Go value as dump writes the vector of field f that it was written to.
-func dumpGo(v reflect.Value, f *Field) string {
+func dumpGo(v reflect.Value, f *column.Field) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return "null"
@@ -94,7 +96,7 @@ func dumpGo(v reflect.Value, f *Field) string {
 		return "null"
 	}
 	switch f.Kind {
-	case Fixed:
+	case column.Fixed:
 		if v.Kind() == reflect.Array {
 			b := make([]byte, v.Len())
 			reflect.Copy(reflect.ValueOf(b), v)
@@ -105,15 +107,15 @@ func dumpGo(v reflect.Value, f *Field) string {
 			panic(err)
 		}
 		return hex.EncodeToString(b.Bytes())
-	case Binary:
+	case column.Binary:
 		return fmt.Sprintf("%q", v.Convert(reflect.TypeFor[[]byte]()).Bytes())
-	case Struct:
+	case column.Struct:
 		var parts []string
 		for _, c := range f.Children {
 			parts = append(parts, dumpGo(memberOf(v, c.Name), c))
 		}
 		return "{" + strings.Join(parts, " ") + "}"
-	case Map:
+	case column.Map:
 		return dumpMap(v, f.Children[0])
 	}
 	var parts []string
@@ -123,7 +125,7 @@ func dumpGo(v reflect.Value, f *Field) string {
 	return "[" + strings.Join(parts, " ") + "]"
 }
 
-func dumpMap(v reflect.Value, pair *Field) string {
+func dumpMap(v reflect.Value, pair *column.Field) string {
 	var parts []string
 	for it := v.MapRange(); it.Next(); {
 		parts = append(parts, "{"+dumpGo(it.Key(), pair.Children[0])+" "+dumpGo(it.Value(), pair.Children[1])+"}")

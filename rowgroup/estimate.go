@@ -6,6 +6,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // wideBytes is the size of a row from which a column is wide; see Layout.
@@ -71,12 +73,12 @@ func (e *estimator) smallBytes(large int64) int64 {
 // column is the bytes of a column, apart for what a Layout can spread over parts: byte strings and lists of fixed width that stand in
 // every row at most once and are large.
 func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
-	if n.field.Kind == Struct && n.leaf == nil && !n.missing && n.partition == nil {
+	if n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil {
 		if n.field.Nullable {
 			narrow = e.alloc(rows / 8)
 		}
 		for _, c := range n.children {
-			if c.field.Kind == List {
+			if c.field.Kind == column.List {
 				narrow = addCapped(narrow, e.node(c, rows))
 				continue
 			}
@@ -96,13 +98,13 @@ func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
 
 // spread is the bytes of a column's values when the decoder can spread them, as far as the footer tells, else 0; see column.chooseParts.
 func (e *estimator) spread(n *node) int64 {
-	if n.field.Kind == List {
-		if !isListOfLeaves(n) || n.children[0].field.Kind != Fixed {
+	if n.field.Kind == column.List {
+		if !isListOfLeaves(n) || n.children[0].field.Kind != column.Fixed {
 			return 0
 		}
 		return mulDiv(e.items(n), int64(n.children[0].field.Width), 1)
 	}
-	if n.field.Kind != Binary || !isPlainLeaf(n) {
+	if n.field.Kind != column.Binary || !isPlainLeaf(n) {
 		return 0
 	}
 	k := e.r.chunk(n.leaf.index, e.group)
@@ -125,7 +127,7 @@ func (e *estimator) node(n *node, values int64) int64 {
 		return addCapped(size, e.alloc(values)) // codes of one value, or nothing
 	}
 	switch n.field.Kind {
-	case List, Map:
+	case column.List, column.Map:
 		size = addCapped(size, e.alloc(mulDiv(values+1, 8, 1)))
 		values = e.items(n)
 	}
@@ -159,7 +161,7 @@ func firstPresent(nodes []*node) *node {
 func (e *estimator) leaf(n *node, values int64) int64 {
 	k := e.r.chunk(n.leaf.index, e.group)
 	switch n.field.Kind {
-	case Fixed:
+	case column.Fixed:
 		width := int64(n.field.Width)
 		if code := e.codeBytes(n, k); code > 0 {
 			before := e.values
@@ -168,7 +170,7 @@ func (e *estimator) leaf(n *node, values int64) int64 {
 			return size
 		}
 		return e.alloc(mulDiv(values, width, 1))
-	case Binary:
+	case column.Binary:
 		if e.r.coded(k) {
 			return e.codes(k, values)
 		}

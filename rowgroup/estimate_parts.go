@@ -1,5 +1,7 @@
 package rowgroup
 
+import "github.com/shardfeed/shardfeed/column"
+
 // WholeBytes predicts what [Decoder.DecodeParts] cannot divide of the narrow columns of group g: dictionaries, and columns whose rows cannot
 // change places.
 func (m *Manifest) WholeBytes(g int) int64 {
@@ -21,17 +23,17 @@ func (e *estimator) whole(n *node, rows int64) int64 {
 		return 0
 	case n.leaf != nil:
 		return e.dictionary(n)
-	case n.field.Kind == Struct:
+	case n.field.Kind == column.Struct:
 		size := int64(0)
 		for _, c := range n.children {
-			if c.field.Kind == List || c.field.Kind == Map {
+			if c.field.Kind == column.List || c.field.Kind == column.Map {
 				size = addCapped(size, e.node(c, rows))
 			} else {
 				size = addCapped(size, e.whole(c, rows))
 			}
 		}
 		return size
-	case isListOfLeaves(n) && n.children[0].field.Kind == Fixed:
+	case isListOfLeaves(n) && n.children[0].field.Kind == column.Fixed:
 		return 0
 	}
 	return e.node(n, rows)
@@ -43,9 +45,9 @@ func (e *estimator) dictionary(n *node) int64 {
 	switch {
 	case n.leaf.convert == convertNull || !e.r.coded(k):
 		return 0
-	case n.field.Kind == Binary:
+	case n.field.Kind == column.Binary:
 		return e.codes(k, 0)
-	case n.field.Kind == Fixed:
+	case n.field.Kind == column.Fixed:
 		return e.table(k, int64(n.field.Width))
 	}
 	return 0

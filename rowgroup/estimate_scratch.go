@@ -7,6 +7,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // pageGuess is the bytes of the largest page of a chunk without a page index. Writers aim at 1 MiB.
@@ -53,7 +55,7 @@ func (n *node) movable() bool {
 	switch {
 	case n.missing || n.partition != nil || n.leaf != nil:
 		return true
-	case n.field.Kind == Struct:
+	case n.field.Kind == column.Struct:
 		for _, c := range n.children {
 			if !c.movable() {
 				return false
@@ -61,7 +63,7 @@ func (n *node) movable() bool {
 		}
 		return true
 	}
-	return isListOfLeaves(n) && n.children[0].field.Kind == Fixed
+	return isListOfLeaves(n) && n.children[0].field.Kind == column.Fixed
 }
 
 // pageScratch is the most that a leaf of a node takes beside its values. top is the column around it.
@@ -95,8 +97,8 @@ func (e *estimator) pageScratch(n, top *node, rows int64, s *Scratch) int64 {
 func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
 	const plain = 1<<format.Plain | 1<<format.RLE | 1<<format.BitPacked
 	set, stored := e.r.encodingSet.at(k)&^(1<<allCoded), storedWidth(n.leaf)
-	kept := n.field.Kind == Fixed && n.leaf.convert == convertNone && n.leaf.typ != format.Boolean && stored > 0 && set&^plain == 0 ||
-		n.field.Kind == Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
+	kept := n.field.Kind == column.Fixed && n.leaf.convert == convertNone && n.leaf.typ != format.Boolean && stored > 0 && set&^plain == 0 ||
+		n.field.Kind == column.Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
 	size := int64(0)
 	if e.r.codec(k) != format.Uncompressed && !kept {
 		size = scratchBytes(p.bytes)
@@ -110,7 +112,7 @@ func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
 // valueScratch is the values of a page before they are converted, lengths, and a dictionary that is looked up.
 func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
 	size, stored := int64(0), int64(storedWidth(n.leaf))
-	if n.field.Kind == Fixed && n.leaf.convert != convertNone {
+	if n.field.Kind == column.Fixed && n.leaf.convert != convertNone {
 		size = addCapped(size, scratchBytes(mulDiv(p.values, max(8, stored), 1)))
 	}
 	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {

@@ -30,7 +30,7 @@ func storedWidth(l *leaf) int {
 }
 
 // storeFixed decodes n values, one behind the other, into dst as the Field wants them.
-func (c *column) storeFixed(e format.Encoding, dst, src []byte, n int) error {
+func (c *leafDecoder) storeFixed(e format.Encoding, dst, src []byte, n int) error {
 	if c.stored == 0 {
 		return c.storeByteDecimals(e, dst, src, n)
 	}
@@ -51,7 +51,7 @@ func (c *column) storeFixed(e format.Encoding, dst, src []byte, n int) error {
 }
 
 // decodeFixed decodes n values into dst as they are stored.
-func (c *column) decodeFixed(e format.Encoding, dst, src []byte, n int) error {
+func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) error {
 	switch {
 	case e == format.Plain && c.leaf.typ == format.Boolean:
 		if (n+7)/8 > len(src) {

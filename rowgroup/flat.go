@@ -5,16 +5,16 @@ import "fmt"
 // flatShape is the levels of a top-level leaf that does not repeat: one slot a row.
 type flatShape struct{}
 
-func (flatShape) page(c *column, _, def *levelRun) (slots, present int, drop bool, err error) {
+func (flatShape) page(c *leafDecoder, _, def *levelRun) (slots, present int, drop bool, err error) {
 	c.rows += def.n
 	present, err = c.slotBits(def)
 	return def.n, present, false, err
 }
 
-func (flatShape) flushed(*column) error { return nil }
+func (flatShape) flushed(*leafDecoder) error { return nil }
 
 // slotBits sets the validity of one slot a level, where the greatest definition level is at most 1.
-func (c *column) slotBits(def *levelRun) (present int, err error) {
+func (c *leafDecoder) slotBits(def *levelRun) (present int, err error) {
 	all, err := def.allMax()
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func (d *Decoder) flat(n *node) (*vector, error) {
 }
 
 // window returns how many decoded rows lie before the unit, and how many there are up to its end.
-func (c *column) window() (skip, total int, err error) {
+func (c *leafDecoder) window() (skip, total int, err error) {
 	skip, total = int(c.d.rows.Lo-c.first), int(c.d.rows.Hi-c.first)
 	if skip < 0 || total > c.rows {
 		return 0, 0, fmt.Errorf("%w: its pages hold rows %d to %d, wanted are %d to %d", errChunk, c.first, c.first+int64(c.rows), c.d.rows.Lo, c.d.rows.Hi)

@@ -3,6 +3,8 @@ package rowgroup
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Pick names one row of one block: the block's place in a table of blocks, and the row.
@@ -52,20 +54,20 @@ func (l *levels[T]) pop() { l.depth-- }
 
 // Gather returns the values of the column at position col, whose field is f, for each pick in order, in memory from alloc. The picks must
 // be rows of the blocks, and the blocks must stay retained until Gather returns.
-func (g *Gatherer) Gather(col int, f *Field, blocks []*Block, picks []Pick, alloc Alloc) (*Array, error) {
+func (g *Gatherer) Gather(col int, f *column.Field, blocks []*Block, picks []Pick, alloc column.Alloc) (*column.Array, error) {
 	return g.column(col, f, blocks, picks, nil, alloc)
 }
 
 // GatherFixed does what Gather does for a column of fixed values, and puts them into data, which has room for them. Memory from alloc is
 // for the validity alone.
-func (g *Gatherer) GatherFixed(col int, f *Field, blocks []*Block, picks []Pick, data []byte, alloc Alloc) (*Array, error) {
-	if f.Kind != Fixed || len(data) < len(picks)*f.Width {
+func (g *Gatherer) GatherFixed(col int, f *column.Field, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
+	if f.Kind != column.Fixed || len(data) < len(picks)*f.Width {
 		return nil, fmt.Errorf("column %q: %d bytes are no place for %d values of %v; this is a bug", f.Name, len(data), len(picks), f)
 	}
 	return g.column(col, f, blocks, picks, data, alloc)
 }
 
-func (g *Gatherer) column(col int, f *Field, blocks []*Block, picks []Pick, data []byte, alloc Alloc) (*Array, error) {
+func (g *Gatherer) column(col int, f *column.Field, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()
 	moved := false
@@ -88,7 +90,7 @@ func (g *Gatherer) column(col int, f *Field, blocks []*Block, picks []Pick, data
 	if data == nil {
 		return g.node(f, vecs, picks, alloc)
 	}
-	a := &Array{Field: f, Len: len(picks), Data: data[:len(picks)*f.Width]}
+	a := &column.Array{Field: f, Len: len(picks), Data: data[:len(picks)*f.Width]}
 	if err := g.valid(a, vecs, picks, alloc); err != nil {
 		return nil, err
 	}
@@ -97,9 +99,9 @@ func (g *Gatherer) column(col int, f *Field, blocks []*Block, picks []Pick, data
 }
 
 // node gathers one node of the tree: picks are values of vecs.
-func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*Array, error) {
-	a := &Array{Field: f, Len: len(picks)}
-	if f.Kind == Null {
+func (g *Gatherer) node(f *column.Field, vecs []*vector, picks []Pick, alloc column.Alloc) (*column.Array, error) {
+	a := &column.Array{Field: f, Len: len(picks)}
+	if f.Kind == column.Null {
 		a.Nulls = a.Len
 		return a, nil
 	}
@@ -107,7 +109,7 @@ func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*A
 		return nil, err
 	}
 	switch f.Kind {
-	case Fixed:
+	case column.Fixed:
 		data, err := alloc(a.Len * f.Width)
 		if err != nil {
 			return nil, err
@@ -115,12 +117,12 @@ func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*A
 		a.Data = data
 		g.fixed(a, vecs, picks)
 		return a, nil
-	case Binary:
+	case column.Binary:
 		return a, g.binary(a, vecs, picks, alloc)
-	case Struct:
+	case column.Struct:
 		return a, g.members(a, vecs, picks, alloc)
-	case List, Map:
-		if f.Children[0].Kind == Fixed {
+	case column.List, column.Map:
+		if f.Children[0].Kind == column.Fixed {
 			return a, g.fixedItems(a, vecs, picks, alloc)
 		}
 		return a, g.items(a, vecs, picks, alloc)
@@ -129,7 +131,7 @@ func (g *Gatherer) node(f *Field, vecs []*vector, picks []Pick, alloc Alloc) (*A
 }
 
 // valid sets a.Valid and a.Nulls; Valid stays nil when no picked value is null.
-func (g *Gatherer) valid(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	some := false
 	for _, v := range vecs {
 		some = some || v.nulls > 0
@@ -171,10 +173,10 @@ func (v *vector) isNull(i int) bool {
 }
 
 // members gathers a Struct: each member at the same picks.
-func (g *Gatherer) members(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+func (g *Gatherer) members(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	kids := g.vecs.push(len(vecs))
 	defer g.vecs.pop()
-	a.Children = make([]*Array, len(a.Field.Children))
+	a.Children = make([]*column.Array, len(a.Field.Children))
 	for c, f := range a.Field.Children {
 		for i, v := range vecs {
 			kids[i] = v.children[c]

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // prefetchBytes is how much of a value is asked for ahead of its copy; the processor's own prefetcher follows after that.
 const prefetchBytes = 256
 
 // binary gathers byte strings.
-func (g *Gatherer) binary(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+func (g *Gatherer) binary(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	g.reserve(len(picks))
 	total := uint64(0)
 	for i, p := range picks {
@@ -31,7 +33,7 @@ func (g *Gatherer) binary(a *Array, vecs []*vector, picks []Pick, alloc Alloc) e
 }
 
 // fixedItems gathers lists whose items are Fixed: the bytes of a row's items are copied as one value.
-func (g *Gatherer) fixedItems(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+func (g *Gatherer) fixedItems(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	f := a.Field.Children[0]
 	g.reserve(len(picks))
 	total, itemNulls := uint64(0), false
@@ -48,12 +50,12 @@ func (g *Gatherer) fixedItems(a *Array, vecs []*vector, picks []Pick, alloc Allo
 	} else if err := g.offsets(a, total, uint32(f.Width), alloc); err != nil {
 		return err
 	}
-	items := &Array{Field: f, Len: int(total) / f.Width}
+	items := &column.Array{Field: f, Len: int(total) / f.Width}
 	var err error
 	if items.Data, err = alloc(int(total)); err != nil {
 		return err
 	}
-	a.Children = []*Array{items}
+	a.Children = []*column.Array{items}
 	if a.Field.ListSize > 0 {
 		g.copyRows(items.Data, a.Field.ListSize*f.Width)
 	} else {
@@ -74,7 +76,7 @@ func (g *Gatherer) reserve(n int) {
 }
 
 // offsets sets a.Offsets from the lengths in bytes, in units of width bytes.
-func (g *Gatherer) offsets(a *Array, total uint64, width uint32, alloc Alloc) error {
+func (g *Gatherer) offsets(a *column.Array, total uint64, width uint32, alloc column.Alloc) error {
 	if total/uint64(width) > math.MaxInt32 {
 		return fmt.Errorf("column %q: %d bytes of values do not fit one batch; lower the batch size", a.Field.Name, total)
 	}

@@ -1,6 +1,10 @@
 package rowgroup
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
+)
 
 // A source is where the values of one block's Fixed vector lie.
 type source struct {
@@ -23,7 +27,7 @@ func (v *vector) source() (s source, stored bool) {
 }
 
 // fixed gathers values of one width into the array's data. Bytes under a null are zero afterwards.
-func (g *Gatherer) fixed(a *Array, vecs []*vector, picks []Pick) {
+func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 	w, dst := a.Field.Width, a.Data
 	g.srcs = g.srcs[:0]
 	all := true

@@ -1,5 +1,7 @@
 package rowgroup
 
+import "github.com/shardfeed/shardfeed/column"
+
 // hasItemNulls reports whether items of a List vector of Fixed items may be null.
 func (v *vector) hasItemNulls() bool {
 	return v.offsets != nil && v.children[0].nulls > 0
@@ -17,7 +19,7 @@ func (v *vector) listRange(i int) (lo, hi uint32) {
 }
 
 // gatherItemNulls sets the validity of the items of lists whose bytes are already copied.
-func gatherItemNulls(a, items *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+func gatherItemNulls(a, items *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	b, err := alloc((items.Len + 7) / 8)
 	if err != nil {
 		return err
@@ -51,7 +53,7 @@ func gatherItemNulls(a, items *Array, vecs []*vector, picks []Pick, alloc Alloc)
 }
 
 // items gathers lists and maps of anything but Fixed: the items become picks of their own.
-func (g *Gatherer) items(a *Array, vecs []*vector, picks []Pick, alloc Alloc) error {
+func (g *Gatherer) items(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	f := a.Field.Children[0]
 	g.reserve(len(picks))
 	total := uint64(0)
@@ -91,12 +93,12 @@ func (g *Gatherer) items(a *Array, vecs []*vector, picks []Pick, alloc Alloc) er
 		}
 	}
 	child, err := g.node(f, kids, inner, alloc)
-	a.Children = []*Array{child}
+	a.Children = []*column.Array{child}
 	return err
 }
 
 // nullVector is one null value of a field.
-func nullVector(f *Field) *vector {
+func nullVector(f *column.Field) *vector {
 	v := &vector{field: f, n: 1, nulls: 1, offsets: []uint32{0, 0}}
 	for _, c := range f.Children {
 		v.children = append(v.children, nullVector(c))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // heap is an Alloc for tests: dirty memory, so that an unwritten byte shows.
@@ -20,8 +22,8 @@ func heap(n int) ([]byte, error) {
 	return b, nil
 }
 
-func field(k Kind, width int, kids ...*Field) *Field {
-	return &Field{Name: "c", Kind: k, Width: width, Nullable: true, Children: kids}
+func field(k column.Kind, width int, kids ...*column.Field) *column.Field {
+	return &column.Field{Name: "c", Kind: k, Width: width, Nullable: true, Children: kids}
 }
 
 // words makes a plain Fixed vector of 4-byte values; a negative value is a null.
@@ -77,20 +79,20 @@ func coded(dict *vector, cw int, codes ...uint32) *vector {
 }
 
 // show prints the values of an array in a short form.
-func show(a *Array, i int) string {
+func show(a *column.Array, i int) string {
 	if a.IsNull(i) {
 		return "-"
 	}
 	var parts []string
 	switch a.Field.Kind {
-	case Fixed:
+	case column.Fixed:
 		if w := a.Field.Width; w != 4 {
 			return fmt.Sprintf("%x", a.Data[i*w:(i+1)*w])
 		}
 		return fmt.Sprint(binary.LittleEndian.Uint32(a.Data[4*i:]))
-	case Binary:
+	case column.Binary:
 		return string(a.Data[a.Offsets[i]:a.Offsets[i+1]])
-	case Struct:
+	case column.Struct:
 		for _, c := range a.Children {
 			parts = append(parts, show(c, i))
 		}
@@ -104,7 +106,7 @@ func show(a *Array, i int) string {
 	}
 }
 
-func showAll(a *Array) string {
+func showAll(a *column.Array) string {
 	var parts []string
 	for i := range a.Len {
 		parts = append(parts, show(a, i))
@@ -113,9 +115,9 @@ func showAll(a *Array) string {
 }
 
 func TestGather(t *testing.T) {
-	i32, str := field(Fixed, 4), field(Binary, 0)
-	list := field(List, 0, i32)
-	pair := field(List, 0, i32)
+	i32, str := field(column.Fixed, 4), field(column.Binary, 0)
+	list := field(column.List, 0, i32)
+	pair := field(column.List, 0, i32)
 	pair.ListSize = 2
 	flatRagged := &vector{n: 3, views: []uint64{0<<32 | 8, 8 << 32, 8<<32 | 4}, base: [][]byte{words(1, 2, 3).data}, children: []*vector{{}}}
 	flatStride := &vector{n: 2, data: words(4, 5, 6, 7).data, stride: 2, children: []*vector{{}}}
@@ -123,12 +125,12 @@ func TestGather(t *testing.T) {
 	general.setNull(1)
 	nullPair := &vector{n: 2, data: words(0, 0, 1, 2).data, stride: 2, children: []*vector{{}}}
 	nullPair.setNull(0)
-	texts := field(List, 0, str)
+	texts := field(column.List, 0, str)
 	textLists := &vector{n: 2, offsets: []uint32{0, 3, 4}, children: []*vector{text("a", "-", "bb", "ccc")}}
-	st := field(Struct, 0, i32, str)
+	st := field(column.Struct, 0, i32, str)
 	str1 := &vector{n: 2, children: []*vector{words(1, -1), text("x", "y")}}
 	str1.setNull(1)
-	nested := field(List, 0, pair)
+	nested := field(column.List, 0, pair)
 	nested.ListSize = 1
 	nestedVec := &vector{n: 2, stride: 1, children: []*vector{{n: 2, data: words(1, 2, 3, 4).data, stride: 2, children: []*vector{{}}}}}
 	nestedVec.setNull(0)
@@ -136,7 +138,7 @@ func TestGather(t *testing.T) {
 
 	for _, c := range []struct {
 		name  string
-		f     *Field
+		f     *column.Field
 		vecs  []*vector
 		picks []Pick
 		want  string
@@ -166,7 +168,7 @@ func TestGather(t *testing.T) {
 		{"lists of text", texts, []*vector{textLists}, []Pick{MakePick(0, 1), MakePick(0, 0)}, "[ccc] [a - bb]"},
 		{"struct", st, []*vector{str1}, []Pick{MakePick(0, 0), MakePick(0, 1)}, "{1 x} -"},
 		{"tensor with a null row", nested, []*vector{nestedVec}, []Pick{MakePick(0, 1), MakePick(0, 0)}, "[[3 4]] -"},
-		{"null kind", field(Null, 0), []*vector{{n: 2, nulls: 2}}, []Pick{MakePick(0, 1)}, "-"},
+		{"null kind", field(column.Null, 0), []*vector{{n: 2, nulls: 2}}, []Pick{MakePick(0, 1)}, "-"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blocks := make([]*Block, len(c.vecs))
@@ -193,7 +195,7 @@ func TestGatherZeroesNulls(t *testing.T) {
 	v.setNull(0)
 	w := words(5, -1)
 	var g Gatherer
-	a, err := g.Gather(0, field(Fixed, 4), []*Block{{cols: []*vector{v}}, {cols: []*vector{w}}}, []Pick{0, 1, MakePick(1, 1), MakePick(1, 0)}, heap)
+	a, err := g.Gather(0, field(column.Fixed, 4), []*Block{{cols: []*vector{v}}, {cols: []*vector{w}}}, []Pick{0, 1, MakePick(1, 1), MakePick(1, 0)}, heap)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +213,7 @@ func TestGatherEmptiesNulls(t *testing.T) {
 	v := coded(text("ab", "c"), 1, 0, 1, 0)
 	v.setNull(0)
 	var g Gatherer
-	a, err := g.Gather(0, field(Binary, 0), []*Block{{cols: []*vector{v}}, {cols: []*vector{text("d", "-")}}},
+	a, err := g.Gather(0, field(column.Binary, 0), []*Block{{cols: []*vector{v}}, {cols: []*vector{text("d", "-")}}},
 		[]Pick{0, 1, 2, MakePick(1, 1), MakePick(1, 0)}, heap)
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +228,7 @@ func TestGatherAllocFails(t *testing.T) {
 	var g Gatherer
 	for n := range 3 {
 		left := n
-		_, err := g.Gather(0, field(Binary, 0), []*Block{{cols: []*vector{text("a", "-")}}}, []Pick{0, 1}, func(n int) ([]byte, error) {
+		_, err := g.Gather(0, field(column.Binary, 0), []*Block{{cols: []*vector{text("a", "-")}}}, []Pick{0, 1}, func(n int) ([]byte, error) {
 			if left == 0 {
 				return nil, full
 			}
@@ -257,7 +259,7 @@ func TestGatherWidths(t *testing.T) {
 		}
 		rng.Shuffle(len(picks), func(i, j int) { picks[i], picks[j] = picks[j], picks[i] })
 		var g Gatherer
-		a, err := g.Gather(0, field(Fixed, w), blocks, picks, heap)
+		a, err := g.Gather(0, field(column.Fixed, w), blocks, picks, heap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +275,7 @@ func TestGatherWidths(t *testing.T) {
 func TestGatherAllocatesNothingPerRow(t *testing.T) {
 	v := words(make([]int32, 1000)...)
 	blocks := []*Block{{rows: 1000, cols: []*vector{v}}}
-	f := field(Fixed, 4)
+	f := field(column.Fixed, 4)
 	buf := make([]byte, 1<<20)
 	for _, n := range []int{10, 1000} {
 		picks := make([]Pick, n)

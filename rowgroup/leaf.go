@@ -1,6 +1,10 @@
 package rowgroup
 
-import "github.com/parquet-go/parquet-go/format"
+import (
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/column"
+)
 
 // Physical is parquet's physical type of a leaf.
 type Physical = format.Type
@@ -8,7 +12,7 @@ type Physical = format.Type
 // A node ties a Field to the columns of one shard's file: where its levels count and which leaves hold its values. Each distinct file
 // schema has one tree of nodes per projected column; files with equal schemas share it.
 type node struct {
-	field *Field
+	field *column.Field
 	path  string // dotted path in the file, for messages and projections
 
 	// Levels as the format counts them, from the root. def is the definition level at which this node is present (not null); a Fixed,

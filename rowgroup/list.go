@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // listShape is the levels of a top-level list of leaves.
@@ -20,7 +22,7 @@ type listShape struct {
 	mayBeWide bool // the rows can be spread over parts, as long as no item is null
 }
 
-func (s *listShape) page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
+func (s *listShape) page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
 	if drop, err = s.cut.page(c, rep); drop || err != nil {
 		return 0, 0, drop, err
 	}
@@ -37,7 +39,7 @@ func (s *listShape) page(c *column, rep, def *levelRun) (slots, present int, dro
 	return s.mixed(c, rep, def)
 }
 
-func (s *listShape) flushed(c *column) error {
+func (s *listShape) flushed(c *leafDecoder) error {
 	if c.wide != nil {
 		return c.wide.flushLists(c, s, false)
 	}
@@ -45,7 +47,7 @@ func (s *listShape) flushed(c *column) error {
 }
 
 // full takes a page in which every level is an item that is present.
-func (s *listShape) full(c *column, rep *levelRun) error {
+func (s *listShape) full(c *leafDecoder, rep *levelRun) error {
 	before := len(s.starts)
 	if err := s.appendStarts(rep, uint32(c.slots)); err != nil {
 		return err
@@ -76,7 +78,7 @@ func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 }
 
 // mixed takes a page with nulls or empty lists. Eight entries that only add items to the list before them are taken at once.
-func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
+func (s *listShape) mixed(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
 	d := c.d
 	defLevels, repLevels := d.def.take(def.n), d.rep.take(rep.n)
 	if err := def.expand(defLevels); err != nil {
@@ -122,7 +124,7 @@ func (s *listShape) mixed(c *column, rep, def *levelRun) (slots, present int, dr
 }
 
 // entry takes one entry of a page that already has so many slots, and says whether it is an item.
-func (s *listShape) entry(c *column, rep, def byte, slots int) (item bool, err error) {
+func (s *listShape) entry(c *leafDecoder, rep, def byte, slots int) (item bool, err error) {
 	itemDef := byte(s.node.repDef)
 	switch {
 	case rep == 0:
@@ -139,7 +141,7 @@ func (s *listShape) entry(c *column, rep, def byte, slots int) (item bool, err e
 }
 
 // item sets the bit of an item, and returns how many are there.
-func (s *listShape) item(c *column, slots int, there bool) int {
+func (s *listShape) item(c *leafDecoder, slots int, there bool) int {
 	if !there {
 		s.nullItem(c, slots)
 		return 0
@@ -151,7 +153,7 @@ func (s *listShape) item(c *column, slots int, there bool) int {
 }
 
 // items is item for eight, of which those are there whose bit is set.
-func (s *listShape) items(c *column, slots int, there uint64) int {
+func (s *listShape) items(c *leafDecoder, slots int, there uint64) int {
 	if there != 0xff {
 		s.nullItem(c, slots)
 	}
@@ -162,14 +164,14 @@ func (s *listShape) items(c *column, slots int, there uint64) int {
 }
 
 // nullItem makes the bitmap of items when the first null stands at the slot that follows those so far.
-func (s *listShape) nullItem(c *column, slots int) {
+func (s *listShape) nullItem(c *leafDecoder, slots int) {
 	if c.valid == nil {
 		c.needValid()
 		c.valid.set(c.slots, slots)
 	}
 }
 
-func (s *listShape) startRow(c *column, at uint32, valid bool) error {
+func (s *listShape) startRow(c *leafDecoder, at uint32, valid bool) error {
 	if len(s.starts) == s.limit {
 		return errRows
 	}
@@ -200,7 +202,7 @@ type rowCut struct {
 }
 
 // page says whether the page can be left out, and counts its rows then.
-func (s *rowCut) page(c *column, rep *levelRun) (drop bool, err error) {
+func (s *rowCut) page(c *leafDecoder, rep *levelRun) (drop bool, err error) {
 	if rep.n == 0 || c.rows > 0 {
 		return false, nil
 	}
@@ -236,7 +238,7 @@ func (s *rowCut) page(c *column, rep *levelRun) (drop bool, err error) {
 }
 
 // enter takes the rest of a row that was left out as a row of its own, which lies before the unit.
-func (s *rowCut) enter(c *column) error {
+func (s *rowCut) enter(c *leafDecoder) error {
 	if s.inside {
 		c.first--
 	}
@@ -285,7 +287,7 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 }
 
 // fillWide gives the vector the items that lie in the block's parts.
-func (s *listShape) fillWide(c *column, v *vector) error {
+func (s *listShape) fillWide(c *leafDecoder, v *vector) error {
 	if err := c.wide.flushLists(c, s, true); err != nil {
 		return err
 	}
@@ -306,7 +308,7 @@ func errListSize(row, n, size int) error {
 }
 
 // fill gives the vector its items, flat where they are Fixed and none is null.
-func (s *listShape) fill(c *column, v *vector) error {
+func (s *listShape) fill(c *leafDecoder, v *vector) error {
 	s.starts = append(s.starts, uint32(c.slots))
 	ends := s.starts[:v.n+1]
 	if err := checkListSize(v, ends); err != nil {
@@ -316,7 +318,7 @@ func (s *listShape) fill(c *column, v *vector) error {
 	if err != nil {
 		return err
 	}
-	if items.field.Kind != Fixed || c.nulls > 0 {
+	if items.field.Kind != column.Fixed || c.nulls > 0 {
 		v.offsets = asU32(c.arena.Alloc(4 * len(ends)))
 		copy(v.offsets, ends)
 		v.children = []*vector{items}

@@ -8,13 +8,15 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Manifest is the row groups of a data set under one projected schema. It does not change once it is open and is safe for concurrent
 // use.
 type Manifest struct {
 	shards  []shard.Shard
-	schema  *Schema
+	schema  *column.Schema
 	rows    int64
 	groups  []Group
 	first   []int // position of each shard's first group in groups, and their number at the end
@@ -58,7 +60,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{shards: shards, schema: &Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, hot: o.Hot, objects: newObjects(store, shards)}
+	m := &Manifest{shards: shards, schema: &column.Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, hot: o.Hot, objects: newObjects(store, shards)}
 	if err := m.bindSchemas(all, o); err != nil {
 		return nil, err
 	}
@@ -190,7 +192,7 @@ func (r *record) readable(chunk int) error {
 }
 
 // Schema is the projected schema.
-func (m *Manifest) Schema() *Schema { return m.schema }
+func (m *Manifest) Schema() *column.Schema { return m.schema }
 
 // Shards are the shards that the manifest was opened with.
 func (m *Manifest) Shards() []shard.Shard { return m.shards }

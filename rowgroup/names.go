@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 const (
@@ -38,7 +40,7 @@ func (n *names) add(u *unionNode, short string) {
 		n.short[short] = append(n.short[short], u)
 	}
 	for _, c := range u.children {
-		if u.field.Kind == Struct {
+		if u.field.Kind == column.Struct {
 			n.add(c, joinPath(short, c.field.Name))
 		} else {
 			n.add(c, short)

@@ -1,6 +1,10 @@
 package rowgroup
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/column"
+)
 
 // nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put together from them. Those of a leaf that
 // neither repeats nor has a null are only counted.
@@ -12,9 +16,9 @@ type nestedShape struct {
 	cut      rowCut
 }
 
-func (s *nestedShape) flushed(*column) error { return nil }
+func (s *nestedShape) flushed(*leafDecoder) error { return nil }
 
-func (s *nestedShape) page(c *column, rep, def *levelRun) (slots, present int, drop bool, err error) {
+func (s *nestedShape) page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
 	if rep.max > 0 {
 		if drop, err = s.cut.page(c, rep); drop || err != nil {
 			return 0, 0, drop, err
@@ -53,7 +57,7 @@ func (s *nestedShape) page(c *column, rep, def *levelRun) (slots, present int, d
 }
 
 // slotBits sets the validity of the entries that have a slot.
-func (s *nestedShape) slotBits(c *column, page []byte, greatest byte) (slots, present int) {
+func (s *nestedShape) slotBits(c *leafDecoder, page []byte, greatest byte) (slots, present int) {
 	at := c.slots
 	for _, l := range page {
 		if l == greatest {
@@ -68,7 +72,7 @@ func (s *nestedShape) slotBits(c *column, page []byte, greatest byte) (slots, pr
 }
 
 // expand appends the page's levels to those of the leaf.
-func (s *nestedShape) expand(c *column, rep, def *levelRun) error {
+func (s *nestedShape) expand(c *leafDecoder, rep, def *levelRun) error {
 	n := s.entries + def.n
 	if !s.expanded {
 		s.expanded = true
@@ -202,7 +206,7 @@ func (a *assembly) node(n *node) (*vector, error) {
 
 // items is the number of values that the children of a vector have.
 func (v *vector) items() int {
-	if v.field.Kind == Struct {
+	if v.field.Kind == column.Struct {
 		return v.n
 	}
 	return int(v.offsets[v.n])
@@ -213,7 +217,7 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	s := &a.d.nest
 	*s = nestedShape{}
 	for _, p := range a.path {
-		if p.node.rep <= n.leaf.maxRep && p.node.field.Kind != Struct {
+		if p.node.rep <= n.leaf.maxRep && p.node.field.Kind != column.Struct {
 			s.itemDef = p.node.repDef
 		}
 	}
@@ -234,7 +238,7 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	if want := a.slots(); slots != want && n.leaf.convert != convertNull {
 		return nil, fmt.Errorf("%w: %d values where %d belong", errLevels, slots, want)
 	}
-	if n.leaf.convert == convertNull || n.field.Kind == Null {
+	if n.leaf.convert == convertNull || n.field.Kind == column.Null {
 		return newNullVector(n.field, a.slots()), nil
 	}
 	v, err := c.vector(before + slots)
@@ -247,7 +251,7 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 
 // ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns how many slots lie before those rows and
 // how many they have.
-func (a *assembly) ancestors(c *column, s *nestedShape) (before, slots int, err error) {
+func (a *assembly) ancestors(c *leafDecoder, s *nestedShape) (before, slots int, err error) {
 	skip, total, err := c.window()
 	if err != nil {
 		return 0, 0, err
@@ -270,7 +274,7 @@ func (a *assembly) slots() int {
 }
 
 // dropFront takes the first k values off a leaf's vector.
-func (v *vector) dropFront(k int, c *column) {
+func (v *vector) dropFront(k int, c *leafDecoder) {
 	if k == 0 {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // orderedRow is the size of a list of one length up to which its items are moved when rows are laid in another order; larger ones get views.
@@ -51,13 +53,13 @@ func (d *Decoder) keptOrder() []uint32 {
 
 // movable says whether a column's rows can change places: not where lists own runs of items by their place.
 func movable(v *vector) bool {
-	if v.offsets != nil || v.field.Kind == Map || v.field.Kind == List && v.data == nil && v.views == nil && v.stride > 0 {
+	if v.offsets != nil || v.field.Kind == column.Map || v.field.Kind == column.List && v.data == nil && v.views == nil && v.stride > 0 {
 		return false
 	}
-	if v.field.Kind == List && len(v.data) > math.MaxUint32 {
+	if v.field.Kind == column.List && len(v.data) > math.MaxUint32 {
 		return false // further than a view reaches
 	}
-	if v.field.Kind != Struct {
+	if v.field.Kind != column.Struct {
 		return true
 	}
 	for _, c := range v.children {
@@ -79,11 +81,11 @@ func (d *Decoder) move(v *vector, skip int, order []uint32) {
 		d.moveValues(v.codes, v.codeWidth, skip, order)
 	case v.views != nil:
 		d.moveValues(asBytes(v.views), 8, skip, order)
-	case v.field.Kind == List && v.data != nil:
+	case v.field.Kind == column.List && v.data != nil:
 		d.moveLists(v, skip, order)
 	case v.data != nil:
 		d.moveValues(v.data, v.field.Width, skip, order)
-	case v.field.Kind == Struct:
+	case v.field.Kind == column.Struct:
 		for _, c := range v.children {
 			d.move(c, skip, order)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 type tensorRow struct {
@@ -54,7 +56,7 @@ func TestDecodeInOrder(t *testing.T) {
 					slices.Sort(l.Order)
 				}
 				if try%3 == 0 {
-					l.Parts, l.Wide, l.Part = 2, 1, make([]uint8, n-lo)
+					l.Parts, l.wide, l.Part = 2, 1, make([]uint8, n-lo)
 					for i := range l.Part {
 						l.Part[i] = uint8(1 + rng.IntN(2))
 					}
@@ -81,7 +83,7 @@ func TestDecodeInOrder(t *testing.T) {
 }
 
 // comparePicks holds row i of laid against row order[i] of plain.
-func comparePicks(t *testing.T, s *Schema, laid, plain *Block, order []uint32) {
+func comparePicks(t *testing.T, s *column.Schema, laid, plain *Block, order []uint32) {
 	t.Helper()
 	var g Gatherer
 	a, b := make([]Pick, len(order)), make([]Pick, len(order))

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/shard"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // Partition columns follow the columns of the files, in path order. A file's column of the same name is left out.
 
 // A partitionColumn is a projected partition column with its node in each shard.
 type partitionColumn struct {
-	field *Field
+	field *column.Field
 	nodes []*node // one per shard; equal values share one
 }
 
@@ -45,14 +47,14 @@ func (u *unionNode) dropColumns(partitions []shard.PartitionColumn) {
 }
 
 func newPartitionColumn(p shard.PartitionColumn) partitionColumn {
-	f := &Field{Name: p.Key, Partition: true}
+	f := &column.Field{Name: p.Key, Partition: true}
 	switch p.Type {
 	case shard.PartitionInt64:
-		f.Kind, f.Type, f.Width = Fixed, TypeInt64, 8
+		f.Kind, f.Type, f.Width = column.Fixed, column.TypeInt64, 8
 	case shard.PartitionDate:
-		f.Kind, f.Type, f.Width = Fixed, TypeDate, 4
+		f.Kind, f.Type, f.Width = column.Fixed, column.TypeDate, 4
 	default:
-		f.Kind, f.Type = Binary, TypeString
+		f.Kind, f.Type = column.Binary, column.TypeString
 	}
 	c := partitionColumn{field: f, nodes: make([]*node, len(p.Values))}
 	same := map[shard.PartitionValue]*node{}
@@ -66,14 +68,14 @@ func newPartitionColumn(p shard.PartitionColumn) partitionColumn {
 	return c
 }
 
-func newPartitionValue(f *Field, v shard.PartitionValue) *partitionValue {
+func newPartitionValue(f *column.Field, v shard.PartitionValue) *partitionValue {
 	if v.Null {
 		return &partitionValue{null: true}
 	}
 	switch f.Type {
-	case TypeInt64:
+	case column.TypeInt64:
 		return &partitionValue{data: binary.LittleEndian.AppendUint64(nil, uint64(v.Int))}
-	case TypeDate:
+	case column.TypeDate:
 		return &partitionValue{data: binary.LittleEndian.AppendUint32(nil, uint32(v.Int))}
 	}
 	return &partitionValue{data: []byte(v.Text)}

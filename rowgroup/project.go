@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // ErrMissingColumn is in errors about columns that some or all shards lack.
@@ -19,7 +21,7 @@ const (
 
 // projected is one node of the projected schema: field is the result, the rest is the way to find it in each file.
 type projected struct {
-	field    *Field
+	field    *column.Field
 	key      memberKey
 	children []*projected
 }
@@ -90,7 +92,7 @@ func (p *projector) mark(u *unionNode) {
 	p.chosen[u] = true
 	for a := u.parent; a != nil; a, u = a.parent, a {
 		p.touched[a] = true
-		if a.parent != nil && a.parent.field.Kind == Map {
+		if a.parent != nil && a.parent.field.Kind == column.Map {
 			if key := a.children[0]; u != key {
 				p.chosen[key] = true
 			} else {

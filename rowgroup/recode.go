@@ -4,20 +4,19 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Mapping writes the image of a value that is not null. dst has the width of the new field and is zero; value is the bytes of the old one.
+// A Mapping writes the image of a value that is not null. dst has the width of the new field and is
+// zero; value is the bytes of the old one.
 type Mapping func(dst, value []byte) error
 
-// Recode maps the values of a Fixed or Binary column to those of another Fixed field. The mapping is called once for each entry of a
-// dictionary, else once for each value; nulls stay null. An entry that cannot be mapped is an error when a value is coded by it. Only the one
-// who has just decoded the block may call it.
-func (b *Block) Recode(col int, to *Field, m Mapping) error {
-	return RecodeParts([]*Block{b}, col, to, m)
-}
-
-// RecodeParts is Recode of the blocks of one unit. Of a dictionary that they share each entry is mapped once.
-func RecodeParts(blocks []*Block, col int, to *Field, m Mapping) error {
+// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the blocks
+// of one unit. It calls the mapping once for each entry of a dictionary, else once for each value; nulls
+// stay null. An entry that cannot be mapped is an error when a value is coded by it. Only the goroutine
+// that decoded the blocks may call it, before it hands them on.
+func RecodeParts(blocks []*Block, col int, to *column.Field, m Mapping) error {
 	var dict recodedDict
 	for _, b := range blocks {
 		if err := b.recode(col, to, m, &dict); err != nil {
@@ -33,7 +32,7 @@ type recodedDict struct {
 	wrong    map[int]error // values that cannot be mapped
 }
 
-func (b *Block) recode(col int, to *Field, m Mapping, dict *recodedDict) error {
+func (b *Block) recode(col int, to *column.Field, m Mapping, dict *recodedDict) error {
 	old := b.cols[col]
 	v := &vector{field: to, n: old.n, nulls: old.nulls, valid: old.valid, skip: old.skip, order: old.order}
 	switch {
@@ -69,7 +68,7 @@ func (b *Block) keeps() *mem.Arena {
 	return b.parts[0].arena
 }
 
-func newRecodedDict(from *vector, field *Field, m Mapping, data []byte) recodedDict {
+func newRecodedDict(from *vector, field *column.Field, m Mapping, data []byte) recodedDict {
 	d := recodedDict{from: from, to: &vector{field: field, n: from.n, data: data}, wrong: map[int]error{}}
 	clear(data)
 	for i := range from.n {
@@ -92,7 +91,7 @@ func (d *recodedDict) check(v *vector) error {
 
 // bytesOf value i of a vector without codes.
 func (v *vector) bytesOf(i int) []byte {
-	if v.field.Kind == Fixed {
+	if v.field.Kind == column.Fixed {
 		return v.data[i*v.field.Width : (i+1)*v.field.Width]
 	}
 	p, n := v.value(i)

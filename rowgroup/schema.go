@@ -3,6 +3,8 @@ package rowgroup
 import (
 	"crypto/sha256"
 	"fmt"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // schemaID identifies the schema of a file: equal IDs mean equal schemas.
@@ -53,7 +55,7 @@ func newFileSchema(raw, sizes []byte) (*fileSchema, error) {
 func setListSizes(nodes []*node, parent string, lengths map[string]int) {
 	for _, n := range nodes {
 		path := joinPath(parent, n.field.Name)
-		if n.field.Kind == List {
+		if n.field.Kind == column.List {
 			n.field.ListSize = lengths[path]
 		}
 		setListSizes(n.children, path, lengths)
@@ -118,7 +120,7 @@ func (b *schemaBuilder) content(e *element, path string, def, rep int) *node {
 }
 
 func (b *schemaBuilder) structGroup(e *element, name, path string, def, rep int) *node {
-	n := &node{field: &Field{Name: name, Kind: Struct}, path: path, def: def, rep: rep}
+	n := &node{field: &column.Field{Name: name, Kind: column.Struct}, path: path, def: def, rep: rep}
 	for range e.children {
 		if c := b.column(path, def, rep); c != nil {
 			n.add(c)
@@ -140,7 +142,7 @@ func (b *schemaBuilder) list(name, path string, items *node, def, rep int) *node
 	if items == nil {
 		return nil
 	}
-	n := &node{field: &Field{Name: name, Kind: List}, path: path, def: def, repDef: def + 1, rep: rep + 1}
+	n := &node{field: &column.Field{Name: name, Kind: column.List}, path: path, def: def, repDef: def + 1, rep: rep + 1}
 	items.field.Name = "element"
 	n.add(items)
 	return n

@@ -1,5 +1,7 @@
 package rowgroup
 
+import "github.com/shardfeed/shardfeed/column"
+
 // The rules by which lists and maps are found are those of the format's LogicalTypes document, "Nested Types", with its rules of
 // backward compatibility. Groups whose annotation does not fit their shape are read as plain structs.
 
@@ -53,10 +55,10 @@ func (b *schemaBuilder) mapGroup(e *element, path string, def, rep int) *node {
 		return b.list(e.name, path, key, def, rep)
 	}
 	key.field.Name, value.field.Name = "key", "value"
-	pair := &node{field: &Field{Name: "key_value", Kind: Struct}, path: inner, def: def + 1, rep: rep + 1}
+	pair := &node{field: &column.Field{Name: "key_value", Kind: column.Struct}, path: inner, def: def + 1, rep: rep + 1}
 	pair.add(key)
 	pair.add(value)
-	n := &node{field: &Field{Name: e.name, Kind: Map}, path: path, def: def, repDef: def + 1, rep: rep + 1}
+	n := &node{field: &column.Field{Name: e.name, Kind: column.Map}, path: path, def: def, repDef: def + 1, rep: rep + 1}
 	n.add(pair)
 	return n
 }

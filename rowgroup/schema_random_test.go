@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // randomSchema writes columns of any nesting, lists and maps in all their forms among them.
@@ -116,20 +118,20 @@ func checkLevels(t *testing.T, n *node, def, rep int) {
 		t.Errorf("%s: definition level %d, want %d", n.path, n.def, def)
 	}
 	switch n.field.Kind {
-	case List, Map:
+	case column.List, column.Map:
 		def, rep = def+1, rep+1
 		if n.repDef != def || n.rep != rep || len(n.children) != 1 {
 			t.Errorf("%s: items from level %d/%d, want %d/%d", n.path, n.repDef, n.rep, def, rep)
 		}
 	default:
-		if n.rep != rep || (n.leaf == nil) != (n.field.Kind == Struct) {
+		if n.rep != rep || (n.leaf == nil) != (n.field.Kind == column.Struct) {
 			t.Errorf("%s: repetition level %d, want %d", n.path, n.rep, rep)
 		}
 	}
 	if n.leaf != nil && (n.leaf.maxDef != def || n.leaf.maxRep != rep) {
 		t.Errorf("%s: levels of the leaf are %d/%d, of the node %d/%d", n.path, n.leaf.maxDef, n.leaf.maxRep, def, rep)
 	}
-	if n.field.Kind == Map && (len(n.children[0].children) != 2 || n.children[0].field.Kind != Struct) {
+	if n.field.Kind == column.Map && (len(n.children[0].children) != 2 || n.children[0].field.Kind != column.Struct) {
 		t.Errorf("%s: a map of no pairs", n.path)
 	}
 	for i, c := range n.children {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // dumpNodes writes one line per node: name, type of a leaf or kind, ? when nullable, levels, and of a leaf index, maxima and conversion.
@@ -11,7 +13,7 @@ func dumpNodes(nodes []*node) string {
 	var b strings.Builder
 	var dump func(n *node, indent string)
 	dump = func(n *node, indent string) {
-		kind := map[Kind]string{List: "list", Map: "map", Struct: "struct"}[n.field.Kind]
+		kind := map[column.Kind]string{column.List: "list", column.Map: "map", column.Struct: "struct"}[n.field.Kind]
 		if kind == "" {
 			kind = n.field.String()
 		}
@@ -22,7 +24,7 @@ func dumpNodes(nodes []*node) string {
 		switch {
 		case n.missing:
 			b.WriteString(" missing")
-		case n.field.Kind == List || n.field.Kind == Map:
+		case n.field.Kind == column.List || n.field.Kind == column.Map:
 			fmt.Fprintf(&b, " %d %d/%d", n.def, n.repDef, n.rep)
 		default:
 			fmt.Fprintf(&b, " %d/%d", n.def, n.rep)
@@ -277,7 +279,7 @@ func TestLogicalTypes(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s is %s, want %s", c.element, got, c.want)
 		}
-		if fixed := n.field.Kind == Fixed; fixed != (n.field.Width > 0) {
+		if fixed := n.field.Kind == column.Fixed; fixed != (n.field.Width > 0) {
 			t.Errorf("%s has kind %d and width %d", c.element, n.field.Kind, n.field.Width)
 		}
 	}

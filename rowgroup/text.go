@@ -7,7 +7,7 @@ import (
 )
 
 // storeViews finds or builds len(dst) Binary values of a page.
-func (c *column) storeViews(p *page, o *openPage, dst []uint64) error {
+func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 	if c.stored > 0 {
 		return c.storeFixedText(p.encoding, dst, o.values)
 	}
@@ -32,8 +32,8 @@ func (c *column) storeViews(p *page, o *openPage, dst []uint64) error {
 }
 
 // takeText returns values of the Raw as the end of the column's text: a copy, unless they are copied to their parts anyway.
-func (c *column) takeText(b []byte) []byte {
-	if c.wide != nil && c.textLen == 0 && (c.d.utf8 == RefuseUTF8 || !c.field.Type.isText()) {
+func (c *leafDecoder) takeText(b []byte) []byte {
+	if c.wide != nil && c.textLen == 0 && (c.d.utf8 == RefuseUTF8 || !isText(c.field.Type)) {
 		c.ownText, c.text = c.text, b[:len(b):len(b)]
 		return b
 	}
@@ -43,7 +43,7 @@ func (c *column) takeText(b []byte) []byte {
 }
 
 // lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the column's text.
-func (c *column) lengthViews(dst []uint64, b []byte) error {
+func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	lengths := asU32(c.d.lengths.take(4 * len(dst)))
 	used, err := decodeDeltaPrefix(lengths, b)
 	if err != nil {

@@ -1,6 +1,10 @@
 package rowgroup
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
+)
 
 // A memberKey finds a member of a struct, or a column: names may repeat, and then the k-th is the k-th everywhere.
 type memberKey struct {
@@ -10,7 +14,7 @@ type memberKey struct {
 
 // A unionNode is one node of the schemas of all files, united by name.
 type unionNode struct {
-	field    Field // without children
+	field    column.Field // without children
 	key      memberKey
 	paths    []string // dotted paths in the files
 	parent   *unionNode
@@ -29,13 +33,13 @@ type unionNode struct {
 
 // An ownType is a type that a node has in some of the schemas.
 type ownType struct {
-	field   *Field
+	field   *column.Field
 	schemas []int
 }
 
 // unite puts the schemas of all files together: columns in the order of the first schema, then new ones as they appear.
 func unite(schemas []*fileSchema) *unionNode {
-	root := &unionNode{field: Field{Kind: Struct}, members: -1, lacks: -1}
+	root := &unionNode{field: column.Field{Kind: column.Struct}, members: -1, lacks: -1}
 	for i, s := range schemas {
 		root.mergeMembers(s.columns, i)
 	}
@@ -50,8 +54,8 @@ func (u *unionNode) merge(n *node, s int) {
 	u.addType(n.field, s)
 	f := *n.field
 	f.Children = nil
-	f.Nullable = f.Nullable || f.Kind == Null
-	if u.field.Kind == Null { // no schema gave it a type yet
+	f.Nullable = f.Nullable || f.Kind == column.Null
+	if u.field.Kind == column.Null { // no schema gave it a type yet
 		f.Nullable = f.Nullable || u.field.Nullable
 		u.field = f
 		u.mergeChildren(n, s)
@@ -67,8 +71,8 @@ func (u *unionNode) merge(n *node, s int) {
 }
 
 // addType notes the type that schema s gives a node.
-func (u *unionNode) addType(f *Field, s int) {
-	if f.Kind == Null {
+func (u *unionNode) addType(f *column.Field, s int) {
+	if f.Kind == column.Null {
 		return
 	}
 	for i := range u.types {
@@ -104,9 +108,9 @@ func (u *unionNode) odd(shards []int) (most, odd *ownType) {
 
 func (u *unionNode) mergeChildren(n *node, s int) {
 	switch n.field.Kind {
-	case Struct:
+	case column.Struct:
 		u.mergeMembers(n.children, s)
-	case List, Map:
+	case column.List, column.Map:
 		if len(u.children) == 0 {
 			u.children = []*unionNode{newUnionNode(u, n.children[0], memberKey{name: n.children[0].field.Name}, s)}
 		}
@@ -115,7 +119,7 @@ func (u *unionNode) mergeChildren(n *node, s int) {
 }
 
 func newUnionNode(parent *unionNode, n *node, key memberKey, s int) *unionNode {
-	return &unionNode{parent: parent, field: Field{Name: n.field.Name, Kind: Null}, key: key, first: s, members: -1, lacks: -1}
+	return &unionNode{parent: parent, field: column.Field{Name: n.field.Name, Kind: column.Null}, key: key, first: s, members: -1, lacks: -1}
 }
 
 // mergeMembers adds the members of a struct, or the columns of a file.

@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 var errUTF8 = errors.New("a string that is not UTF-8")
 
 // isText says whether the values of a type must be UTF-8.
-func (t Type) isText() bool { return t == TypeString || t == TypeEnum || t == TypeJSON }
+func isText(t column.Type) bool {
+	return t == column.TypeString || t == column.TypeEnum || t == column.TypeJSON
+}
 
 // checkText makes sure that string values are UTF-8. b holds the values that the views name; where separated, each has its length of four
 // bytes before it, else they stand side by side.
-func (c *column) checkText(vs []uint64, b []byte, separated bool) error {
-	if !c.field.Type.isText() || c.allText(vs, b, separated) {
+func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
+	if !isText(c.field.Type) || c.allText(vs, b, separated) {
 		return nil
 	}
 	for i, v := range vs {
@@ -33,7 +37,7 @@ func (c *column) checkText(vs []uint64, b []byte, separated bool) error {
 
 // allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot tell. Lengths whose bytes are ASCII
 // part values as letters would. Values side by side must also not begin inside of a character.
-func (c *column) allText(vs []uint64, b []byte, separated bool) bool {
+func (c *leafDecoder) allText(vs []uint64, b []byte, separated bool) bool {
 	lengths, inside := uint64(0), false
 	for _, v := range vs {
 		lengths |= v
@@ -46,7 +50,7 @@ func (c *column) allText(vs []uint64, b []byte, separated bool) bool {
 }
 
 // replaceText appends a value made good to the column's text.
-func (c *column) replaceText(s []byte) uint64 {
+func (c *leafDecoder) replaceText(s []byte) uint64 {
 	var good []byte
 	for len(s) > 0 {
 		r, n := utf8.DecodeRune(s)

@@ -13,9 +13,11 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
-func fixedNode(typ Physical, length int, conv convert, f Field) *node {
+func fixedNode(typ Physical, length int, conv convert, f column.Field) *node {
 	n := craftLeaf(typ, 0, 0, f)
 	n.leaf.typeLength, n.leaf.convert = length, conv
 	return n
@@ -38,8 +40,10 @@ func unhex(s string) []byte {
 
 // What stored values become, plain and by a dictionary.
 func TestConvert(t *testing.T) {
-	fixed := func(typ Type, width int) Field { return Field{Kind: Fixed, Type: typ, Width: width} }
-	dec8, dec16, dec32 := fixed(TypeDecimal, 8), fixed(TypeDecimal, 16), fixed(TypeDecimal, 32)
+	fixed := func(typ column.Type, width int) column.Field {
+		return column.Field{Kind: column.Fixed, Type: typ, Width: width}
+	}
+	dec8, dec16, dec32 := fixed(column.TypeDecimal, 8), fixed(column.TypeDecimal, 16), fixed(column.TypeDecimal, 32)
 	minus2 := strings.Repeat("ff", 7)
 	for _, c := range []struct {
 		name string
@@ -47,11 +51,11 @@ func TestConvert(t *testing.T) {
 		body []byte
 		want string // of two values; "!" and an error
 	}{
-		{"int8", fixedNode(format.Int32, 0, convertNarrow, fixed(TypeInt8, 1)), le32(-2, 127), "fe 7f"},
-		{"uint16", fixedNode(format.Int32, 0, convertNarrow, fixed(TypeUint16, 2)), le32(65535, 1), "ffff 0100"},
-		{"int32 to int64", fixedNode(format.Int32, 0, convertWidenInt, fixed(TypeInt64, 8)), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
-		{"uint32 to int64", fixedNode(format.Int32, 0, convertWidenUint, fixed(TypeInt64, 8)), le32(-2, 3), "feffffff00000000 0300000000000000"},
-		{"float to double", fixedNode(format.Float, 0, convertWidenFloat, fixed(TypeFloat64, 8)), le32(int32(math.Float32bits(1.5)), 0), "000000000000f83f 0000000000000000"},
+		{"int8", fixedNode(format.Int32, 0, convertNarrow, fixed(column.TypeInt8, 1)), le32(-2, 127), "fe 7f"},
+		{"uint16", fixedNode(format.Int32, 0, convertNarrow, fixed(column.TypeUint16, 2)), le32(65535, 1), "ffff 0100"},
+		{"int32 to int64", fixedNode(format.Int32, 0, convertWidenInt, fixed(column.TypeInt64, 8)), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
+		{"uint32 to int64", fixedNode(format.Int32, 0, convertWidenUint, fixed(column.TypeInt64, 8)), le32(-2, 3), "feffffff00000000 0300000000000000"},
+		{"float to double", fixedNode(format.Float, 0, convertWidenFloat, fixed(column.TypeFloat64, 8)), le32(int32(math.Float32bits(1.5)), 0), "000000000000f83f 0000000000000000"},
 		{"decimal of int32", fixedNode(format.Int32, 0, convertDecimal, dec8), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
 		{"decimal of int64", fixedNode(format.Int64, 0, convertDecimal, dec16), le64(-2, 3), "fe" + minus2 + strings.Repeat("ff", 8) + " 03" + strings.Repeat("00", 15)},
 		{"decimal of 3 bytes", fixedNode(format.FixedLenByteArray, 3, convertDecimal, dec8), unhex("fffffe 010203"), "fe" + minus2 + " 0302010000000000"},
@@ -63,10 +67,10 @@ func TestConvert(t *testing.T) {
 		{"decimal of bytes", fixedNode(format.ByteArray, 0, convertDecimal, dec32), plainText("\xfe", "\x01\x00"), "fe" + strings.Repeat("ff", 31) + " 0001" + strings.Repeat("00", 30)},
 		{"decimal of no bytes", fixedNode(format.ByteArray, 0, convertDecimal, dec8), plainText("", "\x01"), "0000000000000000 0100000000000000"},
 		{
-			"decimal beyond any width", fixedNode(format.FixedLenByteArray, 40, convertDecimal, Field{Kind: Binary, Type: TypeDecimal}), bytes.Repeat([]byte("0123456789"), 8),
+			"decimal beyond any width", fixedNode(format.FixedLenByteArray, 40, convertDecimal, column.Field{Kind: column.Binary, Type: column.TypeDecimal}), bytes.Repeat([]byte("0123456789"), 8),
 			`"` + strings.Repeat("0123456789", 4) + `" "` + strings.Repeat("0123456789", 4) + `"`,
 		},
-		{"int96", fixedNode(format.Int96, 0, convertNone, fixed(TypeInt96, 12)), bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 4), "010203040506010203040506 010203040506010203040506"},
+		{"int96", fixedNode(format.Int96, 0, convertNone, fixed(column.TypeInt96, 12)), bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 4), "010203040506010203040506 010203040506010203040506"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plainPage := new(craft).v1(2, format.Plain, format.RLE, c.body)
@@ -88,7 +92,7 @@ func TestConvert(t *testing.T) {
 
 func TestUTF8(t *testing.T) {
 	text := craftLeaf(format.ByteArray, 0, 0, textField)
-	raw := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary})
+	raw := craftLeaf(format.ByteArray, 0, 0, column.Field{Kind: column.Binary, Type: column.TypeBinary})
 	values := plainText("가\xffb\xc3", "ok")
 	lengths := append(deltaBytesOf(6, 2), "가\xffb\xc3ok"...)
 	for name, c := range map[string]*craft{
@@ -190,7 +194,7 @@ func TestChecksum(t *testing.T) {
 
 // A Layout of parts spreads values of all sizes, and rows that go over pages.
 func TestSpreadOverParts(t *testing.T) {
-	text := craftLeaf(format.ByteArray, 1, 0, Field{Kind: Binary, Type: TypeBinary})
+	text := craftLeaf(format.ByteArray, 1, 0, column.Field{Kind: column.Binary, Type: column.TypeBinary})
 	list := craftList(craftLeaf(format.Int32, 2, 1, i32Field))
 	big, small := strings.Repeat("b", 1<<19), strings.Repeat("s", 100_000)
 	texts := new(craft).v1(4, format.Plain, format.RLE, sized32(packed1(0b1011)...), plainText("one", big, small)).
@@ -207,7 +211,7 @@ func TestSpreadOverParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := Layout{Part: []uint8{1, 2, 1, 3, 2, 2, 1}[:c.rows], Parts: 3, Wide: 1}
+		l := Layout{Part: []uint8{1, 2, 1, 3, 2, 2, 1}[:c.rows], Parts: 3, wide: 1}
 		got, err := decodeCrafted(c.n, c.rows, l, RefuseUTF8, c.c.chunk(c.l, c.rows))
 		if err != nil || got != want {
 			t.Errorf("got %.300s, %v, want %.300s", got, err, want)
@@ -215,7 +219,7 @@ func TestSpreadOverParts(t *testing.T) {
 	}
 	nulls := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
 	c := new(craft).v1(2, format.Plain, format.RLE, sized32(packed1(0)...), sized32(packed2(3, 2)...), le32(1))
-	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 1}, Parts: 1, Wide: 1}, RefuseUTF8, c.chunk(nulls.children[0].leaf, 2))
+	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 1}, Parts: 1, wide: 1}, RefuseUTF8, c.chunk(nulls.children[0].leaf, 2))
 	if err != nil || got != "[01000000] [null]" {
 		t.Errorf("null items: %s, %v", got, err)
 	}
@@ -223,7 +227,7 @@ func TestSpreadOverParts(t *testing.T) {
 
 // releasePart frees the memory of the rows of one part alone.
 func TestReleasePart(t *testing.T) {
-	n := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary})
+	n := craftLeaf(format.ByteArray, 0, 0, column.Field{Kind: column.Binary, Type: column.TypeBinary})
 	value := strings.Repeat("v", 300_000)
 	c := new(craft).v1(2, format.Plain, format.RLE, plainText(value, value))
 	pool := &mem.Pool{}
@@ -249,11 +253,11 @@ func TestReleasePart(t *testing.T) {
 
 // Columns that need no pages.
 func TestConstantColumns(t *testing.T) {
-	date := &node{field: &Field{Name: "dt", Kind: Binary, Type: TypeString}, partition: &partitionValue{data: []byte("2026")}}
-	number := &node{field: &Field{Name: "n", Kind: Fixed, Type: TypeInt64, Width: 8}, partition: &partitionValue{data: le64(5)}}
-	null := &node{field: &Field{Name: "x", Kind: Binary, Type: TypeString}, partition: &partitionValue{null: true}}
-	gone := &node{field: &Field{Name: "gone", Kind: Struct, Children: []*Field{{Kind: List, Children: []*Field{{Kind: Fixed, Width: 4}}}}}, missing: true}
-	unknown := craftLeaf(format.Int32, 1, 0, Field{Kind: Null, Type: TypeUnknown})
+	date := &node{field: &column.Field{Name: "dt", Kind: column.Binary, Type: column.TypeString}, partition: &partitionValue{data: []byte("2026")}}
+	number := &node{field: &column.Field{Name: "n", Kind: column.Fixed, Type: column.TypeInt64, Width: 8}, partition: &partitionValue{data: le64(5)}}
+	null := &node{field: &column.Field{Name: "x", Kind: column.Binary, Type: column.TypeString}, partition: &partitionValue{null: true}}
+	gone := &node{field: &column.Field{Name: "gone", Kind: column.Struct, Children: []*column.Field{{Kind: column.List, Children: []*column.Field{{Kind: column.Fixed, Width: 4}}}}}, missing: true}
+	unknown := craftLeaf(format.Int32, 1, 0, column.Field{Kind: column.Null, Type: column.TypeUnknown})
 	for _, c := range []struct {
 		n      *node
 		want   string
@@ -274,8 +278,8 @@ func TestConstantColumns(t *testing.T) {
 // Leaves of one struct must agree about which are null, and members that the file lacks are null.
 func TestNestedByHand(t *testing.T) {
 	a, b := craftLeaf(format.Int32, 1, 0, i32Field), craftLeaf(format.Int32, 2, 0, i32Field)
-	lacking := &node{field: &Field{Name: "l", Kind: Fixed, Width: 4, Nullable: true}, missing: true}
-	pair := &node{field: &Field{Name: "pair", Kind: Struct}, def: 1, children: []*node{a, lacking, b}}
+	lacking := &node{field: &column.Field{Name: "l", Kind: column.Fixed, Width: 4, Nullable: true}, missing: true}
+	pair := &node{field: &column.Field{Name: "pair", Kind: column.Struct}, def: 1, children: []*node{a, lacking, b}}
 	good := new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b101)...), le32(1, 2)).chunk(a.leaf, 3)
 	other := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 0, 2)...), le32(9)).chunk(b.leaf, 3)
 	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null 09000000}" {
@@ -301,7 +305,7 @@ func TestDeclaredListSize(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	c = new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b010)...), sized32(repeated(3, 2)...), le32(1, 2, 3))
-	for _, layout := range []Layout{{}, {Part: []uint8{1, 1}, Parts: 1, Wide: 1}} {
+	for _, layout := range []Layout{{}, {Part: []uint8{1, 1}, Parts: 1, wide: 1}} {
 		if _, err := decodeCrafted(list, 2, layout, RefuseUTF8, c.chunk(l, 2)); err == nil || !strings.Contains(err.Error(), "row 1 of the unit has a list of 1") {
 			t.Errorf("a list of 1: %v", err)
 		}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A lender is a store that lends copies of its bytes, and destroys verified bytes: a reader that touches them again decodes something else.
@@ -134,7 +136,7 @@ func allRows(b *Block) string {
 	var all strings.Builder
 	for i := range b.rows {
 		for _, v := range b.cols {
-			if v.field.Kind == Binary && v.nulls == 0 {
+			if v.field.Kind == column.Binary && v.nulls == 0 {
 				all.Write(v.bytes(v.skip + i))
 			} else {
 				all.WriteString(dump(v, v.skip+i))

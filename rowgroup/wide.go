@@ -48,7 +48,7 @@ func (s *pageScan) fewRepeats() bool {
 
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is not wide.
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
-	limit := int64(d.layout.Wide)
+	limit := int64(d.layout.wide)
 	if limit == 0 {
 		limit = wideDefault
 	}
@@ -93,7 +93,7 @@ func (s *spreader) chunk(a *mem.Arena, n int) []byte {
 }
 
 // flushText moves the values of the column's last slots out of its text, which is then free for the next page.
-func (s *spreader) flushText(c *column, from int) {
+func (s *spreader) flushText(c *leafDecoder, from int) {
 	vs := asU64(c.buf[c.head:])[:c.slots]
 	for i := from; i < len(vs); i++ {
 		vs[i] = s.put(int64(i), c.text[vs[i]>>32:][:uint32(vs[i])])
@@ -105,7 +105,7 @@ func (s *spreader) flushText(c *column, from int) {
 }
 
 // flushLists moves the rows that are whole out of the column's slots; the items of a last row that may go on move to the front.
-func (s *spreader) flushLists(c *column, l *listShape, final bool) error {
+func (s *spreader) flushLists(c *leafDecoder, l *listShape, final bool) error {
 	if c.nulls > 0 {
 		return errNotFlat
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A block whose wide column lies in parts holds the values once: what pages are decompressed to is the decoder's.
@@ -34,7 +36,7 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 	coded.dict(rows, distinct).v1(rows, format.RLEDictionary, format.RLE, codes16(codes))
 	repeats.dict(1, plainText(string(make([]byte, rows*items*2)))).v1(rows-1, format.RLEDictionary, format.RLE, codes8(1, repeated(rows-1, 0)...)).
 		v1(1, format.Plain, format.RLE, plainText(string(make([]byte, rows*items*2))))
-	text, list := craftLeaf(format.ByteArray, 0, 0, Field{Kind: Binary, Type: TypeBinary}), craftList(craftLeaf(format.Int32, 2, 1, i32Field))
+	text, list := craftLeaf(format.ByteArray, 0, 0, column.Field{Kind: column.Binary, Type: column.TypeBinary}), craftList(craftLeaf(format.Int32, 2, 1, i32Field))
 	layout := Layout{Part: make([]uint8, rows), Parts: 2}
 	for i := range layout.Part {
 		layout.Part[i] = uint8(1 + i%2)

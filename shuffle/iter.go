@@ -49,9 +49,6 @@ func (it *Iter) SeekRow(row int64) {
 	it.fresh = len(it.active)
 }
 
-// Row is the lane row that the next tick begins with.
-func (it *Iter) Row() int64 { return it.row + it.skip }
-
 // Next fills t with the next tick that emits a row or makes a span arrive; false when the lane is over.
 func (it *Iter) Next(t *Tick) bool {
 	t.Load, t.Picks, t.Finished = t.Load[:0], t.Picks[:0], t.Finished[:0]

@@ -62,17 +62,11 @@ func (p *Plan) shuffledShards(id uint64) []uint32 {
 	return permutation(&r, nil, len(p.manifest.Shards))
 }
 
-// Manifest of the plan.
-func (p *Plan) Manifest() *Manifest { return p.manifest }
-
 // Units of the plan, by number.
 func (p *Plan) Units() []Unit { return p.units }
 
 // Params of the plan.
 func (p *Plan) Params() Params { return p.params }
-
-// Seed of the plan.
-func (p *Plan) Seed() uint64 { return p.seed }
 
 // Rows of an epoch.
 func (p *Plan) Rows() int64 { return p.sizes.rows }
@@ -88,9 +82,6 @@ func (p *Plan) Bound(lanes int) int64 {
 	}
 	return lane * int64(lanes)
 }
-
-// Content is the manifest's content hash.
-func (p *Plan) Content() string { return p.content }
 
 // UnitsHash tells how the groups were cut: 16 hex digits.
 func (p *Plan) UnitsHash() string { return p.unitsHash }

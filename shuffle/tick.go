@@ -2,12 +2,6 @@ package shuffle
 
 import "sort"
 
-// Slot of the lane.
-func (l *Lane) Slot() int { return l.slot }
-
-// Epoch of the lane.
-func (l *Lane) Epoch() *Epoch { return l.epoch }
-
 // Rows of the lane.
 func (l *Lane) Rows() int64 { return l.cum[len(l.spans)] }
 

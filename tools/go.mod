@@ -4,6 +4,7 @@ module github.com/shardfeed/shardfeed/tools
 go 1.26.0
 
 tool (
+	github.com/shardfeed/shardfeed/tools/exported
 	github.com/shardfeed/shardfeed/tools/licences
 	github.com/shardfeed/shardfeed/tools/outdated
 	github.com/shardfeed/shardfeed/tools/sbom
@@ -15,6 +16,8 @@ tool (
 	mvdan.cc/gofumpt
 )
 
+require golang.org/x/tools v0.52.0
+
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
@@ -24,7 +27,6 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
-	golang.org/x/tools v0.52.0 // indirect
 	golang.org/x/vuln v1.9.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	mvdan.cc/gofumpt v0.12.0 // indirect

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/jsonl"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -20,7 +21,7 @@ const (
 // A rowPrinter prints the rows of draws as JSON lines. Columns are gathered for many rows at once.
 type rowPrinter struct {
 	out    io.Writer
-	schema *rowgroup.Schema
+	schema *column.Schema
 	writer *jsonl.Writer
 	most   int // draws, of a row each, to gather at once: more are never held
 
@@ -88,7 +89,7 @@ func (p *rowPrinter) flush() error {
 	if len(p.picks) == 0 {
 		return nil
 	}
-	columns := make([]*rowgroup.Array, len(p.schema.Fields))
+	columns := make([]*column.Array, len(p.schema.Fields))
 	for c, f := range p.schema.Fields {
 		var err error
 		columns[c], err = p.gatherer.Gather(c, f, p.blocks, p.picks, func(n int) ([]byte, error) { return p.arena.Alloc(n), nil })

@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/binary"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/gpu"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // A toucher reads every byte of batches, as training would, and counts them.
@@ -13,7 +13,7 @@ type toucher struct {
 	sum   uint64 // keeps the reads from being left out
 }
 
-func (t *toucher) touch(columns []*rowgroup.Array) {
+func (t *toucher) touch(columns []*column.Array) {
 	for _, a := range columns {
 		t.add(a.Valid)
 		for _, o := range a.Offsets {

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/gpu"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // Every byte of every buffer of the tree takes part in the sum, and all are counted.
@@ -13,9 +13,9 @@ func TestToucher(t *testing.T) {
 	inner := make([]byte, 5)
 	valid := []byte{0xff}
 	offsets := []int32{0, 2}
-	columns := []*rowgroup.Array{
+	columns := []*column.Array{
 		{Data: data, Valid: valid},
-		{Offsets: offsets, Children: []*rowgroup.Array{{Data: inner}}},
+		{Offsets: offsets, Children: []*column.Array{{Data: inner}}},
 	}
 	sum := func() (uint64, int64) {
 		var touched toucher

@@ -91,6 +91,7 @@ var rules = []rule{
 	{at: "shard/hdfs", may: []string{"shard", "shard/driver"}},
 	{at: "shard/shardtest", may: []string{"shard"}},
 	{at: "shuffle"},
+	{at: "column"}, // what all layers tell each other of columns
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
@@ -98,15 +99,15 @@ var rules = []rule{
 	{at: "internal/size"},
 	{at: "internal/trusted"},
 	{at: "cache", may: []string{"shard", "internal/mem", "internal/trusted"}},
-	{at: "rowgroup", may: []string{"shard", "internal/mem", "internal/option", "internal/trusted"}},
-	{at: "iterable", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
-	{at: "loader", may: []string{"iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
-	{at: "gpu", may: []string{"loader", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "rowgroup", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/trusted"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
-	{at: "internal/jsonl", may: []string{"rowgroup", "internal/mem"}},
-	{at: root, may: []string{"shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size"}},
-	{at: "internal/engine", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
+	{at: "internal/jsonl", may: []string{"column", "internal/mem"}},
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size"}},
+	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
 	{at: "cmd", anyOur: true},
 	{at: "bench", anyOur: true},
 	{at: "examples", anyOur: true},
@@ -266,7 +267,7 @@ func TestShuffleIsPure(t *testing.T) {
 
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
-		"bench", "bin", "cache", "cmd", "dist", "docs", "examples", "gpu", "internal", "iterable", "loader", "python",
+		"bench", "bin", "cache", "cmd", "column", "dist", "docs", "examples", "gpu", "internal", "iterable", "loader", "python",
 		"rowgroup", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))

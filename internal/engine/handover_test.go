@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // BenchmarkHandOver is the way of batches whose columns cost nothing: from Begin to the trainer's
@@ -24,7 +24,7 @@ func BenchmarkHandOver(b *testing.B) {
 // A spring is a handler whose batches come from nowhere.
 type spring struct {
 	b       *testing.B
-	columns []*rowgroup.Field
+	columns []*column.Field
 	bytes   int // of a column
 	group   sync.WaitGroup
 }
@@ -60,7 +60,7 @@ func (s *spring) batch(to consumer, memory loader.Allocator) error {
 		if err != nil {
 			return err
 		}
-		batch.Columns = append(batch.Columns, &rowgroup.Array{Field: f, Len: s.bytes / 8, Data: data})
+		batch.Columns = append(batch.Columns, &column.Array{Field: f, Len: s.bytes / 8, Data: data})
 	}
 	return to.(*sender).announce(m.(*slot), batch)
 }
@@ -73,7 +73,7 @@ func (s *spring) close()                             { s.group.Wait() }
 func handOver(b *testing.B, columns, bytes int) {
 	s := &spring{b: b, bytes: bytes / columns &^ 7}
 	for i := range columns {
-		s.columns = append(s.columns, &rowgroup.Field{Name: fmt.Sprint(i), Kind: rowgroup.Fixed, Width: 8})
+		s.columns = append(s.columns, &column.Field{Name: fmt.Sprint(i), Kind: column.Fixed, Width: 8})
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(runtimeDir(b), "s"), Net: "unix"})
 	if err != nil {

@@ -1,13 +1,13 @@
 package engine
 
 import (
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // kinds are the names of rowgroup's kinds in the protocol.
 var kinds = [...]string{
-	rowgroup.Fixed: "fixed", rowgroup.Binary: "binary", rowgroup.List: "list", rowgroup.Struct: "struct", rowgroup.Map: "map", rowgroup.Null: "null",
+	column.Fixed: "fixed", column.Binary: "binary", column.List: "list", column.Struct: "struct", column.Map: "map", column.Null: "null",
 }
 
 // describe returns what a trainer gets to know of a data set.
@@ -23,7 +23,7 @@ func describe(d *Data) Opened {
 
 // batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
 // and added columns at the end.
-func batchNodes(s *rowgroup.Schema, o loader.Options) []Node {
+func batchNodes(s *column.Schema, o loader.Options) []Node {
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
 	for _, f := range s.Fields {
 		nodes = append(nodes, nodeOf(f))
@@ -49,23 +49,23 @@ func added(p loader.Padding, size int) []Node {
 	if name == "" {
 		name = p.Column + "_lengths"
 	}
-	nodes := []Node{{Name: name, Kind: kinds[rowgroup.Fixed], Type: rowgroup.TypeInt32.String(), Width: 4, Added: true, Children: []Node{}}}
+	nodes := []Node{{Name: name, Kind: kinds[column.Fixed], Type: column.TypeInt32.String(), Width: 4, Added: true, Children: []Node{}}}
 	if p.Mask != "" {
-		item := Node{Name: p.Mask, Kind: kinds[rowgroup.Fixed], Type: rowgroup.TypeBool.String(), Width: 1, Added: true, Children: []Node{}}
-		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[rowgroup.List], Type: kinds[rowgroup.List], ListSize: size, Added: true, Children: []Node{item}})
+		item := Node{Name: p.Mask, Kind: kinds[column.Fixed], Type: column.TypeBool.String(), Width: 1, Added: true, Children: []Node{}}
+		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[column.List], Type: kinds[column.List], ListSize: size, Added: true, Children: []Node{item}})
 	}
 	return nodes
 }
 
-func nodeOf(f *rowgroup.Field) Node {
+func nodeOf(f *column.Field) Node {
 	n := Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
 		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Children: []Node{},
 	}
-	if f.Kind == rowgroup.List || f.Kind == rowgroup.Struct || f.Kind == rowgroup.Map {
+	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind
 	}
-	if f.Type == rowgroup.TypeTime || f.Type == rowgroup.TypeTimestamp {
+	if f.Type == column.TypeTime || f.Type == column.TypeTimestamp {
 		n.Unit = f.Unit.String()
 	}
 	for _, c := range f.Children {

@@ -4,17 +4,17 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 func TestNodes(t *testing.T) {
-	price := &rowgroup.Field{Name: "price", Kind: rowgroup.Fixed, Type: rowgroup.TypeDecimal, Width: 8, Nullable: true, Precision: 9, Scale: 2}
-	at := &rowgroup.Field{Name: "at", Kind: rowgroup.Fixed, Type: rowgroup.TypeTimestamp, Width: 8, Unit: rowgroup.Micro, UTC: true}
-	item := &rowgroup.Field{Name: "element", Kind: rowgroup.Fixed, Type: rowgroup.TypeInt32, Width: 4}
-	ids := &rowgroup.Field{Name: "ids", Kind: rowgroup.List, Children: []*rowgroup.Field{item}}
-	day := &rowgroup.Field{Name: "day", Kind: rowgroup.Binary, Type: rowgroup.TypeString, Partition: true}
-	schema := &rowgroup.Schema{Fields: []*rowgroup.Field{price, at, ids, day, {Name: "none", Kind: rowgroup.Null, Type: rowgroup.TypeUnknown}}}
+	price := &column.Field{Name: "price", Kind: column.Fixed, Type: column.TypeDecimal, Width: 8, Nullable: true, Precision: 9, Scale: 2}
+	at := &column.Field{Name: "at", Kind: column.Fixed, Type: column.TypeTimestamp, Width: 8, Unit: column.Micro, UTC: true}
+	item := &column.Field{Name: "element", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
+	ids := &column.Field{Name: "ids", Kind: column.List, Children: []*column.Field{item}}
+	day := &column.Field{Name: "day", Kind: column.Binary, Type: column.TypeString, Partition: true}
+	schema := &column.Schema{Fields: []*column.Field{price, at, ids, day, {Name: "none", Kind: column.Null, Type: column.TypeUnknown}}}
 	plain := func(change func(*Node), n Node) Node {
 		n.Children = []Node{}
 		change(&n)
@@ -27,7 +27,7 @@ func TestNodes(t *testing.T) {
 		plain(nothing, Node{Name: "at", Kind: "fixed", Type: "timestamp", Width: 8, Unit: "us", UTC: true}),
 		{Name: "ids", Kind: "list", Type: "list", Children: []Node{element}},
 		plain(nothing, Node{Name: "day", Kind: "binary", Type: "string", Partition: true}),
-		plain(nothing, Node{Name: "none", Kind: "null", Type: rowgroup.TypeUnknown.String()}),
+		plain(nothing, Node{Name: "none", Kind: "null", Type: column.TypeUnknown.String()}),
 	}
 	lengths := plain(nothing, Node{Name: "ids_lengths", Kind: "fixed", Type: "int32", Width: 4, Added: true})
 	for _, c := range []struct {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -116,7 +116,7 @@ func openWares(t testing.TB, stores shard.Stores, budget *mem.Budget) *iterable.
 }
 
 // asText is what a column of a loader's batch holds, in the words of clientBatch.columns.
-func asText(a *rowgroup.Array) []string {
+func asText(a *column.Array) []string {
 	values := make([]string, a.Len)
 	var children [][]string
 	for _, c := range a.Children {
@@ -129,14 +129,14 @@ func asText(a *rowgroup.Array) []string {
 			continue
 		}
 		switch f.Kind {
-		case rowgroup.Fixed:
+		case column.Fixed:
 			values[i] = fmt.Sprintf("%x", a.Data[i*f.Width:(i+1)*f.Width])
-		case rowgroup.Binary:
+		case column.Binary:
 			values[i] = bytesAsText(a.Data[a.Offsets[i]:a.Offsets[i+1]])
-		case rowgroup.List, rowgroup.Map:
+		case column.List, column.Map:
 			lo, hi := a.Items(i)
 			values[i] = fmt.Sprint(children[0][lo:hi])
-		case rowgroup.Struct:
+		case column.Struct:
 			for k, c := range f.Children {
 				values[i] += c.Name + ":" + children[k][i] + ";"
 			}

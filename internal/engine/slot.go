@@ -6,8 +6,8 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 const (
@@ -165,7 +165,7 @@ func (l *layout) within(b []byte) int {
 type buffers struct{ valid, offsets, data []byte }
 
 // parts returns the buffers of a node without its children. It fails when they do not fit together.
-func parts(a *rowgroup.Array) (p buffers, err error) {
+func parts(a *column.Array) (p buffers, err error) {
 	short := func(what string, have, want int) error {
 		return fmt.Errorf("%s: %d where %d values take %d; this is a bug", what, have, a.Len, want)
 	}
@@ -176,13 +176,13 @@ func parts(a *rowgroup.Array) (p buffers, err error) {
 		p.valid = a.Valid[:(a.Len+7)/8]
 	}
 	switch a.Field.Kind {
-	case rowgroup.Fixed:
+	case column.Fixed:
 		if len(a.Data) < a.Len*a.Field.Width {
 			return p, short("bytes of data", len(a.Data), a.Len*a.Field.Width)
 		}
 		p.data = a.Data[:a.Len*a.Field.Width]
-	case rowgroup.Binary, rowgroup.Map, rowgroup.List:
-		if a.Field.Kind == rowgroup.List && a.Offsets == nil && a.Field.ListSize > 0 {
+	case column.Binary, column.Map, column.List:
+		if a.Field.Kind == column.List && a.Offsets == nil && a.Field.ListSize > 0 {
 			break
 		}
 		if a.Offsets == nil && a.Len == 0 {
@@ -193,7 +193,7 @@ func parts(a *rowgroup.Array) (p buffers, err error) {
 			return p, short("offsets", len(a.Offsets), a.Len+1)
 		}
 		p.offsets = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a.Offsets))), (a.Len+1)*4)
-		if a.Field.Kind != rowgroup.Binary {
+		if a.Field.Kind != column.Binary {
 			break
 		}
 		if last := int(a.Offsets[a.Len]); last > len(a.Data) {
@@ -205,7 +205,7 @@ func parts(a *rowgroup.Array) (p buffers, err error) {
 }
 
 // measure counts the nodes and the bytes to copy.
-func (l *layout) measure(a *rowgroup.Array) error {
+func (l *layout) measure(a *column.Array) error {
 	l.nodes++
 	p, err := parts(a)
 	if err == nil && (a.Len > math.MaxUint32 || a.Len < 0) {
@@ -228,12 +228,12 @@ func (l *layout) measure(a *rowgroup.Array) error {
 }
 
 // describe writes the descriptors of a node and of its children.
-func (l *layout) describe(a *rowgroup.Array) {
+func (l *layout) describe(a *column.Array) {
 	p, _ := parts(a) // measure has seen its error
 	d := l.bytes[l.node : l.node+nodeSize]
 	l.node += nodeSize
 	size := 0
-	if a.Field.Kind == rowgroup.List && p.offsets == nil {
+	if a.Field.Kind == column.List && p.offsets == nil {
 		size = a.Field.ListSize
 	}
 	le := binary.LittleEndian

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // parseAnnounced reads an announced slot as a trainer does.
@@ -28,7 +28,7 @@ func parseAnnounced(t *testing.T, r *ring, a announcement) *clientBatch {
 	return b
 }
 
-func nodesOf(columns []*rowgroup.Array) (nodes []Node) {
+func nodesOf(columns []*column.Array) (nodes []Node) {
 	for _, a := range columns {
 		nodes = append(nodes, nodeOf(a.Field))
 	}
@@ -45,7 +45,7 @@ func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	for i := range tensor {
 		tensor[i] = r.Float32()
 	}
-	own := &rowgroup.Array{Field: &rowgroup.Field{Name: "own", Kind: rowgroup.Binary, Type: rowgroup.TypeString}, Len: b.Rows, Offsets: []int32{0}}
+	own := &column.Array{Field: &column.Field{Name: "own", Kind: column.Binary, Type: column.TypeString}, Len: b.Rows, Offsets: []int32{0}}
 	for i := range b.Rows {
 		own.Data = append(own.Data, strings.Repeat("x", i%5)...)
 		own.Offsets = append(own.Offsets, int32(len(own.Data)))
@@ -60,11 +60,11 @@ func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	for i := range b.Rows {
 		binary.LittleEndian.PutUint64(buffer[16+8*i:], uint64(b.Step)<<32|uint64(i))
 	}
-	field := &rowgroup.Field{Name: "midst", Kind: rowgroup.Fixed, Type: rowgroup.TypeInt64, Width: 8}
-	if err := b.Add(&rowgroup.Array{Field: field, Len: b.Rows, Data: buffer[16:]}); err != nil {
+	field := &column.Field{Name: "midst", Kind: column.Fixed, Type: column.TypeInt64, Width: 8}
+	if err := b.Add(&column.Array{Field: field, Len: b.Rows, Data: buffer[16:]}); err != nil {
 		return err
 	}
-	null := &rowgroup.Array{Field: &rowgroup.Field{Name: "null", Kind: rowgroup.Null}, Len: b.Rows, Nulls: b.Rows}
+	null := &column.Array{Field: &column.Field{Name: "null", Kind: column.Null}, Len: b.Rows, Nulls: b.Rows}
 	return b.Add(null)
 }
 
@@ -164,23 +164,23 @@ func compareSlot(t *testing.T, c *clientBatch, schema []Node, b *loader.Batch) {
 
 // A batch that does not fit together is refused, and nothing of it reaches the trainer.
 func TestSlotRefusesBatch(t *testing.T) {
-	fixed := &rowgroup.Field{Name: "x", Kind: rowgroup.Fixed, Width: 4}
-	text := &rowgroup.Field{Name: "s", Kind: rowgroup.Binary}
-	group := &rowgroup.Field{Name: "g", Kind: rowgroup.Struct, Children: []*rowgroup.Field{fixed}}
+	fixed := &column.Field{Name: "x", Kind: column.Fixed, Width: 4}
+	text := &column.Field{Name: "s", Kind: column.Binary}
+	group := &column.Field{Name: "g", Kind: column.Struct, Children: []*column.Field{fixed}}
 	for _, c := range []struct {
 		want string
-		a    *rowgroup.Array
+		a    *column.Array
 	}{
-		{`column "x": bytes of data: 7 where 2 values take 8`, &rowgroup.Array{Field: fixed, Len: 2, Data: make([]byte, 7)}},
-		{`column "x": bytes of validity: 1 where 9 values take 2`, &rowgroup.Array{Field: fixed, Len: 9, Data: make([]byte, 36), Valid: []byte{0}}},
-		{`column "s": offsets: 2 where 2 values take 3`, &rowgroup.Array{Field: text, Len: 2, Offsets: []int32{0, 1}, Data: []byte("x")}},
-		{`column "s": bytes of data: 1 where 1 values take 2`, &rowgroup.Array{Field: text, Len: 1, Offsets: []int32{0, 2}, Data: []byte("x")}},
-		{`column "g": column "x": bytes of data`, &rowgroup.Array{Field: group, Len: 1, Children: []*rowgroup.Array{{Field: fixed, Len: 1}}}},
+		{`column "x": bytes of data: 7 where 2 values take 8`, &column.Array{Field: fixed, Len: 2, Data: make([]byte, 7)}},
+		{`column "x": bytes of validity: 1 where 9 values take 2`, &column.Array{Field: fixed, Len: 9, Data: make([]byte, 36), Valid: []byte{0}}},
+		{`column "s": offsets: 2 where 2 values take 3`, &column.Array{Field: text, Len: 2, Offsets: []int32{0, 1}, Data: []byte("x")}},
+		{`column "s": bytes of data: 1 where 1 values take 2`, &column.Array{Field: text, Len: 1, Offsets: []int32{0, 2}, Data: []byte("x")}},
+		{`column "g": column "x": bytes of data`, &column.Array{Field: group, Len: 1, Children: []*column.Array{{Field: fixed, Len: 1}}}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			r := ringOf(t, 2, 4096)
 			s := begin(t, r, 0)
-			_, err := s.write(&loader.Batch{Rows: c.a.Len, Columns: []*rowgroup.Array{c.a}})
+			_, err := s.write(&loader.Batch{Rows: c.a.Len, Columns: []*column.Array{c.a}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: error %v", c.want, err)
 			}
@@ -196,10 +196,10 @@ func TestSlotRefusesBatch(t *testing.T) {
 func TestSlotOfNothing(t *testing.T) {
 	r := ringOf(t, 2, 4096)
 	s := begin(t, r, 0)
-	item := &rowgroup.Field{Name: "item", Kind: rowgroup.Binary}
-	list := &rowgroup.Field{Name: "list", Kind: rowgroup.List, Children: []*rowgroup.Field{item}}
-	a, err := s.write(&loader.Batch{Rows: 2, Valid: 1, Columns: []*rowgroup.Array{
-		{Field: list, Len: 2, Offsets: []int32{0, 0, 0}, Children: []*rowgroup.Array{{Field: item}}},
+	item := &column.Field{Name: "item", Kind: column.Binary}
+	list := &column.Field{Name: "list", Kind: column.List, Children: []*column.Field{item}}
+	a, err := s.write(&loader.Batch{Rows: 2, Valid: 1, Columns: []*column.Array{
+		{Field: list, Len: 2, Offsets: []int32{0, 0, 0}, Children: []*column.Array{{Field: item}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -218,10 +218,10 @@ func TestSlotOfNothing(t *testing.T) {
 // Writing a batch takes no memory for a row or a column of Go's heap.
 func TestSlotAllocates(t *testing.T) {
 	r := ringOf(t, 2, 1<<20)
-	var columns []*rowgroup.Array
+	var columns []*column.Array
 	for i := range 40 {
-		f := &rowgroup.Field{Name: fmt.Sprint(i), Kind: rowgroup.Fixed, Width: 8}
-		columns = append(columns, &rowgroup.Array{Field: f, Len: 100, Data: make([]byte, 800)})
+		f := &column.Field{Name: fmt.Sprint(i), Kind: column.Fixed, Width: 8}
+		columns = append(columns, &column.Array{Field: f, Len: 100, Data: make([]byte, 800)})
 	}
 	b := &loader.Batch{Rows: 100, Valid: 100, Columns: columns}
 	n := testing.AllocsPerRun(100, func() {

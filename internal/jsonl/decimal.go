@@ -6,24 +6,24 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 const limbDigits = 19 // decimal digits that fit in 64 bits
 
 // decimal is the form of decimals: little-endian numbers of 8, 16 or 32 bytes, or big-endian ones of any length.
-func decimal(f *rowgroup.Field) appender {
+func decimal(f *column.Field) appender {
 	scale := f.Scale
 	var digits []byte
-	if f.Kind == rowgroup.Binary {
-		return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	if f.Kind == column.Binary {
+		return func(dst []byte, a *column.Array, i int) []byte {
 			var negative bool
 			digits, negative = bigEndianDigits(digits[:0], a.Data[a.Offsets[i]:a.Offsets[i+1]])
 			return appendScaled(dst, digits, negative, scale)
 		}
 	}
 	width := f.Width
-	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	return func(dst []byte, a *column.Array, i int) []byte {
 		var negative bool
 		digits, negative = littleEndianDigits(digits[:0], a.Data[i*width:(i+1)*width])
 		return appendScaled(dst, digits, negative, scale)

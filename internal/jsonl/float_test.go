@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func TestFloats(t *testing.T) {
@@ -32,7 +32,7 @@ func TestFloats(t *testing.T) {
 		{math.Inf(-1), `"-Infinity"`},
 	}
 	for _, c := range cases {
-		got := value(fixed(&rowgroup.Field{Type: rowgroup.TypeFloat64}, u64(math.Float64bits(c.value))))
+		got := value(fixed(&column.Field{Type: column.TypeFloat64}, u64(math.Float64bits(c.value))))
 		if got != c.want {
 			t.Errorf("%v: got %s, want %s", c.value, got, c.want)
 		}
@@ -51,7 +51,7 @@ func TestFloat32(t *testing.T) {
 		{float32(math.Inf(-1)), `"-Infinity"`},
 	}
 	for _, c := range cases {
-		got := value(fixed(&rowgroup.Field{Type: rowgroup.TypeFloat32}, u32(math.Float32bits(c.value))))
+		got := value(fixed(&column.Field{Type: column.TypeFloat32}, u32(math.Float32bits(c.value))))
 		if got != c.want {
 			t.Errorf("%v: got %s, want %s", c.value, got, c.want)
 		}
@@ -123,7 +123,7 @@ func TestFloat16Values(t *testing.T) {
 		{0x7e01, `"NaN"`},
 	}
 	for _, c := range cases {
-		if got := value(fixed(&rowgroup.Field{Type: rowgroup.TypeFloat16}, u16(c.bits))); got != c.want {
+		if got := value(fixed(&column.Field{Type: column.TypeFloat16}, u16(c.bits))); got != c.want {
 			t.Errorf("%#x: got %s, want %s", c.bits, got, c.want)
 		}
 	}

@@ -3,13 +3,13 @@ package jsonl
 import (
 	"encoding/binary"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // fixed is a column of values that are already bytes, all of the field's width.
-func fixed(f *rowgroup.Field, values ...[]byte) *rowgroup.Array {
-	f.Kind, f.Width = rowgroup.Fixed, len(values[0])
-	a := &rowgroup.Array{Field: f, Len: len(values)}
+func fixed(f *column.Field, values ...[]byte) *column.Array {
+	f.Kind, f.Width = column.Fixed, len(values[0])
+	a := &column.Array{Field: f, Len: len(values)}
 	for _, v := range values {
 		a.Data = append(a.Data, v...)
 	}
@@ -17,9 +17,9 @@ func fixed(f *rowgroup.Field, values ...[]byte) *rowgroup.Array {
 }
 
 // variable is a column of values of any length.
-func variable(f *rowgroup.Field, values ...string) *rowgroup.Array {
-	f.Kind = rowgroup.Binary
-	a := &rowgroup.Array{Field: f, Len: len(values), Offsets: []int32{0}}
+func variable(f *column.Field, values ...string) *column.Array {
+	f.Kind = column.Binary
+	a := &column.Array{Field: f, Len: len(values), Offsets: []int32{0}}
 	for _, v := range values {
 		a.Data = append(a.Data, v...)
 		a.Offsets = append(a.Offsets, int32(len(a.Data)))
@@ -27,8 +27,8 @@ func variable(f *rowgroup.Field, values ...string) *rowgroup.Array {
 	return a
 }
 
-func int32s(name string, values ...int32) *rowgroup.Array {
-	f := &rowgroup.Field{Name: name, Type: rowgroup.TypeInt32}
+func int32s(name string, values ...int32) *column.Array {
+	f := &column.Field{Name: name, Type: column.TypeInt32}
 	var bytes [][]byte
 	for _, v := range values {
 		bytes = append(bytes, u32(uint32(v)))
@@ -39,7 +39,7 @@ func int32s(name string, values ...int32) *rowgroup.Array {
 }
 
 // withNulls marks the values at these places as null.
-func withNulls(a *rowgroup.Array, places ...int) *rowgroup.Array {
+func withNulls(a *column.Array, places ...int) *column.Array {
 	a.Valid = make([]byte, (a.Len+7)/8)
 	for i := range a.Len {
 		a.Valid[i/8] |= 1 << (i % 8)
@@ -51,22 +51,22 @@ func withNulls(a *rowgroup.Array, places ...int) *rowgroup.Array {
 	return a
 }
 
-func listOf(name string, items *rowgroup.Array, offsets ...int32) *rowgroup.Array {
-	f := &rowgroup.Field{Name: name, Kind: rowgroup.List, Children: []*rowgroup.Field{items.Field}}
-	return &rowgroup.Array{Field: f, Len: len(offsets) - 1, Offsets: offsets, Children: []*rowgroup.Array{items}}
+func listOf(name string, items *column.Array, offsets ...int32) *column.Array {
+	f := &column.Field{Name: name, Kind: column.List, Children: []*column.Field{items.Field}}
+	return &column.Array{Field: f, Len: len(offsets) - 1, Offsets: offsets, Children: []*column.Array{items}}
 }
 
-func structOf(name string, members ...*rowgroup.Array) *rowgroup.Array {
-	f := &rowgroup.Field{Name: name, Kind: rowgroup.Struct}
+func structOf(name string, members ...*column.Array) *column.Array {
+	f := &column.Field{Name: name, Kind: column.Struct}
 	for _, m := range members {
 		f.Children = append(f.Children, m.Field)
 	}
-	return &rowgroup.Array{Field: f, Len: members[0].Len, Children: members}
+	return &column.Array{Field: f, Len: members[0].Len, Children: members}
 }
 
 // lines writes every row of the columns.
-func lines(columns ...*rowgroup.Array) string {
-	schema := &rowgroup.Schema{}
+func lines(columns ...*column.Array) string {
+	schema := &column.Schema{}
 	for _, c := range columns {
 		schema.Fields = append(schema.Fields, c.Field)
 	}
@@ -79,7 +79,7 @@ func lines(columns ...*rowgroup.Array) string {
 }
 
 // value writes the first value of a column that is called v, without the row around it.
-func value(a *rowgroup.Array) string {
+func value(a *column.Array) string {
 	a.Field.Name = "v"
 	s := lines(a)
 	return s[len(`{"v":`) : len(s)-len("}\n")]

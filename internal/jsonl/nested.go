@@ -1,10 +1,12 @@
 package jsonl
 
-import "github.com/shardfeed/shardfeed/rowgroup"
+import (
+	"github.com/shardfeed/shardfeed/column"
+)
 
-func list(f *rowgroup.Field) appender {
+func list(f *column.Field) appender {
 	item := nullable(f.Children[0])
-	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	return func(dst []byte, a *column.Array, i int) []byte {
 		items := a.Children[0]
 		dst = append(dst, '[')
 		lo, hi := a.Items(i)
@@ -19,15 +21,15 @@ func list(f *rowgroup.Field) appender {
 }
 
 // pairs writes a map. Keys may repeat and need not be strings, so an object could not hold them. A map without values has null for each.
-func pairs(f *rowgroup.Field) appender {
+func pairs(f *column.Field) appender {
 	entry := f.Children[0]
 	key := nullable(entry.Children[0])
-	value := func(dst []byte, _ *rowgroup.Array, _ int) []byte { return append(dst, "null"...) }
+	value := func(dst []byte, _ *column.Array, _ int) []byte { return append(dst, "null"...) }
 	if len(entry.Children) > 1 {
 		present := nullable(entry.Children[1])
-		value = func(dst []byte, a *rowgroup.Array, i int) []byte { return present(dst, a.Children[1], i) }
+		value = func(dst []byte, a *column.Array, i int) []byte { return present(dst, a.Children[1], i) }
 	}
-	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	return func(dst []byte, a *column.Array, i int) []byte {
 		entries := a.Children[0]
 		dst = append(dst, '[')
 		lo, hi := a.Items(i)
@@ -45,9 +47,9 @@ func pairs(f *rowgroup.Field) appender {
 	}
 }
 
-func object(f *rowgroup.Field) appender {
+func object(f *column.Field) appender {
 	list := members(f.Children)
-	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	return func(dst []byte, a *column.Array, i int) []byte {
 		dst = append(dst, '{')
 		for m := range list {
 			dst = append(dst, list[m].key...)

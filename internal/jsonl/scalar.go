@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A formatter appends the JSON form of one value's bytes to dst.
@@ -15,37 +15,37 @@ type formatter func(dst, value []byte) []byte
 var le = binary.LittleEndian
 
 // scalar is the form of the values of a Fixed or Binary field. Types that are only bytes are base64.
-func scalar(f *rowgroup.Field) formatter {
+func scalar(f *column.Field) formatter {
 	switch f.Type {
-	case rowgroup.TypeBool:
+	case column.TypeBool:
 		return appendBool
-	case rowgroup.TypeInt8:
+	case column.TypeInt8:
 		return func(dst, v []byte) []byte { return strconv.AppendInt(dst, int64(int8(v[0])), 10) }
-	case rowgroup.TypeInt16:
+	case column.TypeInt16:
 		return func(dst, v []byte) []byte { return strconv.AppendInt(dst, int64(int16(le.Uint16(v))), 10) }
-	case rowgroup.TypeInt32:
+	case column.TypeInt32:
 		return func(dst, v []byte) []byte { return strconv.AppendInt(dst, int64(int32(le.Uint32(v))), 10) }
-	case rowgroup.TypeInt64:
+	case column.TypeInt64:
 		return func(dst, v []byte) []byte { return strconv.AppendInt(dst, int64(le.Uint64(v)), 10) }
-	case rowgroup.TypeUint8:
+	case column.TypeUint8:
 		return func(dst, v []byte) []byte { return strconv.AppendUint(dst, uint64(v[0]), 10) }
-	case rowgroup.TypeUint16:
+	case column.TypeUint16:
 		return func(dst, v []byte) []byte { return strconv.AppendUint(dst, uint64(le.Uint16(v)), 10) }
-	case rowgroup.TypeUint32:
+	case column.TypeUint32:
 		return func(dst, v []byte) []byte { return strconv.AppendUint(dst, uint64(le.Uint32(v)), 10) }
-	case rowgroup.TypeUint64:
+	case column.TypeUint64:
 		return func(dst, v []byte) []byte { return strconv.AppendUint(dst, le.Uint64(v), 10) }
-	case rowgroup.TypeFloat16:
+	case column.TypeFloat16:
 		return func(dst, v []byte) []byte { return appendFloat16(dst, le.Uint16(v)) }
-	case rowgroup.TypeFloat32:
+	case column.TypeFloat32:
 		return func(dst, v []byte) []byte { return appendFloat32(dst, le.Uint32(v)) }
-	case rowgroup.TypeFloat64:
+	case column.TypeFloat64:
 		return func(dst, v []byte) []byte { return appendFloat64(dst, le.Uint64(v)) }
-	case rowgroup.TypeString, rowgroup.TypeEnum, rowgroup.TypeJSON:
+	case column.TypeString, column.TypeEnum, column.TypeJSON:
 		return appendString
-	case rowgroup.TypeUUID:
+	case column.TypeUUID:
 		return appendUUID
-	case rowgroup.TypeDate, rowgroup.TypeTime, rowgroup.TypeTimestamp, rowgroup.TypeInt96:
+	case column.TypeDate, column.TypeTime, column.TypeTimestamp, column.TypeInt96:
 		return temporal(f)
 	}
 	return appendBase64

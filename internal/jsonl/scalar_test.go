@@ -5,35 +5,35 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func TestScalars(t *testing.T) {
 	uuid := []byte{0x55, 0x0e, 0x84, 0x00, 0xe2, 0x9b, 0x41, 0xd4, 0xa7, 0x16, 0x44, 0x66, 0x55, 0x44, 0x00, 0x00}
 	cases := []struct {
 		name  string
-		typ   rowgroup.Type
+		typ   column.Type
 		value []byte
 		want  string
 	}{
-		{"false", rowgroup.TypeBool, []byte{0}, `false`},
-		{"true", rowgroup.TypeBool, []byte{1}, `true`},
-		{"int8 least", rowgroup.TypeInt8, []byte{0x80}, `-128`},
-		{"int16 least", rowgroup.TypeInt16, u16(0x8000), `-32768`},
-		{"int32 least", rowgroup.TypeInt32, u32(1 << 31), `-2147483648`},
-		{"int64 least", rowgroup.TypeInt64, u64(1 << 63), `-9223372036854775808`},
-		{"uint8 largest", rowgroup.TypeUint8, []byte{0xff}, `255`},
-		{"uint16 largest", rowgroup.TypeUint16, u16(0xffff), `65535`},
-		{"uint32 largest", rowgroup.TypeUint32, u32(math.MaxUint32), `4294967295`},
-		{"uint64 largest", rowgroup.TypeUint64, u64(math.MaxUint64), `18446744073709551615`},
-		{"uuid", rowgroup.TypeUUID, uuid, `"550e8400-e29b-41d4-a716-446655440000"`},
-		{"fixed binary", rowgroup.TypeFixedBinary, []byte{0xfb, 0xff, 0xbf}, `"+/+/"`},
-		{"fixed binary, padded", rowgroup.TypeFixedBinary, []byte{0}, `"AA=="`},
-		{"interval", rowgroup.TypeInterval, []byte("\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00"), `"AQAAAAIAAAADAAAA"`},
+		{"false", column.TypeBool, []byte{0}, `false`},
+		{"true", column.TypeBool, []byte{1}, `true`},
+		{"int8 least", column.TypeInt8, []byte{0x80}, `-128`},
+		{"int16 least", column.TypeInt16, u16(0x8000), `-32768`},
+		{"int32 least", column.TypeInt32, u32(1 << 31), `-2147483648`},
+		{"int64 least", column.TypeInt64, u64(1 << 63), `-9223372036854775808`},
+		{"uint8 largest", column.TypeUint8, []byte{0xff}, `255`},
+		{"uint16 largest", column.TypeUint16, u16(0xffff), `65535`},
+		{"uint32 largest", column.TypeUint32, u32(math.MaxUint32), `4294967295`},
+		{"uint64 largest", column.TypeUint64, u64(math.MaxUint64), `18446744073709551615`},
+		{"uuid", column.TypeUUID, uuid, `"550e8400-e29b-41d4-a716-446655440000"`},
+		{"fixed binary", column.TypeFixedBinary, []byte{0xfb, 0xff, 0xbf}, `"+/+/"`},
+		{"fixed binary, padded", column.TypeFixedBinary, []byte{0}, `"AA=="`},
+		{"interval", column.TypeInterval, []byte("\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00"), `"AQAAAAIAAAADAAAA"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := value(fixed(&rowgroup.Field{Type: c.typ}, c.value)); got != c.want {
+			if got := value(fixed(&column.Field{Type: c.typ}, c.value)); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -43,26 +43,26 @@ func TestScalars(t *testing.T) {
 func TestBinaries(t *testing.T) {
 	cases := []struct {
 		name  string
-		typ   rowgroup.Type
+		typ   column.Type
 		value string
 		want  string
 	}{
-		{"empty string", rowgroup.TypeString, "", `""`},
-		{"string", rowgroup.TypeString, "가방 bag", `"가방 bag"`},
-		{"enum", rowgroup.TypeEnum, "RED", `"RED"`},
-		{"json stays text", rowgroup.TypeJSON, `{"a": 1}`, `"{\"a\": 1}"`},
-		{"no escape of HTML", rowgroup.TypeString, `<a href="x">&</a>`, `"<a href=\"x\">&</a>"`},
-		{"controls", rowgroup.TypeString, "\x00\b\f\n\r\t\x1f\x7f\\", "\"\\u0000\\b\\f\\n\\r\\t\\u001f\x7f\\\\\""},
-		{"separators stay", rowgroup.TypeString, "\u2028\u2029😀", "\"\u2028\u2029😀\""},
-		{"not UTF-8", rowgroup.TypeString, "a\xffb\xe2\x82", "\"a\ufffdb\ufffd\ufffd\""},
-		{"a surrogate is not UTF-8", rowgroup.TypeString, "\xed\xa0\x80", "\"\ufffd\ufffd\ufffd\""},
-		{"empty binary", rowgroup.TypeBinary, "", `""`},
-		{"binary", rowgroup.TypeBinary, "\x00\x01\x02\x03", `"AAECAw=="`},
-		{"bson", rowgroup.TypeBSON, "\x05\x00\x00\x00\x00", `"BQAAAAA="`},
+		{"empty string", column.TypeString, "", `""`},
+		{"string", column.TypeString, "가방 bag", `"가방 bag"`},
+		{"enum", column.TypeEnum, "RED", `"RED"`},
+		{"json stays text", column.TypeJSON, `{"a": 1}`, `"{\"a\": 1}"`},
+		{"no escape of HTML", column.TypeString, `<a href="x">&</a>`, `"<a href=\"x\">&</a>"`},
+		{"controls", column.TypeString, "\x00\b\f\n\r\t\x1f\x7f\\", "\"\\u0000\\b\\f\\n\\r\\t\\u001f\x7f\\\\\""},
+		{"separators stay", column.TypeString, "\u2028\u2029😀", "\"\u2028\u2029😀\""},
+		{"not UTF-8", column.TypeString, "a\xffb\xe2\x82", "\"a\ufffdb\ufffd\ufffd\""},
+		{"a surrogate is not UTF-8", column.TypeString, "\xed\xa0\x80", "\"\ufffd\ufffd\ufffd\""},
+		{"empty binary", column.TypeBinary, "", `""`},
+		{"binary", column.TypeBinary, "\x00\x01\x02\x03", `"AAECAw=="`},
+		{"bson", column.TypeBSON, "\x05\x00\x00\x00\x00", `"BQAAAAA="`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := value(variable(&rowgroup.Field{Type: c.typ}, c.value)); got != c.want {
+			if got := value(variable(&column.Field{Type: c.typ}, c.value)); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -104,7 +104,7 @@ func TestDecimals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a := fixed(&rowgroup.Field{Type: rowgroup.TypeDecimal, Scale: c.scale}, c.value)
+			a := fixed(&column.Field{Type: column.TypeDecimal, Scale: c.scale}, c.value)
 			if got := value(a); got != `"`+c.want+`"` {
 				t.Errorf("got %s, want %q", got, c.want)
 			}
@@ -130,7 +130,7 @@ func TestWideDecimals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a := variable(&rowgroup.Field{Type: rowgroup.TypeDecimal, Scale: c.scale}, c.value)
+			a := variable(&column.Field{Type: column.TypeDecimal, Scale: c.scale}, c.value)
 			if got := value(a); got != `"`+c.want+`"` {
 				t.Errorf("got %s, want %q", got, c.want)
 			}

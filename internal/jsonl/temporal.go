@@ -3,7 +3,7 @@ package jsonl
 import (
 	"strconv"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 const (
@@ -13,17 +13,17 @@ const (
 )
 
 // temporal is the form of dates, times and timestamps.
-func temporal(f *rowgroup.Field) formatter {
+func temporal(f *column.Field) formatter {
 	perSecond, digits := resolution(f.Unit)
 	switch f.Type {
-	case rowgroup.TypeDate:
+	case column.TypeDate:
 		return func(dst, v []byte) []byte {
 			dst = appendDate(append(dst, '"'), int64(int32(le.Uint32(v))))
 			return append(dst, '"')
 		}
-	case rowgroup.TypeTime:
+	case column.TypeTime:
 		return func(dst, v []byte) []byte { return appendTime(dst, int64(le.Uint64(v)), perSecond, digits) }
-	case rowgroup.TypeInt96:
+	case column.TypeInt96:
 		return appendInt96
 	}
 	utc := f.UTC
@@ -37,11 +37,11 @@ func temporal(f *rowgroup.Field) formatter {
 	}
 }
 
-func resolution(u rowgroup.Unit) (perSecond int64, digits int) {
+func resolution(u column.Unit) (perSecond int64, digits int) {
 	switch u {
-	case rowgroup.Micro:
+	case column.Micro:
 		return 1_000_000, 6
-	case rowgroup.Nano:
+	case column.Nano:
 		return nanosPerSecond, 9
 	}
 	return 1_000, 3

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 func TestDates(t *testing.T) {
@@ -28,7 +28,7 @@ func TestDates(t *testing.T) {
 		{math.MaxInt32, "5881580-07-11"},
 	}
 	for _, c := range cases {
-		if got := value(fixed(&rowgroup.Field{Type: rowgroup.TypeDate}, u32(uint32(c.day)))); got != `"`+c.want+`"` {
+		if got := value(fixed(&column.Field{Type: column.TypeDate}, u32(uint32(c.day)))); got != `"`+c.want+`"` {
 			t.Errorf("%d: got %s, want %q", c.day, got, c.want)
 		}
 	}
@@ -51,25 +51,25 @@ func TestTimestamps(t *testing.T) {
 	cases := []struct {
 		name  string
 		value int64
-		unit  rowgroup.Unit
+		unit  column.Unit
 		utc   bool
 		want  string
 	}{
-		{"epoch, ms", 0, rowgroup.Milli, true, "1970-01-01T00:00:00.000Z"},
-		{"epoch, us", 0, rowgroup.Micro, false, "1970-01-01T00:00:00.000000"},
-		{"epoch, ns", 0, rowgroup.Nano, true, "1970-01-01T00:00:00.000000000Z"},
-		{"before the epoch", -1, rowgroup.Micro, true, "1969-12-31T23:59:59.999999Z"},
-		{"fraction kept", 1_700_000_000_120, rowgroup.Milli, false, "2023-11-14T22:13:20.120"},
-		{"least ns", math.MinInt64, rowgroup.Nano, false, "1677-09-21T00:12:43.145224192"},
-		{"largest ns", math.MaxInt64, rowgroup.Nano, false, "2262-04-11T23:47:16.854775807"},
-		{"last moment of year -2", -62_198_755_200_001, rowgroup.Milli, false, "-0002-12-31T23:59:59.999"},
-		{"year 10000", 253_402_300_800_000, rowgroup.Milli, true, "10000-01-01T00:00:00.000Z"},
-		{"least ms", math.MinInt64, rowgroup.Milli, false, "-292275055-05-16T16:47:04.192"},
-		{"largest ms", math.MaxInt64, rowgroup.Milli, false, "292278994-08-17T07:12:55.807"},
+		{"epoch, ms", 0, column.Milli, true, "1970-01-01T00:00:00.000Z"},
+		{"epoch, us", 0, column.Micro, false, "1970-01-01T00:00:00.000000"},
+		{"epoch, ns", 0, column.Nano, true, "1970-01-01T00:00:00.000000000Z"},
+		{"before the epoch", -1, column.Micro, true, "1969-12-31T23:59:59.999999Z"},
+		{"fraction kept", 1_700_000_000_120, column.Milli, false, "2023-11-14T22:13:20.120"},
+		{"least ns", math.MinInt64, column.Nano, false, "1677-09-21T00:12:43.145224192"},
+		{"largest ns", math.MaxInt64, column.Nano, false, "2262-04-11T23:47:16.854775807"},
+		{"last moment of year -2", -62_198_755_200_001, column.Milli, false, "-0002-12-31T23:59:59.999"},
+		{"year 10000", 253_402_300_800_000, column.Milli, true, "10000-01-01T00:00:00.000Z"},
+		{"least ms", math.MinInt64, column.Milli, false, "-292275055-05-16T16:47:04.192"},
+		{"largest ms", math.MaxInt64, column.Milli, false, "292278994-08-17T07:12:55.807"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			f := &rowgroup.Field{Type: rowgroup.TypeTimestamp, Unit: c.unit, UTC: c.utc}
+			f := &column.Field{Type: column.TypeTimestamp, Unit: c.unit, UTC: c.utc}
 			if got := value(fixed(f, u64(uint64(c.value)))); got != `"`+c.want+`"` {
 				t.Errorf("got %s, want %q", got, c.want)
 			}
@@ -94,7 +94,7 @@ func TestInt96(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			bytes := append(u64(uint64(c.nanos)), u32(uint32(c.day))...)
-			if got := value(fixed(&rowgroup.Field{Type: rowgroup.TypeInt96}, bytes)); got != `"`+c.want+`"` {
+			if got := value(fixed(&column.Field{Type: column.TypeInt96}, bytes)); got != `"`+c.want+`"` {
 				t.Errorf("got %s, want %q", got, c.want)
 			}
 		})
@@ -104,19 +104,19 @@ func TestInt96(t *testing.T) {
 func TestTimes(t *testing.T) {
 	cases := []struct {
 		value int64
-		unit  rowgroup.Unit
+		unit  column.Unit
 		want  string
 	}{
-		{0, rowgroup.Milli, "00:00:00.000"},
-		{86_399_999, rowgroup.Milli, "23:59:59.999"},
-		{1, rowgroup.Micro, "00:00:00.000001"},
-		{3_723_000_000_004, rowgroup.Nano, "01:02:03.000000004"},
-		{86_400_000, rowgroup.Milli, "24:00:00.000"},
-		{-1, rowgroup.Milli, "-00:00:00.001"},
-		{math.MinInt64, rowgroup.Nano, "-2562047:47:16.854775808"},
+		{0, column.Milli, "00:00:00.000"},
+		{86_399_999, column.Milli, "23:59:59.999"},
+		{1, column.Micro, "00:00:00.000001"},
+		{3_723_000_000_004, column.Nano, "01:02:03.000000004"},
+		{86_400_000, column.Milli, "24:00:00.000"},
+		{-1, column.Milli, "-00:00:00.001"},
+		{math.MinInt64, column.Nano, "-2562047:47:16.854775808"},
 	}
 	for _, c := range cases {
-		got := value(fixed(&rowgroup.Field{Type: rowgroup.TypeTime, Unit: c.unit, UTC: true}, u64(uint64(c.value))))
+		got := value(fixed(&column.Field{Type: column.TypeTime, Unit: c.unit, UTC: true}, u64(uint64(c.value))))
 		if got != `"`+c.want+`"` {
 			t.Errorf("%d: got %s, want %q", c.value, got, c.want)
 		}

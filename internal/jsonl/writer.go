@@ -1,7 +1,7 @@
 package jsonl
 
 import (
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // A Writer turns rows of one schema into JSON lines. It is not safe for concurrent use.
@@ -16,15 +16,15 @@ type member struct {
 }
 
 // An appender appends value i of an array to dst.
-type appender func(dst []byte, a *rowgroup.Array, i int) []byte
+type appender func(dst []byte, a *column.Array, i int) []byte
 
 // NewWriter returns a writer of rows of the schema.
-func NewWriter(schema *rowgroup.Schema) *Writer {
+func NewWriter(schema *column.Schema) *Writer {
 	return &Writer{columns: members(schema.Fields)}
 }
 
 // AppendRow appends row i of the columns to dst, as one line with its line feed. Columns lie in schema order.
-func (w *Writer) AppendRow(dst []byte, columns []*rowgroup.Array, i int) []byte {
+func (w *Writer) AppendRow(dst []byte, columns []*column.Array, i int) []byte {
 	dst = append(dst, '{')
 	for c := range w.columns {
 		m := &w.columns[c]
@@ -34,7 +34,7 @@ func (w *Writer) AppendRow(dst []byte, columns []*rowgroup.Array, i int) []byte 
 	return append(dst, '}', '\n')
 }
 
-func members(fields []*rowgroup.Field) []member {
+func members(fields []*column.Field) []member {
 	list := make([]member, len(fields))
 	for i, f := range fields {
 		var key []byte
@@ -48,9 +48,9 @@ func members(fields []*rowgroup.Field) []member {
 }
 
 // nullable is the form of a field's values, null among them.
-func nullable(f *rowgroup.Field) appender {
+func nullable(f *column.Field) appender {
 	present := form(f)
-	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	return func(dst []byte, a *column.Array, i int) []byte {
 		if a.IsNull(i) {
 			return append(dst, "null"...)
 		}
@@ -59,28 +59,28 @@ func nullable(f *rowgroup.Field) appender {
 }
 
 // form is how the values of a field are written when they are not null.
-func form(f *rowgroup.Field) appender {
+func form(f *column.Field) appender {
 	switch f.Kind {
-	case rowgroup.List:
+	case column.List:
 		return list(f)
-	case rowgroup.Map:
+	case column.Map:
 		return pairs(f)
-	case rowgroup.Struct:
+	case column.Struct:
 		return object(f)
-	case rowgroup.Null:
-		return func(dst []byte, _ *rowgroup.Array, _ int) []byte { return append(dst, "null"...) }
+	case column.Null:
+		return func(dst []byte, _ *column.Array, _ int) []byte { return append(dst, "null"...) }
 	}
-	if f.Type == rowgroup.TypeDecimal {
+	if f.Type == column.TypeDecimal {
 		return decimal(f)
 	}
 	value := scalar(f)
-	if f.Kind == rowgroup.Binary {
-		return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	if f.Kind == column.Binary {
+		return func(dst []byte, a *column.Array, i int) []byte {
 			return value(dst, a.Data[a.Offsets[i]:a.Offsets[i+1]])
 		}
 	}
 	width := f.Width
-	return func(dst []byte, a *rowgroup.Array, i int) []byte {
+	return func(dst []byte, a *column.Array, i int) []byte {
 		return value(dst, a.Data[i*width:(i+1)*width])
 	}
 }

@@ -11,7 +11,6 @@ import (
 // moves from one to the other; every other purpose keeps to its own. It is safe for concurrent use.
 type Account struct {
 	budget *Budget
-	memory int64
 
 	mu       sync.Mutex
 	closed   bool
@@ -28,22 +27,6 @@ type waiter struct {
 	n       int64
 	ready   chan struct{}
 	granted bool
-}
-
-// Reserve adds to the reservation, as a whole, or returns an [OverLimit].
-func (a *Account) Reserve(need Amounts) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	total := need.Total()
-	if all := a.reserved.Add(need); a.memory > 0 && all.Total() > a.memory {
-		return &OverLimit{Need: all, Limit: a.memory}
-	}
-	if err := a.budget.take(need, total); err != nil {
-		return err
-	}
-	a.reserved = a.reserved.Add(need)
-	a.wakeLocked()
-	return nil
 }
 
 // Acquire takes n bytes, waiting for room. It fails when ctx ends, and at once when n can never fit.
@@ -132,9 +115,6 @@ func (a *Account) Close() {
 		a.budget.giveBack(a.reserved.Total())
 	}
 }
-
-// Memory is the account's own limit; 0 or less when it has none.
-func (a *Account) Memory() int64 { return a.memory }
 
 // Reserved is the admitted bytes by purpose.
 func (a *Account) Reserved() Amounts {

@@ -36,7 +36,7 @@ func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
 	if err := b.take(need, total); err != nil {
 		return nil, err
 	}
-	return &Account{budget: b, memory: memory, reserved: need}, nil
+	return &Account{budget: b, reserved: need}, nil
 }
 
 func (b *Budget) take(need Amounts, total int64) error {

@@ -2,7 +2,6 @@ package mem
 
 import (
 	"errors"
-	"strings"
 	"testing"
 )
 
@@ -55,27 +54,6 @@ func TestReserveAdmitsOrRefuses(t *testing.T) {
 				t.Errorf("a refused reservation left %d bytes admitted", got)
 			}
 		})
-	}
-}
-
-func TestAccountReserveMore(t *testing.T) {
-	b := NewBudget(100)
-	a, err := b.Reserve(60, Amounts{Shuffle: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Reserve(Amounts{Batch: 11}); err == nil || !strings.Contains(err.Error(), "needs 61 B") {
-		t.Errorf("over the stream's limit: %v", err)
-	}
-	if err := a.Reserve(Amounts{Batch: 10}); err != nil {
-		t.Error(err)
-	}
-	if got := b.Admitted(); got != 60 {
-		t.Errorf("admitted %d", got)
-	}
-	a.Close()
-	if got := b.Admitted(); got != 0 {
-		t.Errorf("admitted %d after Close", got)
 	}
 }
 

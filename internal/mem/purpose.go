@@ -9,8 +9,7 @@ import (
 type Purpose uint8
 
 const (
-	Index   Purpose = iota // footers and page indexes that planning needs
-	Fetch                  // encoded bytes: read, or mapped and not yet dropped
+	Fetch   Purpose = iota // encoded bytes: read, or mapped and not yet dropped
 	Decode                 // decoded blocks on their way to the shuffle buffer
 	Shuffle                // decoded blocks in the shuffle buffer
 	Batch                  // collated batches
@@ -20,7 +19,7 @@ const (
 	purposes = iota
 )
 
-var purposeNames = [purposes]string{"index", "fetch", "decode", "shuffle", "batch", "ring", "store"}
+var purposeNames = [purposes]string{"fetch", "decode", "shuffle", "batch", "ring", "store"}
 
 func (p Purpose) String() string { return purposeNames[p] }
 
@@ -34,14 +33,6 @@ func (a Amounts) Total() int64 {
 		n += v
 	}
 	return n
-}
-
-// Add returns the sum of both.
-func (a Amounts) Add(b Amounts) Amounts {
-	for i, v := range b {
-		a[i] += v
-	}
-	return a
 }
 
 // String lists the purposes that are not zero, as in "fetch 12.0 MiB, shuffle 1.5 GiB".

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -94,14 +93,6 @@ func (c *Conf) Bool(name string, byDefault bool) bool {
 		return true
 	case "false":
 		return false
-	}
-	return byDefault
-}
-
-// Int returns a property that is a whole number, or byDefault when it is none.
-func (c *Conf) Int(name string, byDefault int) int {
-	if n, err := strconv.Atoi(c.Get(name)); err == nil {
-		return n
 	}
 	return byDefault
 }

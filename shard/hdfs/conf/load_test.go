@@ -164,11 +164,11 @@ func TestValues(t *testing.T) {
 	if !c.Bool("yes", false) || c.Bool("no", true) || !c.Bool("odd", true) || c.Bool("none", false) {
 		t.Error("truths")
 	}
-	if c.Int("n", 1) != 42 || c.Int("word", 7) != 7 || c.Int("none", 8) != 8 {
+	if c.Get("n") != "42" || c.Get("none") != "" {
 		t.Error("numbers")
 	}
 	over := c.With(map[string]string{"n": "1", "fs.default.name": "hdfs://x"})
-	if over.Int("n", 0) != 1 || c.Int("n", 0) != 42 || over.Get("yes") != "TRUE" || over.DefaultFS() != "hdfs://x" {
+	if over.Get("n") != "1" || c.Get("n") != "42" || over.Get("yes") != "TRUE" || over.DefaultFS() != "hdfs://x" {
 		t.Error("With changes its receiver, or not its result")
 	}
 	if new(Conf).Get("a") != "" || new(Conf).With(nil).Get("a") != "" {

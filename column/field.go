@@ -1,4 +1,4 @@
-package rowgroup
+package column
 
 // Kind says how a node of a column is laid out in memory.
 type Kind uint8

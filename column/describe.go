@@ -1,4 +1,4 @@
-package rowgroup
+package column
 
 import (
 	"fmt"

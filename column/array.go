@@ -1,4 +1,4 @@
-package rowgroup
+package column
 
 // An Array is one node of a batch column, a pre-order tree in Arrow's layout. Two things differ from Arrow: a boolean takes one byte,
 // and a List whose Field has a ListSize has no offsets (Arrow calls it a fixed-size list).
