@@ -8,7 +8,7 @@ from pathlib import Path
 log = logging.getLogger("mkdocs.hooks.links")
 
 ROOT = Path(__file__).resolve().parents[2]
-LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_page_markdown(markdown: str, *, page, config, **_) -> str:
