@@ -14,7 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// LoaderOptions are how package loader makes the batches of the spec, but for what depends on the rank and its epoch. The spec is valid.
+// LoaderOptions are how package loader makes the batches of the spec, but for what depends on the
+// rank and its epoch. The spec is valid.
 func (s Spec) LoaderOptions() loader.Options {
 	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true}
 	if o.Workers == 0 {
@@ -41,7 +42,8 @@ func side(left bool) loader.Side {
 	return loader.Right
 }
 
-// parseValue reads a value in JSON as the loader takes it: a number, a boolean, a text, or the bytes of {"base64": "..."}.
+// parseValue reads a value in JSON as the loader takes it: a number, a boolean, a text, or the
+// bytes of {"base64": "..."}.
 func parseValue(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// The batches of one of eight ranks, shuffled, from a directory on this machine. On s3:// or hdfs:// the same program reads through a cache on the
-// local disk.
+// The batches of one of eight ranks, shuffled, from a directory on this machine. On s3:// or
+// hdfs:// the same program reads through a cache on the local disk.
 func Example() {
 	ctx := context.Background()
 	ds, err := shardfeed.Open(ctx, shardfeed.Spec{

@@ -13,8 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A Host opens data sets that share one budget of memory, one cache for each directory, and the footers and dictionaries that are kept in
-// memory. It is safe for concurrent use.
+// A Host opens data sets that share one budget of memory, one cache for each directory, and the
+// footers and dictionaries that are kept in memory. It is safe for concurrent use.
 type Host struct {
 	budget *iterable.Budget
 
@@ -59,7 +59,8 @@ func (h *Host) hotOf(bytes int64) *rowgroup.Hot {
 	return h.hot
 }
 
-// keepAtLeast is how long shards are kept however short the epochs are: those of one data set may be short and another's long.
+// keepAtLeast is how long shards are kept however short the epochs are: those of one data set may
+// be short and another's long.
 const keepAtLeast = 24 * time.Hour
 
 // keep lets a cache keep what it holds until the next epoch has used it.
@@ -71,7 +72,8 @@ func (h *Host) keep(c *cache.Cache, took time.Duration) {
 	}
 }
 
-// Close waits for the fills of the caches, at most 10 s and half a second when ctx has ended. The data sets are closed before.
+// Close waits for the fills of the caches, at most 10 s and half a second when ctx has ended. The
+// data sets are closed before.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Events are called when something happens that a user may want to read, if set. Several goroutines may call them at once.
+// Events are called when something happens that a user may want to read, if set. Several goroutines
+// may call them at once.
 type Events struct {
 	Note    func(text string) // something is not as it was meant, and reading goes on
 	Files   func(text string) // the addresses name files that are left out, or one twice
@@ -36,7 +37,8 @@ type Dataset struct {
 	own    bool // the host is the data set's own
 }
 
-// Open opens the data set of a spec: it finds the shards and reads their footers. The caller closes it.
+// Open opens the data set of a spec: it finds the shards and reads their footers. The caller closes
+// it.
 func Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	h := NewHost(nil)
 	d, err := h.Open(ctx, s, e)
@@ -47,7 +49,8 @@ func Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	return d, nil
 }
 
-// Open opens a data set that shares memory and caches with the host's others. The caller closes it before the host.
+// Open opens a data set that shares memory and caches with the host's others. The caller closes it
+// before the host.
 func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -114,10 +117,12 @@ func (d *Dataset) Drivers() shard.Stores { return d.source.drivers }
 // Cache is the cache on disk, or nil, and its directory.
 func (d *Dataset) Cache() (c *cache.Cache, dir string) { return d.source.cache, d.source.dir }
 
-// EpochTook says how long an epoch was, so that the cache keeps what it holds until the next one has used it.
+// EpochTook says how long an epoch was, so that the cache keeps what it holds until the next one
+// has used it.
 func (d *Dataset) EpochTook(took time.Duration) { d.host.keep(d.source.cache, took) }
 
-// KeepManifest keeps the list of shards, so that a resume can say how they differ, or go on with the old list.
+// KeepManifest keeps the list of shards, so that a resume can say how they differ, or go on with
+// the old list.
 func (d *Dataset) KeepManifest() error {
 	dir := d.spec.Places().Manifests
 	if dir == "" {
@@ -127,8 +132,8 @@ func (d *Dataset) KeepManifest() error {
 	return err
 }
 
-// Close closes the data set and everything that was opened for it, after all streams. It waits for the fills of its own cache, at most 10 s
-// and half a second when ctx has ended.
+// Close closes the data set and everything that was opened for it, after all streams. It waits for
+// the fills of its own cache, at most 10 s and half a second when ctx has ended.
 func (d *Dataset) Close(ctx context.Context) error {
 	if err := d.Dataset.Close(); err != nil {
 		return err

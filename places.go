@@ -15,7 +15,8 @@ const (
 	limitVariable = "SHARDFEED_CACHE_LIMIT"
 )
 
-// Places are the directories of what is kept between runs; each is "" where the machine has no place for it.
+// Places are the directories of what is kept between runs; each is "" where the machine has no
+// place for it.
 type Places struct {
 	Root      string // of the cache, and of the two others unless IndexDir names one
 	Index     string // of footers
@@ -35,7 +36,8 @@ func (s Spec) Places() Places {
 	return p
 }
 
-// CacheLimitIn is the most bytes that a cache in a directory would keep; the directory need not exist yet.
+// CacheLimitIn is the most bytes that a cache in a directory would keep; the directory need not
+// exist yet.
 func (s Spec) CacheLimitIn(dir string) (int64, error) {
 	text, where := s.CacheLimit, ""
 	if text == "" {

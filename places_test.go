@@ -87,7 +87,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// A cache that others could have written is left out with one line; one that the spec names is an error.
+// A cache that others could have written is left out with one line; one that the spec names is an
+// error.
 func TestCacheNotTrusted(t *testing.T) {
 	root := t.TempDir()
 	if cache.Fit(root) != nil {

@@ -20,8 +20,8 @@ func isRemoteScheme(scheme string) bool {
 	return true
 }
 
-// AnyRemote reports whether one of the addresses, or of those in the list files that they name, leads to a server. A list that cannot be read
-// has none; whoever lists it reports the error.
+// AnyRemote reports whether one of the addresses, or of those in the list files that they name,
+// leads to a server. A list that cannot be read has none; whoever lists it reports the error.
 func AnyRemote(addresses []string) bool {
 	for _, address := range addresses {
 		list, isList := strings.CutPrefix(address, "@")

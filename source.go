@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// Of a rank's memory, what the stores may hold: bytes that wait for the cache's disk, and footers and dictionaries.
+	// Of a rank's memory, what the stores may hold: bytes that wait for the cache's disk, and
+	// footers and dictionaries.
 	pendingPart, leastPending, mostPending = 16, 8 << 20, 64 << 20
 	hotPart, leastHot, mostHot             = 64, 1 << 20, 32 << 20
 	storePart                              = 4 // never more than this part, each
@@ -36,7 +37,8 @@ type source struct {
 	memory       int64 // bytes of a stream's memory that all this may hold
 }
 
-// Stores are the drivers of all schemes, without a cache. Nothing is asked of a server yet. The caller closes them.
+// Stores are the drivers of all schemes, without a cache. Nothing is asked of a server yet. The
+// caller closes them.
 func (s Spec) Stores(e Events) (shard.Stores, error) {
 	o, err := s.drivers()
 	if err != nil {
@@ -46,8 +48,9 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	return all.Stores(o), nil
 }
 
-// connect chooses the stores and what lies around them: a driver for each scheme, and around those of servers the disk cache, where it is
-// wanted, an address needs it and this machine has a place for it.
+// connect chooses the stores and what lies around them: a driver for each scheme, and around those
+// of servers the disk cache, where it is wanted, an address needs it and this machine has a place
+// for it.
 func (h *Host) connect(s Spec, e Events) (*source, error) {
 	drivers, err := s.Stores(e)
 	if err != nil {
@@ -70,8 +73,9 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 	return from, nil
 }
 
-// throughCache puts the cache around the stores of servers, once around each though several schemes share it. It is called after the footers
-// have been read, for the index keeps those, and before anything else is.
+// throughCache puts the cache around the stores of servers, once around each though several schemes
+// share it. It is called after the footers have been read, for the index keeps those, and before
+// anything else is.
 func (s *source) throughCache() {
 	if s.cache == nil {
 		return
@@ -88,7 +92,8 @@ func (s *source) throughCache() {
 	}
 }
 
-// openCache opens the cache in dir, or returns nil where this machine has no place for one and none was named.
+// openCache opens the cache in dir, or returns nil where this machine has no place for one and none
+// was named.
 func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	if dir == "" {
 		none := &spelledError{text: fmt.Sprintf("neither %s nor HOME is set", dirVariable)}

@@ -9,9 +9,11 @@ import (
 // An OptionError says which field of a Spec cannot be used, and why.
 type OptionError = iterable.OptionError
 
-// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses has to be set.
+// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses
+// has to be set.
 type Spec struct {
-	// Addresses are files, directories, globs and list files (@list.txt), on this machine or on servers.
+	// Addresses are files, directories, globs and list files (@list.txt), on this machine or on
+	// servers.
 	Addresses []string `json:"addresses"`
 
 	// Columns are names or dotted paths; nil reads all. The schema's order is kept.
@@ -23,38 +25,44 @@ type Spec struct {
 	// Missing is what becomes of a column that some shards lack: "error" (the default) or "null".
 	Missing string `json:"missing"`
 
-	// InvalidUTF8 is what becomes of strings that are not UTF-8: "refuse" (the default) or "replace" by U+FFFD.
+	// InvalidUTF8 is what becomes of strings that are not UTF-8: "refuse" (the default) or
+	// "replace" by U+FFFD.
 	InvalidUTF8 string `json:"invalid_utf8"`
 
-	// Manifest is a file with the list of shards that an earlier run kept; shards that came since are left out.
+	// Manifest is a file with the list of shards that an earlier run kept; shards that came since
+	// are left out.
 	Manifest string `json:"manifest"`
 
-	// Plan is a file that pins the list of shards and the order, as `shardfeed plan --save` writes it.
+	// Plan is a file that pins the list of shards and the order, as `shardfeed plan --save` writes
+	// it.
 	Plan string `json:"plan"`
 
-	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks together: rows, as in "100000", or bytes, as in
-	// "512MiB"; "" is a hundredth of the data within 256 MiB and 2 GiB. Seed chooses the order.
+	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
+	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
+	// within 256 MiB and 2 GiB. Seed chooses the order.
 	Shuffle       bool   `json:"shuffle"`
 	ShuffleBuffer string `json:"shuffle_buffer"`
 	Seed          uint64 `json:"seed"`
 
-	// Pins of the order; zero leaves them to the rule of package shuffle. Start is "filled" or "direct".
+	// Pins of the order; zero leaves them to the rule of package shuffle. Start is "filled" or
+	// "direct".
 	Lanes        int    `json:"lanes"`
 	UnitRows     int64  `json:"unit_rows"`
 	Start        string `json:"start"`
 	MaxWorldSize int    `json:"max_world_size"`
 
-	// Tail is what becomes of rows that fill no batch on every rank: "drop", "pad", "short" or "carry"; "" is "pad", or "short" at world
-	// size 1.
+	// Tail is what becomes of rows that fill no batch on every rank: "drop", "pad", "short" or
+	// "carry"; "" is "pad", or "short" at world size 1.
 	Tail string `json:"tail"`
 
-	// Memory limits a rank, as in "8GiB"; "" is its share of the machine, where LocalWorldSize ranks share it; 0 ranks are as many as the
-	// environment says.
+	// Memory limits a rank, as in "8GiB"; "" is its share of the machine, where LocalWorldSize
+	// ranks share it; 0 ranks are as many as the environment says.
 	Memory         string `json:"memory"`
 	LocalWorldSize int    `json:"-"`
 
-	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the user's other caches. CacheLimit is the most
-	// to keep, as in "200GiB" or "50%" of the free space. CachePolicy is "keep" (the default) or "lru". RequireCache makes it an error that
+	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the
+	// user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
+	// space. CachePolicy is "keep" (the default) or "lru". RequireCache makes it an error that
 	// there can be none. IndexDir is where footers are kept; "" is beside the cache.
 	CacheDir     string `json:"cache_dir"`
 	CacheLimit   string `json:"cache_limit"`
@@ -63,16 +71,18 @@ type Spec struct {
 	RequireCache bool   `json:"-"`
 	IndexDir     string `json:"index_dir"`
 
-	// Storage are options of the stores, by the names of the command's flags ("endpoint-url", "region", "hdfs-conf"), of s3fs or of Hadoop.
-	// Env are the variables that stores and cache read; empty takes those of the process.
+	// Storage are options of the stores, by the names of the command's flags ("endpoint-url",
+	// "region", "hdfs-conf"), of s3fs or of Hadoop. Env are the variables that stores and cache
+	// read; empty takes those of the process.
 	Storage map[string]string `json:"storage"`
 	Env     map[string]string `json:"env"`
 
 	// Vocabulary maps the words of a text column to their places in the list.
 	Vocabulary map[string][]string `json:"vocabulary"`
 
-	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands under nulls, by column. Workers collate; 0 is
-	// one for each processor of the rank. Slots are those of the ring that an engine shares with a trainer; 0 leaves it to the engine.
+	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
+	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are
+	// those of the ring that an engine shares with a trainer; 0 leaves it to the engine.
 	BatchSize int                        `json:"batch_size"`
 	Null      map[string]json.RawMessage `json:"null"`
 	Pad       []Pad                      `json:"pad"`
@@ -80,7 +90,8 @@ type Spec struct {
 	Slots     int                        `json:"slots"`
 }
 
-// Pad makes a column of ragged lists dense. Value is JSON, or bytes as {"base64": "..."}; nil is zero.
+// Pad makes a column of ragged lists dense. Value is JSON, or bytes as {"base64": "..."}; nil is
+// zero.
 type Pad struct {
 	Column    string          `json:"column"`
 	Value     json.RawMessage `json:"value"`

@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/s3"
 )
 
-// drivers are the options of the stores. An option under the name of a flag wins over the key of s3fs or Hadoop that says the same.
+// drivers are the options of the stores. An option under the name of a flag wins over the key of
+// s3fs or Hadoop that says the same.
 func (s Spec) drivers() (o all.Options, err error) {
 	named, forS3, forHDFS := map[string]string{}, map[string]string{}, map[string]string{}
 	for key, value := range s.Storage {
@@ -63,7 +64,8 @@ var flagNames = []string{
 	"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal",
 }
 
-// isHDFS reports whether a storage option is for HDFS: by its prefix, or by a name that fsspec has for it.
+// isHDFS reports whether a storage option is for HDFS: by its prefix, or by a name that fsspec has
+// for it.
 func isHDFS(key string) bool {
 	first, _, dotted := strings.Cut(key, ".")
 	return dotted && slices.Contains([]string{"hdfs", "dfs", "fs", "hadoop"}, first) || key == "kerb_ticket" || key == "user"

@@ -95,7 +95,8 @@ func (s Spec) validateBatches(p *option.List) {
 	}
 }
 
-// options are the data set's options, as far as they follow from the spec alone. What Validate refuses is left at its default.
+// options are the data set's options, as far as they follow from the spec alone. What Validate
+// refuses is left at its default.
 func (s Spec) options() iterable.Options {
 	o := iterable.Options{
 		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,

@@ -138,7 +138,8 @@ func (k *killer) flip() {
 	}
 }
 
-// someHeld finds a byte of a shard file that is held: one in a hole would take uncounted bytes on the disk.
+// someHeld finds a byte of a shard file that is held: one in a hole would take uncounted bytes on
+// the disk.
 func (k *killer) someHeld(f *os.File, l fileLayout) (off int64, ok bool) {
 	word := make([]byte, 8)
 	for range 20 {

@@ -19,8 +19,8 @@ var (
 	_ shard.Remote     = (*store)(nil)
 )
 
-// Wrap returns a store that serves from the cache what it holds and fills it with what inner is asked for. Opening a shard asks nothing of
-// inner: a shard that is held needs no server.
+// Wrap returns a store that serves from the cache what it holds and fills it with what inner is
+// asked for. Opening a shard asks nothing of inner: a shard that is held needs no server.
 func (c *Cache) Wrap(inner shard.Store) shard.Store {
 	return &store{Store: inner, Remote: shard.RemoteOf(inner), cache: c}
 }

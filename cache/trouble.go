@@ -37,7 +37,8 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for what went wrong with an open file. One that has changed is opened again, or replaced.
+// fileError is diskError for what went wrong with an open file. One that has changed is opened
+// again, or replaced.
 func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return

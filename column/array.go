@@ -1,7 +1,8 @@
 package column
 
-// An Array is one node of a batch column, a pre-order tree in Arrow's layout. Two things differ from Arrow: a boolean takes one byte,
-// and a List whose Field has a ListSize has no offsets (Arrow calls it a fixed-size list).
+// An Array is one node of a batch column, a pre-order tree in Arrow's layout. Two things differ
+// from Arrow: a boolean takes one byte, and a List whose Field has a ListSize has no offsets (Arrow
+// calls it a fixed-size list).
 //
 //	kind    Valid         Offsets       Data            Children
 //	Fixed   bit per value -             Len*Width       -
@@ -11,8 +12,8 @@ package column
 //	Struct  bit per value -             -               one per member, each of Len values
 //	Null    -             -             -               -
 //
-// Valid is nil when no value is null; bit i of byte i/8, least significant first, is 1 when value i is present. The bytes under a null
-// are zero.
+// Valid is nil when no value is null; bit i of byte i/8, least significant first, is 1 when value i
+// is present. The bytes under a null are zero.
 type Array struct {
 	Field    *Field
 	Len      int
@@ -23,7 +24,8 @@ type Array struct {
 	Children []*Array
 }
 
-// An Alloc returns n bytes, 64-byte aligned and zeroed or not, that live as long as the batch. It is called once per buffer.
+// An Alloc returns n bytes, 64-byte aligned and zeroed or not, that live as long as the batch. It
+// is called once per buffer.
 type Alloc func(n int) ([]byte, error)
 
 // IsNull reports whether value i is null.

@@ -1,7 +1,7 @@
-// Package column describes columns: a [Schema] of [Field] nodes, and an [Array] with the values of one
-// of them in Arrow's layout.
+// Package column describes columns: a [Schema] of [Field] nodes, and an [Array] with the values of
+// one of them in Arrow's layout.
 //
-// It is what the layers of the library tell each other of data: rowgroup makes arrays, loader collates
-// them, gpu copies them to devices. It imports nothing of ours and holds no memory of its own: whoever
-// makes an array asks an [Alloc] for its buffers.
+// It is what the layers of the library tell each other of data: rowgroup makes arrays, loader
+// collates them, gpu copies them to devices. It imports nothing of ours and holds no memory of its
+// own: whoever makes an array asks an [Alloc] for its buffers.
 package column

@@ -54,7 +54,8 @@ const (
 	Nano
 )
 
-// A Field is one node of a schema: a column, or a part of one. Fields are immutable once a manifest is open.
+// A Field is one node of a schema: a column, or a part of one. Fields are immutable once a manifest
+// is open.
 type Field struct {
 	Name     string
 	Kind     Kind
@@ -66,7 +67,8 @@ type Field struct {
 	UTC              bool // TypeTime, TypeTimestamp: adjusted to UTC
 	Precision, Scale int  // TypeDecimal
 
-	// ListSize is the length that every list of this List node has, when the writer declared it fixed; 0 when lists are ragged.
+	// ListSize is the length that every list of this List node has, when the writer declared it
+	// fixed; 0 when lists are ragged.
 	ListSize int
 
 	// Partition marks a column whose value comes from the shard's directories, not from its pages.

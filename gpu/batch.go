@@ -12,7 +12,8 @@ import (
 
 // A Batch is the rows of one step of one rank on a device, or on their way there.
 //
-// One goroutine uses a batch at a time. Its memory may be used after Wait has returned nil, and until Release.
+// One goroutine uses a batch at a time. Its memory may be used after Wait has returned nil, and
+// until Release.
 type Batch struct {
 	Columns []*Column // of Rows values each, in the order of the loader's batch
 	Data    any       // what a custom collate put into the loader's batch; it must not point into that batch's memory, which is another's by now
@@ -64,7 +65,8 @@ func (b *Batch) leave() {
 	}
 }
 
-// Column returns the column of that name, or the struct member that a dotted path leads to. An exact name wins over a path.
+// Column returns the column of that name, or the struct member that a dotted path leads to. An
+// exact name wins over a path.
 func (b *Batch) Column(name string) (*Column, error) {
 	if b.released.Load() {
 		return nil, ErrReleased
@@ -76,7 +78,8 @@ func (b *Batch) Column(name string) (*Column, error) {
 	return c, err
 }
 
-// Memory is the device's memory that the columns lie in, for copies with a stream; nil after Release.
+// Memory is the device's memory that the columns lie in, for copies with a stream; nil after
+// Release.
 func (b *Batch) Memory() DeviceMemory {
 	if b.released.Load() {
 		return nil
@@ -94,8 +97,9 @@ func (b *Batch) Bytes(s Span) []byte {
 	return m.Bytes()[off : off+s.Bytes : off+s.Bytes]
 }
 
-// Release gives the memory back; what the consumer gave the device to do with it is done by then, see ReleaseAfter. The batch and its
-// columns must not be used afterwards. Release may be called more than once, and after the end of the iteration and the loader's Close.
+// Release gives the memory back; what the consumer gave the device to do with it is done by then,
+// see ReleaseAfter. The batch and its columns must not be used afterwards. Release may be called
+// more than once, and after the end of the iteration and the loader's Close.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
 		return
@@ -111,9 +115,10 @@ func (b *Batch) Release() {
 	b.leave()
 }
 
-// ReleaseAfter gives the memory back for the time when all that s was given until now is done: the copy of a later batch awaits that on
-// the device, and the host does not wait; when the iteration has ended it does. After an error the batch is not released, and can be when s
-// is known to have ended.
+// ReleaseAfter gives the memory back for the time when all that s was given until now is done: the
+// copy of a later batch awaits that on the device, and the host does not wait; when the iteration
+// has ended it does. After an error the batch is not released, and can be when s is known to have
+// ended.
 func (b *Batch) ReleaseAfter(s Stream) error {
 	if b.released.Load() {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// A buffer is the device's memory of one batch after the other, and the event behind the copy to it.
+// A buffer is the device's memory of one batch after the other, and the event behind the copy to
+// it.
 type buffer struct {
 	memory  DeviceMemory
 	arrived Event
@@ -23,7 +24,8 @@ type buffer struct {
 	lost    bool  // a copy to it may not have ended: it is freed when the stream is gone, and not used again
 }
 
-// buffers are those of a transfer. There is a fixed number of them; each gets its memory when it is first used.
+// buffers are those of a transfer. There is a fixed number of them; each gets its memory when it is
+// first used.
 type buffers struct {
 	device  Device
 	free    chan *buffer // has room for all
@@ -49,15 +51,15 @@ func newBuffers(d Device, n int, waited *atomic.Int64) *buffers {
 // size is the number of buffers.
 func (p *buffers) size() int { return cap(p.free) }
 
-// The buffers look for batches that were dropped without Release when they have waited firstLook, then after twice as long each time, up to
-// lastLook.
+// The buffers look for batches that were dropped without Release when they have waited firstLook,
+// then after twice as long each time, up to lastLook.
 const (
 	firstLook = time.Second
 	lastLook  = 10 * time.Second
 )
 
-// take waits for a buffer and makes it at least n bytes large. A wait that can never end, because the consumer has lost all batches, is a
-// loader.DroppedError.
+// take waits for a buffer and makes it at least n bytes large. A wait that can never end, because
+// the consumer has lost all batches, is a loader.DroppedError.
 func (p *buffers) take(ctx context.Context, n int) (*buffer, error) {
 	b, err := p.next(ctx)
 	if err != nil {
@@ -207,8 +209,8 @@ func (p *buffers) close() error {
 	return first
 }
 
-// forget takes back the buffer of a batch that became garbage before it was released. It is freed with the stream: there is no telling
-// its last use.
+// forget takes back the buffer of a batch that became garbage before it was released. It is freed
+// with the stream: there is no telling its last use.
 func (p *buffers) forget(b *buffer) {
 	p.dropped.Add(1)
 	p.mu.Lock()

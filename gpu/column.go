@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Span is bytes of a device's memory. Of the host they may be read; of a GPU they mean something to its driver alone.
+// A Span is bytes of a device's memory. Of the host they may be read; of a GPU they mean something
+// to its driver alone.
 type Span struct {
 	Pointer uintptr // 0 when there are none
 	Bytes   int
@@ -28,7 +29,8 @@ type Column struct {
 // released reports whether the column's memory was given back.
 func (c *Column) released() bool { return c.batch != nil && c.batch.released.Load() }
 
-// empty takes the memory away from a column, so that a later use is an error and not another batch's values.
+// empty takes the memory away from a column, so that a later use is an error and not another
+// batch's values.
 func (c *Column) empty() {
 	c.Valid, c.Offsets, c.Data = Span{}, Span{}, Span{}
 	for _, child := range c.Children {
@@ -36,7 +38,8 @@ func (c *Column) empty() {
 	}
 }
 
-// find looks for a column by its name, and then for a struct's member by a dotted path. It returns nil when there is none.
+// find looks for a column by its name, and then for a struct's member by a dotted path. It returns
+// nil when there is none.
 func find(columns []*Column, path string) (*Column, error) {
 	var found *Column
 	for _, c := range columns {

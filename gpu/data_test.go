@@ -78,7 +78,8 @@ func randomThing(r *rand.Rand, id int64) thing {
 
 const thingRows = 250 // of openThings; no multiple of a batch
 
-// openThings opens shards of things, shuffled. Its budget and pool are checked to be free again at the end of the test.
+// openThings opens shards of things, shuffled. Its budget and pool are checked to be free again at
+// the end of the test.
 func openThings(t testing.TB, o iterable.Options) *iterable.Dataset {
 	t.Helper()
 	store, r := &memstore.Store{}, rand.New(rand.NewPCG(1, 2))

@@ -4,8 +4,9 @@ package gpu
 type Device interface {
 	Info() Info
 
-	// AllocHost returns n > 0 bytes of host memory that the device's streams can read: page-locked, near the device where its NUMA node is
-	// known. It is an error where there is no such memory, which matches ErrOutOfMemory when there was too little of it.
+	// AllocHost returns n > 0 bytes of host memory that the device's streams can read: page-locked,
+	// near the device where its NUMA node is known. It is an error where there is no such memory,
+	// which matches ErrOutOfMemory when there was too little of it.
 	AllocHost(n int) (HostMemory, error)
 
 	// Alloc returns n > 0 bytes of the device's memory, 256-byte aligned, not zeroed.
@@ -44,10 +45,11 @@ type DeviceMemory interface {
 	Free() error
 }
 
-// A Stream does what it is given in order, beside the host. Its methods return as soon as the work is queued.
+// A Stream does what it is given in order, beside the host. Its methods return as soon as the work
+// is queued.
 type Stream interface {
-	// ToDevice copies src to dst, from byte off on. src must be memory of AllocHost, or registered with the device, and stay as it is until
-	// an event that is recorded later has passed.
+	// ToDevice copies src to dst, from byte off on. src must be memory of AllocHost, or registered
+	// with the device, and stay as it is until an event that is recorded later has passed.
 	ToDevice(dst DeviceMemory, off int, src []byte) error
 
 	// ToHost copies the other way. dst must be such memory too, and not be read before.
@@ -59,7 +61,8 @@ type Stream interface {
 	// Await lets what the stream is given from now on wait for an event; the host does not wait.
 	Await(e Event) error
 
-	// Sync waits until all is done. An error of the device that came up in between is returned here.
+	// Sync waits until all is done. An error of the device that came up in between is returned
+	// here.
 	Sync() error
 
 	// Close gives the stream back. What it was given is done before.
@@ -73,9 +76,11 @@ type Event interface {
 	Free() error
 }
 
-// A Registrar is a device that page-locks memory which it has not given: a mapping, never Go's heap.
+// A Registrar is a device that page-locks memory which it has not given: a mapping, never Go's
+// heap.
 type Registrar interface {
-	// Register page-locks b, at once and for as long as unregister is not called. b must not overlap registered memory.
+	// Register page-locks b, at once and for as long as unregister is not called. b must not
+	// overlap registered memory.
 	Register(b []byte) (unregister func() error, err error)
 }
 

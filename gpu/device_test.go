@@ -31,7 +31,8 @@ var functions = map[string]string{
 	"free event": "cuEventDestroy", "late copy": "copy",
 }
 
-// onDevices runs a test on each kind of device. A real GPU must be there with SHARDFEED_GPU=require, and takes part where it is.
+// onDevices runs a test on each kind of device. A real GPU must be there with
+// SHARDFEED_GPU=require, and takes part where it is.
 func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
 	t.Run("host", func(t *testing.T) { test(t, rig{Device: closed(t, gpu.OpenHost())}) })
 	t.Run("late", func(t *testing.T) {

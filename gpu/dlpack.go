@@ -10,7 +10,8 @@ import (
 // DeviceType is DLPack's DLDeviceType.
 type DeviceType int32
 
-// The kinds of memory that batches are in. Page-locked host memory is CPU: that is what importers of DLPack take it for.
+// The kinds of memory that batches are in. Page-locked host memory is CPU: that is what importers
+// of DLPack take it for.
 const (
 	CPU  DeviceType = 1
 	CUDA DeviceType = 2
@@ -34,7 +35,8 @@ type DataType struct {
 	Lanes uint16
 }
 
-// A Tensor is a dense array of a device's memory, row by row, as DLPack describes it. It is valid as long as its batch.
+// A Tensor is a dense array of a device's memory, row by row, as DLPack describes it. It is valid
+// as long as its batch.
 type Tensor struct {
 	Device  DeviceType
 	Index   int // of the device
@@ -44,8 +46,9 @@ type Tensor struct {
 	Strides []int64 // in elements
 }
 
-// A DLTensor has the layout of DLPack's DLTensor in C (dlpack.h, version 1): what an importer in the same process reads. The struct around
-// it that has a deleter, DLManagedTensor, is the importer's own matter: it calls the batch's Release.
+// A DLTensor has the layout of DLPack's DLTensor in C (dlpack.h, version 1): what an importer in
+// the same process reads. The struct around it that has a deleter, DLManagedTensor, is the
+// importer's own matter: it calls the batch's Release.
 type DLTensor struct {
 	Data       uintptr // void *
 	DeviceType DeviceType
@@ -57,7 +60,8 @@ type DLTensor struct {
 	ByteOffset uint64
 }
 
-// DL is the tensor for C. Shape and strides point into t, which must be kept, and pinned with a runtime.Pinner while C has them.
+// DL is the tensor for C. Shape and strides point into t, which must be kept, and pinned with a
+// runtime.Pinner while C has them.
 func (t *Tensor) DL() *DLTensor {
 	return &DLTensor{
 		Data: t.Pointer, DeviceType: t.Device, DeviceID: int32(t.Index), NDim: int32(len(t.Shape)), Type: t.Type,
@@ -65,8 +69,9 @@ func (t *Tensor) DL() *DLTensor {
 	}
 }
 
-// Tensor is a column of fixed-width values, or of fixed-size lists of them, of any depth: [Len, sizes...]. What DLPack has no type for,
-// such as a UUID, is its bytes: one more dimension of uint8. Nulls are not in it; see Validity.
+// Tensor is a column of fixed-width values, or of fixed-size lists of them, of any depth: [Len,
+// sizes...]. What DLPack has no type for, such as a UUID, is its bytes: one more dimension of
+// uint8. Nulls are not in it; see Validity.
 func (c *Column) Tensor() (*Tensor, error) {
 	if c.released() {
 		return nil, ErrReleased
@@ -86,8 +91,9 @@ func (c *Column) Tensor() (*Tensor, error) {
 	return c.tensor(leaf.Data, t, shape...), nil
 }
 
-// Ragged is a column of byte strings or of lists of different lengths, as two tensors: row i is values[offsets[i]:offsets[i+1]]. The
-// values of byte strings are uint8; those of lists are the Tensor of their items.
+// Ragged is a column of byte strings or of lists of different lengths, as two tensors: row i is
+// values[offsets[i]:offsets[i+1]]. The values of byte strings are uint8; those of lists are the
+// Tensor of their items.
 func (c *Column) Ragged() (values, offsets *Tensor, err error) {
 	if c.released() {
 		return nil, nil, ErrReleased
@@ -105,7 +111,8 @@ func (c *Column) Ragged() (values, offsets *Tensor, err error) {
 	return values, c.tensor(c.Offsets, DataType{Code: Int, Bits: 32, Lanes: 1}, int64(c.Len)+1), nil
 }
 
-// Validity is a column's bits, least significant first, 1 where a value is present, as uint8; nil when no value is null.
+// Validity is a column's bits, least significant first, 1 where a value is present, as uint8; nil
+// when no value is null.
 func (c *Column) Validity() (*Tensor, error) {
 	if c.released() {
 		return nil, ErrReleased
@@ -127,7 +134,8 @@ func (c *Column) tensor(s Span, t DataType, shape ...int64) *Tensor {
 	return &Tensor{Device: info.Type, Index: info.Index, Pointer: s.Pointer, Type: t, Shape: shape, Strides: strides}
 }
 
-// typeOf is DLPack's type of a fixed-width field's values; with width above 0 a value is so many of them.
+// typeOf is DLPack's type of a fixed-width field's values; with width above 0 a value is so many of
+// them.
 func typeOf(f *column.Field) (t DataType, width int) {
 	bits := uint8(8 * min(f.Width, 8))
 	switch f.Type {

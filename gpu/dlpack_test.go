@@ -285,7 +285,8 @@ func firstBatch(t *testing.T, collate func(*loader.Batch) error) (*gpu.Batch, er
 	return nil, nil
 }
 
-// Arrays of a collate that do not fit together are an error that names the column, not a read beyond them.
+// Arrays of a collate that do not fit together are an error that names the column, not a read
+// beyond them.
 func TestArraysThatDoNotFit(t *testing.T) {
 	number := &column.Field{Name: "n", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
 	text := &column.Field{Name: "s", Kind: column.Binary, Type: column.TypeString}

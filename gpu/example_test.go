@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// One epoch of the test data's shop on a device: the host, so that the example runs anywhere. cuda.Choose("auto") of package gpu/cuda is a
-// GPU where there is one.
+// One epoch of the test data's shop on a device: the host, so that the example runs anywhere.
+// cuda.Choose("auto") of package gpu/cuda is a GPU where there is one.
 func Example() {
 	ctx := context.Background()
 	ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, iterable.Options{

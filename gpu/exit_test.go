@@ -57,8 +57,8 @@ func leave(t *testing.T, l *gpu.Loader, n int, how string, seen func(*gpu.Batch)
 	wg.Wait()
 }
 
-// However the loop is left, nothing of it is left, and the next one goes on after the last batch that was handed out, and not after those
-// that were on their way.
+// However the loop is left, nothing of it is left, and the next one goes on after the last batch
+// that was handed out, and not after those that were on their way.
 func TestEarlyExits(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})
@@ -103,7 +103,8 @@ func state(p picture) string {
 	return s
 }
 
-// everyRow goes through the rest of an epoch and expects each row that the state leaves, out of order and at least once.
+// everyRow goes through the rest of an epoch and expects each row that the state leaves, out of
+// order and at least once.
 func everyRow(t *testing.T, d rig, l *gpu.Loader, ds *iterable.Dataset, o loader.Options) {
 	t.Helper()
 	o.State, o.Epochs = l.State(), 1
@@ -159,7 +160,8 @@ func TestCloseWhileIterating(t *testing.T) {
 	})
 }
 
-// Batches that are kept stay what they are, over the end of the iteration and Close, which counts them; their memory goes with them.
+// Batches that are kept stay what they are, over the end of the iteration and Close, which counts
+// them; their memory goes with them.
 func TestKeptBatches(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})
@@ -237,7 +239,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// Options.Loader.Timeout is about the consumer's wait: a batch may take longer while the consumer is busy.
+// Options.Loader.Timeout is about the consumer's wait: a batch may take longer while the consumer
+// is busy.
 func TestTimeoutIsTheConsumers(t *testing.T) { synctest.Test(t, timeoutIsTheConsumers) }
 
 func timeoutIsTheConsumers(t *testing.T) {

@@ -44,8 +44,8 @@ func release(b *gpu.Batch) error {
 	return nil
 }
 
-// Whatever fails, there is one error that says what, at which step; the device loses nothing, and the next iteration begins with the
-// first batch that was not handed out.
+// Whatever fails, there is one error that says what, at which step; the device loses nothing, and
+// the next iteration begins with the first batch that was not handed out.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		op    string
@@ -113,7 +113,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// When the device does not even say that a stream has ended, what a copy may still read is left alone, and said.
+// When the device does not even say that a stream has ended, what a copy may still read is left
+// alone, and said.
 func TestFaultsOfALostDevice(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		if d.fail == nil {
@@ -173,8 +174,8 @@ func TestFaultsOfTheRing(t *testing.T) {
 	})
 }
 
-// What a consumer's stream does with a batch is awaited by the copy of the one that comes after it in its memory, and a fault of that is the
-// step's error.
+// What a consumer's stream does with a batch is awaited by the copy of the one that comes after it
+// in its memory, and a fault of that is the step's error.
 func TestFaultsOfReleaseAfter(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		if d.fail == nil {
@@ -210,7 +211,8 @@ func TestFaultsOfReleaseAfter(t *testing.T) {
 	})
 }
 
-// While it is unknown whether a copy has ended, its slot is the batch's, and nothing else is sent; both end with the transfer.
+// While it is unknown whether a copy has ended, its slot is the batch's, and nothing else is sent;
+// both end with the transfer.
 func TestSlotsOfCopiesThatMayGoOn(t *testing.T) {
 	for _, op := range []string{"record", "wait"} {
 		t.Run(op, func(t *testing.T) {

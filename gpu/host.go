@@ -10,8 +10,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// OpenHost returns the host as a device: for programs without a GPU, and for tests. Its memory is mapped, outside of Go's heap, and not
-// page-locked. A stream does what it is given before its method returns, so its events have always passed.
+// OpenHost returns the host as a device: for programs without a GPU, and for tests. Its memory is
+// mapped, outside of Go's heap, and not page-locked. A stream does what it is given before its
+// method returns, so its events have always passed.
 func OpenHost() Device { return &host{} }
 
 // host counts its allocations, so that Close can report leaks.

@@ -11,8 +11,9 @@ import (
 	"github.com/shardfeed/shardfeed/gpu"
 )
 
-// late is a device whose streams do everything late, in a goroutine each: what is written too early, or freed, is a wrong byte, a data race
-// or a violation. Its memory is page-locked by its own word.
+// late is a device whose streams do everything late, in a goroutine each: what is written too
+// early, or freed, is a wrong byte, a data race or a violation. Its memory is page-locked by its
+// own word.
 type late struct {
 	mu         sync.Mutex
 	pause      time.Duration // before each copy

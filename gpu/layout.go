@@ -52,14 +52,16 @@ func dense(a *column.Array) bool {
 	return a.Field.Kind == column.List && a.Field.ListSize > 0 && a.Offsets == nil
 }
 
-// A layout is how the columns of a batch lie in its slot. Its memory is used again for the next batch.
+// A layout is how the columns of a batch lie in its slot. Its memory is used again for the next
+// batch.
 type layout struct {
 	slot  *slot
 	nodes []node // in pre-order
 	next  int
 }
 
-// settle finds the memory of all columns of a batch, and copies into the batch's memory what lies elsewhere. It returns the bytes of that.
+// settle finds the memory of all columns of a batch, and copies into the batch's memory what lies
+// elsewhere. It returns the bytes of that.
 func (l *layout) settle(b *loader.Batch, s *slot) (copied int, err error) {
 	l.slot, l.nodes, l.next = s, l.nodes[:0], 0
 	for _, a := range b.Columns {

@@ -30,7 +30,8 @@ type Loader struct {
 	closed  bool
 }
 
-// New checks the options against the data set and allocates the ring. It reads nothing; data set and device must stay open until Close.
+// New checks the options against the data set and allocates the ring. It reads nothing; data set
+// and device must stay open until Close.
 func New(ds *iterable.Dataset, d Device, o Options) (*Loader, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -60,12 +61,13 @@ func New(ds *iterable.Dataset, d Device, o Options) (*Loader, error) {
 // Len is the number of batches of a whole epoch, the same on every rank.
 func (l *Loader) Len() int64 { return l.length }
 
-// Batches goes through Options.Loader.Epochs epochs, as loader.Loader does: it begins after the last batch that was handed out before. The
-// batches that are handed out are on the device.
+// Batches goes through Options.Loader.Epochs epochs, as loader.Loader does: it begins after the
+// last batch that was handed out before. The batches that are handed out are on the device.
 //
-// Each batch is the consumer's until its Release, which may come after the iteration and in any order. An error is the last element; it
-// says where it happened. Leaving the loop, in whatever way, ends all goroutines and waits for the copies on their way, whose batches the
-// next iteration makes again.
+// Each batch is the consumer's until its Release, which may come after the iteration and in any
+// order. An error is the last element; it says where it happened. Leaving the loop, in whatever
+// way, ends all goroutines and waits for the copies on their way, whose batches the next iteration
+// makes again.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		p, err := l.begin(ctx)
@@ -154,8 +156,8 @@ func (l *Loader) give(s sent) *Batch {
 	return s.batch
 }
 
-// State resumes after the last batch that was handed out, not after batches in flight; nil before the first, unless the options
-// gave one. See loader.Loader for batches out of order.
+// State resumes after the last batch that was handed out, not after batches in flight; nil before
+// the first, unless the options gave one. See loader.Loader for batches out of order.
 func (l *Loader) State() *shuffle.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,9 +168,10 @@ func (l *Loader) State() *shuffle.State {
 	return &s
 }
 
-// Close ends an iteration that is still going on, whose consumer gets ErrClosed, waits for its goroutines and frees the ring. Batches that
-// were handed out stay valid until their Release; the error counts them, and includes errors of iterations that had no consumer left to
-// return them to. Close may be called more than once.
+// Close ends an iteration that is still going on, whose consumer gets ErrClosed, waits for its
+// goroutines and frees the ring. Batches that were handed out stay valid until their Release; the
+// error counts them, and includes errors of iterations that had no consumer left to return them to.
+// Close may be called more than once.
 func (l *Loader) Close() error {
 	l.mu.Lock()
 	p, again := l.pass, l.closed

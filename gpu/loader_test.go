@@ -63,7 +63,8 @@ func newLoader(t testing.TB, ds *iterable.Dataset, d gpu.Device, o gpu.Options) 
 	return l
 }
 
-// What is on the device is what the loader made, for every kind of column, and nothing was copied on the host.
+// What is on the device is what the loader made, for every kind of column, and nothing was copied
+// on the host.
 func TestEveryColumn(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})
@@ -94,7 +95,8 @@ func TestEveryColumn(t *testing.T) {
 	})
 }
 
-// large is a transform that makes batches much larger than the data set foretells, each more than the one before.
+// large is a transform that makes batches much larger than the data set foretells, each more than
+// the one before.
 func large(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	v, err := loader.AddTensor[int64](b, "large", 200*int(b.Step+1))
 	for i := range v {

@@ -8,17 +8,20 @@ import (
 
 // Options are those of a Loader.
 type Options struct {
-	// Loader is the loader's. Its Allocator is the ring, and must be nil. MaxBatches is the ring's slots; 0 means what Workers,
-	// PrefetchFactor and InFlight ask for.
+	// Loader is the loader's. Its Allocator is the ring, and must be nil. MaxBatches is the ring's
+	// slots; 0 means what Workers, PrefetchFactor and InFlight ask for.
 	Loader loader.Options
 
-	// InFlight is how many batches are on their way to the device, or there, ahead of the consumer. 0 means 2.
+	// InFlight is how many batches are on their way to the device, or there, ahead of the consumer.
+	// 0 means 2.
 	InFlight int
 
-	// Held is how many batches the consumer may have without releasing them; with one more it waits. 0 means 2.
+	// Held is how many batches the consumer may have without releasing them; with one more it
+	// waits. 0 means 2.
 	Held int
 
-	// SlotBytes is the memory of a batch to begin with. 0 means what the data set's metadata foretell.
+	// SlotBytes is the memory of a batch to begin with. 0 means what the data set's metadata
+	// foretell.
 	SlotBytes int
 
 	// RequirePinned makes it an error that the device has no page-locked memory.
@@ -27,7 +30,8 @@ type Options struct {
 	Events Events
 }
 
-// Events are called when something happens that a user may want to read, if set. They may be called by several goroutines at once.
+// Events are called when something happens that a user may want to read, if set. They may be called
+// by several goroutines at once.
 type Events struct {
 	// Pageable says, once, why batches are in ordinary memory, and what to do about it: a *PinError.
 	Pageable func(error)
@@ -38,7 +42,8 @@ const (
 	defaultHeld     = 2
 )
 
-// Validate lists all problems, each an iterable.OptionError; those of the loader's options have fields such as "BatchSize".
+// Validate lists all problems, each an iterable.OptionError; those of the loader's options have
+// fields such as "BatchSize".
 func (o Options) Validate() error {
 	p := option.List{New: func(field, text string) error { return &iterable.OptionError{Field: field, Text: text} }}
 	p.Join(o.Loader.Validate())

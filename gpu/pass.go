@@ -19,7 +19,8 @@ import (
 //	feed    batches from the loader -> the transfer -> out
 //	next    out -> the consumer, when the copy has ended
 //
-// At most InFlight batches are in out and in the hands of feed; what is in out is all that has to be released once feed is gone.
+// At most InFlight batches are in out and in the hands of feed; what is in out is all that has to
+// be released once feed is gone.
 type pass struct {
 	loader   *loader.Loader
 	transfer *Transfer
@@ -155,7 +156,8 @@ func (p *pass) waiting() string {
 	return fmt.Sprintf("the loader, with %d batches ready and %d on their way (%v)", s.Ready.Depth, s.Held, s.Stream)
 }
 
-// close ends feed, gives back what is on its way, and closes transfer and loader. Any goroutine may call it.
+// close ends feed, gives back what is on its way, and closes transfer and loader. Any goroutine may
+// call it.
 func (p *pass) close() error {
 	p.closer.Do(func() {
 		p.cancel(ErrClosed)

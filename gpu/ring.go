@@ -22,10 +22,12 @@ type RingOptions struct {
 	Slots     int // batches that exist at once, on their way to the device too; 0 means 4
 	SlotBytes int // of a batch, as far as it is known; slots grow to what batches take
 
-	// RequirePinned makes it an error that the device has no page-locked memory. Without it the ring uses ordinary memory.
+	// RequirePinned makes it an error that the device has no page-locked memory. Without it the
+	// ring uses ordinary memory.
 	RequirePinned bool
 
-	// Pageable is called once, with a *PinError, when the ring uses ordinary memory, from which copies are slow and block the host.
+	// Pageable is called once, with a *PinError, when the ring uses ordinary memory, from which
+	// copies are slow and block the host.
 	Pageable func(error)
 }
 
@@ -48,11 +50,12 @@ func (o RingOptions) withDefaults() RingOptions {
 	return o
 }
 
-// A Ring is page-locked memory for batches: the Allocator of a loader whose batches a Transfer copies to the ring's device. It is safe for
-// concurrent use.
+// A Ring is page-locked memory for batches: the Allocator of a loader whose batches a Transfer
+// copies to the ring's device. It is safe for concurrent use.
 //
-// A slot is one batch's from Begin until the batch is released. It is one piece of memory; a batch that outgrows it takes further
-// pieces, and a slot that is smaller than batches have become is replaced by one larger piece before the next one.
+// A slot is one batch's from Begin until the batch is released. It is one piece of memory; a batch
+// that outgrows it takes further pieces, and a slot that is smaller than batches have become is
+// replaced by one larger piece before the next one.
 type Ring struct {
 	device Device
 	name   string
@@ -191,8 +194,8 @@ func (r *Ring) Stats() RingStats {
 	return s
 }
 
-// Close frees the slots. It waits for none: one that a batch still has is freed with the batch, and the error counts them. Close may be
-// called more than once.
+// Close frees the slots. It waits for none: one that a batch still has is freed with the batch, and
+// the error counts them. Close may be called more than once.
 func (r *Ring) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

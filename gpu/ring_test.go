@@ -52,7 +52,8 @@ func alloc(t testing.TB, m loader.Memory, n int) []byte {
 	return b
 }
 
-// A slot gives out its bytes at 256-byte borders, takes a further piece when they end, and is one larger piece when it is used again.
+// A slot gives out its bytes at 256-byte borders, takes a further piece when they end, and is one
+// larger piece when it is used again.
 func TestRingGrows(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		r := newRing(t, d, gpu.RingOptions{Slots: 2, SlotBytes: 400 * kib})
@@ -151,7 +152,8 @@ func TestRingWaits(t *testing.T) {
 	}
 }
 
-// A device without page-locked memory: ordinary memory and one word about it, or an error; what else is wrong is always an error.
+// A device without page-locked memory: ordinary memory and one word about it, or an error; what
+// else is wrong is always an error.
 func TestRingFallsBack(t *testing.T) {
 	for _, c := range []struct {
 		name string

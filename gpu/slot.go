@@ -7,7 +7,8 @@ const batchAlign = 256
 
 func aligned(n int) int { return (n + batchAlign - 1) &^ (batchAlign - 1) }
 
-// A slot is the memory of one batch after the other. It belongs to the one who made it begin, until Free.
+// A slot is the memory of one batch after the other. It belongs to the one who made it begin, until
+// Free.
 type slot struct {
 	ring   *Ring
 	pieces []piece // the first is the slot's; the others are the batch's alone
@@ -19,7 +20,8 @@ type piece struct {
 	used   int // bytes, aligned
 }
 
-// fit makes the slot one piece of at least n bytes. The one it has is freed first, so that a slot never takes more than its place.
+// fit makes the slot one piece of at least n bytes. The one it has is freed first, so that a slot
+// never takes more than its place.
 func (s *slot) fit(n int) error {
 	if len(s.pieces) > 0 && len(s.pieces[0].memory.Bytes()) >= n {
 		return nil
@@ -99,7 +101,8 @@ func (s *slot) offset(b []byte) int {
 	return -1
 }
 
-// Free gives the slot back. The batch's further pieces are freed, and the slot is made large enough for such a batch when it is used again.
+// Free gives the slot back. The batch's further pieces are freed, and the slot is made large enough
+// for such a batch when it is used again.
 func (s *slot) Free() {
 	n := s.bytes()
 	s.ring.mu.Lock()

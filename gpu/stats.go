@@ -10,10 +10,12 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// Stats is what a loader has done and where it waited. Counters run from New on; depths and the ring's memory are those of now.
+// Stats is what a loader has done and where it waited. Counters run from New on; depths and the
+// ring's memory are those of now.
 //
-// The queues of the loader below are seen from the one who sends its batches to the device, ahead of the consumer: where training waits,
-// the consumer's own times are Feed.Get, for a batch to be made and sent, and Device.Get, for its copy to arrive.
+// The queues of the loader below are seen from the one who sends its batches to the device, ahead
+// of the consumer: where training waits, the consumer's own times are Feed.Get, for a batch to be
+// made and sent, and Device.Get, for its copy to arrive.
 type Stats struct {
 	Batches int64 // handed out
 	Rows    int64 // of them
@@ -30,7 +32,8 @@ type Stats struct {
 	HostCopied int64 // bytes that had to be copied on the host after collation, because a batch had them in memory of its own
 }
 
-// Stats is what the loader has done since New; Loader.Stream is that of the current iteration, or else of the last.
+// Stats is what the loader has done since New; Loader.Stream is that of the current iteration, or
+// else of the last.
 func (l *Loader) Stats() Stats {
 	l.mu.Lock()
 	host := l.before

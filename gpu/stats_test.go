@@ -14,7 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// What the consumer waits for is charged to its place: the loader, the copy, or the consumer itself.
+// What the consumer waits for is charged to its place: the loader, the copy, or the consumer
+// itself.
 func TestWaitsAreCharged(t *testing.T) {
 	const long = 20 * time.Millisecond
 	ds := openThings(t, iterable.Options{})
@@ -75,7 +76,8 @@ func TestWaitsAreCharged(t *testing.T) {
 	}
 }
 
-// A slow consumer stops the copies and then the loader, within what is in flight, and gets everything.
+// A slow consumer stops the copies and then the loader, within what is in flight, and gets
+// everything.
 func TestSlowConsumer(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})

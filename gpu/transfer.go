@@ -33,8 +33,8 @@ func (o TransferOptions) withDefaults() TransferOptions {
 	return o
 }
 
-// A Transfer copies batches to a device, one after the other, on a stream of its own. One goroutine calls Send and Close; the other methods
-// are safe for concurrent use.
+// A Transfer copies batches to a device, one after the other, on a stream of its own. One goroutine
+// calls Send and Close; the other methods are safe for concurrent use.
 type Transfer struct {
 	device  Device
 	name    string
@@ -77,8 +77,9 @@ func newTransfer(d Device, o TransferOptions, m *meters) (*Transfer, error) {
 	return t, nil
 }
 
-// Send begins the copy of a batch whose memory is a Ring's of the same device, and takes the batch over: it is released when the copy has
-// ended, or with an error. Send waits for a buffer while as many device batches exist as there may be.
+// Send begins the copy of a batch whose memory is a Ring's of the same device, and takes the batch
+// over: it is released when the copy has ended, or with an error. Send waits for a buffer while as
+// many device batches exist as there may be.
 func (t *Transfer) Send(ctx context.Context, b *loader.Batch) (*Batch, error) {
 	d, op, err := t.send(ctx, b)
 	if err == nil {
@@ -144,7 +145,8 @@ func (t *Transfer) state() error {
 	return t.broken
 }
 
-// copy gives the stream the copy of a slot's pieces, and an event behind it. begun says that a part of it may be on its way.
+// copy gives the stream the copy of a slot's pieces, and an event behind it. begun says that a part
+// of it may be on its way.
 func (t *Transfer) copy(s *slot, to *buffer) (begun bool, op string, err error) {
 	defer func(begin time.Time) { t.meters.sending.Add(int64(time.Since(begin))) }(time.Now())
 	if to.pending {
@@ -172,7 +174,8 @@ func (t *Transfer) copy(s *slot, to *buffer) (begun bool, op string, err error) 
 	return begun, "", nil
 }
 
-// park keeps a batch that the device may still read until the stream is gone. Nothing is sent after it.
+// park keeps a batch that the device may still read until the stream is gone. Nothing is sent after
+// it.
 func (t *Transfer) park(b *loader.Batch, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,8 +202,8 @@ func (t *Transfer) wait() {
 	}
 }
 
-// Close waits for the copies on their way and gives stream and memory back. Batches that were not released stay valid until they are. It
-// may be called more than once.
+// Close waits for the copies on their way and gives stream and memory back. Batches that were not
+// released stay valid until they are. It may be called more than once.
 func (t *Transfer) Close() error {
 	t.mu.Lock()
 	again := t.closed

@@ -83,7 +83,8 @@ func TestSlotsReturnAfterTheirEvent(t *testing.T) {
 	})
 }
 
-// The test that a batch released too early is a wrong byte on a device that reads late: without it, the tests above would prove nothing.
+// The test that a batch released too early is a wrong byte on a device that reads late: without it,
+// the tests above would prove nothing.
 func TestEarlyReleaseShows(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		if d.hold == nil {
@@ -121,7 +122,8 @@ func TestEarlyReleaseShows(t *testing.T) {
 	})
 }
 
-// heap is a collate that makes columns on Go's heap: all of a kind of column and one of each of its parts.
+// heap is a collate that makes columns on Go's heap: all of a kind of column and one of each of its
+// parts.
 func heap(_ context.Context, b *loader.Batch) error {
 	n := b.Rows
 	number := &column.Field{Name: "heap", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
@@ -142,7 +144,8 @@ func heap(_ context.Context, b *loader.Batch) error {
 	)
 }
 
-// What a collate makes on Go's heap is copied into the batch's memory first, and counted; the rest is not copied.
+// What a collate makes on Go's heap is copied into the batch's memory first, and counted; the rest
+// is not copied.
 func TestColumnsOfTheHeap(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})
@@ -197,7 +200,8 @@ func TestBatchesThatOutgrowTheirSlot(t *testing.T) {
 	})
 }
 
-// What a consumer's stream still reads is neither written nor freed, while batches become larger and when the iteration ends.
+// What a consumer's stream still reads is neither written nor freed, while batches become larger
+// and when the iteration ends.
 func TestReleaseAfter(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})

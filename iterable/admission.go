@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A bell wakes the one goroutine that waits for it. What rings while that one is busy is heard at its next wait.
+// A bell wakes the one goroutine that waits for it. What rings while that one is busy is heard at
+// its next wait.
 type bell chan struct{}
 
 func newBell() bell { return make(bell, 1) }
@@ -50,7 +51,8 @@ func (r *readahead) admit(ctx context.Context) {
 	}
 }
 
-// tryAdmit takes memory for a load's bytes when there is room for one more on its way, or when the consumer needs it.
+// tryAdmit takes memory for a load's bytes when there is room for one more on its way, or when the
+// consumer needs it.
 func (r *readahead) tryAdmit(l *load) bool {
 	switch {
 	case l.number <= r.needed.Load():
@@ -62,7 +64,8 @@ func (r *readahead) tryAdmit(l *load) bool {
 	return true
 }
 
-// pass hands a load to the consumer, to the goroutine that grants, and to one that fetches; false when ctx ends.
+// pass hands a load to the consumer, to the goroutine that grants, and to one that fetches; false
+// when ctx ends.
 func (r *readahead) pass(ctx context.Context, l *load) bool {
 	select {
 	case r.loads <- l:
@@ -87,8 +90,9 @@ func (r *readahead) pass(ctx context.Context, l *load) bool {
 	}
 }
 
-// grant takes memory for the blocks of loads, in the order of the schedule: bytes may be fetched far ahead, blocks are made when there is room
-// for them, and no more of them than was reserved for what is on its way: room that the shuffle buffer does not use yet would fill with blocks that
+// grant takes memory for the blocks of loads, in the order of the schedule: bytes may be fetched
+// far ahead, blocks are made when there is room for them, and no more of them than was reserved for
+// what is on its way: room that the shuffle buffer does not use yet would fill with blocks that
 // only wait. Each load that it gets is granted, with nothing when ctx ends.
 func (r *readahead) grant(ctx context.Context) {
 	for l := range r.grants {

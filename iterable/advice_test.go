@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// What the error about too little memory says to change is admitted at the first try, whatever the table and the options.
+// What the error about too little memory says to change is admitted at the first try, whatever the
+// table and the options.
 func TestMemoryAdviceFits(t *testing.T) {
 	var buffers, memories int
 	for seed := range uint64(80) {

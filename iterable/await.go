@@ -176,7 +176,8 @@ func (s *Stream) drain() {
 	}
 }
 
-// padWithNothing fills a draw that has no row of its own: with the first row of the data, none of them valid.
+// padWithNothing fills a draw that has no row of its own: with the first row of the data, none of
+// them valid.
 func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
 	if s.padding == nil {
 		units, err := s.dataset.cut(s.dataset.options.UnitRows)

@@ -27,8 +27,8 @@ func (b bound) least() mem.Amounts {
 	}
 }
 
-// ahead is least and as many loads more on their way as the limit has room for: up to so many whole ones, then the bytes of up to so many that
-// wait for memory for their blocks.
+// ahead is least and as many loads more on their way as the limit has room for: up to so many whole
+// ones, then the bytes of up to so many that wait for memory for their blocks.
 func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	need := b.least()
 	fit := func(most int, bytes int64) int64 {
@@ -44,10 +44,12 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	return need
 }
 
-// leastEarly is what blocks may take that the consumer does not need yet where loads are small, so that each does not wait for the one before.
+// leastEarly is what blocks may take that the consumer does not need yet where loads are small, so
+// that each does not wait for the one before.
 const leastEarly = 16 << 20
 
-// early is the most that blocks take before the consumer needs them: those on their way, and one more in room that the shuffle buffer leaves.
+// early is the most that blocks take before the consumer needs them: those on their way, and one
+// more in room that the shuffle buffer leaves.
 func (b bound) early(reserved mem.Amounts) int64 {
 	return max(leastEarly, reserved[mem.Decode]+b.load.bytes()) + b.load.scratch
 }
@@ -68,7 +70,8 @@ const (
 	boundUnits  = 1 << 15  // units of a plan over which one epoch stands for all: they even out
 )
 
-// epochs is the bound of the first epochs that a stream reads, which differ in the order of their units.
+// epochs is the bound of the first epochs that a stream reads, which differ in the order of their
+// units.
 func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 	b := s.lanes(l.at(l.start.epoch), rowsDrawn)
 	if len(l.plan.Units()) > boundUnits {
@@ -82,7 +85,8 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 	return b
 }
 
-// lanes is the bound of the lanes that a stream reads of an epoch: each at its worst. Draws may hold rows of the lanes when they have left.
+// lanes is the bound of the lanes that a stream reads of an epoch: each at its worst. Draws may
+// hold rows of the lanes when they have left.
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound
 	var row, ticks, tick int64
@@ -100,8 +104,8 @@ func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	return b
 }
 
-// lanePeak computes how many bytes a lane holds at most. Memory is taken in the tick in which a span arrives and freed after the tick in which
-// its last row leaves, or the last row of a part.
+// lanePeak computes how many bytes a lane holds at most. Memory is taken in the tick in which a
+// span arrives and freed after the tick in which its last row leaves, or the last row of a part.
 type lanePeak struct {
 	sizes *sizes
 	lane  *shuffle.Lane

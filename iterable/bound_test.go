@@ -108,7 +108,8 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 	return peak
 }
 
-// Loads ahead take what the limit has room for, never more than asked, and nothing from what is needed.
+// Loads ahead take what the limit has room for, never more than asked, and nothing from what is
+// needed.
 func TestBoundAhead(t *testing.T) {
 	b := bound{shuffle: 1000, draws: 50, batch: 10, load: cost{fetch: 30, whole: 20, parted: 50}}
 	if got, want := b.least(), (mem.Amounts{mem.Fetch: 30, mem.Decode: 70, mem.Shuffle: 1050, mem.Batch: 10}); got != want {

@@ -7,9 +7,10 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// buffer is the shuffle buffer: the blocks whose rows are still to leave, or have left in draws that were not released yet. Draws are numbered
-// from 1 in the order in which they are made. What becomes free is queued with the last draw that may hold rows of it, and freed when that
-// draw and all before it are released.
+// buffer is the shuffle buffer: the blocks whose rows are still to leave, or have left in draws
+// that were not released yet. Draws are numbered from 1 in the order in which they are made. What
+// becomes free is queued with the last draw that may hold rows of it, and freed when that draw and
+// all before it are released.
 type buffer struct {
 	ahead *readahead
 
@@ -98,7 +99,8 @@ func (b *buffer) begin(draw int64) {
 	b.open = append(b.open, true)
 }
 
-// left says that emitted rows of a span have left, the last of them in a draw, so that parts of its block, or its use of it, are over.
+// left says that emitted rows of a span have left, the last of them in a draw, so that parts of its
+// block, or its use of it, are over.
 func (b *buffer) left(r *resident, emitted int, draw int64) {
 	if r.parts > 0 {
 		for r.freed < r.parts && partEnd(r.rows, r.parts, r.freed) <= emitted {
@@ -113,7 +115,8 @@ func (b *buffer) left(r *resident, emitted int, draw int64) {
 	}
 }
 
-// skip says that a span comes into the buffer when so many of its rows have left already: no draw holds them.
+// skip says that a span comes into the buffer when so many of its rows have left already: no draw
+// holds them.
 func (b *buffer) skip(r *resident, emitted int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// held makes the buffer of a stream without a reader, and the residents of all row groups of its data set.
+// held makes the buffer of a stream without a reader, and the residents of all row groups of its
+// data set.
 func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	t.Helper()
 	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Shuffle: 1 << 30})
@@ -34,7 +35,8 @@ func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	return b, all
 }
 
-// What has left is freed when the draw that holds the last of it and all draws before are released, and not sooner, in whatever order they are.
+// What has left is freed when the draw that holds the last of it and all draws before are released,
+// and not sooner, in whatever order they are.
 func TestBufferFreesBehindTheDraws(t *testing.T) {
 	d := open(t, files(t, [][]int{{5, 5, 5, 5, 5, 5, 5, 5}}, noImage), Options{})
 	r := rand.New(rand.NewPCG(2, 3))

@@ -10,8 +10,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// Cast maps the numbers of a column, or its booleans, to another numeric type. A number that an integer type cannot hold, because it is out of
-// its range or has a fraction, is an error; floats round to nearest.
+// Cast maps the numbers of a column, or its booleans, to another numeric type. A number that an
+// integer type cannot hold, because it is out of its range or has a fraction, is an error; floats
+// round to nearest.
 func Cast(column string, to column.Type) Transform { return cast{column: column, to: to} }
 
 type cast struct {

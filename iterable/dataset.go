@@ -15,8 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Dataset is shards that were found, their footers read, and what the user wants of them. It is safe for concurrent use; streams of one
-// data set share its memory pool and budget.
+// A Dataset is shards that were found, their footers read, and what the user wants of them. It is
+// safe for concurrent use; streams of one data set share its memory pool and budget.
 type Dataset struct {
 	options  Options
 	manifest *rowgroup.Manifest
@@ -35,7 +35,8 @@ type Dataset struct {
 	closed  bool
 }
 
-// Open finds the shards that the addresses name, reads their footers, or finds them in the index, and projects their schemas.
+// Open finds the shards that the addresses name, reads their footers, or finds them in the index,
+// and projects their schemas.
 func Open(ctx context.Context, stores shard.Stores, addresses []string, o Options) (*Dataset, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
@@ -123,7 +124,8 @@ func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
 // List is the same as plans and states know it. The caller does not change it.
 func (d *Dataset) List() *shuffle.Manifest { return d.data }
 
-// Len is the number of steps of an epoch, the same for every rank, when it begins at position 0. Tail "" is that of the options.
+// Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.
+// Tail "" is that of the options.
 func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error) {
 	if tail == "" {
 		tail = d.options.Tail
@@ -153,7 +155,8 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	return s, s.Validate()
 }
 
-// neverCut is the bytes and the rows under which CutUnits leaves a group whole, unless unit_rows is pinned.
+// neverCut is the bytes and the rows under which CutUnits leaves a group whole, unless unit_rows is
+// pinned.
 const neverCut = 16 << 20
 
 // cut returns the units of the manifest; unitRows pins their size.
@@ -179,8 +182,8 @@ func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 	return u, err
 }
 
-// plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the shuffle buffer in rows; 0 leaves it to the
-// options, where memory, if not 0, bounds the default.
+// plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the
+// shuffle buffer in rows; 0 leaves it to the options, where memory, if not 0, bounds the default.
 func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (*shuffle.Plan, error) {
 	if d.options.Plan != nil {
 		return d.planned(tail)
@@ -237,7 +240,8 @@ func (d *Dataset) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
 	return q, d.explain(*state, state.FitsSequence(q))
 }
 
-// Close closes the shards. It fails, and closes nothing, while streams are open; it may be called twice.
+// Close closes the shards. It fails, and closes nothing, while streams are open; it may be called
+// twice.
 func (d *Dataset) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,9 +1,10 @@
-// Package iterable reads a data set in training order: shards that addresses name become the rows of each step, shuffled or in file order, for
-// one worker of any number of ranks.
+// Package iterable reads a data set in training order: shards that addresses name become the rows
+// of each step, shuffled or in file order, for one worker of any number of ranks.
 //
-// [Open] makes a [Dataset], [Dataset.Stream] a [Stream] for one worker, [Stream.Next] a [Draw]: the worker's rows of the next step, as picks of
-// decoded blocks. The order is that of package shuffle and a pure function of the data, the seed, the epoch and the position; the state after a
-// draw ([Stream.State]) lets a run go on at any world size.
+// [Open] makes a [Dataset], [Dataset.Stream] a [Stream] for one worker, [Stream.Next] a [Draw]: the
+// worker's rows of the next step, as picks of decoded blocks. The order is that of package shuffle
+// and a pure function of the data, the seed, the epoch and the position; the state after a draw
+// ([Stream.State]) lets a run go on at any world size.
 //
 // The way of the data through the package:
 //
@@ -15,23 +16,29 @@
 //
 // # Memory
 //
-// A stream computes its bound before it reads (bound.go) and reserves it whole, or is refused with the numbers. The bound counts each lane at its
-// worst. A span becomes a block for each of up to sixteen parts, by the order in which its rows leave, and each is freed when its last row has left;
-// only dictionaries and nested columns stay from the tick in which it arrives to the tick in which its last row leaves. On top come the rows of the draws that may be out, the loads that
-// are on their way, and the batches that the layer above asks room for. Loads are read ahead while the account has room; one that the order waits
-// for is always admitted, and then the bound holds it. A consumer that stops taking draws stops the reading.
+// A stream computes its bound before it reads (bound.go) and reserves it whole, or is refused with
+// the numbers. The bound counts each lane at its worst. A span becomes a block for each of up to
+// sixteen parts, by the order in which its rows leave, and each is freed when its last row has
+// left; only dictionaries and nested columns stay from the tick in which it arrives to the tick in
+// which its last row leaves. On top come the rows of the draws that may be out, the loads that are
+// on their way, and the batches that the layer above asks room for. Loads are read ahead while the
+// account has room; one that the order waits for is always admitted, and then the bound holds it. A
+// consumer that stops taking draws stops the reading.
 //
-// Loads take the memory of their bytes in the order of the schedule and only then a fetcher, whose requests wait in the store's own line, which is
-// first in first out. The memory of their blocks they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
-// while blocks stay few; the first fetched load in the schedule is decoded first. So any number of fetchers (fetchers.go) leaves the bound as
-// it is, and the load that is needed next stands behind no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go).
-// What the stores below hold is part of a stream's memory as Options.StoreMemory says.
+// Loads take the memory of their bytes in the order of the schedule and only then a fetcher, whose
+// requests wait in the store's own line, which is first in first out. The memory of their blocks
+// they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
+// while blocks stay few; the first fetched load in the schedule is decoded first. So any number of
+// fetchers (fetchers.go) leaves the bound as it is, and the load that is needed next stands behind
+// no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go). What the
+// stores below hold is part of a stream's memory as Options.StoreMemory says.
 //
-// Streams of one data set account for themselves, also where they use one block: in file order the ranks of a process that go in step decode each
-// row group once (sharing.go).
+// Streams of one data set account for themselves, also where they use one block: in file order the
+// ranks of a process that go in step decode each row group once (sharing.go).
 //
 // # Time
 //
-// Nothing that takes part in the order looks at a clock or at what is ready first. Epochs follow each other in one schedule, so the first units of
-// the next epoch are read while the last of this one drain.
+// Nothing that takes part in the order looks at a clock or at what is ready first. Epochs follow
+// each other in one schedule, so the first units of the next epoch are read while the last of this
+// one drain.
 package iterable

@@ -5,8 +5,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Draw is a worker's rows of one step, in order, as picks of blocks that are still in the shuffle buffer. The blocks stay readable until
-// Release; many draws may be out at a time, and any goroutine may release one.
+// A Draw is a worker's rows of one step, in order, as picks of blocks that are still in the shuffle
+// buffer. The blocks stay readable until Release; many draws may be out at a time, and any
+// goroutine may release one.
 type Draw struct {
 	Blocks []*rowgroup.Block
 	Picks  []rowgroup.Pick

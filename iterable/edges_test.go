@@ -64,7 +64,8 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 	}
 }
 
-// A padded batch repeats the rank's own rows of the step in turn; a rank without any has the first row of the data, and none valid.
+// A padded batch repeats the rank's own rows of the step in turn; a rank without any has the first
+// row of the data, and none valid.
 func TestPadding(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		d := open(t, files(t, [][]int{{11}}, noImage), Options{Shuffle: shuffled, Tail: shuffle.Pad})

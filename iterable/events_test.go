@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// Blocks that take more than the metadata foretold are said once, with the numbers; the run goes on, and the account counts what is true.
+// Blocks that take more than the metadata foretold are said once, with the numbers; the run goes
+// on, and the account counts what is true.
 func TestOverEstimateIsSaidOnce(t *testing.T) {
 	var said atomic.Int64
 	var measured, foretold atomic.Int64

@@ -54,7 +54,8 @@ func TestOrderKnowsNoTiming(t *testing.T) {
 	}
 }
 
-// A shard that cannot be read ends the stream with one error that names it, after the rows that came before.
+// A shard that cannot be read ends the stream with one error that names it, after the rows that
+// came before.
 func TestFaultIsOneError(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
@@ -87,7 +88,8 @@ func TestFaultIsOneError(t *testing.T) {
 	}
 }
 
-// rotten is a store whose bytes are overwritten after they were lent, the first times, as those of a damaged cache file are.
+// rotten is a store whose bytes are overwritten after they were lent, the first times, as those of
+// a damaged cache file are.
 type rotten struct {
 	shard.Store
 	times *atomic.Int64

@@ -15,7 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
-// A far store lends nothing, answers after a random while, likes many reads at once and counts those under way.
+// A far store lends nothing, answers after a random while, likes many reads at once and counts
+// those under way.
 type far struct {
 	shard.Store
 	shard.Remote
@@ -85,8 +86,9 @@ func TestChooseFetchers(t *testing.T) {
 	}
 }
 
-// A store that likes many reads gets them, but no more than the memory has room for, and what is held stays within the reservation. Every byte
-// of the projected columns is read once, and no other.
+// A store that likes many reads gets them, but no more than the memory has room for, and what is
+// held stays within the reservation. Every byte of the projected columns is read once, and no
+// other.
 func TestManyFetchersKeepToTheMemory(t *testing.T) {
 	for _, c := range []struct {
 		memory  int64
@@ -137,7 +139,8 @@ func TestManyFetchersKeepToTheMemory(t *testing.T) {
 	}
 }
 
-// Memory that the stores hold is part of a stream's, admitted or refused with it, and leaves the order alone.
+// Memory that the stores hold is part of a stream's, admitted or refused with it, and leaves the
+// order alone.
 func TestStoreMemory(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)

@@ -60,8 +60,8 @@ func (s *fileSchedule) next() (*load, bool) {
 	return s.load(first), true
 }
 
-// load makes the load of a unit. A stream that has most of a unit reads all of it, so that streams of other ranks in this process can use the
-// same block.
+// load makes the load of a unit. A stream that has most of a unit reads all of it, so that streams
+// of other ranks in this process can use the same block.
 func (s *fileSchedule) load(f fileSpan) *load {
 	u := s.order.sequence.Units()[f.Unit]
 	sp := f.Span

@@ -38,7 +38,8 @@ func (o sparingObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.Object.ReadAt(ctx, p, off)
 }
 
-// The first step, and the first after a resume, waits for the units of its own rows, not for all that the shuffle buffer is filled with.
+// The first step, and the first after a resume, waits for the units of its own rows, not for all
+// that the shuffle buffer is filled with.
 func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 	const shards, rows, batch = 60, 40, 8
 	groups := make([][]int, shards)

@@ -5,8 +5,9 @@ import "sync"
 // lentInRow is after how many loads in a row that were lent a stream reads as from a disk.
 const lentInRow = 8
 
-// A flight counts the loads that are admitted and not ready, and bounds them: to what hides a network's latency as long as loads come over one,
-// and to a disk's few when they are lent, as local files and what a cache holds are. What is lent early is cold when it is decoded.
+// A flight counts the loads that are admitted and not ready, and bounds them: to what hides a
+// network's latency as long as loads come over one, and to a disk's few when they are lent, as
+// local files and what a cache holds are. What is lent early is cold when it is decoded.
 type flight struct {
 	narrow, wide int
 

@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A stream begins as from a disk, goes wide at the first load that was read, and back when what comes is lent again.
+// A stream begins as from a disk, goes wide at the first load that was read, and back when what
+// comes is lent again.
 func TestFlightFollowsTheStore(t *testing.T) {
 	f := newFlight(64, 2)
 	var loads []*load
@@ -49,7 +50,8 @@ func TestFlightFollowsTheStore(t *testing.T) {
 	}
 }
 
-// Bytes are fetched far ahead of the memory for their blocks; what is needed gets that memory at once.
+// Bytes are fetched far ahead of the memory for their blocks; what is needed gets that memory at
+// once.
 func TestFetchedAheadOfBlocks(t *testing.T) {
 	d := sameGroups(t)
 	var all []*load

@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// suggestPattern adds to the error of a file that is not parquet how the parquet files of its directory are named alone, where an address named
-// the directory.
+// suggestPattern adds to the error of a file that is not parquet how the parquet files of its
+// directory are named alone, where an address named the directory.
 func suggestPattern(err error, addresses []string) error {
 	var e *rowgroup.Error
 	if !errors.Is(err, rowgroup.ErrNotParquet) || !errors.As(err, &e) || e.Hint != "" {

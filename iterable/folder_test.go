@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// A folder with a README is read without it, and a folder with a file that is not parquet suggests the pattern that reads the others.
+// A folder with a README is read without it, and a folder with a file that is not parquet suggests
+// the pattern that reads the others.
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/shop")); err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// laneEpochs makes the lanes that a stream reads of each epoch, once for the schedule and the walk. It is safe for concurrent use.
+// laneEpochs makes the lanes that a stream reads of each epoch, once for the schedule and the walk.
+// It is safe for concurrent use.
 type laneEpochs struct {
 	plan  *shuffle.Plan
 	view  *shuffle.View
@@ -42,7 +43,8 @@ func (l *laneEpochs) at(epoch uint64) *laneEpoch {
 	return e
 }
 
-// slots of the lanes that the stream reads in an epoch. Under Carry a step may reach from one epoch into the next.
+// slots of the lanes that the stream reads in an epoch. Under Carry a step may reach from one epoch
+// into the next.
 func (l *laneEpochs) slots(e *laneEpoch) []int {
 	g, to := l.start.GlobalBatch, e.span.to
 	if l.start.Tail == shuffle.Carry {
@@ -52,8 +54,8 @@ func (l *laneEpochs) slots(e *laneEpoch) []int {
 	if e.span.from == e.span.first {
 		return slots
 	}
-	// How a step is divided repeats with its position modulo the lanes, so the step that began in an epoch before is moved to a position that
-	// is not negative.
+	// How a step is divided repeats with its position modulo the lanes, so the step that began in
+	// an epoch before is moved to a position that is not negative.
 	pos, lanes := e.span.first-g, int64(len(e.lanes))
 	for pos < 0 {
 		pos += lanes * max(1, -pos/lanes)

@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A key names what a stream must have before it can go on: a span of a lane of an epoch, or, without shuffle, a unit (slot 0).
+// A key names what a stream must have before it can go on: a span of a lane of an epoch, or,
+// without shuffle, a unit (slot 0).
 type key struct {
 	epoch      uint64
 	slot, span int32
@@ -21,8 +22,8 @@ type wanted struct {
 	rows   int
 }
 
-// A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that schedules it, one that fetches, one that
-// decodes, and, once ready is closed, the consumer.
+// A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that
+// schedules it, one that fetches, one that decodes, and, once ready is closed, the consumer.
 type load struct {
 	rows   rowgroup.Rows
 	group  int
@@ -42,8 +43,8 @@ type load struct {
 	blocks []*rowgroup.Block // one, or one for each of parts
 	err    error
 
-	// orders are, for each wanted span, the number of the row of it that leaves as its s-th; nil when rows leave as they lie, as those of a
-	// block do that one span has for itself.
+	// orders are, for each wanted span, the number of the row of it that leaves as its s-th; nil
+	// when rows leave as they lie, as those of a block do that one span has for itself.
 	orders [][]uint32
 
 	begun, fetched, done time.Time
@@ -59,7 +60,8 @@ type estimate struct {
 	scratch       int64 // of decode, until the blocks are there
 }
 
-// partEnd is how many of n rows have left when the rows of the first p+1 parts have: the s-th row is in part s*parts/n.
+// partEnd is how many of n rows have left when the rows of the first p+1 parts have: the s-th row
+// is in part s*parts/n.
 func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
@@ -75,7 +77,8 @@ func (l *load) bytes() (n int64) {
 	return n
 }
 
-// layout lays the rows that the load's blocks hold in an order, and divides them by it. part is scratch.
+// layout lays the rows that the load's blocks hold in an order, and divides them by it. part is
+// scratch.
 func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
 	if l.parts < 2 {
 		return rowgroup.Layout{Order: order}, part

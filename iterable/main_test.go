@@ -30,8 +30,8 @@ type record struct {
 	Image []byte `parquet:"image,plain"`
 }
 
-// files writes shards whose row groups have so many rows each into a store of memory; ids count from 0 over all of them. A row's image has
-// imageBytes(id) bytes.
+// files writes shards whose row groups have so many rows each into a store of memory; ids count
+// from 0 over all of them. A row's image has imageBytes(id) bytes.
 func files(t testing.TB, groups [][]int, imageBytes func(id int64) int) *memstore.Store {
 	t.Helper()
 	store := &memstore.Store{}

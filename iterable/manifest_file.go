@@ -38,8 +38,9 @@ func (e *ManifestError) Error() string {
 
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// SaveManifest writes the list of shards into a directory, under its hash as states carry it, and returns the file. Given to Options, it lets
-// a run finish its epoch on this list while shards are added.
+// SaveManifest writes the list of shards into a directory, under its hash as states carry it, and
+// returns the file. Given to Options, it lets a run finish its epoch on this list while shards are
+// added.
 func (d *Dataset) SaveManifest(dir string) (path string, err error) {
 	b, err := d.data.JSON()
 	if err != nil {
@@ -111,12 +112,14 @@ func onlySaved(found []shard.Shard, saved *shuffle.Manifest) ([]shard.Shard, err
 	return kept, nil
 }
 
-// addresses are the shards' URIs in one spelling each. They have no directory in common with a scheme that does not exist, and so are whole.
+// addresses are the shards' URIs in one spelling each. They have no directory in common with a
+// scheme that does not exist, and so are whole.
 func addresses(shards []shard.Shard) []string {
 	return shard.RelativePaths(append(slices.Clip(shards), shard.Shard{URI: "none://"}))[:len(shards)]
 }
 
-// explain says of a state that was taken over other shards what became of them since, when their list of then is kept. Any other error stays.
+// explain says of a state that was taken over other shards what became of them since, when their
+// list of then is kept. Any other error stays.
 func (d *Dataset) explain(state shuffle.State, err error) error {
 	if err == nil || state.Manifest == d.data.Content() {
 		return err
@@ -132,7 +135,8 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	return e
 }
 
-// otherShards says in few words that a state is of other shards; the fields that differ, hashes among them, are in its cause.
+// otherShards says in few words that a state is of other shards; the fields that differ, hashes
+// among them, are in its cause.
 type otherShards struct {
 	saved, here int64 // rows
 	cause       error

@@ -2,8 +2,8 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/internal/mem"
 
-// A Budget is the memory that the streams of several data sets share. A stream is admitted with its whole bound or refused; it never waits for
-// the memory of another. It is safe for concurrent use.
+// A Budget is the memory that the streams of several data sets share. A stream is admitted with its
+// whole bound or refused; it never waits for the memory of another. It is safe for concurrent use.
 type Budget mem.Budget
 
 // NewBudget returns a budget of so many bytes. 0 sets no limit.

@@ -61,7 +61,8 @@ func (r remedy) advise(e *MemoryError) {
 	}
 }
 
-// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused: 0 when there is none.
+// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused: 0
+// when there is none.
 func (r remedy) bufferThatFits() int64 {
 	d, best := r.dataset, int64(0)
 	for step, tries := r.buffer/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {
@@ -73,10 +74,12 @@ func (r remedy) bufferThatFits() int64 {
 	return best
 }
 
-// memoryTries bounds the search for the memory that fits. A larger limit may come with a larger shuffle buffer by default.
+// memoryTries bounds the search for the memory that fits. A larger limit may come with a larger
+// shuffle buffer by default.
 const memoryTries = 24
 
-// memoryThatFits is the smallest limit, in whole MiB, under which the stream would be admitted: 0 when this machine has less.
+// memoryThatFits is the smallest limit, in whole MiB, under which the stream would be admitted: 0
+// when this machine has less.
 func (r remedy) memoryThatFits() int64 {
 	d := r.dataset
 	memory := d.memory

@@ -13,7 +13,8 @@ import (
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
 
-// pictures are 24 row groups of 160 rows with images of 4 to 28 KiB: 60 MiB, written once. The store is never changed.
+// pictures are 24 row groups of 160 rows with images of 4 to 28 KiB: 60 MiB, written once. The
+// store is never changed.
 func pictures(t testing.TB) *memstore.Store {
 	picturesOnce.Do(func() {
 		groups := slices.Repeat([][]int{{160, 160, 160, 160}}, 6)
@@ -27,7 +28,8 @@ var (
 	picturesStore *memstore.Store
 )
 
-// What a stream holds stays within what it reserved, for fast and slow consumers, and the parts of blocks are freed as they leave.
+// What a stream holds stays within what it reserved, for fast and slow consumers, and the parts of
+// blocks are freed as they leave.
 func TestPeakWithinTheReservation(t *testing.T) {
 	store := pictures(t)
 	for _, c := range []struct {
@@ -125,7 +127,8 @@ func TestSharedBudget(t *testing.T) {
 	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
 }
 
-// A resumed stream does not hold what had left before: the parts whose rows are gone are freed as their blocks arrive.
+// A resumed stream does not hold what had left before: the parts whose rows are gone are freed as
+// their blocks arrive.
 func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
 	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}})
 	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1})

@@ -36,7 +36,8 @@ func order(p *shuffle.Plan, firstID []int64, epoch uint64) []int64 {
 	return out
 }
 
-// Streams of random settings deliver the order that package shuffle defines, step by step, at any world size and number of workers.
+// Streams of random settings deliver the order that package shuffle defines, step by step, at any
+// world size and number of workers.
 func TestStreamsAreTheOrder(t *testing.T) {
 	groups, rows := uneven()
 	store := files(t, groups, noImage)

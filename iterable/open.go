@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Stream starts to read. It reserves the stream's whole memory bound, or fails with a [MemoryError] before anything is read. ctx bounds the
-// call alone; the stream runs until Close.
+// Stream starts to read. It reserves the stream's whole memory bound, or fails with a [MemoryError]
+// before anything is read. ctx bounds the call alone; the stream runs until Close.
 func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*Stream, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("stream options: %w", err)
@@ -113,7 +113,8 @@ func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, e
 	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}, nil
 }
 
-// drawnRows is how many rows can be in draws that are out. Rows that Pad adds repeat rows of the draw.
+// drawnRows is how many rows can be in draws that are out. Rows that Pad adds repeat rows of the
+// draw.
 func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	rows := int64(o.BatchSize)
 	if o.Tail != shuffle.Carry { // its steps go on into the epochs that follow
@@ -122,7 +123,8 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	return int64(o.Draws) * rows
 }
 
-// laneNeed is the bound of a stream in shuffled order with a buffer of so many rows, 0 for that of the options, under a memory limit.
+// laneNeed is the bound of a stream in shuffled order with a buffer of so many rows, 0 for that of
+// the options, under a memory limit.
 func (d *Dataset) laneNeed(w WorkerInfo, start stepper, o StreamOptions, buffer, memory int64) (bound, error) {
 	p, err := d.planWithin(w.WorldSize, o, buffer, memory)
 	if err != nil {
@@ -150,8 +152,9 @@ func (d *Dataset) complete(b bound, o StreamOptions) bound {
 	return b
 }
 
-// batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an eighth for rounding. A batch of more rows than
-// an epoch has, of Pad or Carry, has some of them again, which add their values alone.
+// batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an
+// eighth for rounding. A batch of more rows than an epoch has, of Pad or Carry, has some of them
+// again, which add their values alone.
 func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if o.Batches == 0 || d.NumRows() == 0 {
 		return 0

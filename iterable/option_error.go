@@ -2,7 +2,8 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/internal/option"
 
-// An OptionError says which option cannot be used, and why. Every error of a Validate method joins one for each problem.
+// An OptionError says which option cannot be used, and why. Every error of a Validate method joins
+// one for each problem.
 type OptionError struct {
 	Field string // as in "UnitRows"; an element of a list is "Columns[1]"
 	Text  string // follows the field's name; other fields stand in it as {Field}

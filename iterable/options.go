@@ -22,14 +22,15 @@ type Size struct {
 	Bytes int64 // uncompressed, of all columns
 }
 
-// Options of Open. The zero value reads all columns in file order and drops the rows that fill no global batch.
+// Options of Open. The zero value reads all columns in file order and drops the rows that fill no
+// global batch.
 type Options struct {
 	Columns     []string // dotted paths; nil means all. The schema's order is kept
 	Missing     rowgroup.MissingColumns
 	InvalidUTF8 rowgroup.InvalidUTF8
 
-	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc) beside its parquet files. They are left
-	// out otherwise; see shard.Discover.
+	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc)
+	// beside its parquet files. They are left out otherwise; see shard.Discover.
 	Strict bool
 
 	Shuffle       bool
@@ -45,8 +46,9 @@ type Options struct {
 	Assign       shuffle.Assign
 	MaxWorldSize int // the largest world size that is to own whole lanes
 
-	// Memory is the limit in bytes of one rank's stream. 0 takes DefaultMemory, and where that is 0 too mem.DefaultLimit; only a limit that
-	// is given here bounds the default shuffle buffer, so that the machine never changes the order.
+	// Memory is the limit in bytes of one rank's stream. 0 takes DefaultMemory, and where that is 0
+	// too mem.DefaultLimit; only a limit that is given here bounds the default shuffle buffer, so
+	// that the machine never changes the order.
 	Memory        int64
 	DefaultMemory int64
 
@@ -56,38 +58,45 @@ type Options struct {
 	Parallel int    // footers in flight; 0 is the default of package rowgroup
 	Fetchers int    // loads of a stream that are fetched at a time; 0 is what the shards' store likes, 64 at most, else 4
 
-	// StoreMemory is the part of Memory that the stores below hold: bytes on their way to a cache, and Hot. A stream is admitted with it. It
-	// does not change the order: the default shuffle buffer follows from Memory as it was given.
+	// StoreMemory is the part of Memory that the stores below hold: bytes on their way to a cache,
+	// and Hot. A stream is admitted with it. It does not change the order: the default shuffle
+	// buffer follows from Memory as it was given.
 	StoreMemory int64
 	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
 	Transforms []Transform // of values, applied in this order; they change the schema
 
-	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks have them; nil leaves them to the rule.
+	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks
+	// have them; nil leaves them to the rule.
 	Plan *SavedPlan
 
-	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came since are left out, and each shard of the
-	// list must be what it was. nil takes what the addresses name now.
+	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came
+	// since are left out, and each shard of the list must be what it was. nil takes what the
+	// addresses name now.
 	Manifest *shuffle.Manifest
-	// ManifestDir is where manifests of earlier runs are kept by hash; see SaveManifest. It is read only to say how the data differs
-	// when a state does not fit. "" does not say.
+	// ManifestDir is where manifests of earlier runs are kept by hash; see SaveManifest. It is read
+	// only to say how the data differs when a state does not fit. "" does not say.
 	ManifestDir string
 
 	Events Events
 }
 
-// Events are called when something happens that a user may want to read, if set. They may be called by several goroutines at once.
+// Events are called when something happens that a user may want to read, if set. They may be called
+// by several goroutines at once.
 type Events struct {
 	IndexUnusable func(dir string, err error) // footers cannot be kept; said once
 	FootersRead   func(n, of int)
 
-	// Noted says what a user may want to know of the addresses: files that were left out of directories, or named twice. Each once.
+	// Noted says what a user may want to know of the addresses: files that were left out of
+	// directories, or named twice. Each once.
 	Noted func(text string)
 
-	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata foretold. Said once per stream.
+	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata
+	// foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
 
-	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches differ.
+	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches
+	// differ.
 	BatchChanged func(from, to int64)
 }
 

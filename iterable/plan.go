@@ -48,7 +48,8 @@ type Plan struct {
 // boundRanks is how many ranks' bounds are computed at most: beyond, ranks hardly differ.
 const boundRanks = 64
 
-// Plan foretells a run of streams with these options on so many ranks, from the beginning of epoch 0 on.
+// Plan foretells a run of streams with these options on so many ranks, from the beginning of epoch
+// 0 on.
 func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("stream options: %w", err)
@@ -177,8 +178,9 @@ func (p *Plan) ProposalsSpelled(name func(field string) string) []string {
 	return all
 }
 
-// moreUnits is what lets the shuffle buffer hold more units, "" when nothing does: no larger buffer where memory is short already, or than
-// there are rows; no units of the size that they were asked to have.
+// moreUnits is what lets the shuffle buffer hold more units, "" when nothing does: no larger buffer
+// where memory is short already, or than there are rows; no units of the size that they were asked
+// to have.
 func (p *Plan) moreUnits() string {
 	var all []string
 	if buffer := min(p.Quality.BufferRows, p.Rows); p.Fits && buffer > p.Params.Buffer {

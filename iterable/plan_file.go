@@ -12,9 +12,10 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A SavedPlan pins the order of a run: the list of its shards, and the parameters that were chosen for it. Ranks, and later runs, that are
-// given the same one read in the same order whatever was added to the data, whatever their memory and their world size are. The seed and the
-// batch size are not of it.
+// A SavedPlan pins the order of a run: the list of its shards, and the parameters that were chosen
+// for it. Ranks, and later runs, that are given the same one read in the same order whatever was
+// added to the data, whatever their memory and their world size are. The seed and the batch size
+// are not of it.
 type SavedPlan struct {
 	Manifest *shuffle.Manifest
 	Units    string          // hash of how the row groups are cut
@@ -22,7 +23,8 @@ type SavedPlan struct {
 	Hash     string          // of all that
 }
 
-// A planFile is the bytes of a SavedPlan: {"v":1,"hash":...,"manifest":...,"units":...,"params":...}. The hash is SHA-256, in hex, over the
+// A planFile is the bytes of a SavedPlan:
+// {"v":1,"hash":...,"manifest":...,"units":...,"params":...}. The hash is SHA-256, in hex, over the
 // JSON of manifest, units and params as they stand there, with a line feed after each.
 type planFile struct {
 	Version  int             `json:"v"`

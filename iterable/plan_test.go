@@ -37,7 +37,8 @@ func TestPlanReport(t *testing.T) {
 	}
 }
 
-// A stream fetches the bytes that the plan foretells for the first batch, and its bound is what the stream reserves.
+// A stream fetches the bytes that the plan foretells for the first batch, and its bound is what the
+// stream reserves.
 func TestPlanIsTrue(t *testing.T) {
 	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 900}})
 	p, err := d.Plan(1, StreamOptions{BatchSize: 16})

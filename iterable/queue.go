@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// A queue hands fetched loads to the goroutines that decode: always the first one in the schedule, so
-// that what the consumer waits for never stands behind what it needs later, however many loads were fetched meanwhile.
+// A queue hands fetched loads to the goroutines that decode: always the first one in the schedule,
+// so that what the consumer waits for never stands behind what it needs later, however many loads
+// were fetched meanwhile.
 type queue struct {
 	places chan struct{} // one for each load that is offered and not taken
 
@@ -17,8 +18,8 @@ type queue struct {
 
 func newQueue() *queue { return &queue{places: make(chan struct{})} }
 
-// put offers a load and waits until one is taken, this or one that is needed sooner. When ctx ends first, the load is left until
-// the close.
+// put offers a load and waits until one is taken, this or one that is needed sooner. When ctx ends
+// first, the load is left until the close.
 func (q *queue) put(ctx context.Context, l *load) {
 	q.mu.Lock()
 	heap.Push(&q.loads, l)
@@ -29,7 +30,8 @@ func (q *queue) put(ctx context.Context, l *load) {
 	}
 }
 
-// take waits for a load; nil when there will be none any more. After the close the remaining loads are still handed out.
+// take waits for a load; nil when there will be none any more. After the close the remaining loads
+// are still handed out.
 func (q *queue) take() *load {
 	<-q.places
 	q.mu.Lock()

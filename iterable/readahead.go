@@ -14,13 +14,15 @@ import (
 // scheduled is how many loads can wait for the consumer, whatever their bytes.
 const scheduled = 1024
 
-// readahead fetches and decodes the loads of a schedule ahead of the consumer, as far as the account goes. It is the only part of a stream
-// that starts goroutines: one that admits loads in the order of the schedule, some that fetch, some that decode. The order in which loads get
-// ready is left to chance; the consumer asks for each by its key.
+// readahead fetches and decodes the loads of a schedule ahead of the consumer, as far as the
+// account goes. It is the only part of a stream that starts goroutines: one that admits loads in
+// the order of the schedule, some that fetch, some that decode. The order in which loads get ready
+// is left to chance; the consumer asks for each by its key.
 //
-// A load that the consumer waits for is always admitted: the plan has bounded what is live at that moment. It is also the first in line
-// everywhere: loads take memory, then fetchers, in the order of the schedule, and so they come to the store, whose requests wait in that order too;
-// the first fetched load in the schedule is decoded first.
+// A load that the consumer waits for is always admitted: the plan has bounded what is live at that
+// moment. It is also the first in line everywhere: loads take memory, then fetchers, in the order
+// of the schedule, and so they come to the store, whose requests wait in that order too; the first
+// fetched load in the schedule is decoded first.
 type readahead struct {
 	manifest *rowgroup.Manifest
 	pool     *mem.Pool
@@ -105,8 +107,9 @@ func (r *readahead) fail(l *load, err error) {
 	close(l.ready)
 }
 
-// fetchOne fetches a load and hands it to the decoders once there is memory for its block. Of a shared load that memory comes first: a rank that
-// takes the decoding on lets others wait for it, and must not wait for its own consumer then.
+// fetchOne fetches a load and hands it to the decoders once there is memory for its block. Of a
+// shared load that memory comes first: a rank that takes the decoding on lets others wait for it,
+// and must not wait for its own consumer then.
 func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	if l.shared {
 		<-l.granted
@@ -130,7 +133,8 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	r.decode.put(ctx, l)
 }
 
-// joined makes a load ready with a block of another stream, or with the error that ended the wait for one.
+// joined makes a load ready with a block of another stream, or with the error that ended the wait
+// for one.
 func (r *readahead) joined(ctx context.Context, l *load) bool {
 	b, err := r.sharing.join(ctx, l.rows)
 	l.fetched = time.Now()
@@ -157,7 +161,8 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchedBytes corrects the account from the estimate to the memory of the bytes that were read or mapped.
+// fetchedBytes corrects the account from the estimate to the memory of the bytes that were read or
+// mapped.
 func (r *readahead) fetchedBytes(l *load) {
 	l.read = l.raw.Bytes()
 	held := l.raw.Held()
@@ -175,7 +180,8 @@ func (r *readahead) fetchRows(ctx context.Context, rows rowgroup.Rows) (raw *row
 	return r.manifest.Fetch(ctx, rows)
 }
 
-// loadNow fetches and decodes a load in the caller's goroutine. It is for what no schedule lists, which is small.
+// loadNow fetches and decodes a load in the caller's goroutine. It is for what no schedule lists,
+// which is small.
 func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	r.account.Charge(mem.Fetch, l.est.fetch)
 	r.account.Charge(mem.Decode, l.est.decode)
@@ -236,7 +242,8 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	return part, false
 }
 
-// fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be damaged: a cache fetches them then.
+// fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be
+// damaged: a cache fetches them then.
 func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 	var p *PanicError
 	if !l.raw.Mapped() || errors.As(err, &p) {
@@ -251,8 +258,9 @@ func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 	return true
 }
 
-// arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in their order: the one in which they leave when
-// one span has the block for itself, else the file's, since each span has an order of its own. nil is all rows as they lie.
+// arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in
+// their order: the one in which they leave when one span has the block for itself, else the file's,
+// since each span has an order of its own. nil is all rows as they lie.
 func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	l.orders = make([][]uint32, len(l.wanted))
 	for i, w := range l.wanted {
@@ -324,7 +332,8 @@ func (r *readahead) count(l *load) {
 	}
 }
 
-// releaseBlocks drops the stream's references to the blocks of a load; nil is one that was released before.
+// releaseBlocks drops the stream's references to the blocks of a load; nil is one that was released
+// before.
 func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows rowgroup.Rows, shared bool) {
 	if shared {
 		r.sharing.release(rows)

@@ -28,7 +28,8 @@ func wholeGroup(d *Dataset, group int) *load {
 	return d.sizes.newLoad(u, u.Span(0, 0, u.Rows()), true)
 }
 
-// ahead starts a read-ahead over the row groups of a data set, in order, with room for so many of them.
+// ahead starts a read-ahead over the row groups of a data set, in order, with room for so many of
+// them.
 func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 	t.Helper()
 	var all []*load
@@ -64,7 +65,8 @@ func sameGroups(t *testing.T) *Dataset {
 	return open(t, files(t, [][]int{{20, 20, 20, 20}, {20, 20, 20, 20}}, noImage), Options{})
 }
 
-// Loads are admitted while there is room; one that is needed is admitted without, and no further one.
+// Loads are admitted while there is room; one that is needed is admitted without, and no further
+// one.
 func TestReadAheadStopsWithoutRoom(t *testing.T) {
 	r, all := ahead(t, sameGroups(t), 3)
 	taken := func() int { return int(r.account.Used()[mem.Decode] / all[0].est.decode) }
@@ -90,7 +92,8 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 			t.Fatal("loads come in another order than that of the schedule")
 		}
 	}
-	// Estimates are high, so a few more may get ready; then it stops, though bytes are fetched ahead.
+	// Estimates are high, so a few more may get ready; then it stops, though bytes are fetched
+	// ahead.
 	var next *load
 	ready := func() bool {
 		select {
@@ -128,8 +131,8 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 	}
 }
 
-// Of room that the shuffle buffer leaves, blocks that only wait take no more than they may; what is needed comes all the same, and when one is taken
-// the next comes.
+// Of room that the shuffle buffer leaves, blocks that only wait take no more than they may; what is
+// needed comes all the same, and when one is taken the next comes.
 func TestReadAheadLeavesRoom(t *testing.T) {
 	d := open(t, files(t, [][]int{{5, 5, 5, 5, 5, 5, 5, 5}}, noImage), Options{})
 	var all []*load
@@ -204,7 +207,8 @@ func TestReadAheadCloses(t *testing.T) {
 	}
 }
 
-// A stream that is closed at a random moment, with draws out, leaves no goroutine, no memory and no reservation.
+// A stream that is closed at a random moment, with draws out, leaves no goroutine, no memory and no
+// reservation.
 func TestCloseAtRandomMoments(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)

@@ -24,8 +24,8 @@ import (
 // residentFile tells a child process of TestResidentMemory what to read.
 const residentFile = "SHARDFEED_TEST_RESIDENT"
 
-// Columns of a few bytes that become large stay within the promise of the memory option: 1.1 times the
-// memory and 64 MiB. A child process reads them, since this one holds other tests' memory.
+// Columns of a few bytes that become large stay within the promise of the memory option: 1.1 times
+// the memory and 64 MiB. A child process reads them, since this one holds other tests' memory.
 func TestResidentMemory(t *testing.T) {
 	if path := os.Getenv(residentFile); path != "" {
 		readResident(t, path)

@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// globalRows reads the steps of all ranks side by side, up to limit steps (0: to the end), and returns the rows of each step over all ranks and
-// the state after them.
+// globalRows reads the steps of all ranks side by side, up to limit steps (0: to the end), and
+// returns the rows of each step over all ranks and the state after them.
 func globalRows(t *testing.T, d *Dataset, world int, o StreamOptions, limit int) ([][]int64, shuffle.State) {
 	t.Helper()
 	var steps [][]int64
@@ -99,7 +99,8 @@ func TestResumeAtEveryStep(t *testing.T) {
 	}
 }
 
-// A run that is stopped at random steps and goes on at other world sizes has the same global sequence as one that is not.
+// A run that is stopped at random steps and goes on at other world sizes has the same global
+// sequence as one that is not.
 func TestElasticResume(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
@@ -144,7 +145,8 @@ func TestStateOfOtherData(t *testing.T) {
 	}
 }
 
-// A run finishes its epoch on the list that it began with while shards are added, and notices one that changed.
+// A run finishes its epoch on the list that it began with while shards are added, and notices one
+// that changed.
 func TestSavedManifest(t *testing.T) {
 	store := files(t, [][]int{{12, 5}, {20}}, noImage)
 	d := open(t, store, Options{Shuffle: true})

@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A schedule lists the loads of a stream in the order in which it needs them. One goroutine calls it.
+// A schedule lists the loads of a stream in the order in which it needs them. One goroutine calls
+// it.
 type schedule interface {
 	next() (*load, bool)
 }
@@ -38,8 +39,8 @@ type feed struct {
 	taken map[int]bool // spans that went along with a sibling
 }
 
-// An early is a span that is there from the row on where the stream begins. Those are as many as the shuffle buffer holds, and the first steps
-// have rows of a few.
+// An early is a span that is there from the row on where the stream begins. Those are as many as
+// the shuffle buffer holds, and the first steps have rows of a few.
 type early struct {
 	span int
 	row  int64 // of the lane, up to which none of the span's rows leave
@@ -118,8 +119,8 @@ func newFeed(e *laneEpoch, slot int, t *shuffle.Tick) *feed {
 	return f
 }
 
-// lookAhead puts the spans of first into the order in which their first rows leave, by a look at as many rows as there are spans. Which of the
-// others comes first matters little by then.
+// lookAhead puts the spans of first into the order in which their first rows leave, by a look at as
+// many rows as there are spans. Which of the others comes first matters little by then.
 func (f *feed) lookAhead(it *shuffle.Iter, t *shuffle.Tick) {
 	rows := make(map[int]int64, len(f.first)) // by span
 	end, more := t.Row, true
@@ -217,7 +218,8 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	return l
 }
 
-// together is the run of siblings around one that touch each other and are due soon, so that their unit is decoded once.
+// together is the run of siblings around one that touch each other and are due soon, so that their
+// unit is decoded once.
 func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 	p := s.epochs.plan.Params()
 	soon := first.need + int64(p.Lanes)*p.Quantum

@@ -33,7 +33,8 @@ func laneEpochsOf(t *testing.T, d *Dataset, w WorkerInfo, start stepper) *laneEp
 	return e
 }
 
-// Each span that a stream needs is wanted once, in the order in which it is needed, and a load covers exactly what it is wanted for.
+// Each span that a stream needs is wanted once, in the order in which it is needed, and a load
+// covers exactly what it is wanted for.
 func TestLaneSchedule(t *testing.T) {
 	groups, rows := uneven()
 	store := files(t, groups, noImage)
@@ -86,8 +87,8 @@ func TestLaneSchedule(t *testing.T) {
 	}
 }
 
-// checkWanted compares with what walking the lanes asks for: the spans of all rows that steps take, each no later than its first row, and no
-// others except those that arrive with them.
+// checkWanted compares with what walking the lanes asks for: the spans of all rows that steps take,
+// each no later than its first row, and no others except those that arrive with them.
 func checkWanted(t *testing.T, e *laneEpoch, seen map[key]*load) {
 	t.Helper()
 	there := map[key]bool{}
@@ -140,7 +141,8 @@ func TestPositionOfALaneRow(t *testing.T) {
 	}
 }
 
-// In file order each unit is loaded once an epoch: all of it, or from the stream's first row of it to its last when that is little.
+// In file order each unit is loaded once an epoch: all of it, or from the stream's first row of it
+// to its last when that is little.
 func TestFileSchedule(t *testing.T) {
 	groups, rows := uneven()
 	d := open(t, files(t, groups, noImage), Options{})

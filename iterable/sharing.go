@@ -7,8 +7,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// sharing lets the streams of one data set use one block where they want the same rows at about the same time, as the ranks of a process do in
-// file order. It holds nothing: a block is known as long as some stream uses it. Every stream's account counts the block in full.
+// sharing lets the streams of one data set use one block where they want the same rows at about the
+// same time, as the ranks of a process do in file order. It holds nothing: a block is known as long
+// as some stream uses it. Every stream's account counts the block in full.
 type sharing struct {
 	mu     sync.Mutex
 	blocks map[rowgroup.Rows]*sharedBlock
@@ -21,8 +22,8 @@ type sharedBlock struct {
 	users int             // streams that hold a reference
 }
 
-// join returns the block of some rows when another stream has it, waiting for one that is being decoded. It returns nil when the caller is to
-// decode it, and to say so with publish or abandon.
+// join returns the block of some rows when another stream has it, waiting for one that is being
+// decoded. It returns nil when the caller is to decode it, and to say so with publish or abandon.
 func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block, error) {
 	for {
 		b, e := s.enter(rows)
@@ -37,7 +38,8 @@ func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block
 	}
 }
 
-// enter takes a reference to the block, or registers the caller as the one who decodes it, or returns what to wait for.
+// enter takes a reference to the block, or registers the caller as the one who decodes it, or
+// returns what to wait for.
 func (s *sharing) enter(rows rowgroup.Rows) (*rowgroup.Block, *sharedBlock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

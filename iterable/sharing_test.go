@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// Ranks of one process that go in step decode each row group once between them, and each gets its rows.
+// Ranks of one process that go in step decode each row group once between them, and each gets its
+// rows.
 func TestRanksShareBlocksInFileOrder(t *testing.T) {
 	d := open(t, files(t, slices.Repeat([][]int{{64, 64, 64, 64}}, 4), noImage), Options{})
 	const world = 4
@@ -58,7 +59,8 @@ func TestRanksShareBlocksInFileOrder(t *testing.T) {
 	}
 }
 
-// A stream that waits for another's block decodes it itself when the other gives up, and stops waiting when its ctx ends.
+// A stream that waits for another's block decodes it itself when the other gives up, and stops
+// waiting when its ctx ends.
 func TestSharingGoesOnWhenOneGivesUp(t *testing.T) { synctest.Test(t, sharingGoesOn) }
 
 func sharingGoesOn(t *testing.T) {
@@ -88,7 +90,8 @@ func sharingGoesOn(t *testing.T) {
 	}
 }
 
-// Ranks that go at their own pace, of which some stop early, neither wait for one another for ever nor leave anything.
+// Ranks that go at their own pace, of which some stop early, neither wait for one another for ever
+// nor leave anything.
 func TestSharingAtRandomPaces(t *testing.T) {
 	groups, _ := uneven()
 	d := open(t, files(t, groups, noImage), Options{Tail: "pad"})

@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// The files of the shop, written by other programs and mapped from the disk: each product comes once an epoch, on three ranks.
+// The files of the shop, written by other programs and mapped from the disk: each product comes
+// once an epoch, on three ranks.
 func TestShop(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		d, err := Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, Options{Shuffle: shuffled, Tail: "short"})

@@ -31,7 +31,8 @@ type sizes struct {
 	decoded  func() []decoded // by group
 }
 
-// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is what of the narrow ones cannot be divided.
+// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is
+// what of the narrow ones cannot be divided.
 type decoded struct {
 	narrow, wide, whole int64
 	scratch             rowgroup.Scratch
@@ -49,8 +50,8 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 	})}
 }
 
-// newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that it may become a block for
-// each of its parts.
+// newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that
+// it may become a block for each of its parts.
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	c := s.cost(u.Group, sp.Lo, sp.Hi, divided)
 	return &load{

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// Costs of slices add up to at least that of the whole, never more than a whole each, and parts only where they are worth it.
+// Costs of slices add up to at least that of the whole, never more than a whole each, and parts
+// only where they are worth it.
 func TestCosts(t *testing.T) {
 	d := open(t, pictures(t), Options{})
 	whole := d.sizes.cost(0, 0, 160, true)

@@ -6,8 +6,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Start is the state with which a stream of these options begins on so many ranks, the same on each: at the first step of an epoch, or where
-// another state stands, with the tail and the global batch of the options.
+// Start is the state with which a stream of these options begins on so many ranks, the same on
+// each: at the first step of an epoch, or where another state stands, with the tail and the global
+// batch of the options.
 func (d *Dataset) Start(worldSize int, o StreamOptions) (shuffle.State, error) {
 	if err := o.Validate(); err != nil {
 		return shuffle.State{}, fmt.Errorf("stream options: %w", err)
@@ -90,8 +91,8 @@ func (d *Dataset) planWithin(worldSize int, o StreamOptions, buffer, memory int6
 	return d.plan(worldSize, o.Tail, buffer, memory)
 }
 
-// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for rounding. Without Pad and Carry it has no more
-// rows than an epoch.
+// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for
+// rounding. Without Pad and Carry it has no more rows than an epoch.
 func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail) int64 {
 	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1})
 }

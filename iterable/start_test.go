@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Start foretells the state of a stream that has handed out nothing: at an epoch, in its midst, and behind its last step.
+// Start foretells the state of a stream that has handed out nothing: at an epoch, in its midst, and
+// behind its last step.
 func TestStart(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Carry} {
@@ -81,7 +82,8 @@ func TestDefaultMemory(t *testing.T) {
 	}
 }
 
-// A batch has no more rows than there are, but where Pad or Carry make it of some of them again: those add their values alone.
+// A batch has no more rows than there are, but where Pad or Carry make it of some of them again:
+// those add their values alone.
 func TestBatchBytesOfFewRows(t *testing.T) {
 	few := open(t, files(t, [][]int{{3}}, noImage), Options{Shuffle: true})
 	three := few.BatchBytes(3, shuffle.Short)
@@ -100,7 +102,8 @@ func TestBatchBytesOfFewRows(t *testing.T) {
 	}
 }
 
-// Nor do draws hold more rows than there are, but under Carry, whose steps go on into further epochs.
+// Nor do draws hold more rows than there are, but under Carry, whose steps go on into further
+// epochs.
 func TestDrawsOfFewRows(t *testing.T) {
 	paths := files(t, [][]int{{3}}, noImage)
 	for _, c := range []struct {

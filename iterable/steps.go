@@ -2,7 +2,8 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// A step is rows [pos, pos+rows) of an epoch, over all ranks; under Carry its last rows may be the next epoch's first.
+// A step is rows [pos, pos+rows) of an epoch, over all ranks; under Carry its last rows may be the
+// next epoch's first.
 type step struct {
 	epoch     uint64
 	pos, rows int64
@@ -35,7 +36,8 @@ func (t *stepper) next() (step, bool) {
 	return s, true
 }
 
-// over says that a step of so many rows is not within the epochs. Under Carry it may reach over several of them, when they are shorter than it.
+// over says that a step of so many rows is not within the epochs. Under Carry it may reach over
+// several of them, when they are shorter than it.
 func (t *stepper) over(rows int64) bool {
 	if t.end == 0 {
 		return false
@@ -47,7 +49,8 @@ func (t *stepper) over(rows int64) bool {
 	return t.pos+rows > (further+1)*t.Rows
 }
 
-// A span is what the steps of a stream take of an epoch: positions [from, to), the first step that begins in the epoch doing so at first.
+// A span is what the steps of a stream take of an epoch: positions [from, to), the first step that
+// begins in the epoch doing so at first.
 type span struct {
 	from, first, to int64
 }
@@ -69,7 +72,8 @@ func (t stepper) epochSpan(epoch uint64) span {
 	return s
 }
 
-// firstStep is where the first step that begins in the next epoch does, when the first of this one begins at first.
+// firstStep is where the first step that begins in the next epoch does, when the first of this one
+// begins at first.
 func (t stepper) firstStep(first int64) int64 {
 	next := t.Next(first)
 	if next < 0 {

@@ -24,7 +24,8 @@ func TestEpochSpans(t *testing.T) {
 	}
 }
 
-// Under Carry the steps of some epochs are all whole steps that their rows fill, also where an epoch is shorter than a step.
+// Under Carry the steps of some epochs are all whole steps that their rows fill, also where an
+// epoch is shorter than a step.
 func TestStepsOfShortEpochs(t *testing.T) {
 	for rows := int64(1); rows <= 12; rows++ {
 		for g := int64(1); g <= 40; g++ {

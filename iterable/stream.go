@@ -33,8 +33,8 @@ type StreamOptions struct {
 	// UntilEpoch ends the stream before this epoch, wherever it began. 0 leaves the end to Epochs.
 	UntilEpoch int
 
-	// State goes on where an earlier stream stood. It brings shuffle, seed, epoch, position and plan. Another Tail is taken, unless one of
-	// the two is Carry.
+	// State goes on where an earlier stream stood. It brings shuffle, seed, epoch, position and
+	// plan. Another Tail is taken, unless one of the two is Carry.
 	State *shuffle.State
 
 	Parallel int // goroutines that decode; 0 is GOMAXPROCS
@@ -86,8 +86,8 @@ func (o StreamOptions) Validate() error {
 	return p.Err()
 }
 
-// A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for concurrent use; there is one order, so one
-// goroutine calls Next.
+// A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for
+// concurrent use; there is one order, so one goroutine calls Next.
 type Stream struct {
 	dataset *Dataset
 	options StreamOptions
@@ -122,8 +122,8 @@ type Stream struct {
 	settled bool
 }
 
-// Next returns the next step's rows; io.EOF after the last. After another error it returns the same one again, except after an error of ctx: then the
-// next call goes on where this one stopped.
+// Next returns the next step's rows; io.EOF after the last. After another error it returns the same
+// one again, except after an error of ctx: then the next call goes on where this one stopped.
 func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,8 +291,9 @@ func (s *Stream) release(d *Draw) {
 	s.settle()
 }
 
-// Close stops the stream, waits for its goroutines and frees its memory, except blocks that draws still hold: they are freed when the draws are
-// released. It may be called twice, and while another goroutine is in Next, which then fails.
+// Close stops the stream, waits for its goroutines and frees its memory, except blocks that draws
+// still hold: they are freed when the draws are released. It may be called twice, and while another
+// goroutine is in Next, which then fails.
 func (s *Stream) Close() error {
 	s.once.Do(func() {
 		close(s.closing)

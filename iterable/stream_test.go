@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Each row comes once an epoch, and all ranks have the same number of steps, over world sizes, workers, lanes, units and tails.
+// Each row comes once an epoch, and all ranks have the same number of steps, over world sizes,
+// workers, lanes, units and tails.
 func TestEachRowOnce(t *testing.T) {
 	groups, rows := uneven()
 	store := files(t, groups, noImage)

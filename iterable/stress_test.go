@@ -16,7 +16,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// watch fails the test with the stacks of all goroutines when it takes longer than any machine would.
+// watch fails the test with the stacks of all goroutines when it takes longer than any machine
+// would.
 func watch(t *testing.T, what string) (stop func()) {
 	t.Helper()
 	timer := time.AfterFunc(time.Minute, func() {
@@ -26,7 +27,8 @@ func watch(t *testing.T, what string) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// A slow store, any number of fetchers, decoders and draws, and any memory give the rows of a fast one in its order.
+// A slow store, any number of fetchers, decoders and draws, and any memory give the rows of a fast
+// one in its order.
 func TestSlowStoresKeepTheOrder(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
@@ -57,8 +59,8 @@ func TestSlowStoresKeepTheOrder(t *testing.T) {
 	}
 }
 
-// A fault that the store did not get over ends the stream with one error that names the shard and the row group, however many fetches are under
-// way, and leaves nothing behind.
+// A fault that the store did not get over ends the stream with one error that names the shard and
+// the row group, however many fetches are under way, and leaves nothing behind.
 func TestPassingFaultsAmongManyFetches(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
@@ -88,7 +90,8 @@ func TestPassingFaultsAmongManyFetches(t *testing.T) {
 	}
 }
 
-// Streams that are cancelled, resumed, closed under a waiting Next, or share blocks never wait for what does not come.
+// Streams that are cancelled, resumed, closed under a waiting Next, or share blocks never wait for
+// what does not come.
 func TestNothingHangs(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
@@ -113,7 +116,8 @@ func TestNothingHangs(t *testing.T) {
 	}
 }
 
-// restless reads a stream as an impatient user does: calls that are cut short, draws that are kept, streams that are closed and gone on with.
+// restless reads a stream as an impatient user does: calls that are cut short, draws that are kept,
+// streams that are closed and gone on with.
 func restless(t *testing.T, d *Dataset, w WorkerInfo, r *rand.Rand) {
 	var state *shuffle.State
 	for range 4 {

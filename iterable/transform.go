@@ -9,12 +9,14 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A Transform maps the values of one column when its blocks are decoded, before rows are shuffled: once per value, or where a column is coded by
-// a dictionary once per entry. It depends on nothing but the value; what differs from batch to batch belongs to package loader.
+// A Transform maps the values of one column when its blocks are decoded, before rows are shuffled:
+// once per value, or where a column is coded by a dictionary once per entry. It depends on nothing
+// but the value; what differs from batch to batch belongs to package loader.
 type Transform interface {
 	// Column is the name of a top-level column of the projection.
 	Column() string
-	// Bind takes the column's field and returns the Fixed one that it becomes, and the mapping. Several goroutines call the mapping at once.
+	// Bind takes the column's field and returns the Fixed one that it becomes, and the mapping.
+	// Several goroutines call the mapping at once.
 	Bind(f *column.Field) (*column.Field, rowgroup.Mapping, error)
 }
 
@@ -93,7 +95,8 @@ func (r recodes) apply(blocks []*rowgroup.Block) error {
 	return nil
 }
 
-// Vocabulary maps each word of a text column to its place in words, as an int64. A value that is not among them is an error.
+// Vocabulary maps each word of a text column to its place in words, as an int64. A value that is
+// not among them is an error.
 func Vocabulary(column string, words []string) Transform {
 	return vocabulary{column: column, words: words, strict: true}
 }

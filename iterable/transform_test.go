@@ -44,7 +44,8 @@ func columnValues(t *testing.T, d *Dataset, col int) (byID map[int64][]byte, f *
 	}
 }
 
-// A vocabulary works on columns coded by a dictionary and on plain ones, shuffled and not, also where lanes cut units.
+// A vocabulary works on columns coded by a dictionary and on plain ones, shuffled and not, also
+// where lanes cut units.
 func TestVocabulary(t *testing.T) {
 	var words []string
 	for i := range 7 {
@@ -175,7 +176,8 @@ func TestCast(t *testing.T) {
 	}
 }
 
-// Nulls stay null, in columns with and without a dictionary, and in row groups that hold nothing else.
+// Nulls stay null, in columns with and without a dictionary, and in row groups that hold nothing
+// else.
 func TestTransformKeepsNulls(t *testing.T) {
 	type row struct {
 		ID    int64   `parquet:"id"`

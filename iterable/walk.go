@@ -8,9 +8,11 @@ import (
 
 // A walk goes through the order of a stream, step by step, and picks rows. One goroutine calls it.
 type walk interface {
-	// begin goes to the stream's part of the next step and returns its rows, and how many they were if the step were full.
+	// begin goes to the stream's part of the next step and returns its rows, and how many they were
+	// if the step were full.
 	begin(st step) (rows, full int)
-	// fill appends the picks of the part to d. When it fails because ctx ended, it can be called again and goes on.
+	// fill appends the picks of the part to d. When it fails because ctx ended, it can be called
+	// again and goes on.
 	fill(ctx context.Context, d *Draw) error
 	// close drops what is in the buffer.
 	close()
@@ -94,7 +96,8 @@ func (e *epochWalk) close(s *Stream) {
 	}
 }
 
-// cursor of a lane, from a row on. Under Carry rows past the lane's end are those of the next epoch's lane at the slot.
+// cursor of a lane, from a row on. Under Carry rows past the lane's end are those of the next
+// epoch's lane at the slot.
 func (w *laneWalk) cursor(e *epochWalk, slot int, row int64) *laneCursor {
 	for n := e.LaneRows(slot); row >= n; n = e.LaneRows(slot) {
 		e, row = w.walkOf(e.Number()+1), row-n
@@ -155,7 +158,8 @@ type laneCursor struct {
 // row of the next pick.
 func (c *laneCursor) row() int64 { return c.tick.Row + int64(c.at) }
 
-// advance skips picks of the tick that are not wanted, or goes to the next tick. It can be called again when ctx ended.
+// advance skips picks of the tick that are not wanted, or goes to the next tick. It can be called
+// again when ctx ended.
 func (c *laneCursor) advance(ctx context.Context, s *Stream, d *Draw) error {
 	if c.at == len(c.tick.Picks) {
 		if !c.it.Next(&c.tick) {
@@ -175,8 +179,9 @@ func (c *laneCursor) advance(ctx context.Context, s *Stream, d *Draw) error {
 	return nil
 }
 
-// resident is a span of the tick's picks. It comes into the buffer with the first of them, which may be long after the plan has room for it: so the
-// first batch waits for the units of its own rows, not for all that the buffer is filled with.
+// resident is a span of the tick's picks. It comes into the buffer with the first of them, which
+// may be long after the plan has room for it: so the first batch waits for the units of its own
+// rows, not for all that the buffer is filled with.
 func (c *laneCursor) resident(ctx context.Context, s *Stream, j uint32) (*resident, error) {
 	if r := c.residents[j]; r != nil {
 		return r, nil

@@ -27,7 +27,8 @@ func TestBands(t *testing.T) {
 	for _, b := range bands(schema, alone) {
 		got = append(got, b.columns)
 	}
-	// Two columns or more first, in their order; neither the timestamp nor the decimal has a companion of its type.
+	// Two columns or more first, in their order; neither the timestamp nor the decimal has a
+	// companion of its type.
 	if want := "[[1 4 9] [2 6] [0] [3] [5] [7] [8]]"; fmt.Sprint(got) != want {
 		t.Errorf("bands %v, want %s", got, want)
 	}
@@ -69,7 +70,8 @@ func openMeasures(t *testing.T, rows int) *iterable.Dataset {
 	return ds
 }
 
-// Columns of one type lie at equal distances, each aligned and separate, and each row holds together.
+// Columns of one type lie at equal distances, each aligned and separate, and each row holds
+// together.
 func TestBandLies(t *testing.T) {
 	const rows = 1000
 	ds := openMeasures(t, rows)

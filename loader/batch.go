@@ -13,8 +13,8 @@ import (
 
 // A Batch is the rows of one step of one rank, column by column, in memory of its own.
 //
-// One goroutine uses a batch at a time. Its columns, and all slices that the functions of this package return for them, are valid until
-// Release.
+// One goroutine uses a batch at a time. Its columns, and all slices that the functions of this
+// package return for them, are valid until Release.
 type Batch struct {
 	Columns []*column.Array // of Rows values each, in the order of the schema; columns that were added come last
 	Data    any             // what a custom collate made; the loader does not look at it
@@ -34,7 +34,8 @@ type Batch struct {
 	cleanup  runtime.Cleanup
 }
 
-// Column returns the column of that name, or the struct member that a dotted path leads to. An exact name wins over a path.
+// Column returns the column of that name, or the struct member that a dotted path leads to. An
+// exact name wins over a path.
 func (b *Batch) Column(name string) (*column.Array, error) {
 	if b.released.Load() {
 		return nil, ErrReleased
@@ -92,7 +93,8 @@ func findExact(arrays []*column.Array, path, name string) (int, error) {
 	return found, nil
 }
 
-// Alloc returns n bytes of the batch's memory, 64-byte aligned, not zeroed: for what a collate or a transform adds.
+// Alloc returns n bytes of the batch's memory, 64-byte aligned, not zeroed: for what a collate or a
+// transform adds.
 func (b *Batch) Alloc(n int) ([]byte, error) {
 	if b.released.Load() {
 		return nil, ErrReleased
@@ -111,10 +113,12 @@ func (b *Batch) Alloc(n int) ([]byte, error) {
 // Bytes is the bytes allocated for the batch.
 func (b *Batch) Bytes() int64 { return b.bytes }
 
-// Memory is what the allocator's Begin returned for the batch: how the owner of shared or pinned memory finds its own part of it again.
+// Memory is what the allocator's Begin returned for the batch: how the owner of shared or pinned
+// memory finds its own part of it again.
 func (b *Batch) Memory() Memory { return b.memory }
 
-// Add adds a column. Its name must be new, its length Rows, and its bytes must live as long as the batch (see Alloc).
+// Add adds a column. Its name must be new, its length Rows, and its bytes must live as long as the
+// batch (see Alloc).
 func (b *Batch) Add(a *column.Array) error {
 	if b.released.Load() {
 		return ErrReleased
@@ -149,8 +153,8 @@ func (b *Batch) Remove(names ...string) error {
 	return nil
 }
 
-// AddTensor adds a column of shape [Rows, dims...] without nulls and returns its values, row by row, all zero. Without dims the column is
-// a vector.
+// AddTensor adds a column of shape [Rows, dims...] without nulls and returns its values, row by
+// row, all zero. Without dims the column is a vector.
 func AddTensor[T Value](b *Batch, name string, dims ...int) ([]T, error) {
 	f, n := fieldOf[T](name), b.Rows
 	for i := len(dims) - 1; i >= 0; i-- {
@@ -185,8 +189,9 @@ func tensor(f *column.Field, n int, data []byte) *column.Array {
 	return a
 }
 
-// Release gives the memory back. The batch, its columns and all views of them must not be used afterwards; what can be noticed of such a
-// use is an ErrReleased. Release may be called more than once.
+// Release gives the memory back. The batch, its columns and all views of them must not be used
+// afterwards; what can be noticed of such a use is an ErrReleased. Release may be called more than
+// once.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
 		return
@@ -202,7 +207,8 @@ func (b *Batch) Release() {
 	}
 }
 
-// empty takes the memory away from an array, so that a later use is an error and not another batch's values.
+// empty takes the memory away from an array, so that a later use is an error and not another
+// batch's values.
 func empty(a *column.Array) {
 	a.Valid, a.Offsets, a.Data = nil, nil, nil
 	for _, c := range a.Children {
@@ -210,8 +216,8 @@ func empty(a *column.Array) {
 	}
 }
 
-// An owner counts the batches that the consumer has not released. It knows nothing of the batches themselves, so that a
-// batch that the consumer forgot becomes garbage.
+// An owner counts the batches that the consumer has not released. It knows nothing of the batches
+// themselves, so that a batch that the consumer forgot becomes garbage.
 type owner struct {
 	held    atomic.Int64
 	dropped atomic.Int64 // of those held, the ones that became garbage

@@ -15,9 +15,10 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A Collate changes a batch that the default collate has made: each column of the schema gathered into one array. Fixed-width values
-// are stacked; fixed-size lists are tensors, without offsets; strings, other lists and maps are offsets and values; each node has its
-// validity. It is called by several goroutines at once, on a batch each, and has to return when ctx ends.
+// A Collate changes a batch that the default collate has made: each column of the schema gathered
+// into one array. Fixed-width values are stacked; fixed-size lists are tensors, without offsets;
+// strings, other lists and maps are offsets and values; each node has its validity. It is called by
+// several goroutines at once, on a batch each, and has to return when ctx ends.
 type Collate func(ctx context.Context, b *Batch) error
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
@@ -66,8 +67,8 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 	return c
 }
 
-// do makes a batch of a draw in memory that becomes the batch's, and releases the draw as soon as its rows are copied. Nothing is left to
-// release after an error, and a panic below it is an error.
+// do makes a batch of a draw in memory that becomes the batch's, and releases the draw as soon as
+// its rows are copied. Nothing is left to release after an error, and a panic below it is an error.
 func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place) (b *Batch, err error) {
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,

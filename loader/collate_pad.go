@@ -18,15 +18,17 @@ const (
 	Left
 )
 
-// A Padding makes one column of ragged lists dense: a batch column of shape [rows, length], where length is that of the batch's longest
-// list within the bounds below, and at least 1. A null list becomes a row of padding and stays null. A null item stays null.
+// A Padding makes one column of ragged lists dense: a batch column of shape [rows, length], where
+// length is that of the batch's longest list within the bounds below, and at least 1. A null list
+// becomes a row of padding and stays null. A null item stays null.
 //
-// Items are fixed-width values or fixed-size lists of them, which gives [rows, length, sizes...]. Lists of strings, structs or ragged
-// lists are refused.
+// Items are fixed-width values or fixed-size lists of them, which gives [rows, length, sizes...].
+// Lists of strings, structs or ragged lists are refused.
 type Padding struct {
 	Column string // a column of the schema
 
-	// Value fills the rows up: a Go number or bool that the item type holds exactly, or the item's bytes as a []byte; nil is zero.
+	// Value fills the rows up: a Go number or bool that the item type holds exactly, or the item's
+	// bytes as a []byte; nil is zero.
 	Value any
 
 	Multiple int  // length is rounded up to a multiple of it; 0 means 1
@@ -140,7 +142,8 @@ func bindPad(p Padding, s *column.Schema) (*padder, error) {
 	return b, nil
 }
 
-// pad replaces the batch's column, whose memory may end with scratch, and adds lengths and mask in the batch's memory.
+// pad replaces the batch's column, whose memory may end with scratch, and adds lengths and mask in
+// the batch's memory.
 func (p *padder) pad(b *Batch, scratch *mem.Arena) error {
 	src := b.Columns[p.at]
 	lengths, err := AddTensor[int32](b, p.Lengths)
@@ -266,7 +269,8 @@ func (p *padder) keepNulls(b *Batch, src, dst *column.Array, n int, lengths []in
 	return nil
 }
 
-// itemNulls sets v to the validity of one level's values, of which there are per for each item, and returns how many are null.
+// itemNulls sets v to the validity of one level's values, of which there are per for each item, and
+// returns how many are null.
 func (p *padder) itemNulls(v []byte, src, level *column.Array, n, per int, lengths []int32) int {
 	for i := range v {
 		v[i] = 0xff

@@ -1,32 +1,41 @@
-// Package loader makes the batches that training reads: rows that a dataset's stream has drawn, gathered column by column into memory that
-// an Allocator gives, padded, transformed, and handed out in order.
+// Package loader makes the batches that training reads: rows that a dataset's stream has drawn,
+// gathered column by column into memory that an Allocator gives, padded, transformed, and handed
+// out in order.
 //
 //	draw (block, row picks) -> gather -> fill -> pad -> collate -> transforms -> Batch
 //
-// [New] takes a dataset and [Options], which have the names and the exclusions of torch.utils.data.DataLoader. [Loader.Batches] is the
-// iteration. A [Batch] has one array in Arrow's layout for each column, and the state that resumes after it; [Values], [Lists], [Bytes],
-// [Strings] and [Shape] see an array as Go values without copying it. [Padding] makes ragged lists dense, a [Collate] does anything else,
-// and a [Transform] does it with random numbers that a resumed run repeats.
+// [New] takes a dataset and [Options], which have the names and the exclusions of
+// torch.utils.data.DataLoader. [Loader.Batches] is the iteration. A [Batch] has one array in
+// Arrow's layout for each column, and the state that resumes after it; [Values], [Lists], [Bytes],
+// [Strings] and [Shape] see an array as Go values without copying it. [Padding] makes ragged lists
+// dense, a [Collate] does anything else, and a [Transform] does it with random numbers that a
+// resumed run repeats.
 //
 // # Memory
 //
-// A batch's memory comes from an [Allocator] and goes back with [Batch.Release], which the consumer calls for each batch, in any order and
-// whenever it likes. Everything the batch has shown is invalid afterwards. As many batches as Options.MaxBatches exist at once: when that
-// many are being made, are ready or are held, the loader stops reading until one is released. A consumer that forgets Release gets an error:
-// by the TimeoutError when Options.Timeout is set, and in any case by a DroppedError once the batches it lost fill the memory. The default
-// allocator's bytes are part of the stream's reservation, under the purpose "batch".
+// A batch's memory comes from an [Allocator] and goes back with [Batch.Release], which the consumer
+// calls for each batch, in any order and whenever it likes. Everything the batch has shown is
+// invalid afterwards. As many batches as Options.MaxBatches exist at once: when that many are being
+// made, are ready or are held, the loader stops reading until one is released. A consumer that
+// forgets Release gets an error: by the TimeoutError when Options.Timeout is set, and in any case
+// by a DroppedError once the batches it lost fill the memory. The default allocator's bytes are
+// part of the stream's reservation, under the purpose "batch".
 //
-// The values of fixed columns of one type lie one behind the other, each aligned like a single one, so that a reader of wide batches finds all of
-// them by two numbers.
+// The values of fixed columns of one type lie one behind the other, each aligned like a single one,
+// so that a reader of wide batches finds all of them by two numbers.
 //
-// Making a batch allocates a fixed number of small things on Go's heap for each column, and nothing for a row.
+// Making a batch allocates a fixed number of small things on Go's heap for each column, and nothing
+// for a row.
 //
 // # Goroutines
 //
-// Without workers there are none but the stream's; the consumer's goroutine makes each batch when it asks for it. With n workers an
-// iteration has n+1 goroutines. However the loop over Batches is left, by its end, an error, break, return, a panic or runtime.Goexit, they
-// are gone when it has been left, and so is all memory but that of batches that the consumer holds. For that, transforms and collates
-// have to return when their ctx ends. Errors and panics of theirs reach the consumer as the last element of the iteration.
+// Without workers there are none but the stream's; the consumer's goroutine makes each batch when
+// it asks for it. With n workers an iteration has n+1 goroutines. However the loop over Batches is
+// left, by its end, an error, break, return, a panic or runtime.Goexit, they are gone when it has
+// been left, and so is all memory but that of batches that the consumer holds. For that, transforms
+// and collates have to return when their ctx ends. Errors and panics of theirs reach the consumer
+// as the last element of the iteration.
 //
-// The package never changes the order of rows, writes no log, and does not look at what is in a batch.
+// The package never changes the order of rows, writes no log, and does not look at what is in a
+// batch.
 package loader

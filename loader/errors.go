@@ -18,7 +18,8 @@ var (
 	ErrBusy = errors.New("loader: another iteration of this loader has not ended")
 )
 
-// An Error says at which step, in which part of the making of a batch and at which column something failed.
+// An Error says at which step, in which part of the making of a batch and at which column something
+// failed.
 type Error struct {
 	Op     string // "read", "memory", "gather", "pad", "collate", "transform 0 (flip)"
 	Rank   int
@@ -73,7 +74,8 @@ func (e *TimeoutError) Error() string {
 // Timeout makes the error one that net.Error's users know.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// A DroppedError says that batches became garbage before they were released, and that no memory is left for the next one.
+// A DroppedError says that batches became garbage before they were released, and that no memory is
+// left for the next one.
 type DroppedError struct {
 	Batches int64
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// One epoch of the test data's shop, shuffled, in batches of 500 rows: the mean price of each, and a tensor of token ids.
+// One epoch of the test data's shop, shuffled, in batches of 500 rows: the mean price of each, and
+// a tensor of token ids.
 func Example() {
 	ctx := context.Background()
 	ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, iterable.Options{

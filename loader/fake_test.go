@@ -139,7 +139,8 @@ func fakeLoader(t testing.TB, o Options, steps int64, change func(*fakeStream)) 
 	return l, &opened
 }
 
-// steps goes through an iteration, releases each batch and returns the steps in the order in which they came, and the error.
+// steps goes through an iteration, releases each batch and returns the steps in the order in which
+// they came, and the error.
 func steps(ctx context.Context, l *Loader) (got []int64, err error) {
 	for b, err := range l.Batches(ctx) {
 		if err != nil {

@@ -9,13 +9,16 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Fill says what stands under the nulls of one column, or of one node within it. The column keeps its validity: a Fill is for those who
-// read the values without it. Rows without nulls are not touched.
+// A Fill says what stands under the nulls of one column, or of one node within it. The column keeps
+// its validity: a Fill is for those who read the values without it. Rows without nulls are not
+// touched.
 type Fill struct {
-	// Column is a column, or a dotted path to a struct's member or a map's values, by the schema's names. Of lists it means the items.
+	// Column is a column, or a dotted path to a struct's member or a map's values, by the schema's
+	// names. Of lists it means the items.
 	Column string
 
-	// Value is a Go number or bool that the type holds exactly, or the value's bytes as a []byte; for texts and binary a string or []byte.
+	// Value is a Go number or bool that the type holds exactly, or the value's bytes as a []byte;
+	// for texts and binary a string or []byte.
 	Value any
 }
 
@@ -74,7 +77,8 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 	return fmt.Errorf("it is %v; name the values within it", f)
 }
 
-// findField looks for a path among fields: an exact name wins over a path. It returns nil when there is none.
+// findField looks for a path among fields: an exact name wins over a path. It returns nil when
+// there is none.
 func findField(fields []*column.Field, path string) (*column.Field, error) {
 	var found *column.Field
 	for _, f := range fields {
@@ -125,7 +129,8 @@ func nanOf(t column.Type) []byte {
 	return nil
 }
 
-// apply writes the values under the nulls of an array. Those of byte strings move to memory of alloc.
+// apply writes the values under the nulls of an array. Those of byte strings move to memory of
+// alloc.
 func (f *filler) apply(a *column.Array, alloc column.Alloc) error {
 	if f == nil {
 		return nil

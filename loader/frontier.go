@@ -2,14 +2,15 @@ package loader
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// A frontier is the state after the longest run of batches, from the first of an iteration on, that were all handed out: what resumes
-// without losing a row when batches are handed out of order.
+// A frontier is the state after the longest run of batches, from the first of an iteration on, that
+// were all handed out: what resumes without losing a row when batches are handed out of order.
 type frontier struct {
 	next  int64 // the first batch that was not handed out
 	ahead map[int64]shuffle.State
 }
 
-// take notes that batch seq was handed out and returns the state after the run, if the batch made it longer.
+// take notes that batch seq was handed out and returns the state after the run, if the batch made
+// it longer.
 func (f *frontier) take(seq int64, after shuffle.State) (state shuffle.State, moved bool) {
 	if seq != f.next {
 		if f.ahead == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// heapMemory is a batch's memory full of garbage, so that a byte that should have been written shows.
+// heapMemory is a batch's memory full of garbage, so that a byte that should have been written
+// shows.
 type heapMemory struct {
 	frees int
 	limit int // bytes; 0 means none
@@ -44,7 +45,8 @@ func texts(name string) *column.Field {
 	return &column.Field{Name: name, Kind: column.Binary, Type: column.TypeString, Nullable: true}
 }
 
-// build makes an array of values in JSON: numbers and booleans, strings, lists, objects for structs, and null anywhere.
+// build makes an array of values in JSON: numbers and booleans, strings, lists, objects for
+// structs, and null anywhere.
 func build(t testing.TB, f *column.Field, rows string) *column.Array {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader([]byte(rows)))

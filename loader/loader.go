@@ -34,7 +34,8 @@ type Loader struct {
 	closed bool
 }
 
-// New checks the options, their State included, against the data set. It reads nothing; the data set must stay open until Close.
+// New checks the options, their State included, against the data set. It reads nothing; the data
+// set must stay open until Close.
 func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -95,11 +96,13 @@ func BatchBytes(ds *iterable.Dataset, o Options) int64 {
 // Len is the number of batches of a whole epoch, the same on every rank.
 func (l *Loader) Len() int64 { return l.length }
 
-// Batches goes through Options.Epochs epochs. It begins after the last batch that was handed out before: at Options.Epoch or State the
-// first time, in the middle of an epoch after an iteration that was left early, else with the next epoch.
+// Batches goes through Options.Epochs epochs. It begins after the last batch that was handed out
+// before: at Options.Epoch or State the first time, in the middle of an epoch after an iteration
+// that was left early, else with the next epoch.
 //
-// Each batch is the consumer's until its Release, which may come after the iteration and in any order. An error is the last element; it
-// says where it happened. Leaving the loop, in whatever way, ends all goroutines and frees all memory but that of batches not released.
+// Each batch is the consumer's until its Release, which may come after the iteration and in any
+// order. An error is the last element; it says where it happened. Leaving the loop, in whatever
+// way, ends all goroutines and frees all memory but that of batches not released.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		p, err := l.begin(ctx)
@@ -181,8 +184,9 @@ func (l *Loader) give(f *frontier, j *job) *Batch {
 	return b
 }
 
-// State resumes after the last batch that was handed out; nil before the first, unless the options gave one. When batches come out of
-// order it is the state after the longest run of steps that were all handed out, so that a resumed run may repeat batches and misses none.
+// State resumes after the last batch that was handed out; nil before the first, unless the options
+// gave one. When batches come out of order it is the state after the longest run of steps that were
+// all handed out, so that a resumed run may repeat batches and misses none.
 func (l *Loader) State() *shuffle.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,7 +197,8 @@ func (l *Loader) State() *shuffle.State {
 	return &s
 }
 
-// Stats is what the loader has done since New; Stream is that of the current iteration, or else of the last.
+// Stats is what the loader has done since New; Stream is that of the current iteration, or else of
+// the last.
 func (l *Loader) Stats() Stats {
 	l.mu.Lock()
 	p, stream := l.pass, l.last
@@ -216,8 +221,9 @@ func (l *Loader) Stats() Stats {
 	return s
 }
 
-// Close ends an iteration that is still going on, whose consumer gets ErrClosed, and waits for its goroutines. Batches that were handed
-// out stay valid until their Release; the error says how many there are. Close may be called more than once.
+// Close ends an iteration that is still going on, whose consumer gets ErrClosed, and waits for its
+// goroutines. Batches that were handed out stay valid until their Release; the error says how many
+// there are. Close may be called more than once.
 func (l *Loader) Close() error {
 	l.mu.Lock()
 	p, again := l.pass, l.closed

@@ -10,61 +10,68 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Options are those of torch.utils.data.DataLoader under their names, as far as they mean something here. Shuffling, sampling and the
-// shuffle buffer are the dataset's. The zero value gives batches of one row of the whole dataset, made in the consumer's goroutine.
+// Options are those of torch.utils.data.DataLoader under their names, as far as they mean something
+// here. Shuffling, sampling and the shuffle buffer are the dataset's. The zero value gives batches
+// of one row of the whole dataset, made in the consumer's goroutine.
 type Options struct {
 	// BatchSize is the rows of a batch, per rank. 0 means 1.
 	BatchSize int
 
-	// DropLast leaves out the rows at the end of an epoch that fill no batch on every rank. Without it the last batch is short when
-	// WorldSize is 1; else it is filled up with rows that do not count (Batch.Valid), so that all ranks make equally many steps.
+	// DropLast leaves out the rows at the end of an epoch that fill no batch on every rank. Without
+	// it the last batch is short when WorldSize is 1; else it is filled up with rows that do not
+	// count (Batch.Valid), so that all ranks make equally many steps.
 	DropLast bool
 
-	// Tail says it in the words of package shuffle, which knows one more: shuffle.Carry leaves the rows to the next epoch. "" is what
-	// DropLast says.
+	// Tail says it in the words of package shuffle, which knows one more: shuffle.Carry leaves the
+	// rows to the next epoch. "" is what DropLast says.
 	Tail shuffle.Tail
 
-	// Workers is the number of goroutines that collate (num_workers). With 0 the consumer's goroutine does it, when it asks for a batch.
+	// Workers is the number of goroutines that collate (num_workers). With 0 the consumer's
+	// goroutine does it, when it asks for a batch.
 	Workers int
 
-	// PrefetchFactor is how many batches per worker are being made or ready ahead of the consumer. 0 means 2.
+	// PrefetchFactor is how many batches per worker are being made or ready ahead of the consumer.
+	// 0 means 2.
 	PrefetchFactor int
 
-	// Timeout ends the iteration with a [TimeoutError] when the consumer waits longer for a batch. 0 waits for ever. Without workers a
-	// collate or transform that does not look at its ctx is not interrupted.
+	// Timeout ends the iteration with a [TimeoutError] when the consumer waits longer for a batch.
+	// 0 waits for ever. Without workers a collate or transform that does not look at its ctx is not
+	// interrupted.
 	Timeout time.Duration
 
 	// Unordered hands batches out as they get ready (in_order=False), not by their steps.
 	Unordered bool
 
-	// MaxBatches bounds the batches that exist at once: being made, ready, or with the consumer and not yet released. 0 means what
-	// Workers and PrefetchFactor ask for and 2 with the consumer. An Allocator of the user's has its own bound; MaxBatches is then how many
-	// batches the stream's reservation has room for, so that their memory is within the stream's.
+	// MaxBatches bounds the batches that exist at once: being made, ready, or with the consumer and
+	// not yet released. 0 means what Workers and PrefetchFactor ask for and 2 with the consumer. An
+	// Allocator of the user's has its own bound; MaxBatches is then how many batches the stream's
+	// reservation has room for, so that their memory is within the stream's.
 	MaxBatches int
 
 	// Rank and WorldSize are those of torch.distributed. WorldSize 0 means 1.
 	Rank, WorldSize int
 
-	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a stall between them; 0 means 1, and a
-	// negative number never ends.
+	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a
+	// stall between them; 0 means 1, and a negative number never ends.
 	Epoch, Epochs int
 
-	// UntilEpoch ends an iteration before this epoch, wherever it began: a resumed run ends where the first one would have. 0 leaves the
-	// end to Epochs.
+	// UntilEpoch ends an iteration before this epoch, wherever it began: a resumed run ends where
+	// the first one would have. 0 leaves the end to Epochs.
 	UntilEpoch int
 
 	// State resumes after the batch that it came with; nil begins at Epoch.
 	State *shuffle.State
 
-	// NaN puts NaN under the nulls of floats, in lists and structs too, wherever they occur. Fill says for any column what stands under its
-	// nulls, and wins; else that is zero, false or empty.
+	// NaN puts NaN under the nulls of floats, in lists and structs too, wherever they occur. Fill
+	// says for any column what stands under its nulls, and wins; else that is zero, false or empty.
 	NaN  bool
 	Fill []Fill
 
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
-	// Collate, when not nil, changes the batch after the default collate and Pad: columns replaced, or anything put into Batch.Data.
+	// Collate, when not nil, changes the batch after the default collate and Pad: columns replaced,
+	// or anything put into Batch.Data.
 	Collate Collate
 
 	// Transforms are applied to each batch, in order, after Collate.
@@ -187,8 +194,8 @@ func (o Options) Check(s *column.Schema) error {
 	return err
 }
 
-// tail is what the options say of the end of an epoch. Under shuffle.Carry a state's position may lie in the rows that an epoch has left to
-// the next, so such a state keeps its tail.
+// tail is what the options say of the end of an epoch. Under shuffle.Carry a state's position may
+// lie in the rows that an epoch has left to the next, so such a state keeps its tail.
 func (o Options) tail() shuffle.Tail {
 	switch {
 	case o.Tail != "":

@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// encode is the bytes of v as a value of f, which is Fixed. A value that f does not hold exactly is an error.
+// encode is the bytes of v as a value of f, which is Fixed. A value that f does not hold exactly is
+// an error.
 func encode(f *column.Field, v any) ([]byte, error) {
 	b := make([]byte, f.Width)
 	if v == nil {
@@ -93,7 +94,8 @@ func floatOf(v any) (float64, bool) {
 	return 0, false
 }
 
-// putFloat rounds to float32 and float16 as any conversion does, but a finite value does not become infinite.
+// putFloat rounds to float32 and float16 as any conversion does, but a finite value does not become
+// infinite.
 func putFloat(b []byte, x float64) bool {
 	switch len(b) {
 	case 8:

@@ -21,15 +21,17 @@ type stream interface {
 	Close() error
 }
 
-// A pass is one iteration. It owns the stream and, when there are workers, their goroutines and the one that feeds them:
+// A pass is one iteration. It owns the stream and, when there are workers, their goroutines and the
+// one that feeds them:
 //
 //	feed    rows from the stream, memory from the allocator -> work, out
 //	worker  work -> batch
 //	next    out -> the consumer
 //
-// In order, feed puts each job into out when a worker has taken it, and the consumer waits for the job at the head. Unordered, a worker
-// puts a job into out when it is done. Either way at most Workers*PrefetchFactor jobs are being made or ready, and what is in out is all
-// that has to be freed once the goroutines are gone.
+// In order, feed puts each job into out when a worker has taken it, and the consumer waits for the
+// job at the head. Unordered, a worker puts a job into out when it is done. Either way at most
+// Workers*PrefetchFactor jobs are being made or ready, and what is in out is all that has to be
+// freed once the goroutines are gone.
 type pass struct {
 	*recipe
 	*meters
@@ -95,7 +97,8 @@ func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 	})
 }
 
-// feed draws until the stream ends or fails, and returns the job that says so; or nil when the pass is closed.
+// feed draws until the stream ends or fails, and returns the job that says so; or nil when the pass
+// is closed.
 func (p *pass) feed() *job {
 	for {
 		j := p.draw(p.ctx)
@@ -269,7 +272,8 @@ func (p *pass) ended(ctx context.Context, err error) error {
 	return cause.Of(ctx, ErrClosed)
 }
 
-// wait makes the next job when there are no workers, else it takes the head of out and waits until it is done.
+// wait makes the next job when there are no workers, else it takes the head of out and waits until
+// it is done.
 func (p *pass) wait(ctx context.Context) (*job, error) {
 	if p.maker != nil {
 		j := p.draw(ctx)

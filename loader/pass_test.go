@@ -322,7 +322,8 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// Random numbers depend on the step alone, not on who makes the batch, when, or after how many restarts.
+// Random numbers depend on the step alone, not on who makes the batch, when, or after how many
+// restarts.
 func TestTransformsRepeat(t *testing.T) {
 	var want []float64
 	eachShape(t, func(t *testing.T, o Options) {

@@ -19,8 +19,8 @@ const (
 
 var stageNames = [stages]string{"queue", "memory", "read", "gather", "pad", "collate", "transform"}
 
-// A place says what the loader does for a batch, for another goroutine that wonders why it takes so long: a stage, and which of the
-// columns, paddings or transforms.
+// A place says what the loader does for a batch, for another goroutine that wonders why it takes so
+// long: a stage, and which of the columns, paddings or transforms.
 type place struct {
 	v atomic.Uint32
 }

@@ -6,20 +6,21 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// pooled is the default allocator: an arena per batch, over a pool. Begin waits while as many batches exist as there are places, or while
-// their bytes fill what the stream's account has for batches.
+// pooled is the default allocator: an arena per batch, over a pool. Begin waits while as many
+// batches exist as there are places, or while their bytes fill what the stream's account has for
+// batches.
 type pooled struct {
 	pool    *mem.Pool
 	places  chan struct{} // holds one value for each batch that exists
 	account *mem.Account  // nil: bytes are bounded by the number of batches alone
 }
 
-// enough batches exist whatever their bytes: one with the consumer and one that it waits for. Rows that are far larger than the metadata
-// foretold make progress slow and not impossible.
+// enough batches exist whatever their bytes: one with the consumer and one that it waits for. Rows
+// that are far larger than the metadata foretold make progress slow and not impossible.
 const enough = 2
 
-// Begin waits for a place, then for room. Both come back with a batch's Free, and only the newest batch ever waits, so batches that wait
-// for nothing but their workers always go on.
+// Begin waits for a place, then for room. Both come back with a batch's Free, and only the newest
+// batch ever waits, so batches that wait for nothing but their workers always go on.
 func (p *pooled) Begin(ctx context.Context, size int) (Memory, error) {
 	select {
 	case p.places <- struct{}{}:

@@ -89,11 +89,13 @@ func TestPooledBytes(t *testing.T) {
 	if used := account.Used()[mem.Batch]; used != 0 || p.pool.Stats().InUse != 0 {
 		t.Errorf("%d bytes are left", used)
 	}
-	// More than there will ever be is what there is, so that one large batch does not end the iteration.
+	// More than there will ever be is what there is, so that one large batch does not end the
+	// iteration.
 	begin(t, p, 1<<30).Free()
 }
 
-// A first and a second batch are given even when there is no room, so that a consumer that holds one gets the next.
+// A first and a second batch are given even when there is no room, so that a consumer that holds
+// one gets the next.
 func TestPooledEnough(t *testing.T) {
 	p, account := testPooled(t, 10, 1<<20)
 	account.Charge(mem.Batch, 2<<20)

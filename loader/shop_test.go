@@ -21,7 +21,8 @@ import (
 
 const shopRows = 2026
 
-// openShop opens the small shop of the test data, shuffled. Its budget is checked to be free again at the end of the test.
+// openShop opens the small shop of the test data, shuffled. Its budget is checked to be free again
+// at the end of the test.
 func openShop(t testing.TB, o iterable.Options) *iterable.Dataset {
 	t.Helper()
 	o.Seed, o.Shuffle = 7, true
@@ -150,7 +151,8 @@ func TestShopOnce(t *testing.T) {
 	}
 }
 
-// One iteration after the other goes through one epoch after the other, and a first one that was left early goes on.
+// One iteration after the other goes through one epoch after the other, and a first one that was
+// left early goes on.
 func TestShopEpochs(t *testing.T) {
 	ds := openShop(t, iterable.Options{})
 	l := newShop(t, ds, Options{BatchSize: 1000, Workers: 1, Epoch: 3})
@@ -226,7 +228,8 @@ func randomly(_ context.Context, b *Batch, r *rand.Rand) error {
 	return err
 }
 
-// A run that resumes after any batch gets the same batches, random numbers and states included, with any number of workers.
+// A run that resumes after any batch gets the same batches, random numbers and states included,
+// with any number of workers.
 func TestShopResume(t *testing.T) {
 	ds := openShop(t, iterable.Options{})
 	o := Options{

@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// A Queue is a measuring point between two parts of the loader. Long waits in get mean that the side that puts is the slow one; long
-// waits in put, the side that gets.
+// A Queue is a measuring point between two parts of the loader. Long waits in get mean that the
+// side that puts is the slow one; long waits in put, the side that gets.
 type Queue struct {
 	Depth int   // items in it now
 	Cap   int   // the most that it holds; 0 when there is no such number
@@ -26,7 +26,8 @@ func (q Queue) Sub(r Queue) Queue {
 	return q
 }
 
-// Stats is what a loader has done and where it waited. Counters run from New on; depths are those of now.
+// Stats is what a loader has done and where it waited. Counters run from New on; depths are those
+// of now.
 type Stats struct {
 	Batches int64 // handed out
 	Rows    int64 // of them

@@ -6,15 +6,17 @@ import (
 	"math/rand/v2"
 )
 
-// A Transform changes a batch after it was collated: augmentation, token masking. What depends on no randomness and on one value alone is
-// done once per value by the dataset's static transforms instead.
+// A Transform changes a batch after it was collated: augmentation, token masking. What depends on
+// no randomness and on one value alone is done once per value by the dataset's static transforms
+// instead.
 type Transform struct {
 	// Name is for error messages.
 	Name string
 
-	// Apply changes the batch. The random numbers are the same whenever this rank comes to this step of this epoch with this seed, so a
-	// resumed run repeats them, whatever the number of workers and whichever of them does it. Apply is called by several goroutines at
-	// once, on a batch each, and has to return when ctx ends.
+	// Apply changes the batch. The random numbers are the same whenever this rank comes to this
+	// step of this epoch with this seed, so a resumed run repeats them, whatever the number of
+	// workers and whichever of them does it. Apply is called by several goroutines at once, on a
+	// batch each, and has to return when ctx ends.
 	Apply func(ctx context.Context, b *Batch, r *rand.Rand) error
 }
 
@@ -35,8 +37,9 @@ type Key struct {
 	Transform int // place in Options.Transforms
 }
 
-// PCG is the two words that seed math/rand/v2's PCG. s begins as the seed; for each further number n of the key, in the order of the
-// fields, s becomes mix(s) + n, where mix is one output of SplitMix64 (Steele, Lea, Flood, 2014). The words are mix(s) and mix(mix(s)).
+// PCG is the two words that seed math/rand/v2's PCG. s begins as the seed; for each further number
+// n of the key, in the order of the fields, s becomes mix(s) + n, where mix is one output of
+// SplitMix64 (Steele, Lea, Flood, 2014). The words are mix(s) and mix(mix(s)).
 func (k Key) PCG() (hi, lo uint64) {
 	s := k.Seed
 	for _, n := range [...]uint64{uint64(k.Epoch), uint64(k.Step), uint64(k.Rank), uint64(k.Transform)} {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The words and numbers are fixed for ever: a run that is resumed with a later version repeats its transforms.
+// The words and numbers are fixed for ever: a run that is resumed with a later version repeats its
+// transforms.
 func TestKeyGolden(t *testing.T) {
 	for _, c := range []struct {
 		key  Key

@@ -7,9 +7,9 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// Value is the Go types of fixed-width values. Dates are int32 and times and timestamps int64, in the unit of the column's Field;
-// float16 is its bits in a uint16; decimals are int64, or little-endian [16]byte and [32]byte; UUIDs are [16]byte, INT96 and intervals
-// [12]byte.
+// Value is the Go types of fixed-width values. Dates are int32 and times and timestamps int64, in
+// the unit of the column's Field; float16 is its bits in a uint16; decimals are int64, or
+// little-endian [16]byte and [32]byte; UUIDs are [16]byte, INT96 and intervals [12]byte.
 type Value interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | [12]byte | [16]byte | [32]byte
 }
@@ -68,8 +68,9 @@ func fits[T Value](f *column.Field) bool {
 	return f.Type == want.Type
 }
 
-// Values returns the values of a fixed-width column without a copy. For a list column, of any depth, it returns the items of all rows one
-// after the other; [Shape] says how they lie. A null is zero in it, or what [Options] fill in; see [IsNull].
+// Values returns the values of a fixed-width column without a copy. For a list column, of any
+// depth, it returns the items of all rows one after the other; [Shape] says how they lie. A null is
+// zero in it, or what [Options] fill in; see [IsNull].
 func Values[T Value](a *column.Array) ([]T, error) {
 	leaf := a
 	for leaf.Field.Kind == column.List {
@@ -85,7 +86,8 @@ func Values[T Value](a *column.Array) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(leaf.Data))), leaf.Len), nil
 }
 
-// Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a ragged one.
+// Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a
+// ragged one.
 func Shape(a *column.Array) []int {
 	dims := []int{a.Len}
 	for f := a.Field; f.Kind == column.List; f = f.Children[0] {
@@ -106,7 +108,8 @@ type ListView[T Value] struct {
 	items   []T
 }
 
-// Lists returns the rows of a column of lists without a copy. Fixed-size lists of fixed-size lists are taken as one list per row.
+// Lists returns the rows of a column of lists without a copy. Fixed-size lists of fixed-size lists
+// are taken as one list per row.
 func Lists[T Value](a *column.Array) (ListView[T], error) {
 	if a.Field.Kind != column.List {
 		return ListView[T]{}, fmt.Errorf("loader: column %q is %v, which is not a list", a.Field.Name, a.Field)
@@ -147,7 +150,8 @@ type BytesView struct {
 	data    []byte
 }
 
-// Bytes returns the values of a string or binary column, of any type and fixed-width ones too, without a copy.
+// Bytes returns the values of a string or binary column, of any type and fixed-width ones too,
+// without a copy.
 func Bytes(a *column.Array) (BytesView, error) {
 	switch a.Field.Kind {
 	case column.Binary:
@@ -175,8 +179,8 @@ func (v BytesView) At(i int) []byte {
 	return v.data[i*v.width : (i+1)*v.width]
 }
 
-// Strings returns a copy of a string or binary column, which stays valid after the batch is released. It takes two allocations, however
-// many rows there are.
+// Strings returns a copy of a string or binary column, which stays valid after the batch is
+// released. It takes two allocations, however many rows there are.
 func Strings(a *column.Array) ([]string, error) {
 	if a.Field.Kind != column.Binary {
 		return nil, fmt.Errorf("loader: column %q is %v, which is not a string", a.Field.Name, a.Field)

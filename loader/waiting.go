@@ -54,14 +54,15 @@ func (p *pass) describe(j *job) string {
 	return fmt.Sprintf("%s (batch %d of this iteration)", what, j.seq)
 }
 
-// The loader looks for batches that were dropped without Release when it has waited firstLook for memory, then after twice as long each
-// time, up to lastLook.
+// The loader looks for batches that were dropped without Release when it has waited firstLook for
+// memory, then after twice as long each time, up to lastLook.
 const (
 	firstLook = time.Second
 	lastLook  = 10 * time.Second
 )
 
-// begin gets a batch's memory. A wait that can never end, because the consumer has lost the batches that fill the memory, is an error.
+// begin gets a batch's memory. A wait that can never end, because the consumer has lost the batches
+// that fill the memory, is an error.
 func (p *pass) begin(ctx context.Context) (Memory, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -92,7 +93,8 @@ func (p *pass) begin(ctx context.Context) (Memory, error) {
 	return m, err
 }
 
-// stuck reports whether no consumer is left that could release a batch: all handed-out batches are garbage, and none is ready.
+// stuck reports whether no consumer is left that could release a batch: all handed-out batches are
+// garbage, and none is ready.
 func (p *pass) stuck() bool {
 	for range 3 {
 		if p.owner.held.Load() == 0 || p.depth.Load() > 0 {

@@ -18,7 +18,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # Go's name of an architecture, and Python's of the same.
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
-# The program asks nothing of the C library; Go needs a kernel that is younger than what this tag says.
+# The program asks nothing of the C library; Go needs a kernel that is younger than what this tag
+# says.
 TAG = "py3-none-manylinux_2_17_{}"
 
 

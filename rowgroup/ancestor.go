@@ -9,8 +9,8 @@ import (
 
 var errAgree = fmt.Errorf("%w: leaves of one group do not agree", errLevels)
 
-// ancestor puts the i-th ancestor of a leaf together from the leaf's levels. The first leaf below it makes its vector; the others must
-// tell the same.
+// ancestor puts the i-th ancestor of a leaf together from the leaf's levels. The first leaf below
+// it makes its vector; the others must tell the same.
 func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	p := &a.path[i]
 	outerRep, outerDef := 0, 0 // of the list around it
@@ -43,8 +43,8 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	return p.vec.agree(v, bits, offsets)
 }
 
-// structBits finds which structs are null. An entry begins a value here when it repeats nothing inside of it, and when the list around it
-// has an element.
+// structBits finds which structs are null. An entry begins a value here when it repeats nothing
+// inside of it, and when the list around it has an element.
 func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) bitmap {
 	m := a.bits(len(s.def))
 	if len(s.rep) == 0 {

@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 )
 
-// Writers of the Arrow family keep the Arrow schema of a table in the footer, under the key ARROW:schema: the base64 of an encapsulated
-// IPC message, a flatbuffer. Of it only the declared lengths of fixed-size lists are used, which parquet's own schema cannot say. See
-// Schema.fbs and Message.fbs of the Arrow format for the numbers of fields.
+// Writers of the Arrow family keep the Arrow schema of a table in the footer, under the key
+// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. Of it only the declared
+// lengths of fixed-size lists are used, which parquet's own schema cannot say. See Schema.fbs and
+// Message.fbs of the Arrow format for the numbers of fields.
 
 const (
 	arrowHeaderSchema = 1
@@ -30,8 +31,9 @@ const (
 	listSizeField     = 0
 )
 
-// arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists, as formatListSizes does, by the names of Fields
-// from the top joined with dots. What cannot be read declares nothing.
+// arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists, as
+// formatListSizes does, by the names of Fields from the top joined with dots. What cannot be read
+// declares nothing.
 func arrowListSizes(text []byte) []byte {
 	if len(text) == 0 {
 		return nil
@@ -56,7 +58,8 @@ func arrowListSizes(text []byte) []byte {
 	return formatListSizes(w.sizes)
 }
 
-// unframe takes off the length before an IPC message, with or without the continuation mark before that.
+// unframe takes off the length before an IPC message, with or without the continuation mark before
+// that.
 func unframe(b []byte) []byte {
 	if len(b) >= 8 && binary.LittleEndian.Uint32(b) == 0xffffffff {
 		return b[8:]

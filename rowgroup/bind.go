@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// bind finds the projected columns in a file's schema. The nodes are new: their fields are the projected ones.
+// bind finds the projected columns in a file's schema. The nodes are new: their fields are the
+// projected ones.
 func bind(columns []*projected, s *fileSchema) ([]*node, error) {
 	return bindMembers(columns, s.columns)
 }
@@ -53,8 +54,9 @@ func bindNode(c *projected, n *node) (*node, error) {
 	return &b, err
 }
 
-// needLevels makes sure that a struct of which no wanted member is in this file still has a leaf that tells where it is null: its first
-// missing member becomes one that is always null and has the levels of some leaf of the file. n is the struct in the file.
+// needLevels makes sure that a struct of which no wanted member is in this file still has a leaf
+// that tells where it is null: its first missing member becomes one that is always null and has the
+// levels of some leaf of the file. n is the struct in the file.
 func (b *node) needLevels(n *node) error {
 	for _, c := range b.children {
 		if !c.missing {

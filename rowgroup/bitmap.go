@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A bitmap is bits in words, least significant first. It has one word more than its bits need, so that the 64 bits from any position can
-// be read and written as two words.
+// A bitmap is bits in words, least significant first. It has one word more than its bits need, so
+// that the 64 bits from any position can be read and written as two words.
 type bitmap []uint64
 
 func bitmapWords(n int) int { return (n+63)/64 + 1 }
@@ -39,8 +39,8 @@ func lowBits(n int) uint64 {
 	return 1<<uint(n) - 1
 }
 
-// appendPacked sets n bits from pos on to those in b, least significant first, and returns how many of them are 1. The bits from pos on
-// must be 0 before.
+// appendPacked sets n bits from pos on to those in b, least significant first, and returns how many
+// of them are 1. The bits from pos on must be 0 before.
 func (m bitmap) appendPacked(pos int, b []byte, n int) (ones int) {
 	for ; n >= 64; b, pos, n = b[8:], pos+64, n-64 {
 		w := binary.LittleEndian.Uint64(b)
@@ -76,7 +76,8 @@ func (m bitmap) appendEqual(pos int, levels []byte, want byte) (ones int) {
 	return ones
 }
 
-// equalBytes returns a bit for each of the eight bytes of w, which are below 128: 1 where the byte is want.
+// equalBytes returns a bit for each of the eight bytes of w, which are below 128: 1 where the byte
+// is want.
 func equalBytes(w uint64, want byte) uint64 {
 	zero := (highBits - (w ^ low1*uint64(want))) & highBits // high bit stays where the byte is 0; no borrow crosses since bytes are below 128
 	return zero >> 7 * 0x0102040810204080 >> 56

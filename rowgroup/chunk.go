@@ -21,7 +21,8 @@ type page struct {
 // span is where the page lies in the shard.
 func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.bytes + p.stored)} }
 
-// A pageScan is what the headers of a chunk say before any page is decompressed: which pages are needed, and how much they hold.
+// A pageScan is what the headers of a chunk say before any page is decompressed: which pages are
+// needed, and how much they hold.
 type pageScan struct {
 	dict    page // kind is DictionaryPage when there is one
 	pages   []page
@@ -41,7 +42,8 @@ type pageWalk struct {
 	at     int64 // byte of the shard of the header that is read, for messages
 }
 
-// scan reads the headers of a chunk. Pages that lie before or behind the rows are left out where headers tell their rows.
+// scan reads the headers of a chunk. Pages that lie before or behind the rows are left out where
+// headers tell their rows.
 func (s *pageScan) scan(c *rawChunk, rows Rows) (at int64, err error) {
 	*s = pageScan{pages: s.pages[:0], first: c.firstRow, known: true}
 	w := pageWalk{chunk: c, values: c.numValues, bytes: c.uncompressedBytes, at: c.pagesOff}

@@ -12,7 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// codecSlack is how many bytes behind its result a codec may overwrite. The zstd decoder is faster when it has them.
+// codecSlack is how many bytes behind its result a codec may overwrite. The zstd decoder is faster
+// when it has them.
 const codecSlack = 32
 
 var (
@@ -38,8 +39,8 @@ func checkCodec(c format.CompressionCodec) error {
 	return fmt.Errorf("codec %v is not supported", c)
 }
 
-// decompress fills dst with what src holds. dst must have codecSlack bytes of capacity behind it. Nothing is allocated beyond what a
-// codec needs for its window, whatever src says.
+// decompress fills dst with what src holds. dst must have codecSlack bytes of capacity behind it.
+// Nothing is allocated beyond what a codec needs for its window, whatever src says.
 func (c *codecs) decompress(codec format.CompressionCodec, dst, src []byte) error {
 	if len(dst) == 0 && len(src) == 0 {
 		return nil

@@ -22,8 +22,9 @@ func decompressLZ4(dst, src []byte) error {
 	return nil
 }
 
-// decompressHadoop reads what the codec LZ4 stands for. The format never said: Hadoop's writers put blocks after pairs of lengths,
-// others one raw block, and old ones an LZ4 frame. Only the first can be told by its look, so it is tried first, as Arrow does.
+// decompressHadoop reads what the codec LZ4 stands for. The format never said: Hadoop's writers put
+// blocks after pairs of lengths, others one raw block, and old ones an LZ4 frame. Only the first
+// can be told by its look, so it is tried first, as Arrow does.
 func (c *codecs) decompressHadoop(dst, src []byte) error {
 	if decompressHadoopBlocks(dst, src) == nil {
 		return nil
@@ -35,8 +36,8 @@ func (c *codecs) decompressHadoop(dst, src []byte) error {
 	return decompressLZ4(dst, src)
 }
 
-// decompressHadoopBlocks reads chunks: a length decompressed (4 bytes, big-endian), then blocks of a length compressed (4 bytes) and data,
-// until the chunk is full.
+// decompressHadoopBlocks reads chunks: a length decompressed (4 bytes, big-endian), then blocks of
+// a length compressed (4 bytes) and data, until the chunk is full.
 func decompressHadoopBlocks(dst, src []byte) error {
 	for len(src) > 0 || len(dst) > 0 {
 		if len(src) < 4 {

@@ -21,8 +21,9 @@ func decompressSnappy(dst, src []byte) error {
 	return nil
 }
 
-// A snappyWalk is decompressSnappy step by step, for pages that hardly compress: their elements are few and long, so that all time goes into
-// copying. Elements are those of https://github.com/google/snappy/blob/main/format_description.txt.
+// A snappyWalk is decompressSnappy step by step, for pages that hardly compress: their elements are
+// few and long, so that all time goes into copying. Elements are those of
+// https://github.com/google/snappy/blob/main/format_description.txt.
 type snappyWalk struct {
 	dst, src []byte
 	step     int // the most bytes that are copied at once
@@ -30,7 +31,8 @@ type snappyWalk struct {
 	left     int // of a literal that is longer than a step
 }
 
-// walkSnappy decompresses src. After each step of so many bytes, and at the end, done gets the number of bytes of src that are not touched again.
+// walkSnappy decompresses src. After each step of so many bytes, and at the end, done gets the
+// number of bytes of src that are not touched again.
 func walkSnappy(dst, src []byte, step int, done func(n int) error) error {
 	size, n := binary.Uvarint(src)
 	switch {

@@ -9,8 +9,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// fallenFile is a file of one column whose writer gave up its dictionary: pages of 10 rows, the first coded of them dictionary-encoded, and
-// those of more. stats is what its encoding statistics say is coded; below 0 there are none. Row i holds i.
+// fallenFile is a file of one column whose writer gave up its dictionary: pages of 10 rows, the
+// first coded of them dictionary-encoded, and those of more. stats is what its encoding statistics
+// say is coded; below 0 there are none. Row i holds i.
 func fallenFile(t *testing.T, pages, coded, stats int, more ...int) []byte {
 	t.Helper()
 	isCoded := func(p int) bool {
@@ -72,8 +73,8 @@ func fallenFile(t *testing.T, pages, coded, stats int, more ...int) []byte {
 	})
 }
 
-// Slices behind the pages that need the dictionary neither fetch nor count it, unless nothing says which those are, or they need it all the
-// same.
+// Slices behind the pages that need the dictionary neither fetch nor count it, unless nothing says
+// which those are, or they need it all the same.
 func TestSlicesWithoutDictionary(t *testing.T) {
 	const pages = 40
 	edges := []int64{100, 205, 300}
@@ -124,7 +125,8 @@ func TestSlicesWithoutDictionary(t *testing.T) {
 				if with != c.slices {
 					t.Errorf("%d slices have the dictionary, want %d", with, c.slices)
 				}
-				// The first slice has what comes before the pages in any case; the page at 205 is decoded twice.
+				// The first slice has what comes before the pages in any case; the page at 205 is
+				// decoded twice.
 				whole, across := m.SlicedBytes(0, nil), r.pageSize.at(20)
 				once := r.compressed.at(0)
 				if got, want := m.SlicedBytes(0, edges), mulDiv(whole, once+across+dict*int64(max(0, c.counts-1)), once); got != want {

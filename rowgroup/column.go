@@ -14,10 +14,12 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A leafDecoder decodes one leaf of a unit into slots: the places of its vector, one for each value that is there or null.
+// A leafDecoder decodes one leaf of a unit into slots: the places of its vector, one for each value
+// that is there or null.
 //
-// Each page's values are decoded to the end of the page's slots, one behind the other, and then spread towards the front where nulls stand
-// between them; so pages without nulls need no second step, and pages with nulls no second buffer.
+// Each page's values are decoded to the end of the page's slots, one behind the other, and then
+// spread towards the front where nulls stand between them; so pages without nulls need no second
+// step, and pages with nulls no second buffer.
 type leafDecoder struct {
 	d     *Decoder
 	arena *mem.Arena // memory of the slots, and of the values they point into
@@ -63,8 +65,8 @@ const (
 
 // A shape turns the levels of one page into slots.
 type shape interface {
-	// page takes the levels of the next page. It returns the number of slots and of values that are present, having set their bits in
-	// valid, or drop when no row of the page is needed.
+	// page takes the levels of the next page. It returns the number of slots and of values that are
+	// present, having set their bits in valid, or drop when no row of the page is needed.
 	page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error)
 	// flushed is called when the page's values are stored.
 	flushed(c *leafDecoder) error
@@ -90,7 +92,8 @@ func (c *leafDecoder) pages() error {
 		if err := c.page(p); err != nil {
 			return err
 		}
-		// Whatever of the page is needed from here on was copied: its values lie in slots and text, its levels became lists.
+		// Whatever of the page is needed from here on was copied: its values lie in slots and text,
+		// its levels became lists.
 		if err := c.d.raw.doneWith(p.span()); err != nil {
 			return err
 		}
@@ -112,7 +115,8 @@ func (c *leafDecoder) page(p *page) error {
 		err = c.store(p, o, slots, present)
 	}
 	if o.restore >= 0 {
-		// Not before the values are stored: where a writer pads pages, they begin in front of the slots.
+		// Not before the values are stored: where a writer pads pages, they begin in front of the
+		// slots.
 		copy(c.buf[o.restore:], o.saved)
 	}
 	if err != nil || drop {
@@ -189,8 +193,8 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	return nil
 }
 
-// decompress decompresses a page's body. One that was lent and that hardly compresses is verified on the way: it may be larger than the processor's
-// caches.
+// decompress decompresses a page's body. One that was lent and that hardly compresses is verified
+// on the way: it may be larger than the processor's caches.
 func (c *leafDecoder) decompress(p *page, dst, body []byte) error {
 	if c.chunk.codec != format.Snappy || p.kind != format.DataPage || !c.d.raw.mapped || len(body) < 2*recheckBytes || len(body) < len(dst)/8*7 {
 		return c.d.codecs.decompress(c.chunk.codec, dst, body)
@@ -208,8 +212,9 @@ func (c *leafDecoder) verify(p *page) error {
 	return nil
 }
 
-// place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's slots at once: what lies before them,
-// the levels, overwrites slots that are already filled, and those are saved.
+// place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's
+// slots at once: what lies before them, the levels, overwrites slots that are already filled, and
+// those are saved.
 func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
 	case c.noValues || p.isDictionary():

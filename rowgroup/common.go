@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A common is memory that the blocks of a unit's parts share: dictionaries, and columns whose rows cannot change places. It goes with the last of
-// them. One of them counts it.
+// A common is memory that the blocks of a unit's parts share: dictionaries, and columns whose rows
+// cannot change places. It goes with the last of them. One of them counts it.
 type common struct {
 	arena  *mem.Arena
 	bearer *Block

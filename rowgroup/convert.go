@@ -71,7 +71,8 @@ func putInt(d []byte, v int64) {
 	}
 }
 
-// putBigEndian writes a big-endian two's complement integer as a little-endian one; ok is false when it does not fit.
+// putBigEndian writes a big-endian two's complement integer as a little-endian one; ok is false
+// when it does not fit.
 func putBigEndian(d, s []byte) (ok bool) {
 	sign := byte(0)
 	if len(s) > 0 {
@@ -95,7 +96,8 @@ func putBigEndian(d, s []byte) (ok bool) {
 	return true
 }
 
-// storeByteDecimals reads n decimals of BYTE_ARRAY into dst, which holds values of the Field's width.
+// storeByteDecimals reads n decimals of BYTE_ARRAY into dst, which holds values of the Field's
+// width.
 func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n int) error {
 	text, lengths, err := c.byteValues(e, src, n)
 	if err != nil {
@@ -110,7 +112,8 @@ func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n in
 	return nil
 }
 
-// byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that it returns.
+// byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that
+// it returns.
 func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
 	found := asU64(c.d.views.take(8 * n))
 	switch e {
@@ -128,7 +131,8 @@ func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, 
 	return nil, nil, fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.typ)
 }
 
-// storeFixedText makes Binary values of FIXED_LEN_BYTE_ARRAY: decimals too long for any fixed width.
+// storeFixedText makes Binary values of FIXED_LEN_BYTE_ARRAY: decimals too long for any fixed
+// width.
 func (c *leafDecoder) storeFixedText(e format.Encoding, dst []uint64, src []byte) error {
 	n := len(dst) * c.stored
 	if err := textBudget(int64(c.textLen) + int64(n)); err != nil {

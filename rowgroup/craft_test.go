@@ -18,7 +18,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A craft is a column chunk made by hand, for what no writer makes any more, and for what none should.
+// A craft is a column chunk made by hand, for what no writer makes any more, and for what none
+// should.
 type craft struct {
 	pages  []byte
 	values int

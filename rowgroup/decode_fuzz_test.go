@@ -30,7 +30,8 @@ func FuzzPageHeader(f *testing.F) {
 	})
 }
 
-// Levels that are expanded, looked at as bits and only asked whether all are the greatest must tell the same.
+// Levels that are expanded, looked at as bits and only asked whether all are the greatest must tell
+// the same.
 func FuzzLevels(f *testing.F) {
 	f.Add(packed1(0b101), uint16(8), byte(1), false)
 	f.Add(append(repeated(100, 1), packed1(0xff, 0x0f)...), uint16(110), byte(1), false)
@@ -134,7 +135,8 @@ func FuzzCodec(f *testing.F) {
 	})
 }
 
-// Bytes flipped at random in a file's pages are errors or other values, and never cost memory that the footer does not allow.
+// Bytes flipped at random in a file's pages are errors or other values, and never cost memory that
+// the footer does not allow.
 func TestRandomFlips(t *testing.T) {
 	rows := randomRows(9, 120)
 	r := rand.New(rand.NewPCG(11, 12))

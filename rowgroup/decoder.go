@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are decompressed in buffers that it keeps.
+// A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are
+// decompressed in buffers that it keeps.
 type Decoder struct {
 	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
 	Materialize   bool
@@ -64,7 +65,8 @@ type scratch struct {
 	b     []byte
 }
 
-// take returns n bytes of any content with codecSlack bytes behind them; those taken before are lost.
+// take returns n bytes of any content with codecSlack bytes behind them; those taken before are
+// lost.
 func (s *scratch) take(n int) []byte {
 	if n > len(s.b) || s.b == nil {
 		s.arena.Free()
@@ -82,7 +84,8 @@ func (s *scratch) extend(kept, n int) []byte {
 	return s.b[:n]
 }
 
-// NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks are memory of the pool.
+// NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks
+// are memory of the pool.
 func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool, m.utf8) }
 
 func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
@@ -157,8 +160,8 @@ func (d *Decoder) forget() {
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
 
-// decode fills d.block. Corrupt bytes are found by checks; the recover stands behind them for the decompressors, which are not ours and
-// see outside bytes first.
+// decode fills d.block. Corrupt bytes are found by checks; the recover stands behind them for the
+// decompressors, which are not ours and see outside bytes first.
 func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -293,13 +296,13 @@ func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
 	return c, nil
 }
 
-// smallTable is the entries, times their bytes, of a dictionary whose codes take two bytes and are kept
-// where rows are laid in an order. A dictionary page that is taken for one of 256 entries has no more,
-// however well it is compressed; see estimator.codeBytes.
+// smallTable is the entries, times their bytes, of a dictionary whose codes take two bytes and are
+// kept where rows are laid in an order. A dictionary page that is taken for one of 256 entries has
+// no more, however well it is compressed; see estimator.codeBytes.
 const smallTable = 64
 
-// chooseForm decides how slots are stored. Codes of Fixed values are kept where they and their dictionary are smaller than the values, but
-// not in lists, which are copied whole.
+// chooseForm decides how slots are stored. Codes of Fixed values are kept where they and their
+// dictionary are smaller than the values, but not in lists, which are copied whole.
 func (c *leafDecoder) chooseForm() {
 	s := c.scan
 	n := s.dict.values
@@ -327,8 +330,9 @@ func (c *leafDecoder) chooseForm() {
 	}
 }
 
-// chooseParts decides whether the column is spread over parts. Values of a dictionary are copied to the rows that have them, so it must be
-// one in which hardly any value repeats, as that of the first rows of images.
+// chooseParts decides whether the column is spread over parts. Values of a dictionary are copied to
+// the rows that have them, so it must be one in which hardly any value repeats, as that of the
+// first rows of images.
 func (c *leafDecoder) chooseParts() {
 	s := c.scan
 	rows := c.chunk.lastRow - c.first
@@ -348,7 +352,8 @@ func (c *leafDecoder) prepare() error {
 	s := c.scan
 	share := 1.0
 	if rows := c.chunk.lastRow - c.first; !s.known && rows > 0 {
-		// Which pages the unit needs shows while they are decoded; the buffers grow if this guess is short.
+		// Which pages the unit needs shows while they are decoded; the buffers grow if this guess
+		// is short.
 		share = min(1, 1.1*float64(c.d.rows.Hi-c.d.rows.Lo)/float64(rows))
 	}
 	c.room = int(share * float64(s.values))

@@ -133,8 +133,9 @@ func unpackWords[T uint32 | uint64](dst []T, src []byte, width uint) {
 	}
 }
 
-// unpackLow is unpackWords where values have more bits than T: it keeps the low ones. DuckDB takes the differences of 32-bit integers in 64
-// bits and so writes 33 of them; sums wrap around, so the values come out right.
+// unpackLow is unpackWords where values have more bits than T: it keeps the low ones. DuckDB takes
+// the differences of 32-bit integers in 64 bits and so writes 33 of them; sums wrap around, so the
+// values come out right.
 func unpackLow[T uint32 | uint64](dst []T, src []byte, width uint) {
 	var wide [32]uint64
 	for len(dst) > 0 {

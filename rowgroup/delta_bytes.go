@@ -2,14 +2,15 @@ package rowgroup
 
 import "fmt"
 
-// Repeated prefixes take no bytes, so the values of a small page have no bound but this: so many times the pages' bytes, if that is more
-// than the floor.
+// Repeated prefixes take no bytes, so the values of a small page have no bound but this: so many
+// times the pages' bytes, if that is more than the floor.
 const (
 	deltaGrowth = 1024
 	deltaFloor  = 64 << 20
 )
 
-// deltaBytes walks the values of the DELTA_BYTE_ARRAY encoding: how many bytes of the value before begin each, and the bytes that follow.
+// deltaBytes walks the values of the DELTA_BYTE_ARRAY encoding: how many bytes of the value before
+// begin each, and the bytes that follow.
 type deltaBytes struct {
 	prefixes, suffixes []uint32
 	b                  []byte // suffixes, one behind the other
@@ -30,7 +31,8 @@ func (c *leafDecoder) readDeltaBytes(src []byte, n int) (d deltaBytes, err error
 	return d, nil
 }
 
-// total is the number of bytes of all values. It fails when a prefix is longer than the value before or the suffixes than what is there.
+// total is the number of bytes of all values. It fails when a prefix is longer than the value
+// before or the suffixes than what is there.
 func (d *deltaBytes) total() (int64, error) {
 	total, suffixes, last := int64(0), int64(0), int64(0)
 	for i, p := range d.prefixes {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDeltaOf33Bits reads 32-bit integers whose differences were taken in 64 bits: the first value, the least difference and a miniblock
-// all need more than 32.
+// TestDeltaOf33Bits reads 32-bit integers whose differences were taken in 64 bits: the first value,
+// the least difference and a miniblock all need more than 32.
 func TestDeltaOf33Bits(t *testing.T) {
 	want := make([]uint32, 65) // the first, and a block of two miniblocks of 32
 	for i := range want {

@@ -16,7 +16,8 @@ type dictionary struct {
 	table []byte // n entries of Field.Width bytes, or n views
 }
 
-// readDictionary decodes the dictionary page. The table is the block's when codes are kept, else scratch.
+// readDictionary decodes the dictionary page. The table is the block's when codes are kept, else
+// scratch.
 func (c *leafDecoder) readDictionary() error {
 	p := &c.scan.dict
 	c.d.at = p.off
@@ -68,7 +69,8 @@ func (c *leafDecoder) openDictionary(p *page) ([]byte, error) {
 	return dst, c.d.codecs.decompress(c.chunk.codec, dst, p.body)
 }
 
-// readTextDictionary reads the dictionary of a Binary column: its values stand at the beginning of the column's text.
+// readTextDictionary reads the dictionary of a Binary column: its values stand at the beginning of
+// the column's text.
 func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 	c.dict.table = c.tableRoom(8 * p.values)
 	if c.stored > 0 {
@@ -227,7 +229,8 @@ func (c *leafDecoder) storeBlock(dst []byte, block []uint32) (ok bool) {
 	return true
 }
 
-// lookUp goes four codes at a time, by pointers: the loop is most of the work of columns with dictionaries.
+// lookUp goes four codes at a time, by pointers: the loop is most of the work of columns with
+// dictionaries.
 func lookUp[T uint8 | uint16 | uint32 | uint64](dst, table []T, block []uint32) (ok bool) {
 	n, size := uint32(len(table)), unsafe.Sizeof(*new(T))
 	dst = dst[:len(block)]
@@ -263,7 +266,8 @@ func narrowCodes[T uint8 | uint16 | uint32](dst []T, block []uint32, n int) (ok 
 	return int64(greatest) < int64(n)
 }
 
-// textViews finds PLAIN values in b, which lies at the end of the column's text, and takes b into the text.
+// textViews finds PLAIN values in b, which lies at the end of the column's text, and takes b into
+// the text.
 func (c *leafDecoder) textViews(dst []uint64, b []byte) error {
 	begin := uint64(c.textLen)
 	c.textLen += len(b)
@@ -273,7 +277,8 @@ func (c *leafDecoder) textViews(dst []uint64, b []byte) error {
 	return c.checkText(dst, b, true)
 }
 
-// plainViews finds len(dst) values in b: each is a length of four bytes and as many bytes. Places are counted from begin.
+// plainViews finds len(dst) values in b: each is a length of four bytes and as many bytes. Places
+// are counted from begin.
 func plainViews(dst []uint64, b []byte, begin uint64) error {
 	at := uint64(0)
 	size := uint64(len(b))

@@ -17,9 +17,10 @@ type division struct {
 
 var errDivision = errors.New("the layout's order does not go through its parts one after the other")
 
-// DecodeParts is Decode into a block for each of the layout's parts, through which its order goes one after the other: the p-th block holds the rows
-// of part p+1, all columns of them, and each is released on its own. Only what cannot be divided, dictionaries and columns whose rows cannot change
-// places, is held until the last is released, and counted by the last of the slice.
+// DecodeParts is Decode into a block for each of the layout's parts, through which its order goes
+// one after the other: the p-th block holds the rows of part p+1, all columns of them, and each is
+// released on its own. Only what cannot be divided, dictionaries and columns whose rows cannot
+// change places, is held until the last is released, and counted by the last of the slice.
 func (d *Decoder) DecodeParts(r *Raw, l Layout) ([]*Block, error) {
 	if l.Parts < 2 {
 		b, err := d.Decode(r, l)
@@ -56,8 +57,8 @@ func (d *Decoder) fileOrder(rows int) []uint32 {
 	return order
 }
 
-// cutOut copies the rows of the unit out of a column that was decoded with the whole of its pages, whose
-// memory is then free for the next. Columns whose rows cannot change places keep theirs.
+// cutOut copies the rows of the unit out of a column that was decoded with the whole of its pages,
+// whose memory is then free for the next. Columns whose rows cannot change places keep theirs.
 func (d *Decoder) cutOut(v *vector) (*vector, error) {
 	if !movable(v) {
 		d.keep.Adopt(d.loose)
@@ -104,7 +105,8 @@ func (d *Decoder) needParts() {
 	}
 }
 
-// divide lays the rows of a column in the parts. What the column was decoded to is then free for the next.
+// divide lays the rows of a column in the parts. What the column was decoded to is then free for
+// the next.
 func (d *Decoder) divide(col int, v *vector) error {
 	x, from := d.division, 0
 	if !movable(v) {
@@ -130,8 +132,8 @@ func (d *Decoder) divide(col int, v *vector) error {
 	return nil
 }
 
-// newPiece copies the values skip+order[0], skip+order[1], .. of a vector that is movable; dictionaries, and wide values that lie in parts, stay where
-// they are.
+// newPiece copies the values skip+order[0], skip+order[1], .. of a vector that is movable;
+// dictionaries, and wide values that lie in parts, stay where they are.
 func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, error) {
 	p := &vector{field: v.field, n: len(order), stride: v.stride, children: v.children}
 	p.takeValid(v, skip, order, arena)

@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// inParts is a random layout of so many rows of a unit, whose order goes through its parts one after the other, and where each part ends in it.
+// inParts is a random layout of so many rows of a unit, whose order goes through its parts one
+// after the other, and where each part ends in it.
 func inParts(rng *rand.Rand, rows, kept, parts int) (l Layout, ends []int) {
 	l = Layout{Order: make([]uint32, 0, kept), Part: make([]uint8, rows), Parts: parts, wide: 1 + rng.IntN(300)}
 	for i := range l.Part {
@@ -39,8 +40,9 @@ func inParts(rng *rand.Rand, rows, kept, parts int) (l Layout, ends []int) {
 	return l, ends
 }
 
-// The blocks of parts hold, one after the other, the rows that the order names of a block in the file's order, in every form, for whole groups and
-// slices, for all rows and some of them. Each holds them however many of the others were released.
+// The blocks of parts hold, one after the other, the rows that the order names of a block in the
+// file's order, in every form, for whole groups and slices, for all rows and some of them. Each
+// holds them however many of the others were released.
 func TestDecodeParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 5))
 	for name, file := range filesOfForms(t, rng) {
@@ -151,8 +153,9 @@ type narrowRow struct {
 	Label string   `parquet:"label,dict"`
 }
 
-// All columns of a part go with it: narrow ones too, texts and lists among them. What is left for the last part is its own and the dictionary. The
-// estimate of the rest is not below that, and not far above.
+// All columns of a part go with it: narrow ones too, texts and lists among them. What is left for
+// the last part is its own and the dictionary. The estimate of the rest is not below that, and not
+// far above.
 func TestPartsHoldAllColumns(t *testing.T) {
 	const rows, parts = 20_000, 10
 	all := make([]narrowRow, rows)
@@ -202,7 +205,8 @@ func TestPartsHoldAllColumns(t *testing.T) {
 	}
 }
 
-// A dictionary that parts share is mapped once, and what it became is shared too. A value that cannot be mapped is an error in whatever part it is.
+// A dictionary that parts share is mapped once, and what it became is shared too. A value that
+// cannot be mapped is an error in whatever part it is.
 func TestRecodeParts(t *testing.T) {
 	rows := make([]narrowRow, 60)
 	for i := range rows {

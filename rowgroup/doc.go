@@ -1,5 +1,5 @@
-// Package rowgroup turns shards into columnar blocks: footers into a manifest, byte ranges into decoded columns, decoded columns into
-// the arrays of a batch.
+// Package rowgroup turns shards into columnar blocks: footers into a manifest, byte ranges into
+// decoded columns, decoded columns into the arrays of a batch.
 //
 // The way of the data through the package:
 //
@@ -8,19 +8,23 @@
 //	Decode    Raw -> Block: immutable, reference-counted columns in pooled memory; or a block for each of the unit's parts
 //	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout
 //
-// Shards may differ in their schemas: columns are united by name, in the order of the first shard that has them; numbers widen where no
-// value is lost; a struct's members are united like columns. The columns that directory names give (see [shard.Partition]) follow, in
-// path order, and a file's column of such a name is left out. Only what is projected must agree.
+// Shards may differ in their schemas: columns are united by name, in the order of the first shard
+// that has them; numbers widen where no value is lost; a struct's members are united like columns.
+// The columns that directory names give (see [shard.Partition]) follow, in path order, and a file's
+// column of such a name is left out. Only what is projected must agree.
 //
-// The index keeps footers on disk for the next start; its bytes are described in index_segment.go and record.go, its rules in index.go.
-// A record of it takes some 25 bytes of memory per column chunk, and as much per 3 pages of a page index.
+// The index keeps footers on disk for the next start; its bytes are described in index_segment.go
+// and record.go, its rules in index.go. A record of it takes some 25 bytes of memory per column
+// chunk, and as much per 3 pages of a page index.
 //
-// Requests are what a remote store costs. A footer takes one, with the page index (tail.go); a unit's column chunks one call of
-// [shard.ReadRanges] for all that the store does not lend, none of it beyond the unit's row group (fetch.go); and [Hot] keeps the footers and
-// dictionaries that several data sets or slices ask for. Column data is read through Lend and ReadRanges alone and everything else through
-// ReadAt, so that a cache can tell them apart.
+// Requests are what a remote store costs. A footer takes one, with the page index (tail.go); a
+// unit's column chunks one call of [shard.ReadRanges] for all that the store does not lend, none of
+// it beyond the unit's row group (fetch.go); and [Hot] keeps the footers and dictionaries that
+// several data sets or slices ask for. Column data is read through Lend and ReadRanges alone and
+// everything else through ReadAt, so that a cache can tell them apart.
 //
-// Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group, column and page; it does not panic
-// and it does not allocate more than the file's own sizes allow. It starts goroutines only inside Open and
-// Inspect, and waits for them there; those of a Hot end in its Close.
+// Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group,
+// column and page; it does not panic and it does not allocate more than the file's own sizes allow.
+// It starts goroutines only inside Open and Inspect, and waits for them there; those of a Hot end
+// in its Close.
 package rowgroup

@@ -19,8 +19,8 @@ import (
 //	  }
 //	}
 //
-// In parentheses is a ConvertedType, or a LogicalType after a colon: (UTF8), (DECIMAL(9,2)), (:TIMESTAMP(ms,utc)). A fixed length is
-// part of the type: fixed(16).
+// In parentheses is a ConvertedType, or a LogicalType after a colon: (UTF8), (DECIMAL(9,2)),
+// (:TIMESTAMP(ms,utc)). A fixed length is part of the type: fixed(16).
 
 // parseSchema returns the list of schema elements, the root first.
 func parseSchema(t testing.TB, text string) []format.SchemaElement {
@@ -156,7 +156,8 @@ type fakeFile struct {
 	data   func(column int, c *format.ColumnMetaData) []byte // makes the chunk mean something too; nil: filler
 }
 
-// bytes makes the file: every chunk has 100 bytes of filler, of which 40 are a dictionary's in every other column.
+// bytes makes the file: every chunk has 100 bytes of filler, of which 40 are a dictionary's in
+// every other column.
 func (f fakeFile) bytes(t testing.TB) []byte {
 	t.Helper()
 	m := format.FileMetaData{Version: 1, Schema: parseSchema(t, f.schema), CreatedBy: "test version 1"}

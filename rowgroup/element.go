@@ -14,7 +14,8 @@ const maxSchemaDepth = 100
 // physicalGroup is the physical type of an element that is not a leaf.
 const physicalGroup = -1
 
-// An element is one SchemaElement of a footer. The schema is the pre-order list of them, the root first.
+// An element is one SchemaElement of a footer. The schema is the pre-order list of them, the root
+// first.
 type element struct {
 	name             string
 	physical         int8 // format.Type, or physicalGroup
@@ -88,7 +89,8 @@ func (e *element) isList() bool {
 	return e.logical.kind == logicalList || e.logical.kind == 0 && e.converted == convertedList
 }
 
-// isMap says whether a group is annotated as a map. Some old writers put MAP_KEY_VALUE on the outer group.
+// isMap says whether a group is annotated as a map. Some old writers put MAP_KEY_VALUE on the outer
+// group.
 func (e *element) isMap() bool {
 	return e.logical.kind == logicalMap || e.logical.kind == 0 && (e.converted == convertedMap || e.converted == convertedMapKeyValue)
 }

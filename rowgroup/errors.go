@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// An Error says which shard, row group, column and page could not be read, and what the user can do about it.
+// An Error says which shard, row group, column and page could not be read, and what the user can do
+// about it.
 type Error struct {
 	Op       string // "footer", "fetch", "decode", "schema"
 	URI      string // the shard, as the user wrote it

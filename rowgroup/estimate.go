@@ -16,15 +16,17 @@ const wideBytes = 512
 // wideWaste is the part of wide values that is lost to the ends of chunks and to the pool's sizes.
 const wideWaste = 8
 
-// DecodedBytes predicts the memory of the block that group g becomes with the projection, rather too high than too low: apart for columns
-// of under 512 bytes a row, and for the wide ones, which a Layout can spread over parts.
+// DecodedBytes predicts the memory of the block that group g becomes with the projection, rather
+// too high than too low: apart for columns of under 512 bytes a row, and for the wide ones, which a
+// Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 	narrow, wide, _ = m.estimate(g)
 	return narrow, wide
 }
 
-// ValueBytes predicts the same without what an arena takes beside the values themselves, which is most of it where rows are few, and with the
-// values in place of codes of a byte: what as many rows of the kind add to a large batch.
+// ValueBytes predicts the same without what an arena takes beside the values themselves, which is
+// most of it where rows are few, and with the values in place of codes of a byte: what as many rows
+// of the kind add to a large batch.
 func (m *Manifest) ValueBytes(g int) int64 {
 	_, _, values := m.estimate(g)
 	return values
@@ -60,8 +62,8 @@ func (e *estimator) alloc(n int64) int64 {
 	return mem.ClassBytes(min(n, math.MaxInt64/2) + slack)
 }
 
-// smallBytes is what an arena takes for the small allocations: buffers that grow with it, up to four of the smallest, each a quarter of
-// which may stay empty, and the last nearly all.
+// smallBytes is what an arena takes for the small allocations: buffers that grow with it, up to
+// four of the smallest, each a quarter of which may stay empty, and the last nearly all.
 func (e *estimator) smallBytes(large int64) int64 {
 	if e.small == 0 {
 		return 0
@@ -70,8 +72,8 @@ func (e *estimator) smallBytes(large int64) int64 {
 	return e.small + e.small/3 + min(max(least, addCapped(large, 2*e.small)), 4*least)
 }
 
-// column is the bytes of a column, apart for what a Layout can spread over parts: byte strings and lists of fixed width that stand in
-// every row at most once and are large.
+// column is the bytes of a column, apart for what a Layout can spread over parts: byte strings and
+// lists of fixed width that stand in every row at most once and are large.
 func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
 	if n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil {
 		if n.field.Nullable {
@@ -96,7 +98,8 @@ func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
 	return e.node(n, rows), 0
 }
 
-// spread is the bytes of a column's values when the decoder can spread them, as far as the footer tells, else 0; see column.chooseParts.
+// spread is the bytes of a column's values when the decoder can spread them, as far as the footer
+// tells, else 0; see column.chooseParts.
 func (e *estimator) spread(n *node) int64 {
 	if n.field.Kind == column.List {
 		if !isListOfLeaves(n) || n.children[0].field.Kind != column.Fixed {
@@ -137,7 +140,8 @@ func (e *estimator) node(n *node, values int64) int64 {
 	return size
 }
 
-// items is a bound of the items of a list: the values of a leaf below it, empty and null lists among them.
+// items is a bound of the items of a list: the values of a leaf below it, empty and null lists
+// among them.
 func (e *estimator) items(n *node) int64 {
 	for n.leaf == nil {
 		if len(n.children) == 0 {
@@ -179,7 +183,8 @@ func (e *estimator) leaf(n *node, values int64) int64 {
 	return 0
 }
 
-// codes is the bytes of codes and their dictionary of byte strings. Its values and its codes share the chunk's bytes, which bounds both.
+// codes is the bytes of codes and their dictionary of byte strings. Its values and its codes share
+// the chunk's bytes, which bounds both.
 func (e *estimator) codes(k int, values int64) int64 {
 	size := e.r.uncompressed.at(k)
 	entries := min(values, size/4)
@@ -187,9 +192,9 @@ func (e *estimator) codes(k int, values int64) int64 {
 	return addCapped(e.alloc(mulDiv(values, width, 1)), addCapped(e.alloc(size), e.alloc(mulDiv(entries, 8, 1))))
 }
 
-// codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it may
-// keep the values. Some dictionaries may have more entries than a code of one byte can tell apart, but
-// not so many that the decoder gives up codes; see smallTable.
+// codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it
+// may keep the values. Some dictionaries may have more entries than a code of one byte can tell
+// apart, but not so many that the decoder gives up codes; see smallTable.
 func (e *estimator) codeBytes(n *node, k int) int64 {
 	width, dict := int64(n.field.Width), e.r.dict.at(k)
 	if n.leaf.maxRep > 0 || width < 2 || dict == 0 || dict > mulDiv(width, smallTable, 1) || !e.r.coded(k) {
@@ -203,8 +208,8 @@ func (e *estimator) table(k int, width int64) int64 {
 	return e.alloc(mulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
 }
 
-// entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the others,
-// and the codecs spend at least so much on that, which real dictionaries come close to.
+// entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the
+// others, and the codecs spend at least so much on that, which real dictionaries come close to.
 func (r *record) entries(k int, width int64) int64 {
 	least := int64(1)
 	switch r.codec(k) {
@@ -223,10 +228,12 @@ func (r *record) coded(chunk int) bool {
 	return set&(1<<allCoded) != 0 || set&^levels == 1<<plainDictionary
 }
 
-// prefixGrowth is how much longer than their pages values in DELTA_BYTE_ARRAY are taken to be where the file does not say.
+// prefixGrowth is how much longer than their pages values in DELTA_BYTE_ARRAY are taken to be where
+// the file does not say.
 const prefixGrowth = 4
 
-// binaryBytes bounds the bytes of a chunk's variable-length values. Only where prefixes are shared can they be more than the pages'.
+// binaryBytes bounds the bytes of a chunk's variable-length values. Only where prefixes are shared
+// can they be more than the pages'.
 func (r *record) binaryBytes(chunk int) int64 {
 	size := r.uncompressed.at(chunk)
 	switch {

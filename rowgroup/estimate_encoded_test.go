@@ -50,8 +50,8 @@ func encodedColumns(rows int) map[string]struct {
 	}
 }
 
-// Columns of any encoding take no more memory than is foretold of their rows, and their decoder no more
-// scratch: whole groups and slices, in the file's order, in another one, and in parts.
+// Columns of any encoding take no more memory than is foretold of their rows, and their decoder no
+// more scratch: whole groups and slices, in the file's order, in another one, and in parts.
 func TestEncodedColumnsAreForetold(t *testing.T) {
 	const rows = 300_000
 	order := make([]uint32, rows)

@@ -2,8 +2,8 @@ package rowgroup
 
 import "github.com/shardfeed/shardfeed/column"
 
-// WholeBytes predicts what [Decoder.DecodeParts] cannot divide of the narrow columns of group g: dictionaries, and columns whose rows cannot
-// change places.
+// WholeBytes predicts what [Decoder.DecodeParts] cannot divide of the narrow columns of group g:
+// dictionaries, and columns whose rows cannot change places.
 func (m *Manifest) WholeBytes(g int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
@@ -14,7 +14,8 @@ func (m *Manifest) WholeBytes(g int) int64 {
 	return addCapped(whole, e.smallBytes(whole))
 }
 
-// whole is what cannot be divided of a column. Lists are taken to have no null items, as for DecodedBytes.
+// whole is what cannot be divided of a column. Lists are taken to have no null items, as for
+// DecodedBytes.
 func (e *estimator) whole(n *node, rows int64) int64 {
 	switch {
 	case n.partition != nil:

@@ -32,8 +32,8 @@ func (s Scratch) Of(rows, all int64, moved bool) int64 {
 	return s.Pages
 }
 
-// Scratch predicts what a decoder of group g takes beside the block, from the numbers of rows and values.
-// Few bytes of a file can make long pages.
+// Scratch predicts what a decoder of group g takes beside the block, from the numbers of rows and
+// values. Few bytes of a file can make long pages.
 func (m *Manifest) Scratch(g int) Scratch {
 	r, group := m.groupRecord(g)
 	rows := m.groups[g].Rows
@@ -49,8 +49,8 @@ func (m *Manifest) Scratch(g int) Scratch {
 	return s
 }
 
-// movable says whether the decoder can lay the rows of a node in another order, but where lists have null
-// items; see movable for vectors.
+// movable says whether the decoder can lay the rows of a node in another order, but where lists
+// have null items; see movable for vectors.
 func (n *node) movable() bool {
 	switch {
 	case n.missing || n.partition != nil || n.leaf != nil:
@@ -66,7 +66,8 @@ func (n *node) movable() bool {
 	return isListOfLeaves(n) && n.children[0].field.Kind == column.Fixed
 }
 
-// pageScratch is the most that a leaf of a node takes beside its values. top is the column around it.
+// pageScratch is the most that a leaf of a node takes beside its values. top is the column around
+// it.
 func (e *estimator) pageScratch(n, top *node, rows int64, s *Scratch) int64 {
 	if n.missing || n.partition != nil {
 		return 0
@@ -109,7 +110,8 @@ func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
 	return size
 }
 
-// valueScratch is the values of a page before they are converted, lengths, and a dictionary that is looked up.
+// valueScratch is the values of a page before they are converted, lengths, and a dictionary that is
+// looked up.
 func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
 	size, stored := int64(0), int64(storedWidth(n.leaf))
 	if n.field.Kind == column.Fixed && n.leaf.convert != convertNone {

@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no others. The caller releases the Raw.
+// Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
+// others. The caller releases the Raw.
 func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	raw, err := m.plan(u)
 	if err != nil {
@@ -55,8 +56,8 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 	return raw, nil
 }
 
-// planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages that hold rows of the unit where an
-// offset index tells.
+// planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
+// that hold rows of the unit where an offset index tells.
 func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
 	k := r.chunk(l.index, u.RowGroup)
 	c := rawChunk{
@@ -98,7 +99,8 @@ func (m *Manifest) read(ctx context.Context, raw *Raw) error {
 	return m.readPieces(ctx, raw, missing)
 }
 
-// readPieces gets some bytes: lent by the shard where it can, dictionaries kept in memory, the rest in one call.
+// readPieces gets some bytes: lent by the shard where it can, dictionaries kept in memory, the rest
+// in one call.
 func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []piece) error {
 	left, err := m.borrow(raw, pieces)
 	if err != nil || len(left) == 0 {
@@ -148,8 +150,8 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 	return left, nil
 }
 
-// copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of one row group, so that the store may
-// read what lies between.
+// copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of
+// one row group, so that the store may read what lies between.
 func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) error {
 	f := fetched{spans: mergePieces(pieces)}
 	total := int64(0)
@@ -179,7 +181,8 @@ func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) err
 	return nil
 }
 
-// Spans is what the projection needs of group g's shard to read the group whole, dictionaries included: ascending, apart from each other.
+// Spans is what the projection needs of group g's shard to read the group whole, dictionaries
+// included: ascending, apart from each other.
 func (m *Manifest) Spans(g int) []shard.Span {
 	r, group := m.groupRecord(g)
 	leaves := m.bound[m.files[m.groups[g].Shard].schema].leaves

@@ -74,7 +74,8 @@ func fetch(t testing.TB, m *Manifest, u Rows) *Raw {
 	return r
 }
 
-// A slice's chunks are the pages that the offset index, as another implementation reads it, says hold its rows, and the dictionary.
+// A slice's chunks are the pages that the offset index, as another implementation reads it, says
+// hold its rows, and the dictionary.
 func TestFetchSlice(t *testing.T) {
 	file := pagedFile(t, 500, 300)
 	theirs, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
@@ -190,7 +191,8 @@ func TestFetchMerges(t *testing.T) {
 	}
 }
 
-// A rangesStore notes the calls of ReadRanges, and lends what begins at an even byte when half is set.
+// A rangesStore notes the calls of ReadRanges, and lends what begins at an even byte when half is
+// set.
 type rangesStore struct {
 	shard.Store
 	half  bool
@@ -224,7 +226,8 @@ func (o rangesObject) Lend(off, n int64) (shard.Lease, error) {
 	return o.Object.(shard.Lender).Lend(off, n)
 }
 
-// What a store does not lend is read in one call per unit, of ranges that ascend and lie in its row group alone, into one buffer.
+// What a store does not lend is read in one call per unit, of ranges that ascend and lie in its row
+// group alone, into one buffer.
 func TestFetchReadsAllSpansAtOnce(t *testing.T) {
 	file := pagedFile(t, 300, 300, 300)
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": file})

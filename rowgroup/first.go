@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// each calls work for 0 to n-1, so many at a time. The error is the first of them, in their order, that has one.
+// each calls work for 0 to n-1, so many at a time. The error is the first of them, in their order,
+// that has one.
 func each(ctx context.Context, n, parallel int, work func(ctx context.Context, i int) error) error {
 	var next atomic.Int64
 	var workers sync.WaitGroup

@@ -12,7 +12,8 @@ var (
 	errEncoding = errors.New("encoding is not supported here")
 )
 
-// storedWidth is the number of bytes that a leaf's PLAIN value takes, 0 when that varies. Booleans count as the byte they become.
+// storedWidth is the number of bytes that a leaf's PLAIN value takes, 0 when that varies. Booleans
+// count as the byte they become.
 func storedWidth(l *leaf) int {
 	switch l.typ {
 	case format.Boolean:

@@ -2,8 +2,8 @@ package rowgroup
 
 import "encoding/binary"
 
-// flatReader reads tables of a flatbuffer in place. After an offset that leaves the buffer, or too many tables, bad is set and every
-// method returns zero.
+// flatReader reads tables of a flatbuffer in place. After an offset that leaves the buffer, or too
+// many tables, bad is set and every method returns zero.
 type flatReader struct {
 	b    []byte
 	left int // tables that may still be read, so that offsets in a circle end

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// flights let those who want the same thing at the same time have it from the first of them, who gets it. The zero value works.
+// flights let those who want the same thing at the same time have it from the first of them, who
+// gets it. The zero value works.
 type flights[V any] struct {
 	mu       sync.Mutex
 	underWay map[string]*flight[V]
@@ -18,7 +19,8 @@ type flight[V any] struct {
 	ok     bool // there is a value
 }
 
-// claim returns the flight of a key. mine says that the caller is to get the thing and to call land, before it waits for any other.
+// claim returns the flight of a key. mine says that the caller is to get the thing and to call
+// land, before it waits for any other.
 func (f *flights[V]) claim(key string) (one *flight[V], mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,7 +35,8 @@ func (f *flights[V]) claim(key string) (one *flight[V], mine bool) {
 	return one, true
 }
 
-// land ends a flight. Those who wait share the value, or, when ok is false, get the thing themselves.
+// land ends a flight. Those who wait share the value, or, when ok is false, get the thing
+// themselves.
 func (f *flights[V]) land(key string, one *flight[V], value V, ok bool) {
 	f.mu.Lock()
 	delete(f.underWay, key)

@@ -57,8 +57,8 @@ type chunkMeta struct {
 	pages        []pageMeta
 }
 
-// readFooter reads and checks a shard's footer: one read of its end, a second when the footer is larger than the guess, and one of the page
-// index when neither has it.
+// readFooter reads and checks a shard's footer: one read of its end, a second when the footer is
+// larger than the guess, and one of the page index when neither has it.
 func readFooter(ctx context.Context, o shard.Object, s shard.Shard, tails *tailGuess) (*footer, error) {
 	f, err := readFooterBytes(ctx, o, s.Size, tails)
 	if err != nil {
@@ -121,7 +121,8 @@ func footerLength(tail []byte, size int64) (int64, error) {
 	return n, nil
 }
 
-// parseFooter parses FileMetaData; end is the byte of the file at which it begins, which is where data and indexes must end.
+// parseFooter parses FileMetaData; end is the byte of the file at which it begins, which is where
+// data and indexes must end.
 func parseFooter(b []byte, end int64) (*footer, error) {
 	f := &footer{bytes: int64(len(b))}
 	r := &thriftReader{b: b}

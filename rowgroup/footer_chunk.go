@@ -140,13 +140,15 @@ func (c *chunkReader) readEncodingStats() {
 	}
 }
 
-// encryptedCodec stands in the place of a codec when a key is needed to read the chunk. Nothing else is known of it then.
+// encryptedCodec stands in the place of a codec when a key is needed to read the chunk. Nothing
+// else is known of it then.
 const (
 	encryptedCodec = 254
 	unknownCodec   = 255
 )
 
-// meta puts the page offsets together. Without a dictionary, some writers set its offset to zero, or to the first data page.
+// meta puts the page offsets together. Without a dictionary, some writers set its offset to zero,
+// or to the first data page.
 func (c *chunkReader) meta() chunkMeta {
 	if c.encrypted {
 		return chunkMeta{codec: encryptedCodec}

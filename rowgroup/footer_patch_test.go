@@ -84,8 +84,8 @@ func TestFootersOfOtherWriters(t *testing.T) {
 	}
 }
 
-// A footer without sizes does not lift their bounds: what page headers say is foretold, and headers that
-// lie, or chunks that overlap, are errors of the decoder.
+// A footer without sizes does not lift their bounds: what page headers say is foretold, and headers
+// that lie, or chunks that overlap, are errors of the decoder.
 func TestSizesOfPageHeaders(t *testing.T) {
 	k := (&craft{codec: format.Snappy}).v1(4, format.Plain, format.RLE, le32(1, 2, 3, 4))
 	schema := `required int32 a;`
@@ -118,7 +118,8 @@ func TestSizesOfPageHeaders(t *testing.T) {
 	}
 }
 
-// Chunks of a footer without sizes that all name the same bytes are walked no further than the file is long.
+// Chunks of a footer without sizes that all name the same bytes are walked no further than the file
+// is long.
 func TestOverlappingChunksWithoutSizes(t *testing.T) {
 	const columns = 500
 	k := &craft{codec: format.Snappy}

@@ -12,8 +12,8 @@ import (
 // headerWindow is the bytes of a shard that are read at once to look for page headers.
 const headerWindow = 64 << 10
 
-// measureChunks finds the sizes that the footer leaves at 0: old versions of DuckDB do that. They are the
-// sums of the page headers, which bound the memory that decoding takes.
+// measureChunks finds the sizes that the footer leaves at 0: old versions of DuckDB do that. They
+// are the sums of the page headers, which bound the memory that decoding takes.
 func (f *footer) measureChunks(ctx context.Context, o shard.Object, end int64) error {
 	w := headerReader{object: o, end: end, left: end}
 	for i := range f.chunks {
@@ -42,7 +42,8 @@ type headerReader struct {
 	off    int64 // byte of the shard where window begins
 }
 
-// measure adds up the pages of a chunk. It stops at a header that is corrupt, which the decoder reports.
+// measure adds up the pages of a chunk. It stops at a header that is corrupt, which the decoder
+// reports.
 func (w *headerReader) measure(ctx context.Context, c *chunkMeta) error {
 	var h pageHeader
 	at, end := c.start, min(c.start+c.compressed, w.end)
@@ -66,8 +67,8 @@ func (w *headerReader) measure(ctx context.Context, c *chunkMeta) error {
 	return nil
 }
 
-// header parses the header at a byte of the shard, which ends before another; its kind is -1 where it does
-// not parse. Headers with long statistics take a second, larger read.
+// header parses the header at a byte of the shard, which ends before another; its kind is -1 where
+// it does not parse. Headers with long statistics take a second, larger read.
 func (w *headerReader) header(ctx context.Context, at, end int64, h *pageHeader) error {
 	for size := int64(headerWindow); ; size = largestTail {
 		b, err := w.bytes(ctx, at, min(end-at, size))

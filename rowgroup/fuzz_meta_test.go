@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzFooter opens shards whose footer is any bytes, behind pages and a page index that are real: the result is a value or an error, in
-// memory that the bytes bound.
+// FuzzFooter opens shards whose footer is any bytes, behind pages and a page index that are real:
+// the result is a value or an error, in memory that the bytes bound.
 func FuzzFooter(f *testing.F) {
 	paged := pagedFile(f, 100, 200)
 	data := paged[:len(paged)-tailBytes-footerSize(paged)]

@@ -19,10 +19,12 @@ func (p Pick) Block() int { return int(p >> 32) }
 // Row is the row of the block.
 func (p Pick) Row() int { return int(uint32(p)) }
 
-// A Gatherer copies picked rows into arrays. It holds the scratch of one goroutine; the zero value works.
+// A Gatherer copies picked rows into arrays. It holds the scratch of one goroutine; the zero value
+// works.
 //
-// It goes column by column, which beats row by row by twice on columnar blocks. Variable-length columns take two passes: the first adds
-// up lengths, so that the array gets memory of exactly its size, and asks the processor to fetch the bytes that the second will copy.
+// It goes column by column, which beats row by row by twice on columnar blocks. Variable-length
+// columns take two passes: the first adds up lengths, so that the array gets memory of exactly its
+// size, and asks the processor to fetch the bytes that the second will copy.
 type Gatherer struct {
 	vecs  levels[*vector]
 	picks levels[Pick]
@@ -52,14 +54,15 @@ func (l *levels[T]) push(n int) []T {
 
 func (l *levels[T]) pop() { l.depth-- }
 
-// Gather returns the values of the column at position col, whose field is f, for each pick in order, in memory from alloc. The picks must
-// be rows of the blocks, and the blocks must stay retained until Gather returns.
+// Gather returns the values of the column at position col, whose field is f, for each pick in
+// order, in memory from alloc. The picks must be rows of the blocks, and the blocks must stay
+// retained until Gather returns.
 func (g *Gatherer) Gather(col int, f *column.Field, blocks []*Block, picks []Pick, alloc column.Alloc) (*column.Array, error) {
 	return g.column(col, f, blocks, picks, nil, alloc)
 }
 
-// GatherFixed does what Gather does for a column of fixed values, and puts them into data, which has room for them. Memory from alloc is
-// for the validity alone.
+// GatherFixed does what Gather does for a column of fixed values, and puts them into data, which
+// has room for them. Memory from alloc is for the validity alone.
 func (g *Gatherer) GatherFixed(col int, f *column.Field, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
 	if f.Kind != column.Fixed || len(data) < len(picks)*f.Width {
 		return nil, fmt.Errorf("column %q: %d bytes are no place for %d values of %v; this is a bug", f.Name, len(data), len(picks), f)

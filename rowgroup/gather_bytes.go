@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// prefetchBytes is how much of a value is asked for ahead of its copy; the processor's own prefetcher follows after that.
+// prefetchBytes is how much of a value is asked for ahead of its copy; the processor's own
+// prefetcher follows after that.
 const prefetchBytes = 256
 
 // binary gathers byte strings.
@@ -32,7 +33,8 @@ func (g *Gatherer) binary(a *column.Array, vecs []*vector, picks []Pick, alloc c
 	return nil
 }
 
-// fixedItems gathers lists whose items are Fixed: the bytes of a row's items are copied as one value.
+// fixedItems gathers lists whose items are Fixed: the bytes of a row's items are copied as one
+// value.
 func (g *Gatherer) fixedItems(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	f := a.Field.Children[0]
 	g.reserve(len(picks))
@@ -160,7 +162,8 @@ func (v *vector) code(i int) int {
 	return int(*(*uint32)(unsafe.Add(p, i*4)))
 }
 
-// itemBytes is where the items of list i begin and how many bytes they have; items are Fixed of width w.
+// itemBytes is where the items of list i begin and how many bytes they have; items are Fixed of
+// width w.
 func (v *vector) itemBytes(i, w int) (unsafe.Pointer, uint32) {
 	switch {
 	case v.views != nil:

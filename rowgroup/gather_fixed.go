@@ -60,7 +60,8 @@ func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 	}
 }
 
-// gatherWords copies values that are one machine word (or two). The branch on the width of codes is the same for nearly all picks.
+// gatherWords copies values that are one machine word (or two). The branch on the width of codes is
+// the same for nearly all picks.
 func gatherWords[T uint8 | uint16 | uint32 | uint64 | [2]uint64](dst []byte, srcs []source, picks []Pick) {
 	out := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), len(picks))
 	size := unsafe.Sizeof(*new(T))

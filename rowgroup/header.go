@@ -28,7 +28,8 @@ type pageHeader struct {
 	hasCRC bool
 }
 
-// parsePageHeader reads the header at the beginning of b. The body that it announces may reach beyond b.
+// parsePageHeader reads the header at the beginning of b. The body that it announces may reach
+// beyond b.
 func parsePageHeader(b []byte, h *pageHeader) error {
 	*h = pageHeader{kind: -1, stored: -1, size: -1}
 	r := thriftReader{b: b}
@@ -64,7 +65,8 @@ func (h *pageHeader) readField(r *thriftReader, id int16, typ byte) {
 	}
 }
 
-// readKind reads the part of the header that differs by kind of page: DataPageHeader (5), DictionaryPageHeader (7), DataPageHeaderV2 (8).
+// readKind reads the part of the header that differs by kind of page: DataPageHeader (5),
+// DictionaryPageHeader (7), DataPageHeaderV2 (8).
 func (h *pageHeader) readKind(r *thriftReader, kind int16) {
 	r.enter()
 	defer r.leave()

@@ -8,9 +8,11 @@ import (
 	"github.com/dgraph-io/ristretto/v2"
 )
 
-// Hot keeps in memory what is small, asked for again and again, and costs a request each time: the footers of shards, and the dictionaries
-// of row groups that are read in slices. Manifests may share one. What it holds never changes and belongs to the garbage collector, and it
-// may forget anything at any time, so that speed alone depends on it. It is safe for concurrent use; a nil Hot keeps nothing.
+// Hot keeps in memory what is small, asked for again and again, and costs a request each time: the
+// footers of shards, and the dictionaries of row groups that are read in slices. Manifests may
+// share one. What it holds never changes and belongs to the garbage collector, and it may forget
+// anything at any time, so that speed alone depends on it. It is safe for concurrent use; a nil Hot
+// keeps nothing.
 type Hot struct {
 	largest int64 // bytes of the largest thing that is kept
 	footers flights[indexEntry]
@@ -41,7 +43,8 @@ const (
 	hotGets     = 64      // lookups that are noted at once
 )
 
-// NewHot returns a Hot that holds at most so many bytes, or nil when they are none. Its tables come on top: a thousandth, and half a MiB.
+// NewHot returns a Hot that holds at most so many bytes, or nil when they are none. Its tables come
+// on top: a thousandth, and half a MiB.
 func NewHot(bytes int64) *Hot {
 	if bytes <= 0 {
 		return nil
@@ -58,7 +61,8 @@ func NewHot(bytes int64) *Hot {
 	return h
 }
 
-// Close forgets everything and ends the goroutines. It may be called twice; manifests that still use the Hot find nothing in it.
+// Close forgets everything and ends the goroutines. It may be called twice; manifests that still
+// use the Hot find nothing in it.
 func (h *Hot) Close() {
 	if h == nil {
 		return

@@ -19,8 +19,9 @@ type dictFlight struct {
 	*flight[[]byte]
 }
 
-// dictionaries removes from the pieces the dictionaries that are kept, or that another fetch reads, and returns the rest. It
-// claims the dictionaries among them: the caller ends with share or with abandon.
+// dictionaries removes from the pieces the dictionaries that are kept, or that another fetch reads,
+// and returns the rest. It claims the dictionaries among them: the caller ends with share or with
+// abandon.
 func (d *hotDicts) take(pieces []piece) []piece {
 	left := pieces[:0]
 	for _, p := range pieces {
@@ -44,7 +45,8 @@ func (d *hotDicts) take(pieces []piece) []piece {
 	return left
 }
 
-// share hands the dictionaries that were read to those who wait, as copies that outlive the fetch, and keeps them.
+// share hands the dictionaries that were read to those who wait, as copies that outlive the fetch,
+// and keeps them.
 func (d *hotDicts) share() {
 	for _, f := range d.mine {
 		b := bytes.Clone(*f.piece.to)

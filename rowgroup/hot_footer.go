@@ -8,7 +8,8 @@ type hotRecord struct {
 	schema schemaID
 }
 
-// footer returns what is kept of a shard's footer, or else what read returns, which is kept then. While one reads, others wait for that.
+// footer returns what is kept of a shard's footer, or else what read returns, which is kept then.
+// While one reads, others wait for that.
 func (h *Hot) footer(ctx context.Context, key shardKey, read func() (indexEntry, error)) (indexEntry, error) {
 	if h == nil {
 		return read()

@@ -122,7 +122,8 @@ func TestHotFooters(t *testing.T) {
 	}
 }
 
-// Those who open the same shard at the same time share one read of its footer; when the first fails or is cancelled, others read it.
+// Those who open the same shard at the same time share one read of its footer; when the first fails
+// or is cancelled, others read it.
 func TestHotFooterAtOnce(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("the wire is cut"), context.Canceled} {
 		h := newHot(t, 1<<20)
@@ -252,7 +253,8 @@ func TestHotDictionaries(t *testing.T) {
 	}
 }
 
-// Slices that are fetched at the same time share one read of their dictionary, and get it themselves when the first fails.
+// Slices that are fetched at the same time share one read of their dictionary, and get it
+// themselves when the first fails.
 func TestHotDictionariesAtOnce(t *testing.T) {
 	file := codedFile(t)
 	plain := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})

@@ -2,8 +2,9 @@ package rowgroup
 
 import "path/filepath"
 
-// IndexDir is where the index on disk lies by the environment: in the directory index of SHARDFEED_CACHE_DIR, else of
-// SLURM_TMPDIR/shardfeed, else of XDG_CACHE_HOME/shardfeed, else of HOME/.cache/shardfeed. It is "" when none of them is set.
+// IndexDir is where the index on disk lies by the environment: in the directory index of
+// SHARDFEED_CACHE_DIR, else of SLURM_TMPDIR/shardfeed, else of XDG_CACHE_HOME/shardfeed, else of
+// HOME/.cache/shardfeed. It is "" when none of them is set.
 func IndexDir(env func(string) string) string {
 	switch {
 	case env("SHARDFEED_CACHE_DIR") != "":

@@ -13,8 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A segment is one file of the index: the records of many shards and their schemas. It is written once, under another name, and never
-// changed; all integers are little-endian.
+// A segment is one file of the index: the records of many shards and their schemas. It is written
+// once, under another name, and never changed; all integers are little-endian.
 //
 //	header, 64 bytes
 //	 0   8  "sfindex2"
@@ -129,7 +129,8 @@ func appendSchema(b, table []byte, s indexSchema) ([]byte, []byte) {
 	return b, binary.LittleEndian.AppendUint32(table, uint32(len(s.sizes)))
 }
 
-// parseSegment checks the header, the tables and the schemas; records are checked when they are looked up.
+// parseSegment checks the header, the tables and the schemas; records are checked when they are
+// looked up.
 func parseSegment(b []byte) (*segment, error) {
 	if len(b) < segmentHeader || string(b[:8]) != segmentMagic || binary.LittleEndian.Uint32(b[36:]) != crc32.Checksum(b[:36], crcTable) {
 		return nil, errSegment

@@ -128,7 +128,8 @@ func (v versionless) Open(ctx context.Context, s shard.Shard) (shard.Object, err
 	return v.Store.Open(ctx, all[0])
 }
 
-// A growing data set leaves a number of segments that grows with the logarithm, and each shard is in one of them.
+// A growing data set leaves a number of segments that grows with the logarithm, and each shard is
+// in one of them.
 func TestIndexGrowth(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 120))
 	o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
@@ -151,7 +152,8 @@ func TestIndexGrowth(t *testing.T) {
 	}
 }
 
-// Whatever bytes of a segment are damaged, the next start gives the same manifest, and the start after it reads nothing.
+// Whatever bytes of a segment are damaged, the next start gives the same manifest, and the start
+// after it reads nothing.
 func TestIndexDamage(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 4))
 	dir := t.TempDir()
@@ -260,7 +262,8 @@ func TestIndexAfterError(t *testing.T) {
 	}
 }
 
-// Starts at the same time on an empty index leave one segment each at most, and many segments become one.
+// Starts at the same time on an empty index leave one segment each at most, and many segments
+// become one.
 func TestIndexManySegments(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 5))
 	parts := t.TempDir()

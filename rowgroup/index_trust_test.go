@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestIndexTrust: an index that another user could have written is not used, and the footers are read from the shards.
+// TestIndexTrust: an index that another user could have written is not used, and the footers are
+// read from the shards.
 func TestIndexTrust(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 3))
 	for _, test := range []struct {

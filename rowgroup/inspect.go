@@ -72,8 +72,8 @@ type Column struct {
 	unreadable string // why, or ""
 }
 
-// Inspect reads the footers of the shards, or finds them in the index, and of shards without a page index a few page headers. It uses
-// IndexDir, Parallel and Events of the options.
+// Inspect reads the footers of the shards, or finds them in the index, and of shards without a page
+// index a few page headers. It uses IndexDir, Parallel and Events of the options.
 func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)

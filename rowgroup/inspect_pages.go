@@ -12,7 +12,8 @@ const (
 	headerGuess    = 4 << 10 // bytes that hold most page headers
 )
 
-// A sample is the first data page of a column without an offset index, in a shard's first row group with rows.
+// A sample is the first data page of a column without an offset index, in a shard's first row group
+// with rows.
 type sample struct {
 	shard, group int
 	column       *Column
@@ -59,7 +60,8 @@ func samplePages(ctx context.Context, store shard.Store, shards []shard.Shard, s
 	return errors.Join(err, open.close())
 }
 
-// firstPage is the bytes of a page body by the header at off; 0 when the header does not fit the guess.
+// firstPage is the bytes of a page body by the header at off; 0 when the header does not fit the
+// guess.
 func firstPage(ctx context.Context, o shard.Object, off, n int64) (int64, error) {
 	b := make([]byte, min(n, headerGuess))
 	if err := o.ReadAt(ctx, b, off); err != nil {

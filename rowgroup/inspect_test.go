@@ -108,7 +108,8 @@ func TestInspectFirstPage(t *testing.T) {
 	}
 }
 
-// Columns that share a path in one shard are counted apart, in total too; names that would break the table are quoted.
+// Columns that share a path in one shard are counted apart, in total too; names that would break
+// the table are quoted.
 func TestInspectNames(t *testing.T) {
 	same := fakeFile{schema: "optional int32 x; optional int64 a.b; optional group a { optional int64 b; } optional int32 x;", rows: []int{10}}.bytes(t)
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": same, "b.parquet": same})
@@ -235,7 +236,8 @@ func TestFormatBytes(t *testing.T) {
 	}
 }
 
-// The pages of shards without a page index are looked at side by side, and the first error in order is the one.
+// The pages of shards without a page index are looked at side by side, and the first error in order
+// is the one.
 func TestInspectSideBySide(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 60))
 	far := &farStore{Store: store, latency: 10 * time.Millisecond}

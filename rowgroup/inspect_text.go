@@ -58,7 +58,8 @@ func (r *Report) writeShards(b *strings.Builder) {
 	_ = w.Flush()
 }
 
-// plainName is a name from outside as it may stand in a table: quoted where it would break a line or could not be seen.
+// plainName is a name from outside as it may stand in a table: quoted where it would break a line
+// or could not be seen.
 func plainName(name string) string {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)

@@ -14,7 +14,8 @@ type Warning struct {
 	Do   string `json:"do"`   // what to write instead
 }
 
-// What the warnings compare with. The shuffle buffer and the slices are those of package shuffle's rule.
+// What the warnings compare with. The shuffle buffer and the slices are those of package shuffle's
+// rule.
 const (
 	blockBytes   = 128 << 20 // an HDFS block
 	bufferShare  = 100       // the default shuffle buffer is 1/bufferShare of the data,

@@ -9,25 +9,29 @@ import (
 // Physical is parquet's physical type of a leaf.
 type Physical = format.Type
 
-// A node ties a Field to the columns of one shard's file: where its levels count and which leaves hold its values. Each distinct file
-// schema has one tree of nodes per projected column; files with equal schemas share it.
+// A node ties a Field to the columns of one shard's file: where its levels count and which leaves
+// hold its values. Each distinct file schema has one tree of nodes per projected column; files with
+// equal schemas share it.
 type node struct {
 	field *column.Field
 	path  string // dotted path in the file, for messages and projections
 
-	// Levels as the format counts them, from the root. def is the definition level at which this node is present (not null); a Fixed,
-	// Binary or Struct node that is required has the def of its parent. For List and Map, def is the level at which the list itself is
-	// present (maybe empty), repDef the level at which it has an element, and rep the repetition level of its elements. A bare repeated
-	// leaf or group is a List whose def is that of its parent.
+	// Levels as the format counts them, from the root. def is the definition level at which this
+	// node is present (not null); a Fixed, Binary or Struct node that is required has the def of
+	// its parent. For List and Map, def is the level at which the list itself is present (maybe
+	// empty), repDef the level at which it has an element, and rep the repetition level of its
+	// elements. A bare repeated leaf or group is a List whose def is that of its parent.
 	def, repDef, rep int
 	nullable         bool // the node itself is OPTIONAL in the file
 
 	leaf     *leaf // Fixed, Binary, Null, and convertNull: the column of values; nil otherwise
 	children []*node
 
-	// missing: the file has no such column; every value is null. There are as many as the parent has. Nodes below are not set.
+	// missing: the file has no such column; every value is null. There are as many as the parent
+	// has. Nodes below are not set.
 	missing bool
-	// partition: the constant value of the column in this shard, set on nodes whose field is a partition.
+	// partition: the constant value of the column in this shard, set on nodes whose field is a
+	// partition.
 	partition *partitionValue
 }
 
@@ -58,8 +62,10 @@ const (
 	convertWidenFloat                // FLOAT to DOUBLE
 	convertDecimal                   // INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY decimal to the Field's width, or to Binary beyond 76 digits
 
-	// convertNull: every value is null whatever the node's kind, and there are as many as the levels tell; values in the pages, if any, are
-	// of no interest, and the node has no children. It stands where a shard has a column annotated UNKNOWN that has a type in others, and
-	// where a struct's wanted members are all missing in a shard, so that some leaf must tell which structs are null.
+	// convertNull: every value is null whatever the node's kind, and there are as many as the
+	// levels tell; values in the pages, if any, are of no interest, and the node has no children.
+	// It stands where a shard has a column annotated UNKNOWN that has a type in others, and where a
+	// struct's wanted members are all missing in a shard, so that some leaf must tell which structs
+	// are null.
 	convertNull
 )

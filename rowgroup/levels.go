@@ -87,7 +87,8 @@ func allOnes(b []byte, n int) bool {
 	return n == 0 || ^b[0]&byte(lowBits(n)) == 0
 }
 
-// appendBits sets the bit from pos on of each level that is 1, where 1 is the greatest, and returns how many are.
+// appendBits sets the bit from pos on of each level that is 1, where 1 is the greatest, and returns
+// how many are.
 func (l *levelRun) appendBits(m bitmap, pos int) (ones int, err error) {
 	if l.packed {
 		for i := range l.n {
@@ -117,7 +118,8 @@ func (l *levelRun) appendBits(m bitmap, pos int) (ones int, err error) {
 	return ones, nil
 }
 
-// expand writes one byte a level to dst, which has room for l.n, and checks that none is above the greatest.
+// expand writes one byte a level to dst, which has room for l.n, and checks that none is above the
+// greatest.
 func (l *levelRun) expand(dst []byte) error {
 	dst = dst[:l.n]
 	if l.max == 0 {

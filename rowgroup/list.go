@@ -64,8 +64,8 @@ func (s *listShape) full(c *leafDecoder, rep *levelRun) error {
 	return nil
 }
 
-// appendStarts appends the slot of each level that is 0, the first level having slot base. It parses runs itself: writers make two short
-// ones for each row.
+// appendStarts appends the slot of each level that is 0, the first level having slot base. It
+// parses runs itself: writers make two short ones for each row.
 func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 	p := startParser{src: rep.src, base: base, left: rep.n, starts: s.starts[:s.limit], count: len(s.starts)}
 	for p.left > 0 {
@@ -77,7 +77,8 @@ func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 	return nil
 }
 
-// mixed takes a page with nulls or empty lists. Eight entries that only add items to the list before them are taken at once.
+// mixed takes a page with nulls or empty lists. Eight entries that only add items to the list
+// before them are taken at once.
 func (s *listShape) mixed(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
 	d := c.d
 	defLevels, repLevels := d.def.take(def.n), d.rep.take(rep.n)
@@ -163,7 +164,8 @@ func (s *listShape) items(c *leafDecoder, slots int, there uint64) int {
 	return bits.OnesCount64(there)
 }
 
-// nullItem makes the bitmap of items when the first null stands at the slot that follows those so far.
+// nullItem makes the bitmap of items when the first null stands at the slot that follows those so
+// far.
 func (s *listShape) nullItem(c *leafDecoder, slots int) {
 	if c.valid == nil {
 		c.needValid()
@@ -195,7 +197,8 @@ var (
 	errGoesOn = fmt.Errorf("%w: an empty list goes on", errLevels)
 )
 
-// A rowCut leaves out pages before the unit's first row where only the levels tell which rows a page holds.
+// A rowCut leaves out pages before the unit's first row where only the levels tell which rows a
+// page holds.
 type rowCut struct {
 	cut    bool // pages were left out
 	inside bool // the next page begins inside of a row that was left out

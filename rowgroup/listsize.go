@@ -8,8 +8,9 @@ import (
 // maxListSize bounds the declared length of a list; longer ones are read as ragged.
 const maxListSize = 1 << 30
 
-// Declared lengths of fixed-size lists travel as bytes, so that they can be hashed and stored beside a schema: for each list, sorted by
-// path, a uvarint length of the path, the path, and a uvarint list length.
+// Declared lengths of fixed-size lists travel as bytes, so that they can be hashed and stored
+// beside a schema: for each list, sorted by path, a uvarint length of the path, the path, and a
+// uvarint list length.
 
 func formatListSizes(sizes map[string]int) []byte {
 	paths := make([]string, 0, len(sizes))
@@ -26,7 +27,8 @@ func formatListSizes(sizes map[string]int) []byte {
 	return b
 }
 
-// parseListSizes returns nil when the bytes are malformed: lists are ragged then, which is always right.
+// parseListSizes returns nil when the bytes are malformed: lists are ragged then, which is always
+// right.
 func parseListSizes(b []byte) map[string]int {
 	sizes := map[string]int{}
 	for len(b) > 0 {

@@ -30,7 +30,8 @@ type footerLoader struct {
 	done    int
 }
 
-// loadFooters gets the footers of all shards, from the index where it has them, and keeps the others there.
+// loadFooters gets the footers of all shards, from the index where it has them, and keeps the
+// others there.
 func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]loaded, error) {
 	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}
 	if o.IndexDir != "" {
@@ -58,7 +59,8 @@ func (l *footerLoader) unusable(dir string, err error) {
 	}
 }
 
-// load gets all footers, so many at once. The error is that of the first shard, in their order, that has one.
+// load gets all footers, so many at once. The error is that of the first shard, in their order,
+// that has one.
 func (l *footerLoader) load(ctx context.Context, shards []shard.Shard) ([]loaded, error) {
 	all := make([]loaded, len(shards))
 	err := each(ctx, len(shards), l.parallel, func(ctx context.Context, i int) (err error) {
@@ -128,7 +130,8 @@ func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (i
 	return indexEntry{key: key, record: one.record, schema: indexSchema{schema.id, schema.raw, schema.listSizes}}, one, nil
 }
 
-// lookup finds a shard in the index. What does not hold together, although its checksum does, is as good as absent.
+// lookup finds a shard in the index. What does not hold together, although its checksum does, is as
+// good as absent.
 func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool) {
 	var err error
 	found := l.index.find(key, func(e indexEntry) {

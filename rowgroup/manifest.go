@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Manifest is the row groups of a data set under one projected schema. It does not change once it is open and is safe for concurrent
-// use.
+// A Manifest is the row groups of a data set under one projected schema. It does not change once it
+// is open and is safe for concurrent use.
 type Manifest struct {
 	shards  []shard.Shard
 	schema  *column.Schema
@@ -49,8 +49,8 @@ type Group struct {
 	Compressed      int64 // encoded bytes of the projected columns
 }
 
-// Open reads the footers of the shards, or finds them in the index, unites their schemas by name and projects them. The shards keep
-// their order.
+// Open reads the footers of the shards, or finds them in the index, unites their schemas by name
+// and projects them. The shards keep their order.
 func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Manifest, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
@@ -116,8 +116,8 @@ func (m *Manifest) columnsOf(s int) []*node {
 	return all
 }
 
-// distinctSchemas lists the schemas in the order of the first shards that have them, with the addresses
-// of those, and how many shards have each.
+// distinctSchemas lists the schemas in the order of the first shards that have them, with the
+// addresses of those, and how many shards have each.
 func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners []string, counts []int) {
 	position := map[*fileSchema]int{}
 	m.files = make([]file, len(all))
@@ -180,7 +180,8 @@ func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	return group, nil
 }
 
-// readable says why the values of a chunk cannot be read. No open specification says how parquet frames LZO.
+// readable says why the values of a chunk cannot be read. No open specification says how parquet
+// frames LZO.
 func (r *record) readable(chunk int) error {
 	switch c := r.codec(chunk); {
 	case c == encryptedCodec:
@@ -200,7 +201,8 @@ func (m *Manifest) Shards() []shard.Shard { return m.shards }
 // NumRows is the rows of all shards.
 func (m *Manifest) NumRows() int64 { return m.rows }
 
-// Groups are all row groups, shards in order, row groups in file order; those without rows too. The caller does not change them.
+// Groups are all row groups, shards in order, row groups in file order; those without rows too. The
+// caller does not change them.
 func (m *Manifest) Groups() []Group { return m.groups }
 
 // Close closes the shards that are open. Raws that were fetched must have been released.

@@ -100,7 +100,8 @@ func (n *names) some() string {
 	return "; there is " + text
 }
 
-// distance is the edit distance of two names, case apart; names of very different length are just far.
+// distance is the edit distance of two names, case apart; names of very different length are just
+// far.
 func distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if d := len(a) - len(b); d > 8 || d < -8 || len(a) > nearLength {

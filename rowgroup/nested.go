@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put together from them. Those of a leaf that
-// neither repeats nor has a null are only counted.
+// nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put
+// together from them. Those of a leaf that neither repeats nor has a null are only counted.
 type nestedShape struct {
 	itemDef  int // definition level from which an entry has a slot
 	entries  int
@@ -113,7 +113,8 @@ func (s *nestedShape) countRows() int {
 	return rows
 }
 
-// trim leaves the entries of the unit's rows and returns how many slots lie before them and how many are left.
+// trim leaves the entries of the unit's rows and returns how many slots lie before them and how
+// many are left.
 func (s *nestedShape) trim(skip, total int) (before, slots int) {
 	if len(s.rep) == 0 || !s.expanded {
 		if s.expanded {
@@ -172,7 +173,8 @@ func (d *Decoder) nested(n *node) (*vector, error) {
 	return a.node(n)
 }
 
-// node returns the vector of a node. Members that the file lacks come last, when the others have told how many values there are.
+// node returns the vector of a node. Members that the file lacks come last, when the others have
+// told how many values there are.
 func (a *assembly) node(n *node) (*vector, error) {
 	if n.leaf != nil {
 		return a.leaf(n)
@@ -212,7 +214,8 @@ func (v *vector) items() int {
 	return int(v.offsets[v.n])
 }
 
-// leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves before.
+// leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves
+// before.
 func (a *assembly) leaf(n *node) (*vector, error) {
 	s := &a.d.nest
 	*s = nestedShape{}
@@ -249,8 +252,8 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	return v, nil
 }
 
-// ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns how many slots lie before those rows and
-// how many they have.
+// ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns
+// how many slots lie before those rows and how many they have.
 func (a *assembly) ancestors(c *leafDecoder, s *nestedShape) (before, slots int, err error) {
 	skip, total, err := c.window()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// maxOpen bounds the objects that are kept open without being in use, and so the file descriptors: several data sets are to fit into the 256
-// that some systems grant a process.
+// maxOpen bounds the objects that are kept open without being in use, and so the file descriptors:
+// several data sets are to fit into the 256 that some systems grant a process.
 const maxOpen = 64
 
 var errClosed = errors.New("the manifest is closed")
@@ -84,7 +84,8 @@ func (o *objects) enter(i int) (e *openObject, first bool, err error) {
 	return e, first, nil
 }
 
-// release ends a use. A shard that failed to open is forgotten; those used longest ago, beyond the bound, are closed.
+// release ends a use. A shard that failed to open is forgotten; those used longest ago, beyond the
+// bound, are closed.
 func (o *objects) release(i int, e *openObject) {
 	for _, old := range o.drop(i, e) {
 		_ = old.object.Close() // it was only read: nothing can be lost

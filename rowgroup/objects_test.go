@@ -109,7 +109,8 @@ func (s blockingStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, 
 	}
 }
 
-// One caller's cancellation is not an error for another that waits for the same shard; a failure is forgotten, so that the next try opens again.
+// One caller's cancellation is not an error for another that waits for the same shard; a failure is
+// forgotten, so that the next try opens again.
 func TestObjectsCancel(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{"a": []byte("content")})
 	blocking := blockingStore{store, make(chan error)}

@@ -59,7 +59,8 @@ func TestOpenCancelled(t *testing.T) {
 	}
 }
 
-// Files that were written together and then changed are named when they are opened, not read wrongly.
+// Files that were written together and then changed are named when they are opened, not read
+// wrongly.
 func TestOpenChanged(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 3))
 	shards[1].Version += "x"

@@ -8,11 +8,13 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// orderedRow is the size of a list of one length up to which its items are moved when rows are laid in another order; larger ones get views.
+// orderedRow is the size of a list of one length up to which its items are moved when rows are laid
+// in another order; larger ones get views.
 const orderedRow = 64
 
-// layOut checks Layout.Order and lays a column's rows in it. Rows that leave the shuffle buffer together then lie side by side, so a gather
-// reads neighbouring values instead of one cache line for each; the rows of one column of a unit fit the cache while they are moved.
+// layOut checks Layout.Order and lays a column's rows in it. Rows that leave the shuffle buffer
+// together then lie side by side, so a gather reads neighbouring values instead of one cache line
+// for each; the rows of one column of a unit fit the cache while they are moved.
 func (d *Decoder) layOut(v *vector) *vector {
 	order := d.layout.Order
 	switch {
@@ -51,7 +53,8 @@ func (d *Decoder) keptOrder() []uint32 {
 	return d.kept
 }
 
-// movable says whether a column's rows can change places: not where lists own runs of items by their place.
+// movable says whether a column's rows can change places: not where lists own runs of items by
+// their place.
 func movable(v *vector) bool {
 	if v.offsets != nil || v.field.Kind == column.Map || v.field.Kind == column.List && v.data == nil && v.views == nil && v.stride > 0 {
 		return false
@@ -114,7 +117,8 @@ func (d *Decoder) moveLists(v *vector, skip int, order []uint32) {
 	v.data, v.stride = nil, 0
 }
 
-// moveValues moves values of w bytes. They go through scratch, which is warm, so that they stay in the memory that the block has.
+// moveValues moves values of w bytes. They go through scratch, which is warm, so that they stay in
+// the memory that the block has.
 func (d *Decoder) moveValues(b []byte, w, skip int, order []uint32) {
 	from := d.moved.take(len(b))
 	copy(from, b)

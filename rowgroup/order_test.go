@@ -34,8 +34,8 @@ func filesOfForms(t *testing.T, rng *rand.Rand) map[string][]byte {
 	}
 }
 
-// Blocks laid in an order hold the rows that it names of blocks in the file's order, in every form, for whole groups and slices, for all rows
-// and some of them, in parts or not.
+// Blocks laid in an order hold the rows that it names of blocks in the file's order, in every form,
+// for whole groups and slices, for all rows and some of them, in parts or not.
 func TestDecodeInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	for name, file := range filesOfForms(t, rng) {

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// packed is a column of integers in the fewest bytes that hold their differences from the smallest: equal values take none. It is read
-// in place, at any index.
+// packed is a column of integers in the fewest bytes that hold their differences from the smallest:
+// equal values take none. It is read in place, at any index.
 //
 //	byte 0      width of a value: 0, 1, 2, 4 or 8
 //	bytes 1-8   the smallest value, little-endian
@@ -77,7 +77,8 @@ func takePacked(b []byte, n int) (packed, []byte, error) {
 	return p, b[len(p.data):], nil
 }
 
-// at returns value i, which must be below the n it was read with. A corrupt column gives a wrong value, maybe a negative one.
+// at returns value i, which must be below the n it was read with. A corrupt column gives a wrong
+// value, maybe a negative one.
 func (p *packed) at(i int) int64 {
 	switch p.width {
 	case 1:

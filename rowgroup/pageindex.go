@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// maxIndexBytes bounds the page index of a shard. A larger one is not read, and the shard's units are whole row groups.
+// maxIndexBytes bounds the page index of a shard. A larger one is not read, and the shard's units
+// are whole row groups.
 const maxIndexBytes = 32 << 20
 
 // A pageMeta is one data page of a chunk by its offset index.
@@ -16,8 +17,9 @@ type pageMeta struct {
 	first int64 // row of the row group
 }
 
-// readPageIndex reads the offset indexes of all chunks, from the bytes at hand where they hold them: tail is the end of the shard from
-// byte tailOff on. A chunk whose index does not hold together is one without.
+// readPageIndex reads the offset indexes of all chunks, from the bytes at hand where they hold
+// them: tail is the end of the shard from byte tailOff on. A chunk whose index does not hold
+// together is one without.
 func (f *footer) readPageIndex(ctx context.Context, o shard.Object, tail []byte, tailOff int64) error {
 	lo, hi := f.indexSpan()
 	if lo >= hi || hi-lo > maxIndexBytes {
@@ -93,7 +95,8 @@ func readPageLocation(r *thriftReader) pageMeta {
 	return p
 }
 
-// fits makes page offsets relative to the chunk and says whether the pages lie in it one after the other, from its first row on.
+// fits makes page offsets relative to the chunk and says whether the pages lie in it one after the
+// other, from its first row on.
 func (c *chunkMeta) fits(pages []pageMeta, rows int64) bool {
 	off, row := c.start, int64(-1)
 	end := c.start + c.compressed

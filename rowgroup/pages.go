@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// PageEdges is the first rows of the data pages of the widest column of group g, the first of equally wide ones; all columns of the file
-// count, projected or not. It is nil when the file has no page index for that column.
+// PageEdges is the first rows of the data pages of the widest column of group g, the first of
+// equally wide ones; all columns of the file count, projected or not. It is nil when the file has
+// no page index for that column.
 func (m *Manifest) PageEdges(g int) []int64 {
 	r, group := m.groupRecord(g)
 	if r.leaves == 0 {
@@ -29,9 +30,11 @@ func (m *Manifest) PageEdges(g int) []int64 {
 	return edges
 }
 
-// SlicedBytes predicts the bytes to decompress when the slices of group g between these edges (ascending, without 0 and the end) are
-// decoded one by one, all columns of the file: pages across an edge count once per slice, dictionaries once per slice with pages that need them,
-// and the whole chunk of a column without a page index once per slice. Without edges it is the size of the row group.
+// SlicedBytes predicts the bytes to decompress when the slices of group g between these edges
+// (ascending, without 0 and the end) are decoded one by one, all columns of the file: pages across
+// an edge count once per slice, dictionaries once per slice with pages that need them, and the
+// whole chunk of a column without a page index once per slice. Without edges it is the size of the
+// row group.
 func (m *Manifest) SlicedBytes(g int, edges []int64) int64 {
 	r, group := m.groupRecord(g)
 	total := int64(0)
@@ -42,7 +45,8 @@ func (m *Manifest) SlicedBytes(g int, edges []int64) int64 {
 	return total
 }
 
-// slicedChunk is SlicedBytes of one chunk. An offset index has compressed sizes, so pages are taken to compress alike.
+// slicedChunk is SlicedBytes of one chunk. An offset index has compressed sizes, so pages are taken
+// to compress alike.
 func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 	size := r.uncompressed.at(chunk)
 	lo, hi := r.pages(chunk)
@@ -71,8 +75,9 @@ func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 	return mulDiv(size, once+again, once)
 }
 
-// codedPages is the page before which all of a chunk's pages that need its dictionary are taken to lie: writers begin with such pages, and do not
-// come back to them once they have given them up. It is the last one's end when the file does not tell.
+// codedPages is the page before which all of a chunk's pages that need its dictionary are taken to
+// lie: writers begin with such pages, and do not come back to them once they have given them up. It
+// is the last one's end when the file does not tell.
 func (r *record) codedPages(chunk int) int {
 	lo, hi := r.pages(chunk)
 	if n := r.codes.at(chunk); n > 0 && n-1 < int64(hi-lo) {
@@ -81,7 +86,8 @@ func (r *record) codedPages(chunk int) int {
 	return hi
 }
 
-// groupRecord finds the record of a group's shard, and the group's number in it. Records were parsed once by Open, so they do parse.
+// groupRecord finds the record of a group's shard, and the group's number in it. Records were
+// parsed once by Open, so they do parse.
 func (m *Manifest) groupRecord(g int) (record, int) {
 	group := &m.groups[g]
 	r, err := parseRecord(m.files[group.Shard].record)

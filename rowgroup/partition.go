@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// Partition columns follow the columns of the files, in path order. A file's column of the same name is left out.
+// Partition columns follow the columns of the files, in path order. A file's column of the same
+// name is left out.
 
 // A partitionColumn is a projected partition column with its node in each shard.
 type partitionColumn struct {
@@ -36,7 +37,8 @@ func splitPartitions(all []shard.PartitionColumn, paths []string) (wanted []shar
 	return wanted, rest
 }
 
-// dropColumns takes the columns with a partition's name out of the united schema, which remembers the name.
+// dropColumns takes the columns with a partition's name out of the united schema, which remembers
+// the name.
 func (u *unionNode) dropColumns(partitions []shard.PartitionColumn) {
 	for _, p := range partitions {
 		u.partitions = append(u.partitions, p.Key)

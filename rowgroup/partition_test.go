@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// partitionedShards are three files under dt= and lang= directories; the file's own column lang gives way.
+// partitionedShards are three files under dt= and lang= directories; the file's own column lang
+// gives way.
 func partitionedShards(t *testing.T) (shard.Store, []shard.Shard) {
 	b := fakeFile{schema: `required int32 lang; required int32 a;`, rows: []int{4}}.bytes(t)
 	return putFiles(t, map[string][]byte{

@@ -19,7 +19,8 @@ const (
 	MissingIsNull                        // its values are null there
 )
 
-// projected is one node of the projected schema: field is the result, the rest is the way to find it in each file.
+// projected is one node of the projected schema: field is the result, the rest is the way to find
+// it in each file.
 type projected struct {
 	field    *column.Field
 	key      memberKey
@@ -35,8 +36,8 @@ type projector struct {
 	touched map[*unionNode]bool // something below is chosen
 }
 
-// project prunes the united schema to what the paths name; nil names all. The order is the schema's.
-// shards and counts are the first shard of each schema and how many have it.
+// project prunes the united schema to what the paths name; nil names all. The order is the
+// schema's. shards and counts are the first shard of each schema and how many have it.
 func project(root *unionNode, paths []string, missing MissingColumns, shards []string, counts []int) ([]*projected, error) {
 	p := projector{missing: missing, shards: shards, counts: counts}
 	if paths != nil {
@@ -58,8 +59,8 @@ func project(root *unionNode, paths []string, missing MissingColumns, shards []s
 	return all, nil
 }
 
-// choose marks the nodes that the paths name. A column's exact name wins over a path; a path in a file wins over its short form, which
-// leaves out the groups that lists and maps are made of.
+// choose marks the nodes that the paths name. A column's exact name wins over a path; a path in a
+// file wins over its short form, which leaves out the groups that lists and maps are made of.
 func (p *projector) choose(root *unionNode, paths []string) error {
 	names := indexNames(root)
 	var missing unknownColumns
@@ -87,7 +88,8 @@ func (u unknownColumns) Error() string {
 
 func (u unknownColumns) Is(target error) bool { return target == ErrMissingColumn }
 
-// mark chooses a node and leads the way to it. A map without its keys is none, so they come with whatever is chosen of its values.
+// mark chooses a node and leads the way to it. A map without its keys is none, so they come with
+// whatever is chosen of its values.
 func (p *projector) mark(u *unionNode) {
 	p.chosen[u] = true
 	for a := u.parent; a != nil; a, u = a.parent, a {
@@ -102,7 +104,8 @@ func (p *projector) mark(u *unionNode) {
 	}
 }
 
-// prune returns the node with what is chosen of it, nil when that is nothing. whole says that a node above is chosen.
+// prune returns the node with what is chosen of it, nil when that is nothing. whole says that a
+// node above is chosen.
 func (p *projector) prune(u *unionNode, parent string, whole bool) (*projected, error) {
 	whole = whole || p.chosen[u]
 	if !whole && !p.touched[u] {
@@ -127,7 +130,8 @@ func (p *projector) prune(u *unionNode, parent string, whole bool) (*projected, 
 	return c, nil
 }
 
-// check refuses what no common type holds, and what some shards lack unless the user takes nulls for it.
+// check refuses what no common type holds, and what some shards lack unless the user takes nulls
+// for it.
 func (p *projector) check(c *projected, u *unionNode, path string) error {
 	if u.conflict {
 		most, odd := u.odd(p.counts)

@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// mergeSpans returns the fewest spans that cover all of these and nothing else: spans that touch or overlap become one. Empty ones are
-// left out.
+// mergeSpans returns the fewest spans that cover all of these and nothing else: spans that touch or
+// overlap become one. Empty ones are left out.
 func mergeSpans(spans []shard.Span) []shard.Span {
 	all := slices.DeleteFunc(slices.Clone(spans), func(s shard.Span) bool { return s.N == 0 })
 	slices.SortFunc(all, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
@@ -45,7 +45,8 @@ type fetched struct {
 	bytes [][]byte     // nil before they are read
 }
 
-// slice returns the bytes of a span that lies within one of the merged ones, nil before they are read.
+// slice returns the bytes of a span that lies within one of the merged ones, nil before they are
+// read.
 func (f *fetched) slice(s shard.Span) []byte {
 	i, _ := slices.BinarySearchFunc(f.spans, s.Off, func(m shard.Span, off int64) int {
 		if m.End() <= off {

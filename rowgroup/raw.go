@@ -13,12 +13,13 @@ type Rows struct {
 	Lo, Hi   int64 // rows of the row group, Hi exclusive
 }
 
-// recheckBytes is how much is used before it is verified: little enough to lie in the processor's caches still, and so much that the blocks at both
-// ends, which a store verifies whole, hardly count.
+// recheckBytes is how much is used before it is verified: little enough to lie in the processor's
+// caches still, and so much that the blocks at both ends, which a store verifies whole, hardly
+// count.
 const recheckBytes = 256 << 10
 
-// forgetBytes is how much is used and verified before its pages are given back: what a unit has mapped is never whole in memory, and the calls are
-// few beside the bytes that bring it in.
+// forgetBytes is how much is used and verified before its pages are given back: what a unit has
+// mapped is never whole in memory, and the calls are few beside the bytes that bring it in.
 const forgetBytes = 1 << 20
 
 // Raw is the encoded bytes of one unit, as fetched. It is decoded once and then released.
@@ -41,7 +42,8 @@ type Raw struct {
 	stale    int64         // byte of the shard up to which pages were given back
 }
 
-// use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error, not a crash.
+// use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error,
+// not a crash.
 func (r *Raw) use(f func() error) error {
 	if !r.mapped {
 		return f()
@@ -49,7 +51,8 @@ func (r *Raw) use(f func() error) error {
 	return shard.Use(r.leases[0], f) // all are of one object
 }
 
-// doneWith takes bytes that are not touched again. They are verified while they are in the processor's caches, in pieces of a worthwhile size.
+// doneWith takes bytes that are not touched again. They are verified while they are in the
+// processor's caches, in pieces of a worthwhile size.
 func (r *Raw) doneWith(s shard.Span) error {
 	if s.Off <= r.used.End() && r.used.Off <= s.End() { // it goes on, or says more of the same
 		s = shard.Span{Off: r.used.Off, N: max(s.End(), r.used.End()) - r.used.Off}
@@ -70,8 +73,9 @@ func (r *Raw) doneWith(s shard.Span) error {
 	return nil
 }
 
-// forget gives back the pages of used bytes, all that is lent up to a byte of the shard, in pieces of a worthwhile size. Columns lie one behind the
-// other in the order in which they are decoded; where they do not, some pages stay until Release.
+// forget gives back the pages of used bytes, all that is lent up to a byte of the shard, in pieces
+// of a worthwhile size. Columns lie one behind the other in the order in which they are decoded;
+// where they do not, some pages stay until Release.
 func (r *Raw) forget(end int64) {
 	if end-r.stale < forgetBytes {
 		return
@@ -140,7 +144,8 @@ func (r *Raw) pieces() []piece {
 	return all
 }
 
-// missing are the dictionaries that were left out although a page needs them: the footer's word on pages may be wrong.
+// missing are the dictionaries that were left out although a page needs them: the footer's word on
+// pages may be wrong.
 func (r *Raw) missing() (all []piece, err error) {
 	for i := range r.chunks {
 		c := &r.chunks[i]
@@ -176,8 +181,9 @@ type rawChunk struct {
 	leaf  *leaf
 	codec format.CompressionCodec
 
-	// dict is what lies before the first data page, a dictionary page with its header, when it was fetched apart from the data pages. When
-	// it is empty, a dictionary page may come first in pages.
+	// dict is what lies before the first data page, a dictionary page with its header, when it was
+	// fetched apart from the data pages. When it is empty, a dictionary page may come first in
+	// pages.
 	dict    []byte
 	dictOff int64 // byte of the shard where dict begins
 	dictLen int64
@@ -187,7 +193,8 @@ type rawChunk struct {
 	pagesOff int64  // byte of the shard where pages begins
 	pagesLen int64
 
-	// firstRow is the row of the row group at which the first data page in pages begins. lastRow is the row after the last page.
+	// firstRow is the row of the row group at which the first data page in pages begins. lastRow is
+	// the row after the last page.
 	firstRow, lastRow int64
 
 	// What the footer says of the whole chunk; a page that asks for more is corrupt.
@@ -209,7 +216,8 @@ func (r *Raw) reachesOut() bool {
 	return false
 }
 
-// hasCodes looks for a page that needs a dictionary, up to one that is corrupt, which is the decoder's to say.
+// hasCodes looks for a page that needs a dictionary, up to one that is corrupt, which is the
+// decoder's to say.
 func (c *rawChunk) hasCodes() bool {
 	var h pageHeader
 	for b := c.pages; len(b) > 0; b = b[h.bytes+h.stored:] {

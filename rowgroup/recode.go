@@ -12,10 +12,10 @@ import (
 // zero; value is the bytes of the old one.
 type Mapping func(dst, value []byte) error
 
-// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the blocks
-// of one unit. It calls the mapping once for each entry of a dictionary, else once for each value; nulls
-// stay null. An entry that cannot be mapped is an error when a value is coded by it. Only the goroutine
-// that decoded the blocks may call it, before it hands them on.
+// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
+// blocks of one unit. It calls the mapping once for each entry of a dictionary, else once for each
+// value; nulls stay null. An entry that cannot be mapped is an error when a value is coded by it.
+// Only the goroutine that decoded the blocks may call it, before it hands them on.
 func RecodeParts(blocks []*Block, col int, to *column.Field, m Mapping) error {
 	var dict recodedDict
 	for _, b := range blocks {

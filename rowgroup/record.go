@@ -7,8 +7,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A record is what planning and reading need of one footer, in memory and in the index on disk alike: packed columns, read in place.
-// "Per chunk" columns have the chunks of leaf 0 in all row groups first, then those of leaf 1, and so on.
+// A record is what planning and reading need of one footer, in memory and in the index on disk
+// alike: packed columns, read in place. "Per chunk" columns have the chunks of leaf 0 in all row
+// groups first, then those of leaf 1, and so on.
 //
 //	uvarint   row groups G
 //	uvarint   leaves L
@@ -141,7 +142,8 @@ func (r *record) uses(chunk int, e format.Encoding) bool {
 	return r.encodingSet.at(chunk)&(1<<e) != 0
 }
 
-// pages is the run of a chunk's pages in the columns per page; empty when the chunk has no offset index.
+// pages is the run of a chunk's pages in the columns per page; empty when the chunk has no offset
+// index.
 func (r *record) pages(chunk int) (lo, hi int) {
 	lo, hi = int(r.firstPage.at(chunk)), int(r.firstPage.at(chunk+1))
 	if lo < 0 || hi < lo || int64(hi) > r.firstPage.at(r.groups*r.leaves) {

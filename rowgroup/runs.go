@@ -11,8 +11,8 @@ import (
 
 var errShort = errors.New("too few values in the page")
 
-// runs walks an RLE/bit-packed hybrid (parquet-format, Encodings.md, RLE = 3) run by run. After next, the run holds n values: packed ones
-// when packed is not nil, else n times value.
+// runs walks an RLE/bit-packed hybrid (parquet-format, Encodings.md, RLE = 3) run by run. After
+// next, the run holds n values: packed ones when packed is not nil, else n times value.
 type runs struct {
 	src    []byte // what follows the current run; bytes behind it up to its capacity may be read, never used
 	width  uint   // bits of a value, at most 32
@@ -21,7 +21,8 @@ type runs struct {
 	value  uint32
 }
 
-// next goes to the next run, which is never empty. A last packed run that was cut short by its writer has the values that are there.
+// next goes to the next run, which is never empty. A last packed run that was cut short by its
+// writer has the values that are there.
 func (r *runs) next() error {
 	for len(r.src) > 0 {
 		h, k := uint64(r.src[0]), 1
@@ -74,7 +75,8 @@ func unpack(dst []uint32, src []byte, width uint) {
 		bitpack.Unpack(dst, src[:padded], width)
 		return
 	}
-	// Near the end of memory: all but the last values can be read with what follows them as padding.
+	// Near the end of memory: all but the last values can be read with what follows them as
+	// padding.
 	var tail [256]byte
 	for len(dst) > 0 {
 		n := min(len(dst), 32)

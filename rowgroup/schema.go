@@ -10,7 +10,8 @@ import (
 // schemaID identifies the schema of a file: equal IDs mean equal schemas.
 type schemaID [16]byte
 
-// A fileSchema is the schema of one or many files: all columns as they lie there, before shards are united.
+// A fileSchema is the schema of one or many files: all columns as they lie there, before shards are
+// united.
 type fileSchema struct {
 	id        schemaID
 	raw       []byte // the footer's list of SchemaElement
@@ -62,8 +63,8 @@ func setListSizes(nodes []*node, parent string, lengths map[string]int) {
 	}
 }
 
-// schemaBuilder turns the pre-order list of elements into nodes. A group without any leaf holds no values and is left out: its node is
-// nil.
+// schemaBuilder turns the pre-order list of elements into nodes. A group without any leaf holds no
+// values and is left out: its node is nil.
 type schemaBuilder struct {
 	elements []element
 	next     int
@@ -84,7 +85,8 @@ func joinPath(parent, name string) string {
 	return parent + "." + name
 }
 
-// column builds the next element and what is below it, with its own repetition, under a parent of these levels.
+// column builds the next element and what is below it, with its own repetition, under a parent of
+// these levels.
 func (b *schemaBuilder) column(parent string, def, rep int) *node {
 	e := b.take()
 	path := joinPath(parent, e.name)

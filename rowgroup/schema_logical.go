@@ -8,8 +8,9 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// leafField gives a leaf's values their meaning. Annotations that do not fit the physical type are ignored, as the format asks, except
-// for decimals, whose values would be wrong without their scale.
+// leafField gives a leaf's values their meaning. Annotations that do not fit the physical type are
+// ignored, as the format asks, except for decimals, whose values would be wrong without their
+// scale.
 func leafField(e *element) (column.Field, convert, error) {
 	if e.logical.kind == logicalUnknown {
 		return column.Field{Kind: column.Null, Type: column.TypeUnknown}, convertNone, nil
@@ -129,7 +130,8 @@ func int64Field(e *element) column.Field {
 // isUTC: the converted types of times and timestamps are adjusted to UTC, by the format's document.
 func (e *element) isUTC() bool { return e.logical.kind == 0 || e.logical.utc }
 
-// timeUnit is that of the logical type, or by the converted type of which millis is the one in milliseconds.
+// timeUnit is that of the logical type, or by the converted type of which millis is the one in
+// milliseconds.
 func (e *element) timeUnit(millis int8) column.Unit {
 	switch {
 	case e.logical.kind == 0 && e.converted == millis, e.logical.unit == 1:

@@ -2,15 +2,17 @@ package rowgroup
 
 import "github.com/shardfeed/shardfeed/column"
 
-// The rules by which lists and maps are found are those of the format's LogicalTypes document, "Nested Types", with its rules of
-// backward compatibility. Groups whose annotation does not fit their shape are read as plain structs.
+// The rules by which lists and maps are found are those of the format's LogicalTypes document,
+// "Nested Types", with its rules of backward compatibility. Groups whose annotation does not fit
+// their shape are read as plain structs.
 
 // isListGroup says whether a group has the shape of a list: one repeated member.
 func (b *schemaBuilder) isListGroup(e *element) bool {
 	return e.children == 1 && b.elements[b.next].isRepeated()
 }
 
-// isMapGroup says whether a group has the shape of a map: one repeated group of a key and maybe a value.
+// isMapGroup says whether a group has the shape of a map: one repeated group of a key and maybe a
+// value.
 func (b *schemaBuilder) isMapGroup(e *element) bool {
 	if !b.isListGroup(e) {
 		return false
@@ -19,7 +21,8 @@ func (b *schemaBuilder) isMapGroup(e *element) bool {
 	return pairs.isGroup() && (pairs.children == 1 || pairs.children == 2)
 }
 
-// listGroup builds a group annotated as a list, or a map that has keys alone, which is a list of keys.
+// listGroup builds a group annotated as a list, or a map that has keys alone, which is a list of
+// keys.
 func (b *schemaBuilder) listGroup(e *element, path string, def, rep int) *node {
 	r := b.take()
 	inner := joinPath(path, r.name)
@@ -29,8 +32,8 @@ func (b *schemaBuilder) listGroup(e *element, path string, def, rep int) *node {
 	return b.list(e.name, path, b.column(inner, def+1, rep+1), def, rep)
 }
 
-// isItem says whether r, the repeated member of the list e, is the item itself (two levels, as old writers have it) and not a wrapper
-// around it (three levels). The element after r is next.
+// isItem says whether r, the repeated member of the list e, is the item itself (two levels, as old
+// writers have it) and not a wrapper around it (three levels). The element after r is next.
 func (b *schemaBuilder) isItem(e, r *element) bool {
 	switch {
 	case !r.isGroup() || r.children != 1:

@@ -53,8 +53,8 @@ func (g *randomSchema) column(depth int, repetition string) string {
 	return fmt.Sprintf("%s %s %s ; ", repetition, []string{"int32", "int64", "double", "binary", "boolean"}[g.r.IntN(5)], name)
 }
 
-// Whatever the nesting: every leaf is in the tree once, in order, its levels count the optional and repeated elements above it, and the
-// levels of the nodes grow on the way to it.
+// Whatever the nesting: every leaf is in the tree once, in order, its levels count the optional and
+// repeated elements above it, and the levels of the nodes grow on the way to it.
 func TestRandomSchemas(t *testing.T) {
 	for seed := range uint64(300) {
 		g := randomSchema{r: rand.New(rand.NewPCG(seed, 7))}
@@ -109,7 +109,8 @@ func leafLevels(all []format.SchemaElement) []string {
 	return leaves
 }
 
-// checkLevels compares a node with its parent's levels: def is what makes a value present, rep how often it repeats.
+// checkLevels compares a node with its parent's levels: def is what makes a value present, rep how
+// often it repeats.
 func checkLevels(t *testing.T, n *node, def, rep int) {
 	if n.nullable {
 		def++
@@ -142,7 +143,8 @@ func checkLevels(t *testing.T, n *node, def, rep int) {
 	}
 }
 
-// Files that have some of the columns each: the union has all of them once, and each file's leaves are bound once, in its own order.
+// Files that have some of the columns each: the union has all of them once, and each file's leaves
+// are bound once, in its own order.
 func TestRandomUnions(t *testing.T) {
 	for seed := range uint64(200) {
 		g := randomSchema{r: rand.New(rand.NewPCG(seed, 8))}
@@ -194,7 +196,8 @@ func TestRandomUnions(t *testing.T) {
 	}
 }
 
-// Every path of a leaf, in full and in short, projects to that leaf, with the keys of the maps around it.
+// Every path of a leaf, in full and in short, projects to that leaf, with the keys of the maps
+// around it.
 func TestRandomProjections(t *testing.T) {
 	for seed := range uint64(200) {
 		g := randomSchema{r: rand.New(rand.NewPCG(seed, 9))}

@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// dumpNodes writes one line per node: name, type of a leaf or kind, ? when nullable, levels, and of a leaf index, maxima and conversion.
+// dumpNodes writes one line per node: name, type of a leaf or kind, ? when nullable, levels, and of
+// a leaf index, maxima and conversion.
 func dumpNodes(nodes []*node) string {
 	var b strings.Builder
 	var dump func(n *node, indent string)

@@ -1,6 +1,7 @@
 package rowgroup
 
-// decodeSplit reads BYTE_STREAM_SPLIT values of width bytes: first the first byte of each, then the second, and so on.
+// decodeSplit reads BYTE_STREAM_SPLIT values of width bytes: first the first byte of each, then the
+// second, and so on.
 func decodeSplit(dst, src []byte, width int) error {
 	n := len(src) / width
 	if len(dst) > n*width {

@@ -2,9 +2,10 @@ package rowgroup
 
 import "math/bits"
 
-// spread moves values of width bytes, which stand one behind the other in src, to their slots in dst: slot i takes the next value where
-// bit from+i of valid is 1, and is zeroed where it is 0. src must not begin before dst where the two overlap, and must have as many
-// values as bits are set. When values end where the slots end, src may share dst's memory.
+// spread moves values of width bytes, which stand one behind the other in src, to their slots in
+// dst: slot i takes the next value where bit from+i of valid is 1, and is zeroed where it is 0. src
+// must not begin before dst where the two overlap, and must have as many values as bits are set.
+// When values end where the slots end, src may share dst's memory.
 func spread(dst, src []byte, width int, valid bitmap, from, n int) {
 	switch width {
 	case 1:

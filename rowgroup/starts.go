@@ -6,7 +6,8 @@ import (
 	"math/bits"
 )
 
-// A startParser finds the levels that are 0 in repetition levels of one bit, in RLE/bit-packed hybrid.
+// A startParser finds the levels that are 0 in repetition levels of one bit, in RLE/bit-packed
+// hybrid.
 type startParser struct {
 	src    []byte
 	pos    int
@@ -15,7 +16,8 @@ type startParser struct {
 	starts []uint32
 	count  int // of starts
 
-	// Where the last list began on a run of its own: what follows it may be the same again and again.
+	// Where the last list began on a run of its own: what follows it may be the same again and
+	// again.
 	markPos, markCount int
 	markBase           uint32
 	marked             bool
@@ -64,8 +66,9 @@ func (p *startParser) repeated(n int) error {
 	return nil
 }
 
-// again is called where a list begins with a run of eight levels, whose header stands at begin. When the bytes of the list before follow
-// once more, and again, as they do for lists of one length, it takes all those lists at once.
+// again is called where a list begins with a run of eight levels, whose header stands at begin.
+// When the bytes of the list before follow once more, and again, as they do for lists of one
+// length, it takes all those lists at once.
 func (p *startParser) again(begin int) bool {
 	period, length := begin-p.markPos, p.base-p.markBase
 	one := p.marked && p.count == p.markCount+1 && length >= 8

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// hybridBits encodes levels of one bit as writers do: runs of eight or more as such, what is between packed by eights, each group a run of
-// its own or together with its neighbours.
+// hybridBits encodes levels of one bit as writers do: runs of eight or more as such, what is
+// between packed by eights, each group a run of its own or together with its neighbours.
 func hybridBits(levels []byte, together bool) (b []byte) {
 	var groups []byte
 	flush := func() {

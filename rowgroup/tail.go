@@ -15,8 +15,9 @@ const (
 	leadTime    = 500 * time.Millisecond // that the others give the first
 )
 
-// A tailGuess learns from the footers of a data set how much of a shard's end to read at once, so that nearly every footer takes one read, page
-// index included, and no more bytes than it needs. The guess changes the requests, never the result.
+// A tailGuess learns from the footers of a data set how much of a shard's end to read at once, so
+// that nearly every footer takes one read, page index included, and no more bytes than it needs.
+// The guess changes the requests, never the result.
 type tailGuess struct {
 	dear bool // a read costs a request: the first footer is read with room to spare, and the others wait to learn from it
 
@@ -26,7 +27,8 @@ type tailGuess struct {
 	most int64 // bytes that a footer needed
 }
 
-// begin says how much to read of the end of a shard of this size. The caller calls end when it has the footer, or an error.
+// begin says how much to read of the end of a shard of this size. The caller calls end when it has
+// the footer, or an error.
 func (g *tailGuess) begin(ctx context.Context, size int64) (n int64, end func(), err error) {
 	g.mu.Lock()
 	lead := g.lead
@@ -60,7 +62,8 @@ func (g *tailGuess) bytes(size int64) int64 {
 	return min(size, largestTail, (n+tailPage-1)/tailPage*tailPage)
 }
 
-// learn notes how much of a shard's end was needed: a footer of n bytes, whose page index, if any, begins so many bytes before the end.
+// learn notes how much of a shard's end was needed: a footer of n bytes, whose page index, if any,
+// begins so many bytes before the end.
 func (g *tailGuess) learn(footer, index int64) {
 	need := footer + tailBytes
 	if index <= largestTail { // else it takes a read of its own

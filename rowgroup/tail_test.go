@@ -61,7 +61,8 @@ func columnsFile(t *testing.T, n int) []byte {
 	return []byte(b.String())
 }
 
-// Whatever the size of the footers, all but the first take one read, the page index included, and not many more bytes than they have.
+// Whatever the size of the footers, all but the first take one read, the page index included, and
+// not many more bytes than they have.
 func TestFootersTakeOneRead(t *testing.T) {
 	for name, file := range map[string][]byte{"wide": columnsFile(t, 700), "narrow": pagedFile(t, 9000, 9000)} {
 		files := map[string][]byte{}
@@ -92,7 +93,8 @@ func TestFootersTakeOneRead(t *testing.T) {
 	}
 }
 
-// Behind a network the first footer is read with room to spare, so that each takes one read from the first on.
+// Behind a network the first footer is read with room to spare, so that each takes one read from
+// the first on.
 func TestFootersTakeOneReadEach(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range 4 {
@@ -170,7 +172,8 @@ func (s *stuckStore) Open(ctx context.Context, x shard.Shard) (shard.Object, err
 	return s.Store.Open(ctx, x)
 }
 
-// The footers of a thousand shards behind a network of 20 ms take as long as the requests in flight allow, and one request each.
+// The footers of a thousand shards behind a network of 20 ms take as long as the requests in flight
+// allow, and one request each.
 func TestFootersBehindLatency(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 1000))
 	far := &farStore{Store: store, latency: 20 * time.Millisecond}

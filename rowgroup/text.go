@@ -31,7 +31,8 @@ func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 	return fmt.Errorf("%w: %v for %v", errEncoding, p.encoding, c.leaf.typ)
 }
 
-// takeText returns values of the Raw as the end of the column's text: a copy, unless they are copied to their parts anyway.
+// takeText returns values of the Raw as the end of the column's text: a copy, unless they are
+// copied to their parts anyway.
 func (c *leafDecoder) takeText(b []byte) []byte {
 	if c.wide != nil && c.textLen == 0 && (c.d.utf8 == RefuseUTF8 || !isText(c.field.Type)) {
 		c.ownText, c.text = c.text, b[:len(b):len(b)]
@@ -42,7 +43,8 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 	return t
 }
 
-// lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the column's text.
+// lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the
+// column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	lengths := asU32(c.d.lengths.take(4 * len(dst)))
 	used, err := decodeDeltaPrefix(lengths, b)

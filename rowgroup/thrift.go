@@ -26,8 +26,9 @@ const (
 
 var errThrift = errors.New("not a valid thrift message")
 
-// A thriftReader reads thrift's compact protocol in place. After the first error every method returns zero and field reports the end, so
-// callers look at err once. It allocates nothing, and a list is never longer than the bytes that are left.
+// A thriftReader reads thrift's compact protocol in place. After the first error every method
+// returns zero and field reports the end, so callers look at err once. It allocates nothing, and a
+// list is never longer than the bytes that are left.
 type thriftReader struct {
 	b     []byte
 	pos   int
@@ -98,7 +99,8 @@ func (r *thriftReader) enter() {
 
 func (r *thriftReader) leave() { r.depth-- }
 
-// field reads the header of a struct's next field; id is that of the field before and becomes this one's.
+// field reads the header of a struct's next field; id is that of the field before and becomes this
+// one's.
 func (r *thriftReader) field(id *int16) (typ byte, ok bool) {
 	h := r.byte()
 	typ = h & 15
@@ -113,7 +115,8 @@ func (r *thriftReader) field(id *int16) (typ byte, ok bool) {
 	return typ, r.err == nil
 }
 
-// list reads a list's header. Every element of parquet's lists takes at least a byte, so n is bounded by the bytes that are left.
+// list reads a list's header. Every element of parquet's lists takes at least a byte, so n is
+// bounded by the bytes that are left.
 func (r *thriftReader) list() (typ byte, n int) {
 	h := r.byte()
 	size := uint64(h >> 4)

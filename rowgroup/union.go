@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A memberKey finds a member of a struct, or a column: names may repeat, and then the k-th is the k-th everywhere.
+// A memberKey finds a member of a struct, or a column: names may repeat, and then the k-th is the
+// k-th everywhere.
 type memberKey struct {
 	name string
 	nth  int
@@ -37,7 +38,8 @@ type ownType struct {
 	schemas []int
 }
 
-// unite puts the schemas of all files together: columns in the order of the first schema, then new ones as they appear.
+// unite puts the schemas of all files together: columns in the order of the first schema, then new
+// ones as they appear.
 func unite(schemas []*fileSchema) *unionNode {
 	root := &unionNode{field: column.Field{Kind: column.Struct}, members: -1, lacks: -1}
 	for i, s := range schemas {
@@ -84,8 +86,8 @@ func (u *unionNode) addType(f *column.Field, s int) {
 	u.types = append(u.types, ownType{field: f, schemas: []int{s}})
 }
 
-// odd finds two types that no type holds without loss: that of most shards where it is one of them, and
-// the rarest that does not go with it. shards is how many have each schema.
+// odd finds two types that no type holds without loss: that of most shards where it is one of them,
+// and the rarest that does not go with it. shards is how many have each schema.
 func (u *unionNode) odd(shards []int) (most, odd *ownType) {
 	types := make([]*ownType, len(u.types))
 	count := map[*ownType]int{}

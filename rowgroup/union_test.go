@@ -259,8 +259,8 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// The error about types that do not go together is about the shard whose type is rare, wherever it comes,
-// and names one that has the other type itself.
+// The error about types that do not go together is about the shard whose type is rare, wherever it
+// comes, and names one that has the other type itself.
 func TestConflictNamesTheOddShard(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -299,7 +299,8 @@ func TestProjectIgnoresTheRest(t *testing.T) {
 	}
 }
 
-// A struct of which no wanted member is in a file still knows where it is null, by the levels of another member.
+// A struct of which no wanted member is in a file still knows where it is null, by the levels of
+// another member.
 func TestBindLevels(t *testing.T) {
 	got, err := projectTexts(t, []string{
 		`optional group s { required int32 a; required int32 b; }`,

@@ -2,8 +2,8 @@ package rowgroup
 
 import "github.com/shardfeed/shardfeed/column"
 
-// uniteTypes finds the type that holds the values of both without loss; children are not looked at. The result is nullable when a or b
-// is, and has a's name.
+// uniteTypes finds the type that holds the values of both without loss; children are not looked at.
+// The result is nullable when a or b is, and has a's name.
 func uniteTypes(a, b column.Field) (column.Field, bool) {
 	a.Nullable = a.Nullable || b.Nullable
 	if a.ListSize != b.ListSize {

@@ -2,7 +2,8 @@ package rowgroup
 
 import "encoding/binary"
 
-// unpackNarrow reads len(dst) values of at most 8 bits: eight at a time, spread from a word by halves.
+// unpackNarrow reads len(dst) values of at most 8 bits: eight at a time, spread from a word by
+// halves.
 func unpackNarrow(dst, src []byte, width uint) {
 	m4, m2, m1 := lowBits(int(4*width)), lowBits(int(2*width))*0x0000000100000001, lowBits(int(width))*0x0001000100010001
 	for len(dst) >= 8 {

@@ -16,8 +16,8 @@ func isText(t column.Type) bool {
 	return t == column.TypeString || t == column.TypeEnum || t == column.TypeJSON
 }
 
-// checkText makes sure that string values are UTF-8. b holds the values that the views name; where separated, each has its length of four
-// bytes before it, else they stand side by side.
+// checkText makes sure that string values are UTF-8. b holds the values that the views name; where
+// separated, each has its length of four bytes before it, else they stand side by side.
 func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 	if !isText(c.field.Type) || c.allText(vs, b, separated) {
 		return nil
@@ -35,8 +35,9 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 	return nil
 }
 
-// allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot tell. Lengths whose bytes are ASCII
-// part values as letters would. Values side by side must also not begin inside of a character.
+// allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot
+// tell. Lengths whose bytes are ASCII part values as letters would. Values side by side must also
+// not begin inside of a character.
 func (c *leafDecoder) allText(vs []uint64, b []byte, separated bool) bool {
 	lengths, inside := uint64(0), false
 	for _, v := range vs {

@@ -20,7 +20,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A lender is a store that lends copies of its bytes, and destroys verified bytes: a reader that touches them again decodes something else.
+// A lender is a store that lends copies of its bytes, and destroys verified bytes: a reader that
+// touches them again decodes something else.
 type lender struct {
 	shard.Store
 	damagedAt int64 // a byte that is never right; -1 for none
@@ -249,7 +250,8 @@ func FuzzWalkSnappy(f *testing.F) {
 	})
 }
 
-// hasRepeats says whether the walk ends at a copy from no distance, which is an element of S2 and not of Snappy; the library knows both.
+// hasRepeats says whether the walk ends at a copy from no distance, which is an element of S2 and
+// not of Snappy; the library knows both.
 func hasRepeats(src []byte) bool {
 	size, n := binary.Uvarint(src)
 	w := snappyWalk{dst: make([]byte, size), src: src, step: len(src), in: n}

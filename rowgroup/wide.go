@@ -17,8 +17,8 @@ const (
 // errNotFlat says that a list cannot be spread over parts since some of its items are null.
 var errNotFlat = errors.New("items are null")
 
-// A spreader copies the values of a wide column into the parts of the block that hold the values' rows. A part's memory is chunks; a value
-// never crosses the end of its chunk.
+// A spreader copies the values of a wide column into the parts of the block that hold the values'
+// rows. A part's memory is chunks; a value never crosses the end of its chunk.
 type spreader struct {
 	part   []uint8 // of each row of the unit
 	before int64   // rows decoded that lie before the unit; known when the first page is stored
@@ -28,14 +28,16 @@ type spreader struct {
 	views  []uint64 // of lists: of each row decoded
 }
 
-// openChunk is what is left of a part's last chunk, and the bytes that are still to come behind it, about: the last chunks are as small as these.
+// openChunk is what is left of a part's last chunk, and the bytes that are still to come behind it,
+// about: the last chunks are as small as these.
 type openChunk struct {
 	id     uint64
 	free   []byte
 	coming int64
 }
 
-// fewRepeats says that all values of the dictionary together are not much larger copied to their rows than they are.
+// fewRepeats says that all values of the dictionary together are not much larger copied to their
+// rows than they are.
 func (s *pageScan) fewRepeats() bool {
 	values := 0
 	for i := range s.pages {
@@ -46,7 +48,8 @@ func (s *pageScan) fewRepeats() bool {
 	return values <= s.dict.values+s.dict.values/4
 }
 
-// newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is not wide.
+// newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is
+// not wide.
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	limit := int64(d.layout.wide)
 	if limit == 0 {
@@ -63,7 +66,8 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	return s
 }
 
-// put copies the value of a decoded row into the row's part and returns its view. Rows outside of the unit are not kept.
+// put copies the value of a decoded row into the row's part and returns its view. Rows outside of
+// the unit are not kept.
 func (s *spreader) put(row int64, value []byte) uint64 {
 	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 {
 		return 0
@@ -92,7 +96,8 @@ func (s *spreader) chunk(a *mem.Arena, n int) []byte {
 	return b
 }
 
-// flushText moves the values of the column's last slots out of its text, which is then free for the next page.
+// flushText moves the values of the column's last slots out of its text, which is then free for the
+// next page.
 func (s *spreader) flushText(c *leafDecoder, from int) {
 	vs := asU64(c.buf[c.head:])[:c.slots]
 	for i := from; i < len(vs); i++ {
@@ -104,7 +109,8 @@ func (s *spreader) flushText(c *leafDecoder, from int) {
 	}
 }
 
-// flushLists moves the rows that are whole out of the column's slots; the items of a last row that may go on move to the front.
+// flushLists moves the rows that are whole out of the column's slots; the items of a last row that
+// may go on move to the front.
 func (s *spreader) flushLists(c *leafDecoder, l *listShape, final bool) error {
 	if c.nulls > 0 {
 		return errNotFlat

@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A block whose wide column lies in parts holds the values once: what pages are decompressed to is the decoder's.
+// A block whose wide column lies in parts holds the values once: what pages are decompressed to is
+// the decoder's.
 func TestWideColumnsAreHeldOnce(t *testing.T) {
 	const rows, perPage, items = 2000, 1000, 2500
 	const values = rows * items * 4

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Ten thousand columns in a hundred shards: the first start, the second, and the memory that a manifest holds.
+// Ten thousand columns in a hundred shards: the first start, the second, and the memory that a
+// manifest holds.
 func TestWide(t *testing.T) {
 	const columns = 10_000
 	files := 100

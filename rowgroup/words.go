@@ -8,13 +8,15 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// The memory of a block is bytes from an arena; these see it as words. Every target is little-endian, see internal/mem.
+// The memory of a block is bytes from an arena; these see it as words. Every target is
+// little-endian, see internal/mem.
 
 func asU16(b []byte) []uint16 { return asWords[uint16](b) }
 func asU32(b []byte) []uint32 { return asWords[uint32](b) }
 func asU64(b []byte) []uint64 { return asWords[uint64](b) }
 
-// asWords sees whole words of b; a rest is left out. It makes no pointer to a word that b does not hold.
+// asWords sees whole words of b; a rest is left out. It makes no pointer to a word that b does not
+// hold.
 func asWords[T any](b []byte) []T {
 	n := uintptr(len(b)) / unsafe.Sizeof(*new(T))
 	if n == 0 {

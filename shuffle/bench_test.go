@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// studyManifest is the data of the study of the order: shards of 1 to 8 groups of 5,000 to 50,000 rows.
+// studyManifest is the data of the study of the order: shards of 1 to 8 groups of 5,000 to 50,000
+// rows.
 func studyManifest(shards int) *Manifest {
 	r := newRNG("study", 42)
 	rows := make([][]int64, shards)
@@ -18,8 +19,9 @@ func studyManifest(shards int) *Manifest {
 	return manifestOf(rows...)
 }
 
-// BenchmarkPlanMillionGroups plans an epoch of a million row groups, all lanes with their schedules. heap-MB is what the plan and the lanes
-// keep; the manifest and the units are the caller's.
+// BenchmarkPlanMillionGroups plans an epoch of a million row groups, all lanes with their
+// schedules. heap-MB is what the plan and the lanes keep; the manifest and the units are the
+// caller's.
 func BenchmarkPlanMillionGroups(b *testing.B) {
 	m := studyManifest(222_222)
 	units := wholeUnits(b, m, 0)
@@ -44,7 +46,8 @@ func BenchmarkPlanMillionGroups(b *testing.B) {
 	}
 }
 
-// TestPlanMillionGroups keeps to the time and memory that a plan of a million groups may take, with room for a busy machine.
+// TestPlanMillionGroups keeps to the time and memory that a plan of a million groups may take, with
+// room for a busy machine.
 func TestPlanMillionGroups(t *testing.T) {
 	if testing.Short() || underRace {
 		t.Skip("a million groups")

@@ -14,8 +14,9 @@ type BufferSize struct {
 	WorldSize int   // ranks at the start; 0 is 1
 }
 
-// Resolve is R, the buffer in rows, at least 1, for data of so many rows and uncompressed bytes of all columns. The default is a hundredth of
-// the bytes kept within 256 MiB and 2 GiB, and not over a quarter of all ranks' Memory.
+// Resolve is R, the buffer in rows, at least 1, for data of so many rows and uncompressed bytes of
+// all columns. The default is a hundredth of the bytes kept within 256 MiB and 2 GiB, and not over
+// a quarter of all ranks' Memory.
 func (b BufferSize) Resolve(rows, bytes int64) int64 {
 	if b.Rows > 0 {
 		return b.Rows

@@ -1,7 +1,8 @@
 package shuffle
 
-// radices of n: its odd prime factors ascending, then its twos. The rule makes L the odd part of the world size times a power of two, so that
-// a world size of that form is the product of the first radices of L.
+// radices of n: its odd prime factors ascending, then its twos. The rule makes L the odd part of
+// the world size times a power of two, so that a world size of that form is the product of the
+// first radices of L.
 func radices(n int) []int {
 	var f []int
 	twos := 0
@@ -21,8 +22,9 @@ func radices(n int) []int {
 	return f
 }
 
-// reverseDigits maps i in [0, n) to the number whose mixed-radix digits are i's in reverse order. For a divisor w of n that is the product of
-// the first radices, the i of one residue modulo w map to one run of n/w consecutive numbers.
+// reverseDigits maps i in [0, n) to the number whose mixed-radix digits are i's in reverse order.
+// For a divisor w of n that is the product of the first radices, the i of one residue modulo w map
+// to one run of n/w consecutive numbers.
 func reverseDigits(n int) []int {
 	f := radices(n)
 	out := make([]int, n)

@@ -1,16 +1,20 @@
-// Package shuffle makes the order in which rows are trained on: "lane-tick/1", a pure function of a manifest, parameters, a seed, an epoch and a
-// position, in integers only.
+// Package shuffle makes the order in which rows are trained on: "lane-tick/1", a pure function of a
+// manifest, parameters, a seed, an epoch and a position, in integers only.
 //
-// A [Manifest] says what the data is, [CutUnits] cuts its row groups into units, [Options] choose [Params] by a frozen rule, and [New] makes the
-// [Plan]. A plan has epochs, an [Epoch] has lanes, and the [Iter] of a [Lane] tells tick by tick which units must be there, which rows leave in
-// which order, and which units are done. A [View] says which rows of which lanes a worker takes in a step, [Steps] how many steps there are. A
-// [State] is where training stands. A [Sequence] is the order without shuffle.
+// A [Manifest] says what the data is, [CutUnits] cuts its row groups into units, [Options] choose
+// [Params] by a frozen rule, and [New] makes the [Plan]. A plan has epochs, an [Epoch] has lanes,
+// and the [Iter] of a [Lane] tells tick by tick which units must be there, which rows leave in
+// which order, and which units are done. A [View] says which rows of which lanes a worker takes in
+// a step, [Steps] how many steps there are. A [State] is where training stands. A [Sequence] is the
+// order without shuffle.
 //
-// The package imports nothing of ours, reads no clock and no file, starts no goroutine and allocates nothing per row. A plan keeps O(shards), a
-// lane O(its units); there is no table of rows and no state of a generator. [Quality] alone uses floats, and no order depends on it.
+// The package imports nothing of ours, reads no clock and no file, starts no goroutine and
+// allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
+// and no state of a generator. [Quality] alone uses floats, and no order depends on it.
 //
-// The rest of this page is the specification of "lane-tick/1". It is frozen: a better order is another name. Integers are exact, "/" is floor,
-// ceil(a/b) rounds up, products may need 128 bits where it says so; all indices count from 0.
+// The rest of this page is the specification of "lane-tick/1". It is frozen: a better order is
+// another name. Integers are exact, "/" is floor, ceil(a/b) rounds up, products may need 128 bits
+// where it says so; all indices count from 0.
 //
 // # Random numbers
 //
@@ -33,9 +37,10 @@
 //
 // # Data
 //
-// Shards stand in ascending order of their relative paths, byte by byte. Row groups are numbered over all shards in that order. A unit is rows
-// [lo, hi) of a group; the units of a group cover it in ascending order; groups without rows have none. The rows of
-// a unit are numbered from 0. N is the number of rows, n of units.
+// Shards stand in ascending order of their relative paths, byte by byte. Row groups are numbered
+// over all shards in that order. A unit is rows [lo, hi) of a group; the units of a group cover it
+// in ascending order; groups without rows have none. The rows of a unit are numbered from 0. N is
+// the number of rows, n of units.
 //
 // [CutUnits] makes the units of a group of r rows and B uncompressed bytes (all columns):
 //
@@ -47,18 +52,21 @@
 //	            if a slice is over 2^28 bytes (its rows * B > 2^28 * r) or over 2^24 rows: q = min(2^24, max(1, 2^28*r/B)), edges(ceil(r/q)), and
 //	            if a slice still is, they are not moved to pages
 //
-// The content hash is SHA-256 over, in this order, integers as 8 bytes little-endian and texts as their length (an integer) and bytes: the text
-// "shardfeed/manifest/content/1", the number of shards, and for each shard its path, its size in bytes, the number of its row groups and the rows
-// of each. The versions hash has the name "shardfeed/manifest/versions/1", the number of shards, and for each its path, size and version. The
-// units hash is the first 8 bytes of the one with the name "shardfeed/units/1" and for each unit its group and lo. All are lower-case hex.
+// The content hash is SHA-256 over, in this order, integers as 8 bytes little-endian and texts as
+// their length (an integer) and bytes: the text "shardfeed/manifest/content/1", the number of
+// shards, and for each shard its path, its size in bytes, the number of its row groups and the rows
+// of each. The versions hash has the name "shardfeed/manifest/versions/1", the number of shards,
+// and for each its path, size and version. The units hash is the first 8 bytes of the one with the
+// name "shardfeed/units/1" and for each unit its group and lo. All are lower-case hex.
 //
 // # Parameters
 //
-// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * N / (bytes of all columns)) rows. The
-// default is a hundredth of the bytes, at least 2^28, at most 2^31, then at most floor(world size * memory / 4) where the
-// user gave memory. Without bytes it is N.
+// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * N / (bytes of
+// all columns)) rows. The default is a hundredth of the bytes, at least 2^28, at most 2^31, then at
+// most floor(world size * memory / 4) where the user gave memory. Without bytes it is N.
 //
-// [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the largest unit:
+// [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the largest
+// unit:
 //
 //	L     the pinned number; or the odd part of W; while 2L <= 64 and 2L <= n/8 and 2L <= R/(4*Umax): L = 2L; then while L < M: L = 2L
 //	U     min(Umax, ceil(N/L))
@@ -72,8 +80,9 @@
 //
 // # Lanes
 //
-// Position p of an epoch comes from the lane at slot (o+p) mod L and is the next row that this lane emits. o is 0, under the tail "carry"
-// (epoch * N) mod L. So the lane at slot i has as many rows as there are p in [0, N) with (o+p) mod L = i.
+// Position p of an epoch comes from the lane at slot (o+p) mod L and is the next row that this lane
+// emits. o is 0, under the tail "carry" (epoch * N) mod L. So the lane at slot i has as many rows
+// as there are p in [0, N) with (o+p) mod L = i.
 //
 //	line(i)   line lane of slot i: i's digits in the mixed radix of L, reversed. Radices: the odd prime factors of L ascending, then its twos;
 //	          the first radix f1 belongs to the lowest digit d1 = i mod f1, d2 = (i/f1) mod f2, ..; line = d1*L/f1 + d2*L/(f1*f2) + ..
@@ -101,14 +110,15 @@
 //	k <= Ea, or tau_j + life_j - 1 <= Ea    n_j when x >= life_j, else n_j - n_j*(life_j-x)^2 / life_j^2, where x = k - tau_j + 1
 //	else                                    c + (n_j - c)*(k - Ea) / (E-1-Ea), where c = C(j, Ea)
 //
-// Span j emits its rows in the order perm(n_j) of "rows". In tick k the lane takes, for ascending j, the rows with numbers C(j, k-1) to
-// C(j, k)-1 in that order, and shuffles them all with "tick".
+// Span j emits its rows in the order perm(n_j) of "rows". In tick k the lane takes, for ascending
+// j, the rows with numbers C(j, k-1) to C(j, k)-1 in that order, and shuffles them all with "tick".
 //
 // # Steps, ranks and workers
 //
-// A step is G = batch size * W consecutive positions, the last step of an epoch under "pad" and "short" what is left. Which rows a step has does
-// not depend on W, on the number of workers K, or on how many ranks there were before. Let c_i be the rows that the lane at slot i has in
-// the step and c their sum.
+// A step is G = batch size * W consecutive positions, the last step of an epoch under "pad" and
+// "short" what is left. Which rows a step has does not depend on W, on the number of workers K, or
+// on how many ranks there were before. Let c_i be the rows that the lane at slot i has in the step
+// and c their sum.
 //
 //	by lanes    W divides L: rank r has the rows of the slots i with i mod W = a_r, where line_W(a_r) = r, line_W being line for L = W. When W
 //	            is the product of the first radices of L, these are the line lanes [r*L/W, (r+1)*L/W). Worker k of K, when K divides L/W, has
@@ -119,17 +129,20 @@
 //
 // A batch has its rows in ascending position. In a full step each rank has G/W rows exactly.
 //
-// Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a rank fills its batch up with rows marked
-// invalid: it repeats its own valid rows of the step in turn; if it has none, they are null, zero or empty. "carry" begins the next
-// epoch's first step with the v rows, before row 0 of that epoch: lanes run on over epochs, as o makes them.
+// Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a
+// rank fills its batch up with rows marked invalid: it repeats its own valid rows of the step in
+// turn; if it has none, they are null, zero or empty. "carry" begins the next epoch's first step
+// with the v rows, before row 0 of that epoch: lanes run on over epochs, as o makes them.
 //
 // # Order without shuffle
 //
-// "sequential/1": row p is the p-th row of the groups in order. Of a step of c rows rank r has block r of W, in it worker k block k of K.
+// "sequential/1": row p is the p-th row of the groups in order. Of a step of c rows rank r has
+// block r of W, in it worker k block k of K.
 //
 // # State
 //
-// One JSON object, under 1 KiB, the same on every rank and worker; all fields but the last two are always there, others are refused:
+// One JSON object, under 1 KiB, the same on every rank and worker; all fields but the last two are
+// always there, others are refused:
 //
 //	v             1
 //	plan          "lane-tick/1", or "sequential/1" when shuffle is false
@@ -144,6 +157,7 @@
 //	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
 //	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle
 //
-// After the last step of an epoch it is the next epoch at position 0, but under "carry", where the rows that no step took yet stay with their
-// epoch. A resume seeks each of its lanes to the row at which position p stands: the number of q < p with (o+q) mod L = slot.
+// After the last step of an epoch it is the next epoch at position 0, but under "carry", where the
+// rows that no step took yet stay with their epoch. A resume seeks each of its lanes to the row at
+// which position p stands: the number of q < p with (o+q) mod L = slot.
 package shuffle

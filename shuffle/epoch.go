@@ -1,7 +1,7 @@
 package shuffle
 
-// Epoch is the order of one epoch: which rows each lane emits. Position p is the next row of the lane at slot (Offset+p) mod L. It is
-// immutable and safe for concurrent use.
+// Epoch is the order of one epoch: which rows each lane emits. Position p is the next row of the
+// lane at slot (Offset+p) mod L. It is immutable and safe for concurrent use.
 type Epoch struct {
 	plan   *Plan
 	number uint64
@@ -42,7 +42,8 @@ func (e *Epoch) Slot(p int64) int { return int((e.offset + p) % int64(e.plan.par
 // LaneRows is the number of rows of the lane at a slot.
 func (e *Epoch) LaneRows(slot int) int64 { return e.RowsBefore(e.plan.sizes.rows, slot) }
 
-// RowsBefore is the number of rows that the lane at a slot has emitted before position p: the lane row at which it goes on.
+// RowsBefore is the number of rows that the lane at a slot has emitted before position p: the lane
+// row at which it goes on.
 func (e *Epoch) RowsBefore(p int64, slot int) int64 {
 	lanes := e.plan.params.Lanes
 	return rowsBefore(e.offset+p, slot, lanes) - rowsBefore(e.offset, slot, lanes)
@@ -56,8 +57,8 @@ func rowsBefore(x int64, slot, lanes int) int64 {
 	return (x-int64(slot)-1)/int64(lanes) + 1
 }
 
-// cutLine lays the shards on a line and cuts it into lanes, each with the rows of its slot. It walks the shards, and the units of those in
-// which a cut falls.
+// cutLine lays the shards on a line and cuts it into lanes, each with the rows of its slot. It
+// walks the shards, and the units of those in which a cut falls.
 func (e *Epoch) cutLine() {
 	p := e.plan
 	lanes := p.params.Lanes

@@ -2,7 +2,8 @@ package shuffle
 
 import "fmt"
 
-// Error is a value that the package refuses: the manifest's, the parameters', a view's or a state's.
+// Error is a value that the package refuses: the manifest's, the parameters', a view's or a
+// state's.
 type Error struct {
 	Field string // what is wrong, in the words of the flags and of the state's JSON
 	Msg   string
@@ -14,7 +15,8 @@ func refuse(field, format string, args ...any) error {
 	return &Error{Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// TooFewRowsError says that an epoch holds less than one global batch, so that the tail "drop" would leave nothing.
+// TooFewRowsError says that an epoch holds less than one global batch, so that the tail "drop"
+// would leave nothing.
 type TooFewRowsError struct {
 	Rows        int64 // of the epoch
 	GlobalBatch int64

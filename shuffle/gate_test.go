@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// mixing is what the batches of an epoch show of data that is sorted throughout: 100 labels in ascending order.
+// mixing is what the batches of an epoch show of data that is sorted throughout: 100 labels in
+// ascending order.
 type mixing struct {
 	batch   int
 	rows    int64
@@ -114,7 +115,8 @@ func mixPlan(p *Plan, batch int) *mixing {
 	return x
 }
 
-// feed calls emit with all rows of whole groups, shard by shard in shuffled order, or group by group.
+// feed calls emit with all rows of whole groups, shard by shard in shuffled order, or group by
+// group.
 func feed(m *Manifest, byGroup bool, emit func(group int, row int64)) {
 	r := newRNG("test", 13)
 	var runs [][2]int // groups [from, to)
@@ -135,7 +137,8 @@ func feed(m *Manifest, byGroup bool, emit func(group int, row int64)) {
 	}
 }
 
-// mixReservoir is the row buffer of other loaders: each row read takes the place of a random row, which is emitted.
+// mixReservoir is the row buffer of other loaders: each row read takes the place of a random row,
+// which is emitted.
 func mixReservoir(m *Manifest, batch int, rows int64, byGroup bool) *mixing {
 	x, r := newMixing(m, batch), newRNG("test", 14)
 	buf := make([]testRow, 0, rows)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// These numbers define the order: they are the same on every machine and in every version. A change here is another order and wants another name.
+// These numbers define the order: they are the same on every machine and in every version. A change
+// here is another order and wants another name.
 var (
 	goldenAssign      = [4]uint64{0x1cd9d01e7e3a11d7, 0xa38bf7b0f68a4e7f, 0x2052b605037e5b79, 0x65dceab99188bb87}
 	goldenOrder       = [4]uint64{0xeae755758b3cd5de, 0x39d6fa916d90ceb8, 0xd7414bc5e03967bd, 0x43da156a9d4438b1}

@@ -1,12 +1,14 @@
 package shuffle
 
-// Pick is one emitted row: the Seq-th row that span Span of the lane emits. Its row in the file is RowOrder(Span)[Seq].
+// Pick is one emitted row: the Seq-th row that span Span of the lane emits. Its row in the file is
+// RowOrder(Span)[Seq].
 type Pick struct {
 	Span uint32
 	Seq  uint32
 }
 
-// Tick is what a lane does in one tick. Its slices are reused by the next call of Iter.Next with the same Tick.
+// Tick is what a lane does in one tick. Its slices are reused by the next call of Iter.Next with
+// the same Tick.
 type Tick struct {
 	Index    int64
 	Row      int64    // lane row of the first pick
@@ -15,7 +17,8 @@ type Tick struct {
 	Finished []uint32 // spans whose last row is among the picks, ascending: their memory is free after them
 }
 
-// Iter walks the ticks of a lane. It is not safe for concurrent use; any number of them may walk one lane.
+// Iter walks the ticks of a lane. It is not safe for concurrent use; any number of them may walk
+// one lane.
 type Iter struct {
 	lane   *Lane
 	tick   int64
@@ -30,7 +33,8 @@ type Iter struct {
 // Iter starts at the lane's first row.
 func (l *Lane) Iter() *Iter { return &Iter{lane: l} }
 
-// SeekRow goes to a lane row. Spans that are finished there are never touched again; the others come in the next tick's Load.
+// SeekRow goes to a lane row. Spans that are finished there are never touched again; the others
+// come in the next tick's Load.
 func (it *Iter) SeekRow(row int64) {
 	l := it.lane
 	*it = Iter{lane: l, active: it.active[:0], out: it.out[:0], tick: l.TickOf(row)}
@@ -49,7 +53,8 @@ func (it *Iter) SeekRow(row int64) {
 	it.fresh = len(it.active)
 }
 
-// Next fills t with the next tick that emits a row or makes a span arrive; false when the lane is over.
+// Next fills t with the next tick that emits a row or makes a span arrive; false when the lane is
+// over.
 func (it *Iter) Next(t *Tick) bool {
 	t.Load, t.Picks, t.Finished = t.Load[:0], t.Picks[:0], t.Finished[:0]
 	for ; it.tick < it.lane.ticks; it.tick++ {
@@ -108,7 +113,8 @@ func (it *Iter) emit(t *Tick) {
 	it.active, it.out = it.active[:kept], it.out[:kept]
 }
 
-// drop leaves out the picks before the row that was sought, and the spans of which nothing is wanted then.
+// drop leaves out the picks before the row that was sought, and the spans of which nothing is
+// wanted then.
 func (it *Iter) drop(t *Tick) {
 	t.Row += it.skip
 	t.Picks = t.Picks[:copy(t.Picks, t.Picks[it.skip:])]

@@ -16,8 +16,9 @@ type Span struct {
 // Rows of the span.
 func (s Span) Rows() int64 { return s.To - s.From }
 
-// Lane is one lane of an epoch: its spans in the order in which they arrive, and the ticks in which their rows leave. The spans of a lane are
-// numbered from 0 in that order. It is immutable and safe for concurrent use.
+// Lane is one lane of an epoch: its spans in the order in which they arrive, and the ticks in which
+// their rows leave. The spans of a lane are numbered from 0 in that order. It is immutable and safe
+// for concurrent use.
 type Lane struct {
 	epoch *Epoch
 	slot  int
@@ -76,7 +77,8 @@ func (l *Lane) lineSpans() []span {
 	return out
 }
 
-// orderSpans sorts the spans by a random key each, equal keys by unit and row; spread limits how far from its shard's place a span may come.
+// orderSpans sorts the spans by a random key each, equal keys by unit and row; spread limits how
+// far from its shard's place a span may come.
 func orderSpans(spans []span, l *Lane) []span {
 	p := l.epoch.plan
 	r := newRNG(domOrder, p.seed, l.epoch.number, uint64(l.line))
@@ -166,8 +168,8 @@ func (l *Lane) fillSpans() int {
 	return m
 }
 
-// fillLives lets the lives of the fill grow as the cube root of the rows before them, so that it drains as a steady buffer does: the least d
-// with d^3 * 2S >= D^3 * min(2*cum + n, 2S).
+// fillLives lets the lives of the fill grow as the cube root of the rows before them, so that it
+// drains as a steady buffer does: the least d with d^3 * 2S >= D^3 * min(2*cum + n, 2S).
 func (l *Lane) fillLives(m int, steady int64) []uint32 {
 	full := uint64(l.epoch.plan.params.Life)
 	lives := make([]uint32, m)

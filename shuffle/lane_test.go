@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// peakRows replays a lane: the rows that are loaded, a tick's arrivals one tick ahead, less those emitted.
+// peakRows replays a lane: the rows that are loaded, a tick's arrivals one tick ahead, less those
+// emitted.
 func peakRows(l *Lane) int64 {
 	var peak, loaded int64
 	next := 0
@@ -19,7 +20,8 @@ func peakRows(l *Lane) int64 {
 	return peak
 }
 
-// No lane ever holds more than its bound, and all lanes together no more than the buffer where the buffer suffices for a life of one tick.
+// No lane ever holds more than its bound, and all lanes together no more than the buffer where the
+// buffer suffices for a life of one tick.
 func TestMemoryBound(t *testing.T) {
 	lanes, worst := 0, 0.0
 	for n := range cases(t, 2000) {
@@ -152,7 +154,8 @@ func TestSeekLoadsTheResident(t *testing.T) {
 	}
 }
 
-// Ranks share at most one shard with each neighbour, and a unit is in two lanes at most once per cut.
+// Ranks share at most one shard with each neighbour, and a unit is in two lanes at most once per
+// cut.
 func TestLocality(t *testing.T) {
 	m := studyManifest(300)
 	for _, c := range []struct{ world, lanes int }{{8, 0}, {3, 0}, {6, 48}, {64, 64}, {12, 96}} {

@@ -23,15 +23,17 @@ type Group struct {
 	Rows  int64
 }
 
-// Manifest is the data of an epoch: shards in ascending order of their paths (byte by byte) and their row groups in file order. A Group's
-// position in Groups is its number everywhere in this package. A manifest is not changed once a plan was made of it.
+// Manifest is the data of an epoch: shards in ascending order of their paths (byte by byte) and
+// their row groups in file order. A Group's position in Groups is its number everywhere in this
+// package. A manifest is not changed once a plan was made of it.
 type Manifest struct {
 	Base   string // what the paths are relative to; no part of any hash, so data may move
 	Shards []Shard
 	Groups []Group
 }
 
-// Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and index without gaps.
+// Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and
+// index without gaps.
 func (m *Manifest) Validate() error {
 	if len(m.Groups) > math.MaxInt32 {
 		return refuse("manifest", "%d row groups are more than %d", len(m.Groups), math.MaxInt32)
@@ -73,7 +75,8 @@ func (m *Manifest) Rows() int64 {
 	return n
 }
 
-// Content is the hash that decides whether a state fits the data: 64 hex digits over relative paths, sizes and rows per group.
+// Content is the hash that decides whether a state fits the data: 64 hex digits over relative
+// paths, sizes and rows per group.
 func (m *Manifest) Content() string {
 	h := newHasher("shardfeed/manifest/content/1")
 	h.number(int64(len(m.Shards)))
@@ -93,7 +96,8 @@ func (m *Manifest) Content() string {
 	return h.sum()
 }
 
-// Versions is the hash that tells whether any shard changed since: 64 hex digits over relative paths, sizes and versions.
+// Versions is the hash that tells whether any shard changed since: 64 hex digits over relative
+// paths, sizes and versions.
 func (m *Manifest) Versions() string {
 	h := newHasher("shardfeed/manifest/versions/1")
 	h.number(int64(len(m.Shards)))
@@ -105,7 +109,8 @@ func (m *Manifest) Versions() string {
 	return h.sum()
 }
 
-// hasher writes integers as 8 bytes little-endian and texts as their length and bytes, so no two inputs write the same.
+// hasher writes integers as 8 bytes little-endian and texts as their length and bytes, so no two
+// inputs write the same.
 type hasher struct {
 	h hash.Hash
 	w *bufio.Writer

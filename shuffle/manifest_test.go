@@ -29,7 +29,8 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
-// Any change of a path, a size, the rows or the number of groups is another content; a version is not.
+// Any change of a path, a size, the rows or the number of groups is another content; a version is
+// not.
 func TestManifestHashes(t *testing.T) {
 	build := func() *Manifest { return manifestOf([]int64{10, 20}, []int64{30}, nil) }
 	content, versions := build().Content(), build().Versions()

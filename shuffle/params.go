@@ -25,8 +25,9 @@ const (
 	PerEpoch Assign = "epoch"  // others in every epoch
 )
 
-// Params are the numbers that, with a manifest, its units and a seed, fix the order of all epochs. They come from [Options.Params] or from a
-// state, never from the machine. All are rows but where it is said.
+// Params are the numbers that, with a manifest, its units and a seed, fix the order of all epochs.
+// They come from [Options.Params] or from a state, never from the machine. All are rows but where
+// it is said.
 type Params struct {
 	Lanes    int    `json:"lanes"`     // L, their number
 	Quantum  int64  `json:"quantum"`   // A, by which a lane admits units and emits rows in one tick
@@ -68,7 +69,8 @@ func (p Params) Validate() error {
 // Steady is S, the rows of a lane that wait for their tick once the lane runs evenly.
 func (p Params) Steady() int64 { return max(1, p.Quantum*p.Life/3) }
 
-// LaneBound is the most rows that one lane holds at any time, the next tick's arrivals included; largest is the largest unit's rows.
+// LaneBound is the most rows that one lane holds at any time, the next tick's arrivals included;
+// largest is the largest unit's rows.
 func (p Params) LaneBound(rows, largest int64) int64 {
 	return max(laneBound(p.Quantum, p.Life, p.laneUnit(rows, largest)), p.Buffer/int64(p.Lanes))
 }

@@ -2,7 +2,8 @@ package shuffle
 
 import "math"
 
-// Plan is the order of all epochs of one manifest under one seed. It is immutable and safe for concurrent use.
+// Plan is the order of all epochs of one manifest under one seed. It is immutable and safe for
+// concurrent use.
 type Plan struct {
 	manifest *Manifest
 	units    []Unit
@@ -19,8 +20,9 @@ type Plan struct {
 	unitsHash  string
 }
 
-// New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits] or of their kind: ascending, none empty, all
-// rows of all groups. Manifest and units are kept and must not change any more.
+// New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits]
+// or of their kind: ascending, none empty, all rows of all groups. Manifest and units are kept and
+// must not change any more.
 func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -71,7 +73,8 @@ func (p *Plan) Params() Params { return p.params }
 // Rows of an epoch.
 func (p *Plan) Rows() int64 { return p.sizes.rows }
 
-// Bound is the most rows that the given number of lanes hold at any time, their next tick's arrivals included.
+// Bound is the most rows that the given number of lanes hold at any time, their next tick's
+// arrivals included.
 func (p *Plan) Bound(lanes int) int64 {
 	lane := p.params.LaneBound(p.sizes.rows, p.sizes.largest)
 	if lanes <= 0 || lane == 0 {

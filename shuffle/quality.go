@@ -2,7 +2,8 @@ package shuffle
 
 import "math"
 
-// Quality foretells how well an order mixes data that is sorted, the worst case. It informs and is not part of the order, so it may use floats.
+// Quality foretells how well an order mixes data that is sorted, the worst case. It informs and is
+// not part of the order, so it may use floats.
 type Quality struct {
 	Independent float64 // K: units that behave as if drawn independently
 	Deff        float64 // 1 + (G-1)/K: by how much the variance of a batch's mean exceeds that of a perfect shuffle
@@ -29,7 +30,8 @@ func (p *Plan) Quality(globalBatch int64) Quality {
 		q.Units = distinct(float64(s.units), batch)
 		return q
 	}
-	// The mean unit that a row lies in is larger than the mean unit; lanes cut what is larger than they are.
+	// The mean unit that a row lies in is larger than the mean unit; lanes cut what is larger than
+	// they are.
 	unit := min(p.rowMeanUnit(), float64(ceilDiv(s.rows, lanes)))
 	live := float64(lanes) * float64(p.params.Steady())
 	q.Independent = max(2.25*live/unit, min(float64(lanes), batch))

@@ -2,5 +2,6 @@
 
 package shuffle
 
-// underRace says that the race detector makes everything ten times slower; nothing here has goroutines, so the long tests keep to a part.
+// underRace says that the race detector makes everything ten times slower; nothing here has
+// goroutines, so the long tests keep to a part.
 const underRace = true

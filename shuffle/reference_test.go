@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestReference holds the order against testdata/reference.py, which was written from the specification and shares no code.
+// TestReference holds the order against testdata/reference.py, which was written from the
+// specification and shares no code.
 func TestReference(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

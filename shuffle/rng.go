@@ -17,11 +17,13 @@ const (
 	domTick   = "tick"   // ids: epoch, line lane, tick
 )
 
-// rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is written out here so that the shuffle loops
-// keep the state in registers and so that the order never depends on a library; a test holds it against rand.PCG.
+// rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is
+// written out here so that the shuffle loops keep the state in registers and so that the order
+// never depends on a library; a test holds it against rand.PCG.
 type rng struct{ hi, lo uint64 }
 
-// newRNG keys a generator with the first 16 bytes of SHA-256(prefix || dom || seed || ids), integers as 8 bytes little-endian.
+// newRNG keys a generator with the first 16 bytes of SHA-256(prefix || dom || seed || ids),
+// integers as 8 bytes little-endian.
 func newRNG(dom string, seed uint64, ids ...uint64) rng {
 	var msg [128]byte
 	n := copy(msg[:], keyPrefix)
@@ -75,7 +77,8 @@ func (r *rng) below(n uint64) uint64 {
 	return hi
 }
 
-// shuffle permutes a by Fisher and Yates from the top: for i = len-1 .. 1 swap a[i] with a[below(i+1)].
+// shuffle permutes a by Fisher and Yates from the top: for i = len-1 .. 1 swap a[i] with
+// a[below(i+1)].
 func shuffle[T any](r *rng, a []T) {
 	for i := len(a) - 1; i > 0; i-- {
 		j := r.below(uint64(i) + 1)

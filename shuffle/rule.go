@@ -8,7 +8,8 @@ import (
 // maxLife keeps rows * life^2 below 2^64 for units of fewer than 2^32 rows.
 const maxLife = 65535
 
-// Options are what a user gives; the rest of the parameters follows from them and the units by a frozen rule.
+// Options are what a user gives; the rest of the parameters follows from them and the units by a
+// frozen rule.
 type Options struct {
 	Buffer       int64  // rows of the shuffle buffer, over all ranks; see BufferRows
 	WorldSize    int    // ranks at the start; 0 is 1
@@ -70,8 +71,9 @@ func (o Options) Params(units []Unit) (Params, error) {
 	return p, p.Validate()
 }
 
-// chooseLanes: the odd part of the world size, doubled while lanes stay at most 64, an eighth of the units, and small enough to hold four
-// of the largest unit; then doubled until every rank of the largest world has one.
+// chooseLanes: the odd part of the world size, doubled while lanes stay at most 64, an eighth of
+// the units, and small enough to hold four of the largest unit; then doubled until every rank of
+// the largest world has one.
 func chooseLanes(s sizes, o Options) int {
 	lanes := int64(o.WorldSize >> bits.TrailingZeros(uint(o.WorldSize)))
 	for s.units > 0 && 2*lanes <= min(64, s.units/8, o.Buffer/4/s.largest) {
@@ -83,7 +85,8 @@ func chooseLanes(s sizes, o Options) int {
 	return int(lanes)
 }
 
-// chooseLife: the longest life whose bound keeps within a lane's share of the buffer, 1 when none does.
+// chooseLife: the longest life whose bound keeps within a lane's share of the buffer, 1 when none
+// does.
 func chooseLife(s sizes, p Params) int64 {
 	lanes := int64(p.Lanes)
 	unit := p.laneUnit(s.rows, s.largest)

@@ -23,7 +23,8 @@ type savedShard struct {
 	Rows    []int64 `json:"rows"` // of each row group
 }
 
-// JSON of the manifest, so that a run can finish its epoch on the list that it began with. Texts that are not UTF-8 cannot be saved.
+// JSON of the manifest, so that a run can finish its epoch on the list that it began with. Texts
+// that are not UTF-8 cannot be saved.
 func (m *Manifest) JSON() ([]byte, error) {
 	s := savedManifest{Format: 1, Content: m.Content(), Versions: m.Versions(), Base: m.Base, Shards: make([]savedShard, len(m.Shards))}
 	for i, sh := range m.Shards {
@@ -63,7 +64,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Differences says in words what became of the shards of m in now, at most so many of them and then a count of the rest.
+// Differences says in words what became of the shards of m in now, at most so many of them and then
+// a count of the rest.
 func (m *Manifest) Differences(now *Manifest, most int) []string {
 	var out []string
 	a, b := m.groupRows(), now.groupRows()

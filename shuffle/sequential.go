@@ -2,7 +2,8 @@ package shuffle
 
 import "sort"
 
-// Sequence is the order without shuffle: row p is the p-th row of the units. It is immutable and safe for concurrent use.
+// Sequence is the order without shuffle: row p is the p-th row of the units. It is immutable and
+// safe for concurrent use.
 type Sequence struct {
 	units   []Unit
 	starts  []int64 // first position of unit i; one more than units
@@ -49,8 +50,9 @@ func (s *Sequence) Spans(lo, hi int64, yield func(Span)) {
 	}
 }
 
-// Block is the part [lo, hi) of the step [pos, pos+rows) that a worker takes: of WorldSize equal blocks its rank's, and of Workers equal blocks
-// of that its own, block i of n of c rows being [floor(c*i/n), floor(c*(i+1)/n)).
+// Block is the part [lo, hi) of the step [pos, pos+rows) that a worker takes: of WorldSize equal
+// blocks its rank's, and of Workers equal blocks of that its own, block i of n of c rows being
+// [floor(c*i/n), floor(c*(i+1)/n)).
 func (w Worker) Block(pos, rows int64) (lo, hi int64) {
 	w = w.withDefaults()
 	cutBlock := func(lo, hi int64, i, n int) (int64, int64) {

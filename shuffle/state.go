@@ -18,7 +18,8 @@ const maxStateBytes = 64 << 10
 // maxEpoch is the largest epoch of a state: every reader of JSON keeps integers up to it.
 const maxEpoch = 1<<53 - 1
 
-// State is where training stands: all that a resume needs besides the data. It is the same on every rank and worker.
+// State is where training stands: all that a resume needs besides the data. It is the same on every
+// rank and worker.
 type State struct {
 	Format      int     `json:"v"`                // 1
 	Plan        string  `json:"plan"`             // "lane-tick/1", or "sequential/1" without shuffle
@@ -45,7 +46,8 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 	}
 }
 
-// State of the order without shuffle at a position. The seed is kept for what else is drawn from it.
+// State of the order without shuffle at a position. The seed is kept for what else is drawn from
+// it.
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
@@ -62,7 +64,8 @@ func (s State) JSON() []byte {
 	return b
 }
 
-// ParseState reads a state and refuses what is none: unknown fields, other versions, values out of range.
+// ParseState reads a state and refuses what is none: unknown fields, other versions, values out of
+// range.
 func ParseState(data []byte) (State, error) {
 	var s State
 	if len(data) > maxStateBytes {
@@ -136,7 +139,8 @@ func isHex(s string, digits int) bool {
 	return len(s) == digits
 }
 
-// Fits says whether the state continues this plan; the error lists each field that differs. Seed, epoch and position are the state's to say.
+// Fits says whether the state continues this plan; the error lists each field that differs. Seed,
+// epoch and position are the state's to say.
 func (s State) Fits(p *Plan) error {
 	errs := s.fitsData(p.content, p.Rows(), true)
 	if s.Params == nil {

@@ -155,13 +155,15 @@ func FuzzParseState(f *testing.F) {
 	})
 }
 
-// trainer takes rows as a run does that is killed and resumed: all that it keeps between two lives is a state's JSON.
+// trainer takes rows as a run does that is killed and resumed: all that it keeps between two lives
+// is a state's JSON.
 type trainer struct {
 	m     *Manifest
 	units []Unit
 }
 
-// run continues a state for so many steps of an epoch in some world and returns the rows of each step and the state after them.
+// run continues a state for so many steps of an epoch in some world and returns the rows of each
+// step and the state after them.
 func (tr trainer) run(t *testing.T, saved []byte, world, batch, steps int) ([][]testRow, []byte) {
 	t.Helper()
 	s, err := ParseState(saved)
@@ -215,7 +217,8 @@ func (tr trainer) resume(t *testing.T, p *Plan, e *Epoch, w Worker, pos, rows in
 	return out
 }
 
-// A run that is killed at every step and resumed in another world takes the same rows in the same steps as one that is not.
+// A run that is killed at every step and resumed in another world takes the same rows in the same
+// steps as one that is not.
 func TestResumeAtEveryStep(t *testing.T) {
 	for n := range cases(t, 40) {
 		r := newRNG("test", 19, n)

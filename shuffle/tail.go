@@ -19,8 +19,8 @@ func (t Tail) Validate() error {
 	return refuse("tail", "%q is none of %q, %q, %q, %q", t, Drop, Pad, Short, Carry)
 }
 
-// Steps is the arithmetic of an epoch's steps. A position counts rows of the epoch; under Carry a first step may begin at a position
-// below 0, in the rows that the epoch before has left.
+// Steps is the arithmetic of an epoch's steps. A position counts rows of the epoch; under Carry a
+// first step may begin at a position below 0, in the rows that the epoch before has left.
 type Steps struct {
 	Rows        int64 // N, of an epoch
 	GlobalBatch int64 // G, rows of a step over all ranks
@@ -56,14 +56,15 @@ func (s Steps) Count(from int64) int64 {
 	return left / s.GlobalBatch
 }
 
-// At is step i, counted from the one that begins at from: its first position and the number of rows that it takes from the data, which is
-// less than G in the last step under Pad and Short only.
+// At is step i, counted from the one that begins at from: its first position and the number of rows
+// that it takes from the data, which is less than G in the last step under Pad and Short only.
 func (s Steps) At(from, i int64) (pos, rows int64) {
 	pos = from + i*s.GlobalBatch
 	return pos, max(0, min(s.GlobalBatch, s.Rows-pos))
 }
 
-// Next is where the first step of the next epoch begins when this epoch's began at from: 0, or below it under Carry.
+// Next is where the first step of the next epoch begins when this epoch's began at from: 0, or
+// below it under Carry.
 func (s Steps) Next(from int64) int64 {
 	if s.Tail != Carry {
 		return 0
@@ -71,8 +72,8 @@ func (s Steps) Next(from int64) int64 {
 	return from + s.Count(from)*s.GlobalBatch - s.Rows
 }
 
-// Normalize moves a position from which no step of its epoch is left to the start of the next epoch; what Carry has left stays with its
-// epoch until a step takes it.
+// Normalize moves a position from which no step of its epoch is left to the start of the next
+// epoch; what Carry has left stays with its epoch until a step takes it.
 func (s Steps) Normalize(epoch uint64, pos int64) (uint64, int64) {
 	if s.Tail == Carry {
 		for s.Rows > 0 && pos >= s.Rows {

@@ -40,7 +40,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Whatever the tail, the steps of many epochs take every row once, except the rows that Drop leaves out.
+// Whatever the tail, the steps of many epochs take every row once, except the rows that Drop leaves
+// out.
 func TestStepsTakeEachRow(t *testing.T) {
 	r := newRNG("test", 7)
 	for n := range 2000 {
@@ -118,7 +119,8 @@ func TestStepsRefuse(t *testing.T) {
 	}
 }
 
-// Under carry the lanes run on: steps across the end of an epoch take the next epoch's rows, each once, in any world.
+// Under carry the lanes run on: steps across the end of an epoch take the next epoch's rows, each
+// once, in any world.
 func TestCarryAcrossEpochs(t *testing.T) {
 	for n := range cases(t, 100) {
 		r := newRNG("test", 8, n)

@@ -23,8 +23,8 @@ func (l *Lane) Arrival(j int) int64 { return int64(l.tau[j]) }
 // Need is the lane row at which span j must be there: the first row of its arrival tick.
 func (l *Lane) Need(j int) int64 { return l.Before(l.Arrival(j)) }
 
-// RowOrder fills dst, grown as needed, with the order in which the rows of span j leave: dst[s] is the row, by its number in the span,
-// that is emitted as its s-th. Any goroutine may ask.
+// RowOrder fills dst, grown as needed, with the order in which the rows of span j leave: dst[s] is
+// the row, by its number in the span, that is emitted as its s-th. Any goroutine may ask.
 func (l *Lane) RowOrder(j int, dst []uint32) []uint32 {
 	s, p := l.spans[j], l.epoch.plan
 	u := p.units[s.unit]
@@ -81,8 +81,9 @@ func (l *Lane) Before(k int64) int64 {
 	return n
 }
 
-// alive are the spans [done, arrived) that have arrived by tick k, without the first ones whose life ended by then. Lives end in the order of
-// arrival; a small span may have emitted all its rows before.
+// alive are the spans [done, arrived) that have arrived by tick k, without the first ones whose
+// life ended by then. Lives end in the order of arrival; a small span may have emitted all its rows
+// before.
 func (l *Lane) alive(k int64) (done, arrived int) {
 	arrived = sort.Search(len(l.tau), func(j int) bool { return int64(l.tau[j]) > k })
 	end := min(k, l.last)

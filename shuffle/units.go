@@ -28,21 +28,23 @@ func (u Unit) Span(number int, from, to int64) Span {
 	return Span{Unit: number, From: from, To: to, Lo: u.Lo + from, Hi: u.Lo + to}
 }
 
-// Layout is what the metadata of a row group says about cutting it. It comes from the files alone: neither from the projection nor from the
-// machine.
+// Layout is what the metadata of a row group says about cutting it. It comes from the files alone:
+// neither from the projection nor from the machine.
 type Layout struct {
 	Bytes int64   // uncompressed, all columns
 	Pages []int64 // first rows of the data pages of the widest column, ascending; empty without a page index
 
-	// Decoded is the bytes to decode when the slices between these edges (ascending, without 0 and the end) are read one by one; pages
-	// across an edge count twice. It is not called without Pages, may be nil, and then nothing is cut for the sake of mixing.
+	// Decoded is the bytes to decode when the slices between these edges (ascending, without 0 and
+	// the end) are read one by one; pages across an edge count twice. It is not called without
+	// Pages, may be nil, and then nothing is cut for the sake of mixing.
 	Decoded func(edges []int64) int64
 }
 
-// CutUnits cuts the groups of a manifest into units, in order; groups without rows have none. layout is called once per group with its
-// number. unitRows > 0 pins the size: a group becomes ceil(rows/unitRows) slices, edges moved to pages where there are any. Else a group is
-// cut into the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes to decode grow by at most a tenth, and whatever is over
-// 256 MiB or 2^24 rows is cut by rows until it is not.
+// CutUnits cuts the groups of a manifest into units, in order; groups without rows have none.
+// layout is called once per group with its number. unitRows > 0 pins the size: a group becomes
+// ceil(rows/unitRows) slices, edges moved to pages where there are any. Else a group is cut into
+// the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes to decode grow by at most a
+// tenth, and whatever is over 256 MiB or 2^24 rows is cut by rows until it is not.
 func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) ([]Unit, error) {
 	if unitRows < 0 {
 		return nil, refuse("unit_rows", "%d is not a number of rows", unitRows)
@@ -71,7 +73,8 @@ func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) ([]Uni
 	return units, nil
 }
 
-// leastUnits a group is cut into by its size: ceil(rows/q), where q is the rows of the largest unit that is allowed.
+// leastUnits a group is cut into by its size: ceil(rows/q), where q is the rows of the largest unit
+// that is allowed.
 func leastUnits(rows, bytes, unitRows int64) int64 {
 	q := unitRows
 	if q == 0 {
@@ -98,7 +101,8 @@ func groupEdges(rows int64, l Layout, unitRows int64) []int64 {
 	return rowEdges(rows, pieces)
 }
 
-// mixEdges cuts a group for the sake of mixing, where that is cheap: a known page index, slices of 16 MiB, a tenth more to decode.
+// mixEdges cuts a group for the sake of mixing, where that is cheap: a known page index, slices of
+// 16 MiB, a tenth more to decode.
 func mixEdges(rows int64, l Layout) []int64 {
 	if len(l.Pages) == 0 || l.Decoded == nil {
 		return nil
@@ -116,7 +120,8 @@ func mixEdges(rows int64, l Layout) []int64 {
 	return nil
 }
 
-// fits says that no slice is over 256 MiB, a row counting as the group's mean row, or over 2^24 rows.
+// fits says that no slice is over 256 MiB, a row counting as the group's mean row, or over 2^24
+// rows.
 func fits(rows int64, edges []int64, bytes int64) bool {
 	most := largest(rows, edges)
 	return most <= maxUnitRows && mulLE(most, max(0, bytes), maxUnitBytes, rows)
@@ -139,7 +144,8 @@ func rowEdges(rows, p int64) []int64 {
 	return edges
 }
 
-// pageEdges moves each row edge to the nearest first row of a page, the lower of two equally near, and drops what then coincides.
+// pageEdges moves each row edge to the nearest first row of a page, the lower of two equally near,
+// and drops what then coincides.
 func pageEdges(rows, p int64, pages []int64) []int64 {
 	edges := rowEdges(rows, p)
 	if len(pages) == 0 {

@@ -2,7 +2,8 @@ package shuffle
 
 import "slices"
 
-// Worker is one of Workers equal consumers in a rank, as torch.utils.data counts them, in one of WorldSize ranks.
+// Worker is one of Workers equal consumers in a rank, as torch.utils.data counts them, in one of
+// WorldSize ranks.
 type Worker struct {
 	Rank, WorldSize int
 	Worker, Workers int // 0 of 0 is 0 of 1: all of the rank
@@ -30,8 +31,9 @@ func (w Worker) Validate() error {
 	return nil
 }
 
-// View is what one worker takes of every step. Ranks divide a step without rest and without overlap, and so do the workers of a rank; the rows
-// of a rank do not depend on its workers. See the package documentation for the exact division. A View is immutable and safe for concurrent
+// View is what one worker takes of every step. Ranks divide a step without rest and without
+// overlap, and so do the workers of a rank; the rows of a rank do not depend on its workers. See
+// the package documentation for the exact division. A View is immutable and safe for concurrent
 // use.
 type View struct {
 	worker Worker
@@ -62,7 +64,8 @@ func (p *Plan) View(w Worker) (*View, error) {
 	return v, nil
 }
 
-// Exclusive says that no other worker reads this worker's lanes: world size x workers divides the number of lanes.
+// Exclusive says that no other worker reads this worker's lanes: world size x workers divides the
+// number of lanes.
 func (v *View) Exclusive() bool { return v.workerSlots.mod > 0 }
 
 // Take is a worker's part of one lane in one step: consecutive rows of the lane.
@@ -72,8 +75,8 @@ type Take struct {
 	Rows int64
 }
 
-// Share is a worker's part of a step, in ascending position: the k-th row of its batch is the next row of take Order[k]. Its slices are reused
-// when it is passed to View.Step again.
+// Share is a worker's part of a step, in ascending position: the k-th row of its batch is the next
+// row of take Order[k]. Its slices are reused when it is passed to View.Step again.
 type Share struct {
 	Takes []Take
 	Order []uint32
@@ -108,7 +111,8 @@ func (v *View) Step(e *Epoch, pos, rows int64, s *Share) {
 	s.merge()
 }
 
-// Rows is the number of rows that the worker has of a step, as Step would list them. It takes the same time for any number of rows.
+// Rows is the number of rows that the worker has of a step, as Step would list them. It takes the
+// same time for any number of rows.
 func (v *View) Rows(e *Epoch, pos, rows int64) int64 {
 	windows := make([]window, v.lanes)
 	v.divide(e.offset+pos, rows, windows)
@@ -119,7 +123,8 @@ func (v *View) Rows(e *Epoch, pos, rows int64) int64 {
 	return n
 }
 
-// merge orders the rows of all takes by position: round after round over the lanes, which stand in the order of their first positions.
+// merge orders the rows of all takes by position: round after round over the lanes, which stand in
+// the order of their first positions.
 func (s *Share) merge() {
 	if len(s.rounds) == 0 {
 		return
@@ -163,7 +168,8 @@ func keepResidue(windows []window, r residue) {
 	}
 }
 
-// keepBlock sorts the rows of all windows by (line lane, row) and keeps block i of n: of c rows those from floor(c*i/n) to floor(c*(i+1)/n).
+// keepBlock sorts the rows of all windows by (line lane, row) and keeps block i of n: of c rows
+// those from floor(c*i/n) to floor(c*(i+1)/n).
 func (v *View) keepBlock(windows []window, i, n int) {
 	var all int64
 	for _, w := range windows {
@@ -178,8 +184,9 @@ func (v *View) keepBlock(windows []window, i, n int) {
 	}
 }
 
-// Slots lists the slots of the lanes that the worker reads for the steps of globalBatch rows from position from up to position to, the last
-// one cut short there. They are in the order of their line lanes: neighbours share a shard. This is what the memory bound counts.
+// Slots lists the slots of the lanes that the worker reads for the steps of globalBatch rows from
+// position from up to position to, the last one cut short there. They are in the order of their
+// line lanes: neighbours share a shard. This is what the memory bound counts.
 func (v *View) Slots(e *Epoch, from, to, globalBatch int64) []int {
 	used := make([]bool, v.lanes)
 	windows := make([]window, v.lanes)
@@ -189,7 +196,8 @@ func (v *View) Slots(e *Epoch, from, to, globalBatch int64) []int {
 			used[slot] = used[slot] || w.lo < w.hi
 		}
 	}
-	// The division repeats after as many steps as bring the first slot back. Without blocks a cycle of the lanes shows all of it.
+	// The division repeats after as many steps as bring the first slot back. Without blocks a cycle
+	// of the lanes shows all of it.
 	full, cycle := (to-from)/globalBatch, int64(v.lanes)/gcd(int64(v.lanes), globalBatch)
 	switch {
 	case v.Exclusive():

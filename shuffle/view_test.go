@@ -36,8 +36,8 @@ func lanesOf(e *Epoch) [][]testRow {
 	return out
 }
 
-// In any world and with any workers, the rows of a step are those of its positions; the batches are equal and in ascending position, and a rank's
-// rows do not depend on its workers.
+// In any world and with any workers, the rows of a step are those of its positions; the batches are
+// equal and in ascending position, and a rank's rows do not depend on its workers.
 func TestStepsAreTheSameInAnyWorld(t *testing.T) {
 	for n := range cases(t, 200) {
 		c := randomCase(t, 1000+n)
@@ -81,7 +81,8 @@ func TestStepsAreTheSameInAnyWorld(t *testing.T) {
 	}
 }
 
-// sharePositions are the positions of a worker's rows, which must ascend and come from the lanes that Slots names.
+// sharePositions are the positions of a worker's rows, which must ascend and come from the lanes
+// that Slots names.
 func sharePositions(t *testing.T, c orderCase, w Worker, pos, rows int64, byLane [][]testRow, position map[testRow]int) []int {
 	t.Helper()
 	v, err := c.plan.View(w)

@@ -45,7 +45,8 @@ SHARDS = [
     ((70, 70, 70, 70), "polars", {"compression": "snappy"}),
 ]
 
-# Categories as "department>kind", the shape of the picture, and the words of the titles in both languages.
+# Categories as "department>kind", the shape of the picture, and the words of the titles in both
+# languages.
 LABELS = [
     ("의류>티셔츠", "shirt", ("면 티셔츠", "cotton tee")),
     ("의류>청바지", "trousers", ("슬림 청바지", "slim jeans")),
@@ -138,7 +139,8 @@ def write_pyarrow(table, groups, path, options):
 
 
 def write_duckdb(table, groups, path, options):
-    # DuckDB closes a row group at the end of an input chunk, so the chunks are cut where the groups shall end.
+    # DuckDB closes a row group at the end of an input chunk, so the chunks are cut where the groups
+    # shall end.
     starts = np.cumsum((0, *groups))
     batches = [table.slice(a, b - a).combine_chunks().to_batches()[0] for a, b in itertools.pairwise(starts)]
     con = duckdb.connect(config={"threads": 1})

@@ -1,5 +1,6 @@
-// Package testdata holds the small catalogue that the demo and the tests read: eight parquet shards of a shop,
-// written by several writers. See README.md for what lies in them and gen.py for how they are made.
+// Package testdata holds the small catalogue that the demo and the tests read: eight parquet shards
+// of a shop, written by several writers. See README.md for what lies in them and gen.py for how
+// they are made.
 package testdata
 
 import "embed"

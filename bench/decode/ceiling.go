@@ -17,7 +17,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// ceiling reads shards as rowgroup does, one lent range for each row group, and decompresses their pages.
+// ceiling reads shards as rowgroup does, one lent range for each row group, and decompresses their
+// pages.
 type ceiling struct {
 	set     string
 	columns []string

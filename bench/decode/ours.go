@@ -8,7 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// ours decodes with rowgroup. Memory is kept from round to round, as a stream keeps it from unit to unit.
+// ours decodes with rowgroup. Memory is kept from round to round, as a stream keeps it from unit to
+// unit.
 type ours struct {
 	set         string
 	columns     []string

@@ -4,13 +4,14 @@
 //	remote put   --bucket NAME [--prefix NAME] [--files N] DIR             uploads the parquet files of a directory
 //	remote proxy --target HOST:PORT [--latency D | --log FILE]             stands before a server
 //
-// The ways s3 and hdfs go through our stores. Their rivals sdk and library send the same ranges, as many at once, through the library
-// below each store, with nothing checked and nothing kept: what no store can be much quicker than. Every way reads each range into
-// memory that its worker keeps.
+// The ways s3 and hdfs go through our stores. Their rivals sdk and library send the same ranges, as
+// many at once, through the library below each store, with nothing checked and nothing kept: what
+// no store can be much quicker than. Every way reads each range into memory that its worker keeps.
 //
-// A proxy forwards until its standard input ends. With a latency it delays what a client sends and looks at nothing; with a log it
-// writes one JSON object for each request, with the bytes of the response's body that went to the client.
+// A proxy forwards until its standard input ends. With a latency it delays what a client sends and
+// looks at nothing; with a log it writes one JSON object for each request, with the bytes of the
+// response's body that went to the client.
 //
-// S3 is reached by the variables of the environment that the SDK knows (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and the like), HDFS by
-// HADOOP_CONF_DIR, or by the ranges' own addresses.
+// S3 is reached by the variables of the environment that the SDK knows (AWS_ENDPOINT_URL,
+// AWS_ACCESS_KEY_ID and the like), HDFS by HADOOP_CONF_DIR, or by the ranges' own addresses.
 package main

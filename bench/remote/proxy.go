@@ -10,7 +10,8 @@ import (
 	"os"
 )
 
-// proxy forwards to a server until standard input ends. Its first line of output is the address that it listens on.
+// proxy forwards to a server until standard input ends. Its first line of output is the address
+// that it listens on.
 func proxy(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("proxy", flag.ContinueOnError)
 	target := fs.String("target", "", "the server's host:port")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// serveDelayed forwards connections. What a client sends arrives latency later, so each request that fits into one segment, as reads
-// do, takes that much longer; the kernel passes on the server's bytes.
+// serveDelayed forwards connections. What a client sends arrives latency later, so each request
+// that fits into one segment, as reads do, takes that much longer; the kernel passes on the
+// server's bytes.
 func serveDelayed(ctx context.Context, l net.Listener, target string, latency time.Duration) error {
 	defer closeAfter(ctx, l)()
 	var clients sync.WaitGroup
@@ -46,7 +47,8 @@ func forward(ctx context.Context, client *net.TCPConn, target string, latency ti
 	sending.Wait()
 }
 
-// send passes on what the client sends, until it ends. There is one request under way on a connection, so one goroutine can sleep for it.
+// send passes on what the client sends, until it ends. There is one request under way on a
+// connection, so one goroutine can sleep for it.
 func send(server, client *net.TCPConn, latency time.Duration) {
 	b := make([]byte, 16<<10)
 	for {

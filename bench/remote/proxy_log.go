@@ -36,7 +36,8 @@ type logged struct {
 	out *json.Encoder
 }
 
-// serveLogged forwards requests and writes them to out. The Host header stays, because S3's signatures cover it.
+// serveLogged forwards requests and writes them to out. The Host header stays, because S3's
+// signatures cover it.
 func serveLogged(ctx context.Context, l net.Listener, target string, out io.Writer) error {
 	t := &http.Transport{
 		MaxIdleConns: 1024, MaxIdleConnsPerHost: 512, DisableCompression: true,

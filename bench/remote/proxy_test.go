@@ -89,7 +89,8 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// TestDelayedClientGoesAway: a client that leaves in mid-request leaves nothing behind; TestMain looks.
+// TestDelayedClientGoesAway: a client that leaves in mid-request leaves nothing behind; TestMain
+// looks.
 func TestDelayedClientGoesAway(t *testing.T) {
 	target := origin(t, "0123456789")
 	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, target, time.Millisecond) })

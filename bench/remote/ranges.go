@@ -13,7 +13,8 @@ type piece struct {
 	off, n int64
 }
 
-// readPieces reads a file of ranges: in each line an address, the first byte and the number of bytes, with tabs between.
+// readPieces reads a file of ranges: in each line an address, the first byte and the number of
+// bytes, with tabs between.
 func readPieces(path string) ([]piece, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -82,7 +82,8 @@ func read(ctx context.Context, args []string) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// openWay makes what is asked for. Listing and connecting to namenodes come before the time is taken.
+// openWay makes what is asked for. Listing and connecting to namenodes come before the time is
+// taken.
 func openWay(ctx context.Context, f readFlags, pieces []piece) (way, error) {
 	switch f.way {
 	case "sdk":

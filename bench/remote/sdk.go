@@ -13,7 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// newClient makes a client of the SDK that keeps its connections until done is called, and checks nothing.
+// newClient makes a client of the SDK that keeps its connections until done is called, and checks
+// nothing.
 func newClient(ctx context.Context) (c *s3.Client, done func(), err error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 512
@@ -31,7 +32,8 @@ func newClient(ctx context.Context) (c *s3.Client, done func(), err error) {
 	}), t.CloseIdleConnections, nil
 }
 
-// An sdk is the loop that reading from S3 cannot do without: GetObject with a range, and its body read into the worker's memory.
+// An sdk is the loop that reading from S3 cannot do without: GetObject with a range, and its body
+// read into the worker's memory.
 type sdk struct {
 	client *s3.Client
 	done   func()

@@ -10,7 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// sameBytes reads ranges of a shard of size bytes by both ways and compares their checksums with that of one reader.
+// sameBytes reads ranges of a shard of size bytes by both ways and compares their checksums with
+// that of one reader.
 func sameBytes(t *testing.T, uri string, size int64, ways ...string) {
 	t.Helper()
 	var pieces []piece

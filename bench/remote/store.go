@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/s3"
 )
 
-// A store reads through one of ours. Shards are listed before the time is taken, as a stream lists them before it reads, and stay open.
+// A store reads through one of ours. Shards are listed before the time is taken, as a stream lists
+// them before it reads, and stay open.
 type store struct {
 	store   shard.Store
 	objects map[string]shard.Object // by address

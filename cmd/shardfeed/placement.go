@@ -33,7 +33,8 @@ type placement struct {
 	Hosts       []string `json:"hosts"` // that hold one of them
 }
 
-// placements asks how the first shards lie on their servers; those of stores that do not know are left out.
+// placements asks how the first shards lie on their servers; those of stores that do not know are
+// left out.
 func placements(ctx context.Context, store shard.Remote, shards []shard.Shard) ([]placement, error) {
 	shards = shards[:min(len(shards), placedShards)]
 	found := make([]*placement, len(shards))

@@ -129,7 +129,8 @@ func throttled(progress func(engine.Progress)) func(shards, read, of int64) {
 	}
 }
 
-// batchPart is the part of a rank's memory that batches may take, as far as it is for their number to say.
+// batchPart is the part of a rank's memory that batches may take, as far as it is for their number
+// to say.
 const batchPart = 4
 
 // workersWithin is how many of the workers leave room for all else, where each has two batches
@@ -141,8 +142,8 @@ func workersWithin(workers int, memory, batch int64) int {
 	return workers
 }
 
-// sessionFigures are the figures of a session under bench's names. Processor time, resident memory and what was asked of servers are those of
-// the engine and of the data set.
+// sessionFigures are the figures of a session under bench's names. Processor time, resident memory
+// and what was asked of servers are those of the engine and of the data set.
 func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{

@@ -75,8 +75,8 @@ func TestSessionFigures(t *testing.T) {
 	}
 }
 
-// The default limit of a rank is its share of the machine, and changes no order; a rank's collating goroutines are its share of the
-// processors.
+// The default limit of a rank is its share of the machine, and changes no order; a rank's collating
+// goroutines are its share of the processors.
 func TestShareOfRank(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })

@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// The commands in the bash blocks of the pages run on real servers, with the names that they take for granted put in.
+// The commands in the bash blocks of the pages run on real servers, with the names that they take
+// for granted put in.
 func TestServerReadme(t *testing.T) {
 	pages, _ := pages(t)
 	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
@@ -52,7 +53,8 @@ func TestServerReadme(t *testing.T) {
 	}
 }
 
-// nameservice is the directory of a configuration in which the cluster has a name, and is the one that addresses without a host mean.
+// nameservice is the directory of a configuration in which the cluster has a name, and is the one
+// that addresses without a host mean.
 func nameservice(t *testing.T, c *servertest.Cluster) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +69,8 @@ func nameservice(t *testing.T, c *servertest.Cluster) string {
 	return dir
 }
 
-// With Kerberos the shop is read by a keytab, by the tickets of kinit, and natively as well as over HTTP.
+// With Kerberos the shop is read by a keytab, by the tickets of kinit, and natively as well as over
+// HTTP.
 func TestServerKerberos(t *testing.T) {
 	realm := servertest.Kerberos(t)
 	hdfs := servertest.HDFS(t, servertest.HDFSOptions{Kerberos: realm})

@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Data sets of an engine share the cache of a directory, and each reads with the credentials of its trainer's environment, which the engine
-// does not have.
+// Data sets of an engine share the cache of a directory, and each reads with the credentials of its
+// trainer's environment, which the engine does not have.
 func TestServerServe(t *testing.T) {
 	s3 := servertest.S3(t)
 	quietHome(t)

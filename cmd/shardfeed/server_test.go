@@ -18,7 +18,8 @@ type family struct {
 	flags   []string // that reach it
 }
 
-// families puts the shop on real servers of each kind. The environment tells nothing of them: flags do.
+// families puts the shop on real servers of each kind. The environment tells nothing of them: flags
+// do.
 func families(t *testing.T) []family {
 	t.Helper()
 	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
@@ -84,7 +85,8 @@ func object(t *testing.T, o any, args ...string) {
 	}
 }
 
-// The rows are the same, byte for byte and in the same order, wherever the shop is; a state of one place goes on at another.
+// The rows are the same, byte for byte and in the same order, wherever the shop is; a state of one
+// place goes on at another.
 func TestServerRows(t *testing.T) {
 	var inOrder, shuffled, rest, state string
 	for _, f := range families(t) {

@@ -114,7 +114,8 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 	return w, err
 }
 
-// fill fetches what is missing of the shards, several at a time, and counts what is there in the end.
+// fill fetches what is missing of the shards, several at a time, and counts what is there in the
+// end.
 func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []warmShard, w *warmth) error {
 	c, _ := ds.Cache()
 	bar := newByteProgress(a.stderr, "warm", w.Bytes)

@@ -14,8 +14,8 @@ type api struct {
 	getErrorName, getErrorString                                                function
 }
 
-// symbols are their names in the library. Where a function has changed its form, the versioned name is the one that cuda.h stands for: without
-// it the library has an older function of the same name.
+// symbols are their names in the library. Where a function has changed its form, the versioned name
+// is the one that cuda.h stands for: without it the library has an older function of the same name.
 func (a *api) symbols() []symbol {
 	return []symbol{
 		{&a.init, "cuInit", ""},

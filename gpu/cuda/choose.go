@@ -9,8 +9,9 @@ import (
 	"github.com/shardfeed/shardfeed/gpu"
 )
 
-// Choose opens the device with a name: host; cuda:N, or cuda for the first; auto is the first GPU where there is a driver that has one, and
-// the host elsewhere. With auto a driver that is there and does not work is an error, not a reason for the host.
+// Choose opens the device with a name: host; cuda:N, or cuda for the first; auto is the first GPU
+// where there is a driver that has one, and the host elsewhere. With auto a driver that is there
+// and does not work is an error, not a reason for the host.
 func Choose(name string) (gpu.Device, error) {
 	switch index, ok := strings.CutPrefix(name, "cuda:"); {
 	case name == "host":

@@ -11,7 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
-// TestChoose asks for devices by name, on machines with 0 to 2 of them, with drivers that work or not.
+// TestChoose asks for devices by name, on machines with 0 to 2 of them, with drivers that work or
+// not.
 func TestChoose(t *testing.T) {
 	const none = "/nowhere/libcuda.so.1"
 	for _, c := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/gpu"
 )
 
-// A Device is a GPU with its primary context, which the process's other CUDA code shares. Its methods are safe for concurrent use.
+// A Device is a GPU with its primary context, which the process's other CUDA code shares. Its
+// methods are safe for concurrent use.
 type Device struct {
 	driver  *Driver
 	number  int32   // the driver's
@@ -31,7 +32,8 @@ var (
 	_ gpu.Registrar = (*Device)(nil)
 )
 
-// Open takes the device with an index as cuda:N counts: from 0, over the devices that the driver shows to this process.
+// Open takes the device with an index as cuda:N counts: from 0, over the devices that the driver
+// shows to this process.
 func (d *Driver) Open(index int) (*Device, error) {
 	count, err := d.Count()
 	if err != nil {
@@ -83,9 +85,10 @@ func text(b []byte) string {
 // Info is what is known of the device.
 func (d *Device) Info() gpu.Info { return d.info }
 
-// do calls a function with the device's context current. The context belongs to the thread of the operating system, and a goroutine may be on
-// another one in its next line, so the thread is locked for as long as that matters. The context is left current: other code that calls the
-// driver on Go's threads has to set its own.
+// do calls a function with the device's context current. The context belongs to the thread of the
+// operating system, and a goroutine may be on another one in its next line, so the thread is locked
+// for as long as that matters. The context is left current: other code that calls the driver on
+// Go's threads has to set its own.
 //
 //go:uintptrescapes
 func (d *Device) do(f *function, args ...uintptr) error {
@@ -97,8 +100,9 @@ func (d *Device) do(f *function, args ...uintptr) error {
 	return d.driver.do(f, args...)
 }
 
-// Close gives the device back. What came from it and is not freed is named in the error, and keeps the device's context: the last of it that
-// is freed gives it back, so that no memory goes that something still uses. Closing it again is not an error once nothing is left.
+// Close gives the device back. What came from it and is not freed is named in the error, and keeps
+// the device's context: the last of it that is freed gives it back, so that no memory goes that
+// something still uses. Closing it again is not an error once nothing is left.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

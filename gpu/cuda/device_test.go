@@ -47,7 +47,8 @@ func TestNoSuchDevice(t *testing.T) {
 	})
 }
 
-// TestTwoDevices uses two devices at once: each call finds its own context, whatever the one before was about.
+// TestTwoDevices uses two devices at once: each call finds its own context, whatever the one before
+// was about.
 func TestTwoDevices(t *testing.T) {
 	r := newRig(t)
 	r.fake.Devices(2)
@@ -88,7 +89,8 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestClose asks for what a closed device no longer gives, and that it is given back with the last thing that came from it.
+// TestClose asks for what a closed device no longer gives, and that it is given back with the last
+// thing that came from it.
 func TestClose(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		dev, err := r.driver.Open(0)

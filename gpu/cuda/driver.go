@@ -4,8 +4,8 @@ package cuda
 
 import "github.com/ebitengine/purego"
 
-// This file is all that the package knows of calling C: a library is opened, a function looked up and called. It could be replaced by the
-// same three in cgo.
+// This file is all that the package knows of calling C: a library is opened, a function looked up
+// and called. It could be replaced by the same three in cgo.
 
 // openLibrary loads a shared library; nothing of it becomes visible to others.
 func openLibrary(path string) (handle uintptr, err error) {
@@ -23,9 +23,10 @@ func (f *function) lookUp(library uintptr, symbol string) (err error) {
 	return err
 }
 
-// call returns the function's CUresult, a C int in a register whose upper half is anything. The pragma keeps what arguments point to alive, and
-// where it is, until call returns; everything that passes arguments on to it needs it too, and must be called directly: through an interface or
-// a func value it is lost.
+// call returns the function's CUresult, a C int in a register whose upper half is anything. The
+// pragma keeps what arguments point to alive, and where it is, until call returns; everything that
+// passes arguments on to it needs it too, and must be called directly: through an interface or a
+// func value it is lost.
 //
 //go:uintptrescapes
 func (f *function) call(args ...uintptr) int {

@@ -46,7 +46,8 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// pageLocking reports whether it was page-locked memory that could not be had: a system that refuses it has none.
+// pageLocking reports whether it was page-locked memory that could not be had: a system that
+// refuses it has none.
 func (e *Error) pageLocking() bool { return e.Op == opHostAlloc || e.Op == opHostRegister }
 
 // The functions that page-lock.
@@ -55,7 +56,8 @@ const (
 	opHostRegister = "cuMemHostRegister"
 )
 
-// Lost reports whether the device's context was lost with it: each later call in this process fails in the same way.
+// Lost reports whether the device's context was lost with it: each later call in this process fails
+// in the same way.
 func (e *Error) Lost() bool { return slices.Contains(lostCodes, e.Code) }
 
 // Codes that the package distinguishes, as in cuda.h.
@@ -85,8 +87,9 @@ const (
 	codeUnknown           = 999
 )
 
-// lostCodes are the asynchronous failures after which cuda.h says that the process must be ended and started again: an uncorrectable error of
-// memory or link, a kernel that ran too long or failed.
+// lostCodes are the asynchronous failures after which cuda.h says that the process must be ended
+// and started again: an uncorrectable error of memory or link, a kernel that ran too long or
+// failed.
 var lostCodes = []int{214, 220, codeIllegalAddress, 702, 710, 714, 715, 716, 717, 718, codeLaunchFailed}
 
 // hint is the advice for a code that a function returned.

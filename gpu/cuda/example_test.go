@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/gpu/cuda"
 )
 
-// The names are those of the command's --device: auto is the first GPU, or the host where there is no driver or no GPU.
+// The names are those of the command's --device: auto is the first GPU, or the host where there is
+// no driver or no GPU.
 func ExampleChoose() {
 	dev, err := cuda.Choose("host")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
-// session uses a driver for everything that it can do, gives all of it back, and returns every error on the way.
+// session uses a driver for everything that it can do, gives all of it back, and returns every
+// error on the way.
 func session(library string, mapping []byte) error {
 	driver, err := Load(Options{Library: library})
 	if err != nil {
@@ -53,7 +54,8 @@ func use(dev *Device, mapping []byte) (err error) {
 		return err
 	}
 	defer func() { give(e.Free) }()
-	// Memory goes back only when nothing is on its way, also after an error: the second Sync is for when the first is the one that fails.
+	// Memory goes back only when nothing is on its way, also after an error: the second Sync is for
+	// when the first is the one that fails.
 	defer func() { give(s.Sync) }()
 	defer func() { give(s.Sync) }()
 	return roundTrip(s, e, host, there)
@@ -76,8 +78,9 @@ func roundTrip(s gpu.Stream, e gpu.Event, host gpu.HostMemory, there gpu.DeviceM
 	return nil
 }
 
-// TestFaults makes each call of a session fail, one after another. The error names the call, and nothing is left behind except memory that the
-// driver refused to free, which ends with the context.
+// TestFaults makes each call of a session fail, one after another. The error names the call, and
+// nothing is left behind except memory that the driver refused to free, which ends with the
+// context.
 func TestFaults(t *testing.T) {
 	f := fakecuda.Open(t)
 	r := &rig{T: t, fake: f}
@@ -168,7 +171,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestLost lets a copy fail when it runs. Everything after it says so, nothing hangs, and the device can be given back.
+// TestLost lets a copy fail when it runs. Everything after it says so, nothing hangs, and the
+// device can be given back.
 func TestLost(t *testing.T) {
 	r := newRig(t)
 	r.fake.Fault("copy", 1, 719)

@@ -10,13 +10,16 @@ import (
 	"unsafe"
 )
 
-// libraryVariable names another library than the driver's own: a driver that lies elsewhere, or one that stands in for it in tests.
+// libraryVariable names another library than the driver's own: a driver that lies elsewhere, or one
+// that stands in for it in tests.
 const libraryVariable = "SHARDFEED_LIBCUDA"
 
-// driverLibrary belongs to the installed driver. The name without a version is the toolkit's, a stub that cannot do anything.
+// driverLibrary belongs to the installed driver. The name without a version is the toolkit's, a
+// stub that cannot do anything.
 const driverLibrary = "libcuda.so.1"
 
-// A Driver is NVIDIA's, loaded and initialised. Its methods are safe for concurrent use. It is never unloaded.
+// A Driver is NVIDIA's, loaded and initialised. Its methods are safe for concurrent use. It is
+// never unloaded.
 type Driver struct {
 	api     api
 	library string
@@ -24,7 +27,8 @@ type Driver struct {
 	sysfs   string
 }
 
-// Load loads the driver. The error matches gpu.ErrNoDriver when there is none that could be used, and gpu.ErrNoDevice when it has no device.
+// Load loads the driver. The error matches gpu.ErrNoDriver when there is none that could be used,
+// and gpu.ErrNoDevice when it has no device.
 func Load(o Options) (*Driver, error) { return load(o.withDefaults(), "/sys") }
 
 // load loads a driver whose devices' NUMA nodes are read below sysfs.
@@ -116,7 +120,8 @@ func (d *Driver) result(op string, code int) error {
 	}
 }
 
-// words asks the driver for its name or text of a code. It writes the address of a string of its own, which stays.
+// words asks the driver for its name or text of a code. It writes the address of a string of its
+// own, which stays.
 func (d *Driver) words(f *function, code int, otherwise string) string {
 	var p unsafe.Pointer
 	if f.call(uintptr(code), uintptr(unsafe.Pointer(&p))) != 0 || p == nil {
@@ -129,7 +134,8 @@ func (d *Driver) words(f *function, code int, otherwise string) string {
 	return string(unsafe.Slice((*byte)(p), n))
 }
 
-// misuse is an error of the caller that is found before the driver is asked, with the code that the driver would return.
+// misuse is an error of the caller that is found before the driver is asked, with the code that the
+// driver would return.
 func misuse(op, format string, args ...any) *Error {
 	return &Error{Op: op, Code: codeInvalidValue, Name: "CUDA_ERROR_INVALID_VALUE", Text: fmt.Sprintf(format, args...)}
 }

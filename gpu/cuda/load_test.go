@@ -31,7 +31,8 @@ func copyFile(t *testing.T, from, to string, n int) string {
 	return to
 }
 
-// TestNoDriver loads files that are not drivers. The error says why, and where it was looked for; the process lives.
+// TestNoDriver loads files that are not drivers. The error says why, and where it was looked for;
+// the process lives.
 func TestNoDriver(t *testing.T) {
 	whole := fakecuda.Build(t)
 	dir := t.TempDir()
@@ -111,7 +112,8 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// FuzzMappedSize reads files that may be anything. Of one that is whole it never says that it is cut.
+// FuzzMappedSize reads files that may be anything. Of one that is whole it never says that it is
+// cut.
 func FuzzMappedSize(f *testing.F) {
 	library, err := os.ReadFile(fakecuda.Build(f))
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/shardfeed/shardfeed/gpu"
 )
 
-// hostMemory is page-locked memory of the driver's. The collector does not know it, so it is freed by hand.
+// hostMemory is page-locked memory of the driver's. The collector does not know it, so it is freed
+// by hand.
 type hostMemory struct {
 	device *Device
 	bytes  atomic.Pointer[[]byte] // nil when it was freed
 }
 
-// AllocHost returns page-locked memory of the device's NUMA node, where that is known and has room. It is not write-combined: collating reads
-// what it has written.
+// AllocHost returns page-locked memory of the device's NUMA node, where that is known and has room.
+// It is not write-combined: collating reads what it has written.
 func (d *Device) AllocHost(n int) (gpu.HostMemory, error) {
 	alloc := &d.driver.api.memHostAlloc
 	if n <= 0 {
@@ -59,8 +60,8 @@ func (m *hostMemory) Bytes() []byte {
 
 func (m *hostMemory) Pinned() bool { return true }
 
-// Free gives the memory back. It is gone whether or not there is an error: which of the two the driver meant cannot be known, and what is freed
-// twice may be somebody else's by then.
+// Free gives the memory back. It is gone whether or not there is an error: which of the two the
+// driver meant cannot be known, and what is freed twice may be somebody else's by then.
 func (m *hostMemory) Free() error {
 	b := m.bytes.Swap(nil)
 	if b == nil {
@@ -70,7 +71,8 @@ func (m *hostMemory) Free() error {
 	return errors.Join(d.do(&d.driver.api.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(*b)))), d.give(pinned))
 }
 
-// Register page-locks memory that is mapped elsewhere. It costs about as much as touching each page: map once, in few large pieces.
+// Register page-locks memory that is mapped elsewhere. It costs about as much as touching each
+// page: map once, in few large pieces.
 func (d *Device) Register(b []byte) (unregister func() error, err error) {
 	register := &d.driver.api.memHostRegister
 	if len(b) == 0 {

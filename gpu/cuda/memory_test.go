@@ -132,7 +132,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestRefused: a system that does not page-lock at all has none of it, which is not the same as an error of the device.
+// TestRefused: a system that does not page-lock at all has none of it, which is not the same as an
+// error of the device.
 func TestRefused(t *testing.T) {
 	r := newRig(t)
 	dev := r.open(0)

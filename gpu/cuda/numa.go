@@ -22,7 +22,8 @@ const preferred = 1
 // nodeMask has a bit for each node.
 type nodeMask [maxNodes / 64]uint64
 
-// busNode is the NUMA node of a PCI device; -1 where the kernel does not know it, as on machines that have one.
+// busNode is the NUMA node of a PCI device; -1 where the kernel does not know it, as on machines
+// that have one.
 func busNode(sysfs, bus string) int {
 	text, err := os.ReadFile(filepath.Join(sysfs, "bus/pci/devices", bus, "numa_node"))
 	if err != nil {
@@ -35,8 +36,9 @@ func busNode(sysfs, bus string) int {
 	return node
 }
 
-// preferNode lets the memory that the thread asks for come from a node, until restore is called. The thread must be locked. It is a wish: where
-// there is no such node, or a container forbids it, nothing changes.
+// preferNode lets the memory that the thread asks for come from a node, until restore is called.
+// The thread must be locked. It is a wish: where there is no such node, or a container forbids it,
+// nothing changes.
 func preferNode(node int) (restore func()) {
 	var before nodeMask
 	var mode int32

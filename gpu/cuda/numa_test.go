@@ -31,7 +31,8 @@ func sysfs(t *testing.T, node string) string {
 	return root
 }
 
-// TestNode looks at the memory policy of the thread that page-locked memory is asked for on, and at what is left of it afterwards.
+// TestNode looks at the memory policy of the thread that page-locked memory is asked for on, and at
+// what is left of it afterwards.
 func TestNode(t *testing.T) {
 	for _, c := range []struct {
 		text  string

@@ -13,7 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
-// eachDriver runs a test on the fake driver, and on the machine's where it has one. With SHARDFEED_GPU=require it must.
+// eachDriver runs a test on the fake driver, and on the machine's where it has one. With
+// SHARDFEED_GPU=require it must.
 func eachDriver(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("fake", func(t *testing.T) { test(t, newRig(t)) })
 	t.Run("real", func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSignals sends signals to every thread of the process while it copies, those of the driver too, which Go has not made.
+// TestSignals sends signals to every thread of the process while it copies, those of the driver
+// too, which Go has not made.
 func TestSignals(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		dev := r.open(0)

@@ -32,12 +32,13 @@ func (d *Device) NewStream() (gpu.Stream, error) {
 	return s, nil
 }
 
-// Stream is a stream of other code (a cudaStream_t or CUstream of the device's primary context; 0 is the default one) as a gpu.Stream. Its
-// Close leaves the stream as it is.
+// Stream is a stream of other code (a cudaStream_t or CUstream of the device's primary context; 0
+// is the default one) as a gpu.Stream. Its Close leaves the stream as it is.
 func (d *Device) Stream(handle uintptr) gpu.Stream { return &stream{device: d, handle: handle} }
 
-// ToDevice queues a copy. The source may also be memory that is not page-locked, as long as it is not Go's: the driver copies that by way of a
-// buffer of its own, and mostly lets the caller wait for it.
+// ToDevice queues a copy. The source may also be memory that is not page-locked, as long as it is
+// not Go's: the driver copies that by way of a buffer of its own, and mostly lets the caller wait
+// for it.
 func (s *stream) ToDevice(dst gpu.DeviceMemory, off int, src []byte) error {
 	copyTo := &s.device.driver.api.memcpyHtoDAsync
 	p, err := s.place(copyTo.op, dst, off, len(src))
@@ -115,7 +116,8 @@ func (s *stream) open(op string) error {
 	return nil
 }
 
-// Close waits until all is done: the driver itself would return at once, and go on reading what the caller frees next.
+// Close waits until all is done: the driver itself would return at once, and go on reading what the
+// caller frees next.
 func (s *stream) Close() error {
 	if s.closed.Swap(true) || !s.own {
 		return nil
@@ -153,7 +155,8 @@ func (e *event) Done() (bool, error) {
 	return err == nil, err
 }
 
-// Wait sleeps until the event has passed. It holds a thread for that long, so one goroutine should wait for many events, in order.
+// Wait sleeps until the event has passed. It holds a thread for that long, so one goroutine should
+// wait for many events, in order.
 func (e *event) Wait() error { return e.ask(&e.device.driver.api.eventSynchronize) }
 
 func (e *event) ask(f *function) error {

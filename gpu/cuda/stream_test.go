@@ -111,7 +111,8 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// TestCloseStream closes a stream with copies on their way: they are done when Close returns, so the memory can be freed.
+// TestCloseStream closes a stream with copies on their way: they are done when Close returns, so
+// the memory can be freed.
 func TestCloseStream(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		dev := r.open(0)
@@ -181,7 +182,8 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// TestRecycled is what the fake is for: a slot that is written again without a wait for its event reaches the device as it is then.
+// TestRecycled is what the fake is for: a slot that is written again without a wait for its event
+// reaches the device as it is then.
 func TestRecycled(t *testing.T) {
 	r := newRig(t)
 	dev := r.open(0)

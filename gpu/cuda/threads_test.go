@@ -14,8 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
 )
 
-// TestContexts reads the log of calls: each call that needs a context has it made current just before, on its own thread, whichever threads
-// the goroutines were on.
+// TestContexts reads the log of calls: each call that needs a context has it made current just
+// before, on its own thread, whichever threads the goroutines were on.
 func TestContexts(t *testing.T) {
 	r := newRig(t)
 	r.fake.Devices(2)
@@ -47,7 +47,8 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestGoroutines copies on many goroutines, with a collector that never rests: what the driver writes to stays where it is.
+// TestGoroutines copies on many goroutines, with a collector that never rests: what the driver
+// writes to stays where it is.
 func TestGoroutines(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		defer debug.SetGCPercent(debug.SetGCPercent(1))
@@ -87,7 +88,8 @@ func grow(depth int) byte {
 	return grow(depth-1) + pad[depth]
 }
 
-// copyMany sends a different content there and back many times, with a stream, events and memory of its own each time.
+// copyMany sends a different content there and back many times, with a stream, events and memory of
+// its own each time.
 func copyMany(dev *Device, seed, rounds int) error {
 	for round := range rounds {
 		if err := copyOnce(dev, seed+round); err != nil {
@@ -138,8 +140,9 @@ func copyOnce(dev *Device, seed int) (err error) {
 	return nil
 }
 
-// TestGrowingStack calls the driver from every depth of a stack that is new, so that some of the calls make it grow, and move, on their way
-// down: what the driver is to write to must not lie on it.
+// TestGrowingStack calls the driver from every depth of a stack that is new, so that some of the
+// calls make it grow, and move, on their way down: what the driver is to write to must not lie on
+// it.
 func TestGrowingStack(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		dev := r.open(0)
@@ -176,7 +179,8 @@ func descend(depth int, f func()) byte {
 	return descend(depth-1, f) + pad[depth%len(pad)]
 }
 
-// BenchmarkCall is the price of a call of the driver: the lock of the thread, the context, and the call.
+// BenchmarkCall is the price of a call of the driver: the lock of the thread, the context, and the
+// call.
 func BenchmarkCall(b *testing.B) {
 	driver, err := Load(Options{Library: fakecuda.Open(b).Library})
 	if err != nil {

@@ -73,7 +73,8 @@ func rel(importPath string) string {
 	return p
 }
 
-// rule says what the packages at and below a path may import of ours. Everything that is not named is a missing edge.
+// rule says what the packages at and below a path may import of ours. Everything that is not named
+// is a missing edge.
 type rule struct {
 	at     string
 	may    []string
@@ -127,7 +128,8 @@ func ruleFor(p string) (rule, bool) {
 	return rule{}, false
 }
 
-// closure is everything of ours that a package with rule r may depend on, itself or through what it imports.
+// closure is everything of ours that a package with rule r may depend on, itself or through what it
+// imports.
 func closure(r rule) map[string]bool {
 	seen := map[string]bool{r.at: true}
 	for todo := slices.Clone(r.may); len(todo) > 0; todo = todo[1:] {
@@ -142,13 +144,15 @@ func closure(r rule) map[string]bool {
 	return seen
 }
 
-// reached reports whether p is in reach, itself or as a part of a package that is: who may import one gets its own sub-packages with it.
+// reached reports whether p is in reach, itself or as a part of a package that is: who may import
+// one gets its own sub-packages with it.
 func reached(reach map[string]bool, p string) bool {
 	r, ok := ruleFor(p)
 	return ok && reach[r.at]
 }
 
-// within reports whether p is one of the allowed paths, or lies below r's own path (a package may use its own sub-packages).
+// within reports whether p is one of the allowed paths, or lies below r's own path (a package may
+// use its own sub-packages).
 func within(r rule, allowed func(string) bool, p string) bool {
 	return allowed(p) || p == r.at || strings.HasPrefix(p, r.at+"/")
 }
@@ -178,7 +182,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestMissingEdges asserts the rules themselves: a level never reaches one above it, and the pairs that must not know each other don't.
+// TestMissingEdges asserts the rules themselves: a level never reaches one above it, and the pairs
+// that must not know each other don't.
 func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
 		{"internal/option"},
@@ -234,7 +239,8 @@ func TestForeignDependencies(t *testing.T) {
 	}
 }
 
-// TestNoCuda: with the tag nocuda the command calls no shared library, so that it can be linked statically; without, it does.
+// TestNoCuda: with the tag nocuda the command calls no shared library, so that it can be linked
+// statically; without, it does.
 func TestNoCuda(t *testing.T) {
 	for tag, want := range map[string]bool{"nocuda": false, "any": true} {
 		cmd := exec.Command("go", "list", "-deps", "-tags", tag, "./cmd/shardfeed")
@@ -253,7 +259,8 @@ func TestNoCuda(t *testing.T) {
 	}
 }
 
-// TestShuffleIsPure: the order is integers alone, so nothing that reads a clock, the machine or a random source is in reach.
+// TestShuffleIsPure: the order is integers alone, so nothing that reads a clock, the machine or a
+// random source is in reach.
 func TestShuffleIsPure(t *testing.T) {
 	for _, p := range packages(t) {
 		if rel(p.ImportPath) != "shuffle" {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestNoSetenv: no code outside of tests changes the environment of its process. A process serves several trainers, each with an environment
-// of its own, and what one of them set would show in another.
+// TestNoSetenv: no code outside of tests changes the environment of its process. A process serves
+// several trainers, each with an environment of its own, and what one of them set would show in
+// another.
 func TestNoSetenv(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) {
@@ -21,7 +22,8 @@ func TestNoSetenv(t *testing.T) {
 	}
 }
 
-// setsEnvironment lists where a file calls os.Setenv, os.Unsetenv or os.Clearenv, or their like of package syscall.
+// setsEnvironment lists where a file calls os.Setenv, os.Unsetenv or os.Clearenv, or their like of
+// package syscall.
 func setsEnvironment(t *testing.T, path string) (places []token.Position) {
 	t.Helper()
 	set := token.NewFileSet()

@@ -13,14 +13,16 @@ import (
 	"testing"
 )
 
-// shape is how long the module's files and functions are, in lines, and how much code there is, tests counted apart.
+// shape is how long the module's files and functions are, in lines, and how much code there is,
+// tests counted apart.
 type shape struct {
 	files, funcs []int
 	code, tests  int
 }
 
-// TestShape keeps files and functions short: nine in ten files under 400 lines, nine in ten functions under 40, at most one in twenty over
-// 60, and 0.7 lines of test for a line of code, blank lines and comments counted in neither.
+// TestShape keeps files and functions short: nine in ten files under 400 lines, nine in ten
+// functions under 40, at most one in twenty over 60, and 0.7 lines of test for a line of code,
+// blank lines and comments counted in neither.
 func TestShape(t *testing.T) {
 	s := measure(t, moduleRoot(t))
 	if p90 := percentile(s.files, 90); p90 >= 400 {

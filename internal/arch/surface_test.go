@@ -45,7 +45,8 @@ func TestNoInternalTypeInPublic(t *testing.T) {
 	}
 }
 
-// exportFiles are the module's public packages, and the compiled types of all packages by import path.
+// exportFiles are the module's public packages, and the compiled types of all packages by import
+// path.
 func exportFiles(t *testing.T) (public []string, exports map[string]string) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Export", "./...")

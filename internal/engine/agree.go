@@ -36,8 +36,8 @@ type agreed struct {
 	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
 	bounds    map[int]int64    // by rank that is in a later epoch, how far this one may go
 
-	// A data set object and what is mapped from it have one name. Ranks read them in the same order,
-	// so the n-th object of one rank is that of the others.
+	// A data set object and what is mapped from it have one name. Ranks read them in the same
+	// order, so the n-th object of one rank is that of the others.
 	objects []*group // that the rank has read; nil: it is closed
 	object  int      // the one that it reads now
 }

@@ -61,7 +61,8 @@ type Opened struct {
 
 	// Warnings about the data, for the user.
 	Warnings []string `json:"warnings"`
-	// Files is what the user may want to know of the files that the addresses name: which were left out, or named twice.
+	// Files is what the user may want to know of the files that the addresses name: which were left
+	// out, or named twice.
 	Files []string `json:"files"`
 }
 

@@ -140,8 +140,8 @@ func TestReadAhead(t *testing.T) {
 	same(t, "epoch 2", idsOf(batches), epochIDs(t, testSpec(), 0, 1, nil, 2))
 }
 
-// Batches that were read ahead are dropped when the next iteration is another one: another epoch, another
-// state, another consumer.
+// Batches that were read ahead are dropped when the next iteration is another one: another epoch,
+// another state, another consumer.
 func TestReadAheadDropped(t *testing.T) {
 	nine := int64(9)
 	for name, change := range map[string]func(*sink, *Join){

@@ -35,8 +35,8 @@ func nodesOf(columns []*column.Array) (nodes []Node) {
 	return nodes
 }
 
-// enrich adds columns as transforms do: in the batch's memory, outside of it, and in the middle of a
-// buffer.
+// enrich adds columns as transforms do: in the batch's memory, outside of it, and in the middle of
+// a buffer.
 func enrich(_ context.Context, b *loader.Batch, r *rand.Rand) error {
 	tensor, err := loader.AddTensor[float32](b, "tensor", 2, 3)
 	if err != nil {

@@ -18,8 +18,9 @@ var source embed.FS
 // flags are what the library is compiled with; its C is held to no warning.
 var flags = []string{"-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"}
 
-// Build compiles the library and returns its path; without the functions that are named, as in an old driver. It is kept in the user's cache,
-// where there is one, for as long as the source is the same. Without a C compiler the test is skipped, or fails with CI=true.
+// Build compiles the library and returns its path; without the functions that are named, as in an
+// old driver. It is kept in the user's cache, where there is one, for as long as the source is the
+// same. Without a C compiler the test is skipped, or fails with CI=true.
 func Build(t testing.TB, without ...string) string {
 	t.Helper()
 	args := slices.Clone(flags)
@@ -43,7 +44,8 @@ func Build(t testing.TB, without ...string) string {
 	return library
 }
 
-// cacheDir is where the library of this source and these arguments is kept: for the test alone when the user has no cache that can be written.
+// cacheDir is where the library of this source and these arguments is kept: for the test alone when
+// the user has no cache that can be written.
 func cacheDir(t testing.TB, args []string) string {
 	t.Helper()
 	h := sha256.New()
@@ -75,7 +77,8 @@ func files(t testing.TB) []string {
 	return found
 }
 
-// compile writes the library beside its place and moves it there whole, so that tests of other packages may do the same at the same time.
+// compile writes the library beside its place and moves it there whole, so that tests of other
+// packages may do the same at the same time.
 func compile(t testing.TB, cc string, args []string, library string) error {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,7 +1,9 @@
-// Package fakecuda is a library that stands in for NVIDIA's libcuda.so.1 in tests, on machines without a GPU. It is written in C (driver/),
-// compiled when a test first asks for it, and loaded as the real one is.
+// Package fakecuda is a library that stands in for NVIDIA's libcuda.so.1 in tests, on machines
+// without a GPU. It is written in C (driver/), compiled when a test first asks for it, and loaded
+// as the real one is.
 //
-// It has the driver's functions that package gpu/cuda calls, and keeps the rules that their callers most often break:
+// It has the driver's functions that package gpu/cuda calls, and keeps the rules that their callers
+// most often break:
 //
 //	a context is current per thread             201 on a thread without one
 //	a copy on a stream runs beside the host     each stream is a thread that begins late: who writes to the source too early is found out
@@ -11,13 +13,15 @@
 //	an asynchronous failure sticks              every later call in the context returns its code
 //	a context ends with its last release        its leftovers are dropped, and counted
 //
-// A test asks for it with [Open], says what is to go wrong ([Fake.Fault]), and looks at counts and the log of calls. What no correct program
-// does, such as freeing memory that a queued copy reads, or using a destroyed handle, is a violation: it fails the test when it ends, as
-// everything does that was not given back.
+// A test asks for it with [Open], says what is to go wrong ([Fake.Fault]), and looks at counts and
+// the log of calls. What no correct program does, such as freeing memory that a queued copy reads,
+// or using a destroyed handle, is a violation: it fails the test when it ends, as everything does
+// that was not given back.
 //
-// A whole process is given the library's path in SHARDFEED_LIBCUDA and is configured by the environment: FAKECUDA_DEVICES=n,
-// FAKECUDA_FAULTS=op:nth:code,..., FAKECUDA_DELAY=latency,µs per MiB; FAKECUDA_REPORT names a file that holds [Counts] as JSON, as of the
-// last time that a context came or went or a rule was broken.
+// A whole process is given the library's path in SHARDFEED_LIBCUDA and is configured by the
+// environment: FAKECUDA_DEVICES=n, FAKECUDA_FAULTS=op:nth:code,..., FAKECUDA_DELAY=latency,µs per
+// MiB; FAKECUDA_REPORT names a file that holds [Counts] as JSON, as of the last time that a context
+// came or went or a rule was broken.
 //
 // Its speed says nothing about any GPU.
 package fakecuda

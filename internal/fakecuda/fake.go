@@ -12,16 +12,16 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// A Fake is the library in this process, and what a test says to it. There is one in a process for each path, so tests that use it do not run
-// in parallel.
+// A Fake is the library in this process, and what a test says to it. There is one in a process for
+// each path, so tests that use it do not run in parallel.
 type Fake struct {
 	Library string // path, for cuda.Options
 	t       testing.TB
 	handle  uintptr
 }
 
-// Open compiles and loads the library, empty and with one device. When the test ends it fails if a rule was broken or something was not given
-// back; open the fake before what uses it.
+// Open compiles and loads the library, empty and with one device. When the test ends it fails if a
+// rule was broken or something was not given back; open the fake before what uses it.
 func Open(t testing.TB) *Fake {
 	t.Helper()
 	return OpenLibrary(t, Build(t))
@@ -50,7 +50,8 @@ func OpenLibrary(t testing.TB, path string) *Fake {
 	return f
 }
 
-// Reset drops everything that is left and starts again, as configured by the environment; a driver that was loaded before is not initialised.
+// Reset drops everything that is left and starts again, as configured by the environment; a driver
+// that was loaded before is not initialised.
 func (f *Fake) Reset() { f.call("fakecuda_reset") }
 
 // Devices sets how many there are, at most 8.
@@ -70,8 +71,8 @@ func (f *Fake) Hold() { f.call("fakecuda_hold", 1) }
 // Release lets the copies begin that were held.
 func (f *Fake) Release() { f.call("fakecuda_hold", 0) }
 
-// Fault makes the nth call of a function from now on return code and do nothing; every one with nth 0. The op "copy" is a copy on a stream,
-// when it runs: its failure sticks to the context.
+// Fault makes the nth call of a function from now on return code and do nothing; every one with nth 0.
+// The op "copy" is a copy on a stream, when it runs: its failure sticks to the context.
 func (f *Fake) Fault(op string, nth, code int) {
 	name := append([]byte(op), 0)
 	f.call("fakecuda_fault", uintptr(unsafe.Pointer(&name[0])), uintptr(nth), uintptr(code))
@@ -96,8 +97,8 @@ func (f *Fake) Log() []Call {
 	return log
 }
 
-// Forgive returns the violations and the number of things dropped with their context until now, and takes them back: a test that broke a rule
-// on purpose has seen it.
+// Forgive returns the violations and the number of things dropped with their context until now, and
+// takes them back: a test that broke a rule on purpose has seen it.
 func (f *Fake) Forgive() (violations []string, dropped int) {
 	f.t.Helper()
 	c := f.Counts()
@@ -105,7 +106,8 @@ func (f *Fake) Forgive() (violations []string, dropped int) {
 	return c.Violations, c.Dropped
 }
 
-// read decodes what a function of the library writes into a buffer. The log grows while it is asked for its length.
+// read decodes what a function of the library writes into a buffer. The log grows while it is asked
+// for its length.
 func (f *Fake) read(name string, into any) {
 	f.t.Helper()
 	for room := 1 << 16; ; room *= 2 {

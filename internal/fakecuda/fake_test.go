@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cells are places for results. They are mapped: Go may move what is its own, and keeps nothing alive for an address that was taken before.
+// cells are places for results. They are mapped: Go may move what is its own, and keeps nothing
+// alive for an address that was taken before.
 func cells(t testing.TB) []uintptr {
 	t.Helper()
 	b, err := unix.Mmap(-1, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -61,7 +62,8 @@ func (w *witness) end() string {
 	return strings.Join(w.said, "")
 }
 
-// TestWitness expects that a test fails which leaves something behind or breaks a rule, and that the next one starts clean.
+// TestWitness expects that a test fails which leaves something behind or breaks a rule, and that
+// the next one starts clean.
 func TestWitness(t *testing.T) {
 	library := Build(t)
 	out := cells(t)
@@ -114,7 +116,8 @@ func TestBuild(t *testing.T) {
 	f.Call("cuMemHostAlloc", 0, 0, 0)
 }
 
-// TestNoCompiler has no cc: the test is skipped, and says so; with CI=true that is a failure. An earlier build is used nevertheless.
+// TestNoCompiler has no cc: the test is skipped, and says so; with CI=true that is a failure. An
+// earlier build is used nevertheless.
 func TestNoCompiler(t *testing.T) {
 	built := Build(t)
 	t.Setenv("PATH", t.TempDir())

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Counts is what the driver holds and has done. All of it but copies and calls is zero when everything was given back.
+// Counts is what the driver holds and has done. All of it but copies and calls is zero when
+// everything was given back.
 type Counts struct {
 	PinnedBytes     int64 `json:"pinned_bytes"`
 	RegisteredBytes int64 `json:"registered_bytes"`
@@ -60,7 +61,8 @@ type Call struct {
 	Result int    `json:"result"` // code
 }
 
-// A Delay says when copies run: each begins Latency after it was asked for at the earliest, and takes PerMiB for each MiB.
+// A Delay says when copies run: each begins Latency after it was asked for at the earliest, and
+// takes PerMiB for each MiB.
 type Delay struct {
 	Latency time.Duration
 	PerMiB  time.Duration

@@ -13,7 +13,8 @@ import (
 
 const page = 4096
 
-// TestRules breaks each rule on purpose. Where no correct program would do it, the fake also takes it down as a violation.
+// TestRules breaks each rule on purpose. Where no correct program would do it, the fake also takes
+// it down as a violation.
 func TestRules(t *testing.T) {
 	out := at(cells(t), 0)
 	for _, rule := range []struct {
@@ -135,7 +136,8 @@ func (r *rig) register(b []byte) {
 	r.Cleanup(func() { r.must("cuMemHostUnregister", address(b)) })
 }
 
-// registerTwice registers n bytes at off of a mapping, and then those of another place in it, whose code it returns.
+// registerTwice registers n bytes at off of a mapping, and then those of another place in it, whose
+// code it returns.
 func (r *rig) registerTwice(off, n, off2, n2 int) int {
 	b := r.pageable(4 * page)
 	r.register(b[off : off+n])
@@ -183,7 +185,8 @@ func TestDestroyed(t *testing.T) {
 	}
 }
 
-// TestInUse gives memory back that a copy on its way reads or writes. The copy is done nevertheless, so that the test can go on.
+// TestInUse gives memory back that a copy on its way reads or writes. The copy is done
+// nevertheless, so that the test can go on.
 func TestInUse(t *testing.T) {
 	for _, free := range []string{"cuMemFreeHost", "cuMemHostUnregister", "cuMemFree_v2"} {
 		t.Run(free, func(t *testing.T) {

@@ -26,7 +26,8 @@ func (f *Fake) onThread(do func() []int) int {
 	return 0
 }
 
-// TestLate writes to a source while its copy is on its way: the device gets what is written, as it would sometimes from a real driver.
+// TestLate writes to a source while its copy is on its way: the device gets what is written, as it
+// would sometimes from a real driver.
 func TestLate(t *testing.T) {
 	r := newRig(t)
 	b, p, s := r.pinned(4), r.device(4), r.stream()
@@ -150,7 +151,8 @@ func TestDestroyedEarly(t *testing.T) {
 	}
 }
 
-// TestSticky lets a copy fail when it runs: nothing works in its context any more, until there is a new context.
+// TestSticky lets a copy fail when it runs: nothing works in its context any more, until there is a
+// new context.
 func TestSticky(t *testing.T) {
 	r := newRig(t)
 	b, p := r.hostAlloc(4), r.deviceAlloc(4)

@@ -11,7 +11,8 @@ import (
 
 const limbDigits = 19 // decimal digits that fit in 64 bits
 
-// decimal is the form of decimals: little-endian numbers of 8, 16 or 32 bytes, or big-endian ones of any length.
+// decimal is the form of decimals: little-endian numbers of 8, 16 or 32 bytes, or big-endian ones
+// of any length.
 func decimal(f *column.Field) appender {
 	scale := f.Scale
 	var digits []byte
@@ -52,7 +53,8 @@ func appendScaled(dst, digits []byte, negative bool, scale int) []byte {
 	return append(dst, '"')
 }
 
-// littleEndianDigits appends the decimal digits of the magnitude of a two's complement number of at most 32 bytes, a multiple of 8.
+// littleEndianDigits appends the decimal digits of the magnitude of a two's complement number of at
+// most 32 bytes, a multiple of 8.
 func littleEndianDigits(dst, v []byte) (digits []byte, negative bool) {
 	if len(v) == 8 {
 		n := int64(le.Uint64(v))
@@ -111,7 +113,8 @@ func appendLimbs(dst []byte, n []uint64) []byte {
 	return dst
 }
 
-// bigEndianDigits appends the decimal digits of the magnitude of a big-endian two's complement number of any length; none is zero.
+// bigEndianDigits appends the decimal digits of the magnitude of a big-endian two's complement
+// number of any length; none is zero.
 func bigEndianDigits(dst, v []byte) (digits []byte, negative bool) {
 	n := new(big.Int).SetBytes(v)
 	if len(v) > 0 && v[0]>>7 != 0 {

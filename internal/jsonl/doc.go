@@ -1,7 +1,7 @@
 // Package jsonl writes rows as JSON lines.
 //
-// A [Writer] is made once for a schema and turns row i of a batch of columns into one line. Every value form is exact: what a reader
-// parses back is the value that the shard holds.
+// A [Writer] is made once for a schema and turns row i of a batch of columns into one line. Every
+// value form is exact: what a reader parses back is the value that the shard holds.
 //
 //	type                          JSON
 //	null                          null
@@ -21,9 +21,10 @@
 //	map                           an array of [key, value]
 //	struct                        an object
 //
-// A row is an object with its columns in schema order; names that repeat are keys that repeat. Years before 0 and after 9999 are
-// written as ISO 8601 extends them: -0002, 10000. Strings keep their UTF-8; only quotes, backslashes and control characters are
-// escaped.
+// A row is an object with its columns in schema order; names that repeat are keys that repeat.
+// Years before 0 and after 9999 are written as ISO 8601 extends them: -0002, 10000. Strings keep
+// their UTF-8; only quotes, backslashes and control characters are escaped.
 //
-// The package imports rowgroup alone, allocates only to grow the caller's buffer and starts no goroutine.
+// The package imports rowgroup alone, allocates only to grow the caller's buffer and starts no
+// goroutine.
 package jsonl

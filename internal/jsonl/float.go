@@ -14,8 +14,9 @@ func appendFloat32(dst []byte, bits uint32) []byte {
 	return appendFloat(dst, float64(math.Float32frombits(bits)), 32)
 }
 
-// appendFloat appends the shortest decimal that reads back as f in a float of so many bits. It has a point or an exponent, so that it reads
-// back as a float and not as an integer (for which -0 would be 0, and numbers beyond 2^53 would differ).
+// appendFloat appends the shortest decimal that reads back as f in a float of so many bits. It has
+// a point or an exponent, so that it reads back as a float and not as an integer (for which -0
+// would be 0, and numbers beyond 2^53 would differ).
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	if text, special := specialFloat(f); special {
 		return append(dst, text...)
@@ -59,8 +60,8 @@ func appendExponent(dst []byte, f float64, precision, bits int) []byte {
 	return append(dst[:e], dst[digits:]...)
 }
 
-// appendFloat16 appends the shortest decimal that rounds to the half-precision value of these bits (IEEE 754-2008 binary16). No half has
-// one of more than five digits.
+// appendFloat16 appends the shortest decimal that rounds to the half-precision value of these bits
+// (IEEE 754-2008 binary16). No half has one of more than five digits.
 func appendFloat16(dst []byte, bits uint16) []byte {
 	f := float16Value(bits)
 	if text, special := specialFloat(f); special {
@@ -69,8 +70,8 @@ func appendFloat16(dst []byte, bits uint16) []byte {
 	if f == 0 {
 		return appendFloat(dst, f, 64)
 	}
-	// Of two decimals that are equally near, the one away from zero can be right alone: below a power of two, the interval that rounds to
-	// the half is narrower than above.
+	// Of two decimals that are equally near, the one away from zero can be right alone: below a
+	// power of two, the interval that rounds to the half is narrower than above.
 	away := math.Nextafter(f, math.Copysign(math.Inf(1), f))
 	for precision := range 5 {
 		for _, candidate := range [...]float64{f, away} {
@@ -125,7 +126,8 @@ func float16Bits(f float64) uint16 {
 	if n == 0 {
 		return sign
 	}
-	// n is at most 2^11; adding it to the biased exponent carries when it rounded up to the next power of two.
+	// n is at most 2^11; adding it to the biased exponent carries when it rounded up to the next
+	// power of two.
 	biased := int(n) + (scale+24)<<10
 	if biased >= 0x1f<<10 {
 		return sign | 0x1f<<10

@@ -58,7 +58,8 @@ func TestFloat32(t *testing.T) {
 	}
 }
 
-// All halves read back, and none has a shorter decimal: every one of fewer digits in the interval between its neighbours is tried.
+// All halves read back, and none has a shorter decimal: every one of fewer digits in the interval
+// between its neighbours is tried.
 func TestFloat16IsShortest(t *testing.T) {
 	for bits := range 1 << 16 {
 		text := string(appendFloat16(nil, uint16(bits)))

@@ -20,7 +20,8 @@ func list(f *column.Field) appender {
 	}
 }
 
-// pairs writes a map. Keys may repeat and need not be strings, so an object could not hold them. A map without values has null for each.
+// pairs writes a map. Keys may repeat and need not be strings, so an object could not hold them. A
+// map without values has null for each.
 func pairs(f *column.Field) appender {
 	entry := f.Children[0]
 	key := nullable(entry.Children[0])

@@ -14,7 +14,8 @@ type formatter func(dst, value []byte) []byte
 
 var le = binary.LittleEndian
 
-// scalar is the form of the values of a Fixed or Binary field. Types that are only bytes are base64.
+// scalar is the form of the values of a Fixed or Binary field. Types that are only bytes are
+// base64.
 func scalar(f *column.Field) formatter {
 	switch f.Type {
 	case column.TypeBool:

@@ -47,7 +47,8 @@ func resolution(u column.Unit) (perSecond int64, digits int) {
 	return 1_000, 3
 }
 
-// appendTime writes a time of day. Values outside of a day, which no writer should make, keep their size: 25:00:00, -00:00:01.
+// appendTime writes a time of day. Values outside of a day, which no writer should make, keep their
+// size: 25:00:00, -00:00:01.
 func appendTime(dst []byte, v, perSecond int64, digits int) []byte {
 	dst = append(dst, '"')
 	magnitude := uint64(v)
@@ -58,7 +59,8 @@ func appendTime(dst []byte, v, perSecond int64, digits int) []byte {
 	return append(appendClock(dst, seconds, fraction, digits), '"')
 }
 
-// appendInt96 writes the deprecated timestamp of Impala and Spark: nanoseconds of the day, then the Julian day.
+// appendInt96 writes the deprecated timestamp of Impala and Spark: nanoseconds of the day, then the
+// Julian day.
 func appendInt96(dst, v []byte) []byte {
 	nanos, day := int64(le.Uint64(v)), int64(int32(le.Uint32(v[8:])))
 	seconds, fraction := floorDiv(nanos, nanosPerSecond)
@@ -66,7 +68,8 @@ func appendInt96(dst, v []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendMoment writes date and time of a moment in seconds since 1970 and a fraction of so many digits.
+// appendMoment writes date and time of a moment in seconds since 1970 and a fraction of so many
+// digits.
 func appendMoment(dst []byte, seconds, fraction int64, digits int) []byte {
 	day, seconds := floorDiv(seconds, secondsPerDay)
 	dst = append(appendDate(dst, day), 'T')
@@ -80,7 +83,8 @@ func appendClock(dst []byte, seconds, fraction int64, digits int) []byte {
 	return appendPadded(append(dst, '.'), fraction, digits)
 }
 
-// appendDate writes a day, counted from 1970-01-01, of the proleptic Gregorian calendar. Year 0 is the year before year 1.
+// appendDate writes a day, counted from 1970-01-01, of the proleptic Gregorian calendar. Year 0 is
+// the year before year 1.
 func appendDate(dst []byte, day int64) []byte {
 	year, month, dayOfMonth := civil(day)
 	if year < 0 {
@@ -91,8 +95,8 @@ func appendDate(dst []byte, day int64) []byte {
 	return appendPadded(append(dst, '-'), dayOfMonth, 2)
 }
 
-// civil turns a day into a date. Years begin in March here, so that the leap day is the last of its year, and come in eras of 400, which
-// all have the same number of days.
+// civil turns a day into a date. Years begin in March here, so that the leap day is the last of its
+// year, and come in eras of 400, which all have the same number of days.
 func civil(day int64) (year, month, dayOfMonth int64) {
 	const (
 		daysPerEra     = 146097
@@ -101,7 +105,8 @@ func civil(day int64) (year, month, dayOfMonth int64) {
 		marchOfYear0   = 719468 // days from 0000-03-01 to 1970-01-01
 	)
 	era, day := floorDiv(day+marchOfYear0, daysPerEra)
-	// Each correction takes out the leap days before this one: one in 4 years, except one per century, plus one per era.
+	// Each correction takes out the leap days before this one: one in 4 years, except one per
+	// century, plus one per era.
 	yearOfEra := (day - day/(daysPer4Years-1) + day/daysPerCentury - day/(daysPerEra-1)) / 365
 	day -= 365*yearOfEra + yearOfEra/4 - yearOfEra/100
 	fromMarch := (5*day + 2) / 153 // five months from March or August on have 153 days

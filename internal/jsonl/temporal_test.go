@@ -34,7 +34,8 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// The calendar agrees with the standard library on every day of 1,200 years around each of a few moments.
+// The calendar agrees with the standard library on every day of 1,200 years around each of a few
+// moments.
 func TestDatesAgreeWithTime(t *testing.T) {
 	for _, from := range []int64{-1_000_000, 0, 2_900_000} {
 		for day := from; day < from+438_000; day += 1 {

@@ -23,7 +23,8 @@ func NewWriter(schema *column.Schema) *Writer {
 	return &Writer{columns: members(schema.Fields)}
 }
 
-// AppendRow appends row i of the columns to dst, as one line with its line feed. Columns lie in schema order.
+// AppendRow appends row i of the columns to dst, as one line with its line feed. Columns lie in
+// schema order.
 func (w *Writer) AppendRow(dst []byte, columns []*column.Array, i int) []byte {
 	dst = append(dst, '{')
 	for c := range w.columns {

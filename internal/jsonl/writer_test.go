@@ -102,7 +102,8 @@ func TestAppendRowDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Whatever bytes a value has, the line is valid JSON, is one line, and a valid string reads back as itself.
+// Whatever bytes a value has, the line is valid JSON, is one line, and a valid string reads back as
+// itself.
 func FuzzRow(f *testing.F) {
 	for typ := range column.TypeBSON + 1 {
 		f.Add(byte(typ), []byte("0123456789abcdef0123456789abcdef"), 3, "name")

@@ -7,7 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package and fails it when goroutines outlive them. Call it from TestMain.
+// Main runs the tests of a package and fails it when goroutines outlive them. Call it from
+// TestMain.
 func Main(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// An Account is a stream's reservation and what is taken of it, by purpose. Decode and Shuffle share their room, because a decoded block
-// moves from one to the other; every other purpose keeps to its own. It is safe for concurrent use.
+// An Account is a stream's reservation and what is taken of it, by purpose. Decode and Shuffle
+// share their room, because a decoded block moves from one to the other; every other purpose keeps
+// to its own. It is safe for concurrent use.
 type Account struct {
 	budget *Budget
 
@@ -29,7 +30,8 @@ type waiter struct {
 	granted bool
 }
 
-// Acquire takes n bytes, waiting for room. It fails when ctx ends, and at once when n can never fit.
+// Acquire takes n bytes, waiting for room. It fails when ctx ends, and at once when n can never
+// fit.
 func (a *Account) Acquire(ctx context.Context, p Purpose, n int64) error {
 	a.mu.Lock()
 	if _, room := a.roomLocked(p); n > room {
@@ -75,7 +77,8 @@ func (a *Account) TryAcquire(p Purpose, n int64) bool {
 	return true
 }
 
-// Charge takes n bytes whether or not there is room: for bytes that arithmetic has bounded before, and for bytes measured after the fact.
+// Charge takes n bytes whether or not there is room: for bytes that arithmetic has bounded before,
+// and for bytes measured after the fact.
 func (a *Account) Charge(p Purpose, n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,9 +1,11 @@
 package mem
 
-// smallBytes is the size under which an arena packs several allocations into one buffer of the pool.
+// smallBytes is the size under which an arena packs several allocations into one buffer of the
+// pool.
 const smallBytes = 32 << 10
 
-// An Arena is a set of buffers with one owner, given back together. It is not safe for concurrent use.
+// An Arena is a set of buffers with one owner, given back together. It is not safe for concurrent
+// use.
 type Arena struct {
 	pool   *Pool
 	bufs   [][]byte
@@ -15,7 +17,8 @@ type Arena struct {
 // NewArena returns an empty arena that takes its buffers from the pool.
 func (p *Pool) NewArena() *Arena { return &Arena{pool: p} }
 
-// Alloc returns n bytes, 64-byte aligned, with at least 64 readable and writable bytes of capacity behind them. The bytes are not zeroed.
+// Alloc returns n bytes, 64-byte aligned, with at least 64 readable and writable bytes of capacity
+// behind them. The bytes are not zeroed.
 func (a *Arena) Alloc(n int) []byte {
 	need := (n + 64 + 63) &^ 63
 	if need > smallBytes {
@@ -33,7 +36,8 @@ func (a *Arena) Alloc(n int) []byte {
 	return b
 }
 
-// Grow returns a buffer of n bytes that begins with the bytes of b, which was the arena's; b must not be used afterwards.
+// Grow returns a buffer of n bytes that begins with the bytes of b, which was the arena's; b must
+// not be used afterwards.
 func (a *Arena) Grow(b []byte, n int) []byte {
 	if n+64 <= cap(b) {
 		return b[:n]

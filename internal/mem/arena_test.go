@@ -109,7 +109,8 @@ func TestArenaAdopts(t *testing.T) {
 	}
 }
 
-// An arena of little is little, also beside large buffers: buffers that small allocations share double up to four of the smallest.
+// An arena of little is little, also beside large buffers: buffers that small allocations share
+// double up to four of the smallest.
 func TestArenaOfLittle(t *testing.T) {
 	var p Pool
 	a := p.NewArena()

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// A Budget is what all streams of a process together may hold. It admits a stream's whole need before the stream reads anything, or
-// refuses: nothing ever waits for another stream's memory, so two streams cannot block each other. It is safe for concurrent use.
+// A Budget is what all streams of a process together may hold. It admits a stream's whole need
+// before the stream reads anything, or refuses: nothing ever waits for another stream's memory, so
+// two streams cannot block each other. It is safe for concurrent use.
 type Budget struct {
 	limit int64
 
@@ -27,7 +28,8 @@ func (b *Budget) Admitted() int64 {
 	return b.admitted
 }
 
-// Reserve admits need as a whole, under the stream's own limit memory (0 or less: none) and the budget's, or returns an [OverLimit].
+// Reserve admits need as a whole, under the stream's own limit memory (0 or less: none) and the
+// budget's, or returns an [OverLimit].
 func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
 	total := need.Total()
 	if memory > 0 && total > memory {

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// noLimit is from where a version 1 limit means none: the kernel writes the largest multiple of a page there.
+// noLimit is from where a version 1 limit means none: the kernel writes the largest multiple of a
+// page there.
 const noLimit = 1 << 60
 
-// cgroupLimit returns the smallest memory limit of the cgroup that this process is in and of those above it, of either version, or 0.
-// The layout of the files is that of proc(5) and cgroups(7).
+// cgroupLimit returns the smallest memory limit of the cgroup that this process is in and of those
+// above it, of either version, or 0. The layout of the files is that of proc(5) and cgroups(7).
 func cgroupLimit(fsys fs.FS) int64 {
 	groups, err := fs.ReadFile(fsys, "proc/self/cgroup")
 	if err != nil {
@@ -68,8 +69,9 @@ func cgroupMounts(mountinfo, file string) []cgroupMount {
 	return found
 }
 
-// leastUpwards reads the limit of a group and of each group above it, as far as the mount shows them. Inside a container the group's path
-// may name groups that the mount does not show; then the mount's own root is the nearest that is seen.
+// leastUpwards reads the limit of a group and of each group above it, as far as the mount shows
+// them. Inside a container the group's path may name groups that the mount does not show; then the
+// mount's own root is the nearest that is seen.
 func leastUpwards(fsys fs.FS, m cgroupMount, group, file string) int64 {
 	rel, ok := strings.CutPrefix(group, strings.TrimSuffix(m.root, "/"))
 	if !ok || strings.HasPrefix(path.Clean(group), "/..") {

@@ -2,5 +2,6 @@
 
 package mem
 
-// Batches are little-endian memory that other programs map, and pages are decoded in place, so a big-endian machine is refused here.
+// Batches are little-endian memory that other programs map, and pages are decoded in place, so a
+// big-endian machine is refused here.
 const _ = shardfeed_needs_a_little_endian_machine

@@ -42,7 +42,8 @@ func (m Machine) RankLimit(n int) int64 { return m.Bytes() / 4 / int64(max(1, n)
 // SharedLimit is the most that all streams on the machine may reserve: 80 % of it.
 func (m Machine) SharedLimit() int64 { return m.Bytes() / 5 * 4 }
 
-// DefaultLimit is the memory of a rank whose user gave none, on this machine with the ranks that LOCAL_WORLD_SIZE says.
+// DefaultLimit is the memory of a rank whose user gave none, on this machine with the ranks that
+// LOCAL_WORLD_SIZE says.
 func DefaultLimit() int64 { return ThisMachine().RankLimit(LocalWorldSize()) }
 
 // LocalWorldSize is the number of ranks on this machine as torchrun tells it, or 1.

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapAligned maps n bytes of zeroed memory that begin at a multiple of align, a power of two. whole is what unmap takes.
+// mapAligned maps n bytes of zeroed memory that begin at a multiple of align, a power of two. whole
+// is what unmap takes.
 func mapAligned(n, align int) (whole, b []byte) {
 	whole, err := unix.Mmap(-1, 0, n+align, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

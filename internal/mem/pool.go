@@ -12,9 +12,11 @@ const (
 	idleShare = 8        // beyond the floor, idle bytes are kept up to 1/idleShare of those in use
 )
 
-// A Pool keeps buffers for reuse, in classes of four sizes to a doubling. It is safe for concurrent use. The zero value works.
+// A Pool keeps buffers for reuse, in classes of four sizes to a doubling. It is safe for concurrent
+// use. The zero value works.
 type Pool struct {
-	// Keep is the idle bytes that are always kept for reuse; 0 means 32 MiB. It is set before the first use.
+	// Keep is the idle bytes that are always kept for reuse; 0 means 32 MiB. It is set before the
+	// first use.
 	Keep int64
 
 	mu     sync.Mutex
@@ -38,7 +40,8 @@ func (p *Pool) Stats() Stats {
 	return Stats{InUse: p.inUse, Idle: p.idle, Peak: p.peak}
 }
 
-// Get returns a buffer of at least n bytes, page-aligned, of any content. Its capacity is the size of its class.
+// Get returns a buffer of at least n bytes, page-aligned, of any content. Its capacity is the size
+// of its class.
 func (p *Pool) Get(n int) []byte {
 	c := classOf(n)
 	p.mu.Lock()

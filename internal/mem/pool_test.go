@@ -83,7 +83,8 @@ func TestPoolModel(t *testing.T) {
 	}
 }
 
-// Buffers of one small size, once free, make room for those of another, and are unmapped when they are too many.
+// Buffers of one small size, once free, make room for those of another, and are unmapped when they
+// are too many.
 func TestPoolSlabsChangeClass(t *testing.T) {
 	var p Pool
 	mapped := func() int64 { return int64(len(p.slabs.at)) * slabBytes }

@@ -2,10 +2,12 @@ package mem
 
 import "unsafe"
 
-// slabBytes is what buffers smaller than a huge page are cut from, and the edge at which a slab begins: so a buffer's address names its slab.
+// slabBytes is what buffers smaller than a huge page are cut from, and the edge at which a slab
+// begins: so a buffer's address names its slab.
 const slabBytes = 2 * hugePage
 
-// A slab is one mapping cut into buffers of one class. It goes back as a whole once all of them are free, for any class or to be unmapped.
+// A slab is one mapping cut into buffers of one class. It goes back as a whole once all of them are
+// free, for any class or to be unmapped.
 type slab struct {
 	whole []byte // what unmap takes
 	b     []byte
@@ -47,7 +49,8 @@ type slabs struct {
 	spare   []*slab           // all is free
 }
 
-// take returns a free buffer of class c, or nil: from the fullest slab, so that the others may become empty.
+// take returns a free buffer of class c, or nil: from the fullest slab, so that the others may
+// become empty.
 func (s *slabs) take(c int) []byte {
 	list := s.partial[c]
 	if len(list) == 0 {
@@ -67,7 +70,8 @@ func (s *slabs) take(c int) []byte {
 	return b
 }
 
-// begin cuts a spare or new slab for class c and returns one of its buffers. fresh says that it was mapped for this.
+// begin cuts a spare or new slab for class c and returns one of its buffers. fresh says that it was
+// mapped for this.
 func (s *slabs) begin(c int) (b []byte, fresh bool) {
 	var x *slab
 	if n := len(s.spare); n > 0 {

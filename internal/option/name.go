@@ -21,7 +21,8 @@ func Flag(field string) string {
 	return "--" + words(field, '-')
 }
 
-// Argument is a field as Python spells it: "UnitRows" is unit_rows, "Storage.profile" is a key of storage_options.
+// Argument is a field as Python spells it: "UnitRows" is unit_rows, "Storage.profile" is a key of
+// storage_options.
 func Argument(field string) string {
 	switch key := storageKey(field); {
 	case key == "no-sign-request":
@@ -50,8 +51,8 @@ func storageKey(field string) string {
 	return storageKeys[field]
 }
 
-// words joins the words of a field's name in lower case. What a field is a part of stands for it: "ShuffleBuffer.Rows" is the shuffle buffer,
-// and Pad["tokens"].Max the padding of tokens.
+// words joins the words of a field's name in lower case. What a field is a part of stands for it:
+// "ShuffleBuffer.Rows" is the shuffle buffer, and Pad["tokens"].Max the padding of tokens.
 func words(field string, join rune) string {
 	field, index, found := strings.Cut(field, "[")
 	if found {

@@ -31,8 +31,8 @@ func isName(text string) bool {
 	return text != "" && text[0] >= 'A' && text[0] <= 'Z'
 }
 
-// Spelled is the message of err and of all errors within it, with fields as name spells them. Errors that name fields have the method of the
-// same name.
+// Spelled is the message of err and of all errors within it, with fields as name spells them.
+// Errors that name fields have the method of the same name.
 func Spelled(err error, name func(field string) string) string {
 	switch e := err.(type) {
 	case interface {

@@ -1,12 +1,16 @@
-// Package servertest starts real storage servers for the tests: S3, HDFS and a Kerberos KDC, each on free loopback ports, and puts a
-// [Proxy] before them that makes faults. It links nothing of the module, so that any package's tests may use it.
+// Package servertest starts real storage servers for the tests: S3, HDFS and a Kerberos KDC, each
+// on free loopback ports, and puts a [Proxy] before them that makes faults. It links nothing of the
+// module, so that any package's tests may use it.
 //
-// The programs come from tools/server and are never installed by a test. Where one is absent the test skips with a line that says what is
-// missing; with CI=true that is a failure. SHARDFEED_SERVERS=off skips every test that asks for a server, without a look.
+// The programs come from tools/server and are never installed by a test. Where one is absent the
+// test skips with a line that says what is missing; with CI=true that is a failure.
+// SHARDFEED_SERVERS=off skips every test that asks for a server, without a look.
 //
-// A server is shared by the tests of one test binary that ask for it with the same options: tests keep apart by a bucket or a directory of
-// their own. Tests that stop a server or its parts say Own and get one that ends with the test. Every server ends with the
-// process that started it, however that ends, and its files are removed by its watcher, so nothing is left to clean.
+// A server is shared by the tests of one test binary that ask for it with the same options: tests
+// keep apart by a bucket or a directory of their own. Tests that stop a server or its parts say Own
+// and get one that ends with the test. Every server ends with the process that started it, however
+// that ends, and its files are removed by its watcher, so nothing is left to clean.
 //
-// No goroutine of this package outlives a test, and every wait is bounded: [ReadyWithin] for a server to answer.
+// No goroutine of this package outlives a test, and every wait is bounded: [ReadyWithin] for a
+// server to answer.
 package servertest

@@ -22,8 +22,9 @@ type HDFSOptions struct {
 	Proxied   bool              // with a proxy before each daemon, which clients are sent to; such a cluster is a test's own
 }
 
-// A Cluster is real HDFS on loopback: blocks of 1 MiB and two replicas where Conf and Put say nothing else, no permissions checked.
-// The one JVM that runs the daemons takes one command at a time; the methods are safe for concurrent use.
+// A Cluster is real HDFS on loopback: blocks of 1 MiB and two replicas where Conf and Put say
+// nothing else, no permissions checked. The one JVM that runs the daemons takes one command at a
+// time; the methods are safe for concurrent use.
 type Cluster struct {
 	ConfDir   string   // for HADOOP_CONF_DIR
 	URI       string   // hdfs://host:port, or hdfs://mini with HA
@@ -37,7 +38,8 @@ type Cluster struct {
 // clusters holds the shared clusters of the process, by their options.
 var clusters pool[string, *Cluster]
 
-// HDFS returns a cluster as the options have it. All daemons of a shared one are up: what another test has killed is started.
+// HDFS returns a cluster as the options have it. All daemons of a shared one are up: what another
+// test has killed is started.
 func HDFS(t testing.TB, o HDFSOptions) *Cluster {
 	t.Helper()
 	program := Need(t, "hdfsmini")
@@ -58,8 +60,9 @@ func HDFS(t testing.TB, o HDFSOptions) *Cluster {
 	return c
 }
 
-// sharedHDFS returns the cluster of a key with all daemons up. One that a test left in a state where they do not start is replaced once, so
-// that one failure is not the failure of all tests after it.
+// sharedHDFS returns the cluster of a key with all daemons up. One that a test left in a state
+// where they do not start is replaced once, so that one failure is not the failure of all tests
+// after it.
 func sharedHDFS(t testing.TB, key string, start func() (*Cluster, error)) *Cluster {
 	t.Helper()
 	c := clusters.get(t, key, start)

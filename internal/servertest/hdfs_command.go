@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// A conversation is held with a server that takes commands on its standard input and answers each with one line.
+// A conversation is held with a server that takes commands on its standard input and answers each
+// with one line.
 type conversation struct {
 	*process
 	mu      sync.Mutex // one command at a time
@@ -77,7 +78,8 @@ func (c *conversation) stop() {
 	c.out.Close()
 }
 
-// Ask sends a command, see tools/hdfsmini/hdfsmini/Commands.java, and returns its answer: "killdn 1", "startnn", "failover".
+// Ask sends a command, see tools/hdfsmini/hdfsmini/Commands.java, and returns its answer: "killdn
+// 1", "startnn", "failover".
 func (c *Cluster) Ask(command string) (string, error) { return c.talk.ask(command) }
 
 // Command is Ask where an error ends the test.
@@ -113,7 +115,8 @@ func (c *Cluster) Dir(t testing.TB) string {
 	return dir
 }
 
-// Put makes or replaces a file. Options are "blocksize=65536", "replication=3", "checksum=NULL", "bytes-per-checksum=1536".
+// Put makes or replaces a file. Options are "blocksize=65536", "replication=3", "checksum=NULL",
+// "bytes-per-checksum=1536".
 func (c *Cluster) Put(t testing.TB, path string, content []byte, options ...string) {
 	t.Helper()
 	f, err := os.CreateTemp(data(c.talk.root), "put-")
@@ -156,7 +159,8 @@ func (c *Cluster) KillDatanode(t testing.TB, i int) {
 	c.command(t, "killdn", strconv.Itoa(i))
 }
 
-// StartDatanode starts a datanode that was stopped, on the same ports, and returns when its blocks are known.
+// StartDatanode starts a datanode that was stopped, on the same ports, and returns when its blocks
+// are known.
 func (c *Cluster) StartDatanode(t testing.TB, i int) {
 	t.Helper()
 	c.command(t, "startdn", strconv.Itoa(i))

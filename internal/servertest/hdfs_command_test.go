@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestConversationLateAnswer: an answer that came too late is not taken for that to the next command.
+// TestConversationLateAnswer: an answer that came too late is not taken for that to the next
+// command.
 func TestConversationLateAnswer(t *testing.T) {
 	root, err := newRoot("talk")
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// behind is where datanodes with a proxy listen. They are announced under 127.0.0.1, where the proxy has the same ports.
+// behind is where datanodes with a proxy listen. They are announced under 127.0.0.1, where the
+// proxy has the same ports.
 const behind = "127.0.0.2"
 
-// Proxies stand before the daemons of a cluster, by their numbers. Clients, and datanodes among each other, go through them.
+// Proxies stand before the daemons of a cluster, by their numbers. Clients, and datanodes among
+// each other, go through them.
 type Proxies struct {
 	RPC, HTTP                   []*Proxy // of the namenodes
 	Datanodes, DatanodeGateways []*Proxy // of the datanodes: transfers, and WebHDFS

@@ -88,7 +88,8 @@ func TestServerHDFSReplaced(t *testing.T) {
 	}
 }
 
-// TestServerHDFSLateReport: a datanode whose report of its blocks would come in minutes is asked for it.
+// TestServerHDFSLateReport: a datanode whose report of its blocks would come in minutes is asked
+// for it.
 func TestServerHDFSLateReport(t *testing.T) {
 	c := HDFS(t, HDFSOptions{Datanodes: 1, Own: true, Conf: map[string]string{"dfs.blockreport.initialDelay": "600"}})
 	c.Put(t, c.Dir(t)+"/a", pattern(1000), "replication=1")

@@ -13,7 +13,8 @@ import (
 // childVar makes TestServerKilledChild start servers and wait for its end.
 const childVar = "SERVERTEST_CHILD"
 
-// TestServerKilled: the servers of a process that is killed end with it, and nothing of them is left.
+// TestServerKilled: the servers of a process that is killed end with it, and nothing of them is
+// left.
 func TestServerKilled(t *testing.T) {
 	Need(t, "versitygw")
 	Need(t, "hdfsmini")

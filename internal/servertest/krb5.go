@@ -139,7 +139,8 @@ func (k *KDC) tool(env []string, input, name string, args ...string) error {
 	return nil
 }
 
-// CCache makes a ticket cache of the user that is valid for some time, and returns its path. Kinit replaces it in place.
+// CCache makes a ticket cache of the user that is valid for some time, and returns its path. Kinit
+// replaces it in place.
 func (k *KDC) CCache(t testing.TB, life time.Duration) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ccache")
@@ -157,7 +158,8 @@ func (k *KDC) Kinit(t testing.TB, ccache string, life time.Duration) {
 	}
 }
 
-// hadoop is the configuration of secure daemons, whose data transfers are authenticated and no more unless a test says so.
+// hadoop is the configuration of secure daemons, whose data transfers are authenticated and no more
+// unless a test says so.
 func (k *KDC) hadoop() map[string]string {
 	daemon, web := "hdfs/localhost@"+k.Realm, "HTTP/localhost@"+k.Realm
 	return map[string]string{

@@ -48,7 +48,8 @@ func login(t *testing.T, k *KDC) *client.Client {
 	return c
 }
 
-// TestServerHDFSKerberos reads by WebHDFS with a ticket, and is refused without; the second cluster encrypts what datanodes send.
+// TestServerHDFSKerberos reads by WebHDFS with a ticket, and is refused without; the second cluster
+// encrypts what datanodes send.
 func TestServerHDFSKerberos(t *testing.T) {
 	k := Kerberos(t)
 	user := login(t, k)

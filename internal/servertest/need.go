@@ -9,10 +9,12 @@ import (
 	"testing"
 )
 
-// serversVar says which servers the tests may start: "off" for none, "minio" for MinIO in the place of every S3 server.
+// serversVar says which servers the tests may start: "off" for none, "minio" for MinIO in the place
+// of every S3 server.
 const serversVar = "SHARDFEED_SERVERS"
 
-// Need returns the path that tools/server prints for a server that is installed, and skips or fails the test where it is not.
+// Need returns the path that tools/server prints for a server that is installed, and skips or fails
+// the test where it is not.
 func Need(t testing.TB, name string) string {
 	t.Helper()
 	if os.Getenv(serversVar) == "off" {

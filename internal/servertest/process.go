@@ -16,9 +16,10 @@ import (
 // ReadyWithin is how long a server may take to answer for the first time.
 const ReadyWithin = 60 * time.Second
 
-// watcher runs "$@" until its own standard input ends, which it does with the process that holds the other end, even one that is killed.
-// Then it kills the server and removes its directory. A server that ends early leaves the file "ended", with its exit code: a rename puts
-// it there, so it is never seen empty.
+// watcher runs "$@" until its own standard input ends, which it does with the process that holds
+// the other end, even one that is killed. Then it kills the server and removes its directory. A
+// server that ends early leaves the file "ended", with its exit code: a rename puts it there, so it
+// is never seen empty.
 const watcher = `
 root=$1; shift
 exec 3<&0
@@ -29,7 +30,8 @@ wait "$holder"
 rm -rf -- "$root"
 `
 
-// talker is the watcher of a server that takes commands on the same standard input, and ends with it. Its answers end when it does.
+// talker is the watcher of a server that takes commands on the same standard input, and ends with
+// it. Its answers end when it does.
 const talker = `
 root=$1; shift
 "$@"; echo $? >"$root/ending"; mv "$root/ending" "$root/ended"
@@ -57,7 +59,8 @@ func newRoot(name string) (string, error) {
 // data is where a server under root keeps its files.
 func data(root string) string { return filepath.Join(root, "data") }
 
-// launch starts a program under a watcher. What it says goes to root's log; its standard output to out, where that is not nil.
+// launch starts a program under a watcher. What it says goes to root's log; its standard output to
+// out, where that is not nil.
 func launch(script, root string, env []string, out *os.File, args ...string) (*process, error) {
 	log, err := os.OpenFile(filepath.Join(root, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -83,7 +86,8 @@ func launch(script, root string, env []string, out *os.File, args ...string) (*p
 	return &process{root: root, cmd: cmd, hold: hold}, nil
 }
 
-// ready calls answers until it returns nil, and fails when the program ended or ReadyWithin has passed.
+// ready calls answers until it returns nil, and fails when the program ended or ReadyWithin has
+// passed.
 func (p *process) ready(answers func() error) error {
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := answers()

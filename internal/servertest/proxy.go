@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// Faults is what a [Proxy] does to what a server sends. The zero value passes everything on. Several may be set at once.
+// Faults is what a [Proxy] does to what a server sends. The zero value passes everything on.
+// Several may be set at once.
 type Faults struct {
-	// Skip and Times choose the connections that are hurt: not the first Skip made since Set, and then Times of them. Both 0: all, with
-	// earlier ones. Latency and Rate are every connection's.
+	// Skip and Times choose the connections that are hurt: not the first Skip made since Set, and
+	// then Times of them. Both 0: all, with earlier ones. Latency and Rate are every connection's.
 	Skip, Times int
 
 	Refuse     bool          // a connection is reset as soon as it is made
@@ -25,7 +26,8 @@ type Faults struct {
 	Rate       int64         // bytes per second of a connection; 0: as fast as they come
 }
 
-// A Proxy passes TCP connections on to a server, and makes faults on the way back. Its methods are safe for concurrent use.
+// A Proxy passes TCP connections on to a server, and makes faults on the way back. Its methods are
+// safe for concurrent use.
 type Proxy struct {
 	Addr string // host:port, for clients
 
@@ -59,7 +61,8 @@ func (s *setting) applies(n int64) bool {
 	return n >= 0 && (s.Times == 0 || n < int64(s.Times))
 }
 
-// NewProxy starts a proxy before a server, host:port or an http address. It ends with the test, and every connection with it.
+// NewProxy starts a proxy before a server, host:port or an http address. It ends with the test, and
+// every connection with it.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	p, err := StartProxy("127.0.0.1:0", target)
@@ -121,7 +124,8 @@ func (p *Proxy) CutAll(reset bool) {
 	}
 }
 
-// Down stops listening, so that connecting is refused by the system, and resets every connection. Up undoes it.
+// Down stops listening, so that connecting is refused by the system, and resets every connection.
+// Up undoes it.
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	l := p.listener

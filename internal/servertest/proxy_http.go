@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// An HTTPProxy passes requests on to a server as they come, so that signatures hold, makes faults by its rules, and records
-// requests. Its methods are safe for concurrent use.
+// An HTTPProxy passes requests on to a server as they come, so that signatures hold, makes faults
+// by its rules, and records requests. Its methods are safe for concurrent use.
 type HTTPProxy struct {
 	Addr string // host:port, for clients
 
@@ -47,7 +47,8 @@ type Request struct {
 	Bytes               int64  // of the body that were passed on
 }
 
-// NewHTTPProxy starts a proxy before a server of HTTP, host:port or an http address. It ends with the test.
+// NewHTTPProxy starts a proxy before a server of HTTP, host:port or an http address. It ends with
+// the test.
 func NewHTTPProxy(t testing.TB, target string) *HTTPProxy {
 	t.Helper()
 	return newHTTPProxy(t, target, nil)
@@ -146,7 +147,8 @@ func (p *HTTPProxy) Forget() {
 	p.requests, p.most = nil, 0
 }
 
-// note records a request, and draws the rule that strikes it. The request is under way until leave is called, which takes what became of it.
+// note records a request, and draws the rule that strikes it. The request is under way until leave
+// is called, which takes what became of it.
 func (p *HTTPProxy) note(r *http.Request) (rule *Rule, leave func(status int, size int64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,8 +244,8 @@ func (p *HTTPProxy) signAnew(r *http.Request) error {
 		r, r.Header.Get("X-Amz-Content-Sha256"), "s3", p.sign.Region, time.Now())
 }
 
-// body passes the body on, and reports whether the answer may end as one that is whole. It calls leave before the last byte or the cut, after
-// which the client may ask for more.
+// body passes the body on, and reports whether the answer may end as one that is whole. It calls
+// leave before the last byte or the cut, after which the client may ask for more.
 func (p *HTTPProxy) body(w http.ResponseWriter, r *http.Request, resp *http.Response, rule *Rule, leave func(int, int64)) (whole bool) {
 	var from io.Reader = resp.Body
 	length := resp.ContentLength // -1 where it is not known

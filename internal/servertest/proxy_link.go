@@ -15,7 +15,8 @@ const (
 // chunks holds the buffers of all links.
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// A link is one connection of a proxy: three goroutines, one for the way to the server, two for the way back, that are apart by the latency.
+// A link is one connection of a proxy: three goroutines, one for the way to the server, two for the
+// way back, that are apart by the latency.
 type link struct {
 	proxy          *Proxy
 	n              int64 // which connection it is
@@ -67,7 +68,8 @@ func (l *link) receive(queue chan<- chunk) {
 	}
 }
 
-// deliver passes the chunks on. Where a fault or the client ends the connection, what is left is dropped.
+// deliver passes the chunks on. Where a fault or the client ends the connection, what is left is
+// dropped.
 func (l *link) deliver(queue <-chan chunk) {
 	for c := range queue {
 		if !l.pause(time.Until(c.due), nil) || !l.pass(c.buf[:c.size]) {

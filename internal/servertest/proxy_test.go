@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// replay is a server of TCP that answers every connection with the same bytes, once a byte has come, and then ends it.
+// replay is a server of TCP that answers every connection with the same bytes, once a byte has
+// come, and then ends it.
 func replay(t *testing.T, content []byte) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,7 +110,8 @@ func TestServerProxyTimes(t *testing.T) {
 	}
 }
 
-// TestServerProxyMute: a connection that has fallen silent goes on where it was when the faults are lifted.
+// TestServerProxyMute: a connection that has fallen silent goes on where it was when the faults are
+// lifted.
 func TestServerProxyMute(t *testing.T) {
 	want := pattern(1 << 20)
 	p := NewProxy(t, replay(t, want))

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Rule is one fault of an [HTTPProxy], for the requests that it matches. Its counts start when it is given to Use.
+// A Rule is one fault of an [HTTPProxy], for the requests that it matches. Its counts start when it
+// is given to Use.
 type Rule struct {
 	Match  func(*http.Request) bool // nil: every GET of something below a bucket, or of a file: no listing
 	Skip   int                      // so many matching requests pass unhurt first
@@ -98,7 +99,8 @@ func AccessDenied() *Rule {
 	return &Rule{Answer: Refusal(http.StatusForbidden, "AccessDenied", "Access Denied")}
 }
 
-// OtherRegion answers requests that are not signed for a region as S3 does for a bucket that lies there, and signs the others for the server.
+// OtherRegion answers requests that are not signed for a region as S3 does for a bucket that lies
+// there, and signs the others for the server.
 func OtherRegion(region string) []*Rule {
 	answer := Refusal(http.StatusMovedPermanently, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.")
 	answer.Header.Set("X-Amz-Bucket-Region", region)

@@ -32,7 +32,8 @@ var (
 	minios   pool[bool, *S3Server]
 )
 
-// S3 returns versitygw over an empty directory, shared by the tests of the binary; MinIO with SHARDFEED_SERVERS=minio.
+// S3 returns versitygw over an empty directory, shared by the tests of the binary; MinIO with
+// SHARDFEED_SERVERS=minio.
 func S3(t testing.TB) *S3Server { return S3With(t, S3Options{}) }
 
 // S3With returns a server as the options have it.
@@ -155,7 +156,8 @@ func (s *S3Server) Via(endpoint string) *S3Server {
 	return &via
 }
 
-// Setenv points the variables of the AWS tools at the server for the rest of the test, and away from the user's own files.
+// Setenv points the variables of the AWS tools at the server for the rest of the test, and away
+// from the user's own files.
 func (s *S3Server) Setenv(t testing.TB) {
 	t.Helper()
 	for name, value := range map[string]string{

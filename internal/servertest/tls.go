@@ -22,7 +22,8 @@ const (
 	keyFile  = "private.key"
 )
 
-// certify makes a certificate authority and, signed by it, a certificate for loopback, and returns what a client needs to trust it.
+// certify makes a certificate authority and, signed by it, a certificate for loopback, and returns
+// what a client needs to trust it.
 func certify(dir string) (*tls.Config, error) {
 	authority := template("shardfeed test authority")
 	authority.IsCA, authority.KeyUsage = true, x509.KeyUsageCertSign

@@ -57,7 +57,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestCreate: a missing directory is made for this user alone, whatever the umask; its parent is not.
+// TestCreate: a missing directory is made for this user alone, whatever the umask; its parent is
+// not.
 func TestCreate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	path := filepath.Join(t.TempDir(), "dir")

@@ -31,7 +31,8 @@ ENVIRONMENT = dict(os.environ)  # before the tests have a cache of their own
 BUCKET = "train"
 KEY, SECRET = "shardfeedtest", "shardfeedtestsecret"
 
-# Kills the server when the standard input ends, which it does with the process that holds its other end.
+# Kills the server when the standard input ends, which it does with the process that holds its other
+# end.
 UNDER_WATCH = ("sh", "-c", '"$@" </dev/null & server=$!; cat >/dev/null; kill -9 $server', "watch")
 
 

@@ -19,7 +19,8 @@ from shardfeed._schema import Field, Schema
 
 D = Decimal
 
-# Name, type in pyarrow, values, dtype of the column in numpy, what the values are there with nulls as zeros (None: as pyarrow has them).
+# Name, type in pyarrow, values, dtype of the column in numpy, what the values are there with nulls
+# as zeros (None: as pyarrow has them).
 FIXED = [
     ("bool", pa.bool_(), [True, None, False, True], "?", [True, False, False, True]),
     ("int8", pa.int8(), [-128, None, 127], "i1", [-128, 0, 127]),

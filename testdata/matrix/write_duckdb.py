@@ -8,7 +8,8 @@ import values as v
 
 CODECS = ["uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4_raw"]
 
-# Columns as SQL over i, the row's number; every seventh value of a column is null, each column at another place.
+# Columns as SQL over i, the row's number; every seventh value of a column is null, each column at
+# another place.
 COLUMNS = {
     "boolean": "i % 3 = 0",
     "tinyint": "(i % 256 - 128)::tinyint",
@@ -59,7 +60,8 @@ COLUMNS = {
     "list_struct": "[{'k': x, 'v': [x::varchar]} for x in range(i % 3)]",
 }
 
-# Columns that DuckDB writes in ways that pyarrow refuses. They get a twin: the same values in a form that it reads.
+# Columns that DuckDB writes in ways that pyarrow refuses. They get a twin: the same values in a
+# form that it reads.
 #   array     a null array has as many entries as an array (a list's null has one)
 #   uinteger  first values and deltas of 33 bits in DELTA_BINARY_PACKED (version 2)
 #             and version 1 is their twin

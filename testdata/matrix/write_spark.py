@@ -49,7 +49,8 @@ def files(out, rows):
 
 
 def write_all(spark, out, rows, scratch):
-    # The values come in through parquet, which Spark reads with all its types; session settings change how they go out.
+    # The values come in through parquet, which Spark reads with all its types; session settings
+    # change how they go out.
     def frame(name, table):
         path = f"{scratch}/{name}.parquet"
         pq.write_table(table, path, store_schema=False)

@@ -1,12 +1,12 @@
-// Command exported lists the exported names of a module that only tests use: functions, types, methods,
-// variables and constants that no other code mentions, and struct fields that no other code sets. It
-// fails when there are any.
+// Command exported lists the exported names of a module that only tests use: functions, types,
+// methods, variables and constants that no other code mentions, and struct fields that no other
+// code sets. It fails when there are any.
 //
 //	exported [-allow FILE]
 //
-// FILE lists names that are there for users of the library, one "package.Name" or "package.Type.Name" a
-// line, "package.*" for all of a package; what follows # is a comment. A line that allows nothing is an
-// error too.
+// FILE lists names that are there for users of the library, one "package.Name" or
+// "package.Type.Name" a line, "package.*" for all of a package; what follows # is a comment. A line
+// that allows nothing is an error too.
 package main
 
 import (

@@ -165,7 +165,8 @@ func (u *uses) members(t *types.TypeName, interfaces []*types.Interface) []types
 	return out
 }
 
-// interfacesOf lists the interfaces with methods that the packages, or those that they import, declare.
+// interfacesOf lists the interfaces with methods that the packages, or those that they import,
+// declare.
 func interfacesOf(pkgs []*packages.Package) []*types.Interface {
 	out := []*types.Interface{types.Universe.Lookup("error").Type().Underlying().(*types.Interface)}
 	seen := map[*types.Package]bool{}
@@ -199,8 +200,8 @@ func interfacesOf(pkgs []*packages.Package) []*types.Interface {
 	return out
 }
 
-// implemented says whether a method is one of an interface that the type implements. errors.Is and its
-// kind look for methods that no declared interface has.
+// implemented says whether a method is one of an interface that the type implements. errors.Is and
+// its kind look for methods that no declared interface has.
 func implemented(t *types.Named, m *types.Func, interfaces []*types.Interface) bool {
 	if slices.Contains([]string{"Is", "As", "Unwrap", "String", "Error"}, m.Name()) {
 		return true

@@ -35,7 +35,8 @@ func read(t *testing.T, path string, packages []string, files map[string]string)
 	return m
 }
 
-// Texts come from the root and from linked packages, each once; those of packages that are not linked do not count.
+// Texts come from the root and from linked packages, each once; those of packages that are not
+// linked do not count.
 func TestLicences(t *testing.T) {
 	a := read(t, "example.com/a", []string{"in/side"}, map[string]string{
 		"LICENSE": "terms of a\n", "NOTICE.txt": "a says\r\nso", "license.go": "package a",

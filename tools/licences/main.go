@@ -1,11 +1,11 @@
-// Licences collects the licences of everything that is linked into the programs: Go's standard library, and each module whose
-// packages are linked on any platform that releases are made for.
+// Licences collects the licences of everything that is linked into the programs: Go's standard
+// library, and each module whose packages are linked on any platform that releases are made for.
 //
 //	licences [-check] [PACKAGE...]
 //
-// It runs in the module's root and writes THIRD_PARTY_LICENSES (every text once, with the modules that it covers) and NOTICE (ours,
-// then those of the modules). With -check it writes nothing and fails when a file is not current. A module without a licence is an
-// error.
+// It runs in the module's root and writes THIRD_PARTY_LICENSES (every text once, with the modules
+// that it covers) and NOTICE (ours, then those of the modules). With -check it writes nothing and
+// fails when a file is not current. A module without a licence is an error.
 package main
 
 import (
@@ -63,7 +63,8 @@ func run(check bool, packages []string) error {
 	return nil
 }
 
-// licences returns every text once, in the order of the first module that has it, under the names of all modules that have it.
+// licences returns every text once, in the order of the first module that has it, under the names
+// of all modules that have it.
 func licences(modules []*module) ([]byte, error) {
 	var order []string
 	covers := map[string][]string{}

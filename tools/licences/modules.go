@@ -52,7 +52,8 @@ func (m *module) title(t text) string {
 	return title
 }
 
-// linked returns the modules that the packages link on any of the platforms, in the order of their paths, Go's own library first.
+// linked returns the modules that the packages link on any of the platforms, in the order of their
+// paths, Go's own library first.
 func linked(packages []string) ([]*module, error) {
 	byPath := map[string]*module{}
 	for _, p := range platforms {
@@ -116,7 +117,8 @@ var (
 	noticeName  = regexp.MustCompile(`(?i)^notice([-._].*)?$`)
 )
 
-// read finds the licences and notices in the module's root and in the directories of its linked packages up to it.
+// read finds the licences and notices in the module's root and in the directories of its linked
+// packages up to it.
 func (m *module) read() error {
 	dirs := map[string]bool{m.Dir: true}
 	for dir := range m.packages {

@@ -12,8 +12,8 @@ const (
 	maxMinors = 10
 )
 
-// judge returns a line for each module that is too old, and one for each that an exception allows. A module is old only when
-// there is a newer release: a finished one may rest for years.
+// judge returns a line for each module that is too old, and one for each that an exception allows.
+// A module is old only when there is a newer release: a finished one may rest for years.
 func judge(modules []Module, exceptions map[string]string, now time.Time) (findings, allowed []string) {
 	for _, m := range modules {
 		if m.Main {
@@ -33,7 +33,8 @@ func judge(modules []Module, exceptions map[string]string, now time.Time) (findi
 	return findings, allowed
 }
 
-// resting returns the modules that are over a year old and have no newer release, for a reader to know.
+// resting returns the modules that are over a year old and have no newer release, for a reader to
+// know.
 func resting(modules []Module, now time.Time) []string {
 	var lines []string
 	for _, m := range modules {

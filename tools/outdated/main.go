@@ -1,10 +1,12 @@
-// Outdated reports which of the modules linked into the programs are old: over a year behind a newer release, ten minor versions
-// behind, retracted or deprecated. It asks the module proxy; without one it says that it checked nothing.
+// Outdated reports which of the modules linked into the programs are old: over a year behind a
+// newer release, ten minor versions behind, retracted or deprecated. It asks the module proxy;
+// without one it says that it checked nothing.
 //
 //	outdated [-strict] [-allow FILE] [PACKAGE...]
 //
-// It runs in the module's root. With -strict a finding is a failure: a release must not ship old modules, while a commit that
-// changed nothing must not fail because time passed. FILE lists the exceptions, a line each: module, version, reason.
+// It runs in the module's root. With -strict a finding is a failure: a release must not ship old
+// modules, while a commit that changed nothing must not fail because time passed. FILE lists the
+// exceptions, a line each: module, version, reason.
 package main
 
 import (
@@ -48,7 +50,8 @@ func main() {
 	}
 }
 
-// run prints the findings and returns how many there are. A proxy that cannot be reached is said, and is not an error.
+// run prints the findings and returns how many there are. A proxy that cannot be reached is said,
+// and is not an error.
 func run(out io.Writer, allow string, packages []string) (int, error) {
 	exceptions, err := readExceptions(allow)
 	if err != nil {

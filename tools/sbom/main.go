@@ -1,5 +1,6 @@
-// Sbom prints what a Go program was built from, as CycloneDX 1.6 in JSON: the program, Go's standard library, and each linked module
-// with its version and checksum, as the program itself records them (`go version -m`).
+// Sbom prints what a Go program was built from, as CycloneDX 1.6 in JSON: the program, Go's
+// standard library, and each linked module with its version and checksum, as the program itself
+// records them (`go version -m`).
 //
 //	sbom PROGRAM > PROGRAM.cdx.json
 //
@@ -112,7 +113,8 @@ func describe(info *debug.BuildInfo, sum [32]byte) document {
 	}
 }
 
-// library describes a module. Its checksum is that of go.sum, which is not one of CycloneDX's algorithms.
+// library describes a module. Its checksum is that of go.sum, which is not one of CycloneDX's
+// algorithms.
 func library(m *debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, PURL: "pkg:golang/" + m.Path}
 	if m.Version != "" {

@@ -1,9 +1,11 @@
-// Summary prints what `go test -json` reports as `go test` would, and then the skipped tests with their reasons.
+// Summary prints what `go test -json` reports as `go test` would, and then the skipped tests with
+// their reasons.
 //
 //	go test -json ./... | summary
 //
-// A passing package is one line. A failing one shows the output of its failed tests. `go test ./...` hides the reasons for skips;
-// this lists each reason once, with the number of tests and where they are. It exits with 1 when anything failed.
+// A passing package is one line. A failing one shows the output of its failed tests. `go test
+// ./...` hides the reasons for skips; this lists each reason once, with the number of tests and
+// where they are. It exits with 1 when anything failed.
 package main
 
 import (
@@ -35,7 +37,8 @@ func main() {
 	}
 }
 
-// Summarise copies the report and returns whether a test, a package or a build failed. Lines that are not JSON pass through.
+// Summarise copies the report and returns whether a test, a package or a build failed. Lines that
+// are not JSON pass through.
 func Summarise(in io.Reader, out io.Writer) (failed bool, err error) {
 	r := report{out: out, tests: map[string]*strings.Builder{}, skips: map[string][]string{}}
 	lines := bufio.NewReader(in)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// goComments returns the lines of a Go file's comments that hold words. Directives such as //go:build are none.
+// goComments returns the lines of a Go file's comments that hold words. Directives such as
+// //go:build are none.
 func goComments(text []byte) []Comment {
 	var comments []Comment
 	lines := strings.Split(string(text), "\n")
@@ -30,8 +31,8 @@ func goComments(text []byte) []Comment {
 	}
 }
 
-// pythonComments returns the lines of a Python file's comments and docstrings that hold words. A docstring is a triple-quoted string
-// that begins a line.
+// pythonComments returns the lines of a Python file's comments and docstrings that hold words. A
+// docstring is a triple-quoted string that begins a line.
 func pythonComments(text []byte) []Comment {
 	var comments []Comment
 	var quotes string // of the triple-quoted string that is open
@@ -64,8 +65,8 @@ func pythonComments(text []byte) []Comment {
 	return comments
 }
 
-// scanPython finds the comment of a line that begins outside of strings: its offset, or -1, and the quotes of a triple-quoted string
-// that stays open at the end.
+// scanPython finds the comment of a line that begins outside of strings: its offset, or -1, and the
+// quotes of a triple-quoted string that stays open at the end.
 func scanPython(line string) (comment int, open string) {
 	for i := 0; i < len(line); {
 		switch c := line[i]; c {

@@ -1,10 +1,13 @@
-// Words measures how plainly the comments of the repository are written, and fails when they get worse.
+// Words measures how plainly the comments of the repository are written, and fails when they get
+// worse.
 //
 //	words [-list] [-lower] [-wrap] [FILE...]
 //
-// It counts the comment lines of Go and Python, docstrings included, that hold an archaic turn of words.txt, and the full-line
-// comments wider than 100 columns (a tab is 4). Both rates have a limit in words.txt that can only fall: -lower writes the present
-// rates there. -list prints the place of each finding, and -wrap refills comments that are too wide. Without files it reads all that git knows, from the root of the repository.
+// It counts the comment lines of Go and Python, docstrings included, that hold an archaic turn of
+// words.txt, and the full-line comments wider than 100 columns (a tab is 4). Both rates have a
+// limit in words.txt that can only fall: -lower writes the present rates there. -list prints the
+// place of each finding, and -wrap refills comments that are too wide. Without files it reads all
+// that git knows, from the root of the repository.
 package main
 
 import (

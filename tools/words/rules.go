@@ -14,8 +14,9 @@ type rules struct {
 	turn, plain *regexp.Regexp
 }
 
-// readRules reads a file of lines: "limit turns PERCENT", "limit wide PERCENT", "turn REGEXP", "plain REGEXP" (what holds a turn's
-// words and is plain English all the same). Regular expressions match whole words, in any case.
+// readRules reads a file of lines: "limit turns PERCENT", "limit wide PERCENT", "turn REGEXP",
+// "plain REGEXP" (what holds a turn's words and is plain English all the same). Regular expressions
+// match whole words, in any case.
 func readRules(path string) (rules, error) {
 	r := rules{turns: -1, wide: -1}
 	text, err := os.ReadFile(path)

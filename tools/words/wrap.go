@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// wrapFile refills the paragraphs of full-line comments that pass maxColumns, and leaves all others as they are. Lists, indented text,
-// docstrings, expected output of examples and C code stay untouched.
+// wrapFile refills the paragraphs of full-line comments that pass maxColumns, and leaves all others
+// as they are. Lists, indented text, docstrings, expected output of examples and C code stay
+// untouched.
 func wrapFile(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

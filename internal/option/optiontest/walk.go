@@ -10,9 +10,10 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// Walk sets each exported field of good, a struct, to values that cannot be meant, one at a time, and expects Validate to name that field
-// alone. Numbers become negative and absurdly large, words become nonsense; wrong has the values for other types, or other values. Of the
-// fields in free every value is allowed; each has the reason.
+// Walk sets each exported field of good, a struct, to values that cannot be meant, one at a time,
+// and expects Validate to name that field alone. Numbers become negative and absurdly large, words
+// become nonsense; wrong has the values for other types, or other values. Of the fields in free
+// every value is allowed; each has the reason.
 func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string]string, wrong map[string][]any) {
 	t.Helper()
 	if err := good.Validate(); err != nil {

@@ -20,7 +20,8 @@ from .errors import EngineStartError, FeedTimeoutError, ShardfeedError
 _START_SECONDS = 60.0
 _RETRY_SECONDS = 0.005
 
-# The engine must not be the trainer's child, which would not wait for it. A shell that ends at once leaves it to init.
+# The engine must not be the trainer's child, which would not wait for it. A shell that ends at once
+# leaves it to init.
 _DETACH = ("/bin/sh", "-c", '"$0" "$@" &')
 
 

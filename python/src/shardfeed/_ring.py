@@ -50,7 +50,8 @@ class Rings:
         newest = self.newest
         if newest is not None and generation == newest.generation:
             newest.announced += 1
-            # The engine works on no more batches at once than there are slots, and announces them in order.
+            # The engine works on no more batches at once than there are slots, and announces them
+            # in order.
             if self._older and newest.announced > newest.slots:
                 self._older.clear()
             return newest
