@@ -73,7 +73,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 // bindSchemas unites the schemas of all shards and finds the projected columns in each.
 func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	schemas, owners, counts := m.distinctSchemas(all)
-	partitions, err := shard.InferPartitions(m.shards)
+	partitions, err := inferPartitions(m.shards)
 	if err != nil {
 		return err
 	}

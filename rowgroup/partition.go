@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/shardfeed/shardfeed/shard"
-
 	"github.com/shardfeed/shardfeed/column"
 )
 
@@ -19,18 +17,18 @@ type partitionColumn struct {
 }
 
 // splitPartitions separates the partition columns from the projection; the rest is read from files.
-func splitPartitions(all []shard.PartitionColumn, paths []string) (wanted []shard.PartitionColumn, rest []string) {
+func splitPartitions(all []hiveColumn, paths []string) (wanted []hiveColumn, rest []string) {
 	if paths == nil {
 		return all, nil
 	}
 	rest = make([]string, 0, len(paths))
 	for _, p := range paths {
-		if !slices.ContainsFunc(all, func(c shard.PartitionColumn) bool { return c.Key == p }) {
+		if !slices.ContainsFunc(all, func(c hiveColumn) bool { return c.key == p }) {
 			rest = append(rest, p)
 		}
 	}
 	for _, c := range all {
-		if slices.Contains(paths, c.Key) {
+		if slices.Contains(paths, c.key) {
 			wanted = append(wanted, c)
 		}
 	}
@@ -39,46 +37,46 @@ func splitPartitions(all []shard.PartitionColumn, paths []string) (wanted []shar
 
 // dropColumns takes the columns with a partition's name out of the united schema, which remembers
 // the name.
-func (u *unionNode) dropColumns(partitions []shard.PartitionColumn) {
+func (u *unionNode) dropColumns(partitions []hiveColumn) {
 	for _, p := range partitions {
-		u.partitions = append(u.partitions, p.Key)
+		u.partitions = append(u.partitions, p.key)
 	}
 	u.children = slices.DeleteFunc(u.children, func(c *unionNode) bool {
-		return slices.ContainsFunc(partitions, func(p shard.PartitionColumn) bool { return p.Key == c.key.name })
+		return slices.ContainsFunc(partitions, func(p hiveColumn) bool { return p.key == c.key.name })
 	})
 }
 
-func newPartitionColumn(p shard.PartitionColumn) partitionColumn {
-	f := &column.Field{Name: p.Key, Partition: true}
-	switch p.Type {
-	case shard.PartitionInt64:
+func newPartitionColumn(p hiveColumn) partitionColumn {
+	f := &column.Field{Name: p.key, Partition: true}
+	switch p.kind {
+	case partitionInt64:
 		f.Kind, f.Type, f.Width = column.Fixed, column.TypeInt64, 8
-	case shard.PartitionDate:
+	case partitionDate:
 		f.Kind, f.Type, f.Width = column.Fixed, column.TypeDate, 4
 	default:
 		f.Kind, f.Type = column.Binary, column.TypeString
 	}
-	c := partitionColumn{field: f, nodes: make([]*node, len(p.Values))}
-	same := map[shard.PartitionValue]*node{}
-	for i, v := range p.Values {
+	c := partitionColumn{field: f, nodes: make([]*node, len(p.values))}
+	same := map[hiveValue]*node{}
+	for i, v := range p.values {
 		if same[v] == nil {
 			same[v] = &node{field: f, path: f.Name, partition: newPartitionValue(f, v)}
 		}
 		c.nodes[i] = same[v]
-		f.Nullable = f.Nullable || v.Null
+		f.Nullable = f.Nullable || v.null
 	}
 	return c
 }
 
-func newPartitionValue(f *column.Field, v shard.PartitionValue) *partitionValue {
-	if v.Null {
+func newPartitionValue(f *column.Field, v hiveValue) *partitionValue {
+	if v.null {
 		return &partitionValue{null: true}
 	}
 	switch f.Type {
 	case column.TypeInt64:
-		return &partitionValue{data: binary.LittleEndian.AppendUint64(nil, uint64(v.Int))}
+		return &partitionValue{data: binary.LittleEndian.AppendUint64(nil, uint64(v.int))}
 	case column.TypeDate:
-		return &partitionValue{data: binary.LittleEndian.AppendUint32(nil, uint32(v.Int))}
+		return &partitionValue{data: binary.LittleEndian.AppendUint32(nil, uint32(v.int))}
 	}
-	return &partitionValue{data: []byte(v.Text)}
+	return &partitionValue{data: []byte(v.text)}
 }

@@ -5,16 +5,15 @@
 // helper that tries it, as in io/fs: [Lend] borrows bytes without a copy.
 //
 // From an address to bytes: [Discover] merges what many addresses name into one sorted list; a
-// store's List does that for one address, with [Walk] where it has directories; [InferPartitions]
-// types the key=value directories. A store opens a shard at the version that was listed, and only
-// at that. The bytes of a [Lease] may be a mapping of a file, and are touched inside [Use] or
+// store's List does that for one address. A store opens a shard at the version that was listed, and
+// only at that. The bytes of a [Lease] may be a mapping of a file, and are touched inside [Use] or
 // [Guard] alone.
 //
 // [Stores] chooses a store by an address's scheme. It is a store itself, as is the cache: each
 // passes on what it does not change, the optional interfaces included.
 //
-// Package driver holds what the stores of remote servers share: planning, retries, limits of
-// requests and of lists.
+// Package driver holds what stores share: walking directories for an address with globs and braces,
+// and for remote servers planning, retries, limits of requests and of lists.
 //
 // The package imports nothing of ours, starts no goroutine that outlives the call that needs it,
 // and keeps no memory beyond the list that it returns.

@@ -85,12 +85,12 @@ type rule struct {
 var rules = []rule{
 	{at: "shard", may: []string{"internal/option"}},
 	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs"}},
-	{at: "shard/local", may: []string{"shard"}},
-	{at: "shard/mem", may: []string{"shard"}},
+	{at: "shard/local", may: []string{"shard", "shard/driver"}},
+	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
 	{at: "shard/driver", may: []string{"shard"}},
 	{at: "shard/s3", may: []string{"shard", "shard/driver"}},
 	{at: "shard/hdfs", may: []string{"shard", "shard/driver"}},
-	{at: "shard/shardtest", may: []string{"shard"}},
+	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
 	{at: "column"}, // what all layers tell each other of columns
 	{at: "internal/mem"},

@@ -1,7 +1,11 @@
-// Package driver is what the stores of remote servers share, so that a driver is one request and
-// the meaning of its errors.
+// Package driver is what stores share, so that a driver is one request and the meaning of its
+// errors.
 //
-// A read goes through it in these steps: [Check] refuses what cannot be read; [Plan] turns ranges
+// [Walk] lists what an address with globs and braces names in a [Tree] of directories; [WalkDeep]
+// does so in a [DeepTree], which describes all files below a directory at once, for instance by
+// [Descend].
+//
+// A read from a server takes these steps: [Check] refuses what cannot be read; [Plan] turns ranges
 // into parts, each of which is one request; [ReadParts] reads the parts side by side; a [Fill]
 // leads the bytes of a part into the caller's memory and knows the byte reached; a [Backoff] says
 // whether and when a request that failed is made again for the rest; a [Watch] ends a request that

@@ -35,7 +35,7 @@ func NewListing(report func(files int)) *Listing {
 }
 
 // Take counts a page and the entries of it that are wanted. Its error ends the list.
-func (l *Listing) Take(wanted []shard.Entry) error {
+func (l *Listing) Take(wanted []Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pages++
@@ -54,17 +54,17 @@ func (l *Listing) Take(wanted []shard.Entry) error {
 }
 
 // Undo takes back the entries of pages that will be listed again.
-func (l *Listing) Undo(wanted []shard.Entry) {
+func (l *Listing) Undo(wanted []Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.add(wanted, -1)
 }
 
 // add returns how many of the entries are files.
-func (l *Listing) add(wanted []shard.Entry, sign int) (files int) {
+func (l *Listing) add(wanted []Entry, sign int) (files int) {
 	for _, e := range wanted {
 		l.names += int64(sign * len(e.Name))
-		if e.Kind == shard.KindFile {
+		if e.Kind == KindFile {
 			files++
 		}
 	}

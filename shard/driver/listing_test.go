@@ -42,11 +42,11 @@ func TestPages(t *testing.T) {
 
 // A list ends with an error at each of its bounds, and files that are listed again count once.
 func TestListing(t *testing.T) {
-	page := make([]shard.Entry, 1000)
-	long := []shard.Entry{{Name: strings.Repeat("x", 1<<20)}}
+	page := make([]driver.Entry, 1000)
+	long := []driver.Entry{{Name: strings.Repeat("x", 1<<20)}}
 	for _, c := range []struct {
 		name  string
-		page  []shard.Entry
+		page  []driver.Entry
 		pages int // that are within the bound
 		want  string
 	}{
@@ -70,7 +70,7 @@ func TestListing(t *testing.T) {
 	t.Run("files", func(t *testing.T) {
 		told := 0
 		l := driver.NewListing(func(files int) { told = files })
-		some := []shard.Entry{{Name: "a"}, {Name: "b", Kind: shard.KindDir}, {Name: "c"}}
+		some := []driver.Entry{{Name: "a"}, {Name: "b", Kind: driver.KindDir}, {Name: "c"}}
 		for range 3 {
 			if err := l.Take(some); err != nil || told != 2 {
 				t.Errorf("%d files, %v", told, err)

@@ -55,7 +55,7 @@ func New(o Options) *Store {
 	return s
 }
 
-// List returns the shards that an address or a pattern names; see shard.Walk. Hadoop's own names
+// List returns the shards that an address or a pattern names; see driver.Walk. Hadoop's own names
 // for no user's files, which start with a dot or an underscore, are skipped there.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	prefix, path, err := split(pattern)
@@ -68,7 +68,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if _, err := s.locate(prefix + "/"); err != nil && !errors.Is(err, conf.ErrMounts) && !errors.Is(err, shard.ErrNotExist) {
 		return nil, wrap("list", pattern, err)
 	}
-	return shard.WalkDeep(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
+	return driver.WalkDeep(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
 }
 
 // Open opens one file at the size and version that sh carries. It sends no request, except for an

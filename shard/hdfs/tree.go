@@ -19,7 +19,7 @@ import (
 // page is how many entries of a directory one call of a namenode lists.
 const page = 1000
 
-// tree is the files of an address as shard.Walk sees them. Paths are those of the address, which a
+// tree is the files of an address as driver.Walk sees them. Paths are those of the address, which a
 // mount table may lead to several clusters.
 type tree struct {
 	store  *Store
@@ -27,41 +27,41 @@ type tree struct {
 	list   *driver.Listing
 }
 
-var _ shard.DeepTree = (*tree)(nil)
+var _ driver.DeepTree = (*tree)(nil)
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
-func (t *tree) Stat(ctx context.Context, name string) (shard.Entry, error) {
+func (t *tree) Stat(ctx context.Context, name string) (driver.Entry, error) {
 	if err := ctx.Err(); err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	p, err := t.store.locate(t.prefix + name)
 	if errors.Is(err, conf.ErrMounts) {
-		return shard.Entry{Name: path.Base(name), Kind: shard.KindDir}, nil
+		return driver.Entry{Name: path.Base(name), Kind: driver.KindDir}, nil
 	}
 	if err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	info, err := p.stat(ctx)
 	if err != nil {
-		return shard.Entry{}, t.wrap(name, err)
+		return driver.Entry{}, t.wrap(name, err)
 	}
 	return entry(info), nil
 }
 
-func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]shard.Entry, error) {
-	return t.readDir(ctx, dir, func(e shard.Entry) bool { return keep(e.Name) })
+func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]driver.Entry, error) {
+	return t.readDir(ctx, dir, func(e driver.Entry) bool { return keep(e.Name) })
 }
 
 // ReadAll lists many directories at a time.
-func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
-	return shard.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(shard.Entry) bool) ([]shard.Entry, error) {
+func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]driver.Entry, error) {
+	return driver.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		return t.readDir(ctx, path.Join(root, dir), wanted)
 	})
 }
 
 // readDir describes the entries of a directory that keep wants.
-func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) bool) ([]shard.Entry, error) {
+func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) bool) ([]driver.Entry, error) {
 	p, err := t.store.locate(t.prefix + dir)
 	if errors.Is(err, conf.ErrMounts) {
 		return t.mounts(ctx, dir, keep)
@@ -69,7 +69,7 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) b
 	if err != nil {
 		return nil, err
 	}
-	var all []shard.Entry
+	var all []driver.Entry
 	err = p.cluster.retry(ctx, func(ctx context.Context, c *client) error {
 		t.list.Undo(all) // of a try that failed
 		all = all[:0]
@@ -82,7 +82,7 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) b
 }
 
 // readPages lists a directory page by page.
-func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(shard.Entry) bool, all *[]shard.Entry) error {
+func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(driver.Entry) bool, all *[]driver.Entry) error {
 	t.store.traffic.looks.Add(1)
 	d, err := c.Open(dir)
 	if err != nil {
@@ -120,12 +120,12 @@ func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(s
 }
 
 // mounts lists a directory of a mount table, each entry as what it leads to.
-func (t *tree) mounts(ctx context.Context, dir string, keep func(shard.Entry) bool) ([]shard.Entry, error) {
+func (t *tree) mounts(ctx context.Context, dir string, keep func(driver.Entry) bool) ([]driver.Entry, error) {
 	setup, err := t.store.setup()
 	if err != nil {
 		return nil, err
 	}
-	var all []shard.Entry
+	var all []driver.Entry
 	for _, name := range setup.conf.Mounts(t.prefix + path.Clean(dir)) {
 		e, err := t.Stat(ctx, path.Join(dir, name))
 		if err != nil {
@@ -157,13 +157,13 @@ func (p place) stat(ctx context.Context) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-func entry(info fs.FileInfo) shard.Entry {
-	e := shard.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
+func entry(info fs.FileInfo) driver.Entry {
+	e := driver.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
 	switch {
 	case info.IsDir():
-		e.Kind, e.Size = shard.KindDir, 0
+		e.Kind, e.Size = driver.KindDir, 0
 	case status(info).GetFileType().String() != "IS_FILE":
-		e.Kind = shard.KindOther
+		e.Kind = driver.KindOther
 	}
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A Store lists and opens local files. The zero value is ready for use.
@@ -24,7 +25,7 @@ var (
 	_ shard.Identifier = Store{}
 )
 
-// List returns the shards that a path, a file:// address or a pattern names; see shard.Walk. A
+// List returns the shards that a path, a file:// address or a pattern names; see driver.Walk. A
 // relative path starts in the working directory, and ~ is a name like any other: the shell expands
 // it.
 //
@@ -38,9 +39,9 @@ func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if err != nil {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
 	}
-	all, err := shard.Walk(ctx, tree{prefix: prefix}, path)
+	all, err := driver.Walk(ctx, tree{prefix: prefix}, path)
 	if decoded, ok := decode(prefix, path); ok && errors.Is(err, shard.ErrNotExist) {
-		return shard.Walk(ctx, tree{prefix: prefix, spelled: path, decoded: decoded}, decoded)
+		return driver.Walk(ctx, tree{prefix: prefix, spelled: path, decoded: decoded}, decoded)
 	}
 	return all, err
 }

@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// tree is the local disk as shard.Walk sees it.
+// tree is the local disk as driver.Walk sees it.
 type tree struct {
 	prefix string // what stands before a path in its address
 
@@ -19,7 +20,7 @@ type tree struct {
 	spelled, decoded string
 }
 
-var _ shard.Tree = tree{}
+var _ driver.Tree = tree{}
 
 // URI returns the address of a path: what the user spelled, and behind it names from the disk.
 // Behind a spelling that is decoded, the percent signs of names must be encoded, so that Open finds
@@ -35,24 +36,24 @@ func (t tree) URI(path string) string {
 	return t.prefix + spelled + strings.ReplaceAll(path, "%", "%25")
 }
 
-func (t tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+func (t tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	if err := ctx.Err(); err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return shard.Entry{}, classify(err)
+		return driver.Entry{}, classify(err)
 	}
 	return entry(info), nil
 }
 
-func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, classify(err)
 	}
 	defer dir.Close()
-	var all []shard.Entry
+	var all []driver.Entry
 	for {
 		names, err := dir.ReadDir(1024)
 		for _, d := range names {
@@ -82,7 +83,7 @@ func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) b
 
 // look describes one name of a directory, behind links. A link that leads nowhere is an error: its
 // writer meant it to be data.
-func (t tree) look(dir string, d fs.DirEntry) (shard.Entry, error) {
+func (t tree) look(dir string, d fs.DirEntry) (driver.Entry, error) {
 	path := strings.TrimRight(dir, "/") + "/" + d.Name()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -90,21 +91,21 @@ func (t tree) look(dir string, d fs.DirEntry) (shard.Entry, error) {
 		if errors.Is(err, shard.ErrNotExist) && d.Type()&fs.ModeSymlink != 0 {
 			err = errors.New("the link's target does not exist")
 		}
-		return shard.Entry{}, &shard.Error{Op: "list", URI: t.URI(path), Err: err}
+		return driver.Entry{}, &shard.Error{Op: "list", URI: t.URI(path), Err: err}
 	}
 	e := entry(info)
 	e.Name = d.Name()
 	return e, nil
 }
 
-func entry(info fs.FileInfo) shard.Entry {
-	e := shard.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
+func entry(info fs.FileInfo) driver.Entry {
+	e := driver.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
 	switch {
 	case info.IsDir():
-		e.Kind = shard.KindDir
+		e.Kind = driver.KindDir
 		e.Identity = identity(info)
 	case !info.Mode().IsRegular():
-		e.Kind = shard.KindOther
+		e.Kind = driver.KindOther
 	}
 	return e
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // prefix stands before a name in its address.
@@ -53,13 +54,13 @@ func (s *Store) Remove(name string) {
 	delete(s.files, clean(name))
 }
 
-// List returns the shards that an address names; see shard.Walk.
+// List returns the shards that an address names; see driver.Walk.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	scheme, name := shard.SplitScheme(pattern)
 	if scheme != "mem" {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: no address in memory", shard.ErrBadURI)}
 	}
-	return shard.Walk(ctx, s.tree(), name)
+	return driver.Walk(ctx, s.tree(), name)
 }
 
 // Open opens one shard at the size and version that it was listed with.

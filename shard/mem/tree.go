@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// tree is the store's names as shard.Walk sees them: sorted once for each List.
+// tree is the store's names as driver.Walk sees them: sorted once for each List.
 type tree struct {
 	names []string
 	files map[string]file
 }
 
-var _ shard.Tree = tree{}
+var _ driver.Tree = tree{}
 
 func (s *Store) tree() tree {
 	s.mu.RLock()
@@ -25,24 +26,24 @@ func (s *Store) tree() tree {
 
 func (t tree) URI(path string) string { return prefix + path }
 
-func (t tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+func (t tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	if err := ctx.Err(); err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	if e, ok := t.entry(clean(path)); ok {
 		return e, nil
 	}
-	return shard.Entry{}, shard.ErrNotExist
+	return driver.Entry{}, shard.ErrNotExist
 }
 
 // entry describes a name: a file, or a directory when names lie below it. The root is always there.
-func (t tree) entry(name string) (shard.Entry, bool) {
-	e := shard.Entry{Name: name[strings.LastIndexByte(name, '/')+1:]}
+func (t tree) entry(name string) (driver.Entry, bool) {
+	e := driver.Entry{Name: name[strings.LastIndexByte(name, '/')+1:]}
 	if f, ok := t.files[name]; ok {
 		e.Size, e.Version = int64(len(f.content)), f.version
 		return e, true
 	}
-	e.Kind = shard.KindDir
+	e.Kind = driver.KindDir
 	return e, name == "" || len(t.below(name)) > 0
 }
 
@@ -56,7 +57,7 @@ func (t tree) below(dir string) []string {
 	return t.names[from:to]
 }
 
-func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) b
 	if dir != "" {
 		start = len(dir) + 1
 	}
-	var all []shard.Entry
+	var all []driver.Entry
 	for _, full := range below {
 		name, _, _ := strings.Cut(full[start:], "/")
 		if len(all) > 0 && all[len(all)-1].Name == name || !keep(name) {

@@ -21,7 +21,7 @@ const (
 // ReadAll describes all files below a directory. Few keys come in pages that follow each other,
 // whatever directories they lie in; where there are many, the directories are listed side by side,
 // except where nothing can be wanted.
-func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
+func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]driver.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ type lister struct {
 	keep   func(path string, dir bool) bool
 
 	mu  sync.Mutex
-	all []shard.Entry
+	all []driver.Entry
 	any bool // the directory exists
 }
 
@@ -146,7 +146,7 @@ func (l *lister) fork(ctx context.Context, dir, after string) error {
 
 // take keeps the files of a page that are wanted.
 func (l *lister) take(pages *driver.Pages, p *page) error {
-	wanted := make([]shard.Entry, 0, len(p.files))
+	wanted := make([]driver.Entry, 0, len(p.files))
 	for _, e := range p.files {
 		if e.Name = e.Name[len(l.dir):]; l.keep(e.Name, false) {
 			wanted = append(wanted, e)

@@ -90,7 +90,7 @@ func TestListEndless(t *testing.T) {
 	})
 	tree := newTree(newStore(t, f.options()), "s3://")
 	for range driver.MaxEntries/1000 - 1 {
-		if err := tree.listing.Take(make([]shard.Entry, 1000)); err != nil {
+		if err := tree.listing.Take(make([]driver.Entry, 1000)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A query asks for one page of a bucket's keys.
@@ -23,11 +23,11 @@ type query struct {
 
 // A page is one answer: up to a thousand keys in order.
 type page struct {
-	files  []shard.Entry // named by their whole keys
-	dirs   []string      // whole, with their slash
-	last   string        // the last key, of a file or not; "" in an empty page
-	marked bool          // the mark of a directory was among them
-	next   string        // token of the page that follows, or ""
+	files  []driver.Entry // named by their whole keys
+	dirs   []string       // whole, with their slash
+	last   string         // the last key, of a file or not; "" in an empty page
+	marked bool           // the mark of a directory was among them
+	next   string         // token of the page that follows, or ""
 }
 
 // folderMark ends the names by which old Hadoop clients mark directories.
@@ -81,7 +81,7 @@ func readPage(out *s3.ListObjectsV2Output, prefix string) (*page, error) {
 	if out.EncodingType == types.EncodingTypeUrl {
 		decode = func(s *string) (string, error) { return url.QueryUnescape(aws.ToString(s)) }
 	}
-	p := &page{files: make([]shard.Entry, 0, len(out.Contents))}
+	p := &page{files: make([]driver.Entry, 0, len(out.Contents))}
 	for _, o := range out.Contents {
 		key, err := decode(o.Key)
 		if err != nil {
@@ -96,7 +96,7 @@ func readPage(out *s3.ListObjectsV2Output, prefix string) (*page, error) {
 		case strings.HasSuffix(key, "/") || size == 0 && strings.HasSuffix(key, folderMark):
 			p.marked = true
 		default:
-			p.files = append(p.files, shard.Entry{Name: key, Size: size, Version: version(o.ETag, o.LastModified)})
+			p.files = append(p.files, driver.Entry{Name: key, Size: size, Version: version(o.ETag, o.LastModified)})
 		}
 	}
 	for _, d := range out.CommonPrefixes {

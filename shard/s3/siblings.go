@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // When many names of one directory are looked for, as braces do (part-{0000..9999}), the directory
@@ -19,13 +20,13 @@ const (
 type siblings struct {
 	mu    sync.Mutex // held while the directory is listed: who looks for another of its names waits for the answer
 	looks int
-	tried bool                   // the directory was listed, or cannot be
-	names map[string]shard.Entry // nil unless all are known
+	tried bool                    // the directory was listed, or cannot be
+	names map[string]driver.Entry // nil unless all are known
 }
 
 // sibling describes a name from the list of its directory. ok is false when that is not listed; a
 // name that the list does not have is ErrNotExist.
-func (t *tree) sibling(ctx context.Context, path string, at location) (e shard.Entry, ok bool, err error) {
+func (t *tree) sibling(ctx context.Context, path string, at location) (e driver.Entry, ok bool, err error) {
 	if at.versionID != "" {
 		return e, false, nil
 	}
@@ -62,8 +63,8 @@ func (t *tree) siblingsIn(dir string) *siblings {
 
 // listNames describes all names of a directory, or returns nil when they are too many or may not be
 // listed: then each look tells.
-func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]shard.Entry {
-	names := make(map[string]shard.Entry)
+func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]driver.Entry {
+	names := make(map[string]driver.Entry)
 	q := query{bucket: bucket, prefix: prefix, level: true}
 	for range maxSiblingPages {
 		p, err := t.page(ctx, path, q)
@@ -73,7 +74,7 @@ func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[s
 		for _, dir := range p.dirs {
 			name := strings.TrimSuffix(dir[len(prefix):], "/")
 			if _, isFile := names[name]; !isFile {
-				names[name] = shard.Entry{Name: name, Kind: shard.KindDir}
+				names[name] = driver.Entry{Name: name, Kind: driver.KindDir}
 			}
 		}
 		for _, e := range p.files { // an object comes before a directory of its name

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A Store lists and opens objects of buckets. Its methods are safe for concurrent use.
@@ -32,14 +33,14 @@ func New(o Options) *Store {
 	return &Store{o: o.withDefaults()}
 }
 
-// List returns the shards that an address or a pattern names; see shard.Walk. What lies below a
+// List returns the shards that an address or a pattern names; see driver.Walk. What lies below a
 // directory is asked for in pages of all its keys, several pages at a time where there are many.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if _, err := parse(pattern); err != nil {
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
 	}
 	_, rest := shard.SplitScheme(pattern)
-	return shard.WalkDeep(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
+	return driver.WalkDeep(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
 }
 
 // Open returns an object that reads one shard at the version that it was listed with. It sends no

@@ -14,7 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A tree is the buckets as shard.Walk sees them, for one List: paths are "bucket/key", and a
+// A tree is the buckets as driver.Walk sees them, for one List: paths are "bucket/key", and a
 // directory is what stands before a slash in some key. An object whose name ends with a slash is
 // the mark of a directory and no file.
 type tree struct {
@@ -28,7 +28,7 @@ type tree struct {
 	dirs  map[string]*siblings // by path
 }
 
-var _ shard.DeepTree = (*tree)(nil)
+var _ driver.DeepTree = (*tree)(nil)
 
 func newTree(s *Store, prefix string) *tree {
 	return &tree{
@@ -41,10 +41,10 @@ func (t *tree) URI(path string) string { return t.prefix + path }
 
 // Stat looks for an object of this name, and then for keys below it. The first needs no right to
 // list.
-func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	if at.key == "" || strings.HasSuffix(at.key, "/") {
 		return t.statDir(ctx, path, at)
@@ -68,11 +68,11 @@ func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
 	case errors.Is(dirErr, shard.ErrDenied) && strings.ContainsAny(at.key, "{*?["):
 		// Without the right to list, S3 denies what does not exist: the names that a pattern stands
 		// for will tell.
-		return shard.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
+		return driver.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
 	case errors.Is(err, shard.ErrDenied) && !tellsMore(dirErr):
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
-	return shard.Entry{}, dirErr
+	return driver.Entry{}, dirErr
 }
 
 // tellsMore reports whether the refusal of a list, which comes with a body, says why: the key, the
@@ -82,39 +82,39 @@ func tellsMore(err error) bool {
 }
 
 // statFile describes one object.
-func (t *tree) statFile(ctx context.Context, path string, at location) (shard.Entry, error) {
+func (t *tree) statFile(ctx context.Context, path string, at location) (driver.Entry, error) {
 	var out *s3.HeadObjectOutput
 	c, err := t.store.call(ctx, at.bucket, func(ctx context.Context, c *client) (err error) {
 		out, err = t.store.head(ctx, c, at)
 		return err
 	})
 	if err != nil {
-		return shard.Entry{}, t.wrap(ctx, path, c, err)
+		return driver.Entry{}, t.wrap(ctx, path, c, err)
 	}
-	e := shard.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Size: aws.ToInt64(out.ContentLength)}
+	e := driver.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Size: aws.ToInt64(out.ContentLength)}
 	e.Version = version(out.ETag, out.LastModified)
 	return e, nil
 }
 
 // statDir looks whether a directory has keys. A bucket is a directory also when it is empty.
-func (t *tree) statDir(ctx context.Context, path string, at location) (shard.Entry, error) {
+func (t *tree) statDir(ctx context.Context, path string, at location) (driver.Entry, error) {
 	p, err := t.firstPage(ctx, path, at.bucket, dirPrefix(at.key))
 	if err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	if at.key != "" && len(p.files) == 0 && !p.marked {
-		return shard.Entry{}, shard.ErrNotExist
+		return driver.Entry{}, shard.ErrNotExist
 	}
-	return shard.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Kind: shard.KindDir}, nil
+	return driver.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Kind: driver.KindDir}, nil
 }
 
 // ReadDir describes one level.
-func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]shard.Entry, error) {
+func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
 		return nil, err
 	}
-	var all []shard.Entry
+	var all []driver.Entry
 	prefix := dirPrefix(at.key)
 	q := query{bucket: at.bucket, prefix: prefix, level: true}
 	var pages driver.Pages
@@ -126,7 +126,7 @@ func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) 
 		before := len(all)
 		for _, dir := range p.dirs {
 			if name := strings.TrimSuffix(dir[len(prefix):], "/"); keep(name) {
-				all = append(all, shard.Entry{Name: name, Kind: shard.KindDir})
+				all = append(all, driver.Entry{Name: name, Kind: driver.KindDir})
 			}
 		}
 		for _, e := range p.files {
@@ -171,7 +171,7 @@ func (t *tree) firstPage(ctx context.Context, path, bucket, prefix string) (*pag
 }
 
 // took counts a page, and makes sure that another follows it and not the same again.
-func (t *tree) took(path string, pages *driver.Pages, p *page, wanted []shard.Entry) error {
+func (t *tree) took(path string, pages *driver.Pages, p *page, wanted []driver.Entry) error {
 	err := t.listing.Take(wanted)
 	if err == nil && p.next != "" {
 		err = pages.Next(p.next)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // Op is an operation of a store or an object.
@@ -40,7 +41,7 @@ const (
 // and the first error or damage.
 type Rule struct {
 	Op     Op            // or "" for each
-	Path   string        // pattern that the URI must match (see shard.Match), or "" for all
+	Path   string        // pattern that the URI must match (see driver.Match), or "" for all
 	From   int           // the first call that fails, counted from 1 over the calls that Op and Path fit; 0 is 1
 	Count  int           // how many calls fail; 0 is all from then on
 	Delay  time.Duration // before the call; a context that ends cuts it short
@@ -92,7 +93,7 @@ func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
 // fits counts a call and reports whether it must fail.
 func (r *ruleState) fits(op Op, uri string) bool {
-	if r.Op != "" && r.Op != op || r.Path != "" && !shard.Match(r.Path, uri) {
+	if r.Op != "" && r.Op != op || r.Path != "" && !driver.Match(r.Path, uri) {
 		return false
 	}
 	r.mu.Lock()

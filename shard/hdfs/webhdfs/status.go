@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // Version is the version of a file in HDFS, whichever way it is read: its modification time in
@@ -42,15 +43,15 @@ type status struct {
 	Encrypted   bool   `json:"encBit"`
 }
 
-// entry describes what a name is for shard.Walk.
-func (s status) entry() shard.Entry {
-	e := shard.Entry{Name: s.Name, Size: s.Length, Version: Version(s.Modified, s.Inode)}
+// entry describes what a name is for driver.Walk.
+func (s status) entry() driver.Entry {
+	e := driver.Entry{Name: s.Name, Size: s.Length, Version: Version(s.Modified, s.Inode)}
 	switch s.Type {
 	case "DIRECTORY":
-		e.Kind, e.Size, e.Version = shard.KindDir, 0, ""
+		e.Kind, e.Size, e.Version = driver.KindDir, 0, ""
 	case "FILE":
 	default:
-		e.Kind = shard.KindOther
+		e.Kind = driver.KindOther
 	}
 	return e
 }

@@ -125,14 +125,14 @@ func (s *Store) serviceOf(b *base) string {
 	return s.services[b]
 }
 
-// List returns the shards that an address or a pattern names; see shard.Walk.
+// List returns the shards that an address or a pattern names; see driver.Walk.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	a, c, err := s.cluster(pattern)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
 	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Events.Listed)}
-	all, err := shard.WalkDeep(ctx, t, a.path)
+	all, err := driver.WalkDeep(ctx, t, a.path)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
@@ -201,7 +201,7 @@ func (s *Store) Close() error {
 
 // wrap makes a shard.Error.
 func wrap(op, uri string, err error) error {
-	if e := (*shard.Error)(nil); errors.As(err, &e) { // of shard.Walk, which knows the path
+	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path
 		if e.Hint == "" {
 			e.Hint = hint(err)
 		}

@@ -11,21 +11,21 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// tree is a cluster's files as shard.Walk sees them.
+// tree is a cluster's files as driver.Walk sees them.
 type tree struct {
 	cluster *cluster
 	prefix  string // of URIs
 	listing *driver.Listing
 }
 
-var _ shard.DeepTree = (*tree)(nil)
+var _ driver.DeepTree = (*tree)(nil)
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
-func (t *tree) Stat(ctx context.Context, path string) (shard.Entry, error) {
+func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	s, err := t.cluster.stat(ctx, clean(path))
 	if err != nil {
-		return shard.Entry{}, err
+		return driver.Entry{}, err
 	}
 	return s.entry(), nil
 }
@@ -39,20 +39,20 @@ func (c *cluster) stat(ctx context.Context, path string) (status, error) {
 	return parseStatus(body)
 }
 
-func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]shard.Entry, error) {
-	return t.readDir(ctx, clean(dir), func(e shard.Entry) bool { return keep(e.Name) })
+func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]driver.Entry, error) {
+	return t.readDir(ctx, clean(dir), func(e driver.Entry) bool { return keep(e.Name) })
 }
 
 // ReadAll lists many directories at a time.
-func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]shard.Entry, error) {
+func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]driver.Entry, error) {
 	root = clean(root)
-	return shard.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(shard.Entry) bool) ([]shard.Entry, error) {
+	return driver.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		return t.readDir(ctx, path.Join(root, dir), wanted)
 	})
 }
 
 // readDir describes the entries of a directory that keep wants.
-func (t *tree) readDir(ctx context.Context, dir string, keep func(shard.Entry) bool) (all []shard.Entry, err error) {
+func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) bool) (all []driver.Entry, err error) {
 	err = t.cluster.list(ctx, dir, func(page []status) error {
 		before := len(all)
 		for _, s := range page {

@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // descendingTree lists one directory at a time, as name services do.
@@ -40,7 +42,7 @@ func TestDescend(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		if strings.HasSuffix(dir, "vanished") {
-			return nil, ErrNotExist
+			return nil, shard.ErrNotExist
 		}
 		entries := []Entry{{Name: "file", Size: 1}, {Name: "unwanted"}, {Name: "pipe", Kind: KindOther}}
 		if strings.Count(dir, "/") < 3 {
@@ -73,11 +75,11 @@ func TestDescend(t *testing.T) {
 
 // TestDescendFails: an error ends the others, and a root that is not there is one.
 func TestDescendFails(t *testing.T) {
-	broken := fmt.Errorf("%w: broken", ErrTransient)
+	broken := fmt.Errorf("%w: broken", shard.ErrTransient)
 	for _, c := range []struct {
 		at  string
 		err error
-	}{{"", ErrNotExist}, {"", broken}, {"5", broken}} {
+	}{{"", shard.ErrNotExist}, {"", broken}, {"5", broken}} {
 		all, err := Descend(t.Context(), func(string, bool) bool { return true },
 			func(ctx context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
 				if dir == c.at {

@@ -1,9 +1,11 @@
-package shard
+package driver
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // Limits of a brace expansion: what a list in memory can sensibly hold.
@@ -13,13 +15,13 @@ const (
 	maxBraces         = 1000 // opening braces in one address
 )
 
-// ExpandBraces returns the addresses that s stands for, as bash does it: {a,b} and nested ones,
+// expandAddress returns the addresses that s stands for, as bash does it: {a,b} and nested ones,
 // {000..999} with the zero padding of its wider end, {9..0} downwards, {0..90..10} by steps,
 // {a..e}. Other braces stay as they are, and a backslash takes a brace's or comma's meaning away
 // (it is left in place). An address without braces comes back alone.
-func ExpandBraces(s string) ([]string, error) {
+func expandAddress(s string) ([]string, error) {
 	if strings.Count(s, "{") > maxBraces {
-		return nil, fmt.Errorf("%w: more than %d braces", ErrBadURI, maxBraces)
+		return nil, fmt.Errorf("%w: more than %d braces", shard.ErrBadURI, maxBraces)
 	}
 	return expandBraces(s)
 }
@@ -39,7 +41,7 @@ func expandBraces(s string) ([]string, error) {
 	}
 	n := len(middle) * len(tails)
 	if n > maxExpansions || n*len(s) > maxExpansionBytes {
-		return nil, fmt.Errorf("%w: the braces stand for %d names, more than one address can hold", ErrBadURI, n)
+		return nil, fmt.Errorf("%w: the braces stand for %d names, more than one address can hold", shard.ErrBadURI, n)
 	}
 	all := make([]string, 0, n)
 	for _, m := range middle {
@@ -106,7 +108,7 @@ func alternatives(body string) ([]string, error) {
 				return nil, err
 			}
 			if all = append(all, some...); len(all) > maxExpansions {
-				return nil, fmt.Errorf("%w: the braces stand for more than %d names", ErrBadURI, maxExpansions)
+				return nil, fmt.Errorf("%w: the braces stand for more than %d names", shard.ErrBadURI, maxExpansions)
 			}
 			start = i + 1
 		case body[i] == '\\':
@@ -170,7 +172,7 @@ func parseBound(s string) (bound, bool) {
 func (b bound) upTo(last bound, step uint64) ([]string, error) {
 	n := distance(b.value, last.value) / step
 	if n >= maxExpansions || (n+1)*uint64(max(b.width, 1)) > maxExpansionBytes {
-		return nil, fmt.Errorf("%w: the braces stand for more than %d names", ErrBadURI, maxExpansions)
+		return nil, fmt.Errorf("%w: the braces stand for more than %d names", shard.ErrBadURI, maxExpansions)
 	}
 	all := make([]string, n+1)
 	for i := range all {

@@ -1,10 +1,12 @@
-package shard
+package driver
 
 import (
 	"context"
 	"errors"
 	"path"
 	"sync"
+
+	"github.com/shardfeed/shardfeed/shard"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -46,7 +48,7 @@ func (d *descent) walk(ctx context.Context, dir string) error {
 	entries, err := d.list(ctx, dir, func(e Entry) bool {
 		return e.Kind != KindOther && d.keep(path.Join(dir, e.Name), e.Kind == KindDir)
 	})
-	if dir != "" && errors.Is(err, ErrNotExist) {
+	if dir != "" && errors.Is(err, shard.ErrNotExist) {
 		return nil
 	}
 	if err != nil {

@@ -1,10 +1,12 @@
-package shard
+package driver
 
 import (
 	"context"
 	"maps"
 	"strings"
 	"sync"
+
+	"github.com/shardfeed/shardfeed/shard"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -15,7 +17,7 @@ import (
 // has no links that lead in a circle, and its methods are safe for concurrent use.
 type DeepTree interface {
 	Tree
-	// ReadAll describes the files at any depth below a directory, in any order; ErrNotExist when
+	// ReadAll describes the files at any depth below a directory, in any order; shard.ErrNotExist when
 	// there is no such directory. An Entry's Name is the file's path below the directory, as in
 	// "dt=1/a.parquet".
 	//
@@ -39,7 +41,7 @@ func (w *walk) matchEach(globs []glob) error {
 			break
 		}
 		group.Go(func() error {
-			one := &walk{ctx: ctx, tree: w.tree, deep: w.deep, found: make(map[string]Shard)}
+			one := &walk{ctx: ctx, tree: w.tree, deep: w.deep, found: make(map[string]shard.Shard)}
 			if err := one.match(g); err != nil {
 				return err
 			}
@@ -170,7 +172,7 @@ func (m *matcher) deep(p, n int) bool {
 // directory's.
 func (m *matcher) one(p, n int) bool {
 	segment, name := m.pattern[p], m.names[n]
-	if !HasGlob(segment) {
+	if !hasGlob(segment) {
 		return unescape(segment) == name
 	}
 	return matchVisible(segment, name)

@@ -1,25 +1,27 @@
-package shard
+package driver
 
 import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // hiveNull is how Hive and Spark write a null as a directory's name.
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
-// ParsePartitions returns the key=value directories of a slash-separated path, in path order. The
+// parsePartitions returns the key=value directories of a slash-separated path, in path order. The
 // last element is the file's own name and gives none. Keys and values are percent-decoded as Hive
 // encodes them; an invalid escape stays as it is.
-func ParsePartitions(file string) []Partition {
-	var all []Partition
+func parsePartitions(file string) []shard.Partition {
+	var all []shard.Partition
 	for dir := range strings.SplitSeq(path.Dir(file), "/") {
 		key, value, ok := strings.Cut(dir, "=")
 		if !ok || key == "" {
 			continue
 		}
-		p := Partition{Key: percentDecode(key), Null: value == hiveNull}
+		p := shard.Partition{Key: percentDecode(key), Null: value == hiveNull}
 		if !p.Null {
 			p.Value = percentDecode(value)
 		}

@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the
 // user spelled them.
 type Tree interface {
-	// Stat describes what lies at path, behind links; ErrNotExist when nothing does.
+	// Stat describes what lies at path, behind links; shard.ErrNotExist when nothing does.
 	Stat(ctx context.Context, path string) (Entry, error)
 	// ReadDir describes the entries of a directory whose names keep wants, in any order. Entries
 	// that vanish meanwhile are left out.
@@ -45,7 +47,7 @@ const (
 // Walk lists the shards that a path names in a tree, sorted by URI.
 //
 // A path that exists is taken literally: a file is one shard, a directory stands for all files
-// below it that are not hidden. Otherwise braces are expanded (see ExpandBraces) and each result is
+// below it that are not hidden. Otherwise braces are expanded (see expandAddress) and each result is
 // matched segment by segment (see Match). A segment that exists literally is no glob, up to the
 // first that is one; matched directories stand for their files. A name in braces that has no glob
 // must exist, so that a gap is not passed over in silence.
@@ -56,36 +58,36 @@ const (
 //
 // Partitions come from directories below the given one, or below the fixed part before the first
 // glob or brace.
-func Walk(ctx context.Context, tree Tree, path string) ([]Shard, error) {
-	return (&walk{ctx: ctx, tree: tree, found: make(map[string]Shard)}).list(path)
+func Walk(ctx context.Context, tree Tree, path string) ([]shard.Shard, error) {
+	return (&walk{ctx: ctx, tree: tree, found: make(map[string]shard.Shard)}).list(path)
 }
 
 // WalkDeep is Walk of a tree that describes all files below a directory at once.
-func WalkDeep(ctx context.Context, tree DeepTree, path string) ([]Shard, error) {
-	return (&walk{ctx: ctx, tree: tree, deep: tree, found: make(map[string]Shard)}).list(path)
+func WalkDeep(ctx context.Context, tree DeepTree, path string) ([]shard.Shard, error) {
+	return (&walk{ctx: ctx, tree: tree, deep: tree, found: make(map[string]shard.Shard)}).list(path)
 }
 
-func (w *walk) list(path string) ([]Shard, error) {
+func (w *walk) list(path string) ([]shard.Shard, error) {
 	if err := w.address(path); err != nil {
 		return nil, w.wrap(path, err)
 	}
 	if len(w.found) == 0 {
 		return nil, w.nothing(path)
 	}
-	all := make([]Shard, 0, len(w.found))
+	all := make([]shard.Shard, 0, len(w.found))
 	for _, s := range w.found {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Shard) int { return strings.Compare(a.URI, b.URI) })
+	slices.SortFunc(all, func(a, b shard.Shard) int { return strings.Compare(a.URI, b.URI) })
 	return all, nil
 }
 
 type walk struct {
 	ctx   context.Context
 	tree  Tree
-	deep  DeepTree         // the same, or nil
-	found map[string]Shard // by path
-	dir   bool             // the path is a directory
+	deep  DeepTree               // the same, or nil
+	found map[string]shard.Shard // by path
+	dir   bool                   // the path is a directory
 }
 
 // A glob is the state of matching one pattern: what matched so far, and what is left.
@@ -102,10 +104,10 @@ func (w *walk) address(path string) error {
 	case err == nil:
 		w.dir = e.Kind == KindDir
 		return w.add(path, e, path)
-	case !errors.Is(err, ErrNotExist):
+	case !errors.Is(err, shard.ErrNotExist):
 		return err
 	}
-	expanded, err := ExpandBraces(path)
+	expanded, err := expandAddress(path)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (w *walk) address(path string) error {
 	globs := make([]glob, len(expanded))
 	for i, p := range expanded {
 		if p == "" {
-			return fmt.Errorf("%w: it is empty", ErrBadURI)
+			return fmt.Errorf("%w: it is empty", shard.ErrBadURI)
 		}
 		globs[i] = glob{rest: strings.Split(p, "/"), fixed: fixed}
 	}
@@ -136,17 +138,17 @@ func (w *walk) address(path string) error {
 func (w *walk) match(g glob) error {
 	for len(g.rest) > 0 {
 		segment := g.rest[0]
-		if HasGlob(segment) && !w.literal(g) {
+		if hasGlob(segment) && !w.literal(g) {
 			return w.matchDir(g)
 		}
-		if !HasGlob(segment) {
+		if !hasGlob(segment) {
 			segment = unescape(segment)
 		}
 		g = g.next(segment)
 	}
 	e, err := w.tree.Stat(w.ctx, g.prefix)
 	switch {
-	case errors.Is(err, ErrNotExist) && g.wild:
+	case errors.Is(err, shard.ErrNotExist) && g.wild:
 		return nil // dt=*/part.parquet where one day has none
 	case err != nil:
 		return w.wrap(g.prefix, err)
@@ -252,16 +254,16 @@ func (w *walk) add(path string, e Entry, base string) error {
 	case KindDir:
 		return w.descend(path, base, []string{e.Identity})
 	case KindOther:
-		return w.wrap(path, fmt.Errorf("%w: it is neither a file nor a directory", ErrBadURI))
+		return w.wrap(path, fmt.Errorf("%w: it is neither a file nor a directory", shard.ErrBadURI))
 	}
 	w.file(path, e, base)
 	return nil
 }
 
 func (w *walk) file(path string, e Entry, base string) {
-	s := Shard{URI: w.tree.URI(path), Size: e.Size, Version: e.Version}
+	s := shard.Shard{URI: w.tree.URI(path), Size: e.Size, Version: e.Version}
 	if path != base {
-		s.Partitions = ParsePartitions(path[len(strings.TrimRight(base, "/")):])
+		s.Partitions = parsePartitions(path[len(strings.TrimRight(base, "/")):])
 	}
 	w.found[path] = s
 }
@@ -318,7 +320,7 @@ func dirPath(prefix string) string {
 
 // skipMissing ignores a directory that does not exist below a glob.
 func (w *walk) skipMissing(path string, err error) error {
-	if errors.Is(err, ErrNotExist) || err == nil {
+	if errors.Is(err, shard.ErrNotExist) || err == nil {
 		return nil
 	}
 	return w.wrap(path, err)
@@ -326,17 +328,17 @@ func (w *walk) skipMissing(path string, err error) error {
 
 // wrap names the path where a list failed, once.
 func (w *walk) wrap(path string, err error) error {
-	if e := (*Error)(nil); errors.As(err, &e) || w.ctx.Err() != nil {
+	if e := (*shard.Error)(nil); errors.As(err, &e) || w.ctx.Err() != nil {
 		return err
 	}
-	return &Error{Op: "list", URI: w.tree.URI(path), Err: err}
+	return &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
 // nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
-	e := &Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", ErrNotExist)}
+	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", shard.ErrNotExist)}
 	if w.dir {
-		e.Err = fmt.Errorf("%w: no file lies in this directory", ErrNotExist)
+		e.Err = fmt.Errorf("%w: no file lies in this directory", shard.ErrNotExist)
 		e.Hint = "names that start with a dot or an underscore are skipped"
 	}
 	return e

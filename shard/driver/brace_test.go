@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 func TestExpandBraces(t *testing.T) {
@@ -50,7 +52,7 @@ func TestExpandBraces(t *testing.T) {
 		{"{-9223372036854775808..9223372036854775807..18446744073709551615}", "{-9223372036854775808..9223372036854775807..18446744073709551615}"},
 		{"x-{0..1}/{a..b}.parquet", "x-0/a.parquet x-0/b.parquet x-1/a.parquet x-1/b.parquet"},
 	} {
-		got, err := ExpandBraces(c.in)
+		got, err := expandAddress(c.in)
 		if err != nil {
 			t.Errorf("%q: %v", c.in, err)
 		}
@@ -71,12 +73,12 @@ func TestExpandBracesLimits(t *testing.T) {
 		"{0" + strings.Repeat("0", 1000) + "..999999}",
 		strings.Repeat("x", 10000) + "{0..99999}",
 	} {
-		got, err := ExpandBraces(in)
-		if !errors.Is(err, ErrBadURI) || got != nil {
+		got, err := expandAddress(in)
+		if !errors.Is(err, shard.ErrBadURI) || got != nil {
 			t.Errorf("%.40q: %d names, %v", in, len(got), err)
 		}
 	}
-	if got, err := ExpandBraces("{000000..999999}"); err != nil || len(got) != 1_000_000 || got[999_999] != "999999" {
+	if got, err := expandAddress("{000000..999999}"); err != nil || len(got) != 1_000_000 || got[999_999] != "999999" {
 		t.Errorf("a million names: %d, %v", len(got), err)
 	}
 }
@@ -99,7 +101,7 @@ func TestExpandBracesLikeBash(t *testing.T) {
 	}
 	lines := strings.Split(string(out), "\n")
 	for i, c := range cases {
-		got, err := ExpandBraces(c)
+		got, err := expandAddress(c)
 		if err != nil {
 			t.Fatalf("%q: %v", c, err)
 		}
@@ -143,7 +145,7 @@ func FuzzExpandBraces(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		all, err := ExpandBraces(in)
+		all, err := expandAddress(in)
 		if (err == nil) != (len(all) > 0) {
 			t.Fatalf("%d names, %v", len(all), err)
 		}

@@ -1,62 +1,27 @@
-package shard
+package rowgroup
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
-func TestParsePartitions(t *testing.T) {
-	for _, c := range []struct{ path, want string }{
-		{"", ""},
-		{"a", ""},
-		{"k=1", ""},
-		{"k=1/a", "k=1"},
-		{"/k=1/x/l=2/a", "k=1 l=2"},
-		{"=1/a", ""},
-		{"k=/a", "k="},
-		{"k=a=b/a", "k=a=b"},
-		{"k%3D=1%202/a", "k==1 2"},
-		{"k=%zz%4/a", "k=%zz%4"},
-		{"k=%25%2f/a", "k=%/"},
-		{"k=__HIVE_DEFAULT_PARTITION__/a", "k:null"},
-		{"k=__HIVE_DEFAULT_PARTITION__x/a", "k=__HIVE_DEFAULT_PARTITION__x"},
-		{"k=%5F_HIVE_DEFAULT_PARTITION__/a", "k=__HIVE_DEFAULT_PARTITION__"},
-		{"한=글/a", "한=글"},
-	} {
-		var got []string
-		for _, p := range ParsePartitions(c.path) {
-			if p.Null {
-				got = append(got, p.Key+":null"+p.Value)
-			} else {
-				got = append(got, p.Key+"="+p.Value)
-			}
-		}
-		if g := strings.Join(got, " "); g != c.want {
-			t.Errorf("%q: %q, want %q", c.path, g, c.want)
-		}
-	}
-}
-
-func FuzzParsePartitions(f *testing.F) {
-	f.Add("k=1/l=%20/a")
-	f.Fuzz(func(t *testing.T, path string) {
-		for _, p := range ParsePartitions(path) {
-			if p.Key == "" && !strings.Contains(path, "%") || p.Null && p.Value != "" {
-				t.Fatalf("%+v", p)
-			}
-		}
-		if !strings.Contains(path, "%") && percentDecode(path) != path {
-			t.Fatal("decoded what was not encoded")
-		}
-	})
-}
-
-// of makes shards of the paths, found below a directory.
-func of(paths ...string) []Shard {
-	shards := make([]Shard, len(paths))
+// shardsOf makes shards of the paths, found below a directory.
+func shardsOf(paths ...string) []shard.Shard {
+	shards := make([]shard.Shard, len(paths))
 	for i, p := range paths {
-		shards[i] = Shard{URI: p, Partitions: ParsePartitions(p)}
+		shards[i].URI = p
+		dirs := strings.Split(p, "/")
+		for _, dir := range dirs[:len(dirs)-1] {
+			key, value, _ := strings.Cut(dir, "=")
+			part := shard.Partition{Key: key, Value: value}
+			if value == "__HIVE_DEFAULT_PARTITION__" {
+				part = shard.Partition{Key: key, Null: true}
+			}
+			shards[i].Partitions = append(shards[i].Partitions, part)
+		}
 	}
 	return shards
 }
@@ -86,24 +51,24 @@ func TestInferPartitions(t *testing.T) {
 		{"y=1/m=02/a y=2/m=10/a", "y int64: 1 2; m string: 02 10"},
 		{"y=1/m=x/a m=y/y=2/a", "y int64: 1 2; m string: x y"},
 	} {
-		columns, err := InferPartitions(of(strings.Fields(c.paths)...))
+		columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
 		if err != nil {
 			t.Errorf("%s: %v", c.paths, err)
 		}
 		var got []string
 		for _, col := range columns {
-			text := fmt.Sprintf("%s %s:", col.Key, col.Type)
-			for _, v := range col.Values {
+			text := fmt.Sprintf("%s %s:", col.key, col.kind)
+			for _, v := range col.values {
 				switch {
-				case v.Null:
+				case v.null:
 					text += " null"
-				case col.Type == PartitionString:
-					text += " " + v.Text
-					if v.Int != 0 {
-						t.Errorf("%s: a string has the number %d", c.paths, v.Int)
+				case col.kind == partitionString:
+					text += " " + v.text
+					if v.int != 0 {
+						t.Errorf("%s: a string has the number %d", c.paths, v.int)
 					}
 				default:
-					text += fmt.Sprint(" ", v.Int)
+					text += fmt.Sprint(" ", v.int)
 				}
 			}
 			got = append(got, text)
@@ -112,7 +77,7 @@ func TestInferPartitions(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.paths, g, c.want)
 		}
 	}
-	if columns, err := InferPartitions(nil); columns != nil || err != nil {
+	if columns, err := inferPartitions(nil); columns != nil || err != nil {
 		t.Errorf("no shards: %v, %v", columns, err)
 	}
 }
@@ -124,7 +89,7 @@ func TestInferPartitionsErrors(t *testing.T) {
 		{"k=1/l=2/a k=1/b", `k=1/b: list: bad address: its path has no partition key "l", which k=1/l=2/a has`},
 		{"k=1/k=2/a", `k=1/k=2/a: list: bad address: its path has the partition key "k" twice`},
 	} {
-		columns, err := InferPartitions(of(strings.Fields(c.paths)...))
+		columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
 		if columns != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", c.paths, columns, err)
 		}

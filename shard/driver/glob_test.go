@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"path"
@@ -77,8 +77,8 @@ func TestHasGlob(t *testing.T) {
 	for segment, want := range map[string]bool{
 		"": false, "a": false, "*": true, "a?": true, "[a]": true, "[a": false, "[]": false, "[]]": true, `\*`: false, `\[a]`: false, `\\*`: true, `a\`: false,
 	} {
-		if HasGlob(segment) != want {
-			t.Errorf("HasGlob(%q) = %v", segment, !want)
+		if hasGlob(segment) != want {
+			t.Errorf("hasGlob(%q) = %v", segment, !want)
 		}
 	}
 	for segment, want := range map[string]string{`a`: "a", `\*`: "*", `\\`: `\`, `a\`: `a\`, `\a\b`: "ab"} {

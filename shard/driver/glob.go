@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"strings"
@@ -115,8 +115,8 @@ func setRune(s string) (r rune, size int) {
 	return utf8.DecodeRuneInString(s)
 }
 
-// HasGlob reports whether a path segment stands for more than one name.
-func HasGlob(segment string) bool {
+// hasGlob reports whether a path segment stands for more than one name.
+func hasGlob(segment string) bool {
 	for i := 0; i < len(segment); i++ {
 		switch segment[i] {
 		case '\\':

@@ -1,4 +1,4 @@
-package shard
+package driver
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // flatTree is a set of file names; directories are what stands before their slashes.
@@ -25,7 +27,7 @@ func (f flatTree) Stat(_ context.Context, path string) (Entry, error) {
 			return Entry{Name: path, Kind: KindDir}, nil
 		}
 	}
-	return Entry{}, ErrNotExist
+	return Entry{}, shard.ErrNotExist
 }
 
 func (f flatTree) ReadDir(_ context.Context, path string, keep func(string) bool) ([]Entry, error) {
@@ -55,7 +57,7 @@ func (f flatTree) below(path string) ([]string, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, ErrNotExist
+		return nil, shard.ErrNotExist
 	}
 	return all, nil
 }
@@ -121,7 +123,9 @@ func TestDeepTreeWalksAlike(t *testing.T) {
 	}
 }
 
-func sameShard(a, b Shard) bool { return a.URI == b.URI && slices.Equal(a.Partitions, b.Partitions) }
+func sameShard(a, b shard.Shard) bool {
+	return a.URI == b.URI && slices.Equal(a.Partitions, b.Partitions)
+}
 
 // TestDeepTreeFileBesideDirectory: in a bucket a key can be a directory too.
 func TestDeepTreeFileBesideDirectory(t *testing.T) {
