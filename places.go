@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/shardfeed/shardfeed/cache"
-	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // Variables of the environment that a Spec's own fields win over.
@@ -25,7 +24,7 @@ type Places struct {
 
 // Places of a spec. None of them need exist.
 func (s Spec) Places() Places {
-	p := Places{Index: rowgroup.IndexDir(s.env)}
+	p := Places{Index: indexDir(s.env)}
 	if p.Index != "" {
 		p.Root = filepath.Dir(p.Index)
 		p.Manifests = filepath.Join(p.Root, "manifests")
@@ -72,4 +71,21 @@ func nearestDir(path string) string {
 		}
 		path = filepath.Dir(path)
 	}
+}
+
+// indexDir is where the index on disk lies by the environment: in the directory index of
+// SHARDFEED_CACHE_DIR, else of SLURM_TMPDIR/shardfeed, else of XDG_CACHE_HOME/shardfeed, else of
+// HOME/.cache/shardfeed. It is "" when none of them is set.
+func indexDir(env func(string) string) string {
+	switch {
+	case env("SHARDFEED_CACHE_DIR") != "":
+		return filepath.Join(env("SHARDFEED_CACHE_DIR"), "index")
+	case env("SLURM_TMPDIR") != "":
+		return filepath.Join(env("SLURM_TMPDIR"), "shardfeed", "index")
+	case env("XDG_CACHE_HOME") != "":
+		return filepath.Join(env("XDG_CACHE_HOME"), "shardfeed", "index")
+	case env("HOME") != "":
+		return filepath.Join(env("HOME"), ".cache", "shardfeed", "index")
+	}
+	return ""
 }

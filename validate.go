@@ -106,7 +106,7 @@ func (s Spec) options() iterable.Options {
 		o.Tail = shuffle.Short
 	}
 	if s.Missing == "null" {
-		o.Missing = rowgroup.MissingIsNull
+		o.MissingIsNull = true
 	}
 	if s.InvalidUTF8 == "replace" {
 		o.InvalidUTF8 = rowgroup.ReplaceUTF8
@@ -115,9 +115,7 @@ func (s Spec) options() iterable.Options {
 		o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
 	}
 	o.Memory = s.givenMemory()
-	for _, column := range slices.Sorted(maps.Keys(s.Vocabulary)) {
-		o.Transforms = append(o.Transforms, iterable.Vocabulary(column, s.Vocabulary[column]))
-	}
+	o.Vocabulary = s.Vocabulary
 	return o
 }
 

@@ -72,7 +72,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	for _, g := range m.Groups() {
 		d.bytes += g.Bytes
 	}
-	d.recodes, err = bindTransforms(m.Schema(), o.Transforms)
+	d.recodes, err = bindVocabulary(m.Schema(), o.Vocabulary)
 	if err == nil {
 		err = d.check()
 	}

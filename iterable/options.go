@@ -25,9 +25,9 @@ type Size struct {
 // Options of Open. The zero value reads all columns in file order and drops the rows that fill no
 // global batch.
 type Options struct {
-	Columns     []string // dotted paths; nil means all. The schema's order is kept
-	Missing     rowgroup.MissingColumns
-	InvalidUTF8 rowgroup.InvalidUTF8
+	Columns       []string // dotted paths; nil means all. The schema's order is kept
+	MissingIsNull bool     // a column that some shards lack is null there; else it is an error
+	InvalidUTF8   rowgroup.InvalidUTF8
 
 	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc)
 	// beside its parquet files. They are left out otherwise; see shard.Discover.
@@ -64,7 +64,9 @@ type Options struct {
 	StoreMemory int64
 	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
-	Transforms []Transform // of values, applied in this order; they change the schema
+	// Vocabulary maps the values of a text column, by its name, to their places in the list: an
+	// int64 column. A value that is not in the list is an error.
+	Vocabulary map[string][]string
 
 	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks
 	// have them; nil leaves them to the rule.
@@ -128,11 +130,6 @@ func (o Options) Validate() error {
 	p.Within("StoreMemory", o.StoreMemory, option.MaxBytes)
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Fetchers", int64(o.Fetchers), mostFetchers)
-	for i, t := range o.Transforms {
-		if t == nil {
-			p.Add(fmt.Sprintf("Transforms[%d]", i), "must not be nil")
-		}
-	}
 	if o.Manifest != nil {
 		if err := o.Manifest.Validate(); err != nil {
 			p.Add("Manifest", "is not valid: %v", err)
@@ -152,9 +149,6 @@ func (o Options) validateColumns(p *option.List) {
 		if c == "" {
 			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
 		}
-	}
-	if o.Missing > rowgroup.MissingIsNull {
-		p.Add("Missing", "must be MissingIsError or MissingIsNull, got %d", o.Missing)
 	}
 	if o.InvalidUTF8 > rowgroup.ReplaceUTF8 {
 		p.Add("InvalidUTF8", "must be RefuseUTF8 or ReplaceUTF8, got %d", o.InvalidUTF8)
@@ -207,7 +201,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, Missing: o.Missing, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Hot: o.Hot, Pool: pool,
+		Columns: o.Columns, MissingIsNull: o.MissingIsNull, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Hot: o.Hot, Pool: pool,
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -24,12 +24,6 @@ type Hot struct {
 	hits, misses, rejected atomic.Int64
 }
 
-// HotStats counts requests to a Hot.
-type HotStats struct {
-	Hits, Misses int64
-	Rejected     int64 // things that were not kept: too large, too many at once, or asked for too seldom
-}
-
 // A hotItem knows its key, because the cache tells keys apart by their hashes alone.
 type hotItem struct {
 	key   string
@@ -73,12 +67,10 @@ func (h *Hot) Close() {
 	h.cache = nil
 }
 
-// Stats returns the counts so far.
-func (h *Hot) Stats() HotStats {
-	if h == nil {
-		return HotStats{}
-	}
-	return HotStats{Hits: h.hits.Load(), Misses: h.misses.Load(), Rejected: h.rejected.Load()}
+// Stats returns how many requests found what they asked for and how many did not, and how many
+// things were not kept: too large, too many at once, or asked for too seldom.
+func (h *Hot) Stats() (hits, misses, rejected int64) {
+	return h.hits.Load(), h.misses.Load(), h.rejected.Load()
 }
 
 // get returns what is kept under a key.

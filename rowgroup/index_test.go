@@ -344,22 +344,3 @@ func TestIndexRemovesOldTemps(t *testing.T) {
 		}
 	}
 }
-
-func TestIndexDir(t *testing.T) {
-	for _, c := range []struct{ env, want string }{
-		{"", ""},
-		{"HOME=/home/u", "/home/u/.cache/shardfeed/index"},
-		{"HOME=/home/u XDG_CACHE_HOME=/c", "/c/shardfeed/index"},
-		{"HOME=/home/u XDG_CACHE_HOME=/c SLURM_TMPDIR=/job", "/job/shardfeed/index"},
-		{"HOME=/home/u XDG_CACHE_HOME=/c SLURM_TMPDIR=/job SHARDFEED_CACHE_DIR=/d", "/d/index"},
-	} {
-		env := map[string]string{}
-		for _, kv := range strings.Fields(c.env) {
-			k, v, _ := strings.Cut(kv, "=")
-			env[k] = v
-		}
-		if got := IndexDir(func(k string) string { return env[k] }); got != filepath.FromSlash(c.want) {
-			t.Errorf("%q gives %q, want %q", c.env, got, c.want)
-		}
-	}
-}

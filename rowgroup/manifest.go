@@ -80,7 +80,7 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	root := unite(schemas)
 	root.dropColumns(partitions)
 	wanted, paths := splitPartitions(partitions, o.Columns)
-	columns, err := project(root, paths, o.Missing, owners, counts)
+	columns, err := project(root, paths, o.MissingIsNull, owners, counts)
 	if err != nil {
 		return err
 	}

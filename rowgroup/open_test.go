@@ -81,9 +81,9 @@ func TestOpenNothing(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	o := Options{Parallel: -1, Columns: []string{}, Missing: 9, InvalidUTF8: 9}
+	o := Options{Parallel: -1, Columns: []string{}, InvalidUTF8: 9}
 	_, err := Open(context.Background(), nil, nil, o)
-	for _, want := range []string{"parallel is -1", "no columns", "missing is 9", "UTF-8 is 9"} {
+	for _, want := range []string{"parallel is -1", "no columns", "UTF-8 is 9"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %q", err, want)
 		}
@@ -104,7 +104,7 @@ func TestOpenMissing(t *testing.T) {
 	if !errors.Is(err, ErrMissingColumn) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error is %v", err)
 	}
-	m, err := Open(context.Background(), store, shards, Options{Missing: MissingIsNull})
+	m, err := Open(context.Background(), store, shards, Options{MissingIsNull: true})
 	if err != nil {
 		t.Fatal(err)
 	}

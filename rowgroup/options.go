@@ -22,9 +22,12 @@ type Options struct {
 	// schema's order is kept, whatever the order here. A path within a list or map may leave out
 	// the groups that it is made of: "a.list.element.b" and "a.b" are one.
 	Columns []string
-	Missing MissingColumns // columns that some shards lack
 
-	// IndexDir is where footers are kept for the next start; see IndexDir. "" keeps none.
+	// MissingIsNull makes a column that some shards lack null there; else Open fails and names the
+	// shards.
+	MissingIsNull bool
+
+	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string
 
 	Parallel    int         // footers in flight; 0 means what the shards' store likes, else 16
@@ -66,9 +69,6 @@ func (o Options) Validate() error {
 	}
 	if o.Columns != nil && len(o.Columns) == 0 {
 		all = append(all, errors.New("no columns are asked for"))
-	}
-	if o.Missing > MissingIsNull {
-		all = append(all, fmt.Errorf("missing is %d", o.Missing))
 	}
 	if o.InvalidUTF8 > ReplaceUTF8 {
 		all = append(all, fmt.Errorf("invalid UTF-8 is %d", o.InvalidUTF8))

@@ -11,14 +11,6 @@ import (
 // ErrMissingColumn is in errors about columns that some or all shards lack.
 var ErrMissingColumn = errors.New("there is no such column")
 
-// MissingColumns says what becomes of a column that some shards lack.
-type MissingColumns uint8
-
-const (
-	MissingIsError MissingColumns = iota // Open fails and names the shards
-	MissingIsNull                        // its values are null there
-)
-
 // projected is one node of the projected schema: field is the result, the rest is the way to find
 // it in each file.
 type projected struct {
@@ -29,17 +21,17 @@ type projected struct {
 
 // A projector selects columns of the united schema.
 type projector struct {
-	missing MissingColumns
-	shards  []string            // by schema: the first shard that has it, for messages
-	counts  []int               // by schema: shards that have it
-	chosen  map[*unionNode]bool // with all that is below
-	touched map[*unionNode]bool // something below is chosen
+	missingIsNull bool
+	shards        []string            // by schema: the first shard that has it, for messages
+	counts        []int               // by schema: shards that have it
+	chosen        map[*unionNode]bool // with all that is below
+	touched       map[*unionNode]bool // something below is chosen
 }
 
 // project prunes the united schema to what the paths name; nil names all. The order is the
 // schema's. shards and counts are the first shard of each schema and how many have it.
-func project(root *unionNode, paths []string, missing MissingColumns, shards []string, counts []int) ([]*projected, error) {
-	p := projector{missing: missing, shards: shards, counts: counts}
+func project(root *unionNode, paths []string, missingIsNull bool, shards []string, counts []int) ([]*projected, error) {
+	p := projector{missingIsNull: missingIsNull, shards: shards, counts: counts}
 	if paths != nil {
 		p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
 		if err := p.choose(root, paths); err != nil {
@@ -144,7 +136,7 @@ func (p *projector) check(c *projected, u *unionNode, path string) error {
 	if u.lacks < 0 {
 		return nil
 	}
-	if p.missing == MissingIsNull {
+	if p.missingIsNull {
 		c.field.Nullable = true
 		return nil
 	}

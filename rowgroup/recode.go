@@ -8,15 +8,12 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Mapping writes the image of a value that is not null. dst has the width of the new field and is
-// zero; value is the bytes of the old one.
-type Mapping func(dst, value []byte) error
-
 // RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
-// blocks of one unit. It calls the mapping once for each entry of a dictionary, else once for each
-// value; nulls stay null. An entry that cannot be mapped is an error when a value is coded by it.
+// blocks of one unit. The mapping writes what becomes of a value: dst has the width of the new field
+// and is zero. It is called once for each entry of a dictionary, else once for each value; nulls
+// stay null. An entry that cannot be mapped is an error when a value is coded by it.
 // Only the goroutine that decoded the blocks may call it, before it hands them on.
-func RecodeParts(blocks []*Block, col int, to *column.Field, m Mapping) error {
+func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value []byte) error) error {
 	var dict recodedDict
 	for _, b := range blocks {
 		if err := b.recode(col, to, m, &dict); err != nil {
@@ -32,7 +29,7 @@ type recodedDict struct {
 	wrong    map[int]error // values that cannot be mapped
 }
 
-func (b *Block) recode(col int, to *column.Field, m Mapping, dict *recodedDict) error {
+func (b *Block) recode(col int, to *column.Field, m func(dst, value []byte) error, dict *recodedDict) error {
 	old := b.cols[col]
 	v := &vector{field: to, n: old.n, nulls: old.nulls, valid: old.valid, skip: old.skip, order: old.order}
 	switch {
@@ -68,7 +65,7 @@ func (b *Block) keeps() *mem.Arena {
 	return b.parts[0].arena
 }
 
-func newRecodedDict(from *vector, field *column.Field, m Mapping, data []byte) recodedDict {
+func newRecodedDict(from *vector, field *column.Field, m func(dst, value []byte) error, data []byte) recodedDict {
 	d := recodedDict{from: from, to: &vector{field: field, n: from.n, data: data}, wrong: map[int]error{}}
 	clear(data)
 	for i := range from.n {

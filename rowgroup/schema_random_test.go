@@ -165,7 +165,7 @@ func TestRandomUnions(t *testing.T) {
 			files = append(files, fileSchemaOf(t, text))
 			owners = append(owners, fmt.Sprint("file", i))
 		}
-		all, err := project(unite(files), nil, MissingIsNull, owners, make([]int, len(files)))
+		all, err := project(unite(files), nil, true, owners, make([]int, len(files)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestRandomProjections(t *testing.T) {
 		s := fileSchemaOf(t, g.columns(3, 4))
 		root := unite([]*fileSchema{s})
 		for _, n := range schemaLeaves(s.columns) {
-			columns, err := project(root, []string{n.leaf.path}, MissingIsError, []string{"file"}, []int{1})
+			columns, err := project(root, []string{n.leaf.path}, false, []string{"file"}, []int{1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -102,7 +102,7 @@ func TestFootersTakeOneReadEach(t *testing.T) {
 	}
 	store, shards := putFiles(t, files)
 	far := &farStore{Store: store, latency: time.Millisecond}
-	m, err := Open(t.Context(), far, shards, Options{Missing: MissingIsNull})
+	m, err := Open(t.Context(), far, shards, Options{MissingIsNull: true})
 	if err != nil {
 		t.Fatal(err)
 	}

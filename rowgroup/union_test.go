@@ -8,7 +8,7 @@ import (
 )
 
 // projectTexts unites and projects schemas; it dumps the columns as they are bound in each file.
-func projectTexts(t *testing.T, schemas, paths []string, missing MissingColumns) (string, error) {
+func projectTexts(t *testing.T, schemas, paths []string, missingIsNull bool) (string, error) {
 	t.Helper()
 	var files []*fileSchema
 	var owners []string
@@ -18,7 +18,7 @@ func projectTexts(t *testing.T, schemas, paths []string, missing MissingColumns)
 		owners = append(owners, fmt.Sprintf("file%d", i))
 		counts = append(counts, 1)
 	}
-	columns, err := project(unite(files), paths, missing, owners, counts)
+	columns, err := project(unite(files), paths, missingIsNull, owners, counts)
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +155,7 @@ m map? 1 2/1
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := projectTexts(t, c.schemas, nil, MissingIsNull)
+			got, err := projectTexts(t, c.schemas, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +211,7 @@ func TestUnionErrors(t *testing.T) {
 		{"unknown column, nothing near", []string{`required int32 alpha; required int32 beta;`}, []string{"z"}, `there is no column "z"; there is "alpha", "beta"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := projectTexts(t, c.schemas, c.paths, MissingIsError)
+			_, err := projectTexts(t, c.schemas, c.paths, false)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v\nwant  %s", err, c.want)
 			}
@@ -247,7 +247,7 @@ func TestProject(t *testing.T) {
 		{"m.key", "m: map<string, struct<x: int32, y: int32>>?"},
 		{"m.key_value", "m: map<string, struct<x: int32, y: int32>>?"},
 	} {
-		got, err := projectTexts(t, []string{nestedSchema}, strings.Split(c.paths, ","), MissingIsError)
+		got, err := projectTexts(t, []string{nestedSchema}, strings.Split(c.paths, ","), false)
 		if err != nil {
 			t.Errorf("%s: %v", c.paths, err)
 			continue
@@ -294,7 +294,7 @@ func TestConflictNamesTheOddShard(t *testing.T) {
 // A conflict or a hole in a column that is not projected does not count.
 func TestProjectIgnoresTheRest(t *testing.T) {
 	schemas := []string{`required int32 a; required int32 b; required int32 c;`, `required int32 a; required binary b;`}
-	if _, err := projectTexts(t, schemas, []string{"a"}, MissingIsError); err != nil {
+	if _, err := projectTexts(t, schemas, []string{"a"}, false); err != nil {
 		t.Error(err)
 	}
 }
@@ -305,7 +305,7 @@ func TestBindLevels(t *testing.T) {
 	got, err := projectTexts(t, []string{
 		`optional group s { required int32 a; required int32 b; }`,
 		`optional group s { repeated int32 l; optional int32 c; }`,
-	}, []string{"s.b"}, MissingIsNull)
+	}, []string{"s.b"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ s struct? 1/0
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	_, err = projectTexts(t, []string{`optional group s { required int32 a; }`, `optional group s { repeated int32 l; }`}, []string{"s.a"}, MissingIsNull)
+	_, err = projectTexts(t, []string{`optional group s { required int32 a; }`, `optional group s { repeated int32 l; }`}, []string{"s.a"}, true)
 	if err == nil || !strings.Contains(err.Error(), `"s": no wanted member`) {
 		t.Errorf("error is %v", err)
 	}

@@ -1,0 +1,175 @@
+package iterable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
+)
+
+// column reads one column of all rows of a data set, by id.
+func columnValues(t *testing.T, d *Dataset, col int) (byID map[int64][]byte, f *column.Field) {
+	t.Helper()
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, Tail: "short"})
+	byID = map[int64][]byte{}
+	var g rowgroup.Gatherer
+	alloc := func(n int) ([]byte, error) { return make([]byte, n), nil }
+	f = d.Schema().Fields[col]
+	for {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			return byID, f
+		}
+		id, err := g.Gather(0, d.Schema().Fields[0], dr.Blocks, dr.Picks, alloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := g.Gather(col, f, dr.Blocks, dr.Picks, alloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range dr.Rows {
+			byID[int64(binary.LittleEndian.Uint64(id.Data[8*i:]))] = a.Data[i*f.Width : (i+1)*f.Width]
+		}
+		dr.Release()
+	}
+}
+
+// A vocabulary works on columns coded by a dictionary and on plain ones, shuffled and not, also
+// where lanes cut units.
+func TestVocabulary(t *testing.T) {
+	var labels, images []string
+	for i := range 7 {
+		labels = append(labels, fmt.Sprintf("label %d", 6-i))
+	}
+	for i := range 256 { // an image has one byte, id mod 256, or none
+		images = append(images, string([]byte{byte(255 - i)}))
+	}
+	images = append(images, "")
+	groups, rows := uneven()
+	store := files(t, groups, func(id int64) int { return int(id % 2) })
+	for _, o := range []Options{{Shuffle: true, Lanes: 4, UnitRows: 9}, {Shuffle: true}, {}} {
+		o.Vocabulary = map[string][]string{"label": labels, "image": images}
+		d := open(t, store, o)
+		byID, f := columnValues(t, d, 1)
+		if int64(len(byID)) != rows || f.Type != column.TypeInt64 || f.Width != 8 || f.Name != "label" {
+			t.Fatalf("%d rows of %+v", len(byID), *f)
+		}
+		for id, b := range byID {
+			if got := int64(binary.LittleEndian.Uint64(b)); got != 6-id%7 {
+				t.Errorf("row %d is %d", id, got)
+			}
+		}
+		byID, _ = columnValues(t, d, 2)
+		for id, b := range byID {
+			want := int64(256)
+			if id%2 == 1 {
+				want = 255 - id%256
+			}
+			if got := int64(binary.LittleEndian.Uint64(b)); got != want {
+				t.Errorf("image of row %d is %d, want %d", id, got, want)
+			}
+		}
+	}
+}
+
+func TestVocabularyErrors(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	stores := shard.Stores{"mem": store}
+	for want, v := range map[string]map[string][]string{
+		`transform of column "none": there is no such column`:               {"none": nil},
+		`transform of column "id": a vocabulary is for texts`:               {"id": nil},
+		`transform of column "label": the vocabulary has "a" at 0 and at 2`: {"label": {"a", "b", "a"}},
+	} {
+		if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Vocabulary: v}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	const want = `mem://data/part-000.parquet: row group 0, column "label": "label 0" is not in the vocabulary of 1 words`
+	d := open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10})
+	var err error
+	for err == nil {
+		var dr *Draw
+		if dr, err = s.Next(t.Context()); err == nil {
+			dr.Release()
+		}
+	}
+	if err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	d = open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})
+	d.recodes.list[0].mapping = func([]byte, []byte) error { panic("no more ink") }
+	_, err = stream(t, d, WorkerInfo{}, StreamOptions{}).Next(t.Context())
+	var p *PanicError
+	if !errors.As(err, &p) || p.Value != "no more ink" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Nulls stay null, in columns with and without a dictionary, and in row groups that hold nothing
+// else.
+func TestVocabularyKeepsNulls(t *testing.T) {
+	type row struct {
+		ID    int64   `parquet:"id"`
+		Coded *string `parquet:"coded,optional,dict"`
+		Plain *string `parquet:"plain,optional,plain"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b)
+	word := "word"
+	for i := range int64(60) {
+		r := row{ID: i}
+		if i < 40 && i%3 > 0 {
+			r.Coded, r.Plain = &word, &word
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			t.Fatal(err)
+		}
+		if i%20 == 19 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store := &memstore.Store{}
+	store.Put("data/x.parquet", b.Bytes())
+	d := open(t, store, Options{Shuffle: true, Vocabulary: map[string][]string{"coded": {"a", word}, "plain": {word}}})
+	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 60})
+	dr, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dr.Release()
+	var g rowgroup.Gatherer
+	cols := make([]*column.Array, 3)
+	for i, f := range d.Schema().Fields {
+		if cols[i], err = g.Gather(i, f, dr.Blocks, dr.Picks, func(n int) ([]byte, error) { return make([]byte, n), nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 60 {
+		id := int64(binary.LittleEndian.Uint64(cols[0].Data[8*i:]))
+		present := id < 40 && id%3 > 0
+		for k, want := range map[int]uint64{1: 1, 2: 0} {
+			if got := cols[k].Valid[i/8]>>(i%8)&1 == 1; got != present {
+				t.Errorf("row %d, column %d: present %t", id, k, got)
+			}
+			if got := binary.LittleEndian.Uint64(cols[k].Data[8*i:]); present && got != want || !present && got != 0 {
+				t.Errorf("row %d, column %d: %d", id, k, got)
+			}
+		}
+	}
+}
