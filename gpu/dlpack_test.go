@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unsafe"
@@ -277,7 +278,7 @@ func oneBatch(t *testing.T, collate func(*loader.Batch) error) *gpu.Batch {
 func firstBatch(t *testing.T, collate func(*loader.Batch) error) (*gpu.Batch, error) {
 	t.Helper()
 	l := newLoader(t, openThings(t, iterable.Options{Columns: []string{"id"}}), closed(t, gpu.OpenHost()), gpu.Options{Loader: loader.Options{
-		BatchSize: 3, Collate: func(_ context.Context, b *loader.Batch) error { return collate(b) },
+		BatchSize: 3, Transforms: []loader.Transform{{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error { return collate(b) }}},
 	}})
 	for b, err := range l.Batches(t.Context()) {
 		return b, err

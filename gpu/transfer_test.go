@@ -3,6 +3,7 @@ package gpu_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -122,9 +123,9 @@ func TestEarlyReleaseShows(t *testing.T) {
 	})
 }
 
-// heap is a collate that makes columns on Go's heap: all of a kind of column and one of each of its
+// heap is a transform that makes columns on Go's heap: all of a kind of column and one of each of its
 // parts.
-func heap(_ context.Context, b *loader.Batch) error {
+func heap(_ context.Context, b *loader.Batch, _ *rand.Rand) error {
 	n := b.Rows
 	number := &column.Field{Name: "heap", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}
 	text := &column.Field{Name: "heap text", Kind: column.Binary, Type: column.TypeString}
@@ -150,7 +151,7 @@ func TestColumnsOfTheHeap(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})
 		o := everything()
-		o.Collate = heap
+		o.Transforms = append([]loader.Transform{{Apply: heap}}, o.Transforms...)
 		want := onHost(t, ds, o)
 		l := newLoader(t, ds, d, gpu.Options{Loader: o})
 		got, err := take(t, l, d, release)

@@ -7,13 +7,24 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// PanicError is a panic in a goroutine of the stream.
+// PanicError is a panic in a goroutine of a stream or a loader.
 type PanicError struct {
 	Value any
-	Stack []byte
+	Stack []byte // nil when the error around it has the stack
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+func (e *PanicError) Error() string {
+	if e.Stack == nil {
+		return fmt.Sprintf("panic: %v", e.Value)
+	}
+	return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack)
+}
+
+// Unwrap is the value when that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
 
 // caught makes a panic an error that says where it happened. It is deferred.
 func (r *readahead) caught(op string, rows rowgroup.Rows, err *error) {

@@ -17,7 +17,7 @@ import (
 // package return for them, are valid until Release.
 type Batch struct {
 	Columns []*column.Array // of Rows values each, in the order of the schema; columns that were added come last
-	Data    any             // what a custom collate made; the loader does not look at it
+	Data    any             // what a transform made; the loader does not look at it
 
 	Rows  int // rows of every column
 	Valid int // the first Valid rows count; fewer than Rows only where an epoch's last step is filled up

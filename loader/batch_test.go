@@ -58,7 +58,7 @@ func TestAddTensor(t *testing.T) {
 	if got, want := show(a), `[[[0,1,2],[3,4,5]],[[6,7,8],[9,10,11]]]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := fmt.Sprint(Shape(a)); got != "[2 2 3]" {
+	if got := fmt.Sprint(shape(a)); got != "[2 2 3]" {
 		t.Errorf("shape %s", got)
 	}
 	if b.Bytes() != 48 {

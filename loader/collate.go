@@ -15,12 +15,6 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A Collate changes a batch that the default collate has made: each column of the schema gathered
-// into one array. Fixed-width values are stacked; fixed-size lists are tensors, without offsets;
-// strings, other lists and maps are offsets and values; each node has its validity. It is called by
-// several goroutines at once, on a batch each, and has to return when ctx ends.
-type Collate func(ctx context.Context, b *Batch) error
-
 // A recipe is how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
 	schema     *column.Schema
@@ -28,7 +22,6 @@ type recipe struct {
 	padded     []bool // by column: gathered into scratch, because a padder copies it
 	bands      []*band
 	fillers    []*filler
-	collate    Collate
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
@@ -42,7 +35,7 @@ func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 		return nil, err
 	}
 	r := &recipe{
-		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), collate: o.Collate, transforms: o.Transforms,
+		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
 		rank: o.Rank,
 	}
 	for _, p := range padders {
@@ -77,7 +70,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place
 	drawn := true
 	defer func() {
 		if v := recover(); v != nil {
-			err = &Error{Err: &PanicError{v}, Stack: debug.Stack()}
+			err = &Error{Err: &iterable.PanicError{Value: v}, Stack: debug.Stack()}
 		}
 		c.scratch.Free()
 		if drawn {
@@ -101,7 +94,9 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place
 	return b, nil
 }
 
-// gather is the default collate.
+// gather makes one array of each column of the schema. Fixed-width values are stacked; fixed-size
+// lists are tensors, without offsets; strings, other lists and maps are offsets and values; each
+// node has its validity.
 func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
 	columns := b.Columns[:len(c.schema.Fields)]
 	for _, band := range c.bands {
@@ -156,20 +151,15 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 	return nil
 }
 
-// finish is what comes after the default collate.
+// finish is what comes after the columns are gathered.
 func (c *collator) finish(ctx context.Context, b *Batch, at *place) error {
 	for i, p := range c.padders {
 		if err := c.timed(at, stagePad, i, func() error { return p.pad(b, c.scratch) }); err != nil {
 			return err
 		}
 	}
-	if c.collate != nil {
-		if err := c.timed(at, stageCollate, 0, func() error { return c.collate(ctx, b) }); err != nil {
-			return err
-		}
-	}
 	for i, t := range c.transforms {
-		c.pcg.Seed(Key{Seed: b.State.Seed, Epoch: b.Epoch, Step: b.Step, Rank: c.rank, Transform: i}.PCG())
+		c.pcg.Seed(key{seed: b.State.Seed, epoch: b.Epoch, step: b.Step, rank: c.rank, transform: i}.pcg())
 		if err := c.timed(at, stageTransform, i, func() error { return t.Apply(ctx, b, c.random) }); err != nil {
 			return err
 		}

@@ -2,14 +2,13 @@
 // gathered column by column into memory that an Allocator gives, padded, transformed, and handed
 // out in order.
 //
-//	draw (block, row picks) -> gather -> fill -> pad -> collate -> transforms -> Batch
+//	draw (block, row picks) -> gather -> fill -> pad -> transforms -> Batch
 //
 // [New] takes a dataset and [Options], which have the names and the exclusions of
 // torch.utils.data.DataLoader. [Loader.Batches] is the iteration. A [Batch] has one array in
-// Arrow's layout for each column, and the state that resumes after it; [Values], [Lists], [Bytes],
-// [Strings] and [Shape] see an array as Go values without copying it. [Padding] makes ragged lists
-// dense, a [Collate] does anything else, and a [Transform] does it with random numbers that a
-// resumed run repeats.
+// Arrow's layout for each column, and the state that resumes after it; [Values] and [Bytes] see
+// an array as Go values without copying it. [Padding] makes ragged lists dense, and a [Transform]
+// does anything else, with random numbers that a resumed run repeats.
 //
 // # Memory
 //

@@ -21,12 +21,12 @@ var (
 // An Error says at which step, in which part of the making of a batch and at which column something
 // failed.
 type Error struct {
-	Op     string // "read", "memory", "gather", "pad", "collate", "transform 0 (flip)"
+	Op     string // "read", "memory", "gather", "pad", "transform 0 (flip)"
 	Rank   int
 	Epoch  int64 // -1 when no step was at hand
 	Step   int64
 	Column string // "" when the failure has no column
-	Err    error
+	Err    error  // an iterable.PanicError for a panic of a transform or an allocator
 	Stack  []byte // of the goroutine that panicked; nil when nothing did
 }
 
@@ -47,19 +47,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// A PanicError is what a panic of a transform, a collate or an allocator becomes.
-type PanicError struct {
-	Value any
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap is the value when that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // A TimeoutError says for what the loader waited longer than Options.Timeout.
 type TimeoutError struct {

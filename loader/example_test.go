@@ -48,7 +48,7 @@ func Example() {
 				sum, n = sum+price, n+1
 			}
 		}
-		fmt.Printf("step %d: %d rows, tokens %v, %d prices, mean %.0f\n", b.Step, b.Rows, loader.Shape(tokens), n, sum/float64(n))
+		fmt.Printf("step %d: %d rows, tokens [%d %d], %d prices, mean %.0f\n", b.Step, b.Rows, tokens.Len, tokens.Field.ListSize, n, sum/float64(n))
 		b.Release()
 	}
 	// Output:

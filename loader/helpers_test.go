@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -205,4 +206,31 @@ func batchOf(columns ...*column.Array) *Batch {
 	}
 	b.Valid = b.Rows
 	return b
+}
+
+// shape is the dimensions of a column, -1 for those of ragged lists.
+func shape(a *column.Array) []int {
+	dims := []int{a.Len}
+	for f := a.Field; f.Kind == column.List; f = f.Children[0] {
+		dims = append(dims, cmp.Or(f.ListSize, -1))
+	}
+	return dims
+}
+
+// listsOf is the rows of a column of lists of int32.
+func listsOf(t *testing.T, a *column.Array) [][]int32 {
+	t.Helper()
+	items, err := Values[int32](a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([][]int32, a.Len)
+	for i := range rows {
+		lo, hi := i*a.Field.ListSize, (i+1)*a.Field.ListSize
+		if a.Offsets != nil {
+			lo, hi = int(a.Offsets[i]), int(a.Offsets[i+1])
+		}
+		rows[i] = items[lo:hi]
+	}
+	return rows
 }

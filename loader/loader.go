@@ -209,8 +209,8 @@ func (l *Loader) Stats() Stats {
 		Draws: m.draws.queue(0, 0), Memory: m.memory.queue(len(l.places), 0), Work: m.work.queue(0, 0),
 		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
 		Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),
-		Collate: time.Duration(t[stageCollate].Load()), Transform: time.Duration(t[stageTransform].Load()),
-		Stream: stream,
+		Transform: time.Duration(t[stageTransform].Load()),
+		Stream:    stream,
 	}
 	if l.o.Allocator == nil {
 		s.Memory.Cap = l.o.MaxBatches

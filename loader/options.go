@@ -35,7 +35,7 @@ type Options struct {
 	PrefetchFactor int
 
 	// Timeout ends the iteration with a [TimeoutError] when the consumer waits longer for a batch.
-	// 0 waits for ever. Without workers a collate or transform that does not look at its ctx is not
+	// 0 waits for ever. Without workers a transform that does not look at its ctx is not
 	// interrupted.
 	Timeout time.Duration
 
@@ -70,11 +70,7 @@ type Options struct {
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
-	// Collate, when not nil, changes the batch after the default collate and Pad: columns replaced,
-	// or anything put into Batch.Data.
-	Collate Collate
-
-	// Transforms are applied to each batch, in order, after Collate.
+	// Transforms are applied to each batch, in order, after Pad.
 	Transforms []Transform
 
 	// Allocator gives batches their memory; nil means a pool of the loader's own.

@@ -65,7 +65,7 @@ func someState(tail shuffle.Tail) *shuffle.State {
 
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{Workers: 1}, map[string]string{
-		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant", "Collate": "a function",
+		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant",
 		"Allocator": "what it returns is checked when it is used",
 	}, map[string][]any{
 		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},

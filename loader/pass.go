@@ -118,7 +118,7 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 	p.seq++
 	defer func() {
 		if v := recover(); v != nil {
-			j.err = &Error{Err: &PanicError{v}, Stack: debug.Stack()}
+			j.err = &Error{Err: &iterable.PanicError{Value: v}, Stack: debug.Stack()}
 		}
 		if j.err == nil {
 			return

@@ -136,11 +136,6 @@ func TestErrors(t *testing.T) {
 			name: "panic with an error", o: func(o *Options) { o.Transforms = []Transform{breakAt(5, func() error { panic(errTest) })} },
 			is: errTest, want: "loader: transform 0 (flip): rank 0, epoch 0, step 5: panic: it broke\n", stack: true,
 		},
-		{name: "collate", o: func(o *Options) {
-			o.Collate = func(ctx context.Context, b *Batch) error {
-				return breakAt(5, func() error { return errTest }).Apply(ctx, b, nil)
-			}
-		}, is: errTest, want: "loader: collate: rank 0, epoch 0, step 5: it broke"},
 		{name: "read", s: func(s *fakeStream) { s.failAt, s.err = 5, errTest }, is: errTest, want: "loader: read: it broke"},
 		{name: "panic in read", s: func(s *fakeStream) { s.failAt = 5 }, want: "loader: read: panic: no error\ngoroutine ", stack: true},
 	} {
@@ -331,11 +326,11 @@ func TestTransformsRepeat(t *testing.T) {
 			b.Data = append(b.Data.([]float64), r.Float64())
 			return nil
 		}
-		o.Collate = func(_ context.Context, b *Batch) error {
+		begin := func(_ context.Context, b *Batch, _ *rand.Rand) error {
 			b.Data = []float64{}
 			return nil
 		}
-		o.Transforms = []Transform{{Apply: draw}, {Apply: jitter}, {Apply: draw}}
+		o.Transforms = []Transform{{Apply: begin}, {Apply: draw}, {Apply: jitter}, {Apply: draw}}
 		l, opened := fakeLoader(t, o, 30, nil)
 		got := make([]float64, 60)
 		for left := 30; left > 0; {

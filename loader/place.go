@@ -11,13 +11,12 @@ const (
 	stageRead
 	stageGather
 	stagePad
-	stageCollate
 	stageTransform
 
 	stages = iota
 )
 
-var stageNames = [stages]string{"queue", "memory", "read", "gather", "pad", "collate", "transform"}
+var stageNames = [stages]string{"queue", "memory", "read", "gather", "pad", "transform"}
 
 // A place says what the loader does for a batch, for another goroutine that wonders why it takes so
 // long: a stage, and which of the columns, paddings or transforms.

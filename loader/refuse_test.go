@@ -136,7 +136,7 @@ func TestFaultyAllocator(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d workers", c.name, workers), func(t *testing.T) {
 				l := newShop(t, openShop(t, iterable.Options{}), Options{BatchSize: 64, Workers: workers, Allocator: c.from})
 				_, err := steps(t.Context(), l)
-				var panicked *PanicError
+				var panicked *iterable.PanicError
 				if err == nil || errors.As(err, &panicked) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v, want %s", err, c.want)
 				}

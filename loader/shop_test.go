@@ -77,13 +77,13 @@ func product(t testing.TB, b *Batch) []int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := Strings(column)
+	ids, err := Bytes(column)
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers := make([]int, len(ids))
-	for i, id := range ids {
-		if numbers[i], err = strconv.Atoi(strings.TrimPrefix(id, "N")); err != nil {
+	numbers := make([]int, ids.Len())
+	for i := range numbers {
+		if numbers[i], err = strconv.Atoi(strings.TrimPrefix(string(ids.At(i)), "N")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +96,7 @@ func digest(b *Batch) string {
 	fmt.Fprint(h, b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, string(b.State.JSON()))
 	var add func(a *column.Array)
 	add = func(a *column.Array) {
-		fmt.Fprint(h, a.Field.Name, Shape(a), a.Nulls, a.Offsets)
+		fmt.Fprint(h, a.Field.Name, shape(a), a.Nulls, a.Offsets)
 		h.Write(a.Data)
 		for i := range a.Len {
 			h.Write([]byte(strconv.FormatBool(a.IsNull(i))))
@@ -284,12 +284,9 @@ func TestShopPad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tokens, err := Lists[int32](b.Columns[3])
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := listsOf(t, b.Columns[3])
 		for i, id := range product(t, b) {
-			want[id] = slices.Clone(tokens.At(i)[:min(24, len(tokens.At(i)))])
+			want[id] = slices.Clone(tokens[i][:min(24, len(tokens[i]))])
 		}
 		b.Release()
 	}
@@ -301,18 +298,15 @@ func TestShopPad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := Shape(column); s[1] != 24 {
+		if s := shape(column); s[1] != 24 {
 			t.Errorf("shape %v", s)
 		}
-		tokens, err := Lists[int32](column)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := listsOf(t, column)
 		for i, id := range product(t, b) {
 			full := slices.Repeat([]int32{-1}, 24)
 			copy(full[24-len(want[id]):], want[id])
-			if !slices.Equal(tokens.At(i), full) {
-				t.Fatalf("product %d: got %v, want %v", id, tokens.At(i), full)
+			if !slices.Equal(tokens[i], full) {
+				t.Fatalf("product %d: got %v, want %v", id, tokens[i], full)
 			}
 		}
 		b.Release()

@@ -39,7 +39,7 @@ type Stats struct {
 	Ready  Queue // from the workers to the consumer: waits in get are the consumer's, in put the loader's
 
 	// What the workers did, all of them together.
-	Gather, Pad, Collate, Transform time.Duration
+	Gather, Pad, Transform time.Duration
 
 	Stream iterable.Stats
 }
@@ -52,7 +52,6 @@ func (s Stats) Sub(t Stats) Stats {
 	s.Work, s.Ready = s.Work.Sub(t.Work), s.Ready.Sub(t.Ready)
 	s.Gather -= t.Gather
 	s.Pad -= t.Pad
-	s.Collate -= t.Collate
 	s.Transform -= t.Transform
 	s.Stream = s.Stream.Sub(t.Stream)
 	return s
@@ -73,8 +72,8 @@ func (s Stats) String() string {
 		}
 		fmt.Fprintf(&b, "%-8s %7d %7s %9d %16s %16s\n", q.name, q.Depth, most, q.Items, seconds(q.Put), seconds(q.Get))
 	}
-	fmt.Fprintf(&b, "%-8s %12s %12s %12s %12s\n", "stage", "gather", "pad", "collate", "transform")
-	fmt.Fprintf(&b, "%-8s %12s %12s %12s %12s\n", "time", seconds(s.Gather), seconds(s.Pad), seconds(s.Collate), seconds(s.Transform))
+	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "stage", "gather", "pad", "transform")
+	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "time", seconds(s.Gather), seconds(s.Pad), seconds(s.Transform))
 	b.WriteString(s.Stream.String())
 	return b.String()
 }

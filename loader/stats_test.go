@@ -23,8 +23,8 @@ draws          0       -       133           0.000s           1.200s
 memory         6       8       134           0.000s           0.000s
 work           0       -       132           0.010s           3.400s
 ready          4       4       128           0.001s           0.250s
-stage          gather          pad      collate    transform
-time           2.000s       0.001s       0.000s      60.000s
+stage          gather          pad    transform
+time           2.000s       0.001s      60.000s
 ` + iterable.Stats{}.String()
 	if got := s.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -6,9 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// A Transform changes a batch after it was collated: augmentation, token masking. What depends on
-// no randomness and on one value alone is done once per value by the dataset's static transforms
-// instead.
+// A Transform changes a batch after it was collated: augmentation, token masking. It may replace
+// columns, and put anything into Batch.Data.
 type Transform struct {
 	// Name is for error messages.
 	Name string
@@ -28,21 +27,21 @@ func (t Transform) place(i int) string {
 	return fmt.Sprintf("%d (%s)", i, t.Name)
 }
 
-// A Key names the random numbers of one transform of one batch.
-type Key struct {
-	Seed      uint64 // the dataset's
-	Epoch     int64
-	Step      int64
-	Rank      int
-	Transform int // place in Options.Transforms
+// A key names the random numbers of one transform of one batch.
+type key struct {
+	seed      uint64 // the dataset's
+	epoch     int64
+	step      int64
+	rank      int
+	transform int // place in Options.Transforms
 }
 
-// PCG is the two words that seed math/rand/v2's PCG. s begins as the seed; for each further number
+// pcg is the two words that seed math/rand/v2's PCG. s begins as the seed; for each further number
 // n of the key, in the order of the fields, s becomes mix(s) + n, where mix is one output of
 // SplitMix64 (Steele, Lea, Flood, 2014). The words are mix(s) and mix(mix(s)).
-func (k Key) PCG() (hi, lo uint64) {
-	s := k.Seed
-	for _, n := range [...]uint64{uint64(k.Epoch), uint64(k.Step), uint64(k.Rank), uint64(k.Transform)} {
+func (k key) pcg() (hi, lo uint64) {
+	s := k.seed
+	for _, n := range [...]uint64{uint64(k.epoch), uint64(k.step), uint64(k.rank), uint64(k.transform)} {
 		s = mix(s) + n
 	}
 	hi = mix(s)

@@ -24,8 +24,7 @@ func TestTimeout(t *testing.T) {
 	}}
 	for _, c := range []timeoutCase{
 		{name: "rows", hang: 3, want: "rows from the stream (4 rows in 0 draws "},
-		{name: "collate", hang: -1, o: Options{Collate: stuck}, want: "collate (batch 3 of this iteration)"},
-		{name: "collate that goes on", hang: -1, deaf: true, want: "collate (batch 3 of this iteration)"},
+		{name: "transform that goes on", hang: -1, deaf: true, want: "transform 0 (batch 3 of this iteration)"},
 		{name: "transform", hang: -1, o: Options{Transforms: transforms}, want: "transform 1 (mask) (batch 3 of this iteration)"},
 		{name: "memory", hang: -1, hold: true, want: "memory for a batch: 5 batches were handed out and not released; call Release when done with a batch"},
 	} {
@@ -46,23 +45,23 @@ type timeoutCase struct {
 	o    Options
 	hang int64 // step that the stream does not give
 	hold bool  // the consumer releases nothing until the end
-	deaf bool  // a collate takes no notice of its ctx
+	deaf bool  // a transform takes no notice of its ctx
 	want string
 }
 
 func (c timeoutCase) check(t *testing.T, o Options) {
-	o.Timeout, o.Transforms, o.Collate = 300*time.Millisecond, c.o.Transforms, c.o.Collate
+	o.Timeout, o.Transforms = 300*time.Millisecond, c.o.Transforms
 	if o.Allocator == nil {
 		o.MaxBatches = 5
 	}
 	told := make(chan struct{})
 	if c.deaf {
-		o.Collate = func(_ context.Context, b *Batch) error {
+		o.Transforms = []Transform{{Apply: func(_ context.Context, b *Batch, _ *rand.Rand) error {
 			if b.Step == 3 {
 				<-told
 			}
 			return nil
-		}
+		}}}
 	}
 	l, opened := fakeLoader(t, o, 20, func(s *fakeStream) { s.hangAt = c.hang })
 	var held []*Batch

@@ -111,7 +111,6 @@ func kindOf(err error) string {
 		group    *rowgroup.Error
 		store    *shard.Error
 		slow     *loader.TimeoutError
-		panicked *loader.PanicError
 		broke    *iterable.PanicError
 		ring     *RingError
 		recode   *iterable.TransformError
@@ -125,7 +124,7 @@ func kindOf(err error) string {
 		return KindProtocol
 	case errors.Is(err, errEngineEnds):
 		return KindGone
-	case errors.As(err, &panicked), errors.As(err, &broke):
+	case errors.As(err, &broke):
 		return KindInternal
 	case errors.As(err, &memory), errors.As(err, &over), errors.As(err, &ring):
 		return KindMemory

@@ -60,8 +60,8 @@ func TestFailureOf(t *testing.T) {
 		{"protocol", protocolError("x"), bare(KindProtocol, protocolError("x"))},
 		{"the end", errEngineEnds, bare(KindGone, errEngineEnds)},
 		{"deadline", context.DeadlineExceeded, bare(KindTimeout, context.DeadlineExceeded)},
-		{"panic", &loader.PanicError{Value: 1}, bare(KindInternal, &loader.PanicError{Value: 1})},
-		{"panic about memory", &loader.PanicError{Value: &mem.OverLimit{}}, bare(KindInternal, &loader.PanicError{Value: &mem.OverLimit{}})},
+		{"panic", &iterable.PanicError{Value: 1}, bare(KindInternal, &iterable.PanicError{Value: 1})},
+		{"panic about memory", &iterable.PanicError{Value: &mem.OverLimit{}}, bare(KindInternal, &iterable.PanicError{Value: &mem.OverLimit{}})},
 		{"encrypted", &rowgroup.Error{Op: "footer", URI: "f", RowGroup: -1, Page: -1, Err: rowgroup.ErrEncrypted}, Failure{
 			Kind: KindData, Text: (&rowgroup.Error{Op: "footer", URI: "f", RowGroup: -1, Page: -1, Err: rowgroup.ErrEncrypted}).Error(), Op: "footer", Shard: "f",
 			RowGroup: -1, Step: -1, Details: []string{},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -150,7 +151,7 @@ func (s *sink) over(v any) {
 func (s *sink) deliver(b *loader.Batch) error {
 	defer b.Release()
 	b.Memory().(*sinkMemory).sent = true
-	ids, err := loader.Strings(b.Columns[0])
+	ids, err := stringsOf(b.Columns[0])
 	if err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func epochIDs(t *testing.T, s Spec, rank, world int, state *shuffle.State, epoch
 		if err != nil {
 			t.Fatal(err)
 		}
-		some, err := loader.Strings(b.Columns[0])
+		some, err := stringsOf(b.Columns[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,4 +295,14 @@ func same(t *testing.T, what string, got, want []string) {
 		}
 		t.Errorf("%s: %d rows, want %d; they differ at row %d", what, len(got), len(want), i)
 	}
+}
+
+// stringsOf is a copy of a column of strings.
+func stringsOf(a *column.Array) ([]string, error) {
+	v, err := loader.Bytes(a)
+	s := make([]string, v.Len())
+	for i := range s {
+		s[i] = string(v.At(i))
+	}
+	return s, err
 }
