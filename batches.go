@@ -29,17 +29,10 @@ func (s Spec) LoaderOptions() loader.Options {
 	for _, p := range s.Pad {
 		value, _ := parseValue(p.Value)
 		o.Pad = append(o.Pad, loader.Padding{
-			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Side: side(p.Left), Cut: side(p.CutLeft),
+			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Left: p.Left, CutLeft: p.CutLeft,
 		})
 	}
 	return o
-}
-
-func side(left bool) loader.Side {
-	if left {
-		return loader.Left
-	}
-	return loader.Right
 }
 
 // parseValue reads a value in JSON as the loader takes it: a number, a boolean, a text, or the

@@ -10,7 +10,10 @@ import (
 )
 
 // IsRemote reports whether an address leads to a server: all but those of this machine do.
-func IsRemote(address string) bool { return isRemoteScheme(shard.Scheme(address)) }
+func IsRemote(address string) bool {
+	scheme, _ := shard.SplitScheme(address)
+	return isRemoteScheme(scheme)
+}
 
 func isRemoteScheme(scheme string) bool {
 	switch scheme {

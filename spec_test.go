@@ -120,7 +120,7 @@ func TestLoaderOptions(t *testing.T) {
 			{Column: "u", Value: uint64(1<<64 - 1)},
 			{Column: "z", Value: []byte{1, 2}},
 		},
-		Pad: []loader.Padding{{Column: "l", Value: int64(5), Max: 9, ToMax: true, Multiple: 3, Side: loader.Left, Cut: loader.Left}},
+		Pad: []loader.Padding{{Column: "l", Value: int64(5), Max: 9, ToMax: true, Multiple: 3, Left: true, CutLeft: true}},
 	}
 	if got := s.LoaderOptions(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)

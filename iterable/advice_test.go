@@ -54,7 +54,7 @@ func TestMemoryAdviceFits(t *testing.T) {
 	}
 }
 
-func randomOptions(r *rand.Rand) (Options, StreamOptions, WorkerInfo) {
+func randomOptions(r *rand.Rand) (Options, StreamOptions, shuffle.Worker) {
 	o := Options{
 		Shuffle: r.IntN(8) > 0, Seed: r.Uint64(), Memory: 1<<20 + r.Int64N(24<<20), Lanes: r.IntN(2) * r.IntN(5),
 		UnitRows: r.Int64N(4) / 2 * (10 + r.Int64N(50)),
@@ -67,7 +67,7 @@ func randomOptions(r *rand.Rand) (Options, StreamOptions, WorkerInfo) {
 	}
 	tails := []shuffle.Tail{shuffle.Pad, shuffle.Short, shuffle.Carry}
 	so := StreamOptions{BatchSize: 1 + r.IntN(60), Tail: tails[r.IntN(3)], Draws: 1 + r.IntN(3), Batches: r.IntN(5), Parallel: 1}
-	w := WorkerInfo{WorldSize: 1 + r.IntN(3)}
+	w := shuffle.Worker{WorldSize: 1 + r.IntN(3)}
 	w.Rank = r.IntN(w.WorldSize)
 	return o, so, w
 }
@@ -95,7 +95,7 @@ func randomImages(r *rand.Rand) func(int64) int {
 func TestMemoryAdvice(t *testing.T) {
 	store := files(t, [][]int{{1000}}, func(int64) int { return 10_000 })
 	so := StreamOptions{BatchSize: 8, Parallel: 1}
-	_, err := open(t, store, Options{Memory: 2 << 20}).Stream(t.Context(), WorkerInfo{}, so)
+	_, err := open(t, store, Options{Memory: 2 << 20}).Stream(t.Context(), shuffle.Worker{}, so)
 	var e *MemoryError
 	if !errors.As(err, &e) || e.Memory == 0 || e.Buffer != 0 {
 		t.Fatalf("got %v", err)
@@ -107,7 +107,7 @@ func TestMemoryAdvice(t *testing.T) {
 	if got := e.Spelled(func(field string) string { return "--" + field }); !contains(got, "raise --Memory to") {
 		t.Errorf("got %s", got)
 	}
-	if s, err := open(t, store, Options{Memory: e.Memory - 1<<20}).Stream(t.Context(), WorkerInfo{}, so); err == nil {
+	if s, err := open(t, store, Options{Memory: e.Memory - 1<<20}).Stream(t.Context(), shuffle.Worker{}, so); err == nil {
 		s.Close()
 		t.Errorf("a limit of 1 MiB less than %d would do", e.Memory)
 	}
@@ -116,7 +116,7 @@ func TestMemoryAdvice(t *testing.T) {
 // Where the machine has too little for it, no amount is named.
 func TestMemoryAdviceOfASmallMachine(t *testing.T) {
 	store := files(t, [][]int{{1000}}, func(int64) int { return 10_000 })
-	_, err := open(t, store, Options{Budget: NewBudget(4 << 20)}).Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8, Parallel: 1})
+	_, err := open(t, store, Options{Budget: NewBudget(4 << 20)}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8, Parallel: 1})
 	if err == nil || contains(err.Error(), "raise") || contains(err.Error(), "end one of the others") || !contains(err.Error(), "read fewer Columns") {
 		t.Errorf("got %v", err)
 	}

@@ -21,8 +21,8 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 				t.Run(fmt.Sprintf("%v shuffle %t %s", groups, shuffled, tail), func(t *testing.T) {
 					d := open(t, files(t, groups, noImage), Options{Shuffle: shuffled, Tail: tail})
 					if tail == shuffle.Drop && rows < 8 {
-						var few *shuffle.TooFewRowsError
-						if _, err := d.Stream(t.Context(), WorkerInfo{WorldSize: 8}, StreamOptions{}); !errors.As(err, &few) || few.Rows != rows || few.GlobalBatch != 8 {
+						var few *shuffle.Error
+						if _, err := d.Stream(t.Context(), shuffle.Worker{WorldSize: 8}, StreamOptions{}); !errors.As(err, &few) || few.Field != "tail" {
 							t.Errorf("error %v", err)
 						}
 						return
@@ -33,7 +33,7 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 					}
 					seen := map[int64]int{}
 					for rank := range 8 {
-						all := rest(t, stream(t, d, WorkerInfo{Rank: rank, WorldSize: 8}, StreamOptions{}))
+						all := rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 8}, StreamOptions{}))
 						if int64(len(all)) != n {
 							t.Errorf("rank %d has %d steps of %d", rank, len(all), n)
 						}
@@ -71,7 +71,7 @@ func TestPadding(t *testing.T) {
 		d := open(t, files(t, [][]int{{11}}, noImage), Options{Shuffle: shuffled, Tail: shuffle.Pad})
 		valid := 0
 		for rank := range 3 {
-			all := rest(t, stream(t, d, WorkerInfo{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 3}))
+			all := rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 3}))
 			last := all[len(all)-1]
 			if len(all) != 2 || all[0].valid != 3 || len(last.ids) != 3 {
 				t.Fatalf("rank %d: %v", rank, all)
@@ -92,7 +92,7 @@ func TestPadding(t *testing.T) {
 		}
 	}
 	d := open(t, files(t, [][]int{{5}}, noImage), Options{Tail: shuffle.Pad})
-	x := rest(t, stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 13}))[0]
+	x := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 13}))[0]
 	if fmt.Sprint(x.ids) != "[0 1 2 3 4 0 1 2 3 4 0 1 2]" || x.valid != 5 {
 		t.Errorf("%v, %d valid", x.ids, x.valid)
 	}
@@ -102,7 +102,7 @@ func TestNoRows(t *testing.T) {
 	store := files(t, [][]int{{0}, {}}, noImage)
 	for _, shuffled := range []bool{true, false} {
 		d := open(t, store, Options{Shuffle: shuffled, Tail: shuffle.Short})
-		if _, err := stream(t, d, WorkerInfo{}, StreamOptions{Epochs: -1}).Next(t.Context()); !errors.Is(err, io.EOF) {
+		if _, err := stream(t, d, shuffle.Worker{}, StreamOptions{Epochs: -1}).Next(t.Context()); !errors.Is(err, io.EOF) {
 			t.Errorf("shuffle %t: %v", shuffled, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestNoRows(t *testing.T) {
 // A row group that the lanes of one stream cut is decoded once.
 func TestCutUnitIsDecodedOnce(t *testing.T) {
 	d := open(t, files(t, [][]int{{100}}, noImage), Options{Shuffle: true, Lanes: 8})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 	if rows := len(rest(t, s)); rows != 25 {
 		t.Errorf("%d steps", rows)
 	}
@@ -123,7 +123,7 @@ func TestCutUnitIsDecodedOnce(t *testing.T) {
 // The first units of the next epoch are read while the last of this one drain.
 func TestEpochsFollowWithoutAStall(t *testing.T) {
 	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 800}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Epochs: -1, Draws: 1})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Epochs: -1, Draws: 1})
 	steps, err := d.Len(16, 1, "")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // Blocks that take more than the metadata foretold are said once, with the numbers; the run goes
@@ -22,7 +23,7 @@ func TestOverEstimateIsSaidOnce(t *testing.T) {
 		little[g] = decoded{narrow: 1 << 20}
 	}
 	d.sizes.decoded = func() []decoded { return little }
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 20})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 20})
 	if rows := len(rest(t, s)) * 20; rows != 3840 {
 		t.Errorf("%d rows", rows)
 	}
@@ -40,20 +41,20 @@ func TestBatchChangedIsSaid(t *testing.T) {
 	store := files(t, groups, noImage)
 	var from, to int64
 	d := open(t, store, Options{Shuffle: true, Events: Events{BatchChanged: func(a, b int64) { from, to = a, b }}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10})
-	want := rest(t, stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 1}))
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10})
+	want := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1}))
 	dr, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	dr.Release()
 	state := s.State()
-	s = stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, State: &state})
+	s = stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, State: &state})
 	if from != 0 || to != 0 {
 		t.Errorf("said for the same batch: from %d to %d", from, to)
 	}
 	s.Close()
-	s = stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4, State: &state})
+	s = stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, State: &state})
 	if from != 10 || to != 4 {
 		t.Errorf("from %d to %d", from, to)
 	}
@@ -71,21 +72,21 @@ func TestBatchChangedIsSaid(t *testing.T) {
 // The tail of a state can be changed unless one of the two carries rows over.
 func TestStateWithAnotherTail(t *testing.T) {
 	d := open(t, files(t, [][]int{{20, 3}}, noImage), Options{Shuffle: true, Tail: "drop"})
-	state := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10}).State()
-	if all := rest(t, stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, State: &state, Tail: "pad"})); len(all) != 3 || all[2].valid != 3 {
+	state := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10}).State()
+	if all := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, State: &state, Tail: "pad"})); len(all) != 3 || all[2].valid != 3 {
 		t.Errorf("%v", all)
 	}
-	if all := rest(t, stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, State: &state})); len(all) != 2 {
+	if all := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, State: &state})); len(all) != 2 {
 		t.Errorf("%v", all)
 	}
-	carried := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, Tail: "carry"}).State()
-	if all := rest(t, stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, State: &carried})); len(all) != 2 {
+	carried := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, Tail: "carry"}).State()
+	if all := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, State: &carried})); len(all) != 2 {
 		t.Errorf("%v", all)
 	}
 	for _, x := range []struct {
 		state *StreamOptions
 	}{{&StreamOptions{BatchSize: 10, State: &carried, Tail: "drop"}}, {&StreamOptions{BatchSize: 10, State: &state, Tail: "carry"}}} {
-		if s, err := d.Stream(t.Context(), WorkerInfo{}, *x.state); err == nil {
+		if s, err := d.Stream(t.Context(), shuffle.Worker{}, *x.state); err == nil {
 			s.Close()
 			t.Errorf("%s became %s", x.state.State.Params.Tail, x.state.Tail)
 		}

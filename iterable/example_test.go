@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // Rank 1 of 2 takes its rows of each step, shuffled, and could go on from any state.
@@ -26,7 +27,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	stream, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: 1, WorldSize: 2}, iterable.StreamOptions{BatchSize: 32})
+	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: 1, WorldSize: 2}, iterable.StreamOptions{BatchSize: 32})
 	if err != nil {
 		log.Fatal(err)
 	}

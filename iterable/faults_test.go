@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // plain hides that the objects of a store lend their bytes, so that every range is a ReadAt.
@@ -37,7 +38,7 @@ func TestOrderKnowsNoTiming(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		o := Options{Shuffle: shuffled, Seed: 11, ShuffleBuffer: Size{Rows: 120}, Lanes: 4}
 		so := StreamOptions{BatchSize: 9, Epochs: 2}
-		want := fmt.Sprint(rest(t, stream(t, open(t, store, o), WorkerInfo{}, so)))
+		want := fmt.Sprint(rest(t, stream(t, open(t, store, o), shuffle.Worker{}, so)))
 		for i := range 4 {
 			faults := shardtest.NewFaults(plain{store},
 				shardtest.Rule{Op: shardtest.OpRead, Path: "**/part-002.parquet", Delay: 3 * time.Millisecond, From: 2 + i, Count: 5},
@@ -47,7 +48,7 @@ func TestOrderKnowsNoTiming(t *testing.T) {
 			so.Parallel = 1 + 3*i
 			so.Draws = 1 + i
 			d := open(t, faults, o)
-			if got := fmt.Sprint(rest(t, stream(t, d, WorkerInfo{}, so))); got != want {
+			if got := fmt.Sprint(rest(t, stream(t, d, shuffle.Worker{}, so))); got != want {
 				t.Errorf("shuffle %t, %d goroutines: other order", shuffled, so.Parallel)
 			}
 		}
@@ -61,10 +62,10 @@ func TestFaultIsOneError(t *testing.T) {
 	store := files(t, groups, noImage)
 	broken := errors.New("the cable is out")
 	for _, shuffled := range []bool{true, false} {
-		want := rest(t, stream(t, open(t, store, Options{Shuffle: shuffled}), WorkerInfo{}, StreamOptions{BatchSize: 4}))
+		want := rest(t, stream(t, open(t, store, Options{Shuffle: shuffled}), shuffle.Worker{}, StreamOptions{BatchSize: 4}))
 		faults := shardtest.NewFaults(plain{store}, shardtest.Rule{Op: shardtest.OpRead, Path: "**/part-004.parquet", From: 5, Err: broken})
 		d := open(t, faults, Options{Shuffle: shuffled})
-		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4})
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 		var err error
 		n := 0
 		for ; ; n++ {
@@ -166,12 +167,12 @@ func TestLentBytesChange(t *testing.T) {
 	times.Store(1)
 	so := StreamOptions{BatchSize: 9, Parallel: 1}
 	d := open(t, stale{store, &times}, Options{})
-	before := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), WorkerInfo{}, so)))
-	if got := fmt.Sprint(rest(t, stream(t, d, WorkerInfo{}, so))); got != before || times.Load() >= 0 {
+	before := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), shuffle.Worker{}, so)))
+	if got := fmt.Sprint(rest(t, stream(t, d, shuffle.Worker{}, so))); got != before || times.Load() >= 0 {
 		t.Errorf("other rows, %d left", times.Load())
 	}
 	times.Store(1 << 30)
-	if _, err := stream(t, d, WorkerInfo{}, so).Next(t.Context()); !errors.Is(err, shard.ErrCorrupt) {
+	if _, err := stream(t, d, shuffle.Worker{}, so).Next(t.Context()); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("always changed: %v", err)
 	}
 }
@@ -181,15 +182,15 @@ func TestLentBytesRot(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
 	so := StreamOptions{BatchSize: 9, Parallel: 1}
-	want := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), WorkerInfo{}, so)))
+	want := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), shuffle.Worker{}, so)))
 	var times atomic.Int64
 	d := open(t, rotten{store, &times}, Options{})
 	times.Store(1)
-	if got := fmt.Sprint(rest(t, stream(t, d, WorkerInfo{}, so))); got != want || times.Load() >= 0 {
+	if got := fmt.Sprint(rest(t, stream(t, d, shuffle.Worker{}, so))); got != want || times.Load() >= 0 {
 		t.Errorf("other rows after rot, %d left", times.Load())
 	}
 	times.Store(1 << 30)
-	if _, err := stream(t, d, WorkerInfo{}, so).Next(t.Context()); !contains(err.Error(), "part-000.parquet") {
+	if _, err := stream(t, d, shuffle.Worker{}, so).Next(t.Context()); !contains(err.Error(), "part-000.parquet") {
 		t.Errorf("bytes that stay rotten: %v", err)
 	}
 }
@@ -198,7 +199,7 @@ func TestLentBytesRot(t *testing.T) {
 func TestShardChangesUnderTheStream(t *testing.T) {
 	store := files(t, [][]int{slices.Repeat([]int{50}, 20), {50}}, func(int64) int { return 3000 }) // more than is read ahead
 	d := open(t, store, Options{})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5, Parallel: 1})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 5, Parallel: 1})
 	dr, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +226,7 @@ func TestPanicIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	below.armed.Store(true)
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 5})
 	for err == nil {
 		var dr *Draw
 		if dr, err = s.Next(t.Context()); err == nil {
@@ -270,9 +271,9 @@ func TestNextGoesOnAfterItsContextEnds(t *testing.T) {
 	store := files(t, groups, noImage)
 	for _, shuffled := range []bool{true, false} {
 		o := Options{Shuffle: shuffled, ShuffleBuffer: Size{Rows: 100}, Lanes: 4}
-		want := rest(t, stream(t, open(t, store, o), WorkerInfo{}, StreamOptions{BatchSize: 30}))
+		want := rest(t, stream(t, open(t, store, o), shuffle.Worker{}, StreamOptions{BatchSize: 30}))
 		faults := shardtest.NewFaults(plain{store}, shardtest.Rule{Op: shardtest.OpRead, Delay: 2 * time.Millisecond})
-		s := stream(t, open(t, faults, o), WorkerInfo{}, StreamOptions{BatchSize: 30})
+		s := stream(t, open(t, faults, o), shuffle.Worker{}, StreamOptions{BatchSize: 30})
 		var got []drawn
 		cut := 0
 		for {
@@ -303,7 +304,7 @@ func TestNextGoesOnAfterItsContextEnds(t *testing.T) {
 // An ended ctx stops the stream even where every row is at hand, and takes nothing from the order.
 func TestNextOfAnEndedContext(t *testing.T) {
 	groups, rows := uneven()
-	s := stream(t, open(t, files(t, groups, noImage), Options{Shuffle: true}), WorkerInfo{}, StreamOptions{BatchSize: 1})
+	s := stream(t, open(t, files(t, groups, noImage), Options{Shuffle: true}), shuffle.Worker{}, StreamOptions{BatchSize: 1})
 	first, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +329,7 @@ func TestCloseWithDrawsOut(t *testing.T) { synctest.Test(t, closeWithDrawsOut) }
 func closeWithDrawsOut(t *testing.T) {
 	groups, _ := uneven()
 	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 5, Draws: 3})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 5, Draws: 3})
 	var out []*Draw
 	for range 3 {
 		dr, err := s.Next(t.Context())
@@ -382,7 +383,7 @@ func nextWhileClosing(t *testing.T, s *Stream) {
 // A consumer that takes nothing stops the reading; what comes later is complete.
 func TestSlowConsumerStopsTheEngine(t *testing.T) {
 	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 500}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8, Draws: 1})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8, Draws: 1})
 	dr, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A far store lends nothing, answers after a random while, likes many reads at once and counts
@@ -108,7 +109,7 @@ func TestManyFetchersKeepToTheMemory(t *testing.T) {
 			d := open(t, meter, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: 1000}, Memory: c.memory, Columns: c.columns})
 			before := meter.Stats().ReadBytes
 			store.most.Store(0)
-			s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 2})
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2})
 			rows := 0
 			for _, x := range rest(t, s) {
 				rows += len(x.ids)
@@ -154,7 +155,7 @@ func TestStoreMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := stream(t, d, WorkerInfo{}, so)
+		s := stream(t, d, shuffle.Worker{}, so)
 		if p.Bound[mem.Store] != n || s.account.Reserved()[mem.Store] != n || !p.Fits {
 			t.Errorf("of %d bytes %v are planned, %v reserved", n, p.Bound, s.account.Reserved())
 		}
@@ -170,7 +171,7 @@ func TestStoreMemory(t *testing.T) {
 		t.Errorf("fits: %t, error %v", p.Fits, err)
 	}
 	var refused *MemoryError
-	if _, err := d.Stream(t.Context(), WorkerInfo{}, so); !errors.As(err, &refused) || !contains(err.Error(), "store 32.0 MiB") ||
+	if _, err := d.Stream(t.Context(), shuffle.Worker{}, so); !errors.As(err, &refused) || !contains(err.Error(), "store 32.0 MiB") ||
 		!contains(err.Error(), "leave the stores less") {
 		t.Errorf("error %v", err)
 	}

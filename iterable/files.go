@@ -9,7 +9,7 @@ import (
 // fileOrder is the order without shuffle as a stream reads it.
 type fileOrder struct {
 	sequence *shuffle.Sequence
-	worker   WorkerInfo
+	worker   shuffle.Worker
 	start    stepper
 }
 

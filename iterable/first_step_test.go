@@ -51,7 +51,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 		store.reads.Store(1 << 30) // footers
 		d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: shards * rows}, Lanes: 4, Columns: []string{"id"}, Fetchers: 1})
 		start := stepper{Steps: shuffle.Steps{Rows: shards * rows, GlobalBatch: batch, Tail: shuffle.Drop}, pos: pos, end: 1}
-		e := laneEpochsOf(t, d, WorkerInfo{}, start)
+		e := laneEpochsOf(t, d, shuffle.Worker{}, start)
 		needed := int64(0)
 		for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
 			if l.need < pos+batch {
@@ -62,7 +62,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 			t.Errorf("from %d on: %d units are needed for %d rows", pos, needed, batch)
 		}
 		state := e.plan.State(0, pos, batch)
-		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: batch, State: &state})
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: batch, State: &state})
 		store.reads.Store(needed)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		draw, err := s.Next(ctx)

@@ -19,6 +19,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -98,7 +99,7 @@ func open(t testing.TB, store shard.Store, o Options) *Dataset {
 	return d
 }
 
-func stream(t testing.TB, d *Dataset, w WorkerInfo, o StreamOptions) *Stream {
+func stream(t testing.TB, d *Dataset, w shuffle.Worker, o StreamOptions) *Stream {
 	t.Helper()
 	s, err := d.Stream(t.Context(), w, o)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // pictures are 24 row groups of 160 rows with images of 4 to 28 KiB: 60 MiB, written once. The
@@ -51,7 +52,7 @@ func TestPeakWithinTheReservation(t *testing.T) {
 				Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Memory: c.memory,
 				Events: Events{OverEstimate: func(m, e int64) { t.Errorf("%d bytes measured, %d foretold", m, e) }},
 			})
-			s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2})
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2})
 			var out []*Draw
 			r := rand.New(rand.NewPCG(4, 4))
 			for {
@@ -96,16 +97,16 @@ func TestPeakWithinTheReservation(t *testing.T) {
 func TestTooLittleMemory(t *testing.T) {
 	store := pictures(t)
 	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 4000}, Memory: 40 << 20})
-	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
+	_, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	var e *MemoryError
 	if !errors.As(err, &e) || e.Buffer == 0 || e.Need.Total() <= 60<<20 {
 		t.Fatalf("error %v", err)
 	}
 	d = open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: e.Buffer}, Memory: 40 << 20})
-	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
+	stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8})
 
 	d = open(t, store, Options{Shuffle: true, Memory: 1 << 20})
-	if _, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8}); !errors.As(err, &e) || e.Buffer != 0 {
+	if _, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8}); !errors.As(err, &e) || e.Buffer != 0 {
 		t.Errorf("error %v", err)
 	}
 }
@@ -114,8 +115,8 @@ func TestTooLittleMemory(t *testing.T) {
 func TestSharedBudget(t *testing.T) {
 	store := pictures(t)
 	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1800}, Budget: NewBudget(100 << 20)})
-	first := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
-	_, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 8})
+	first := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8})
+	_, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	var e *mem.OverLimit
 	if !errors.As(err, &e) || !e.Shared || !contains(err.Error(), "end one of the others") {
 		t.Fatalf("error %v", err)
@@ -124,14 +125,14 @@ func TestSharedBudget(t *testing.T) {
 		t.Errorf("closing the data set under a stream: %v", err)
 	}
 	first.Close()
-	stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 8})
+	stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8})
 }
 
 // A resumed stream does not hold what had left before: the parts whose rows are gone are freed as
 // their blocks arrive.
 func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
 	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 1})
 	for range 120 {
 		dr, err := s.Next(t.Context())
 		if err != nil {
@@ -140,7 +141,7 @@ func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
 		dr.Release()
 	}
 	state, want := s.State(), s.account.Used()[mem.Shuffle]
-	r := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16, Draws: 1, State: &state})
+	r := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 1, State: &state})
 	dr, err := r.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 			var steps [][]int64
 			for rank := range world {
 				for worker := range workers {
-					s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}, so)
+					s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}, so)
 					for i, x := range rest(t, s) {
 						if i == len(steps) {
 							steps = append(steps, nil)

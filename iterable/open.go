@@ -10,7 +10,7 @@ import (
 
 // Stream starts to read. It reserves the stream's whole memory bound, or fails with a [MemoryError]
 // before anything is read. ctx bounds the call alone; the stream runs until Close.
-func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*Stream, error) {
+func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions) (*Stream, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("stream options: %w", err)
 	}
@@ -49,7 +49,7 @@ func (d *Dataset) Stream(ctx context.Context, w WorkerInfo, o StreamOptions) (*S
 }
 
 // order gives a stream its schedule and walk, shuffled or not, and its account.
-func (d *Dataset) order(s *Stream, w WorkerInfo, start stepper) error {
+func (d *Dataset) order(s *Stream, w shuffle.Worker, start stepper) error {
 	var err error
 	if d.shuffled(s.options) {
 		err = d.lanesOf(s, w, start)
@@ -60,7 +60,7 @@ func (d *Dataset) order(s *Stream, w WorkerInfo, start stepper) error {
 	return err
 }
 
-func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
+func (d *Dataset) lanesOf(s *Stream, w shuffle.Worker, start stepper) error {
 	p, err := d.planOf(w.WorldSize, s.options)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (d *Dataset) lanesOf(s *Stream, w WorkerInfo, start stepper) error {
 	return nil
 }
 
-func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
+func (d *Dataset) filesOf(s *Stream, w shuffle.Worker, start stepper) error {
 	q, err := d.sequence(s.options.State)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (d *Dataset) filesOf(s *Stream, w WorkerInfo, start stepper) error {
 	return nil
 }
 
-func newLaneEpochs(p *shuffle.Plan, w WorkerInfo, start stepper) (*laneEpochs, error) {
+func newLaneEpochs(p *shuffle.Plan, w shuffle.Worker, start stepper) (*laneEpochs, error) {
 	v, err := p.View(w)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 
 // laneNeed is the bound of a stream in shuffled order with a buffer of so many rows, 0 for that of
 // the options, under a memory limit.
-func (d *Dataset) laneNeed(w WorkerInfo, start stepper, o StreamOptions, buffer, memory int64) (bound, error) {
+func (d *Dataset) laneNeed(w shuffle.Worker, start stepper, o StreamOptions, buffer, memory int64) (bound, error) {
 	p, err := d.planWithin(w.WorldSize, o, buffer, memory)
 	if err != nil {
 		return bound{}, err

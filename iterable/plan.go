@@ -113,7 +113,7 @@ func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o Stre
 		return err
 	}
 	p.admit(d.fileBound(units, o), d.memory)
-	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(WorkerInfo{WorldSize: p.WorldSize}), start: start}, d.sizes), p.GlobalBatch)
+	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(shuffle.Worker{WorldSize: p.WorldSize}), start: start}, d.sizes), p.GlobalBatch)
 	return nil
 }
 
@@ -125,9 +125,9 @@ func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
 	params := plan.Params()
 	p.Params, p.Quality = &params, plan.Quality(p.GlobalBatch)
 	p.SharedLanes = params.Lanes%p.WorldSize != 0
-	var worst WorkerInfo
+	var worst shuffle.Worker
 	for rank := range min(p.WorldSize, boundRanks) {
-		w := WorkerInfo{Rank: rank, WorldSize: p.WorldSize, Workers: 1}
+		w := shuffle.Worker{Rank: rank, WorldSize: p.WorldSize, Workers: 1}
 		epochs, err := newLaneEpochs(plan, w, start)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func TestPlanFile(t *testing.T) {
 	if err != nil || one.Params.Lanes != want.Params.Lanes || one.Params.Tail != shuffle.Short {
 		t.Errorf("%+v, %v", one.Params, err)
 	}
-	a, b := rest(t, stream(t, first, WorkerInfo{WorldSize: 6}, StreamOptions{BatchSize: 8})), rest(t, stream(t, second, WorkerInfo{WorldSize: 6}, StreamOptions{BatchSize: 8}))
+	a, b := rest(t, stream(t, first, shuffle.Worker{WorldSize: 6}, StreamOptions{BatchSize: 8})), rest(t, stream(t, second, shuffle.Worker{WorldSize: 6}, StreamOptions{BatchSize: 8}))
 	if len(a) == 0 || !slices.EqualFunc(a, b, func(x, y drawn) bool { return slices.Equal(x.ids, y.ids) }) {
 		t.Error("the order is another one")
 	}

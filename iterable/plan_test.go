@@ -45,7 +45,7 @@ func TestPlanIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 16})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16})
 	reserved := s.account.Reserved()
 	if reserved[mem.Shuffle] != p.Bound[mem.Shuffle] || reserved.Total() < p.Bound.Total() {
 		t.Errorf("the plan says %v, reserved are %v", p.Bound, reserved)
@@ -118,7 +118,7 @@ func TestStats(t *testing.T) {
 func TestStreamCounts(t *testing.T) {
 	groups, rows := uneven()
 	d := open(t, files(t, groups, noImage), Options{Tail: "pad"})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 30, Epochs: 2})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 30, Epochs: 2})
 	all := rest(t, s)
 	st := s.Stats()
 	var encoded int64

@@ -215,7 +215,7 @@ func TestCloseAtRandomMoments(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 40 {
 		d := open(t, store, Options{Shuffle: i%2 == 0, ShuffleBuffer: Size{Rows: 200}, Lanes: r.IntN(5), Tail: "carry"})
-		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: -1, Draws: 5})
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: -1, Draws: 5})
 		var out []*Draw
 		for range r.IntN(120) {
 			if len(out) == 5 || len(out) > 0 && r.IntN(2) == 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // residentFile tells a child process of TestResidentMemory what to read.
@@ -91,7 +92,7 @@ func readResident(t *testing.T, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 4096})
+		s, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 4096})
 		if refused := (*MemoryError)(nil); errors.As(err, &refused) {
 			memory = refused.Need.Total()
 			d.Close()

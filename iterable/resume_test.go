@@ -18,7 +18,7 @@ func globalRows(t *testing.T, d *Dataset, world int, o StreamOptions, limit int)
 	var steps [][]int64
 	var state shuffle.State
 	for rank := range world {
-		s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: world}, o)
+		s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, o)
 		var all []drawn
 		if limit == 0 {
 			all = rest(t, s)
@@ -67,7 +67,7 @@ func TestResumeAtEveryStep(t *testing.T) {
 		for _, shuffled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s shuffle %t", tail, shuffled), func(t *testing.T) {
 				d := open(t, store, Options{Shuffle: shuffled, Seed: 3, Tail: tail, ShuffleBuffer: Size{Rows: 30}, Lanes: 4})
-				s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 7, Epochs: 2})
+				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 7, Epochs: 2})
 				var states []shuffle.State
 				states = append(states, s.State())
 				var want []drawn
@@ -87,7 +87,7 @@ func TestResumeAtEveryStep(t *testing.T) {
 					if left <= 0 {
 						continue
 					}
-					r := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 7, Epochs: left, State: reparse(t, state)})
+					r := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 7, Epochs: left, State: reparse(t, state)})
 					got := rest(t, r)
 					if fmt.Sprint(got) != fmt.Sprint(want[i:]) {
 						t.Fatalf("after step %d: got\n%v, want\n%v", i, got, want[i:])
@@ -137,9 +137,9 @@ func TestStateOfOtherData(t *testing.T) {
 	if _, err := d.SaveManifest(d.options.ManifestDir); err != nil {
 		t.Fatal(err)
 	}
-	state := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4}).State()
+	state := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4}).State()
 	other := open(t, files(t, [][]int{{12, 5}, {20}, {1}}, noImage), Options{Shuffle: true, ManifestDir: d.options.ManifestDir})
-	_, err := other.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 4, State: &state})
+	_, err := other.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 4, State: &state})
 	if err == nil || !contains(err.Error(), "added part-002.parquet") || !contains(err.Error(), "37 rows then, 38 rows now") {
 		t.Errorf("error %v", err)
 	}
@@ -154,7 +154,7 @@ func TestSavedManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 	for range 3 {
 		dr, err := s.Next(t.Context())
 		if err != nil {
@@ -171,7 +171,7 @@ func TestSavedManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := open(t, store, Options{Shuffle: true, Manifest: saved})
-	got := rest(t, stream(t, old, WorkerInfo{}, StreamOptions{BatchSize: 4, State: reparse(t, state)}))
+	got := rest(t, stream(t, old, shuffle.Worker{}, StreamOptions{BatchSize: 4, State: reparse(t, state)}))
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%v, want\n%v", got, want)
 	}

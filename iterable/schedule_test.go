@@ -20,7 +20,7 @@ func allLoads(s schedule) []*load {
 	}
 }
 
-func laneEpochsOf(t *testing.T, d *Dataset, w WorkerInfo, start stepper) *laneEpochs {
+func laneEpochsOf(t *testing.T, d *Dataset, w shuffle.Worker, start stepper) *laneEpochs {
 	t.Helper()
 	p, err := d.plan(whole(w).WorldSize, start.Tail, 0, 0)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestLaneSchedule(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, store, Options{Shuffle: true, Lanes: c.lanes, ShuffleBuffer: Size{Rows: c.buffer}})
 			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: c.global, Tail: c.tail}, pos: c.pos, end: 2}
-			e := laneEpochsOf(t, d, WorkerInfo{WorldSize: c.world}, start)
+			e := laneEpochsOf(t, d, shuffle.Worker{WorldSize: c.world}, start)
 			seen := map[key]*load{}
 			var last *load
 			for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
@@ -123,7 +123,7 @@ func TestPositionOfALaneRow(t *testing.T) {
 	groups, rows := uneven()
 	d := open(t, files(t, groups, noImage), Options{Shuffle: true, Lanes: 6, Tail: shuffle.Carry})
 	start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: 7, Tail: shuffle.Carry}, end: 4}
-	l := laneEpochsOf(t, d, WorkerInfo{}, start)
+	l := laneEpochsOf(t, d, shuffle.Worker{}, start)
 	for epoch := range uint64(4) {
 		e := l.at(epoch)
 		next := make([]int64, 6)
@@ -150,7 +150,7 @@ func TestFileSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []WorkerInfo{{}, {Rank: 1, WorldSize: 3}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
+	for _, w := range []shuffle.Worker{{}, {Rank: 1, WorldSize: 3}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
 		w = whole(w)
 		start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: int64(8 * w.WorldSize), Tail: shuffle.Drop}, end: 2}
 		o := &fileOrder{sequence: q, worker: w, start: start}

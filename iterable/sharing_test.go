@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // Ranks of one process that go in step decode each row group once between them, and each gets its
@@ -20,7 +21,7 @@ func TestRanksShareBlocksInFileOrder(t *testing.T) {
 	const world = 4
 	var streams []*Stream
 	for rank := range world {
-		streams = append(streams, stream(t, d, WorkerInfo{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 4, Epochs: 2}))
+		streams = append(streams, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 4, Epochs: 2}))
 	}
 	var want int64
 	for {
@@ -98,7 +99,7 @@ func TestSharingAtRandomPaces(t *testing.T) {
 	for round := range 4 {
 		var ranks sync.WaitGroup
 		for rank := range 5 {
-			s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: 5}, StreamOptions{BatchSize: 3, Epochs: 2, Parallel: 1 + rank%2})
+			s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 5}, StreamOptions{BatchSize: 3, Epochs: 2, Parallel: 1 + rank%2})
 			ranks.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(round), uint64(rank)))
 				for n := r.IntN(150); n > 0; n-- {

@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // The files of the shop, written by other programs and mapped from the disk: each product comes
@@ -22,7 +23,7 @@ func TestShop(t *testing.T) {
 		seen := map[string]int{}
 		var blocks int64
 		for rank := range 3 {
-			s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 50})
+			s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 50})
 			var g rowgroup.Gatherer
 			for {
 				dr, err := s.Next(t.Context())

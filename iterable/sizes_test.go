@@ -2,6 +2,8 @@ package iterable
 
 import (
 	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // Costs of slices add up to at least that of the whole, never more than a whole each, and parts
@@ -38,7 +40,7 @@ func TestCosts(t *testing.T) {
 func TestCostsAreTrue(t *testing.T) {
 	for _, unitRows := range []int64{0, 40} {
 		d := open(t, pictures(t), Options{Shuffle: true, UnitRows: unitRows, ShuffleBuffer: Size{Rows: 1000}})
-		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 20})
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 20})
 		rest(t, s)
 		measured, foretold := s.Stats().Decoded, s.ahead.foretold
 		if measured > foretold+foretold/20 || foretold > 3*measured { // the files hold each image twice: its page header has it as the largest value

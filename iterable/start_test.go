@@ -18,7 +18,7 @@ func TestStart(t *testing.T) {
 				d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Shuffle: shuffled, Seed: 7, Tail: tail})
 				run := StreamOptions{BatchSize: 4, Epoch: 2}
 				for step := 0; step < 12; step++ {
-					s := stream(t, d, WorkerInfo{WorldSize: 3}, run)
+					s := stream(t, d, shuffle.Worker{WorldSize: 3}, run)
 					got, err := d.Start(3, run)
 					if err != nil || !reflect.DeepEqual(got, s.State()) {
 						t.Fatalf("step %d: %+v, %v, want %+v", step, got, err, s.State())
@@ -73,10 +73,10 @@ func TestDefaultMemory(t *testing.T) {
 	if err != nil || *a.Params != *b.Params {
 		t.Errorf("orders differ: %v, %v, %v", a.Params, b.Params, err)
 	}
-	if _, err := small.Stream(t.Context(), WorkerInfo{}, StreamOptions{}); err == nil {
+	if _, err := small.Stream(t.Context(), shuffle.Worker{}, StreamOptions{}); err == nil {
 		t.Error("a stream begins within 1 KiB")
 	}
-	stream(t, large, WorkerInfo{}, StreamOptions{})
+	stream(t, large, shuffle.Worker{}, StreamOptions{})
 	if got := large.BatchBytes(100, shuffle.Short); got < 800 || got > 1<<20 {
 		t.Errorf("%d bytes foretold for 100 rows", got)
 	}
@@ -118,7 +118,7 @@ func TestDrawsOfFewRows(t *testing.T) {
 		{shuffle.Carry, true, false},
 	} {
 		d := open(t, paths, Options{Shuffle: c.shuffle, Memory: 64 << 20})
-		s, err := d.Stream(t.Context(), WorkerInfo{}, StreamOptions{BatchSize: 1 << 20, Tail: c.tail})
+		s, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 1 << 20, Tail: c.tail})
 		if err == nil {
 			s.Close()
 		}

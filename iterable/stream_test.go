@@ -44,7 +44,7 @@ func TestEachRowOnce(t *testing.T) {
 				total := map[int64]int{}
 				for rank := range c.world {
 					for worker := range c.workers {
-						s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: c.world, Worker: worker, Workers: c.workers}, StreamOptions{BatchSize: c.batch, Epochs: epochs})
+						s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: c.world, Worker: worker, Workers: c.workers}, StreamOptions{BatchSize: c.batch, Epochs: epochs})
 						all := rest(t, s)
 						if int64(len(all)) != want {
 							t.Fatalf("rank %d worker %d: %d steps, want %d", rank, worker, len(all), want)
@@ -104,7 +104,7 @@ func TestFileOrder(t *testing.T) {
 					want = append(want, at+int64(rank*8)+i)
 				}
 			}
-			for _, x := range rest(t, stream(t, d, WorkerInfo{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 8})) {
+			for _, x := range rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 8})) {
 				got = append(got, x.ids...)
 			}
 			if !slices.Equal(got, want) {

@@ -42,7 +42,7 @@ func TestSlowStoresKeepTheOrder(t *testing.T) {
 		so := StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: 2}
 		all := func(d *Dataset, so StreamOptions) (steps []string) {
 			for rank := range world {
-				s := stream(t, d, WorkerInfo{Rank: rank, WorldSize: world}, so)
+				s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, so)
 				steps = append(steps, fmt.Sprint(rest(t, s)))
 				s.Close()
 			}
@@ -69,7 +69,7 @@ func TestPassingFaultsAmongManyFetches(t *testing.T) {
 		faults := shardtest.NewFaults(slow, shardtest.Rule{Op: shardtest.OpRead, From: 7 + 3*i, Count: 1 + 5*(i%3), Err: shard.ErrTransient})
 		stop := watch(t, "a stream with faults")
 		d := open(t, faults, Options{Shuffle: i%2 == 0, ShuffleBuffer: Size{Rows: 60}, Lanes: 4})
-		s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 4, Epochs: 3})
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Epochs: 3})
 		var err error
 		for err == nil {
 			var dr *Draw
@@ -108,7 +108,7 @@ func TestNothingHangs(t *testing.T) {
 		world := 1 + r.IntN(3)
 		var ranks sync.WaitGroup
 		for rank := range world {
-			w, r := WorkerInfo{Rank: rank, WorldSize: world}, rand.New(rand.NewPCG(r.Uint64(), 2))
+			w, r := shuffle.Worker{Rank: rank, WorldSize: world}, rand.New(rand.NewPCG(r.Uint64(), 2))
 			ranks.Go(func() { restless(t, d, w, r) })
 		}
 		ranks.Wait()
@@ -118,7 +118,7 @@ func TestNothingHangs(t *testing.T) {
 
 // restless reads a stream as an impatient user does: calls that are cut short, draws that are kept,
 // streams that are closed and gone on with.
-func restless(t *testing.T, d *Dataset, w WorkerInfo, r *rand.Rand) {
+func restless(t *testing.T, d *Dataset, w shuffle.Worker, r *rand.Rand) {
 	var state *shuffle.State
 	for range 4 {
 		o := StreamOptions{BatchSize: 1 + r.IntN(12), Epochs: 2, Draws: 1 + r.IntN(3), Parallel: 1 + r.IntN(3), State: state}

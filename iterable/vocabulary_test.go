@@ -13,12 +13,13 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // column reads one column of all rows of a data set, by id.
 func columnValues(t *testing.T, d *Dataset, col int) (byID map[int64][]byte, f *column.Field) {
 	t.Helper()
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10, Tail: "short"})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, Tail: "short"})
 	byID = map[int64][]byte{}
 	var g rowgroup.Gatherer
 	alloc := func(n int) ([]byte, error) { return make([]byte, n), nil }
@@ -96,7 +97,7 @@ func TestVocabularyErrors(t *testing.T) {
 	}
 	const want = `mem://data/part-000.parquet: row group 0, column "label": "label 0" is not in the vocabulary of 1 words`
 	d := open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 10})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10})
 	var err error
 	for err == nil {
 		var dr *Draw
@@ -109,7 +110,7 @@ func TestVocabularyErrors(t *testing.T) {
 	}
 	d = open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})
 	d.recodes.list[0].mapping = func([]byte, []byte) error { panic("no more ink") }
-	_, err = stream(t, d, WorkerInfo{}, StreamOptions{}).Next(t.Context())
+	_, err = stream(t, d, shuffle.Worker{}, StreamOptions{}).Next(t.Context())
 	var p *PanicError
 	if !errors.As(err, &p) || p.Value != "no more ink" {
 		t.Errorf("error %v", err)
@@ -147,7 +148,7 @@ func TestVocabularyKeepsNulls(t *testing.T) {
 	store := &memstore.Store{}
 	store.Put("data/x.parquet", b.Bytes())
 	d := open(t, store, Options{Shuffle: true, Vocabulary: map[string][]string{"coded": {"a", word}, "plain": {word}}})
-	s := stream(t, d, WorkerInfo{}, StreamOptions{BatchSize: 60})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 60})
 	dr, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// Side is an end of a list.
-type Side uint8
-
-const (
-	Right Side = iota
-	Left
-)
-
 // A Padding makes one column of ragged lists dense: a batch column of shape [rows, length], where
 // length is that of the batch's longest list within the bounds below, and at least 1. A null list
 // becomes a row of padding and stays null. A null item stays null.
@@ -34,8 +26,8 @@ type Padding struct {
 	Multiple int  // length is rounded up to a multiple of it; 0 means 1
 	Max      int  // lists are cut to Max items; 0 means no bound
 	ToMax    bool // length is always Max, so that all batches have one shape
-	Side     Side // the side that is filled up
-	Cut      Side // the side that loses items when a list is longer than Max
+	Left     bool // lists are filled up on the left
+	CutLeft  bool // lists longer than Max lose items on the left
 
 	Lengths string // name of the int32 column of the lists' lengths after the cut; "" means Column + "_lengths"
 	Mask    string // name of a bool column of shape [rows, length], true where an item stands; "" means none
@@ -54,12 +46,6 @@ func (p Padding) validate(l *option.List, i int) {
 	}
 	if p.Max > 0 && p.Multiple > 0 && p.Max%p.Multiple != 0 {
 		l.Add(field("Max"), "must be a multiple of Multiple %d, got %d", p.Multiple, p.Max)
-	}
-	if p.Side > Left {
-		l.Add(field("Side"), "must be Right or Left, got %d", p.Side)
-	}
-	if p.Cut > Left {
-		l.Add(field("Cut"), "must be Right or Left, got %d", p.Cut)
 	}
 }
 
@@ -193,7 +179,7 @@ func (p *padder) measure(src *column.Array, lengths []int32) int {
 
 // gap is how many places of padding come before a row's l items.
 func (p *padder) gap(n int, l int32) int {
-	if p.Side == Left {
+	if p.Left {
 		return n - int(l)
 	}
 	return 0
@@ -201,7 +187,7 @@ func (p *padder) gap(n int, l int32) int {
 
 // first is the first item of row i that is kept.
 func (p *padder) first(src *column.Array, i int, l int32) int {
-	if p.Cut == Left {
+	if p.CutLeft {
 		return int(src.Offsets[i+1] - l)
 	}
 	return int(src.Offsets[i])

@@ -28,13 +28,13 @@ func TestPad(t *testing.T) {
 		},
 		{name: "value", field: ids, rows: rows, p: Padding{Value: -100}, dense: `[[1,2,3],null,[-100,-100,-100],[4,-100,-100],[5,6,-100]]`, lengths: `[3,0,0,1,2]`},
 		{
-			name: "left", field: ids, rows: rows, p: Padding{Value: 9, Side: Left}, dense: `[[1,2,3],null,[9,9,9],[9,9,4],[9,5,6]]`, lengths: `[3,0,0,1,2]`,
+			name: "left", field: ids, rows: rows, p: Padding{Value: 9, Left: true}, dense: `[[1,2,3],null,[9,9,9],[9,9,4],[9,5,6]]`, lengths: `[3,0,0,1,2]`,
 			mask: `[[true,true,true],[false,false,false],[false,false,false],[false,false,true],[false,true,true]]`,
 		},
 		{name: "multiple", field: ids, rows: rows, p: Padding{Multiple: 4}, dense: `[[1,2,3,0],null,[0,0,0,0],[4,0,0,0],[5,6,0,0]]`, lengths: `[3,0,0,1,2]`},
 		{name: "multiple that fits", field: ids, rows: rows, p: Padding{Multiple: 3}, dense: `[[1,2,3],null,[0,0,0],[4,0,0],[5,6,0]]`, lengths: `[3,0,0,1,2]`},
 		{name: "max", field: ids, rows: rows, p: Padding{Max: 2}, dense: `[[1,2],null,[0,0],[4,0],[5,6]]`, lengths: `[2,0,0,1,2]`},
-		{name: "max, cut left", field: ids, rows: rows, p: Padding{Max: 2, Cut: Left}, dense: `[[2,3],null,[0,0],[4,0],[5,6]]`, lengths: `[2,0,0,1,2]`},
+		{name: "max, cut left", field: ids, rows: rows, p: Padding{Max: 2, CutLeft: true}, dense: `[[2,3],null,[0,0],[4,0],[5,6]]`, lengths: `[2,0,0,1,2]`},
 		{name: "max above the longest", field: ids, rows: rows, p: Padding{Max: 8}, dense: `[[1,2,3],null,[0,0,0],[4,0,0],[5,6,0]]`, lengths: `[3,0,0,1,2]`},
 		{name: "to max", field: ids, rows: rows, p: Padding{Max: 4, ToMax: true}, dense: `[[1,2,3,0],null,[0,0,0,0],[4,0,0,0],[5,6,0,0]]`, lengths: `[3,0,0,1,2]`},
 		{
@@ -43,7 +43,7 @@ func TestPad(t *testing.T) {
 		},
 		{name: "all empty, multiple", field: ids, rows: `[[]]`, p: Padding{Multiple: 2}, dense: `[[0,0]]`, lengths: `[0]`},
 		{name: "no rows", field: ids, rows: `[]`, dense: `[]`, lengths: `[]`, mask: `[]`},
-		{name: "null items", field: ids, rows: `[[1,null,3],[null],[]]`, p: Padding{Value: 5, Side: Left}, dense: `[[1,null,3],[5,5,null],[5,5,5]]`, lengths: `[3,1,0]`},
+		{name: "null items", field: ids, rows: `[[1,null,3],[null],[]]`, p: Padding{Value: 5, Left: true}, dense: `[[1,null,3],[5,5,null],[5,5,5]]`, lengths: `[3,1,0]`},
 		{name: "null items cut away", field: ids, rows: `[[1,null],[2]]`, p: Padding{Max: 1}, dense: `[[1],[2]]`, lengths: `[1,1]`},
 		{name: "floats", field: floats, rows: `[[1.5],[2,3]]`, p: Padding{Value: -0.5}, dense: `[[1.5,-0.5],[2,3]]`, lengths: `[1,2]`},
 		{
@@ -51,7 +51,7 @@ func TestPad(t *testing.T) {
 			mask: `[[true,true],[false,false],[true,false]]`,
 		},
 		{name: "null items of fixed-size lists", field: boxes, rows: `[[],[[1,2],[3,null]],[[null,6]]]`, dense: `[[[0,0],[0,0]],[[1,2],[3,null]],[[null,6],[0,0]]]`, lengths: `[0,2,1]`},
-		{name: "fixed-size lists with nulls", field: boxes, rows: `[[[1,null],null],[[5,6]]]`, p: Padding{Side: Left}, dense: `[[[1,null],null],[[0,0],[5,6]]]`, lengths: `[2,1]`},
+		{name: "fixed-size lists with nulls", field: boxes, rows: `[[[1,null],null],[[5,6]]]`, p: Padding{Left: true}, dense: `[[[1,null],null],[[0,0],[5,6]]]`, lengths: `[2,1]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.p.Column = "ids"

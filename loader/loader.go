@@ -61,7 +61,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error) {
 		so := o.stream()
 		so.Epoch, so.State = epoch, state
-		s, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: o.Rank, WorldSize: o.WorldSize}, so)
+		s, err := ds.Stream(ctx, shuffle.Worker{Rank: o.Rank, WorldSize: o.WorldSize}, so)
 		if err != nil {
 			return nil, nil, err // not a stream that is not nil
 		}

@@ -39,9 +39,8 @@ func TestOptionsRefuses(t *testing.T) {
 			"MaxBatches must be more than the 2 Workers, so that the consumer gets one, got 2",
 		}},
 		{"transform", Options{Transforms: []Transform{{Name: "flip"}}}, []string{`Transforms[0] must have a function Apply, "flip" has none`}},
-		{"pad", Options{Pad: []Padding{{Column: "x", Multiple: -1, Max: -1, Side: 2, Cut: 3}}}, []string{
+		{"pad", Options{Pad: []Padding{{Column: "x", Multiple: -1, Max: -1}}}, []string{
 			"Pad[0].Multiple must not be negative, got -1", "Pad[0].Max must not be negative, got -1",
-			"Pad[0].Side must be Right or Left, got 2", "Pad[0].Cut must be Right or Left, got 3",
 		}},
 		{"pad to max", Options{Pad: []Padding{{ToMax: true}}}, []string{"Pad[0].Column must not be empty", "Pad[0].ToMax needs a Max"}},
 		{"pad multiple", Options{Pad: []Padding{{Column: "x", Max: 100, Multiple: 64}}}, []string{"Pad[0].Max must be a multiple of Multiple 64, got 100"}},

@@ -278,7 +278,7 @@ func TestShopResume(t *testing.T) {
 func TestShopPad(t *testing.T) {
 	ds := openShop(t, iterable.Options{})
 	ragged := newShop(t, ds, Options{BatchSize: 100})
-	padded := newShop(t, ds, Options{BatchSize: 100, Workers: 2, Pad: []Padding{{Column: "token_ids", Value: -1, Max: 24, Multiple: 8, Side: Left}}})
+	padded := newShop(t, ds, Options{BatchSize: 100, Workers: 2, Pad: []Padding{{Column: "token_ids", Value: -1, Max: 24, Multiple: 8, Left: true}}})
 	want := map[int][]int32{}
 	for b, err := range ragged.Batches(t.Context()) {
 		if err != nil {
@@ -318,7 +318,7 @@ func TestShopAllocations(t *testing.T) {
 	ds := openShop(t, iterable.Options{ShuffleBuffer: iterable.Size{Rows: 4000}})
 	allocations := func(batchSize int) float64 {
 		const runs = 6
-		s, err := ds.Stream(t.Context(), iterable.WorkerInfo{}, iterable.StreamOptions{BatchSize: batchSize, Draws: runs + 2})
+		s, err := ds.Stream(t.Context(), shuffle.Worker{}, iterable.StreamOptions{BatchSize: batchSize, Draws: runs + 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func (s Stores) distinct() []Store {
 }
 
 func (s Stores) find(uri string) (Store, error) {
-	scheme := Scheme(uri)
+	scheme, _ := SplitScheme(uri)
 	if store, ok := s[scheme]; ok {
 		return store, nil
 	}

@@ -43,7 +43,7 @@ func (noServers) Place(context.Context, Shard) (Placement, error) {
 func ReadsOf(store Store, shards []Shard) int {
 	remote, most, asked := RemoteOf(store), 0, map[string]bool{}
 	for i := range shards {
-		scheme := Scheme(shards[i].URI)
+		scheme, _ := SplitScheme(shards[i].URI)
 		if !asked[scheme] {
 			asked[scheme] = true
 			most = max(most, remote.Parallel(shards[i].URI))

@@ -5,16 +5,9 @@ import (
 	"strings"
 )
 
-// Scheme returns the scheme of an address in lower case, or "" for a bare path. A scheme is what
-// stands before "://"; "file:/a", as Java prints it, counts too. Everything else is a path, so that
-// names with a colon need no escape.
-func Scheme(address string) string {
-	scheme, _ := SplitScheme(address)
-	return scheme
-}
-
-// SplitScheme cuts an address into its scheme in lower case and what follows "scheme://". A bare
-// path comes back whole, with scheme "".
+// SplitScheme cuts an address into its scheme in lower case and what follows "scheme://"; "file:/a",
+// as Java prints it, has a scheme too. Everything else is a path, so that names with a colon need no
+// escape: it comes back whole, with scheme "".
 func SplitScheme(address string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(address, ":")
 	if !found || !validScheme(scheme) {

@@ -15,18 +15,6 @@ func refuse(field, format string, args ...any) error {
 	return &Error{Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// TooFewRowsError says that an epoch holds less than one global batch, so that the tail "drop"
-// would leave nothing.
-type TooFewRowsError struct {
-	Rows        int64 // of the epoch
-	GlobalBatch int64
-}
-
-func (e *TooFewRowsError) Error() string {
-	return fmt.Sprintf("shuffle: %d rows are fewer than one global batch of %d rows, and the tail %q leaves out what does not fill one",
-		e.Rows, e.GlobalBatch, Drop)
-}
-
 // MismatchError says that a saved state belongs to other data or to another plan.
 type MismatchError struct {
 	Field string

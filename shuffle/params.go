@@ -6,8 +6,11 @@ import (
 	"math"
 )
 
-// Version names the order that this package makes. An order never changes under its name.
-const Version = "lane-tick/1"
+// The names of the orders that this package makes. An order never changes under its name.
+const (
+	Version    = "lane-tick/1"  // with shuffle
+	Sequential = "sequential/1" // without
+)
 
 // Start is how a lane begins.
 type Start string

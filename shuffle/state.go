@@ -34,9 +34,6 @@ type State struct {
 	Params      *Params `json:"params,omitempty"` // with shuffle
 }
 
-// Sequential names the order without shuffle in a state.
-const Sequential = "sequential/1"
-
 // State of a plan at a position.
 func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 	params := p.params

@@ -39,7 +39,7 @@ func (s Steps) Validate() error {
 		return refuse("global_batch", "%d is under 1 row", s.GlobalBatch)
 	}
 	if s.Tail == Drop && s.Rows < s.GlobalBatch {
-		return &TooFewRowsError{Rows: s.Rows, GlobalBatch: s.GlobalBatch}
+		return refuse("tail", "%d rows are fewer than one global batch of %d rows, and %q leaves out what does not fill one", s.Rows, s.GlobalBatch, Drop)
 	}
 	return nil
 }

@@ -102,8 +102,8 @@ func TestNormalize(t *testing.T) {
 }
 
 func TestStepsRefuse(t *testing.T) {
-	var few *TooFewRowsError
-	if err := (Steps{Rows: 10, GlobalBatch: 16, Tail: Drop}).Validate(); !errors.As(err, &few) || few.Rows != 10 || few.GlobalBatch != 16 ||
+	var few *Error
+	if err := (Steps{Rows: 10, GlobalBatch: 16, Tail: Drop}).Validate(); !errors.As(err, &few) || few.Field != "tail" ||
 		!strings.Contains(err.Error(), "10 rows") || !strings.Contains(err.Error(), "16") {
 		t.Errorf("10 rows under drop: %v", err)
 	}

@@ -110,7 +110,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	}
 	printer := c.newPrinter(ctx, ds.Dataset)
 	defer printer.close()
-	stream, err := ds.Stream(ctx, iterable.WorkerInfo{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
+	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
 	if err != nil {
 		return err

@@ -106,7 +106,6 @@ func kindOf(err error) string {
 		over     *mem.OverLimit
 		manifest *iterable.ManifestError
 		mismatch *shuffle.MismatchError
-		few      *shuffle.TooFewRowsError
 		wrong    *shuffle.Error
 		group    *rowgroup.Error
 		store    *shard.Error
@@ -130,7 +129,7 @@ func kindOf(err error) string {
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState
-	case errors.As(err, &few), errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.Is(err, shard.ErrBadURI):
+	case errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.Is(err, shard.ErrBadURI):
 		return KindValue
 	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return KindNotFound

@@ -49,7 +49,7 @@ func TestFailureOf(t *testing.T) {
 		{"ready, within", fmt.Errorf("around: %w", ready), Failure{Kind: KindRanks, Text: "around: t (h)", Hint: "h", RowGroup: -1, Step: 4, Details: []string{"d"}}},
 		{"memory", &iterable.MemoryError{Err: &mem.OverLimit{}}, bare(KindMemory, &iterable.MemoryError{Err: &mem.OverLimit{}})},
 		{"mismatch", &shuffle.MismatchError{Field: "rows"}, bare(KindState, &shuffle.MismatchError{Field: "rows"})},
-		{"few rows", &shuffle.TooFewRowsError{}, bare(KindValue, &shuffle.TooFewRowsError{})},
+		{"few rows", &shuffle.Error{Field: "tail"}, bare(KindValue, &shuffle.Error{Field: "tail"})},
 		{"transform", &iterable.TransformError{Column: "a", Err: errors.New("x")}, Failure{
 			Kind: KindValue, Text: `transform of column "a": x`, Column: "a", RowGroup: -1, Step: -1, Details: []string{},
 		}},

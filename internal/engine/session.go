@@ -130,7 +130,8 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 	}
 	o.Tail = s.tail(o.State, j.WorldSize)
 	state, err := s.dataset.data.Dataset.Start(j.WorldSize, o)
-	if wrong := (*shuffle.Error)(nil); errors.As(err, &wrong) && o.State == j.State && j.State != nil {
+	wrong := (*shuffle.Error)(nil) // of "tail": too few rows, whatever the state
+	if errors.As(err, &wrong) && wrong.Field != "tail" && o.State == j.State && j.State != nil {
 		err = &Failure{Kind: KindState, Text: "the state cannot be gone on from: " + err.Error(), RowGroup: -1, Step: -1}
 	}
 	return state, err

@@ -82,7 +82,7 @@ func TestSlotHoldsBatch(t *testing.T) {
 			BatchSize: 16, WorldSize: 2, Rank: 1, Tail: "pad",
 			Pad: []loader.Padding{
 				{Column: "tokens", Multiple: 2, Mask: "mask"},
-				{Column: "holes", Max: 2, ToMax: true, Value: int32(-1), Side: loader.Left},
+				{Column: "holes", Max: 2, ToMax: true, Value: int32(-1), Left: true},
 			},
 			Transforms: []loader.Transform{{Name: "enrich", Apply: enrich}},
 		}
