@@ -1,4 +1,4 @@
-"""The rows of the table that are not ratios to a rival: mixing, memory, two cores, time to the first batch."""
+"""Mixing, memory, two cores, time to the first batch: what the table has that is not a ratio."""
 
 import os
 import statistics

@@ -1,4 +1,4 @@
-"""What reading a set needs: the spans of its projected column chunks, and the cheapest requests that cover them."""
+"""The spans of a set's projected column chunks, and the cheapest requests that cover them."""
 
 import dataclasses
 import itertools
@@ -74,7 +74,7 @@ def cost(requested):
 
 
 def best(spans):
-    """The least cost of any requests that cover the spans: over how many of the last spans the last request reaches, tried for each."""
+    """The least cost of requests that cover the spans; each reach of the last request is tried."""
     least = [0.0]
     for i in range(len(spans)):
         least.append(min(least[j] + cost([spans[i][1] - spans[j][0]]) for j in range(i + 1)))

@@ -123,8 +123,8 @@ func TestEarlyReleaseShows(t *testing.T) {
 	})
 }
 
-// heap is a transform that makes columns on Go's heap: all of a kind of column and one of each of its
-// parts.
+// heap is a transform that makes columns on Go's heap: all of a kind of column and one of each of
+// its parts.
 func heap(_ context.Context, b *loader.Batch, _ *rand.Rand) error {
 	n := b.Rows
 	number := &column.Field{Name: "heap", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}

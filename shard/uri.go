@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// SplitScheme cuts an address into its scheme in lower case and what follows "scheme://"; "file:/a",
-// as Java prints it, has a scheme too. Everything else is a path, so that names with a colon need no
-// escape: it comes back whole, with scheme "".
+// SplitScheme cuts an address into its scheme in lower case and what follows "scheme://".
+// "file:/a", as Java prints it, has a scheme too. Everything else is a path, so that names with a
+// colon need no escape: it comes back whole, with scheme "".
 func SplitScheme(address string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(address, ":")
 	if !found || !validScheme(scheme) {

@@ -1,4 +1,4 @@
-"""A training loop on a device: how long the device has nothing to do, with our loader and with torch's."""
+"""A training loop: how long the device is idle, with our loader and with torch's."""
 
 import random
 import time
@@ -40,7 +40,7 @@ def transform(batch):
 
 
 class Rows(IterableDataset):
-    """The rival's reading: row groups in random order, a few of them mixed, of each worker's own files."""
+    """The rival reads row groups of each worker's files in random order and mixes a few."""
 
     def __init__(self, directory):
         self.files = sorted(directory.glob("*.parquet"))

@@ -17,9 +17,9 @@ import (
 // has no links that lead in a circle, and its methods are safe for concurrent use.
 type DeepTree interface {
 	Tree
-	// ReadAll describes the files at any depth below a directory, in any order; shard.ErrNotExist when
-	// there is no such directory. An Entry's Name is the file's path below the directory, as in
-	// "dt=1/a.parquet".
+	// ReadAll describes the files at any depth below a directory, in any order; shard.ErrNotExist
+	// when there is no such directory. An Entry's Name is the file's path below the directory, as
+	// in "dt=1/a.parquet".
 	//
 	// Start is how all wanted paths begin, or "": a bucket lists only those. Keep is asked about
 	// paths below the directory: whether a file is wanted, or whether any file below a directory
