@@ -61,6 +61,7 @@ func TestIndexTrust(t *testing.T) {
 			var said []string
 			o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
 			want, _ := openRecorded(t, store, shards, o)
+			t.Cleanup(func() { _ = os.Chmod(o.IndexDir, 0o700) }) // so that the files in it can be removed
 			if err := test.spoil(t, o.IndexDir); err != nil {
 				t.Fatal(err)
 			}
