@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -195,7 +196,7 @@ func (c *Column) addChunk(r *record, k int) {
 	}
 	c.chunks++
 	c.Codecs = addName(c.Codecs, r.codec(k).String())
-	for e := format.Encoding(0); e <= unknownEncoding; e++ {
+	for e := format.Encoding(0); e <= parquet.UnknownEncoding; e++ {
 		if r.uses(k, e) {
 			c.Encodings = addName(c.Encodings, e.String())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -67,14 +68,7 @@ func firstPage(ctx context.Context, o shard.Object, off, n int64) (int64, error)
 	if err := o.ReadAt(ctx, b, off); err != nil {
 		return 0, err
 	}
-	size := int64(0)
-	r := &thriftReader{b: b}
-	readStruct(r, func(id int16, typ byte) {
-		if id == 3 && typ == thriftI32 {
-			size = r.int()
-		} else {
-			r.skip(typ)
-		}
-	})
-	return max(0, min(size, n)), nil
+	var h parquet.PageHeader
+	_ = parquet.ParsePageHeader(b, &h) // the sizes stand before the statistics, which may not fit the guess
+	return max(0, min(int64(h.Stored), n)), nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
@@ -85,7 +87,7 @@ func TestInspectFirstPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := len(b) - tailBytes
+	end := len(b) - parquet.TailBytes
 	var m format.FileMetaData
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[end-footerSize(b):end], &m); err != nil {
 		t.Fatal(err)
@@ -99,10 +101,12 @@ func TestInspectFirstPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range r.Shards[0].Columns {
-		page := indexed.chunks[i].pages[0]
-		header := &thriftReader{b: b[indexed.chunks[i].start+page.off:]}
-		readStruct(header, func(_ int16, typ byte) { header.skip(typ) })
-		if want := page.size - int64(header.pos); c.PageBytes != want || c.Pages != 0 {
+		page := indexed.Chunks[i].Pages[0]
+		var header parquet.PageHeader
+		if err := parquet.ParsePageHeader(b[indexed.Chunks[i].Start+page.Off:], &header); err != nil {
+			t.Fatal(err)
+		}
+		if want := page.Size - int64(header.Bytes); c.PageBytes != want || c.Pages != 0 {
 			t.Errorf("column %s: the first page has %d bytes, want %d", c.Path, c.PageBytes, want)
 		}
 	}

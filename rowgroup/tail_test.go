@@ -85,7 +85,7 @@ func TestFootersTakeOneRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lo, _ := f.indexSpan()
+		lo, _ := f.IndexSpan()
 		needed := int64(len(file)) - lo
 		if len(reads) > 40+8 || last > needed*5/4+tailPage || last < needed {
 			t.Errorf("%s: %d reads, the last of %d bytes where %d are needed of %d", name, len(reads), last, needed, len(file))

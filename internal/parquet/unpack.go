@@ -1,11 +1,21 @@
-package rowgroup
+package parquet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// unpackNarrow reads len(dst) values of at most 8 bits: eight at a time, spread from a word by
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// Words of eight bytes: 1 in each, and the high bit of each.
+const (
+	Low1     = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// UnpackNarrow reads len(dst) values of at most 8 bits: eight at a time, spread from a word by
 // halves.
-func unpackNarrow(dst, src []byte, width uint) {
-	m4, m2, m1 := lowBits(int(4*width)), lowBits(int(2*width))*0x0000000100000001, lowBits(int(width))*0x0001000100010001
+func UnpackNarrow(dst, src []byte, width uint) {
+	m4, m2, m1 := LowBits(int(4*width)), LowBits(int(2*width))*0x0000000100000001, LowBits(int(width))*0x0001000100010001
 	for len(dst) >= 8 {
 		var w uint64
 		if len(src) >= 8 {
@@ -21,16 +31,16 @@ func unpackNarrow(dst, src []byte, width uint) {
 	}
 	w := wordOf(src)
 	for i := range dst {
-		dst[i] = byte(w & lowBits(int(width)))
+		dst[i] = byte(w & LowBits(int(width)))
 		w >>= width
 	}
 }
 
-// unpackShort reads len(dst) values of at most 16 bits, four at a time.
-func unpackShort(dst []uint16, src []byte, width uint) {
-	m2, m1 := lowBits(int(2*width)), lowBits(int(width))*0x0000000100000001
+// UnpackShort reads len(dst) values of at most 16 bits, four at a time.
+func UnpackShort(dst []uint16, src []byte, width uint) {
+	m2, m1 := LowBits(int(2*width)), LowBits(int(width))*0x0000000100000001
 	half, odd := 4*width/8, 4*width%8
-	out := asBytes(dst)
+	out := mem.AsBytes(dst)
 	for len(out) >= 16 && len(src) >= int(half)+8 {
 		a := binary.LittleEndian.Uint64(src)
 		b := binary.LittleEndian.Uint64(src[half:]) >> odd
@@ -42,14 +52,14 @@ func unpackShort(dst []uint16, src []byte, width uint) {
 		binary.LittleEndian.PutUint64(out[8:], b)
 		src, out = src[width:], out[16:]
 	}
-	dst = asU16(out)
+	dst = mem.AsU16(out)
 	acc, have := uint64(0), uint(0)
 	for i := range dst {
 		for have < width {
 			acc |= uint64(src[0]) << have
 			src, have = src[1:], have+8
 		}
-		dst[i] = uint16(acc & lowBits(int(width)))
+		dst[i] = uint16(acc & LowBits(int(width)))
 		acc, have = acc>>width, have-width
 	}
 }
@@ -62,13 +72,13 @@ func wordOf(b []byte) (w uint64) {
 	return w
 }
 
-// bytesBelow says whether all values are below n.
-func bytesBelow(vs []byte, n int) bool {
+// BytesBelow says whether all values are below n.
+func BytesBelow(vs []byte, n int) bool {
 	if n > 1<<8-1 {
 		return true
 	}
 	if n <= 1<<7 {
-		all, add := uint64(0), uint64(1<<7-n)*low1
+		all, add := uint64(0), uint64(1<<7-n)*Low1
 		for ; len(vs) >= 8; vs = vs[8:] {
 			w := binary.LittleEndian.Uint64(vs)
 			all |= w | (w&^highBits + add) // the high bit shows a value of 128 or more, or one that the sum brings there
@@ -84,15 +94,15 @@ func bytesBelow(vs []byte, n int) bool {
 	return len(vs) == 0 || int(greatest) < n
 }
 
-// shortsBelow says whether all values are below n.
-func shortsBelow(vs []uint16, n int) bool {
+// ShortsBelow says whether all values are below n.
+func ShortsBelow(vs []uint16, n int) bool {
 	if n > 1<<16-1 {
 		return true
 	}
 	if n <= 1<<15 {
 		const high = 0x8000800080008000
 		all, add := uint64(0), uint64(1<<15-n)*0x0001000100010001
-		words := asU64(asBytes(vs))
+		words := mem.AsU64(mem.AsBytes(vs))
 		for _, w := range words {
 			all |= w | (w&^high + add)
 		}

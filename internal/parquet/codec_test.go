@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-func gzipped(t *testing.T, parts ...string) []byte {
+func gzipped(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	for _, p := range parts {
@@ -29,7 +29,7 @@ func gzipped(t *testing.T, parts ...string) []byte {
 }
 
 // zstded is a frame for each part; a stream does not tell its size beforehand.
-func zstded(t *testing.T, stream bool, parts ...string) []byte {
+func zstded(t testing.TB, stream bool, parts ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	for _, p := range parts {
@@ -64,8 +64,8 @@ func TestDecompress(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var all codecs
-	defer all.close()
+	var all Codecs
+	defer all.Close()
 	for _, c := range []struct {
 		name  string
 		codec format.CompressionCodec
@@ -84,22 +84,22 @@ func TestDecompress(t *testing.T) {
 		{"hadoop lz4 that is a frame", format.Lz4, frame.Bytes()},
 	} {
 		for range 2 { // the second time with a decompressor that was used
-			dst := make([]byte, len(text), len(text)+codecSlack)
-			if err := all.decompress(c.codec, dst, c.src); err != nil || string(dst) != text {
+			dst := make([]byte, len(text), len(text)+CodecSlack)
+			if err := all.Decompress(c.codec, dst, c.src); err != nil || string(dst) != text {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			for _, n := range []int{len(text) - 1, len(text) + 1, 0} {
-				dst := make([]byte, n, n+codecSlack)
-				if err := all.decompress(c.codec, dst, c.src); !errors.Is(err, errCodec) {
+				dst := make([]byte, n, n+CodecSlack)
+				if err := all.Decompress(c.codec, dst, c.src); !errors.Is(err, errCodec) {
 					t.Errorf("%s to %d bytes: %v", c.name, n, err)
 				}
 			}
-			if err := all.decompress(c.codec, dst, c.src[:len(c.src)/2]); !errors.Is(err, errCodec) {
+			if err := all.Decompress(c.codec, dst, c.src[:len(c.src)/2]); !errors.Is(err, errCodec) {
 				t.Errorf("%s, half of it: %v", c.name, err)
 			}
 		}
 	}
-	if err := all.decompress(format.LZO, nil, []byte{1}); err == nil || !strings.Contains(err.Error(), "LZO") {
+	if err := all.Decompress(format.LZO, nil, []byte{1}); err == nil || !strings.Contains(err.Error(), "LZO") {
 		t.Errorf("LZO: %v", err)
 	}
 }
@@ -107,16 +107,16 @@ func TestDecompress(t *testing.T) {
 // A page that decompresses to far more than its header says costs no memory.
 func TestDecompressBomb(t *testing.T) {
 	bomb := strings.Repeat("\x00", 64<<20)
-	var all codecs
-	defer all.close()
+	var all Codecs
+	defer all.Close()
 	for codec, src := range map[format.CompressionCodec][]byte{
 		format.Zstd: zstded(t, true, bomb), format.Gzip: gzipped(t, bomb), format.Snappy: snappy.Encode(nil, []byte(bomb)),
 	} {
-		dst := make([]byte, 1000, 1000+codecSlack)
-		if err := all.decompress(codec, dst, src[:len(src)*9/10]); err == nil {
+		dst := make([]byte, 1000, 1000+CodecSlack)
+		if err := all.Decompress(codec, dst, src[:len(src)*9/10]); err == nil {
 			t.Errorf("%v: no error", codec)
 		}
-		got := testing.AllocsPerRun(1, func() { _ = all.decompress(codec, dst, src) })
+		got := testing.AllocsPerRun(1, func() { _ = all.Decompress(codec, dst, src) })
 		if got > 100 {
 			t.Errorf("%v: %.0f allocations", codec, got)
 		}

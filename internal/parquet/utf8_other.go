@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package rowgroup
+package parquet
 
 // Without vector instructions text goes to the standard library.
 

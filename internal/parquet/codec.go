@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import (
 	"bytes"
@@ -12,17 +12,17 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// codecSlack is how many bytes behind its result a codec may overwrite. The zstd decoder is faster
+// CodecSlack is how many bytes behind its result a codec may overwrite. The zstd decoder is faster
 // when it has them.
-const codecSlack = 32
+const CodecSlack = 32
 
 var (
 	errCodec  = errors.New("corrupt compressed data")
-	errLength = fmt.Errorf("%w: it does not have the length that the page header says", errCodec)
+	ErrLength = fmt.Errorf("%w: it does not have the length that the page header says", errCodec)
 )
 
-// codecs holds the decompressors of one goroutine.
-type codecs struct {
+// Codecs holds the decompressors of one goroutine.
+type Codecs struct {
 	zstd   *zstd.Decoder
 	gzip   *gzip.Reader
 	brotli *brotli.Reader
@@ -30,8 +30,8 @@ type codecs struct {
 	end    [1]byte
 }
 
-// checkCodec says whether decompress knows the codec.
-func checkCodec(c format.CompressionCodec) error {
+// CheckCodec says whether Decompress knows the codec.
+func CheckCodec(c format.CompressionCodec) error {
 	switch c {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Brotli, format.Lz4Raw, format.Lz4:
 		return nil
@@ -39,21 +39,21 @@ func checkCodec(c format.CompressionCodec) error {
 	return fmt.Errorf("codec %v is not supported", c)
 }
 
-// decompress fills dst with what src holds. dst must have codecSlack bytes of capacity behind it.
+// Decompress fills dst with what src holds. dst must have codecSlack bytes of capacity behind it.
 // Nothing is allocated beyond what a codec needs for its window, whatever src says.
-func (c *codecs) decompress(codec format.CompressionCodec, dst, src []byte) error {
+func (c *Codecs) Decompress(codec format.CompressionCodec, dst, src []byte) error {
 	if len(dst) == 0 && len(src) == 0 {
 		return nil
 	}
 	switch codec {
 	case format.Uncompressed:
 		if len(src) != len(dst) {
-			return errLength
+			return ErrLength
 		}
 		copy(dst, src)
 		return nil
 	case format.Snappy:
-		return decompressSnappy(dst, src)
+		return DecompressSnappy(dst, src)
 	case format.Zstd:
 		return c.decompressZstd(dst, src)
 	case format.Gzip:
@@ -65,10 +65,10 @@ func (c *codecs) decompress(codec format.CompressionCodec, dst, src []byte) erro
 	case format.Lz4:
 		return c.decompressHadoop(dst, src)
 	}
-	return checkCodec(codec)
+	return CheckCodec(codec)
 }
 
-func (c *codecs) decompressZstd(dst, src []byte) error {
+func (c *Codecs) decompressZstd(dst, src []byte) error {
 	if c.zstd == nil {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(false), zstd.WithDecodeAllCapLimit(true))
 		if err != nil {
@@ -76,17 +76,17 @@ func (c *codecs) decompressZstd(dst, src []byte) error {
 		}
 		c.zstd = d
 	}
-	out, err := c.zstd.DecodeAll(src, dst[:0:len(dst)+codecSlack])
+	out, err := c.zstd.DecodeAll(src, dst[:0:len(dst)+CodecSlack])
 	if err != nil {
 		return fmt.Errorf("%w: %w", errCodec, err)
 	}
 	if len(out) != len(dst) {
-		return errLength
+		return ErrLength
 	}
 	return nil
 }
 
-func (c *codecs) decompressGzip(dst, src []byte) error {
+func (c *Codecs) decompressGzip(dst, src []byte) error {
 	c.src.Reset(src)
 	var err error
 	if c.gzip == nil {
@@ -101,7 +101,7 @@ func (c *codecs) decompressGzip(dst, src []byte) error {
 	return c.readAll(c.gzip, dst)
 }
 
-func (c *codecs) decompressBrotli(dst, src []byte) error {
+func (c *Codecs) decompressBrotli(dst, src []byte) error {
 	c.src.Reset(src)
 	if c.brotli == nil {
 		c.brotli = brotli.NewReader(&c.src)
@@ -112,24 +112,24 @@ func (c *codecs) decompressBrotli(dst, src []byte) error {
 }
 
 // readAll fills dst from a stream that must end with it.
-func (c *codecs) readAll(r io.Reader, dst []byte) error {
+func (c *Codecs) readAll(r io.Reader, dst []byte) error {
 	defer c.src.Reset(nil)
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return fmt.Errorf("%w: %w", errCodec, err)
 	}
 	switch n, err := r.Read(c.end[:]); {
 	case n != 0:
-		return errLength
+		return ErrLength
 	case err != nil && err != io.EOF:
 		return fmt.Errorf("%w: %w", errCodec, err)
 	}
 	return nil
 }
 
-// close gives back what the decompressors hold.
-func (c *codecs) close() {
+// Close gives back what the decompressors hold.
+func (c *Codecs) Close() {
 	if c.zstd != nil {
 		c.zstd.Close()
 	}
-	*c = codecs{}
+	*c = Codecs{}
 }

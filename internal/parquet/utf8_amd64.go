@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import "golang.org/x/sys/cpu"
 

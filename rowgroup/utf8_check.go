@@ -1,12 +1,12 @@
 package rowgroup
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 var errUTF8 = errors.New("a string that is not UTF-8")
@@ -24,7 +24,7 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 	}
 	for i, v := range vs {
 		s := c.text[v>>32:][:uint32(v)]
-		if validUTF8(s) {
+		if parquet.ValidUTF8(s) {
 			continue
 		}
 		if c.d.utf8 == RefuseUTF8 {
@@ -44,10 +44,10 @@ func (c *leafDecoder) allText(vs []uint64, b []byte, separated bool) bool {
 		lengths |= v
 		inside = inside || !separated && uint32(v) > 0 && !utf8.RuneStart(c.text[v>>32])
 	}
-	if separated && lengths&(highBits>>32) != 0 {
-		return isASCII(b)
+	if separated && lengths&0x80808080 != 0 {
+		return parquet.IsASCII(b)
 	}
-	return !inside && validUTF8(b)
+	return !inside && parquet.ValidUTF8(b)
 }
 
 // replaceText appends a value made good to the column's text.
@@ -62,42 +62,4 @@ func (c *leafDecoder) replaceText(s []byte) uint64 {
 	copy(c.textRoom(len(good)), good)
 	c.textLen += len(good)
 	return begin<<32 | uint64(len(good))
-}
-
-// isASCII says whether no byte of b has its high bit set.
-func isASCII(b []byte) bool {
-	for ; len(b) >= 32; b = b[32:] {
-		w := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
-		if w&highBits != 0 {
-			return false
-		}
-	}
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
-// validUTF8 is utf8.Valid, by blocks where the processor can.
-func validUTF8(s []byte) bool {
-	whole := len(s) &^ 31
-	if whole == 0 || !canValidateBlocks() {
-		return utf8.Valid(s)
-	}
-	if !validBlocks(&s[0], whole) {
-		return false
-	}
-	// A character that the blocks cut begins at most three bytes before their end.
-	rest := whole
-	for i := whole - 1; i >= whole-3; i-- {
-		if s[i] >= 0xc0 {
-			rest = i
-		}
-		if s[i] < 0x80 || s[i] >= 0xc0 {
-			break
-		}
-	}
-	return utf8.Valid(s[rest:])
 }

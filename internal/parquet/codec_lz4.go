@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import (
 	"encoding/binary"
@@ -17,7 +17,7 @@ func decompressLZ4(dst, src []byte) error {
 		return fmt.Errorf("%w: %w", errCodec, err)
 	}
 	if n != len(dst) {
-		return errLength
+		return ErrLength
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ func decompressLZ4(dst, src []byte) error {
 // decompressHadoop reads what the codec LZ4 stands for. The format never said: Hadoop's writers put
 // blocks after pairs of lengths, others one raw block, and old ones an LZ4 frame. Only the first
 // can be told by its look, so it is tried first, as Arrow does.
-func (c *codecs) decompressHadoop(dst, src []byte) error {
+func (c *Codecs) decompressHadoop(dst, src []byte) error {
 	if decompressHadoopBlocks(dst, src) == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func decompressHadoopBlocks(dst, src []byte) error {
 		chunk := uint64(binary.BigEndian.Uint32(src))
 		src = src[4:]
 		if chunk > uint64(len(dst)) {
-			return errLength
+			return ErrLength
 		}
 		for rest := dst[:chunk]; len(rest) > 0; {
 			if len(src) < 4 {

@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import (
 	"errors"
@@ -11,23 +11,23 @@ import (
 // maxChunkBytes bounds what a chunk claims to hold, so that sums over chunks do not overflow.
 const maxChunkBytes = 1 << 44
 
-// Bits of chunkMeta.encodings that are not encodings.
+// Bits of ChunkMeta.Encodings that are not encodings.
 const (
-	unknownEncoding = 14
-	allCoded        = 15 // every data page is dictionary-encoded
+	UnknownEncoding = 14
+	AllCoded        = 15 // every data page is dictionary-encoded
 )
 
 // readChunks reads the list of a row group's column chunks.
-func (f *footer) readChunks(r *thriftReader) error {
+func (f *Footer) readChunks(r *thriftReader) error {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
-		c := chunkReader{r: r, m: chunkMeta{physical: -1}}
+		c := chunkReader{r: r, m: ChunkMeta{physical: -1}}
 		readStruct(r, c.field)
 		if c.err != nil {
 			return fmt.Errorf("column chunk %d: %w", i, c.err)
 		}
 		if r.err == nil {
-			f.chunks = append(f.chunks, c.meta())
+			f.Chunks = append(f.Chunks, c.meta())
 		}
 	}
 	return nil
@@ -36,7 +36,7 @@ func (f *footer) readChunks(r *thriftReader) error {
 // chunkReader reads one ColumnChunk.
 type chunkReader struct {
 	r          *thriftReader
-	m          chunkMeta
+	m          ChunkMeta
 	data, dict int64
 	encrypted  bool
 	err        error
@@ -71,13 +71,13 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 	case id == 2 && typ == thriftList:
 		c.readEncodings()
 	case id == 4 && typ == thriftI32:
-		c.m.codec = uint8(min(uint64(r.int()), unknownCodec))
+		c.m.Codec = uint8(min(uint64(r.int()), unknownCodec))
 	case id == 5 && typ == thriftI64:
-		c.m.values = r.int()
+		c.m.Values = r.int()
 	case id == 6 && typ == thriftI64:
-		c.m.uncompressed = r.int()
+		c.m.Uncompressed = r.int()
 	case id == 7 && typ == thriftI64:
-		c.m.compressed = r.int()
+		c.m.Compressed = r.int()
 	case id == 9 && typ == thriftI64:
 		c.data = r.int()
 	case id == 11 && typ == thriftI64:
@@ -87,7 +87,7 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 	case id == 16 && typ == thriftStruct:
 		readStruct(r, func(id int16, typ byte) {
 			if id == 1 && typ == thriftI64 {
-				c.m.binary = max(0, r.int())
+				c.m.Binary = max(0, r.int())
 			} else {
 				r.skip(typ)
 			}
@@ -100,7 +100,7 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 func (c *chunkReader) readEncodings() {
 	typ, n := c.r.list()
 	for i := 0; i < n && c.r.expect(typ, thriftI32); i++ {
-		c.m.encodings |= 1 << min(uint64(c.r.int()), unknownEncoding)
+		c.m.Encodings |= 1 << min(uint64(c.r.int()), UnknownEncoding)
 	}
 }
 
@@ -126,86 +126,86 @@ func (c *chunkReader) readEncodingStats() {
 			continue
 		}
 		pages = min(pages, math.MaxInt32)
-		if encoding == int64(format.RLEDictionary) || encoding == int64(plainDictionary) {
+		if encoding == int64(format.RLEDictionary) || encoding == int64(PlainDictionary) {
 			coded += pages
 		} else {
 			other += pages
 		}
 	}
 	if coded > 0 && other == 0 {
-		c.m.encodings |= 1 << allCoded
+		c.m.Encodings |= 1 << AllCoded
 	}
 	if coded+other > 0 {
-		c.m.coded = coded + 1
+		c.m.Coded = coded + 1
 	}
 }
 
 // encryptedCodec stands in the place of a codec when a key is needed to read the chunk. Nothing
 // else is known of it then.
 const (
-	encryptedCodec = 254
+	EncryptedCodec = 254
 	unknownCodec   = 255
 )
 
 // meta puts the page offsets together. Without a dictionary, some writers set its offset to zero,
 // or to the first data page.
-func (c *chunkReader) meta() chunkMeta {
+func (c *chunkReader) meta() ChunkMeta {
 	if c.encrypted {
-		return chunkMeta{codec: encryptedCodec}
+		return ChunkMeta{Codec: EncryptedCodec}
 	}
-	c.m.start = c.data
+	c.m.Start = c.data
 	if c.dict > 0 && c.dict < c.data {
-		c.m.start = c.dict
-		c.m.dict = c.data - c.dict
+		c.m.Start = c.dict
+		c.m.Dict = c.data - c.dict
 	}
 	return c.m
 }
 
 // check holds the footer against itself and against end, the byte of the file at which it begins.
-func (f *footer) check(end int64) error {
+func (f *Footer) check(end int64) error {
 	leaves, err := checkElements(f.elements)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errFooter, err)
+		return fmt.Errorf("%w: %w", ErrFooter, err)
 	}
-	if len(f.chunks) != len(leaves)*len(f.groups) {
-		return fmt.Errorf("%w: %d column chunks in %d row groups of %d columns", errFooter, len(f.chunks), len(f.groups), len(leaves))
+	if len(f.Chunks) != len(leaves)*len(f.Groups) {
+		return fmt.Errorf("%w: %d column chunks in %d row groups of %d columns", ErrFooter, len(f.Chunks), len(f.Groups), len(leaves))
 	}
 	rows := int64(0)
-	for g, m := range f.groups {
-		if m.rows < 0 || m.rows > math.MaxInt64-rows {
-			return fmt.Errorf("%w: row group %d has %d rows", errFooter, g, m.rows)
+	for g, m := range f.Groups {
+		if m.Rows < 0 || m.Rows > math.MaxInt64-rows {
+			return fmt.Errorf("%w: row group %d has %d rows", ErrFooter, g, m.Rows)
 		}
-		rows += m.rows
-		for i, c := range f.chunks[g*len(leaves) : (g+1)*len(leaves)] {
-			if err := c.check(f.elements[leaves[i].element], leaves[i], m.rows, end); err != nil {
-				return fmt.Errorf("%w: row group %d, column %d (%s): %w", errFooter, g, i, f.elements[leaves[i].element].name, err)
+		rows += m.Rows
+		for i, c := range f.Chunks[g*len(leaves) : (g+1)*len(leaves)] {
+			if err := c.check(f.elements[leaves[i].element], leaves[i], m.Rows, end); err != nil {
+				return fmt.Errorf("%w: row group %d, column %d (%s): %w", ErrFooter, g, i, f.elements[leaves[i].element].Name, err)
 			}
 		}
 	}
-	if f.rows == 0 { // some writers do not set it
-		f.rows = rows
+	if f.Rows == 0 { // some writers do not set it
+		f.Rows = rows
 	}
-	if rows != f.rows {
-		return fmt.Errorf("%w: its row groups hold %d rows, the file %d", errFooter, rows, f.rows)
+	if rows != f.Rows {
+		return fmt.Errorf("%w: its row groups hold %d rows, the file %d", ErrFooter, rows, f.Rows)
 	}
 	return nil
 }
 
-func (c *chunkMeta) check(e element, l elementLeaf, rows, end int64) error {
+func (c *ChunkMeta) check(e Element, l elementLeaf, rows, end int64) error {
 	switch {
-	case c.codec == encryptedCodec:
+	case c.Codec == EncryptedCodec:
 		return nil
-	case c.physical != e.physical:
-		return fmt.Errorf("physical type %d in the chunk, %d in the schema", c.physical, e.physical)
-	case c.compressed < 0 || c.uncompressed < 0 || c.values < 0:
+	case c.physical != e.Physical:
+		return fmt.Errorf("physical type %d in the chunk, %d in the schema", c.physical, e.Physical)
+	case c.Compressed < 0 || c.Uncompressed < 0 || c.Values < 0:
 		return errors.New("a negative size")
-	case c.uncompressed > maxChunkBytes || c.values > maxChunkBytes || c.binary > maxChunkBytes:
-		return fmt.Errorf("%d bytes uncompressed, %d values", c.uncompressed, c.values)
-	case c.values < rows || (!l.repeated && c.values != rows):
-		return fmt.Errorf("%d values in %d rows", c.values, rows)
-	case c.values > 0 && (c.start < magicBytes || c.start > end || c.compressed > end-c.start || c.dict > c.compressed):
-		return fmt.Errorf("bytes %d to %d are not in the file's data", c.start, c.start+c.compressed)
-	case c.uncompressed > 0 && c.compressed == 0:
+	case c.Uncompressed > maxChunkBytes || c.Values > maxChunkBytes || c.Binary > maxChunkBytes:
+		return fmt.Errorf("%d bytes uncompressed, %d values", c.Uncompressed, c.Values)
+	case c.Values < rows || (!l.repeated && c.Values != rows):
+		return fmt.Errorf("%d values in %d rows", c.Values, rows)
+	case c.Values > 0 && (c.Start < MagicBytes || c.Start > end || c.Compressed > end-c.Start || c.Dict > c.Compressed):
+		return fmt.Errorf("bytes %d to %d are not in the file's data", c.Start, c.Start+c.Compressed)
+	case c.Uncompressed > 0 && c.Compressed == 0:
 		return fmt.Errorf("no bytes")
 	case c.indexBytes < 0 || c.index < 0 || c.index > end || c.indexBytes > end-c.index:
 		return fmt.Errorf("its offset index at byte %d is not in the file", c.index)

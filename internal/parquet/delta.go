@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import (
 	"encoding/binary"
@@ -9,7 +9,8 @@ import (
 	"github.com/parquet-go/bitpack"
 )
 
-var errDelta = errors.New("corrupt delta encoding")
+// ErrDelta is in errors about pages in a delta encoding.
+var ErrDelta = errors.New("corrupt delta encoding")
 
 // deltaHead is the header of a DELTA_BINARY_PACKED run.
 type deltaHead struct {
@@ -49,26 +50,26 @@ func readDeltaHead(src []byte) (h deltaHead, err error) {
 	h.consumed = r.pos
 	const most = 1 << 20 // of values in a block; writers use 128 to 1024
 	if r.bad || minis == 0 || block == 0 || block > most || block%minis != 0 || block/minis%8 != 0 {
-		return h, fmt.Errorf("%w: %d values in %d miniblocks", errDelta, block, minis)
+		return h, fmt.Errorf("%w: %d values in %d miniblocks", ErrDelta, block, minis)
 	}
 	h.minis, h.perMini = int(minis), int(block/minis)
 	return h, nil
 }
 
-// decodeDelta reads len(dst) values of the DELTA_BINARY_PACKED encoding.
-func decodeDelta[T uint32 | uint64](dst []T, src []byte) error {
-	_, err := decodeDeltaPrefix(dst, src)
+// DecodeDelta reads len(dst) values of the DELTA_BINARY_PACKED encoding.
+func DecodeDelta[T uint32 | uint64](dst []T, src []byte) error {
+	_, err := DecodeDeltaPrefix(dst, src)
 	return err
 }
 
-// decodeDeltaPrefix is decodeDelta where other bytes follow; used is how many the values took.
-func decodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err error) {
+// DecodeDeltaPrefix is DecodeDelta where other bytes follow; used is how many the values took.
+func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err error) {
 	h, err := readDeltaHead(src)
 	if err != nil {
 		return 0, err
 	}
 	if h.total != uint64(len(dst)) {
-		return 0, fmt.Errorf("%w: %d values, %d expected", errDelta, h.total, len(dst))
+		return 0, fmt.Errorf("%w: %d values, %d expected", ErrDelta, h.total, len(dst))
 	}
 	src = src[:len(src):cap(src)]
 	at := h.consumed
@@ -81,7 +82,7 @@ func decodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 		r := varintReader{b: src, pos: at}
 		least := T(r.int())
 		if r.bad || h.minis > len(src)-r.pos {
-			return 0, fmt.Errorf("%w: %w", errDelta, errShort)
+			return 0, fmt.Errorf("%w: %w", ErrDelta, ErrShort)
 		}
 		widths := src[r.pos : r.pos+h.minis]
 		at = r.pos + h.minis
@@ -92,7 +93,7 @@ func decodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 			n := min(h.perMini, len(dst))
 			size := h.perMini * int(w) / 8
 			if w > 64 || (n*int(w)+7)/8 > len(src)-at {
-				return 0, fmt.Errorf("%w: a miniblock of %d bits a value: %w", errDelta, w, errShort)
+				return 0, fmt.Errorf("%w: a miniblock of %d bits a value: %w", ErrDelta, w, ErrShort)
 			}
 			if uintptr(w) > 8*unsafe.Sizeof(last) {
 				unpackLow(dst[:n], src[at:], uint(w))

@@ -1,4 +1,4 @@
-package rowgroup
+package parquet
 
 import (
 	"encoding/binary"
