@@ -27,6 +27,6 @@
 //
 // Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group,
 // column and page; it does not panic and it does not allocate more than the file's own sizes allow.
-// It starts goroutines only inside Open and Inspect, and waits for them there; those of a Hot end
-// in its Close.
+// It starts goroutines only inside Open, Footers and PageSizes, and waits for them there; those
+// of a Hot end in its Close.
 package rowgroup

@@ -47,8 +47,14 @@ func FuzzFooter(f *testing.F) {
 				}
 			}
 		}
-		if r, err := Inspect(context.Background(), store, shards, Options{}); err == nil {
-			_ = r.String()
+		footers, err := Footers(context.Background(), store, shards, Options{})
+		if err != nil {
+			t.Fatal(err) // Open read it
+		}
+		for _, l := range footers[0].Leaves {
+			for g := range footers[0].Groups() {
+				footers[0].Chunk(l, g)
+			}
 		}
 	})
 }

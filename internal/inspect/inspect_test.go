@@ -1,22 +1,23 @@
-package rowgroup
+package inspect
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shard/mem"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write golden files anew")
+var rewrite = flag.Bool("rewrite", false, "write golden files")
 
 // golden compares text with a file of testdata.
 func golden(t *testing.T, name, got string) {
@@ -32,22 +33,34 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("got\n%s\nwant (%s; -rewrite writes it anew)\n%s", got, path, want)
+		t.Errorf("got\n%s\nwant (%s; -rewrite writes it)\n%s", got, path, want)
 	}
 }
 
+// putFiles stores files of testdata in memory, by their names there, and lists them.
+func putFiles(t *testing.T, files map[string]string) (shard.Store, []shard.Shard) {
+	t.Helper()
+	store := &mem.Store{}
+	for name, from := range files {
+		b, err := os.ReadFile("testdata/" + from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.Put("t/"+name, b)
+	}
+	shards, err := store.List(t.Context(), "mem://t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, shards
+}
+
+// In all files but paged.parquet only the footer means anything.
 func TestInspect(t *testing.T) {
-	lzo := fakeFile{schema: nestedSchema, rows: []int{10, 20, 0}, meta: func(m *format.FileMetaData) {
-		m.RowGroups[0].Columns[0].MetaData.Codec = format.LZO
-		m.CreatedBy = "another writer"
-	}}
-	store, shards := putFiles(t, map[string][]byte{
-		"a.parquet":     pagedFile(t, 200, 100),
-		"b/0.parquet":   fakeFile{schema: nestedSchema, rows: []int{10, 20}}.bytes(t),
-		"b/1.parquet":   lzo.bytes(t),
-		"empty.parquet": fakeFile{schema: nestedSchema}.bytes(t),
+	store, shards := putFiles(t, map[string]string{
+		"a.parquet": "paged.parquet", "b/0.parquet": "nested.parquet", "b/1.parquet": "lzo.parquet", "empty.parquet": "empty.parquet",
 	})
-	o := Options{IndexDir: t.TempDir() + "/index"}
+	o := rowgroup.Options{IndexDir: t.TempDir() + "/index"}
 	for range 2 { // from the footers, then from the index
 		r, err := Inspect(context.Background(), store, shards, o)
 		if err != nil {
@@ -63,8 +76,12 @@ func TestInspect(t *testing.T) {
 }
 
 func TestInspectShop(t *testing.T) {
-	store, shards := shopShards(t)
-	r, err := Inspect(context.Background(), store, shards, Options{})
+	store := &local.Store{}
+	shards, err := store.List(t.Context(), filepath.Join("..", "..", "testdata", "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Inspect(context.Background(), store, shards, rowgroup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,44 +97,11 @@ func TestInspectShop(t *testing.T) {
 	}
 }
 
-// Without a page index the page size is that of the first data page, behind the dictionary.
-func TestInspectFirstPage(t *testing.T) {
-	b := pagedFile(t, 500)
-	indexed, err := footerOf(t, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := len(b) - parquet.TailBytes
-	var m format.FileMetaData
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[end-footerSize(b):end], &m); err != nil {
-		t.Fatal(err)
-	}
-	for i := range m.RowGroups[0].Columns {
-		m.RowGroups[0].Columns[i].OffsetIndexOffset, m.RowGroups[0].Columns[i].OffsetIndexLength = 0, 0
-	}
-	store, shards := putFiles(t, map[string][]byte{"a.parquet": appendFooter(t, b[:end-footerSize(b)], &m)})
-	r, err := Inspect(context.Background(), store, shards, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, c := range r.Shards[0].Columns {
-		page := indexed.Chunks[i].Pages[0]
-		var header parquet.PageHeader
-		if err := parquet.ParsePageHeader(b[indexed.Chunks[i].Start+page.Off:], &header); err != nil {
-			t.Fatal(err)
-		}
-		if want := page.Size - int64(header.Bytes); c.PageBytes != want || c.Pages != 0 {
-			t.Errorf("column %s: the first page has %d bytes, want %d", c.Path, c.PageBytes, want)
-		}
-	}
-}
-
 // Columns that share a path in one shard are counted apart, in total too; names that would break
 // the table are quoted.
 func TestInspectNames(t *testing.T) {
-	same := fakeFile{schema: "optional int32 x; optional int64 a.b; optional group a { optional int64 b; } optional int32 x;", rows: []int{10}}.bytes(t)
-	store, shards := putFiles(t, map[string][]byte{"a.parquet": same, "b.parquet": same})
-	r, err := Inspect(context.Background(), store, shards, Options{})
+	store, shards := putFiles(t, map[string]string{"a.parquet": "names.parquet", "b.parquet": "names.parquet"})
+	r, err := Inspect(context.Background(), store, shards, rowgroup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,67 +186,10 @@ func TestInspectWarnings(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused when it is asked for, and only then.
-func TestUnreadableColumn(t *testing.T) {
-	for _, c := range []struct {
-		name, want string
-		change     func(c *format.ColumnChunk)
-	}{
-		{"LZO", "it is compressed with LZO (codec 3), which cannot be read", func(c *format.ColumnChunk) { c.MetaData.Codec = format.LZO }},
-		{"a codec of the future", "it is compressed with CompressionCodec(?) (codec 99), which cannot be read", func(c *format.ColumnChunk) { c.MetaData.Codec = 99 }},
-		{"encrypted", "encrypted parquet is not supported", func(c *format.ColumnChunk) {
-			c.CryptoMetadata.Value = &format.EncryptionWithColumnKey{PathInSchema: []string{"b"}}
-			c.MetaData = format.ColumnMetaData{}
-		}},
-	} {
-		f := fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{5}, meta: func(m *format.FileMetaData) {
-			c.change(&m.RowGroups[0].Columns[1])
-		}}
-		store, shards := putFiles(t, map[string][]byte{"a.parquet": f.bytes(t)})
-		_, err := Open(context.Background(), store, shards, Options{})
-		want := `mem://t/a.parquet: row group 0, column "b": ` + c.want + ` (leave the column out, or write it in another way)`
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: error is %v\nwant     %s", c.name, err, want)
-		}
-		m, err := Open(context.Background(), store, shards, Options{Columns: []string{"a"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Close()
-	}
-}
-
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 150 << 10: "150 KiB", 1 << 30: "1.0 GiB", 1 << 62: "4.0 EiB"} {
 		if got := formatBytes(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
-	}
-}
-
-// The pages of shards without a page index are looked at side by side, and the first error in order
-// is the one.
-func TestInspectSideBySide(t *testing.T) {
-	store, shards := putFiles(t, manyFiles(t, 60))
-	far := &farStore{Store: store, latency: 10 * time.Millisecond}
-	dir := t.TempDir()
-	if _, err := Inspect(t.Context(), far, shards, Options{IndexDir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	far.reads.Store(0)
-	far.most.Store(0)
-	r, err := Inspect(t.Context(), far, shards, Options{IndexDir: dir})
-	if err != nil || len(r.Shards) != 60 || r.Shards[7].URI != shards[7].URI {
-		t.Fatalf("%d shards, error %v", len(r.Shards), err)
-	}
-	if n, most := far.reads.Load(), far.most.Load(); n != 120 || most < 20 || most > 64 {
-		t.Errorf("%d reads, %d at a time", n, most)
-	}
-	broken := &recordingStore{Store: store, noViews: true, fail: errors.New("the wire is cut")}
-	if _, err = Inspect(t.Context(), broken, shards, Options{IndexDir: dir}); err == nil || !strings.HasPrefix(err.Error(), shards[0].URI) {
-		t.Errorf("error %v", err)
-	}
-	if broken.open != 0 {
-		t.Errorf("%d shards stay open", broken.open)
 	}
 }

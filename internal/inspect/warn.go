@@ -1,7 +1,9 @@
-package rowgroup
+package inspect
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -51,6 +53,16 @@ func (r *Report) rowsFor(bytes int64) int64 {
 		unit *= 10
 	}
 	return max(1, rows/unit*unit)
+}
+
+// mulDiv is a*b/c, or the largest integer when that is larger; none is negative, and c is not 0.
+func mulDiv(a, b, c int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi >= uint64(c) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(min(q, math.MaxInt64))
 }
 
 func (r *Report) warnUnreadable() *Warning {

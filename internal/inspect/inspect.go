@@ -1,14 +1,11 @@
-package rowgroup
+package inspect
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -68,43 +65,35 @@ type Column struct {
 	chunks     int64 // with values
 	indexed    int64 // of them with an offset index
 	pageBytes  int64 // in Pages
-	physical   Physical
+	physical   rowgroup.Physical
 	repeated   bool
 	unreadable string // why, or ""
 }
 
 // Inspect reads the footers of the shards, or finds them in the index, and of shards without a page
 // index a few page headers. It uses IndexDir, Parallel and Events of the options.
-func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Report, error) {
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("options: %w", err)
-	}
-	o = o.withDefaults(store, shards)
-	all, err := loadFooters(ctx, store, shards, o)
+func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o rowgroup.Options) (*Report, error) {
+	footers, err := rowgroup.Footers(ctx, store, shards, o)
 	if err != nil {
 		return nil, err
 	}
-	tallies := make([]*tally, len(all))
-	records := make([]record, len(all))
+	tallies := make([]*tally, len(footers))
 	var samples []sample
-	for i, l := range all {
-		if records[i], err = parseRecord(l.record); err != nil {
-			return nil, &Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
-		}
+	for i := range footers {
 		tallies[i] = newTally()
-		tallies[i].add(&records[i], l.schema, shards[i].Size)
-		samples = append(samples, tallies[i].samples(i, &records[i], l.schema)...)
+		tallies[i].add(&footers[i], shards[i].Size)
+		samples = append(samples, tallies[i].samples(i, &footers[i])...)
 	}
-	if err := samplePages(ctx, store, shards, samples, o.Parallel); err != nil {
+	if err := measure(ctx, store, shards, samples, o); err != nil {
 		return nil, err
 	}
 	r := &Report{}
-	schemas := map[*fileSchema]bool{}
+	schemas := map[string]bool{}
 	total := newTally()
-	for i, l := range all {
-		schemas[l.schema] = true
+	for i, f := range footers {
+		schemas[f.Schema] = true
 		total.merge(tallies[i])
-		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: string(records[i].createdBy), Content: tallies[i].finish()})
+		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: f.CreatedBy, Content: tallies[i].finish()})
 	}
 	r.Schemas = len(schemas)
 	r.Total = total.finish()
@@ -126,33 +115,34 @@ type columnKey struct {
 
 func newTally() *tally { return &tally{places: map[columnKey]int{}} }
 
-// columnKeys are the keys of a schema's leaves.
-func columnKeys(leaves []*node) []columnKey {
+// columnKeys are the keys of a shard's leaves.
+func columnKeys(leaves []rowgroup.Leaf) []columnKey {
 	seen := make(map[string]int, len(leaves))
 	keys := make([]columnKey, len(leaves))
-	for i, n := range leaves {
-		keys[i] = columnKey{n.leaf.path, seen[n.leaf.path]}
-		seen[n.leaf.path]++
+	for i, l := range leaves {
+		keys[i] = columnKey{l.Path, seen[l.Path]}
+		seen[l.Path]++
 	}
 	return keys
 }
 
 // add counts a shard of that size.
-func (t *tally) add(r *record, s *fileSchema, size int64) {
+func (t *tally) add(f *rowgroup.Footer, size int64) {
 	t.FileBytes += size
-	t.FooterBytes += r.footerBytes
-	leaves := schemaLeaves(s.columns)
-	stored := make([]int64, r.groups)
-	keys := columnKeys(leaves)
-	for i, n := range leaves {
-		c := t.column(Column{Path: n.leaf.path, nth: keys[i].nth, Type: n.field.String(), physical: n.leaf.typ, repeated: n.leaf.maxRep > 0})
-		for g := range r.groups {
-			c.addChunk(r, r.chunk(n.leaf.index, g))
-			stored[g] += r.compressed.at(r.chunk(n.leaf.index, g))
+	t.FooterBytes += f.Bytes
+	stored := make([]int64, f.Groups())
+	keys := columnKeys(f.Leaves)
+	for i, l := range f.Leaves {
+		c := t.column(Column{Path: l.Path, nth: keys[i].nth, Type: l.Type, physical: l.Physical, repeated: l.Repeated})
+		for g := range stored {
+			chunk := f.Chunk(l, g)
+			c.addChunk(&chunk)
+			stored[g] += chunk.Compressed
 		}
 	}
-	for g := range r.groups {
-		t.addGroup(r.rows.at(g), r.bytes.at(g), stored[g])
+	for g := range stored {
+		rows, bytes := f.Group(g)
+		t.addGroup(rows, bytes, stored[g])
 	}
 }
 
@@ -184,31 +174,28 @@ func (t *tally) column(c Column) *Column {
 	return old
 }
 
-func (c *Column) addChunk(r *record, k int) {
-	if err := r.readable(k); err != nil && c.unreadable == "" {
-		c.unreadable = err.Error()
+func (c *Column) addChunk(k *rowgroup.Chunk) {
+	if k.Unreadable != nil && c.unreadable == "" {
+		c.unreadable = k.Unreadable.Error()
 	}
-	c.Values += r.values.at(k)
-	c.Compressed += r.compressed.at(k)
-	c.Uncompressed += r.uncompressed.at(k)
-	if r.values.at(k) == 0 {
+	c.Values += k.Values
+	c.Compressed += k.Compressed
+	c.Uncompressed += k.Uncompressed
+	if k.Values == 0 {
 		return
 	}
 	c.chunks++
-	c.Codecs = addName(c.Codecs, r.codec(k).String())
-	for e := format.Encoding(0); e <= parquet.UnknownEncoding; e++ {
-		if r.uses(k, e) {
-			c.Encodings = addName(c.Encodings, e.String())
-		}
+	c.Codecs = addName(c.Codecs, k.Codec)
+	for _, e := range k.Encodings {
+		c.Encodings = addName(c.Encodings, e)
 	}
-	lo, hi := r.pages(k)
-	if lo < hi {
+	if len(k.Pages) > 0 {
 		c.indexed++
 	}
-	for i := lo; i < hi; i++ {
+	for _, size := range k.Pages {
 		c.Pages++
-		c.pageBytes += r.pageSize.at(i)
-		c.LargestPage = max(c.LargestPage, r.pageSize.at(i))
+		c.pageBytes += size
+		c.LargestPage = max(c.LargestPage, size)
 	}
 }
 
@@ -279,16 +266,4 @@ func (t *tally) finish() Content {
 		t.PageIndex = ShareAll
 	}
 	return t.Content
-}
-
-// schemaLeaves lists the nodes that have a leaf.
-func schemaLeaves(nodes []*node) []*node {
-	var all []*node
-	for _, n := range nodes {
-		if n.leaf != nil {
-			all = append(all, n)
-		}
-		all = append(all, schemaLeaves(n.children)...)
-	}
-	return all
 }
