@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/shardfeed/shardfeed/shard"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // Partition columns follow the columns of the files, in path order. A file's column of the same

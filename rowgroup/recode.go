@@ -3,9 +3,8 @@ package rowgroup
 import (
 	"unsafe"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // A Mapping writes the image of a value that is not null. dst has the width of the new field and is
