@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-var errAgree = fmt.Errorf("%w: leaves of one group do not agree", errLevels)
+var errAgree = fmt.Errorf("%w: leaves of one group do not agree", parquet.ErrLevels)
 
 // ancestor puts the i-th ancestor of a leaf together from the leaf's levels. The first leaf below
 // it makes its vector; the others must tell the same.
@@ -20,7 +22,7 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 		}
 	}
 	v := &vector{field: p.node.field}
-	bits, offsets := bitmap(nil), []uint32(nil)
+	bits, offsets := parquet.Bitmap(nil), []uint32(nil)
 	switch {
 	case !s.expanded:
 		v.n = s.entries
@@ -45,13 +47,13 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 
 // structBits finds which structs are null. An entry begins a value here when it repeats nothing
 // inside of it, and when the list around it has an element.
-func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) bitmap {
+func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) parquet.Bitmap {
 	m := a.bits(len(s.def))
 	if len(s.rep) == 0 {
 		v.n = len(s.def)
 		for i, d := range s.def {
 			if int(d) >= n.def {
-				m.or(i, 1)
+				m.Or(i, 1)
 			} else {
 				v.nulls++
 			}
@@ -65,7 +67,7 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 			continue
 		}
 		if d >= there {
-			m.or(count, 1)
+			m.Or(count, 1)
 		} else {
 			nulls++
 		}
@@ -76,12 +78,12 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 }
 
 // listBits finds which lists are null and where their items begin.
-func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (bitmap, []uint32, error) {
+func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
-	offsets := asU32(a.d.starts.take(4 * (len(s.def) + 1)))
+	offsets := mem.AsU32(a.d.starts.take(4 * (len(s.def) + 1)))
 	items, last := uint32(0), byte(0)
 	if len(s.rep) != len(s.def) {
-		return nil, nil, fmt.Errorf("%w: a list without repetition", errLevels)
+		return nil, nil, fmt.Errorf("%w: a list without repetition", parquet.ErrLevels)
 	}
 	count, nulls := 0, 0
 	outer, least, there, item, own := byte(outerRep), byte(outerDef), byte(n.def), byte(n.repDef), byte(n.rep)
@@ -93,7 +95,7 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 		case rep <= outer && d >= least:
 			offsets[count] = items
 			if d >= there {
-				m.or(count, 1)
+				m.Or(count, 1)
 			} else {
 				nulls++
 			}
@@ -114,26 +116,26 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 }
 
 // bits returns a bitmap of n bits, all 0, that the next call takes again.
-func (a *assembly) bits(n int) bitmap {
-	m := bitmap(asU64(a.d.bits.take(8 * bitmapWords(n))))
+func (a *assembly) bits(n int) parquet.Bitmap {
+	m := parquet.Bitmap(mem.AsU64(a.d.bits.take(8 * parquet.BitmapWords(n))))
 	clear(m)
 	return m
 }
 
 // keepShape copies the shape into memory of the block.
-func keepShape(v *vector, c *leafDecoder, bits bitmap, offsets []uint32) {
+func keepShape(v *vector, c *leafDecoder, bits parquet.Bitmap, offsets []uint32) {
 	if v.nulls > 0 {
 		v.valid = c.newBitmap(v.n)
 		copy(v.valid, bits)
 	}
 	if v.field.Kind != column.Struct {
-		v.offsets = asU32(c.arena.Alloc(4 * len(offsets)))
+		v.offsets = mem.AsU32(c.arena.Alloc(4 * len(offsets)))
 		copy(v.offsets, offsets)
 	}
 }
 
 // agree says whether another leaf tells the same of an ancestor.
-func (v *vector) agree(w *vector, bits bitmap, offsets []uint32) error {
+func (v *vector) agree(w *vector, bits parquet.Bitmap, offsets []uint32) error {
 	if v.n != w.n || v.nulls != w.nulls || !slices.Equal(v.offsets, offsets) {
 		return errAgree
 	}

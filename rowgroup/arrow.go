@@ -3,6 +3,8 @@ package rowgroup
 import (
 	"encoding/base64"
 	"encoding/binary"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // Writers of the Arrow family keep the Arrow schema of a table in the footer, under the key
@@ -100,7 +102,7 @@ func (w *arrowWalk) fields(t flatTable, i int, parent string, names []string, de
 
 func (w *arrowWalk) field(f flatTable, path string, depth int) {
 	w.text -= len(path)
-	if depth > maxSchemaDepth || w.text < 0 {
+	if depth > parquet.MaxSchemaDepth || w.text < 0 {
 		w.r.bad = true
 		return
 	}

@@ -3,9 +3,8 @@ package rowgroup
 import (
 	"sync/atomic"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // A Block is a unit's decoded columns: immutable, reference-counted, in pooled memory. It is born

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -13,13 +14,13 @@ var errChunk = errors.New("corrupt column chunk")
 
 // A page is one page of a chunk as it lies in a Raw.
 type page struct {
-	pageHeader
+	parquet.PageHeader
 	body []byte // as stored; what follows it in the Raw may be read
 	off  int64  // byte of the shard where the page's header begins
 }
 
 // span is where the page lies in the shard.
-func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.bytes + p.stored)} }
+func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.Bytes + p.Stored)} }
 
 // A pageScan is what the headers of a chunk say before any page is decompressed: which pages are
 // needed, and how much they hold.
@@ -52,7 +53,7 @@ func (s *pageScan) scan(c *rawChunk, rows Rows) (at int64, err error) {
 		if _, err := w.next(c.dict, &s.dict); err != nil {
 			return w.at, err
 		}
-		if s.dict.kind != format.DictionaryPage {
+		if s.dict.Kind != format.DictionaryPage {
 			return w.at, fmt.Errorf("%w: no dictionary page where the footer has one", errChunk)
 		}
 	}
@@ -65,7 +66,7 @@ func (s *pageScan) scan(c *rawChunk, rows Rows) (at int64, err error) {
 			return w.at, err
 		}
 		b, at = b[n:], at+int64(n)
-		switch p.kind {
+		switch p.Kind {
 		case format.IndexPage:
 			continue
 		case format.DictionaryPage:
@@ -93,9 +94,9 @@ func (s *pageScan) scan(c *rawChunk, rows Rows) (at int64, err error) {
 func (s *pageScan) rows(l *leaf, p *page) int64 {
 	switch {
 	case l.maxRep == 0:
-		return int64(p.values)
-	case p.kind == format.DataPageV2:
-		return int64(p.pageHeader.rows)
+		return int64(p.Values)
+	case p.Kind == format.DataPageV2:
+		return int64(p.PageHeader.Rows)
 	}
 	s.known = false
 	return 0
@@ -103,37 +104,37 @@ func (s *pageScan) rows(l *leaf, p *page) int64 {
 
 func (s *pageScan) add(p page) {
 	s.pages = append(s.pages, p)
-	s.values += p.values
-	s.size += int64(p.size)
-	s.largest = max(s.largest, p.size)
-	if p.isDictionary() {
+	s.values += p.Values
+	s.size += int64(p.Size)
+	s.largest = max(s.largest, p.Size)
+	if p.IsDictionary() {
 		s.coded++
 	}
 }
 
 // hasDict says whether the chunk has a dictionary page.
-func (s *pageScan) hasDict() bool { return s.dict.kind == format.DictionaryPage }
+func (s *pageScan) hasDict() bool { return s.dict.Kind == format.DictionaryPage }
 
 // next reads the page at the beginning of b and returns its length with its header.
 func (w *pageWalk) next(b []byte, p *page) (n int, err error) {
-	if err := parsePageHeader(b, &p.pageHeader); err != nil {
+	if err := parquet.ParsePageHeader(b, &p.PageHeader); err != nil {
 		return 0, err
 	}
 	p.off = w.at
-	rest := b[p.bytes:]
-	if p.stored > len(rest) {
-		return 0, fmt.Errorf("%w: a page of %d bytes where %d are left", errChunk, p.stored, len(rest))
+	rest := b[p.Bytes:]
+	if p.Stored > len(rest) {
+		return 0, fmt.Errorf("%w: a page of %d bytes where %d are left", errChunk, p.Stored, len(rest))
 	}
-	p.body = rest[:p.stored]
-	if w.bytes -= int64(p.size); w.bytes < 0 {
+	p.body = rest[:p.Stored]
+	if w.bytes -= int64(p.Size); w.bytes < 0 {
 		return 0, fmt.Errorf("%w: its pages hold more than the %d bytes of the footer", errChunk, w.chunk.uncompressedBytes)
 	}
-	if p.kind == format.DataPage || p.kind == format.DataPageV2 {
-		if w.values -= int64(p.values); w.values < 0 {
+	if p.Kind == format.DataPage || p.Kind == format.DataPageV2 {
+		if w.values -= int64(p.Values); w.values < 0 {
 			return 0, fmt.Errorf("%w: its pages hold more than the %d values of the footer", errChunk, w.chunk.numValues)
 		}
-	} else if int64(p.values) > w.chunk.numValues && p.kind == format.DictionaryPage && p.values > p.size {
-		return 0, fmt.Errorf("%w: a dictionary of %d values in %d bytes", errChunk, p.values, p.size)
+	} else if int64(p.Values) > w.chunk.numValues && p.Kind == format.DictionaryPage && p.Values > p.Size {
+		return 0, fmt.Errorf("%w: a dictionary of %d values in %d bytes", errChunk, p.Values, p.Size)
 	}
-	return p.bytes + p.stored, nil
+	return p.Bytes + p.Stored, nil
 }

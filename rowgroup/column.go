@@ -8,10 +8,10 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/shard"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A leafDecoder decodes one leaf of a unit into slots: the places of its vector, one for each value
@@ -37,7 +37,7 @@ type leafDecoder struct {
 	room  int    // slots that buf has room for
 	buf   []byte // head bytes for the levels of the first page, then the slots
 	head  int
-	valid bitmap // nil while no slot is null
+	valid parquet.Bitmap // nil while no slot is null
 	nulls int
 
 	text     []byte // Binary: what views point into; the dictionary's values come first
@@ -67,14 +67,14 @@ const (
 type shape interface {
 	// page takes the levels of the next page. It returns the number of slots and of values that are
 	// present, having set their bits in valid, or drop when no row of the page is needed.
-	page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error)
+	page(c *leafDecoder, rep, def *parquet.LevelRun) (slots, present int, drop bool, err error)
 	// flushed is called when the page's values are stored.
 	flushed(c *leafDecoder) error
 }
 
 // openPage is a page whose levels and values are at hand.
 type openPage struct {
-	rep, def levelRun
+	rep, def parquet.LevelRun
 	values   []byte
 	inText   bool   // values lie in the column's text
 	restore  int    // where bytes of the slots before were overwritten
@@ -102,14 +102,14 @@ func (c *leafDecoder) pages() error {
 }
 
 func (c *leafDecoder) page(p *page) error {
-	c.reserve(p.values)
+	c.reserve(p.Values)
 	o := &c.now // not a variable: it would be allocated for each page, because it is passed as an interface
 	if err := c.open(p, o); err != nil {
 		return err
 	}
 	slots, present, drop, err := c.levels.page(c, &o.rep, &o.def)
-	if err == nil && (present > slots || slots > p.values) {
-		err = fmt.Errorf("%w: %d values in %d places of %d", errLevels, present, slots, p.values)
+	if err == nil && (present > slots || slots > p.Values) {
+		err = fmt.Errorf("%w: %d values in %d places of %d", parquet.ErrLevels, present, slots, p.Values)
 	}
 	if err == nil && !drop {
 		err = c.store(p, o, slots, present)
@@ -143,12 +143,12 @@ func (c *leafDecoder) store(p *page, o *openPage, slots, present int) error {
 	if present > 0 {
 		var err error
 		switch {
-		case p.isDictionary():
+		case p.IsDictionary():
 			err = c.storeCoded(dense, o.values, present)
 		case c.form == views:
-			err = c.storeViews(p, o, asU64(dense))
+			err = c.storeViews(p, o, mem.AsU64(dense))
 		default:
-			err = c.storeFixed(p.encoding, dense, o.values, present)
+			err = c.storeFixed(p.Encoding, dense, o.values, present)
 		}
 		if err != nil {
 			return err
@@ -166,26 +166,26 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	if err := c.verify(p); err != nil {
 		return err
 	}
-	body, size := p.body, p.size
-	o.rep, o.def = levelRun{n: p.values, max: c.leaf.maxRep}, levelRun{n: p.values, max: c.leaf.maxDef}
-	if p.kind == format.DataPageV2 {
-		o.rep.src, o.def.src = body[:p.repBytes], body[p.repBytes:p.repBytes+p.defBytes]
-		body, size = body[p.repBytes+p.defBytes:], size-p.repBytes-p.defBytes
+	body, size := p.body, p.Size
+	o.rep, o.def = parquet.LevelRun{N: p.Values, Max: c.leaf.maxRep}, parquet.LevelRun{N: p.Values, Max: c.leaf.maxDef}
+	if p.Kind == format.DataPageV2 {
+		o.rep.Src, o.def.Src = body[:p.RepBytes], body[p.RepBytes:p.RepBytes+p.DefBytes]
+		body, size = body[p.RepBytes+p.DefBytes:], size-p.RepBytes-p.DefBytes
 	}
-	if c.chunk.codec != format.Uncompressed && !p.plainBody {
+	if c.chunk.codec != format.Uncompressed && !p.PlainBody {
 		dst := c.place(p, size, o)
 		if err := c.decompress(p, dst, body); err != nil {
 			return err
 		}
 		body = dst
 	} else if len(body) != size {
-		return errLength
+		return parquet.ErrLength
 	}
-	if p.kind == format.DataPage {
-		if o.rep, body, err = splitLevels(body, p.values, c.leaf.maxRep, p.repEncoding); err != nil {
+	if p.Kind == format.DataPage {
+		if o.rep, body, err = parquet.SplitLevels(body, p.Values, c.leaf.maxRep, p.RepEncoding); err != nil {
 			return err
 		}
-		if o.def, body, err = splitLevels(body, p.values, c.leaf.maxDef, p.defEncoding); err != nil {
+		if o.def, body, err = parquet.SplitLevels(body, p.Values, c.leaf.maxDef, p.DefEncoding); err != nil {
 			return err
 		}
 	}
@@ -196,17 +196,17 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 // decompress decompresses a page's body. One that was lent and that hardly compresses is verified
 // on the way: it may be larger than the processor's caches.
 func (c *leafDecoder) decompress(p *page, dst, body []byte) error {
-	if c.chunk.codec != format.Snappy || p.kind != format.DataPage || !c.d.raw.mapped || len(body) < 2*recheckBytes || len(body) < len(dst)/8*7 {
-		return c.d.codecs.decompress(c.chunk.codec, dst, body)
+	if c.chunk.codec != format.Snappy || p.Kind != format.DataPage || !c.d.raw.mapped || len(body) < 2*recheckBytes || len(body) < len(dst)/8*7 {
+		return c.d.codecs.Decompress(c.chunk.codec, dst, body)
 	}
-	return walkSnappy(dst, body, recheckBytes, func(n int) error {
-		return c.d.raw.doneWith(shard.Span{Off: p.off, N: int64(p.bytes + n)})
+	return parquet.WalkSnappy(dst, body, recheckBytes, func(n int) error {
+		return c.d.raw.doneWith(shard.Span{Off: p.off, N: int64(p.Bytes + n)})
 	})
 }
 
 // verify holds a page against its checksum, which covers the body as stored.
 func (c *leafDecoder) verify(p *page) error {
-	if p.hasCRC && !c.d.skipChecksums && crc32.ChecksumIEEE(p.body) != p.crc {
+	if p.HasCRC && !c.d.skipChecksums && crc32.ChecksumIEEE(p.body) != p.CRC {
 		return errChecksum
 	}
 	return nil
@@ -217,13 +217,13 @@ func (c *leafDecoder) verify(p *page) error {
 // those are saved.
 func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
-	case c.noValues || p.isDictionary():
-	case c.form == views && c.stored == 0 && (p.encoding == format.Plain || p.encoding == format.DeltaLengthByteArray):
+	case c.noValues || p.IsDictionary():
+	case c.form == views && c.stored == 0 && (p.Encoding == format.Plain || p.Encoding == format.DeltaLengthByteArray):
 		o.inText = true
 		return c.textRoom(size)
-	case p.encoding == format.Plain && c.inPlace():
+	case p.Encoding == format.Plain && c.inPlace():
 		filled := c.head + c.slots*c.unit
-		begin := filled + p.values*c.unit - size
+		begin := filled + p.Values*c.unit - size
 		if begin < 0 {
 			break
 		}
@@ -231,7 +231,7 @@ func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 			o.restore, o.saved = begin, c.d.saved.take(filled-begin)
 			copy(o.saved, c.buf[begin:filled])
 		}
-		return c.buf[begin : begin+size : begin+size+codecSlack]
+		return c.buf[begin : begin+size : begin+size+parquet.CodecSlack]
 	}
 	return c.d.page.take(size)
 }
@@ -274,8 +274,8 @@ func (c *leafDecoder) checkItems() error {
 	return nil
 }
 
-func (c *leafDecoder) newBitmap(n int) bitmap {
-	m := bitmap(asU64(c.arena.Alloc(8 * bitmapWords(n))))
+func (c *leafDecoder) newBitmap(n int) parquet.Bitmap {
+	m := parquet.Bitmap(mem.AsU64(c.arena.Alloc(8 * parquet.BitmapWords(n))))
 	clear(m)
 	return m
 }
@@ -284,7 +284,7 @@ func (c *leafDecoder) newBitmap(n int) bitmap {
 func (c *leafDecoder) needValid() {
 	if c.valid == nil {
 		c.valid = c.newBitmap(c.room)
-		c.valid.set(0, c.slots)
+		c.valid.Set(0, c.slots)
 	}
 }
 
@@ -293,7 +293,7 @@ func (c *leafDecoder) textRoom(n int) []byte {
 	if need := c.textLen + n; need > len(c.text) {
 		c.growText(need)
 	}
-	return c.text[c.textLen : c.textLen+n : c.textLen+n+codecSlack]
+	return c.text[c.textLen : c.textLen+n : c.textLen+n+parquet.CodecSlack]
 }
 
 func (c *leafDecoder) growText(n int) {

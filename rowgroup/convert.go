@@ -9,6 +9,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 var errDecimal = errors.New("a decimal that does not fit its precision")
@@ -18,19 +20,19 @@ func (c *leafDecoder) convert(dst, src []byte, n int) error {
 	switch c.leaf.convert {
 	case convertNarrow:
 		if c.field.Width == 1 {
-			convertWords(dst[:n], asU32(src)[:n])
+			convertWords(dst[:n], mem.AsU32(src)[:n])
 		} else {
-			convertWords(asU16(dst)[:n], asU32(src)[:n])
+			convertWords(mem.AsU16(dst)[:n], mem.AsU32(src)[:n])
 		}
 	case convertWidenInt:
-		for i, v := range asWords[int32](src)[:n] {
-			asWords[int64](dst)[i] = int64(v)
+		for i, v := range mem.AsWords[int32](src)[:n] {
+			mem.AsWords[int64](dst)[i] = int64(v)
 		}
 	case convertWidenUint:
-		convertWords(asU64(dst)[:n], asU32(src)[:n])
+		convertWords(mem.AsU64(dst)[:n], mem.AsU32(src)[:n])
 	case convertWidenFloat:
-		for i, v := range asWords[float32](src)[:n] {
-			asU64(dst)[i] = math.Float64bits(float64(v))
+		for i, v := range mem.AsWords[float32](src)[:n] {
+			mem.AsU64(dst)[i] = math.Float64bits(float64(v))
 		}
 	case convertDecimal:
 		return c.convertDecimals(dst, src, n)
@@ -51,9 +53,9 @@ func (c *leafDecoder) convertDecimals(dst, src []byte, n int) error {
 		d := dst[i*w : (i+1)*w]
 		switch c.leaf.typ {
 		case format.Int32:
-			putInt(d, int64(asWords[int32](src)[i]))
+			putInt(d, int64(mem.AsWords[int32](src)[i]))
 		case format.Int64:
-			putInt(d, asWords[int64](src)[i])
+			putInt(d, mem.AsWords[int64](src)[i])
 		default:
 			if !putBigEndian(d, src[i*c.stored:(i+1)*c.stored]) {
 				return errDecimal
@@ -115,7 +117,7 @@ func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n in
 // byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that
 // it returns.
 func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
-	found := asU64(c.d.views.take(8 * n))
+	found := mem.AsU64(c.d.views.take(8 * n))
 	switch e {
 	case format.Plain:
 		return src, found, plainViews(found, src, 0)
@@ -123,7 +125,7 @@ func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, 
 		// A column of its own, whose text is thrown away.
 		c.d.spare.Free()
 		t := leafDecoder{d: c.d, arena: c.d.spare, keep: c.d.spare, scan: c.scan, leaf: c.leaf, field: &column.Field{Kind: column.Binary, Type: column.TypeBinary}, form: views, unit: 8}
-		if err := t.storeViews(&page{pageHeader: pageHeader{encoding: e, size: len(src)}}, &openPage{values: src}, found); err != nil {
+		if err := t.storeViews(&page{PageHeader: parquet.PageHeader{Encoding: e, Size: len(src)}}, &openPage{values: src}, found); err != nil {
 			return nil, nil, err
 		}
 		return t.text, found, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // A craft is a column chunk made by hand, for what no writer makes any more, and for what none
@@ -203,7 +203,7 @@ func TestDecodeCrafted(t *testing.T) {
 			"[01000000 02000000] [] [03000000 04000000]",
 		},
 		{
-			"dictionary, then plain", required, 5, new(craft).dict(2, le32(7, 8)).v1(3, plainDictionary, format.RLE, codes8(1, packed1(0b101)...)).v1(2, format.Plain, format.RLE, le32(1, 2)),
+			"dictionary, then plain", required, 5, new(craft).dict(2, le32(7, 8)).v1(3, parquet.PlainDictionary, format.RLE, codes8(1, packed1(0b101)...)).v1(2, format.Plain, format.RLE, le32(1, 2)),
 			"08000000 07000000 08000000 01000000 02000000",
 		},
 		{

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are
@@ -19,7 +19,7 @@ type Decoder struct {
 
 	pool   *mem.Pool
 	utf8   InvalidUTF8
-	codecs codecs
+	codecs parquet.Codecs
 
 	// Of the unit that is decoded.
 	raw    *Raw
@@ -98,7 +98,7 @@ func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 
 // Close gives the scratch back.
 func (d *Decoder) Close() {
-	d.codecs.close()
+	d.codecs.Close()
 	d.spare.Free()
 	d.loose.Free()
 	for _, s := range d.scratches() {
@@ -268,7 +268,7 @@ func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
 	if c.leaf != n.leaf {
 		return nil, fmt.Errorf("%w: %q was fetched in its place", errChunk, c.leaf.path)
 	}
-	return c, checkCodec(c.codec)
+	return c, parquet.CheckCodec(c.codec)
 }
 
 // newColumn reads the headers of a leaf's chunk and gets the memory that they call for.
@@ -305,7 +305,7 @@ const smallTable = 64
 // dictionary are smaller than the values, but not in lists, which are copied whole.
 func (c *leafDecoder) chooseForm() {
 	s := c.scan
-	n := s.dict.values
+	n := s.dict.Values
 	coded := s.hasDict() && s.coded == len(s.pages) && len(s.pages) > 0
 	if coded && n == 0 && c.field.Kind == column.Fixed && c.leaf.maxRep == 0 {
 		c.noValues = true // a null takes no memory
@@ -340,7 +340,7 @@ func (c *leafDecoder) chooseParts() {
 	case lists != nil && lists.mayBeWide && c.field.Kind == column.Fixed:
 		c.wide = c.d.newSpreader(int64(s.values)*int64(c.unit), rows)
 	case c.field.Kind == column.Binary && c.leaf.maxRep == 0 && !c.noValues && s.fewRepeats():
-		c.wide = c.d.newSpreader(s.size+int64(s.dict.size), rows)
+		c.wide = c.d.newSpreader(s.size+int64(s.dict.Size), rows)
 		if c.wide != nil {
 			c.form, c.unit = views, 8
 		}
@@ -361,7 +361,7 @@ func (c *leafDecoder) prepare() error {
 		c.room = 0 // of items: page by page
 	}
 	if len(s.pages) > 0 && c.inPlace() {
-		c.head = (max(0, s.pages[0].size-s.pages[0].values*c.unit) + 63) &^ 63
+		c.head = (max(0, s.pages[0].Size-s.pages[0].Values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
 	if c.field.Kind == column.Binary && c.stored == 0 {
@@ -384,7 +384,7 @@ func (c *leafDecoder) prepareText(n int64) error {
 		n = int64(c.scan.largest)
 	}
 	if c.scan.hasDict() {
-		n += int64(c.scan.dict.size)
+		n += int64(c.scan.dict.Size)
 	}
 	if err := textBudget(n); err != nil {
 		return err
@@ -419,7 +419,7 @@ func (c *leafDecoder) vector(n int) (*vector, error) {
 		if err := textBudget(int64(c.textLen)); err != nil {
 			return nil, err
 		}
-		v.views, v.base = asU64(data), [][]byte{c.text}
+		v.views, v.base = mem.AsU64(data), [][]byte{c.text}
 		if c.wide != nil {
 			v.base, v.chunkShift = c.wide.base, chunkShift
 		}

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/shard"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 func TestFieldString(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // A dictionary is the values that codes stand for: Fixed values, or views of Binary ones.
@@ -24,21 +26,21 @@ func (c *leafDecoder) readDictionary() error {
 	if err := c.verify(p); err != nil {
 		return err
 	}
-	if p.encoding != format.Plain && p.encoding != plainDictionary || c.leaf.typ == format.Boolean {
-		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.encoding, c.leaf.typ)
+	if p.Encoding != format.Plain && p.Encoding != parquet.PlainDictionary || c.leaf.typ == format.Boolean {
+		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.Encoding, c.leaf.typ)
 	}
 	least := c.stored // bytes of a value
 	if least == 0 {
 		least = 4
 	}
-	if p.values > p.size/least {
-		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", errShort, p.values, p.size)
+	if p.Values > p.Size/least {
+		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", parquet.ErrShort, p.Values, p.Size)
 	}
-	c.dict.n = p.values
+	c.dict.n = p.Values
 	if c.inPlace() || c.form == codes && c.field.Kind == column.Fixed && c.leaf.convert == convertNone && c.stored > 0 {
-		c.dict.table = c.tableRoom(p.size)
-		err := c.d.codecs.decompress(c.chunk.codec, c.dict.table, p.body)
-		c.dict.table = c.dict.table[:p.values*c.stored]
+		c.dict.table = c.tableRoom(p.Size)
+		err := c.d.codecs.Decompress(c.chunk.codec, c.dict.table, p.body)
+		c.dict.table = c.dict.table[:p.Values*c.stored]
 		return err
 	}
 	if c.field.Kind == column.Binary {
@@ -48,8 +50,8 @@ func (c *leafDecoder) readDictionary() error {
 	if err != nil {
 		return err
 	}
-	c.dict.table = c.tableRoom(p.values * c.field.Width)
-	return c.storeFixed(format.Plain, c.dict.table, raw, p.values)
+	c.dict.table = c.tableRoom(p.Values * c.field.Width)
+	return c.storeFixed(format.Plain, c.dict.table, raw, p.Values)
 }
 
 // tableRoom returns memory for the dictionary.
@@ -65,28 +67,28 @@ func (c *leafDecoder) openDictionary(p *page) ([]byte, error) {
 	if c.chunk.codec == format.Uncompressed {
 		return p.body, nil
 	}
-	dst := c.d.page.take(p.size)
-	return dst, c.d.codecs.decompress(c.chunk.codec, dst, p.body)
+	dst := c.d.page.take(p.Size)
+	return dst, c.d.codecs.Decompress(c.chunk.codec, dst, p.body)
 }
 
 // readTextDictionary reads the dictionary of a Binary column: its values stand at the beginning of
 // the column's text.
 func (c *leafDecoder) readTextDictionary(p *page) (err error) {
-	c.dict.table = c.tableRoom(8 * p.values)
+	c.dict.table = c.tableRoom(8 * p.Values)
 	if c.stored > 0 {
 		raw, err := c.openDictionary(p)
 		if err != nil {
 			return err
 		}
-		err = c.storeFixedText(format.Plain, asU64(c.dict.table), raw)
+		err = c.storeFixedText(format.Plain, mem.AsU64(c.dict.table), raw)
 		c.textKept = c.textLen
 		return err
 	}
-	raw := c.textRoom(p.size)
-	if err := c.d.codecs.decompress(c.chunk.codec, raw, p.body); err != nil {
+	raw := c.textRoom(p.Size)
+	if err := c.d.codecs.Decompress(c.chunk.codec, raw, p.body); err != nil {
 		return err
 	}
-	err = c.textViews(asU64(c.dict.table), raw)
+	err = c.textViews(mem.AsU64(c.dict.table), raw)
 	c.textKept = c.textLen
 	return err
 }
@@ -106,7 +108,7 @@ func codeWidth(n int) int {
 func (c *leafDecoder) dictVector() *vector {
 	v := &vector{field: c.field, n: c.dict.n}
 	if c.field.Kind == column.Binary {
-		v.views, v.base = asU64(c.dict.table), [][]byte{c.text}
+		v.views, v.base = mem.AsU64(c.dict.table), [][]byte{c.text}
 	} else {
 		v.data = c.dict.table
 	}
@@ -119,18 +121,18 @@ func (c *leafDecoder) storeCoded(dst, src []byte, n int) error {
 		return fmt.Errorf("%w: a dictionary is used but missing", errChunk)
 	}
 	if len(src) == 0 {
-		return errShort
+		return parquet.ErrShort
 	}
 	width := uint(src[0])
 	if width > 32 {
 		return fmt.Errorf("%w: codes of %d bits", errChunk, width)
 	}
-	r := runs{src: src[1:], width: width}
-	for at := 0; at < n; at += r.n {
-		if err := r.next(); err != nil {
+	r := parquet.Runs{Src: src[1:], Width: width}
+	for at := 0; at < n; at += r.N {
+		if err := r.Next(); err != nil {
 			return err
 		}
-		r.n = min(r.n, n-at)
+		r.N = min(r.N, n-at)
 		if !c.storeRun(dst[at*c.unit:], &r) {
 			return errCode(c.dict.n)
 		}
@@ -143,39 +145,39 @@ func errCode(entries int) error {
 }
 
 // storeRun stores a run of codes, or what they stand for; ok is false when one is out of range.
-func (c *leafDecoder) storeRun(dst []byte, r *runs) (ok bool) {
-	if r.packed == nil {
-		if int64(r.value) >= int64(c.dict.n) {
+func (c *leafDecoder) storeRun(dst []byte, r *parquet.Runs) (ok bool) {
+	if r.Packed == nil {
+		if int64(r.Value) >= int64(c.dict.n) {
 			return false
 		}
-		c.storeRepeated(dst, r.value, r.n)
+		c.storeRepeated(dst, r.Value, r.N)
 		return true
 	}
-	if c.form == codes && c.unit < 4 && r.width <= uint(8*c.unit) {
+	if c.form == codes && c.unit < 4 && r.Width <= uint(8*c.unit) {
 		return c.storePacked(dst, r)
 	}
-	packed, n := r.packed, r.n
+	packed, n := r.Packed, r.N
 	for n > 0 {
 		block := c.d.codes[:min(len(c.d.codes), n)]
-		unpack(block, packed, r.width)
+		parquet.Unpack(block, packed, r.Width)
 		if !c.storeBlock(dst, block) {
 			return false
 		}
 		if n -= len(block); n > 0 {
-			packed, dst = packed[len(block)*int(r.width)/8:], dst[len(block)*c.unit:]
+			packed, dst = packed[len(block)*int(r.Width)/8:], dst[len(block)*c.unit:]
 		}
 	}
 	return true
 }
 
 // storePacked unpacks codes of one or two bytes to where they are kept.
-func (c *leafDecoder) storePacked(dst []byte, r *runs) (ok bool) {
+func (c *leafDecoder) storePacked(dst []byte, r *parquet.Runs) (ok bool) {
 	if c.unit == 1 {
-		unpackNarrow(dst[:r.n], r.packed, r.width)
-		return bytesBelow(dst[:r.n], c.dict.n)
+		parquet.UnpackNarrow(dst[:r.N], r.Packed, r.Width)
+		return parquet.BytesBelow(dst[:r.N], c.dict.n)
 	}
-	unpackShort(asU16(dst)[:r.n], r.packed, r.width)
-	return shortsBelow(asU16(dst)[:r.n], c.dict.n)
+	parquet.UnpackShort(mem.AsU16(dst)[:r.N], r.Packed, r.Width)
+	return parquet.ShortsBelow(mem.AsU16(dst)[:r.N], c.dict.n)
 }
 
 // storeRepeated stores n times the same code, or what it stands for.
@@ -187,9 +189,9 @@ func (c *leafDecoder) storeRepeated(dst []byte, code uint32, n int) {
 	case c.form == codes && unit == 1:
 		dst[0] = byte(code)
 	case c.form == codes && unit == 2:
-		asU16(dst)[0] = uint16(code)
+		mem.AsU16(dst)[0] = uint16(code)
 	case c.form == codes:
-		asU32(dst)[0] = code
+		mem.AsU32(dst)[0] = code
 	default:
 		copy(dst[:unit], c.dict.table[int(code)*unit:])
 	}
@@ -205,20 +207,20 @@ func (c *leafDecoder) storeBlock(dst []byte, block []uint32) (ok bool) {
 		case 1:
 			return narrowCodes(dst[:len(block)], block, c.dict.n)
 		case 2:
-			return narrowCodes(asU16(dst)[:len(block)], block, c.dict.n)
+			return narrowCodes(mem.AsU16(dst)[:len(block)], block, c.dict.n)
 		default:
-			return narrowCodes(asU32(dst)[:len(block)], block, c.dict.n)
+			return narrowCodes(mem.AsU32(dst)[:len(block)], block, c.dict.n)
 		}
 	}
 	switch c.unit {
 	case 4:
-		return lookUp(asU32(dst)[:len(block)], asU32(c.dict.table), block)
+		return lookUp(mem.AsU32(dst)[:len(block)], mem.AsU32(c.dict.table), block)
 	case 8:
-		return lookUp(asU64(dst)[:len(block)], asU64(c.dict.table), block)
+		return lookUp(mem.AsU64(dst)[:len(block)], mem.AsU64(c.dict.table), block)
 	case 1:
 		return lookUp(dst[:len(block)], c.dict.table, block)
 	case 2:
-		return lookUp(asU16(dst)[:len(block)], asU16(c.dict.table), block)
+		return lookUp(mem.AsU16(dst)[:len(block)], mem.AsU16(c.dict.table), block)
 	}
 	for i, code := range block {
 		if int(code) >= c.dict.n {
@@ -284,12 +286,12 @@ func plainViews(dst []uint64, b []byte, begin uint64) error {
 	size := uint64(len(b))
 	for i := range dst {
 		if size-at < 4 {
-			return errShort
+			return parquet.ErrShort
 		}
 		n := uint64(binary.LittleEndian.Uint32(b[at:]))
 		at += 4
 		if n > size-at {
-			return fmt.Errorf("%w: a value of %d bytes where %d are left", errShort, n, size-at)
+			return fmt.Errorf("%w: a value of %d bytes where %d are left", parquet.ErrShort, n, size-at)
 		}
 		dst[i] = (begin+at)<<32 | n
 		at += n

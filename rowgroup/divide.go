@@ -4,9 +4,9 @@ import (
 	"errors"
 	"math/bits"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // A division is the parts of the unit that is decoded, when each of them becomes a block.
@@ -50,7 +50,7 @@ func (d *Decoder) DecodeParts(r *Raw, l Layout) ([]*Block, error) {
 
 // fileOrder is the rows of a unit in the order in which they lie.
 func (d *Decoder) fileOrder(rows int) []uint32 {
-	order := asU32(d.order.take(4 * rows))
+	order := mem.AsU32(d.order.take(4 * rows))
 	for i := range order {
 		order[i] = uint32(i)
 	}
@@ -141,7 +141,7 @@ func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, e
 	case v.codes != nil:
 		p.codes, p.codeWidth, p.dict = pieceOf(v.codes, v.codeWidth, skip, order, arena), v.codeWidth, v.dict
 	case v.views != nil && v.chunkShift != 0:
-		p.views, p.base, p.chunkShift = asU64(pieceOf(asBytes(v.views), 8, skip, order, arena)), v.base, v.chunkShift
+		p.views, p.base, p.chunkShift = mem.AsU64(pieceOf(mem.AsBytes(v.views), 8, skip, order, arena)), v.base, v.chunkShift
 	case v.views != nil:
 		return p, p.takeText(v, skip, order, arena)
 	case v.field.Kind == column.List && v.data != nil:
@@ -176,11 +176,11 @@ func (p *vector) takeValid(v *vector, skip int, order []uint32, arena *mem.Arena
 		p.nulls = len(order)
 		return
 	}
-	p.valid = asU64(arena.Alloc(8 * bitmapWords(len(order))))
+	p.valid = mem.AsU64(arena.Alloc(8 * parquet.BitmapWords(len(order))))
 	permuteBits(p.valid, v.valid, skip, order)
 	p.nulls = len(order)
 	for i := 0; i < len(order); i += 64 {
-		p.nulls -= bits.OnesCount64(p.valid[i>>6] & lowBits(min(64, len(order)-i)))
+		p.nulls -= bits.OnesCount64(p.valid[i>>6] & parquet.LowBits(min(64, len(order)-i)))
 	}
 	if p.nulls == 0 {
 		p.valid = nil
@@ -196,7 +196,7 @@ func (p *vector) takeText(v *vector, skip int, order []uint32, arena *mem.Arena)
 	if err := textBudget(size); err != nil {
 		return err
 	}
-	p.views = asU64(arena.Alloc(8 * len(order)))
+	p.views = mem.AsU64(arena.Alloc(8 * len(order)))
 	text, at := arena.Alloc(int(size)), 0
 	for i, r := range order {
 		view := v.views[skip+int(r)]

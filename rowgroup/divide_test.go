@@ -8,9 +8,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // inParts is a random layout of so many rows of a unit, whose order goes through its parts one

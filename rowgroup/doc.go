@@ -8,6 +8,8 @@
 //	Decode    Raw -> Block: immutable, reference-counted columns in pooled memory; or a block for each of the unit's parts
 //	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout
 //
+// What the bytes of the format mean is package internal/parquet's to know.
+//
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
 // that has them; numbers widen where no value is lost; a struct's members are united like columns.
 // The columns that directory names give (see [shard.Partition]) follow, in path order, and a file's
@@ -25,6 +27,6 @@
 //
 // Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group,
 // column and page; it does not panic and it does not allocate more than the file's own sizes allow.
-// It starts goroutines only inside Open and Inspect, and waits for them there; those of a Hot end
-// in its Close.
+// It starts goroutines only inside Open, Footers and PageSizes, and waits for them there; those
+// of a Hot end in its Close.
 package rowgroup

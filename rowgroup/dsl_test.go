@@ -9,6 +9,8 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // Schemas in tests are written as parquet prints them, without the message around:
@@ -219,10 +221,10 @@ func fileSchemaOf(t testing.TB, text string) *fileSchema {
 func tryFileSchema(t testing.TB, text string) (*fileSchema, error) {
 	t.Helper()
 	b := fakeFile{schema: text}.bytes(t)
-	n := len(b) - tailBytes
-	f, err := parseFooter(b[magicBytes:n], magicBytes)
+	n := len(b) - parquet.TailBytes
+	f, err := parquet.ParseFooter(b[parquet.MagicBytes:n], parquet.MagicBytes)
 	if err != nil {
 		return nil, err
 	}
-	return newFileSchema(f.schema, nil)
+	return newFileSchema(f.Schema, nil)
 }

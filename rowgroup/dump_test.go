@@ -11,9 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // dump writes value i of a vector in a form that can be compared.

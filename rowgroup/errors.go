@@ -5,7 +5,14 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
+
+// ErrNotParquet is in errors about files that are not parquet.
+var ErrNotParquet = parquet.ErrNotParquet
+
+// ErrEncrypted is in errors about files, or columns, that only a key can open.
+var ErrEncrypted = parquet.ErrEncrypted
 
 // An Error says which shard, row group, column and page could not be read, and what the user can do
 // about it.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // wideBytes is the size of a row from which a column is wide; see Layout.
@@ -225,7 +225,7 @@ func (r *record) entries(k int, width int64) int64 {
 func (r *record) coded(chunk int) bool {
 	set := r.encodingSet.at(chunk)
 	const levels = 1<<format.RLE | 1<<format.BitPacked
-	return set&(1<<allCoded) != 0 || set&^levels == 1<<plainDictionary
+	return set&(1<<parquet.AllCoded) != 0 || set&^levels == 1<<parquet.PlainDictionary
 }
 
 // prefixGrowth is how much longer than their pages values in DELTA_BYTE_ARRAY are taken to be where

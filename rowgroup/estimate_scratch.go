@@ -6,9 +6,9 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // pageGuess is the bytes of the largest page of a chunk without a page index. Writers aim at 1 MiB.
@@ -97,7 +97,7 @@ func (e *estimator) pageScratch(n, top *node, rows int64, s *Scratch) int64 {
 // bodyScratch is a page as it is decompressed, unless it is decompressed to where its values stay.
 func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
 	const plain = 1<<format.Plain | 1<<format.RLE | 1<<format.BitPacked
-	set, stored := e.r.encodingSet.at(k)&^(1<<allCoded), storedWidth(n.leaf)
+	set, stored := e.r.encodingSet.at(k)&^(1<<parquet.AllCoded), storedWidth(n.leaf)
 	kept := n.field.Kind == column.Fixed && n.leaf.convert == convertNone && n.leaf.typ != format.Boolean && stored > 0 && set&^plain == 0 ||
 		n.field.Kind == column.Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
 	size := int64(0)
@@ -120,7 +120,7 @@ func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
 	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {
 		size = addCapped(size, scratchBytes(mulDiv(p.values, 8, 1)))
 	}
-	if e.r.uses(k, format.RLEDictionary) || e.r.uses(k, plainDictionary) {
+	if e.r.uses(k, format.RLEDictionary) || e.r.uses(k, parquet.PlainDictionary) {
 		table := int64(pageGuess)
 		if dict := e.r.dict.at(k); dict > 0 {
 			table = mulDiv(dict, 8, 1)

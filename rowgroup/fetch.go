@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -128,7 +129,7 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 	f.bytes = make([][]byte, len(f.spans))
 	for i, s := range f.spans {
 		if s.Off < 0 || s.N < 0 || s.End() > m.shards[raw.Rows.Shard].Size {
-			return nil, fmt.Errorf("%w: bytes %d to %d are not in the file", errFooter, s.Off, s.End())
+			return nil, fmt.Errorf("%w: bytes %d to %d are not in the file", parquet.ErrFooter, s.Off, s.End())
 		}
 		lease, lent, err := shard.Lend(raw.object, s.Off, s.N)
 		if err != nil {

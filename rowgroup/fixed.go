@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 var (
@@ -46,7 +49,7 @@ func (c *leafDecoder) storeFixed(e format.Encoding, dst, src []byte, n int) erro
 		src = raw
 	}
 	if n*c.stored > len(src) {
-		return errShort
+		return parquet.ErrShort
 	}
 	return c.convert(dst, src[:n*c.stored], n)
 }
@@ -56,13 +59,13 @@ func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) err
 	switch {
 	case e == format.Plain && c.leaf.typ == format.Boolean:
 		if (n+7)/8 > len(src) {
-			return errShort
+			return parquet.ErrShort
 		}
 		unpackBools(dst[:n], src)
 		return nil
 	case e == format.Plain:
 		if n*c.stored > len(src) {
-			return errShort
+			return parquet.ErrShort
 		}
 		if !sameMemory(dst, src) {
 			copy(dst, src[:n*c.stored])
@@ -71,11 +74,11 @@ func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) err
 	case e == format.RLE && c.leaf.typ == format.Boolean:
 		return decodeRLEBools(dst[:n], src)
 	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int32:
-		return decodeDelta(asU32(dst)[:n], src)
+		return parquet.DecodeDelta(mem.AsU32(dst)[:n], src)
 	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int64:
-		return decodeDelta(asU64(dst)[:n], src)
+		return parquet.DecodeDelta(mem.AsU64(dst)[:n], src)
 	case e == format.ByteStreamSplit && c.leaf.typ != format.Boolean && c.leaf.typ != format.Int96:
-		return decodeSplit(dst[:n*c.stored], src, c.stored)
+		return parquet.DecodeSplit(dst[:n*c.stored], src, c.stored)
 	case e == format.DeltaByteArray && c.leaf.typ == format.FixedLenByteArray:
 		return c.decodeDeltaFixed(dst[:n*c.stored], src, n)
 	}
@@ -89,7 +92,7 @@ func unpackBools(dst, src []byte) {
 		// Eight copies of the byte, one bit kept in each, moved to the lowest place.
 		w := uint64(src[i>>3]) * 0x0101010101010101 & 0x8040201008040201
 		w = (w + 0x7f7f7f7f7f7f7f7f) | w
-		asU64(dst[i : i+8])[0] = w >> 7 & 0x0101010101010101
+		mem.AsU64(dst[i : i+8])[0] = w >> 7 & 0x0101010101010101
 	}
 	for ; i < len(dst); i++ {
 		dst[i] = src[i>>3] >> (i & 7) & 1
@@ -98,9 +101,9 @@ func unpackBools(dst, src []byte) {
 
 // decodeRLEBools reads booleans of the RLE encoding, which begin with their length.
 func decodeRLEBools(dst, src []byte) error {
-	l, _, err := splitLevels(src, len(dst), 1, format.RLE)
+	l, _, err := parquet.SplitLevels(src, len(dst), 1, format.RLE)
 	if err != nil {
 		return err
 	}
-	return l.expand(dst)
+	return l.Expand(dst)
 }

@@ -1,33 +1,37 @@
 package rowgroup
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
+)
 
 // flatShape is the levels of a top-level leaf that does not repeat: one slot a row.
 type flatShape struct{}
 
-func (flatShape) page(c *leafDecoder, _, def *levelRun) (slots, present int, drop bool, err error) {
-	c.rows += def.n
+func (flatShape) page(c *leafDecoder, _, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
+	c.rows += def.N
 	present, err = c.slotBits(def)
-	return def.n, present, false, err
+	return def.N, present, false, err
 }
 
 func (flatShape) flushed(*leafDecoder) error { return nil }
 
 // slotBits sets the validity of one slot a level, where the greatest definition level is at most 1.
-func (c *leafDecoder) slotBits(def *levelRun) (present int, err error) {
-	all, err := def.allMax()
+func (c *leafDecoder) slotBits(def *parquet.LevelRun) (present int, err error) {
+	all, err := def.AllMax()
 	switch {
 	case err != nil:
 		return 0, err
 	case all && c.valid == nil:
-		return def.n, nil
+		return def.N, nil
 	case all:
-		c.valid.set(c.slots, def.n)
-		return def.n, nil
+		c.valid.Set(c.slots, def.N)
+		return def.N, nil
 	}
 	c.needValid()
-	present, err = def.appendBits(c.valid, c.slots)
-	c.nulls += def.n - present
+	present, err = def.AppendBits(c.valid, c.slots)
+	c.nulls += def.N - present
 	return present, err
 }
 

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
+	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // patchFooter rewrites the footer of a file.
@@ -27,8 +29,8 @@ func patchFooter(t testing.TB, file []byte, patch func(m *format.FileMetaData)) 
 }
 
 func cutFooter(file []byte) (data, footer []byte) {
-	at := len(file) - tailBytes - footerSize(file)
-	return file[:at], file[at : len(file)-tailBytes]
+	at := len(file) - parquet.TailBytes - footerSize(file)
+	return file[:at], file[at : len(file)-parquet.TailBytes]
 }
 
 func noSizes(m *format.FileMetaData) {
@@ -54,7 +56,7 @@ func TestFootersOfOtherWriters(t *testing.T) {
 		rows[i] = row{ID: int64(i), Label: strings.Repeat("x", i%5), Long: strings.Repeat("long", i%700), Plain: float64(i)}
 	}
 	rows[0].Long = strings.Repeat("a value that statistics repeat ", 9000) // in headers of over headerWindow
-	file := writeRows(t, [][]row{rows[:2000], rows[2000:]}, parquet.Compression(&parquet.Gzip), parquet.PageBufferSize(8<<10), parquet.DataPageStatistics(true))
+	file := writeRows(t, [][]row{rows[:2000], rows[2000:]}, parquetgo.Compression(&parquetgo.Gzip), parquetgo.PageBufferSize(8<<10), parquetgo.DataPageStatistics(true))
 	want := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})
 	for name, patch := range map[string]func(m *format.FileMetaData){
 		"sizes of 0": noSizes,
@@ -113,7 +115,7 @@ func TestSizesOfPageHeaders(t *testing.T) {
 	d := m.NewDecoder(nil)
 	defer d.Close()
 	_, err = d.Decode(fetch(t, m, Rows{Hi: 4}), Layout{})
-	if e := (*Error)(nil); !errors.As(err, &e) || e.Column != "a" || !errors.Is(err, errHeader) {
+	if e := (*Error)(nil); !errors.As(err, &e) || e.Column != "a" || !errors.Is(err, parquet.ErrHeader) {
 		t.Errorf("a chunk without pages: %v", err)
 	}
 }
@@ -139,7 +141,7 @@ func TestOverlappingChunksWithoutSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.chunks[0].uncompressed == 0 || f.chunks[columns-1].uncompressed != 0 {
-		t.Errorf("%d bytes of the first chunk, %d of the last", f.chunks[0].uncompressed, f.chunks[columns-1].uncompressed)
+	if f.Chunks[0].Uncompressed == 0 || f.Chunks[columns-1].Uncompressed != 0 {
+		t.Errorf("%d bytes of the first chunk, %d of the last", f.Chunks[0].Uncompressed, f.Chunks[columns-1].Uncompressed)
 	}
 }

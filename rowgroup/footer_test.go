@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -30,7 +31,7 @@ func putFiles(t testing.TB, files map[string][]byte) (shard.Store, []shard.Shard
 }
 
 // footerOf reads the footer of a file's bytes.
-func footerOf(t testing.TB, b []byte) (*footer, error) {
+func footerOf(t testing.TB, b []byte) (*parquet.Footer, error) {
 	t.Helper()
 	store, shards := putFiles(t, map[string][]byte{"f.parquet": b})
 	return openFooter(context.Background(), store, shards[0], &tailGuess{})
@@ -41,14 +42,14 @@ func TestFooter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.rows != 15 || len(f.groups) != 3 || f.groups[1].rows != 0 || f.groups[0].bytes != 500 || f.createdBy != "test version 1" {
+	if f.Rows != 15 || len(f.Groups) != 3 || f.Groups[1].Rows != 0 || f.Groups[0].Bytes != 500 || f.CreatedBy != "test version 1" {
 		t.Errorf("footer is %+v", f)
 	}
-	b := f.chunks[3] // column b of row group 1
-	if b.start != 4+300 || b.dict != 40 || b.compressed != 100 || b.uncompressed != 300 || b.codec != 1 || b.encodings != 1|1<<3|1<<8 {
+	b := f.Chunks[3] // column b of row group 1
+	if b.Start != 4+300 || b.Dict != 40 || b.Compressed != 100 || b.Uncompressed != 300 || b.Codec != 1 || b.Encodings != 1|1<<3|1<<8 {
 		t.Errorf("chunk is %+v", b)
 	}
-	if a := f.chunks[0]; a.start != 4 || a.dict != 0 {
+	if a := f.Chunks[0]; a.Start != 4 || a.Dict != 0 {
 		t.Errorf("chunk is %+v", a)
 	}
 }
@@ -57,7 +58,7 @@ func TestFooter(t *testing.T) {
 func TestFooterLarge(t *testing.T) {
 	wide := strings.Repeat(`required double a_rather_long_name_of_a_column;`, 2000)
 	f, err := footerOf(t, fakeFile{schema: wide, rows: []int{1}}.bytes(t))
-	if err != nil || f.bytes < firstTail || len(f.chunks) != 2000 {
+	if err != nil || f.Bytes < firstTail || len(f.Chunks) != 2000 {
 		t.Errorf("footer %v, error %v", f, err)
 	}
 }
@@ -91,34 +92,34 @@ func TestFooterErrors(t *testing.T) {
 		{"short", []byte("PAR1PAR1"), "8 bytes are too few", ErrNotParquet},
 		{"text", bytes.Repeat([]byte("hello\n"), 10), `it ends in "llo\n", not in "PAR1"`, ErrNotParquet},
 		{"encrypted footer", tail("PARE"), "its footer is encrypted", ErrEncrypted},
-		{"length zero", length(0), "its length is 0 in a file of", errFooter},
-		{"length over the file", length(1 << 31), "its length is 2147483648 in a file of", errFooter},
-		{"length too small", length(20), "corrupt footer", errFooter},
+		{"length zero", length(0), "its length is 0 in a file of", parquet.ErrFooter},
+		{"length over the file", length(1 << 31), "its length is 2147483648 in a file of", parquet.ErrFooter},
+		{"length too small", length(20), "corrupt footer", parquet.ErrFooter},
 		{"cut", good.bytes(t)[:200], "not in \"PAR1\"", ErrNotParquet},
-		{"no schema", change(func(m *format.FileMetaData) { m.Schema = nil }), "no schema", errFooter},
-		{"negative children", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(-1)) }), "-1 children", errFooter},
-		{"children lacking", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(3)) }), "lacks children", errFooter},
-		{"children over", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(1)) }), "of which 2 hang together", errFooter},
+		{"no schema", change(func(m *format.FileMetaData) { m.Schema = nil }), "no schema", parquet.ErrFooter},
+		{"negative children", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(-1)) }), "-1 children", parquet.ErrFooter},
+		{"children lacking", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(3)) }), "lacks children", parquet.ErrFooter},
+		{"children over", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(1)) }), "of which 2 hang together", parquet.ErrFooter},
 		{"bad repetition", change(func(m *format.FileMetaData) {
 			m.Schema[1].RepetitionType = thrift.New(format.FieldRepetitionType(7))
-		}), "repetition 7", errFooter},
-		{"bad type", change(func(m *format.FileMetaData) { m.Schema[1].Type = thrift.New(format.Type(9)) }), "physical type 9", errFooter},
-		{"rows differ", change(func(m *format.FileMetaData) { m.NumRows = 16 }), "its row groups hold 15 rows, the file 16", errFooter},
-		{"negative rows", change(func(m *format.FileMetaData) { m.RowGroups[0].NumRows = -1 }), "row group 0 has -1 rows", errFooter},
-		{"chunk lacking", change(func(m *format.FileMetaData) { m.RowGroups[0].Columns = m.RowGroups[0].Columns[:1] }), "3 column chunks in 2 row groups of 2 columns", errFooter},
-		{"chunk's type", chunk(func(c *format.ColumnChunk) { c.MetaData.Type = format.Int64 }), "row group 1, column 1 (b): physical type 2 in the chunk, 6 in the schema", errFooter},
-		{"chunk before the data", chunk(func(c *format.ColumnChunk) { c.MetaData.DictionaryPageOffset = 1 }), "row group 1, column 1 (b): bytes 1 to 101", errFooter},
-		{"chunk past the data", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalCompressedSize = 1000 }), "are not in the file's data", errFooter},
+		}), "repetition 7", parquet.ErrFooter},
+		{"bad type", change(func(m *format.FileMetaData) { m.Schema[1].Type = thrift.New(format.Type(9)) }), "physical type 9", parquet.ErrFooter},
+		{"rows differ", change(func(m *format.FileMetaData) { m.NumRows = 16 }), "its row groups hold 15 rows, the file 16", parquet.ErrFooter},
+		{"negative rows", change(func(m *format.FileMetaData) { m.RowGroups[0].NumRows = -1 }), "row group 0 has -1 rows", parquet.ErrFooter},
+		{"chunk lacking", change(func(m *format.FileMetaData) { m.RowGroups[0].Columns = m.RowGroups[0].Columns[:1] }), "3 column chunks in 2 row groups of 2 columns", parquet.ErrFooter},
+		{"chunk's type", chunk(func(c *format.ColumnChunk) { c.MetaData.Type = format.Int64 }), "row group 1, column 1 (b): physical type 2 in the chunk, 6 in the schema", parquet.ErrFooter},
+		{"chunk before the data", chunk(func(c *format.ColumnChunk) { c.MetaData.DictionaryPageOffset = 1 }), "row group 1, column 1 (b): bytes 1 to 101", parquet.ErrFooter},
+		{"chunk past the data", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalCompressedSize = 1000 }), "are not in the file's data", parquet.ErrFooter},
 		{"chunk at infinity", chunk(func(c *format.ColumnChunk) {
 			c.MetaData.DataPageOffset, c.MetaData.DictionaryPageOffset = 1<<62, 0
-		}), "are not in the file's data", errFooter},
-		{"negative size", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalUncompressedSize = -1 }), "a negative size", errFooter},
-		{"huge size", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalUncompressedSize = 1 << 50 }), "1125899906842624 bytes uncompressed", errFooter},
-		{"no bytes", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalCompressedSize, c.MetaData.DictionaryPageOffset = 0, 0 }), "no bytes", errFooter},
-		{"values lacking", chunk(func(c *format.ColumnChunk) { c.MetaData.NumValues = 4 }), "4 values in 5 rows", errFooter},
-		{"values over", chunk(func(c *format.ColumnChunk) { c.MetaData.NumValues = 6 }), "6 values in 5 rows", errFooter},
-		{"offset index outside", chunk(func(c *format.ColumnChunk) { c.OffsetIndexOffset, c.OffsetIndexLength = 1<<40, 10 }), "offset index at byte", errFooter},
-		{"no metadata", chunk(func(c *format.ColumnChunk) { c.MetaData = format.ColumnMetaData{} }), "physical type -1 in the chunk, 6", errFooter},
+		}), "are not in the file's data", parquet.ErrFooter},
+		{"negative size", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalUncompressedSize = -1 }), "a negative size", parquet.ErrFooter},
+		{"huge size", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalUncompressedSize = 1 << 50 }), "1125899906842624 bytes uncompressed", parquet.ErrFooter},
+		{"no bytes", chunk(func(c *format.ColumnChunk) { c.MetaData.TotalCompressedSize, c.MetaData.DictionaryPageOffset = 0, 0 }), "no bytes", parquet.ErrFooter},
+		{"values lacking", chunk(func(c *format.ColumnChunk) { c.MetaData.NumValues = 4 }), "4 values in 5 rows", parquet.ErrFooter},
+		{"values over", chunk(func(c *format.ColumnChunk) { c.MetaData.NumValues = 6 }), "6 values in 5 rows", parquet.ErrFooter},
+		{"offset index outside", chunk(func(c *format.ColumnChunk) { c.OffsetIndexOffset, c.OffsetIndexLength = 1<<40, 10 }), "offset index at byte", parquet.ErrFooter},
+		{"no metadata", chunk(func(c *format.ColumnChunk) { c.MetaData = format.ColumnMetaData{} }), "physical type -1 in the chunk, 6", parquet.ErrFooter},
 		{"another file", chunk(func(c *format.ColumnChunk) { c.FilePath = "part-1.parquet" }), `column chunk 1: its data lies in another file, "part-1.parquet"`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,68 +131,5 @@ func TestFooterErrors(t *testing.T) {
 				t.Errorf("error does not begin with the address: %v", err)
 			}
 		})
-	}
-}
-
-// Unknown fields of every wire type are skipped, old and new writers' alike.
-func TestThriftSkips(t *testing.T) {
-	type inner struct {
-		A int64             `thrift:"1"`
-		L []string          `thrift:"2"`
-		M map[string]int32  `thrift:"3"`
-		N map[string]string `thrift:"4"`
-	}
-	type message struct {
-		Bool   bool       `thrift:"1"`
-		False  bool       `thrift:"2,writezero"`
-		Byte   int8       `thrift:"3"`
-		I16    int16      `thrift:"4"`
-		I32    int32      `thrift:"5"`
-		I64    int64      `thrift:"6"`
-		Double float64    `thrift:"7"`
-		Text   string     `thrift:"8"`
-		List   []inner    `thrift:"9"`
-		Long   []int32    `thrift:"10"`
-		Bools  []bool     `thrift:"11"`
-		Lists  [][]string `thrift:"12"`
-		Last   int32      `thrift:"200"`
-	}
-	m := message{
-		Bool: true, Byte: -3, I16: 300, I32: -70000, I64: 1 << 60, Double: 1.5, Text: "text", Long: make([]int32, 40), Bools: []bool{true, false},
-		Lists: [][]string{{"a"}, nil, {"b", "c"}}, Last: 77,
-		List: []inner{{A: 1, L: []string{"x", ""}, M: map[string]int32{"k": 5}}, {}, {N: map[string]string{"a": "b"}}},
-	}
-	b, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &thriftReader{b: b}
-	last := int32(0)
-	readStruct(r, func(id int16, typ byte) {
-		if id == 200 {
-			last = r.int32()
-		} else {
-			r.skip(typ)
-		}
-	})
-	if r.err != nil || last != 77 || r.pos != len(b) {
-		t.Errorf("error %v, last field %d, %d of %d bytes", r.err, last, r.pos, len(b))
-	}
-	for n := range b { // every cut ends in an error
-		r := &thriftReader{b: b[:n]}
-		readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
-		if r.err == nil {
-			t.Errorf("no error after %d bytes of %d", n, len(b))
-		}
-	}
-}
-
-func TestThriftDepth(t *testing.T) {
-	for depth, ok := range map[int]bool{thriftMaxDepth - 1: true, 100: false, 1 << 20: false} {
-		r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
-		readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
-		if (r.err == nil) != ok {
-			t.Errorf("structs nested %d deep: error %v", depth, r.err)
-		}
 	}
 }

@@ -7,20 +7,22 @@ import (
 	"encoding/binary"
 	"runtime"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // FuzzFooter opens shards whose footer is any bytes, behind pages and a page index that are real:
 // the result is a value or an error, in memory that the bytes bound.
 func FuzzFooter(f *testing.F) {
 	paged := pagedFile(f, 100, 200)
-	data := paged[:len(paged)-tailBytes-footerSize(paged)]
+	data := paged[:len(paged)-parquet.TailBytes-footerSize(paged)]
 	for _, b := range [][]byte{
 		paged,
 		patchFooter(f, paged, noSizes),
 		fakeFile{schema: nestedSchema, rows: []int{10, 0, 7}}.bytes(f),
 		fakeFile{schema: `repeated group a (LIST) { repeated group a_tuple (MAP) { optional fixed(3) x (DECIMAL(5,2)); } }`, rows: []int{1}}.bytes(f),
 	} {
-		f.Add(b[len(b)-tailBytes-footerSize(b) : len(b)-tailBytes])
+		f.Add(b[len(b)-parquet.TailBytes-footerSize(b) : len(b)-parquet.TailBytes])
 	}
 	f.Fuzz(func(t *testing.T, footer []byte) {
 		b := append(bytes.Clone(data), footer...)
@@ -45,14 +47,20 @@ func FuzzFooter(f *testing.F) {
 				}
 			}
 		}
-		if r, err := Inspect(context.Background(), store, shards, Options{}); err == nil {
-			_ = r.String()
+		footers, err := Footers(context.Background(), store, shards, Options{})
+		if err != nil {
+			t.Fatal(err) // Open read it
+		}
+		for _, l := range footers[0].Leaves {
+			for g := range footers[0].Groups() {
+				footers[0].Chunk(l, g)
+			}
 		}
 	})
 }
 
 // footerSize is what the last bytes of a file say.
-func footerSize(b []byte) int { return int(binary.LittleEndian.Uint32(b[len(b)-tailBytes:])) }
+func footerSize(b []byte) int { return int(binary.LittleEndian.Uint32(b[len(b)-parquet.TailBytes:])) }
 
 func allocated() uint64 {
 	var s runtime.MemStats
@@ -80,7 +88,7 @@ func FuzzArrowSchema(f *testing.F) {
 func FuzzSegment(f *testing.F) {
 	s := fileSchemaOf(f, nestedSchema)
 	b := fakeFile{schema: nestedSchema, rows: []int{10, 7}}.bytes(f)
-	footer, err := parseFooter(b[4+2*100*s.leaves:len(b)-tailBytes], int64(4+2*100*s.leaves))
+	footer, err := parquet.ParseFooter(b[4+2*100*s.leaves:len(b)-parquet.TailBytes], int64(4+2*100*s.leaves))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -131,10 +131,13 @@ func addToIndex(dir string, entries []indexEntry) error {
 		return err
 	}
 	defer x.close()
-	if x.dir.ReadOnly() { // it was filled for others to read
-		return nil
-	}
 	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return x.find(e.key, func(indexEntry) {}) })
+	if x.dir.ReadOnly() {
+		if len(entries) == 0 {
+			return nil // it was filled for others to read
+		}
+		return errors.New("the directory is read-only")
+	}
 	merged, old := x.merge(entries)
 	if len(entries) == 0 && len(old) == 0 {
 		return nil

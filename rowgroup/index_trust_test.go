@@ -24,6 +24,12 @@ func TestIndexTrust(t *testing.T) {
 	}{
 		{name: "untouched", spoil: func(*testing.T, string) error { return nil }},
 		{name: "read-only", spoil: func(_ *testing.T, dir string) error { return os.Chmod(dir, 0o555) }},
+		{name: "read-only, and empty", spoil: func(t *testing.T, dir string) error {
+			if os.Geteuid() == 0 {
+				t.Skip("root writes to every directory")
+			}
+			return errors.Join(os.Remove(onlySegment(t, dir)), os.Chmod(dir, 0o555))
+		}, says: "the directory is read-only", reads: true},
 		{
 			name: "writable by the group", spoil: func(_ *testing.T, dir string) error { return os.Chmod(dir, 0o770) },
 			says: "run chmod -R go-w", reads: true,
@@ -55,6 +61,7 @@ func TestIndexTrust(t *testing.T) {
 			var said []string
 			o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
 			want, _ := openRecorded(t, store, shards, o)
+			t.Cleanup(func() { _ = os.Chmod(o.IndexDir, 0o700) }) // so that the files in it can be removed
 			if err := test.spoil(t, o.IndexDir); err != nil {
 				t.Fatal(err)
 			}

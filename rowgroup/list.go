@@ -7,14 +7,16 @@ import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // listShape is the levels of a top-level list of leaves.
 type listShape struct {
 	node   *node
-	starts []uint32 // the slot at which each row begins, and at the end that behind the last
-	limit  int      // rows that the footer allows
-	valid  bitmap   // of rows; nil while none is null
+	starts []uint32       // the slot at which each row begins, and at the end that behind the last
+	limit  int            // rows that the footer allows
+	valid  parquet.Bitmap // of rows; nil while none is null
 	nulls  int
 	last   byte // definition level of the entry before the page
 	cut    rowCut
@@ -22,19 +24,19 @@ type listShape struct {
 	mayBeWide bool // the rows can be spread over parts, as long as no item is null
 }
 
-func (s *listShape) page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
+func (s *listShape) page(c *leafDecoder, rep, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
 	if drop, err = s.cut.page(c, rep); drop || err != nil {
 		return 0, 0, drop, err
 	}
-	all, err := def.allMax()
+	all, err := def.AllMax()
 	if err != nil {
 		return 0, 0, false, err
 	}
-	if all && !rep.packed && !s.cut.inside {
+	if all && !rep.Packed && !s.cut.inside {
 		if c.valid != nil {
-			c.valid.set(c.slots, def.n)
+			c.valid.Set(c.slots, def.N)
 		}
-		return def.n, def.n, false, s.full(c, rep)
+		return def.N, def.N, false, s.full(c, rep)
 	}
 	return s.mixed(c, rep, def)
 }
@@ -47,17 +49,17 @@ func (s *listShape) flushed(c *leafDecoder) error {
 }
 
 // full takes a page in which every level is an item that is present.
-func (s *listShape) full(c *leafDecoder, rep *levelRun) error {
+func (s *listShape) full(c *leafDecoder, rep *parquet.LevelRun) error {
 	before := len(s.starts)
 	if err := s.appendStarts(rep, uint32(c.slots)); err != nil {
 		return err
 	}
 	rows := len(s.starts) - before
-	if goesOn := rep.n > 0 && (rows == 0 || s.starts[before] != uint32(c.slots)); goesOn && int(s.last) < s.node.repDef {
+	if goesOn := rep.N > 0 && (rows == 0 || s.starts[before] != uint32(c.slots)); goesOn && int(s.last) < s.node.repDef {
 		return errGoesOn
 	}
 	if s.valid != nil {
-		s.valid.set(c.rows, rows)
+		s.valid.Set(c.rows, rows)
 	}
 	c.rows += rows
 	s.last = byte(c.leaf.maxDef)
@@ -66,8 +68,8 @@ func (s *listShape) full(c *leafDecoder, rep *levelRun) error {
 
 // appendStarts appends the slot of each level that is 0, the first level having slot base. It
 // parses runs itself: writers make two short ones for each row.
-func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
-	p := startParser{src: rep.src, base: base, left: rep.n, starts: s.starts[:s.limit], count: len(s.starts)}
+func (s *listShape) appendStarts(rep *parquet.LevelRun, base uint32) error {
+	p := startParser{src: rep.Src, base: base, left: rep.N, starts: s.starts[:s.limit], count: len(s.starts)}
 	for p.left > 0 {
 		if err := p.run(); err != nil {
 			return err
@@ -79,27 +81,27 @@ func (s *listShape) appendStarts(rep *levelRun, base uint32) error {
 
 // mixed takes a page with nulls or empty lists. Eight entries that only add items to the list
 // before them are taken at once.
-func (s *listShape) mixed(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
+func (s *listShape) mixed(c *leafDecoder, rep, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
 	d := c.d
-	defLevels, repLevels := d.def.take(def.n), d.rep.take(rep.n)
-	if err := def.expand(defLevels); err != nil {
+	defLevels, repLevels := d.def.take(def.N), d.rep.take(rep.N)
+	if err := def.Expand(defLevels); err != nil {
 		return 0, 0, false, err
 	}
-	if err := rep.expand(repLevels); err != nil {
+	if err := rep.Expand(repLevels); err != nil {
 		return 0, 0, false, err
 	}
 	if s.cut.inside {
 		repLevels[0], s.cut.inside = 0, false
 	}
-	itemDef, greatest := byte(s.node.repDef), byte(def.max)
+	itemDef, greatest := byte(s.node.repDef), byte(def.Max)
 	for i := 0; i < len(defLevels); {
-		if i+8 <= len(defLevels) && s.last >= itemDef && binary.LittleEndian.Uint64(repLevels[i:]) == low1 {
+		if i+8 <= len(defLevels) && s.last >= itemDef && binary.LittleEndian.Uint64(repLevels[i:]) == parquet.Low1 {
 			defs := binary.LittleEndian.Uint64(defLevels[i:])
 			switch {
-			case defs == uint64(greatest)*low1 && c.valid == nil:
+			case defs == uint64(greatest)*parquet.Low1 && c.valid == nil:
 				present += 8
-			case allAtLeast(defs, itemDef):
-				present += s.items(c, slots, equalBytes(defs, greatest))
+			case parquet.AllAtLeast(defs, itemDef):
+				present += s.items(c, slots, parquet.EqualBytes(defs, greatest))
 			default:
 				defs = 0
 			}
@@ -148,7 +150,7 @@ func (s *listShape) item(c *leafDecoder, slots int, there bool) int {
 		return 0
 	}
 	if c.valid != nil {
-		c.valid.or(c.slots+slots, 1)
+		c.valid.Or(c.slots+slots, 1)
 	}
 	return 1
 }
@@ -159,7 +161,7 @@ func (s *listShape) items(c *leafDecoder, slots int, there uint64) int {
 		s.nullItem(c, slots)
 	}
 	if c.valid != nil {
-		c.valid.or(c.slots+slots, there)
+		c.valid.Or(c.slots+slots, there)
 	}
 	return bits.OnesCount64(there)
 }
@@ -169,7 +171,7 @@ func (s *listShape) items(c *leafDecoder, slots int, there uint64) int {
 func (s *listShape) nullItem(c *leafDecoder, slots int) {
 	if c.valid == nil {
 		c.needValid()
-		c.valid.set(c.slots, slots)
+		c.valid.Set(c.slots, slots)
 	}
 }
 
@@ -182,19 +184,19 @@ func (s *listShape) startRow(c *leafDecoder, at uint32, valid bool) error {
 	case !valid:
 		if s.valid == nil {
 			s.valid = c.newBitmap(s.limit)
-			s.valid.set(0, c.rows)
+			s.valid.Set(0, c.rows)
 		}
 		s.nulls++
 	case s.valid != nil:
-		s.valid.or(c.rows, 1)
+		s.valid.Or(c.rows, 1)
 	}
 	c.rows++
 	return nil
 }
 
 var (
-	errRows   = fmt.Errorf("%w: more rows than the footer says", errLevels)
-	errGoesOn = fmt.Errorf("%w: an empty list goes on", errLevels)
+	errRows   = fmt.Errorf("%w: more rows than the footer says", parquet.ErrLevels)
+	errGoesOn = fmt.Errorf("%w: an empty list goes on", parquet.ErrLevels)
 )
 
 // A rowCut leaves out pages before the unit's first row where only the levels tell which rows a
@@ -205,25 +207,25 @@ type rowCut struct {
 }
 
 // page says whether the page can be left out, and counts its rows then.
-func (s *rowCut) page(c *leafDecoder, rep *levelRun) (drop bool, err error) {
-	if rep.n == 0 || c.rows > 0 {
+func (s *rowCut) page(c *leafDecoder, rep *parquet.LevelRun) (drop bool, err error) {
+	if rep.N == 0 || c.rows > 0 {
 		return false, nil
 	}
 	first := *rep
-	first.n = 1
+	first.N = 1
 	var level [1]byte
-	if err := first.expand(level[:]); err != nil {
+	if err := first.Expand(level[:]); err != nil {
 		return false, err
 	}
 	if s.inside = level[0] != 0; s.inside && !s.cut {
-		return false, fmt.Errorf("%w: the first page begins inside of a row", errLevels)
+		return false, fmt.Errorf("%w: the first page begins inside of a row", parquet.ErrLevels)
 	}
 	if c.scan.known || c.first >= c.d.rows.Lo {
 		return false, s.enter(c)
 	}
 	d := c.d
-	levels := d.values.take(rep.n)
-	if err := rep.expand(levels); err != nil {
+	levels := d.values.take(rep.N)
+	if err := rep.Expand(levels); err != nil {
 		return false, err
 	}
 	rows := int64(0)
@@ -271,7 +273,7 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	}
 	rows := c.chunk.lastRow - c.first
 	s.limit = int(rows) + 1 // one may be cut
-	s.starts = asU32(d.starts.take(4 * (s.limit + 1)))[:0]
+	s.starts = mem.AsU32(d.starts.take(4 * (s.limit + 1)))[:0]
 	if err := c.pages(); err != nil {
 		return nil, err
 	}
@@ -322,7 +324,7 @@ func (s *listShape) fill(c *leafDecoder, v *vector) error {
 		return err
 	}
 	if items.field.Kind != column.Fixed || c.nulls > 0 {
-		v.offsets = asU32(c.arena.Alloc(4 * len(ends)))
+		v.offsets = mem.AsU32(c.arena.Alloc(4 * len(ends)))
 		copy(v.offsets, ends)
 		v.children = []*vector{items}
 		return nil
@@ -336,7 +338,7 @@ func (s *listShape) fill(c *leafDecoder, v *vector) error {
 		return err
 	}
 	w := uint64(c.unit)
-	v.views = asU64(c.arena.Alloc(8 * v.n))
+	v.views = mem.AsU64(c.arena.Alloc(8 * v.n))
 	for i := range v.views {
 		lo, hi := uint64(ends[i]), uint64(ends[i+1])
 		v.views[i] = lo*w<<32 | (hi-lo)*w

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -120,7 +121,7 @@ func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (i
 	if err != nil {
 		return indexEntry{}, loaded{}, err
 	}
-	x := indexSchema{raw: f.schema, sizes: arrowListSizes(f.arrow)}
+	x := indexSchema{raw: f.Schema, sizes: arrowListSizes(f.Arrow)}
 	x.id = newSchemaID(x.raw, x.sizes)
 	schema, err := l.schema(x)
 	if err != nil {
@@ -146,7 +147,7 @@ func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool)
 }
 
 // openFooter opens a shard for its footer alone.
-func openFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*footer, error) {
+func openFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*parquet.Footer, error) {
 	o, err := store.Open(ctx, s)
 	if err != nil {
 		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}

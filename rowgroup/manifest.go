@@ -6,10 +6,10 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/shard"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A Manifest is the row groups of a data set under one projected schema. It does not change once it
@@ -184,7 +184,7 @@ func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 // frames LZO.
 func (r *record) readable(chunk int) error {
 	switch c := r.codec(chunk); {
-	case c == encryptedCodec:
+	case c == parquet.EncryptedCodec:
 		return ErrEncrypted
 	case (c == format.LZO || c > format.Lz4Raw) && r.values.at(chunk) > 0:
 		return fmt.Errorf("it is compressed with %v (codec %d), which cannot be read", c, int(c))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put
@@ -18,39 +19,39 @@ type nestedShape struct {
 
 func (s *nestedShape) flushed(*leafDecoder) error { return nil }
 
-func (s *nestedShape) page(c *leafDecoder, rep, def *levelRun) (slots, present int, drop bool, err error) {
-	if rep.max > 0 {
+func (s *nestedShape) page(c *leafDecoder, rep, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
+	if rep.Max > 0 {
 		if drop, err = s.cut.page(c, rep); drop || err != nil {
 			return 0, 0, drop, err
 		}
 	}
-	all, err := def.allMax()
+	all, err := def.AllMax()
 	if err != nil {
 		return 0, 0, false, err
 	}
-	if all && rep.max == 0 && !s.expanded {
-		s.entries += def.n
-		c.rows += def.n
-		return def.n, def.n, false, nil
+	if all && rep.Max == 0 && !s.expanded {
+		s.entries += def.N
+		c.rows += def.N
+		return def.N, def.N, false, nil
 	}
 	if err := s.expand(c, rep, def); err != nil {
 		return 0, 0, false, err
 	}
 	page := s.def[s.entries:]
 	c.rows += s.countRows()
-	s.entries += def.n
+	s.entries += def.N
 	if all {
 		if c.valid != nil {
-			c.valid.set(c.slots, def.n)
+			c.valid.Set(c.slots, def.N)
 		}
-		return def.n, def.n, false, nil
+		return def.N, def.N, false, nil
 	}
 	c.needValid()
 	slots, present = len(page), 0
 	if s.itemDef == 0 {
-		present = c.valid.appendEqual(c.slots, page, byte(def.max))
+		present = c.valid.AppendEqual(c.slots, page, byte(def.Max))
 	} else {
-		slots, present = s.slotBits(c, page, byte(def.max))
+		slots, present = s.slotBits(c, page, byte(def.Max))
 	}
 	c.nulls += slots - present
 	return slots, present, false, nil
@@ -61,7 +62,7 @@ func (s *nestedShape) slotBits(c *leafDecoder, page []byte, greatest byte) (slot
 	at := c.slots
 	for _, l := range page {
 		if l == greatest {
-			c.valid.or(at, 1)
+			c.valid.Or(at, 1)
 			present++
 		}
 		if int(l) >= s.itemDef {
@@ -72,25 +73,25 @@ func (s *nestedShape) slotBits(c *leafDecoder, page []byte, greatest byte) (slot
 }
 
 // expand appends the page's levels to those of the leaf.
-func (s *nestedShape) expand(c *leafDecoder, rep, def *levelRun) error {
-	n := s.entries + def.n
+func (s *nestedShape) expand(c *leafDecoder, rep, def *parquet.LevelRun) error {
+	n := s.entries + def.N
 	if !s.expanded {
 		s.expanded = true
 		s.def = c.d.def.take(c.scan.values)[:s.entries]
-		fillBytes(s.def, byte(def.max))
-		if rep.max > 0 {
+		parquet.FillBytes(s.def, byte(def.Max))
+		if rep.Max > 0 {
 			s.rep = c.d.rep.take(c.scan.values)[:0]
 		}
 	}
 	s.def = s.def[:n]
-	if err := def.expand(s.def[s.entries:]); err != nil {
+	if err := def.Expand(s.def[s.entries:]); err != nil {
 		return err
 	}
-	if rep.max == 0 {
+	if rep.Max == 0 {
 		return nil
 	}
 	s.rep = s.rep[:n]
-	if err := rep.expand(s.rep[s.entries:]); err != nil {
+	if err := rep.Expand(s.rep[s.entries:]); err != nil {
 		return err
 	}
 	if s.cut.inside {
@@ -239,7 +240,7 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 		return nil, err
 	}
 	if want := a.slots(); slots != want && n.leaf.convert != convertNull {
-		return nil, fmt.Errorf("%w: %d values where %d belong", errLevels, slots, want)
+		return nil, fmt.Errorf("%w: %d values where %d belong", parquet.ErrLevels, slots, want)
 	}
 	if n.leaf.convert == convertNull || n.field.Kind == column.Null {
 		return newNullVector(n.field, a.slots()), nil
@@ -293,12 +294,12 @@ func (v *vector) dropFront(k int, c *leafDecoder) {
 	if v.valid == nil {
 		return
 	}
-	m := bitmap(v.valid)
+	m := parquet.Bitmap(v.valid)
 	moved := c.newBitmap(v.n)
 	for i := 0; i < v.n; i += 64 {
-		moved[i>>6] = m.at(k + i)
+		moved[i>>6] = m.At(k + i)
 	}
-	v.valid, v.nulls = moved, v.n-moved.ones(0, v.n)
+	v.valid, v.nulls = moved, v.n-moved.Ones(0, v.n)
 	if v.nulls == 0 {
 		v.valid = nil
 	}

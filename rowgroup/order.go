@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // orderedRow is the size of a list of one length up to which its items are moved when rows are laid
@@ -47,7 +48,7 @@ func checkOrder(order []uint32, rows int) error {
 // keptOrder is a copy of the order in the block's memory, made once for all columns that need it.
 func (d *Decoder) keptOrder() []uint32 {
 	if d.kept == nil {
-		d.kept = asU32(d.keep.Alloc(4 * len(d.layout.Order)))
+		d.kept = mem.AsU32(d.keep.Alloc(4 * len(d.layout.Order)))
 		copy(d.kept, d.layout.Order)
 	}
 	return d.kept
@@ -83,7 +84,7 @@ func (d *Decoder) move(v *vector, skip int, order []uint32) {
 	case v.codes != nil:
 		d.moveValues(v.codes, v.codeWidth, skip, order)
 	case v.views != nil:
-		d.moveValues(asBytes(v.views), 8, skip, order)
+		d.moveValues(mem.AsBytes(v.views), 8, skip, order)
 	case v.field.Kind == column.List && v.data != nil:
 		d.moveLists(v, skip, order)
 	case v.data != nil:
@@ -103,7 +104,7 @@ func (d *Decoder) moveLists(v *vector, skip int, order []uint32) {
 		d.moveValues(v.data, w, skip, order)
 		return
 	}
-	v.views = asU64(d.arena.Alloc(8 * len(order)))
+	v.views = mem.AsU64(d.arena.Alloc(8 * len(order)))
 	for i, r := range order {
 		row := skip + int(r)
 		v.views[i] = uint64(row*w)<<32 | uint64(w)
@@ -156,7 +157,7 @@ func permute[T uint8 | uint16 | uint32 | uint64](dst []byte, src unsafe.Pointer,
 
 // moveBits moves the bits of a bitmap.
 func (d *Decoder) moveBits(b []uint64, skip int, order []uint32) {
-	from := asU64(d.moved.take(8 * len(b)))
+	from := mem.AsU64(d.moved.take(8 * len(b)))
 	copy(from, b)
 	permuteBits(b, from, skip, order)
 }

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -219,12 +220,12 @@ func (r *Raw) reachesOut() bool {
 // hasCodes looks for a page that needs a dictionary, up to one that is corrupt, which is the
 // decoder's to say.
 func (c *rawChunk) hasCodes() bool {
-	var h pageHeader
-	for b := c.pages; len(b) > 0; b = b[h.bytes+h.stored:] {
-		if err := parsePageHeader(b, &h); err != nil || h.stored > len(b)-h.bytes {
+	var h parquet.PageHeader
+	for b := c.pages; len(b) > 0; b = b[h.Bytes+h.Stored:] {
+		if err := parquet.ParsePageHeader(b, &h); err != nil || h.Stored > len(b)-h.Bytes {
 			return false
 		}
-		if h.isDictionary() {
+		if h.IsDictionary() {
 			return true
 		}
 	}

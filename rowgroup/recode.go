@@ -3,9 +3,8 @@ package rowgroup
 import (
 	"unsafe"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // A record is what planning and reading need of one footer, in memory and in the index on disk
@@ -46,42 +48,42 @@ type record struct {
 }
 
 // formatRecord turns a footer, which must have been checked, into a record.
-func formatRecord(f *footer, leaves int) []byte {
-	groups := len(f.groups)
+func formatRecord(f *parquet.Footer, leaves int) []byte {
+	groups := len(f.Groups)
 	b := binary.AppendUvarint(nil, uint64(groups))
 	b = binary.AppendUvarint(b, uint64(leaves))
-	b = binary.AppendUvarint(b, uint64(f.bytes))
-	b = binary.AppendUvarint(b, uint64(len(f.createdBy)))
-	b = append(b, f.createdBy...)
-	b = appendPacked(b, groups, func(g int) int64 { return f.groups[g].rows })
-	b = appendPacked(b, groups, func(g int) int64 { return f.groups[g].bytes })
-	chunk := func(i int) *chunkMeta { return &f.chunks[i%groups*leaves+i/groups] }
+	b = binary.AppendUvarint(b, uint64(f.Bytes))
+	b = binary.AppendUvarint(b, uint64(len(f.CreatedBy)))
+	b = append(b, f.CreatedBy...)
+	b = appendPacked(b, groups, func(g int) int64 { return f.Groups[g].Rows })
+	b = appendPacked(b, groups, func(g int) int64 { return f.Groups[g].Bytes })
+	chunk := func(i int) *parquet.ChunkMeta { return &f.Chunks[i%groups*leaves+i/groups] }
 	first := make([]int64, groups*leaves+1)
-	var pages []pageMeta
+	var pages []parquet.PageMeta
 	for i := range groups * leaves {
-		pages = append(pages, chunk(i).pages...)
+		pages = append(pages, chunk(i).Pages...)
 		first[i+1] = int64(len(pages))
 	}
 	for _, get := range chunkColumns {
 		b = appendPacked(b, groups*leaves, func(i int) int64 { return get(chunk(i)) })
 	}
 	b = appendPacked(b, len(first), func(i int) int64 { return first[i] })
-	b = appendPacked(b, len(pages), func(i int) int64 { return pages[i].off })
-	b = appendPacked(b, len(pages), func(i int) int64 { return pages[i].size })
-	return appendPacked(b, len(pages), func(i int) int64 { return pages[i].first })
+	b = appendPacked(b, len(pages), func(i int) int64 { return pages[i].Off })
+	b = appendPacked(b, len(pages), func(i int) int64 { return pages[i].Size })
+	return appendPacked(b, len(pages), func(i int) int64 { return pages[i].First })
 }
 
 // chunkColumns are the columns per chunk in the order of the record.
-var chunkColumns = [...]func(c *chunkMeta) int64{
-	func(c *chunkMeta) int64 { return c.start },
-	func(c *chunkMeta) int64 { return c.compressed },
-	func(c *chunkMeta) int64 { return c.uncompressed },
-	func(c *chunkMeta) int64 { return c.values },
-	func(c *chunkMeta) int64 { return c.dict },
-	func(c *chunkMeta) int64 { return c.coded },
-	func(c *chunkMeta) int64 { return c.binary },
-	func(c *chunkMeta) int64 { return int64(c.codec) },
-	func(c *chunkMeta) int64 { return int64(c.encodings) },
+var chunkColumns = [...]func(c *parquet.ChunkMeta) int64{
+	func(c *parquet.ChunkMeta) int64 { return c.Start },
+	func(c *parquet.ChunkMeta) int64 { return c.Compressed },
+	func(c *parquet.ChunkMeta) int64 { return c.Uncompressed },
+	func(c *parquet.ChunkMeta) int64 { return c.Values },
+	func(c *parquet.ChunkMeta) int64 { return c.Dict },
+	func(c *parquet.ChunkMeta) int64 { return c.Coded },
+	func(c *parquet.ChunkMeta) int64 { return c.Binary },
+	func(c *parquet.ChunkMeta) int64 { return int64(c.Codec) },
+	func(c *parquet.ChunkMeta) int64 { return int64(c.Encodings) },
 }
 
 // parseRecord reads a record in place.
@@ -133,9 +135,6 @@ func (r *record) chunk(leaf, group int) int { return leaf*r.groups + group }
 func (r *record) codec(chunk int) format.CompressionCodec {
 	return format.CompressionCodec(r.codecs.at(chunk))
 }
-
-// plainDictionary is what old writers call a dictionary's pages, and the pages of codes too.
-const plainDictionary format.Encoding = 2
 
 // uses says whether a chunk has pages in an encoding.
 func (r *record) uses(chunk int, e format.Encoding) bool {

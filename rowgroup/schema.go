@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // schemaID identifies the schema of a file: equal IDs mean equal schemas.
@@ -30,18 +31,13 @@ func newSchemaID(raw, sizes []byte) schemaID {
 
 // newFileSchema builds the columns from the footer's list of elements.
 func newFileSchema(raw, sizes []byte) (*fileSchema, error) {
-	r := &thriftReader{b: raw}
-	elements := readElements(r)
-	if r.err != nil {
-		return nil, fmt.Errorf("%w: its schema is %w", errFooter, r.err)
-	}
-	leaves, err := checkElements(elements)
+	elements, leaves, err := parquet.ParseElements(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errFooter, err)
+		return nil, err
 	}
 	b := schemaBuilder{elements: elements, next: 1}
-	s := &fileSchema{id: newSchemaID(raw, sizes), raw: raw, listSizes: sizes, leaves: len(leaves)}
-	for range elements[0].children {
+	s := &fileSchema{id: newSchemaID(raw, sizes), raw: raw, listSizes: sizes, leaves: leaves}
+	for range elements[0].Children {
 		if n := b.column("", 0, 0); n != nil {
 			s.columns = append(s.columns, n)
 		}
@@ -66,13 +62,13 @@ func setListSizes(nodes []*node, parent string, lengths map[string]int) {
 // schemaBuilder turns the pre-order list of elements into nodes. A group without any leaf holds no
 // values and is left out: its node is nil.
 type schemaBuilder struct {
-	elements []element
+	elements []parquet.Element
 	next     int
 	leaves   int
 	err      error
 }
 
-func (b *schemaBuilder) take() *element {
+func (b *schemaBuilder) take() *parquet.Element {
 	e := &b.elements[b.next]
 	b.next++
 	return e
@@ -89,11 +85,11 @@ func joinPath(parent, name string) string {
 // these levels.
 func (b *schemaBuilder) column(parent string, def, rep int) *node {
 	e := b.take()
-	path := joinPath(parent, e.name)
-	if e.isRepeated() {
-		return b.list(e.name, path, b.content(e, path, def+1, rep+1), def, rep)
+	path := joinPath(parent, e.Name)
+	if e.IsRepeated() {
+		return b.list(e.Name, path, b.content(e, path, def+1, rep+1), def, rep)
 	}
-	nullable := e.isOptional()
+	nullable := e.IsOptional()
 	if nullable {
 		def++
 	}
@@ -106,24 +102,24 @@ func (b *schemaBuilder) column(parent string, def, rep int) *node {
 }
 
 // content builds an element that was taken as if it were required.
-func (b *schemaBuilder) content(e *element, path string, def, rep int) *node {
+func (b *schemaBuilder) content(e *parquet.Element, path string, def, rep int) *node {
 	switch {
-	case !e.isGroup():
+	case !e.IsGroup():
 		return b.leaf(e, path, def, rep)
-	case e.isMap() && b.isMapGroup(e):
-		if b.elements[b.next].children == 1 {
+	case e.IsMap() && b.isMapGroup(e):
+		if b.elements[b.next].Children == 1 {
 			return b.listGroup(e, path, def, rep)
 		}
 		return b.mapGroup(e, path, def, rep)
-	case e.isList() && b.isListGroup(e):
+	case e.IsList() && b.isListGroup(e):
 		return b.listGroup(e, path, def, rep)
 	}
-	return b.structGroup(e, e.name, path, def, rep)
+	return b.structGroup(e, e.Name, path, def, rep)
 }
 
-func (b *schemaBuilder) structGroup(e *element, name, path string, def, rep int) *node {
+func (b *schemaBuilder) structGroup(e *parquet.Element, name, path string, def, rep int) *node {
 	n := &node{field: &column.Field{Name: name, Kind: column.Struct}, path: path, def: def, rep: rep}
-	for range e.children {
+	for range e.Children {
 		if c := b.column(path, def, rep); c != nil {
 			n.add(c)
 		}
@@ -150,14 +146,14 @@ func (b *schemaBuilder) list(name, path string, items *node, def, rep int) *node
 	return n
 }
 
-func (b *schemaBuilder) leaf(e *element, path string, def, rep int) *node {
+func (b *schemaBuilder) leaf(e *parquet.Element, path string, def, rep int) *node {
 	f, conv, err := leafField(e)
 	if err != nil && b.err == nil {
 		b.err = fmt.Errorf("column %q: %w", path, err)
 	}
-	f.Name = e.name
+	f.Name = e.Name
 	l := &leaf{
-		index: b.leaves, path: path, typ: Physical(e.physical), typeLength: int(e.typeLength),
+		index: b.leaves, path: path, typ: Physical(e.Physical), typeLength: int(e.TypeLength),
 		maxDef: def, maxRep: rep, convert: conv,
 	}
 	b.leaves++

@@ -6,19 +6,20 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // leafField gives a leaf's values their meaning. Annotations that do not fit the physical type are
 // ignored, as the format asks, except for decimals, whose values would be wrong without their
 // scale.
-func leafField(e *element) (column.Field, convert, error) {
-	if e.logical.kind == logicalUnknown {
+func leafField(e *parquet.Element) (column.Field, convert, error) {
+	if e.Logical.Kind == parquet.LogicalUnknown {
 		return column.Field{Kind: column.Null, Type: column.TypeUnknown}, convertNone, nil
 	}
-	if e.isDecimal() {
+	if e.IsDecimal() {
 		return decimalField(e)
 	}
-	switch format.Type(e.physical) {
+	switch format.Type(e.Physical) {
 	case format.Boolean:
 		return fixedField(column.TypeBool, 1), convertNone, nil
 	case format.Int32:
@@ -42,31 +43,18 @@ func fixedField(t column.Type, width int) column.Field {
 	return column.Field{Kind: column.Fixed, Type: t, Width: width}
 }
 
-// has says whether an element carries a logical type or, in older files, the converted type.
-func (e *element) has(kind uint8, converted int8) bool {
-	return e.logical.kind == kind || e.logical.kind == 0 && e.converted == converted
-}
-
-func (e *element) isDecimal() bool {
-	switch format.Type(e.physical) {
-	case format.Int32, format.Int64, format.ByteArray, format.FixedLenByteArray:
-		return e.has(logicalDecimal, convertedDecimal)
+func decimalField(e *parquet.Element) (column.Field, convert, error) {
+	if e.Precision < 1 || e.Scale < 0 || e.Scale > e.Precision {
+		return column.Field{}, convertNone, fmt.Errorf("decimal of %d digits, %d of them fractional", e.Precision, e.Scale)
 	}
-	return false
-}
-
-func decimalField(e *element) (column.Field, convert, error) {
-	if e.precision < 1 || e.scale < 0 || e.scale > e.precision {
-		return column.Field{}, convertNone, fmt.Errorf("decimal of %d digits, %d of them fractional", e.precision, e.scale)
-	}
-	f := column.Field{Kind: column.Fixed, Type: column.TypeDecimal, Width: decimalWidth(int(e.precision)), Precision: int(e.precision), Scale: int(e.scale)}
+	f := column.Field{Kind: column.Fixed, Type: column.TypeDecimal, Width: decimalWidth(int(e.Precision)), Precision: int(e.Precision), Scale: int(e.Scale)}
 	switch {
 	case f.Width == 0:
 		f.Kind = column.Binary
-		if e.physical == int8(format.ByteArray) {
+		if e.Physical == int8(format.ByteArray) {
 			return f, convertNone, nil
 		}
-	case f.Width == 8 && e.physical == int8(format.Int64):
+	case f.Width == 8 && e.Physical == int8(format.Int64):
 		return f, convertNone, nil
 	}
 	return f, convertDecimal, nil
@@ -85,16 +73,16 @@ func decimalWidth(precision int) int {
 	return 0
 }
 
-func int32Field(e *element) (column.Field, convert) {
+func int32Field(e *parquet.Element) (column.Field, convert) {
 	switch {
-	case e.has(logicalDate, convertedDate):
+	case e.Has(parquet.LogicalDate, parquet.ConvertedDate):
 		return fixedField(column.TypeDate, 4), convertNone
-	case e.has(logicalTime, convertedTimeMillis):
+	case e.Has(parquet.LogicalTime, parquet.ConvertedTimeMillis):
 		f := fixedField(column.TypeTime, 8)
-		f.Unit, f.UTC = column.Milli, e.isUTC()
+		f.Unit, f.UTC = column.Milli, e.IsUTC()
 		return f, convertWidenInt
 	}
-	bits, signed := e.intBits()
+	bits, signed := e.IntBits()
 	switch {
 	case bits == 8 && signed:
 		return fixedField(column.TypeInt8, 1), convertNarrow
@@ -110,75 +98,57 @@ func int32Field(e *element) (column.Field, convert) {
 	return fixedField(column.TypeInt32, 4), convertNone
 }
 
-func int64Field(e *element) column.Field {
+func int64Field(e *parquet.Element) column.Field {
 	switch {
-	case e.has(logicalTimestamp, convertedTimestampMillis), e.has(logicalTimestamp, convertedTimestampMicros):
+	case e.Has(parquet.LogicalTimestamp, parquet.ConvertedTimestampMillis), e.Has(parquet.LogicalTimestamp, parquet.ConvertedTimestampMicros):
 		f := fixedField(column.TypeTimestamp, 8)
-		f.Unit, f.UTC = e.timeUnit(convertedTimestampMillis), e.isUTC()
+		f.Unit, f.UTC = timeUnit(e, parquet.ConvertedTimestampMillis), e.IsUTC()
 		return f
-	case e.has(logicalTime, convertedTimeMicros):
+	case e.Has(parquet.LogicalTime, parquet.ConvertedTimeMicros):
 		f := fixedField(column.TypeTime, 8)
-		f.Unit, f.UTC = e.timeUnit(convertedTimeMillis), e.isUTC()
+		f.Unit, f.UTC = timeUnit(e, parquet.ConvertedTimeMillis), e.IsUTC()
 		return f
 	}
-	if bits, signed := e.intBits(); bits == 64 && !signed {
+	if bits, signed := e.IntBits(); bits == 64 && !signed {
 		return fixedField(column.TypeUint64, 8)
 	}
 	return fixedField(column.TypeInt64, 8)
 }
 
-// isUTC: the converted types of times and timestamps are adjusted to UTC, by the format's document.
-func (e *element) isUTC() bool { return e.logical.kind == 0 || e.logical.utc }
-
 // timeUnit is that of the logical type, or by the converted type of which millis is the one in
 // milliseconds.
-func (e *element) timeUnit(millis int8) column.Unit {
+func timeUnit(e *parquet.Element, millis int8) column.Unit {
 	switch {
-	case e.logical.kind == 0 && e.converted == millis, e.logical.unit == 1:
+	case e.Logical.Kind == 0 && e.Converted == millis, e.Logical.Unit == 1:
 		return column.Milli
-	case e.logical.unit == 3:
+	case e.Logical.Unit == 3:
 		return column.Nano
 	}
 	return column.Micro
 }
 
-// intBits is the width that the annotation gives an integer; 0 when there is none.
-func (e *element) intBits() (bits int, signed bool) {
+func fixedBinaryField(e *parquet.Element) column.Field {
+	width := int(e.TypeLength)
 	switch {
-	case e.logical.kind == logicalInt:
-		return int(e.logical.bits), e.logical.signed
-	case e.logical.kind != 0:
-		return 0, true
-	case e.converted >= convertedUint8 && e.converted <= convertedUint64:
-		return 8 << (e.converted - convertedUint8), false
-	case e.converted >= convertedInt8 && e.converted <= convertedInt64:
-		return 8 << (e.converted - convertedInt8), true
-	}
-	return 0, true
-}
-
-func fixedBinaryField(e *element) column.Field {
-	width := int(e.typeLength)
-	switch {
-	case width == 16 && e.logical.kind == logicalUUID:
+	case width == 16 && e.Logical.Kind == parquet.LogicalUUID:
 		return fixedField(column.TypeUUID, 16)
-	case width == 2 && e.logical.kind == logicalFloat16:
+	case width == 2 && e.Logical.Kind == parquet.LogicalFloat16:
 		return fixedField(column.TypeFloat16, 2)
-	case width == 12 && e.logical.kind == 0 && e.converted == convertedInterval:
+	case width == 12 && e.Logical.Kind == 0 && e.Converted == parquet.ConvertedInterval:
 		return fixedField(column.TypeInterval, 12)
 	}
 	return fixedField(column.TypeFixedBinary, width)
 }
 
-func binaryType(e *element) column.Type {
+func binaryType(e *parquet.Element) column.Type {
 	switch {
-	case e.has(logicalString, convertedUTF8):
+	case e.Has(parquet.LogicalString, parquet.ConvertedUTF8):
 		return column.TypeString
-	case e.has(logicalEnum, convertedEnum):
+	case e.Has(parquet.LogicalEnum, parquet.ConvertedEnum):
 		return column.TypeEnum
-	case e.has(logicalJSON, convertedJSON):
+	case e.Has(parquet.LogicalJSON, parquet.ConvertedJSON):
 		return column.TypeJSON
-	case e.has(logicalBSON, convertedBSON):
+	case e.Has(parquet.LogicalBSON, parquet.ConvertedBSON):
 		return column.TypeBSON
 	}
 	return column.TypeBinary

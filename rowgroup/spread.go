@@ -1,31 +1,36 @@
 package rowgroup
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+)
 
 // spread moves values of width bytes, which stand one behind the other in src, to their slots in
 // dst: slot i takes the next value where bit from+i of valid is 1, and is zeroed where it is 0. src
 // must not begin before dst where the two overlap, and must have as many values as bits are set.
 // When values end where the slots end, src may share dst's memory.
-func spread(dst, src []byte, width int, valid bitmap, from, n int) {
+func spread(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
 	switch width {
 	case 1:
 		spreadWords(dst, src, valid, from, n)
 	case 2:
-		spreadWords(asU16(dst), asU16(src), valid, from, n)
+		spreadWords(mem.AsU16(dst), mem.AsU16(src), valid, from, n)
 	case 4:
-		spreadWords(asU32(dst), asU32(src), valid, from, n)
+		spreadWords(mem.AsU32(dst), mem.AsU32(src), valid, from, n)
 	case 8:
-		spreadWords(asU64(dst), asU64(src), valid, from, n)
+		spreadWords(mem.AsU64(dst), mem.AsU64(src), valid, from, n)
 	default:
 		spreadWide(dst, src, width, valid, from, n)
 	}
 }
 
-func spreadWords[T uint8 | uint16 | uint32 | uint64](dst, src []T, valid bitmap, from, n int) {
+func spreadWords[T uint8 | uint16 | uint32 | uint64](dst, src []T, valid parquet.Bitmap, from, n int) {
 	j := 0
 	for i := 0; i < n; i += 64 {
 		k := min(64, n-i)
-		w := valid.at(from+i) & lowBits(k)
+		w := valid.At(from+i) & parquet.LowBits(k)
 		d, s := dst[i:i+k], src[j:]
 		switch ones := bits.OnesCount64(w); {
 		case ones == k:
@@ -70,10 +75,10 @@ func spreadRuns[T uint8 | uint16 | uint32 | uint64](d, s []T, w uint64) int {
 	return j
 }
 
-func spreadWide(dst, src []byte, width int, valid bitmap, from, n int) {
+func spreadWide(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
 	for i := 0; i < n; i += 64 {
 		k := min(64, n-i)
-		w := valid.at(from+i) & lowBits(k)
+		w := valid.At(from+i) & parquet.LowBits(k)
 		for b := 0; b < k; {
 			gap := min(bits.TrailingZeros64(w>>uint(b)), k-b)
 			clear(dst[(i+b)*width : (i+b+gap)*width])

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // A startParser finds the levels that are 0 in repetition levels of one bit, in RLE/bit-packed
@@ -30,11 +32,11 @@ func (p *startParser) run() error {
 	if p.pos < len(p.src) && p.src[p.pos] < 0x80 {
 		h, k = uint64(p.src[p.pos]), 1
 	} else if h, k = binary.Uvarint(p.src[p.pos:]); k <= 0 {
-		return fmt.Errorf("%w: %w", errLevels, errShort)
+		return fmt.Errorf("%w: %w", parquet.ErrLevels, parquet.ErrShort)
 	}
 	p.pos += k
 	if p.pos >= len(p.src) {
-		return fmt.Errorf("%w: %w", errLevels, errShort)
+		return fmt.Errorf("%w: %w", parquet.ErrLevels, parquet.ErrShort)
 	}
 	if h&1 == 0 {
 		return p.repeated(int(min(h>>1, uint64(p.left))))
@@ -59,7 +61,7 @@ func (p *startParser) repeated(n int) error {
 		}
 		p.count += n
 	case v != 1 && n > 0:
-		return fmt.Errorf("%w: level %d, the greatest is 1", errLevels, v)
+		return fmt.Errorf("%w: level %d, the greatest is 1", parquet.ErrLevels, v)
 	}
 	p.base += uint32(n)
 	p.left -= n
@@ -107,7 +109,7 @@ func (p *startParser) packed(b []byte, n int) error {
 		if len(b) >= 8 {
 			zeros, k = ^binary.LittleEndian.Uint64(b), 64
 		}
-		zeros &= lowBits(n)
+		zeros &= parquet.LowBits(n)
 		if bits.OnesCount64(zeros) > len(p.starts)-p.count {
 			return errRows
 		}

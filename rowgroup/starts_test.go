@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // hybridBits encodes levels of one bit as writers do: runs of eight or more as such, what is
@@ -61,7 +63,7 @@ func TestStarts(t *testing.T) {
 			}
 			for _, together := range []bool{true, false} {
 				s := listShape{starts: make([]uint32, 0, 61), limit: 60}
-				l := levelRun{src: hybridBits(levels, together), n: len(levels), max: 1}
+				l := parquet.LevelRun{Src: hybridBits(levels, together), N: len(levels), Max: 1}
 				if err := s.appendStarts(&l, 5); err != nil || !slices.Equal(s.starts, want) {
 					t.Errorf("lists of %d, %d breaks: got %v, %v, want %v", length, breaks, s.starts, err, want)
 				}
@@ -69,7 +71,7 @@ func TestStarts(t *testing.T) {
 				if err := s.appendStarts(&l, 5); err == nil {
 					t.Errorf("lists of %d, %d breaks: one row too many is taken", length, breaks)
 				}
-				l.src = l.src[:len(l.src)-1]
+				l.Src = l.Src[:len(l.Src)-1]
 				s.limit = 60
 				if err := s.appendStarts(&l, 5); err == nil {
 					t.Errorf("lists of %d, %d breaks: half a run is taken", length, breaks)

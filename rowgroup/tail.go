@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 const (
@@ -65,7 +67,7 @@ func (g *tailGuess) bytes(size int64) int64 {
 // learn notes how much of a shard's end was needed: a footer of n bytes, whose page index, if any,
 // begins so many bytes before the end.
 func (g *tailGuess) learn(footer, index int64) {
-	need := footer + tailBytes
+	need := footer + parquet.TailBytes
 	if index <= largestTail { // else it takes a read of its own
 		need = max(need, index)
 	}

@@ -71,7 +71,8 @@ func TestFootersTakeOneRead(t *testing.T) {
 		}
 		store, shards := putFiles(t, files)
 		recorder := &recordingStore{Store: store, noViews: true}
-		m, err := Open(t.Context(), recorder, shards, Options{Parallel: 4})
+		// One at a time: among several, the last read may be of a shard that began before any other.
+		m, err := Open(t.Context(), recorder, shards, Options{Parallel: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func TestFootersTakeOneRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lo, _ := f.indexSpan()
+		lo, _ := f.IndexSpan()
 		needed := int64(len(file)) - lo
 		if len(reads) > 40+8 || last > needed*5/4+tailPage || last < needed {
 			t.Errorf("%s: %d reads, the last of %d bytes where %d are needed of %d", name, len(reads), last, needed, len(file))

@@ -4,23 +4,26 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // storeViews finds or builds len(dst) Binary values of a page.
 func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 	if c.stored > 0 {
-		return c.storeFixedText(p.encoding, dst, o.values)
+		return c.storeFixedText(p.Encoding, dst, o.values)
 	}
 	b := o.values
-	if p.encoding == format.Plain || p.encoding == format.DeltaLengthByteArray {
+	if p.Encoding == format.Plain || p.Encoding == format.DeltaLengthByteArray {
 		if o.inText {
 			// The levels stand before the values; they stay as a gap.
-			c.textLen += p.size - len(b) - p.repBytes - p.defBytes
+			c.textLen += p.Size - len(b) - p.RepBytes - p.DefBytes
 		} else {
 			b = c.takeText(b)
 		}
 	}
-	switch p.encoding {
+	switch p.Encoding {
 	case format.Plain:
 		return c.textViews(dst, b)
 	case format.DeltaLengthByteArray:
@@ -28,7 +31,7 @@ func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 	case format.DeltaByteArray:
 		return c.prefixViews(dst, b)
 	}
-	return fmt.Errorf("%w: %v for %v", errEncoding, p.encoding, c.leaf.typ)
+	return fmt.Errorf("%w: %v for %v", errEncoding, p.Encoding, c.leaf.typ)
 }
 
 // takeText returns values of the Raw as the end of the column's text: a copy, unless they are
@@ -46,8 +49,8 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 // lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the
 // column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
-	lengths := asU32(c.d.lengths.take(4 * len(dst)))
-	used, err := decodeDeltaPrefix(lengths, b)
+	lengths := mem.AsU32(c.d.lengths.take(4 * len(dst)))
+	used, err := parquet.DecodeDeltaPrefix(lengths, b)
 	if err != nil {
 		return err
 	}
@@ -55,7 +58,7 @@ func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	at := uint64(used)
 	for i, n := range lengths {
 		if uint64(n) > uint64(len(b))-at {
-			return fmt.Errorf("%w: a value of %d bytes where %d are left", errShort, n, uint64(len(b))-at)
+			return fmt.Errorf("%w: a value of %d bytes where %d are left", parquet.ErrShort, n, uint64(len(b))-at)
 		}
 		dst[i] = (begin+at)<<32 | uint64(n)
 		at += uint64(n)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 func fixedNode(typ Physical, length int, conv convert, f column.Field) *node {
@@ -137,7 +137,7 @@ func TestValidUTF8(t *testing.T) {
 		for pad := range 40 {
 			for _, after := range []string{"", "x", "가나", strings.Repeat("y", 40), strings.Repeat("나", 12)} {
 				b := []byte(strings.Repeat("x", pad) + s + after)
-				if got, want := validUTF8(b), utf8.Valid(b); got != want {
+				if got, want := parquet.ValidUTF8(b), utf8.Valid(b); got != want {
 					t.Errorf("%q: %v", b, got)
 				}
 			}
@@ -150,7 +150,7 @@ func TestValidUTF8(t *testing.T) {
 		if r.IntN(3) > 0 {
 			b[r.IntN(len(b))] = byte(r.Uint32())
 		}
-		if got, want := validUTF8(b), utf8.Valid(b); got != want {
+		if got, want := parquet.ValidUTF8(b), utf8.Valid(b); got != want {
 			t.Fatalf("%q: %v", b, got)
 		}
 	}

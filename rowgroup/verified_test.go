@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
-	"github.com/parquet-go/parquet-go"
-
-	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/shard"
+	parquetgo "github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A lender is a store that lends copies of its bytes, and destroys verified bytes: a reader that
@@ -90,10 +90,10 @@ type wideRow struct {
 }
 
 // wideFile has a row group of pages of so many bytes, of which the images do not compress.
-func wideFile(t *testing.T, codec parquet.WriterOption, page, version int) []byte {
+func wideFile(t *testing.T, codec parquetgo.WriterOption, page, version int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[wideRow](&b, parquet.PageBufferSize(page), codec, parquet.DataPageVersion(version))
+	w := parquetgo.NewGenericWriter[wideRow](&b, parquetgo.PageBufferSize(page), codec, parquetgo.DataPageVersion(version))
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 300 {
 		image := make([]byte, 5000+r.IntN(5000))
@@ -153,8 +153,8 @@ func TestVerifiedAfterUse(t *testing.T) {
 	for i := range part {
 		part[i] = uint8(1 + i%3)
 	}
-	for name, codec := range map[string]parquet.WriterOption{
-		"snappy": parquet.Compression(&parquet.Snappy), "zstd": parquet.Compression(&parquet.Zstd), "plain": parquet.Compression(&parquet.Uncompressed),
+	for name, codec := range map[string]parquetgo.WriterOption{
+		"snappy": parquetgo.Compression(&parquetgo.Snappy), "zstd": parquetgo.Compression(&parquetgo.Zstd), "plain": parquetgo.Compression(&parquetgo.Uncompressed),
 	} {
 		for _, page := range []int{20_000, 200_000, 10_000_000} {
 			for version := 1; version <= 2; version++ {
@@ -193,7 +193,7 @@ func TestVerifiedAfterUse(t *testing.T) {
 
 // TestDamageIsFound: wherever a lent byte is not right, nothing that was decoded is given out.
 func TestDamageIsFound(t *testing.T) {
-	file := wideFile(t, parquet.Compression(&parquet.Snappy), 10_000_000, 1)
+	file := wideFile(t, parquetgo.Compression(&parquetgo.Snappy), 10_000_000, 1)
 	_, whole, err := decodeLent(t, file, -1, Layout{})
 	if err != nil {
 		t.Fatal(err)
@@ -226,9 +226,9 @@ func FuzzWalkSnappy(f *testing.F) {
 			return
 		}
 		want, got := make([]byte, n), make([]byte, n)
-		wantErr := decompressSnappy(want, src)
+		wantErr := parquet.DecompressSnappy(want, src)
 		done := 0
-		err = walkSnappy(got, src, max(1, step), func(n int) error {
+		err = parquet.WalkSnappy(got, src, max(1, step), func(n int) error {
 			if n <= done || n > len(src) {
 				t.Fatalf("done with %d of %d bytes after %d", n, len(src), done)
 			}
@@ -254,10 +254,10 @@ func FuzzWalkSnappy(f *testing.F) {
 // not of Snappy; the library knows both.
 func hasRepeats(src []byte) bool {
 	size, n := binary.Uvarint(src)
-	w := snappyWalk{dst: make([]byte, size), src: src, step: len(src), in: n}
-	for w.in < len(src) {
-		tag := src[w.in:min(len(src), w.in+5)]
-		if !w.element() {
+	w := parquet.SnappyWalk{Dst: make([]byte, size), Src: src, Step: len(src), In: n}
+	for w.In < len(src) {
+		tag := src[w.In:min(len(src), w.In+5)]
+		if !w.Element() {
 			return tag[0]&3 != 0 && tag[0]>>5 == 0 && len(tag) > 1 && tag[1] == 0
 		}
 	}

@@ -41,11 +41,11 @@ type openChunk struct {
 func (s *pageScan) fewRepeats() bool {
 	values := 0
 	for i := range s.pages {
-		if s.pages[i].isDictionary() {
-			values += s.pages[i].values
+		if s.pages[i].IsDictionary() {
+			values += s.pages[i].Values
 		}
 	}
-	return values <= s.dict.values+s.dict.values/4
+	return values <= s.dict.Values+s.dict.Values/4
 }
 
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is
@@ -99,7 +99,7 @@ func (s *spreader) chunk(a *mem.Arena, n int) []byte {
 // flushText moves the values of the column's last slots out of its text, which is then free for the
 // next page.
 func (s *spreader) flushText(c *leafDecoder, from int) {
-	vs := asU64(c.buf[c.head:])[:c.slots]
+	vs := mem.AsU64(c.buf[c.head:])[:c.slots]
 	for i := from; i < len(vs); i++ {
 		vs[i] = s.put(int64(i), c.text[vs[i]>>32:][:uint32(vs[i])])
 	}

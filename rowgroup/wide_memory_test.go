@@ -7,9 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
-
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // A block whose wide column lies in parts holds the values once: what pages are decompressed to is

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/internal/inspect"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -44,7 +45,7 @@ erasure coding, hosts.`,
 
 // An inspection is what inspect finds.
 type inspection struct {
-	*rowgroup.Report
+	*inspect.Report
 	Placement []placement `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
@@ -62,14 +63,14 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 	if err != nil {
 		return nil, err
 	}
-	r, err := rowgroup.Inspect(ctx, stores, shards, rowgroup.Options{
+	r, err := inspect.Inspect(ctx, stores, shards, rowgroup.Options{
 		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
 	if err != nil {
 		return nil, err
 	}
 	if r.Warnings == nil {
-		r.Warnings = []rowgroup.Warning{}
+		r.Warnings = []inspect.Warning{}
 	}
 	i = &inspection{Report: r}
 	if i.Placement, err = placements(ctx, stores, shards); err != nil && ctx.Err() == nil {

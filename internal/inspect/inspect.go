@@ -1,0 +1,269 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Report is what the footers of a data set say, and what should be written differently.
+type Report struct {
+	Total    Content       `json:"total"`
+	Shards   []ShardReport `json:"shards"`
+	Schemas  int           `json:"schemas"` // distinct ones
+	Warnings []Warning     `json:"warnings"`
+}
+
+// A ShardReport is the content of one shard.
+type ShardReport struct {
+	URI       string `json:"uri"`
+	CreatedBy string `json:"created_by"`
+	Content
+}
+
+// Content is what is in a shard, or in all.
+type Content struct {
+	FileBytes       int64    `json:"file_bytes"`
+	FooterBytes     int64    `json:"footer_bytes"`
+	Rows            int64    `json:"rows"`
+	RowGroups       int      `json:"row_groups"`
+	LargestRowGroup int64    `json:"largest_row_group_rows"`
+	LargestBytes    int64    `json:"largest_row_group_bytes"`            // uncompressed
+	LargestEncoded  int64    `json:"largest_row_group_compressed_bytes"` // as stored
+	Compressed      int64    `json:"compressed_bytes"`
+	Uncompressed    int64    `json:"uncompressed_bytes"`
+	PageIndex       Share    `json:"page_index"`
+	Columns         []Column `json:"columns"`
+}
+
+// Share says how many have something.
+type Share string
+
+const (
+	ShareNone Share = "none"
+	ShareSome Share = "some"
+	ShareAll  Share = "all"
+)
+
+// A Column is one primitive column, of a shard or of all.
+type Column struct {
+	Path         string   `json:"path"`
+	Type         string   `json:"type"`
+	Values       int64    `json:"values"`
+	Compressed   int64    `json:"compressed_bytes"`
+	Uncompressed int64    `json:"uncompressed_bytes"`
+	Codecs       []string `json:"codecs"`
+	Encodings    []string `json:"encodings"`
+	Pages        int64    `json:"pages"`              // 0 when there is no page index
+	PageBytes    int64    `json:"page_bytes"`         // mean of the pages, as stored; of a first page when there is no page index
+	LargestPage  int64    `json:"largest_page_bytes"` // as stored; 0 when there is no page index
+
+	nth        int   // of the columns of this path in a shard: names may be double, and a dot may be part of one
+	chunks     int64 // with values
+	indexed    int64 // of them with an offset index
+	pageBytes  int64 // in Pages
+	physical   rowgroup.Physical
+	repeated   bool
+	unreadable string // why, or ""
+}
+
+// Inspect reads the footers of the shards, or finds them in the index, and of shards without a page
+// index a few page headers. It uses IndexDir, Parallel and Events of the options.
+func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o rowgroup.Options) (*Report, error) {
+	footers, err := rowgroup.Footers(ctx, store, shards, o)
+	if err != nil {
+		return nil, err
+	}
+	tallies := make([]*tally, len(footers))
+	var samples []sample
+	for i := range footers {
+		tallies[i] = newTally()
+		tallies[i].add(&footers[i], shards[i].Size)
+		samples = append(samples, tallies[i].samples(i, &footers[i])...)
+	}
+	if err := measure(ctx, store, shards, samples, o); err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	schemas := map[string]bool{}
+	total := newTally()
+	for i, f := range footers {
+		schemas[f.Schema] = true
+		total.merge(tallies[i])
+		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: f.CreatedBy, Content: tallies[i].finish()})
+	}
+	r.Schemas = len(schemas)
+	r.Total = total.finish()
+	r.Warnings = r.warnings()
+	return r, nil
+}
+
+// A tally adds contents up.
+type tally struct {
+	Content
+	places map[columnKey]int // in Columns
+}
+
+// A columnKey tells columns of one shard apart, and finds the same one in another.
+type columnKey struct {
+	path string
+	nth  int
+}
+
+func newTally() *tally { return &tally{places: map[columnKey]int{}} }
+
+// columnKeys are the keys of a shard's leaves.
+func columnKeys(leaves []rowgroup.Leaf) []columnKey {
+	seen := make(map[string]int, len(leaves))
+	keys := make([]columnKey, len(leaves))
+	for i, l := range leaves {
+		keys[i] = columnKey{l.Path, seen[l.Path]}
+		seen[l.Path]++
+	}
+	return keys
+}
+
+// add counts a shard of that size.
+func (t *tally) add(f *rowgroup.Footer, size int64) {
+	t.FileBytes += size
+	t.FooterBytes += f.Bytes
+	stored := make([]int64, f.Groups())
+	keys := columnKeys(f.Leaves)
+	for i, l := range f.Leaves {
+		c := t.column(Column{Path: l.Path, nth: keys[i].nth, Type: l.Type, physical: l.Physical, repeated: l.Repeated})
+		for g := range stored {
+			chunk := f.Chunk(l, g)
+			c.addChunk(&chunk)
+			stored[g] += chunk.Compressed
+		}
+	}
+	for g := range stored {
+		rows, bytes := f.Group(g)
+		t.addGroup(rows, bytes, stored[g])
+	}
+}
+
+func (t *tally) addGroup(rows, uncompressed, compressed int64) {
+	t.RowGroups++
+	t.Rows += rows
+	t.Uncompressed += uncompressed
+	t.Compressed += compressed
+	t.LargestRowGroup = max(t.LargestRowGroup, rows)
+	t.LargestBytes = max(t.LargestBytes, uncompressed)
+	t.LargestEncoded = max(t.LargestEncoded, compressed)
+}
+
+// column finds the column of a path and number; one of two types in two shards has both.
+func (t *tally) column(c Column) *Column {
+	key := columnKey{c.Path, c.nth}
+	i, ok := t.places[key]
+	if !ok {
+		i = len(t.Columns)
+		t.places[key] = i
+		t.Columns = append(t.Columns, c)
+	}
+	old := &t.Columns[i]
+	for typ := range strings.SplitSeq(c.Type, " or ") {
+		if !slices.Contains(strings.Split(old.Type, " or "), typ) {
+			old.Type += " or " + typ
+		}
+	}
+	return old
+}
+
+func (c *Column) addChunk(k *rowgroup.Chunk) {
+	if k.Unreadable != nil && c.unreadable == "" {
+		c.unreadable = k.Unreadable.Error()
+	}
+	c.Values += k.Values
+	c.Compressed += k.Compressed
+	c.Uncompressed += k.Uncompressed
+	if k.Values == 0 {
+		return
+	}
+	c.chunks++
+	c.Codecs = addName(c.Codecs, k.Codec)
+	for _, e := range k.Encodings {
+		c.Encodings = addName(c.Encodings, e)
+	}
+	if len(k.Pages) > 0 {
+		c.indexed++
+	}
+	for _, size := range k.Pages {
+		c.Pages++
+		c.pageBytes += size
+		c.LargestPage = max(c.LargestPage, size)
+	}
+}
+
+func addName(all []string, name string) []string {
+	if slices.Contains(all, name) {
+		return all
+	}
+	return append(all, name)
+}
+
+// merge adds another tally.
+func (t *tally) merge(o *tally) {
+	t.FileBytes += o.FileBytes
+	t.FooterBytes += o.FooterBytes
+	t.RowGroups += o.RowGroups
+	t.Rows += o.Rows
+	t.Uncompressed += o.Uncompressed
+	t.Compressed += o.Compressed
+	t.LargestRowGroup = max(t.LargestRowGroup, o.LargestRowGroup)
+	t.LargestBytes = max(t.LargestBytes, o.LargestBytes)
+	t.LargestEncoded = max(t.LargestEncoded, o.LargestEncoded)
+	for i := range o.Columns {
+		t.mergeColumn(&o.Columns[i])
+	}
+}
+
+func (t *tally) mergeColumn(o *Column) {
+	c := t.column(Column{Path: o.Path, nth: o.nth, Type: o.Type, physical: o.physical, repeated: o.repeated})
+	c.Values += o.Values
+	c.Compressed += o.Compressed
+	c.Uncompressed += o.Uncompressed
+	c.Pages += o.Pages
+	c.LargestPage = max(c.LargestPage, o.LargestPage)
+	c.chunks += o.chunks
+	c.indexed += o.indexed
+	c.pageBytes += o.pageBytes
+	if c.PageBytes == 0 {
+		c.PageBytes = o.PageBytes
+	}
+	if c.unreadable == "" {
+		c.unreadable = o.unreadable
+	}
+	for _, name := range o.Codecs {
+		c.Codecs = addName(c.Codecs, name)
+	}
+	for _, name := range o.Encodings {
+		c.Encodings = addName(c.Encodings, name)
+	}
+}
+
+// finish computes what follows from the sums.
+func (t *tally) finish() Content {
+	chunks, indexed := int64(0), int64(0)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		chunks += c.chunks
+		indexed += c.indexed
+		if c.Pages > 0 {
+			c.PageBytes = c.pageBytes / c.Pages
+		}
+	}
+	switch {
+	case indexed == 0:
+		t.PageIndex = ShareNone
+	case indexed < chunks:
+		t.PageIndex = ShareSome
+	default:
+		t.PageIndex = ShareAll
+	}
+	return t.Content
+}

@@ -1,0 +1,124 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
+)
+
+func gzipped(t testing.TB, parts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, p := range parts {
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write([]byte(p)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// zstded is a frame for each part; a stream does not tell its size beforehand.
+func zstded(t testing.TB, stream bool, parts ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, p := range parts {
+		w, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !stream {
+			b.Write(w.EncodeAll([]byte(p), nil))
+			continue
+		}
+		if _, err := w.Write([]byte(p)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func TestDecompress(t *testing.T) {
+	text := strings.Repeat("text that repeats ", 5000)
+	var frame bytes.Buffer
+	w := lz4.NewWriter(&frame)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all Codecs
+	defer all.Close()
+	for _, c := range []struct {
+		name  string
+		codec format.CompressionCodec
+		src   []byte
+	}{
+		{"uncompressed", format.Uncompressed, []byte(text)},
+		{"snappy", format.Snappy, snappy.Encode(nil, []byte(text))},
+		{"gzip", format.Gzip, gzipped(t, text)},
+		{"gzip of two members", format.Gzip, gzipped(t, text[:100], text[100:])},
+		{"zstd", format.Zstd, zstded(t, false, text)},
+		{"zstd of unknown size", format.Zstd, zstded(t, true, text)},
+		{"zstd of two frames", format.Zstd, zstded(t, false, text[:100], text[100:])},
+		{"lz4", format.Lz4Raw, lz4Literals([]byte(text))},
+		{"hadoop lz4", format.Lz4, hadoopBlocks([]byte(text))},
+		{"hadoop lz4 that is a raw block", format.Lz4, lz4Literals([]byte(text))},
+		{"hadoop lz4 that is a frame", format.Lz4, frame.Bytes()},
+	} {
+		for range 2 { // the second time with a decompressor that was used
+			dst := make([]byte, len(text), len(text)+CodecSlack)
+			if err := all.Decompress(c.codec, dst, c.src); err != nil || string(dst) != text {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			for _, n := range []int{len(text) - 1, len(text) + 1, 0} {
+				dst := make([]byte, n, n+CodecSlack)
+				if err := all.Decompress(c.codec, dst, c.src); !errors.Is(err, errCodec) {
+					t.Errorf("%s to %d bytes: %v", c.name, n, err)
+				}
+			}
+			if err := all.Decompress(c.codec, dst, c.src[:len(c.src)/2]); !errors.Is(err, errCodec) {
+				t.Errorf("%s, half of it: %v", c.name, err)
+			}
+		}
+	}
+	if err := all.Decompress(format.LZO, nil, []byte{1}); err == nil || !strings.Contains(err.Error(), "LZO") {
+		t.Errorf("LZO: %v", err)
+	}
+}
+
+// A page that decompresses to far more than its header says costs no memory.
+func TestDecompressBomb(t *testing.T) {
+	bomb := strings.Repeat("\x00", 64<<20)
+	var all Codecs
+	defer all.Close()
+	for codec, src := range map[format.CompressionCodec][]byte{
+		format.Zstd: zstded(t, true, bomb), format.Gzip: gzipped(t, bomb), format.Snappy: snappy.Encode(nil, []byte(bomb)),
+	} {
+		dst := make([]byte, 1000, 1000+CodecSlack)
+		if err := all.Decompress(codec, dst, src[:len(src)*9/10]); err == nil {
+			t.Errorf("%v: no error", codec)
+		}
+		got := testing.AllocsPerRun(1, func() { _ = all.Decompress(codec, dst, src) })
+		if got > 100 {
+			t.Errorf("%v: %.0f allocations", codec, got)
+		}
+	}
+}

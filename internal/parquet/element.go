@@ -1,0 +1,263 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// MaxSchemaDepth bounds recursion over schemas; real ones are a few levels deep.
+const MaxSchemaDepth = 100
+
+// physicalGroup is the physical type of an element that is not a leaf.
+const physicalGroup = -1
+
+// An Element is one SchemaElement of a footer. The schema is the pre-order list of them, the root
+// first.
+type Element struct {
+	Name             string
+	Physical         int8 // format.Type, or physicalGroup
+	repetition       int8 // format.FieldRepetitionType
+	Converted        int8 // deprecated.ConvertedType, -1 when there is none
+	TypeLength       int32
+	Children         int32
+	Scale, Precision int32
+	Logical          logical
+}
+
+// logical is a LogicalType. Its kind is the field number in the union; 0 means that there is none.
+type logical struct {
+	Kind        uint8
+	Bits        int8 // INT
+	Signed, UTC bool // INT; TIME, TIMESTAMP
+	Unit        int8 // TIME, TIMESTAMP: field number in the union of units
+}
+
+// Field numbers of LogicalType.
+const (
+	LogicalString    = 1
+	logicalMap       = 2
+	logicalList      = 3
+	LogicalEnum      = 4
+	LogicalDecimal   = 5
+	LogicalDate      = 6
+	LogicalTime      = 7
+	LogicalTimestamp = 8
+	LogicalInt       = 10
+	LogicalUnknown   = 11
+	LogicalJSON      = 12
+	LogicalBSON      = 13
+	LogicalUUID      = 14
+	LogicalFloat16   = 15
+)
+
+// Values of ConvertedType.
+const (
+	convertedNone = iota - 1
+	ConvertedUTF8
+	convertedMap
+	convertedMapKeyValue
+	convertedList
+	ConvertedEnum
+	ConvertedDecimal
+	ConvertedDate
+	ConvertedTimeMillis
+	ConvertedTimeMicros
+	ConvertedTimestampMillis
+	ConvertedTimestampMicros
+	ConvertedUint8
+	convertedUint16
+	convertedUint32
+	ConvertedUint64
+	ConvertedInt8
+	convertedInt16
+	convertedInt32
+	ConvertedInt64
+	ConvertedJSON
+	ConvertedBSON
+	ConvertedInterval
+)
+
+// IsGroup says whether the element has children instead of values.
+func (e *Element) IsGroup() bool { return e.Physical == physicalGroup }
+
+// IsRepeated says whether the element is repeated.
+func (e *Element) IsRepeated() bool { return e.repetition == int8(format.Repeated) }
+
+// IsOptional says whether the element may be null.
+func (e *Element) IsOptional() bool { return e.repetition == int8(format.Optional) }
+
+// IsList says whether a group is annotated as a list.
+func (e *Element) IsList() bool {
+	return e.Logical.Kind == logicalList || e.Logical.Kind == 0 && e.Converted == convertedList
+}
+
+// IsMap says whether a group is annotated as a map. Some old writers put MAP_KEY_VALUE on the outer
+// group.
+func (e *Element) IsMap() bool {
+	return e.Logical.Kind == logicalMap || e.Logical.Kind == 0 && (e.Converted == convertedMap || e.Converted == convertedMapKeyValue)
+}
+
+// ParseElements reads the footer's list of SchemaElement, and how many of them are leaves.
+func ParseElements(b []byte) (all []Element, leaves int, err error) {
+	r := &thriftReader{b: b}
+	all = readElements(r)
+	if r.err != nil {
+		return nil, 0, fmt.Errorf("%w: its schema is %w", ErrFooter, r.err)
+	}
+	found, err := checkElements(all)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrFooter, err)
+	}
+	return all, len(found), nil
+}
+
+// readElements reads the list of SchemaElement.
+func readElements(r *thriftReader) []Element {
+	typ, n := r.list()
+	var all []Element
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		e := Element{Physical: physicalGroup, Converted: convertedNone, repetition: int8(format.Required)}
+		readStruct(r, func(id int16, typ byte) { e.read(r, id, typ) })
+		all = append(all, e)
+	}
+	if len(all) > 0 && all[0].Children > 0 {
+		all[0].Physical = physicalGroup // some writers give the root a type
+	}
+	return all
+}
+
+func (e *Element) read(r *thriftReader, id int16, typ byte) {
+	switch {
+	case id == 4 && typ == thriftBinary:
+		e.Name = string(r.bytes())
+	case id == 10 && typ == thriftStruct:
+		readStruct(r, func(id int16, typ byte) { e.readLogical(r, id, typ) })
+	case typ != thriftI32:
+		r.skip(typ)
+	case id == 1:
+		e.Physical = int8(min(uint64(r.int()), math.MaxInt8))
+	case id == 2:
+		e.TypeLength = r.int32()
+	case id == 3:
+		e.repetition = int8(min(uint64(r.int()), math.MaxInt8))
+	case id == 5:
+		e.Children = r.int32()
+	case id == 6:
+		e.Converted = int8(min(uint64(r.int()), math.MaxInt8))
+	case id == 7:
+		e.Scale = r.int32()
+	case id == 8:
+		e.Precision = r.int32()
+	default:
+		r.skip(typ)
+	}
+}
+
+func (e *Element) readLogical(r *thriftReader, id int16, typ byte) {
+	l := &e.Logical
+	l.Kind = uint8(min(uint16(id), math.MaxUint8))
+	if typ != thriftStruct {
+		r.skip(typ)
+		return
+	}
+	readStruct(r, func(id int16, typ byte) {
+		switch {
+		case l.Kind == LogicalDecimal && id == 1 && typ == thriftI32:
+			e.Scale = r.int32()
+		case l.Kind == LogicalDecimal && id == 2 && typ == thriftI32:
+			e.Precision = r.int32()
+		case l.Kind == LogicalInt && id == 1 && typ == thriftByte:
+			l.Bits = int8(r.byte())
+		case l.Kind == LogicalInt && id == 2:
+			l.Signed = typ == thriftTrue
+		case (l.Kind == LogicalTime || l.Kind == LogicalTimestamp) && id == 1:
+			l.UTC = typ == thriftTrue
+		case (l.Kind == LogicalTime || l.Kind == LogicalTimestamp) && id == 2 && typ == thriftStruct:
+			readStruct(r, func(id int16, typ byte) {
+				l.Unit = int8(min(uint16(id), math.MaxInt8))
+				r.skip(typ)
+			})
+		default:
+			r.skip(typ)
+		}
+	})
+}
+
+// An elementLeaf is where a leaf stands in the list of elements.
+type elementLeaf struct {
+	element  int
+	repeated bool // it, or a group around it, is repeated
+}
+
+// checkElements makes sure that the list is one tree and returns its leaves in order.
+func checkElements(all []Element) ([]elementLeaf, error) {
+	if len(all) == 0 {
+		return nil, errors.New("it has no schema")
+	}
+	if !all[0].IsGroup() {
+		return nil, errors.New("the root of its schema is no group")
+	}
+	c := elementChecker{all: all}
+	if err := c.group(0, 0, false); err != nil {
+		return nil, err
+	}
+	if c.next != len(all) {
+		return nil, fmt.Errorf("its schema has %d elements, of which %d hang together", len(all), c.next)
+	}
+	return c.leaves, nil
+}
+
+type elementChecker struct {
+	all    []Element
+	next   int
+	leaves []elementLeaf
+}
+
+// group checks the subtree at element i, which must be the next one.
+func (c *elementChecker) group(i, depth int, repeated bool) error {
+	e := &c.all[i]
+	c.next = i + 1
+	if i > 0 {
+		repeated = repeated || e.IsRepeated()
+	}
+	if depth > MaxSchemaDepth {
+		return fmt.Errorf("its schema is nested over %d deep", MaxSchemaDepth)
+	}
+	if err := e.check(); err != nil {
+		return fmt.Errorf("schema element %d (%q): %w", i, e.Name, err)
+	}
+	if !e.IsGroup() {
+		c.leaves = append(c.leaves, elementLeaf{element: i, repeated: repeated})
+		return nil
+	}
+	for range e.Children {
+		if c.next >= len(c.all) {
+			return fmt.Errorf("schema element %d (%q) lacks children", i, e.Name)
+		}
+		if err := c.group(c.next, depth+1, repeated); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Element) check() error {
+	switch {
+	case e.Children < 0:
+		return fmt.Errorf("%d children", e.Children)
+	case e.repetition < 0 || e.repetition > int8(format.Repeated):
+		return fmt.Errorf("repetition %d", e.repetition)
+	case e.IsGroup():
+		return nil
+	case e.Children > 0:
+		return errors.New("a leaf with children")
+	case e.Physical < 0 || e.Physical > int8(format.FixedLenByteArray):
+		return fmt.Errorf("physical type %d", e.Physical)
+	case e.Physical == int8(format.FixedLenByteArray) && (e.TypeLength <= 0 || e.TypeLength > 1<<24):
+		return fmt.Errorf("a fixed length of %d bytes", e.TypeLength)
+	}
+	return nil
+}

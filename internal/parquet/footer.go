@@ -1,0 +1,180 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	MagicBytes = 4
+	TailBytes  = 8  // footer length and magic, at the very end
+	minFile    = 12 // magic, footer length, magic
+)
+
+var (
+	ErrNotParquet = errors.New("not a parquet file")
+	ErrEncrypted  = errors.New("encrypted parquet is not supported")
+	ErrFooter     = errors.New("corrupt footer")
+)
+
+// A Footer is what the end of a file says about it, checked against the file's size.
+type Footer struct {
+	Bytes     int64  // of the footer itself
+	Schema    []byte // thrift list of SchemaElement, as stored
+	elements  []Element
+	Arrow     []byte // value of the key ARROW:schema
+	CreatedBy string
+	Rows      int64
+	Groups    []GroupMeta
+	Chunks    []ChunkMeta // of group 0, then of group 1, ...
+}
+
+// A GroupMeta is what the footer says of one row group.
+type GroupMeta struct {
+	Rows, Bytes int64 // bytes: uncompressed, all columns
+}
+
+// A ChunkMeta is what the footer says of one column chunk.
+type ChunkMeta struct {
+	Start        int64 // byte of the first page, the dictionary's when there is one
+	Compressed   int64 // bytes, headers included
+	Uncompressed int64
+	Values       int64  // nulls included
+	Dict         int64  // bytes from start to the first data page; 0 when there is no dictionary page, or it is not known apart
+	Coded        int64  // data pages that are dictionary-encoded, plus 1; 0 when the writer does not say
+	Binary       int64  // bytes of the BYTE_ARRAY values unencoded, 0 when the writer does not say
+	index        int64  // byte of the offset index
+	indexBytes   int64  // 0 when there is none
+	Codec        uint8  // format.CompressionCodec
+	Encodings    uint16 // bit i: format.Encoding i is used; see also allCoded
+	physical     int8   // must agree with the schema
+	Pages        []PageMeta
+}
+
+// CheckSize refuses a file that is too short to be parquet.
+func CheckSize(size int64) error {
+	if size < minFile {
+		return fmt.Errorf("%w: %d bytes are too few", ErrNotParquet, size)
+	}
+	return nil
+}
+
+// FooterLength reads the last bytes of a file of that size.
+func FooterLength(tail []byte, size int64) (int64, error) {
+	switch string(tail[4:]) {
+	case "PAR1":
+	case "PARE":
+		return 0, fmt.Errorf("%w: its footer is encrypted", ErrEncrypted)
+	default:
+		return 0, fmt.Errorf("%w: it ends in %q, not in \"PAR1\"", ErrNotParquet, tail[4:])
+	}
+	n := int64(binary.LittleEndian.Uint32(tail))
+	if n == 0 || n > size-minFile {
+		return 0, fmt.Errorf("%w: its length is %d in a file of %d bytes", ErrFooter, n, size)
+	}
+	return n, nil
+}
+
+// ParseFooter parses FileMetaData; end is the byte of the file at which it begins, which is where
+// data and indexes must end.
+func ParseFooter(b []byte, end int64) (*Footer, error) {
+	f := &Footer{Bytes: int64(len(b))}
+	r := &thriftReader{b: b}
+	var id int16
+	r.enter()
+	for {
+		typ, ok := r.field(&id)
+		if !ok {
+			break
+		}
+		if err := f.readField(r, id, typ); err != nil {
+			return nil, err
+		}
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFooter, r.err)
+	}
+	return f, f.check(end)
+}
+
+func (f *Footer) readField(r *thriftReader, id int16, typ byte) error {
+	switch {
+	case id == 2 && typ == thriftList:
+		start := r.pos
+		f.elements = readElements(r)
+		f.Schema = r.b[start:r.pos]
+	case id == 3 && typ == thriftI64:
+		f.Rows = r.int()
+	case id == 4 && typ == thriftList:
+		return f.readGroups(r)
+	case id == 5 && typ == thriftList:
+		f.readKeyValues(r)
+	case id == 6 && typ == thriftBinary:
+		f.CreatedBy = string(r.bytes())
+	default:
+		r.skip(typ)
+	}
+	return nil
+}
+
+func (f *Footer) readKeyValues(r *thriftReader) {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		var key, value []byte
+		readStruct(r, func(id int16, typ byte) {
+			switch {
+			case id == 1 && typ == thriftBinary:
+				key = r.bytes()
+			case id == 2 && typ == thriftBinary:
+				value = r.bytes()
+			default:
+				r.skip(typ)
+			}
+		})
+		if string(key) == "ARROW:schema" {
+			f.Arrow = value
+		}
+	}
+}
+
+// readStruct calls field for each field of a struct; it must read or skip the value.
+func readStruct(r *thriftReader, field func(id int16, typ byte)) {
+	var id int16
+	r.enter()
+	for {
+		typ, ok := r.field(&id)
+		if !ok {
+			break
+		}
+		field(id, typ)
+	}
+	r.leave()
+}
+
+func (f *Footer) readGroups(r *thriftReader) error {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		g := GroupMeta{Rows: -1}
+		first, err := len(f.Chunks), error(nil)
+		readStruct(r, func(id int16, typ byte) {
+			switch {
+			case id == 1 && typ == thriftList:
+				err = errors.Join(err, f.readChunks(r))
+			case id == 3 && typ == thriftI64:
+				g.Rows = r.int()
+			default:
+				r.skip(typ)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("row group %d: %w", i, err)
+		}
+		for _, c := range f.Chunks[first:] {
+			g.Bytes += min(max(0, c.Uncompressed), math.MaxInt64-g.Bytes)
+		}
+		f.Groups = append(f.Groups, g)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// IsASCII says whether no byte of b has its high bit set.
+func IsASCII(b []byte) bool {
+	for ; len(b) >= 32; b = b[32:] {
+		w := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		if w&highBits != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidUTF8 is utf8.Valid, by blocks where the processor can.
+func ValidUTF8(s []byte) bool {
+	whole := len(s) &^ 31
+	if whole == 0 || !canValidateBlocks() {
+		return utf8.Valid(s)
+	}
+	if !validBlocks(&s[0], whole) {
+		return false
+	}
+	// A character that the blocks cut begins at most three bytes before their end.
+	rest := whole
+	for i := whole - 1; i >= whole-3; i-- {
+		if s[i] >= 0xc0 {
+			rest = i
+		}
+		if s[i] < 0x80 || s[i] >= 0xc0 {
+			break
+		}
+	}
+	return utf8.Valid(s[rest:])
+}

@@ -1,9 +1,0 @@
-//go:build !amd64
-
-package rowgroup
-
-// Without vector instructions text goes to the standard library.
-
-func validBlocks(*byte, int) bool { return false }
-
-func canValidateBlocks() bool { return false }
