@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/shard"
 )
 
 // Partition columns follow the columns of the files, in path order. A file's column of the same
