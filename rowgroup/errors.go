@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,11 +9,16 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// ErrNotParquet is in errors about files that are not parquet.
-var ErrNotParquet = parquet.ErrNotParquet
+var (
+	// ErrNotParquet is in errors about files that are not parquet.
+	ErrNotParquet = parquet.ErrNotParquet
 
-// ErrEncrypted is in errors about files, or columns, that only a key can open.
-var ErrEncrypted = parquet.ErrEncrypted
+	// ErrEncrypted is in errors about files, or columns, that only a key can open.
+	ErrEncrypted = parquet.ErrEncrypted
+
+	// ErrMissingColumn is in errors about columns that some or all shards lack.
+	ErrMissingColumn = errors.New("there is no such column")
+)
 
 // An Error says which shard, row group, column and page could not be read, and what the user can do
 // about it.

@@ -1,15 +1,11 @@
 package rowgroup
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
 )
-
-// ErrMissingColumn is in errors about columns that some or all shards lack.
-var ErrMissingColumn = errors.New("there is no such column")
 
 // projected is one node of the projected schema: field is the result, the rest is the way to find
 // it in each file.
