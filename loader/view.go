@@ -69,8 +69,8 @@ func fits[T Value](f *column.Field) bool {
 }
 
 // Values returns the values of a fixed-width column without a copy. For a list column, of any
-// depth, it returns the items of all rows one after the other. A null is zero in it, or what
-// [Options] fill in.
+// depth, it returns the items of all rows one after the other; [Shape] says how they lie. A null is
+// zero in it, or what [Options] fill in; see [IsNull].
 func Values[T Value](a *column.Array) ([]T, error) {
 	leaf := a
 	for leaf.Field.Kind == column.List {
@@ -84,6 +84,62 @@ func Values[T Value](a *column.Array) ([]T, error) {
 		return nil, ErrReleased
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(leaf.Data))), leaf.Len), nil
+}
+
+// Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a
+// ragged one.
+func Shape(a *column.Array) []int {
+	dims := []int{a.Len}
+	for f := a.Field; f.Kind == column.List; f = f.Children[0] {
+		size := f.ListSize
+		if size == 0 {
+			size = -1
+		}
+		dims = append(dims, size)
+	}
+	return dims
+}
+
+// A ListView is a column of lists of fixed-width items, row by row.
+type ListView[T Value] struct {
+	offsets []int32
+	rows    int
+	size    int // items of a row when offsets is nil
+	items   []T
+}
+
+// Lists returns the rows of a column of lists without a copy. Fixed-size lists of fixed-size lists
+// are taken as one list per row.
+func Lists[T Value](a *column.Array) (ListView[T], error) {
+	if a.Field.Kind != column.List {
+		return ListView[T]{}, fmt.Errorf("loader: column %q is %v, which is not a list", a.Field.Name, a.Field)
+	}
+	size := a.Field.ListSize
+	for f := a.Field.Children[0]; f.Kind == column.List; f = f.Children[0] {
+		if size == 0 || f.ListSize == 0 {
+			return ListView[T]{}, fmt.Errorf("loader: column %q is %v; take the inner lists by their own array", a.Field.Name, a.Field)
+		}
+		size *= f.ListSize
+	}
+	items, err := Values[T](a)
+	if err != nil {
+		return ListView[T]{}, err
+	}
+	if size == 0 && len(a.Offsets) != a.Len+1 {
+		return ListView[T]{}, ErrReleased
+	}
+	return ListView[T]{offsets: a.Offsets, rows: a.Len, size: size, items: items}, nil
+}
+
+// Len is the number of rows.
+func (v ListView[T]) Len() int { return v.rows }
+
+// At is the items of row i; empty when the row is null.
+func (v ListView[T]) At(i int) []T {
+	if v.offsets != nil {
+		return v.items[v.offsets[i]:v.offsets[i+1]]
+	}
+	return v.items[i*v.size : (i+1)*v.size]
 }
 
 // A BytesView is a column of byte strings, row by row.
@@ -121,4 +177,22 @@ func (v BytesView) At(i int) []byte {
 		return v.data[v.offsets[i]:v.offsets[i+1]]
 	}
 	return v.data[i*v.width : (i+1)*v.width]
+}
+
+// Strings returns a copy of a string or binary column, which stays valid after the batch is
+// released. It takes two allocations, however many rows there are.
+func Strings(a *column.Array) ([]string, error) {
+	if a.Field.Kind != column.Binary {
+		return nil, fmt.Errorf("loader: column %q is %v, which is not a string", a.Field.Name, a.Field)
+	}
+	v, err := Bytes(a)
+	if err != nil {
+		return nil, err
+	}
+	all := string(v.data[:v.offsets[v.rows]])
+	s := make([]string, v.rows)
+	for i := range s {
+		s[i] = all[v.offsets[i]:v.offsets[i+1]]
+	}
+	return s, nil
 }

@@ -108,6 +108,59 @@ func TestValuesOfTypes(t *testing.T) {
 	}
 }
 
+func TestShape(t *testing.T) {
+	for _, c := range []struct {
+		f    *column.Field
+		rows string
+		want string
+	}{
+		{int32s("x"), `[1,2]`, "[2]"},
+		{texts("x"), `["a"]`, "[1]"},
+		{listed("x", 0, int32s("item")), `[[1],[]]`, "[2 -1]"},
+		{listed("x", 2, int32s("item")), `[[1,2]]`, "[1 2]"},
+		{listed("x", 0, listed("item", 2, int32s("item"))), `[[[1,2]],[],[]]`, "[3 -1 2]"},
+	} {
+		if got := fmt.Sprint(Shape(build(t, c.f, c.rows))); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.f, got, c.want)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	for _, c := range []struct {
+		f    *column.Field
+		rows string
+		want string
+	}{
+		{listed("x", 0, int32s("item")), `[[1,2],null,[],[3]]`, "[1 2][][][3]"},
+		{listed("x", 2, int32s("item")), `[[1,2],null,[3,4]]`, "[1 2][0 0][3 4]"},
+		{listed("x", 2, listed("item", 2, int32s("item"))), `[[[1,2],[3,4]],[[5,6],[7,8]]]`, "[1 2 3 4][5 6 7 8]"},
+	} {
+		v, err := Lists[int32](build(t, c.f, c.rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for i := range v.Len() {
+			got += fmt.Sprint(v.At(i))
+		}
+		if got != c.want {
+			t.Errorf("%v: got %s, want %s", c.f, got, c.want)
+		}
+	}
+	for _, c := range []struct{ f *column.Field }{
+		{int32s("x")},
+		{texts("x")},
+		{listed("x", 0, texts("item"))},
+		{listed("x", 0, listed("item", 2, int32s("item")))},
+		{listed("x", 0, fixed("item", column.TypeFloat32, 4))},
+	} {
+		if _, err := Lists[int32](build(t, c.f, `[]`)); err == nil {
+			t.Errorf("%v was taken for lists of int32", c.f)
+		}
+	}
+}
+
 func TestBytes(t *testing.T) {
 	names := build(t, texts("name"), `["pear",null,"","배"]`)
 	v, err := Bytes(names)
@@ -117,12 +170,23 @@ func TestBytes(t *testing.T) {
 	if got := fmt.Sprintf("%d %q %q %q %q", v.Len(), v.At(0), v.At(1), v.At(2), v.At(3)); got != `4 "pear" "" "" "배"` {
 		t.Errorf("got %s", got)
 	}
+	s, err := Strings(names)
+	if err != nil || !reflect.DeepEqual(s, []string{"pear", "", "", "배"}) {
+		t.Errorf("got %q, %v", s, err)
+	}
+	copy(names.Data, "xxxx")
+	if s[0] != "pear" {
+		t.Error("the strings share the batch's memory")
+	}
 	codes := &column.Array{Field: fixed("code", column.TypeFixedBinary, 3), Len: 2, Data: []byte("abcdef")}
 	if v, err = Bytes(codes); err != nil || string(v.At(1)) != "def" {
 		t.Errorf("got %q, %v", v.At(1), err)
 	}
 	if _, err := Bytes(build(t, listed("x", 0, int32s("item")), `[]`)); err == nil {
 		t.Error("a list was taken for a byte string")
+	}
+	if _, err := Strings(codes); err == nil {
+		t.Error("a fixed-width column was taken for strings")
 	}
 }
 
@@ -132,8 +196,8 @@ func TestViewsAfterRelease(t *testing.T) {
 	columns := append([]*column.Array(nil), b.Columns...)
 	b.Release()
 	_, e1 := Values[int32](columns[0])
-	_, e2 := Bytes(columns[1])
-	_, e3 := Values[int32](columns[2])
+	_, e2 := Strings(columns[1])
+	_, e3 := Lists[int32](columns[2])
 	_, e4 := Bytes(columns[3])
 	for i, err := range []error{e1, e2, e3, e4} {
 		if !errors.Is(err, ErrReleased) {
