@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -34,7 +35,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		prices, err := loader.Values[float64](batch.Columns[1]) // no copy: the batch's own memory
+		prices, err := column.Values[float64](batch.Columns[1]) // no copy: the batch's own memory
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -3,5 +3,7 @@
 //
 // It is what the layers of the library tell each other of data: rowgroup makes arrays, loader
 // collates them, gpu copies them to devices. It imports nothing of ours and holds no memory of its
-// own: whoever makes an array asks an [Alloc] for its buffers.
+// own: the maker of an array asks an [Alloc] for its buffers.
+//
+// [Values], [Lists] and [Bytes] are views of an array's memory as Go values; [Strings] copies.
 package column

@@ -121,13 +121,13 @@ func checkMeasures(t *testing.T, b *Batch) int {
 	return len(ids)
 }
 
-func values[T Value](t *testing.T, b *Batch, name string) []T {
+func values[T column.Value](t *testing.T, b *Batch, name string) []T {
 	t.Helper()
 	a, err := b.Column(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := Values[T](a)
+	v, err := column.Values[T](a)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type Batch struct {
 // exact name wins over a path.
 func (b *Batch) Column(name string) (*column.Array, error) {
 	if b.released.Load() {
-		return nil, ErrReleased
+		return nil, column.ErrReleased
 	}
 	a, err := find(b.Columns, name, name)
 	if err == nil && a == nil {
@@ -97,7 +97,7 @@ func findExact(arrays []*column.Array, path, name string) (int, error) {
 // transform adds.
 func (b *Batch) Alloc(n int) ([]byte, error) {
 	if b.released.Load() {
-		return nil, ErrReleased
+		return nil, column.ErrReleased
 	}
 	if n < 0 {
 		return nil, fmt.Errorf("loader: %d is not a number of bytes", n)
@@ -121,7 +121,7 @@ func (b *Batch) Memory() Memory { return b.memory }
 // batch (see Alloc).
 func (b *Batch) Add(a *column.Array) error {
 	if b.released.Load() {
-		return ErrReleased
+		return column.ErrReleased
 	}
 	if a.Len != b.Rows {
 		return fmt.Errorf("loader: column %q has %d rows, the batch has %d", a.Field.Name, a.Len, b.Rows)
@@ -138,7 +138,7 @@ func (b *Batch) Add(a *column.Array) error {
 // Remove takes the columns of these names out of the batch. Their memory stays the batch's.
 func (b *Batch) Remove(names ...string) error {
 	if b.released.Load() {
-		return ErrReleased
+		return column.ErrReleased
 	}
 	for _, name := range names {
 		i, err := findExact(b.Columns, name, name)
@@ -155,8 +155,8 @@ func (b *Batch) Remove(names ...string) error {
 
 // AddTensor adds a column of shape [Rows, dims...] without nulls and returns its values, row by
 // row, all zero. Without dims the column is a vector.
-func AddTensor[T Value](b *Batch, name string, dims ...int) ([]T, error) {
-	f, n := fieldOf[T](name), b.Rows
+func AddTensor[T column.Value](b *Batch, name string, dims ...int) ([]T, error) {
+	f, n := column.FieldOf[T](name), b.Rows
 	for i := len(dims) - 1; i >= 0; i-- {
 		if dims[i] <= 0 {
 			return nil, fmt.Errorf("loader: column %q: a dimension of %d", name, dims[i])
@@ -190,7 +190,7 @@ func tensor(f *column.Field, n int, data []byte) *column.Array {
 }
 
 // Release gives the memory back. The batch, its columns and all views of them must not be used
-// afterwards; what can be noticed of such a use is an ErrReleased. Release may be called more than
+// afterwards; what can be noticed of such a use is an column.ErrReleased. Release may be called more than
 // once.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {

@@ -58,7 +58,7 @@ func TestAddTensor(t *testing.T) {
 	if got, want := show(a), `[[[0,1,2],[3,4,5]],[[6,7,8],[9,10,11]]]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := fmt.Sprint(shape(a)); got != "[2 2 3]" {
+	if got := fmt.Sprint(column.Shape(a)); got != "[2 2 3]" {
 		t.Errorf("shape %s", got)
 	}
 	if b.Bytes() != 48 {
@@ -110,7 +110,7 @@ func TestRelease(t *testing.T) {
 	_, e2 := b.Alloc(1)
 	_, e3 := AddTensor[int32](b, "x")
 	for i, err := range []error{e1, e2, e3, b.Add(nil), b.Remove("n")} {
-		if !errors.Is(err, ErrReleased) {
+		if !errors.Is(err, column.ErrReleased) {
 			t.Errorf("use %d: got %v", i, err)
 		}
 	}

@@ -8,9 +8,6 @@ import (
 )
 
 var (
-	// ErrReleased is returned when a batch, or an array of one, is used after Release.
-	ErrReleased = errors.New("loader: the batch was released")
-
 	// ErrClosed is returned when a loader is used after Close.
 	ErrClosed = errors.New("loader: closed")
 

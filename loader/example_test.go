@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
@@ -38,7 +39,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		prices, err := loader.Values[float64](b.Columns[1])
+		prices, err := column.Values[float64](b.Columns[1])
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package loader
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -208,19 +207,10 @@ func batchOf(columns ...*column.Array) *Batch {
 	return b
 }
 
-// shape is the dimensions of a column, -1 for those of ragged lists.
-func shape(a *column.Array) []int {
-	dims := []int{a.Len}
-	for f := a.Field; f.Kind == column.List; f = f.Children[0] {
-		dims = append(dims, cmp.Or(f.ListSize, -1))
-	}
-	return dims
-}
-
 // listsOf is the rows of a column of lists of int32.
 func listsOf(t *testing.T, a *column.Array) [][]int32 {
 	t.Helper()
-	items, err := Values[int32](a)
+	items, err := column.Values[int32](a)
 	if err != nil {
 		t.Fatal(err)
 	}

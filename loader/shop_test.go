@@ -73,11 +73,11 @@ func newShop(t testing.TB, ds *iterable.Dataset, o Options) *Loader {
 // product is the number of a row of the shop.
 func product(t testing.TB, b *Batch) []int {
 	t.Helper()
-	column, err := b.Column("unique_id")
+	unique, err := b.Column("unique_id")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := Bytes(column)
+	ids, err := column.Bytes(unique)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func digest(b *Batch) string {
 	fmt.Fprint(h, b.Rows, b.Valid, b.Epoch, b.Step, b.Position, b.Data, string(b.State.JSON()))
 	var add func(a *column.Array)
 	add = func(a *column.Array) {
-		fmt.Fprint(h, a.Field.Name, shape(a), a.Nulls, a.Offsets)
+		fmt.Fprint(h, a.Field.Name, column.Shape(a), a.Nulls, a.Offsets)
 		h.Write(a.Data)
 		for i := range a.Len {
 			h.Write([]byte(strconv.FormatBool(a.IsNull(i))))
@@ -294,14 +294,14 @@ func TestShopPad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		column, err := b.Column("token_ids")
+		tensor, err := b.Column("token_ids")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := shape(column); s[1] != 24 {
+		if s := column.Shape(tensor); s[1] != 24 {
 			t.Errorf("shape %v", s)
 		}
-		tokens := listsOf(t, column)
+		tokens := listsOf(t, tensor)
 		for i, id := range product(t, b) {
 			full := slices.Repeat([]int32{-1}, 24)
 			copy(full[24-len(want[id]):], want[id])

@@ -11,7 +11,7 @@ import (
 
 func TestValues(t *testing.T) {
 	prices := build(t, fixed("price", column.TypeFloat64, 8), `[1.5,null,-2]`)
-	v, err := Values[float64](prices)
+	v, err := column.Values[float64](prices)
 	if err != nil || !reflect.DeepEqual(v, []float64{1.5, 0, -2}) {
 		t.Fatalf("got %v, %v", v, err)
 	}
@@ -23,7 +23,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("nulls: %s", got)
 	}
 	tensor := build(t, listed("box", 2, int32s("item")), `[[1,2],null,[3,4]]`)
-	boxes, err := Values[int32](tensor)
+	boxes, err := column.Values[int32](tensor)
 	if err != nil || !reflect.DeepEqual(boxes, []int32{1, 2, 0, 0, 3, 4}) {
 		t.Errorf("got %v, %v", boxes, err)
 	}
@@ -37,33 +37,33 @@ func typesOf(f *column.Field) (fit []string) {
 			fit = append(fit, name)
 		}
 	}
-	b, err := Values[bool](a)
+	b, err := column.Values[bool](a)
 	add("bool", len(b), err)
-	i8, err := Values[int8](a)
+	i8, err := column.Values[int8](a)
 	add("int8", len(i8), err)
-	i16, err := Values[int16](a)
+	i16, err := column.Values[int16](a)
 	add("int16", len(i16), err)
-	i32, err := Values[int32](a)
+	i32, err := column.Values[int32](a)
 	add("int32", len(i32), err)
-	i64, err := Values[int64](a)
+	i64, err := column.Values[int64](a)
 	add("int64", len(i64), err)
-	u8, err := Values[uint8](a)
+	u8, err := column.Values[uint8](a)
 	add("uint8", len(u8), err)
-	u16, err := Values[uint16](a)
+	u16, err := column.Values[uint16](a)
 	add("uint16", len(u16), err)
-	u32, err := Values[uint32](a)
+	u32, err := column.Values[uint32](a)
 	add("uint32", len(u32), err)
-	u64, err := Values[uint64](a)
+	u64, err := column.Values[uint64](a)
 	add("uint64", len(u64), err)
-	f32, err := Values[float32](a)
+	f32, err := column.Values[float32](a)
 	add("float32", len(f32), err)
-	f64, err := Values[float64](a)
+	f64, err := column.Values[float64](a)
 	add("float64", len(f64), err)
-	b12, err := Values[[12]byte](a)
+	b12, err := column.Values[[12]byte](a)
 	add("12", len(b12), err)
-	b16, err := Values[[16]byte](a)
+	b16, err := column.Values[[16]byte](a)
 	add("16", len(b16), err)
-	b32, err := Values[[32]byte](a)
+	b32, err := column.Values[[32]byte](a)
 	add("32", len(b32), err)
 	return fit
 }
@@ -102,8 +102,8 @@ func TestValuesOfTypes(t *testing.T) {
 			t.Errorf("%v of %d bytes: got %s, want %s", c.t, c.width, got, c.want)
 		}
 	}
-	_, err := Values[int64](build(t, listed("names", 0, texts("item")), `[["a"]]`))
-	if err == nil || err.Error() != `loader: column "names" is list<string>, which is not int64` {
+	_, err := column.Values[int64](build(t, listed("names", 0, texts("item")), `[["a"]]`))
+	if err == nil || err.Error() != `column "names" is list<string>, which is not int64` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestShape(t *testing.T) {
 		{listed("x", 2, int32s("item")), `[[1,2]]`, "[1 2]"},
 		{listed("x", 0, listed("item", 2, int32s("item"))), `[[[1,2]],[],[]]`, "[3 -1 2]"},
 	} {
-		if got := fmt.Sprint(Shape(build(t, c.f, c.rows))); got != c.want {
+		if got := fmt.Sprint(column.Shape(build(t, c.f, c.rows))); got != c.want {
 			t.Errorf("%v: got %s, want %s", c.f, got, c.want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestLists(t *testing.T) {
 		{listed("x", 2, int32s("item")), `[[1,2],null,[3,4]]`, "[1 2][0 0][3 4]"},
 		{listed("x", 2, listed("item", 2, int32s("item"))), `[[[1,2],[3,4]],[[5,6],[7,8]]]`, "[1 2 3 4][5 6 7 8]"},
 	} {
-		v, err := Lists[int32](build(t, c.f, c.rows))
+		v, err := column.Lists[int32](build(t, c.f, c.rows))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestLists(t *testing.T) {
 		{listed("x", 0, listed("item", 2, int32s("item")))},
 		{listed("x", 0, fixed("item", column.TypeFloat32, 4))},
 	} {
-		if _, err := Lists[int32](build(t, c.f, `[]`)); err == nil {
+		if _, err := column.Lists[int32](build(t, c.f, `[]`)); err == nil {
 			t.Errorf("%v was taken for lists of int32", c.f)
 		}
 	}
@@ -163,14 +163,14 @@ func TestLists(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	names := build(t, texts("name"), `["pear",null,"","배"]`)
-	v, err := Bytes(names)
+	v, err := column.Bytes(names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("%d %q %q %q %q", v.Len(), v.At(0), v.At(1), v.At(2), v.At(3)); got != `4 "pear" "" "" "배"` {
 		t.Errorf("got %s", got)
 	}
-	s, err := Strings(names)
+	s, err := column.Strings(names)
 	if err != nil || !reflect.DeepEqual(s, []string{"pear", "", "", "배"}) {
 		t.Errorf("got %q, %v", s, err)
 	}
@@ -179,13 +179,13 @@ func TestBytes(t *testing.T) {
 		t.Error("the strings share the batch's memory")
 	}
 	codes := &column.Array{Field: fixed("code", column.TypeFixedBinary, 3), Len: 2, Data: []byte("abcdef")}
-	if v, err = Bytes(codes); err != nil || string(v.At(1)) != "def" {
+	if v, err = column.Bytes(codes); err != nil || string(v.At(1)) != "def" {
 		t.Errorf("got %q, %v", v.At(1), err)
 	}
-	if _, err := Bytes(build(t, listed("x", 0, int32s("item")), `[]`)); err == nil {
+	if _, err := column.Bytes(build(t, listed("x", 0, int32s("item")), `[]`)); err == nil {
 		t.Error("a list was taken for a byte string")
 	}
-	if _, err := Strings(codes); err == nil {
+	if _, err := column.Strings(codes); err == nil {
 		t.Error("a fixed-width column was taken for strings")
 	}
 }
@@ -195,12 +195,12 @@ func TestViewsAfterRelease(t *testing.T) {
 		build(t, fixed("f", column.TypeFixedBinary, 3), `[null]`))
 	columns := append([]*column.Array(nil), b.Columns...)
 	b.Release()
-	_, e1 := Values[int32](columns[0])
-	_, e2 := Strings(columns[1])
-	_, e3 := Lists[int32](columns[2])
-	_, e4 := Bytes(columns[3])
+	_, e1 := column.Values[int32](columns[0])
+	_, e2 := column.Strings(columns[1])
+	_, e3 := column.Lists[int32](columns[2])
+	_, e4 := column.Bytes(columns[3])
 	for i, err := range []error{e1, e2, e3, e4} {
-		if !errors.Is(err, ErrReleased) {
+		if !errors.Is(err, column.ErrReleased) {
 			t.Errorf("view %d: got %v", i, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -146,11 +147,11 @@ func (d *demoCommand) rank(ctx context.Context, ds *iterable.Dataset, rank int, 
 func (t *trainer) consume(b *loader.Batch) error {
 	var touched toucher
 	touched.touch(b.Columns)
-	column, err := b.Column("unique_id")
+	unique, err := b.Column("unique_id")
 	if err != nil {
 		return err
 	}
-	ids, err := loader.Bytes(column)
+	ids, err := column.Bytes(unique)
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func (s *sink) over(v any) {
 func (s *sink) deliver(b *loader.Batch) error {
 	defer b.Release()
 	b.Memory().(*sinkMemory).sent = true
-	ids, err := stringsOf(b.Columns[0])
+	ids, err := column.Strings(b.Columns[0])
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func epochIDs(t *testing.T, s Spec, rank, world int, state *shuffle.State, epoch
 		if err != nil {
 			t.Fatal(err)
 		}
-		some, err := stringsOf(b.Columns[0])
+		some, err := column.Strings(b.Columns[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,14 +295,4 @@ func same(t *testing.T, what string, got, want []string) {
 		}
 		t.Errorf("%s: %d rows, want %d; they differ at row %d", what, len(got), len(want), i)
 	}
-}
-
-// stringsOf is a copy of a column of strings.
-func stringsOf(a *column.Array) ([]string, error) {
-	v, err := loader.Bytes(a)
-	s := make([]string, v.Len())
-	for i := range s {
-		s[i] = string(v.At(i))
-	}
-	return s, err
 }

@@ -1,11 +1,13 @@
-package loader
+package column
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
-
-	"github.com/shardfeed/shardfeed/column"
 )
+
+// ErrReleased is a column whose memory was given back: its batch was released.
+var ErrReleased = errors.New("the batch was released")
 
 // Value is the Go types of fixed-width values. Dates are int32 and times and timestamps int64, in
 // the unit of the column's Field; float16 is its bits in a uint16; decimals are int64, or
@@ -14,71 +16,71 @@ type Value interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | [12]byte | [16]byte | [32]byte
 }
 
-// fieldOf is a column of T.
-func fieldOf[T Value](name string) *column.Field {
+// FieldOf is a fixed-width column of T.
+func FieldOf[T Value](name string) *Field {
 	var zero T
-	f := &column.Field{Name: name, Kind: column.Fixed, Width: int(unsafe.Sizeof(zero))}
+	f := &Field{Name: name, Kind: Fixed, Width: int(unsafe.Sizeof(zero))}
 	switch any(zero).(type) {
 	case bool:
-		f.Type = column.TypeBool
+		f.Type = TypeBool
 	case int8:
-		f.Type = column.TypeInt8
+		f.Type = TypeInt8
 	case int16:
-		f.Type = column.TypeInt16
+		f.Type = TypeInt16
 	case int32:
-		f.Type = column.TypeInt32
+		f.Type = TypeInt32
 	case int64:
-		f.Type = column.TypeInt64
+		f.Type = TypeInt64
 	case uint8:
-		f.Type = column.TypeUint8
+		f.Type = TypeUint8
 	case uint16:
-		f.Type = column.TypeUint16
+		f.Type = TypeUint16
 	case uint32:
-		f.Type = column.TypeUint32
+		f.Type = TypeUint32
 	case uint64:
-		f.Type = column.TypeUint64
+		f.Type = TypeUint64
 	case float32:
-		f.Type = column.TypeFloat32
+		f.Type = TypeFloat32
 	case float64:
-		f.Type = column.TypeFloat64
+		f.Type = TypeFloat64
 	default:
-		f.Type = column.TypeFixedBinary
+		f.Type = TypeFixedBinary
 	}
 	return f
 }
 
 // fits reports whether a column of f can be seen as values of T.
-func fits[T Value](f *column.Field) bool {
-	want := fieldOf[T]("")
-	if f.Kind != column.Fixed || f.Width != want.Width {
+func fits[T Value](f *Field) bool {
+	want := FieldOf[T]("")
+	if f.Kind != Fixed || f.Width != want.Width {
 		return false
 	}
 	switch f.Type {
-	case column.TypeDate:
-		return want.Type == column.TypeInt32
-	case column.TypeTime, column.TypeTimestamp:
-		return want.Type == column.TypeInt64
-	case column.TypeDecimal:
-		return want.Type == column.TypeInt64 || want.Type == column.TypeFixedBinary
-	case column.TypeFloat16:
-		return want.Type == column.TypeUint16
-	case column.TypeInt96, column.TypeInterval, column.TypeUUID, column.TypeFixedBinary:
-		return want.Type == column.TypeFixedBinary
+	case TypeDate:
+		return want.Type == TypeInt32
+	case TypeTime, TypeTimestamp:
+		return want.Type == TypeInt64
+	case TypeDecimal:
+		return want.Type == TypeInt64 || want.Type == TypeFixedBinary
+	case TypeFloat16:
+		return want.Type == TypeUint16
+	case TypeInt96, TypeInterval, TypeUUID, TypeFixedBinary:
+		return want.Type == TypeFixedBinary
 	}
 	return f.Type == want.Type
 }
 
 // Values returns the values of a fixed-width column without a copy. For a list column, of any
 // depth, it returns the items of all rows one after the other; [Shape] says how they lie. A null is
-// zero in it, or what [Options] fill in; see [IsNull].
-func Values[T Value](a *column.Array) ([]T, error) {
+// zero in it, or what the loader filled in.
+func Values[T Value](a *Array) ([]T, error) {
 	leaf := a
-	for leaf.Field.Kind == column.List {
+	for leaf.Field.Kind == List {
 		leaf = leaf.Children[0]
 	}
 	if !fits[T](leaf.Field) {
 		var zero T
-		return nil, fmt.Errorf("loader: column %q is %v, which is not %T", a.Field.Name, a.Field, zero)
+		return nil, fmt.Errorf("column %q is %v, which is not %T", a.Field.Name, a.Field, zero)
 	}
 	if len(leaf.Data) < leaf.Len*leaf.Field.Width {
 		return nil, ErrReleased
@@ -88,9 +90,9 @@ func Values[T Value](a *column.Array) ([]T, error) {
 
 // Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a
 // ragged one.
-func Shape(a *column.Array) []int {
+func Shape(a *Array) []int {
 	dims := []int{a.Len}
-	for f := a.Field; f.Kind == column.List; f = f.Children[0] {
+	for f := a.Field; f.Kind == List; f = f.Children[0] {
 		size := f.ListSize
 		if size == 0 {
 			size = -1
@@ -110,14 +112,14 @@ type ListView[T Value] struct {
 
 // Lists returns the rows of a column of lists without a copy. Fixed-size lists of fixed-size lists
 // are taken as one list per row.
-func Lists[T Value](a *column.Array) (ListView[T], error) {
-	if a.Field.Kind != column.List {
-		return ListView[T]{}, fmt.Errorf("loader: column %q is %v, which is not a list", a.Field.Name, a.Field)
+func Lists[T Value](a *Array) (ListView[T], error) {
+	if a.Field.Kind != List {
+		return ListView[T]{}, fmt.Errorf("column %q is %v, which is not a list", a.Field.Name, a.Field)
 	}
 	size := a.Field.ListSize
-	for f := a.Field.Children[0]; f.Kind == column.List; f = f.Children[0] {
+	for f := a.Field.Children[0]; f.Kind == List; f = f.Children[0] {
 		if size == 0 || f.ListSize == 0 {
-			return ListView[T]{}, fmt.Errorf("loader: column %q is %v; take the inner lists by their own array", a.Field.Name, a.Field)
+			return ListView[T]{}, fmt.Errorf("column %q is %v; take the inner lists by their own array", a.Field.Name, a.Field)
 		}
 		size *= f.ListSize
 	}
@@ -152,18 +154,18 @@ type BytesView struct {
 
 // Bytes returns the values of a string or binary column, of any type and fixed-width ones too,
 // without a copy.
-func Bytes(a *column.Array) (BytesView, error) {
+func Bytes(a *Array) (BytesView, error) {
 	switch a.Field.Kind {
-	case column.Binary:
+	case Binary:
 		if len(a.Offsets) != a.Len+1 {
 			return BytesView{}, ErrReleased
 		}
-	case column.Fixed:
+	case Fixed:
 		if len(a.Data) < a.Len*a.Field.Width {
 			return BytesView{}, ErrReleased
 		}
 	default:
-		return BytesView{}, fmt.Errorf("loader: column %q is %v, which is not a byte string", a.Field.Name, a.Field)
+		return BytesView{}, fmt.Errorf("column %q is %v, which is not a byte string", a.Field.Name, a.Field)
 	}
 	return BytesView{offsets: a.Offsets, rows: a.Len, width: a.Field.Width, data: a.Data}, nil
 }
@@ -181,9 +183,9 @@ func (v BytesView) At(i int) []byte {
 
 // Strings returns a copy of a string or binary column, which stays valid after the batch is
 // released. It takes two allocations, however many rows there are.
-func Strings(a *column.Array) ([]string, error) {
-	if a.Field.Kind != column.Binary {
-		return nil, fmt.Errorf("loader: column %q is %v, which is not a string", a.Field.Name, a.Field)
+func Strings(a *Array) ([]string, error) {
+	if a.Field.Kind != Binary {
+		return nil, fmt.Errorf("column %q is %v, which is not a string", a.Field.Name, a.Field)
 	}
 	v, err := Bytes(a)
 	if err != nil {
