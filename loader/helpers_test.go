@@ -210,17 +210,13 @@ func batchOf(columns ...*column.Array) *Batch {
 // listsOf is the rows of a column of lists of int32.
 func listsOf(t *testing.T, a *column.Array) [][]int32 {
 	t.Helper()
-	items, err := column.Values[int32](a)
+	lists, err := column.Lists[int32](a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := make([][]int32, a.Len)
+	rows := make([][]int32, lists.Len())
 	for i := range rows {
-		lo, hi := i*a.Field.ListSize, (i+1)*a.Field.ListSize
-		if a.Offsets != nil {
-			lo, hi = int(a.Offsets[i]), int(a.Offsets[i+1])
-		}
-		rows[i] = items[lo:hi]
+		rows[i] = lists.At(i)
 	}
 	return rows
 }
