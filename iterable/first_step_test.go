@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,34 +49,37 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 	}
 	store := &sparing{Store: files(t, groups, noImage)}
 	for _, pos := range []int64{0, 3 * batch, 500} {
-		store.reads.Store(1 << 30) // footers
-		d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: shards * rows}, Lanes: 4, Columns: []string{"id"}, Fetchers: 1})
-		start := stepper{Steps: shuffle.Steps{Rows: shards * rows, GlobalBatch: batch, Tail: shuffle.Drop}, pos: pos, end: 1}
-		e := laneEpochsOf(t, d, shuffle.Worker{}, start)
-		needed := int64(0)
-		for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
-			if l.need < pos+batch {
-				needed++
+		// A subtest closes its stream, so that the next one has all reads for itself.
+		t.Run(fmt.Sprint("from row ", pos), func(t *testing.T) {
+			store.reads.Store(1 << 30) // footers
+			d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: shards * rows}, Lanes: 4, Columns: []string{"id"}, Fetchers: 1})
+			start := stepper{Steps: shuffle.Steps{Rows: shards * rows, GlobalBatch: batch, Tail: shuffle.Drop}, pos: pos, end: 1}
+			e := laneEpochsOf(t, d, shuffle.Worker{}, start)
+			needed := int64(0)
+			for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
+				if l.need < pos+batch {
+					needed++
+				}
 			}
-		}
-		if needed > batch {
-			t.Errorf("from %d on: %d units are needed for %d rows", pos, needed, batch)
-		}
-		state := e.plan.State(0, pos, batch)
-		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: batch, State: &state})
-		store.reads.Store(needed)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		draw, err := s.Next(ctx)
-		cancel()
-		if err != nil {
-			t.Fatalf("from %d on: %v, with %d units of %d", pos, err, needed, shards)
-		}
-		if draw.Rows != batch {
-			t.Errorf("from %d on: %d rows", pos, draw.Rows)
-		}
-		if used, reserved := s.account.Used(), s.account.Reserved(); used[mem.Shuffle] > reserved[mem.Shuffle] {
-			t.Errorf("from %d on: %v are taken of %v", pos, used, reserved)
-		}
-		draw.Release()
+			if needed > batch {
+				t.Errorf("%d units are needed for %d rows", needed, batch)
+			}
+			state := e.plan.State(0, pos, batch)
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: batch, State: &state})
+			store.reads.Store(needed)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			draw, err := s.Next(ctx)
+			cancel()
+			if err != nil {
+				t.Fatalf("%v, with %d units of %d", err, needed, shards)
+			}
+			if draw.Rows != batch {
+				t.Errorf("%d rows", draw.Rows)
+			}
+			if used, reserved := s.account.Used(), s.account.Reserved(); used[mem.Shuffle] > reserved[mem.Shuffle] {
+				t.Errorf("%v are taken of %v", used, reserved)
+			}
+			draw.Release()
+		})
 	}
 }
