@@ -9,7 +9,6 @@ func (h Hello) validate() error {
 	return nil
 }
 
-// validate lists all problems.
 func (o Open) validate() error {
 	if o.Dataset == "" {
 		return protocolError("OPEN without the identity of a data set")
