@@ -21,8 +21,8 @@ const (
 	tailBytes    = 8       // length of the footer and magic, at the end of a shard
 )
 
-// A place is what one address holds and how fast it answers.
-type place struct {
+// An addressCheck is what one address holds and how fast it answers.
+type addressCheck struct {
 	Address    string   `json:"address"`
 	Facts      []fact   `json:"facts"` // how it is reached, and as whom
 	Shards     int      `json:"shards"`
@@ -44,8 +44,8 @@ type fact struct {
 }
 
 // examine says how an address is reached, lists it and reads a little of its shards.
-func examine(ctx context.Context, store shard.Stores, address string) *place {
-	p := &place{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
+func examine(ctx context.Context, store shard.Stores, address string) *addressCheck {
+	p := &addressCheck{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
 	if !shardfeed.IsRemote(address) {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
@@ -63,20 +63,23 @@ func examine(ctx context.Context, store shard.Stores, address string) *place {
 }
 
 // explain takes over what the store says of how it reaches the address.
-func (p *place) explain(ctx context.Context, store shard.Remote, address string) {
+func (p *addressCheck) explain(ctx context.Context, store shard.Remote, address string) {
 	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
 	if err != nil {
 		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + option.Spelled(err, option.Flag)})
 	}
 	for _, f := range facts {
-		p.Facts = append(p.Facts, fact{f.Name, option.Spell(f.Value, option.Flag)})
+		if f.Name == "try" { // a hint, which may name flags
+			f.Value = option.Spell(f.Value, option.Flag)
+		}
+		p.Facts = append(p.Facts, fact{f.Name, f.Value})
 	}
 }
 
-func (p *place) fail(err error) { p.problem, p.Problem = err, option.Spelled(err, option.Flag) }
+func (p *addressCheck) fail(err error) { p.problem, p.Problem = err, option.Spelled(err, option.Flag) }
 
 // read times the footers and ranges of a few shards.
-func (p *place) read(ctx context.Context, store shard.Store, shards []shard.Shard) {
+func (p *addressCheck) read(ctx context.Context, store shard.Store, shards []shard.Shard) {
 	for _, s := range shards {
 		p.Bytes += s.Size
 	}
@@ -151,8 +154,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-func (p *place) report(r *report) {
-	seconds := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
+func (p *addressCheck) report(r *report) {
 	r.section(p.Address)
 	for _, f := range p.Facts {
 		r.fact(f.Name, "%s", f.Value)

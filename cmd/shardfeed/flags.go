@@ -51,7 +51,6 @@ type flags struct {
 	cacheFlags
 }
 
-// remote registers the flags of remote shards: how they are reached and kept.
 func (f *flags) remote(fs *pflag.FlagSet) {
 	f.storage(fs)
 	f.cache(fs)
@@ -71,7 +70,6 @@ func (f *flags) what(fs *pflag.FlagSet) {
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
 }
 
-// order registers the flags of the order.
 func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }
 
 func (f *flags) orderFlags(fs *pflag.FlagSet) {
@@ -107,7 +105,6 @@ func (f *flags) manyEpochs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
 }
 
-// split registers the flags of world size, rank and memory.
 func (f *flags) split(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
@@ -213,7 +210,6 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 	return nil
 }
 
-// checkRemote checks the flags of storage and cache.
 func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 	if err := f.checkStorage(fs); err != nil {
 		return err

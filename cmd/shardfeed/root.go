@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -127,13 +126,7 @@ func oneLine(s string) string {
 		default:
 			b.WriteString("; ")
 		}
-		for _, r := range line {
-			if unicode.IsControl(r) {
-				fmt.Fprintf(&b, `\x%02x`, r)
-				continue
-			}
-			b.WriteRune(r)
-		}
+		b.WriteString(printable(line))
 	}
 	return shorten(b.String(), maxMessage)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strconv"
-
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/size"
 )
@@ -27,33 +25,17 @@ func (b *byteSize) Type() string { return "size" }
 
 // A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a
 // unit.
-type bufferSize struct{ rows, bytes int64 }
+type bufferSize struct {
+	text        string // as it was given
+	rows, bytes int64
+}
 
-func (b *bufferSize) Set(s string) error {
-	rows, bytes, err := size.Rows(s)
-	*b = bufferSize{rows: rows, bytes: bytes}
+func (b *bufferSize) Set(s string) (err error) {
+	b.text = s
+	b.rows, b.bytes, err = size.Rows(s)
 	return err
 }
 
-func (b *bufferSize) String() string {
-	switch {
-	case b.rows > 0:
-		return strconv.FormatInt(b.rows, 10)
-	case b.bytes > 0:
-		return mem.Bytes(b.bytes).String()
-	}
-	return ""
-}
-
-// text is what Set was given, in one spelling; "" when it is not given.
-func (b *bufferSize) text() string {
-	switch {
-	case b.rows > 0:
-		return strconv.FormatInt(b.rows, 10)
-	case b.bytes > 0:
-		return strconv.FormatInt(b.bytes, 10) + "B"
-	}
-	return ""
-}
+func (b *bufferSize) String() string { return b.text }
 
 func (b *bufferSize) Type() string { return "rows|size" }
