@@ -89,40 +89,34 @@ func (p *addressCheck) read(ctx context.Context, store shard.Store, shards []sha
 	var footers, ranges []float64
 	for i := range min(sampleShards, len(shards)) {
 		s := shards[i*len(shards)/min(sampleShards, len(shards))]
-		t, err := timeShard(ctx, store, s)
+		n := min(rangeBytes, s.Size)
+		footer, read, err := timeShard(ctx, store, s, n)
 		if err != nil {
 			p.fail(err)
 			break
 		}
-		footers, ranges = append(footers, t.footer.Seconds()), append(ranges, t.read.Seconds())
-		p.RangeBytes = max(p.RangeBytes, t.bytes)
+		footers, ranges = append(footers, footer.Seconds()), append(ranges, read.Seconds())
+		p.RangeBytes = max(p.RangeBytes, n)
 	}
 	p.Footer, p.Range = median(footers), median(ranges)
 }
 
-// timing is how long the parts of reading a shard took.
-type timing struct {
-	footer, read time.Duration
-	bytes        int64 // of the read
-}
-
-// timeShard opens a shard, reads its footer as a run would, and a range in its middle.
-func timeShard(ctx context.Context, store shard.Store, s shard.Shard) (t timing, err error) {
+// timeShard opens a shard, reads its footer as a run would, and a range of so many bytes in its
+// middle.
+func timeShard(ctx context.Context, store shard.Store, s shard.Shard, bytes int64) (footer, read time.Duration, err error) {
 	begin := time.Now()
 	o, err := store.Open(ctx, s)
 	if err != nil {
-		return t, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
 	if err := readFooter(ctx, o, s); err != nil {
-		return t, err
+		return 0, 0, err
 	}
-	t.footer = time.Since(begin)
-	t.bytes = min(rangeBytes, s.Size)
+	footer = time.Since(begin)
 	begin = time.Now()
-	err = o.ReadAt(ctx, make([]byte, t.bytes), (s.Size-t.bytes)/2)
-	t.read = time.Since(begin)
-	return t, err
+	err = o.ReadAt(ctx, make([]byte, bytes), (s.Size-bytes)/2)
+	return footer, time.Since(begin), err
 }
 
 func readFooter(ctx context.Context, o shard.Object, s shard.Shard) error {

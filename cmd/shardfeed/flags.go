@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -245,36 +243,4 @@ func completeValues(c *cobra.Command) {
 			_ = c.MarkFlagDirname(name)
 		}
 	}
-}
-
-// A rowLimit is a flag that is a number of rows, or not given.
-type rowLimit struct {
-	given bool
-	rows  int64
-}
-
-func (l *rowLimit) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 {
-		return fmt.Errorf("must be a number of rows of at least 0, got %q", s)
-	}
-	*l = rowLimit{given: true, rows: n}
-	return nil
-}
-
-func (l *rowLimit) String() string {
-	if !l.given {
-		return ""
-	}
-	return strconv.FormatInt(l.rows, 10)
-}
-
-func (l *rowLimit) Type() string { return "rows" }
-
-// left is how many of n rows may still come after done rows.
-func (l *rowLimit) left(done, n int64) int64 {
-	if !l.given {
-		return n
-	}
-	return max(0, min(n, l.rows-done))
 }

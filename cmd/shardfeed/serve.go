@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -80,7 +81,7 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	}
 	h := newHost(logger)
 	server := engine.New(engine.Options{
-		Open: h.open, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: s.gracePeriod(), Build: version(), Log: s.log,
+		Open: h.open, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: cmp.Or(s.grace, -1), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.Budget().Limit()))
 	if err := s.tellReady(path); err != nil {
@@ -101,14 +102,6 @@ func (s *serveCommand) tellReady(path string) error {
 	ready := os.NewFile(uintptr(s.readyFD), "ready")
 	defer ready.Close()
 	return json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path})
-}
-
-// gracePeriod is the grace period as the server takes it.
-func (s *serveCommand) gracePeriod() time.Duration {
-	if s.grace <= 0 {
-		return -1
-	}
-	return s.grace
 }
 
 func (s *serveCommand) path() (string, error) {

@@ -118,7 +118,10 @@ func (it *iteration) announce() {
 		return
 	}
 	it.announced = true
-	joined := it.joined()
+	joined := Joined{
+		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
+		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize),
+	}
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()
 	for _, p := range it.order {
@@ -252,13 +255,4 @@ func (it *iteration) abort(err error) {
 	defer it.session.mu.Unlock()
 	it.fail(err)
 	it.run.endAfter(it)
-}
-
-func (it *iteration) joined() Joined {
-	s := it.session
-	epoch, _, _ := epochOf(it.state, it.steps)
-	return Joined{
-		Epoch: int64(epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
-		Schema: s.dataset.summary.Schema,
-	}
 }

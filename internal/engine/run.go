@@ -141,8 +141,8 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	state := it.state
 	state.GlobalBatch = it.steps.GlobalBatch // the same steps in bundles: not a change worth a note
 	o.State, o.Epoch, o.Epochs = &state, 0, 1
-	if epoch, _, _ := epochOf(it.state, it.steps); epoch > it.state.Epoch {
-		o.Epochs = int(epoch-it.state.Epoch) + 1
+	if it.epoch > it.state.Epoch {
+		o.Epochs = int(it.epoch-it.state.Epoch) + 1
 	}
 	if r.continues {
 		o.Epochs = -1
@@ -155,8 +155,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 			return nil, err
 		}
 	}
-	r.rings, r.steps, r.begun = it.order, it.steps, 0
-	_, r.from, r.left = epochOf(it.state, it.steps)
+	r.rings, r.steps, r.begun, r.from, r.left = it.order, it.steps, 0, it.from, it.count
 	o.MaxBatches = slots * len(it.order)
 	o.Allocator = r
 	return loader.New(d.Dataset, o)
