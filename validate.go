@@ -128,7 +128,6 @@ func (s Spec) givenMemory() int64 {
 	return n
 }
 
-// policy of the cache.
 func (s Spec) policy() cache.Policy {
 	if s.CachePolicy == "lru" {
 		return cache.LRU

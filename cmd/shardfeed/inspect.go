@@ -43,7 +43,6 @@ erasure coding, hosts.`,
 	})
 }
 
-// An inspection is what inspect finds.
 type inspection struct {
 	*inspect.Report
 	Placement []placement `json:"placement,omitempty"` // of the first shards, where their store knows it

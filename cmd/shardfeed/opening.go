@@ -42,13 +42,11 @@ func newOpening(w io.Writer) *opening {
 	return o
 }
 
-// listed says how many shards the list under way has so far.
 func (o *opening) listed(n int) {
 	o.shards.Store(int64(n))
 	o.told()
 }
 
-// footers says that n of so many footers were read.
 func (o *opening) footers(n, of int) {
 	o.read.Store(int64(n))
 	o.of.Store(int64(of))

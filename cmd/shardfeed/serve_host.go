@@ -17,7 +17,6 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A host opens data sets for an engine.
 type host struct {
 	*shardfeed.Host
 	log *slog.Logger
@@ -25,7 +24,6 @@ type host struct {
 
 func newHost(log *slog.Logger) *host { return &host{Host: shardfeed.NewHost(nil), log: log} }
 
-// open opens what a trainer asks for.
 func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	s := r.Spec
 	s.LocalWorldSize = r.LocalWorldSize
@@ -58,7 +56,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		}
 	})
 	return &engine.Data{
-		Dataset: ds.Dataset, Loader: how, Slots: s.Slots, Versioned: allRemote(s.Addresses), Warnings: warnings, Files: files.tell(nil),
+		Dataset: ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,

@@ -427,36 +427,6 @@ func TestListenRefusesAnothersPath(t *testing.T) {
 	}
 }
 
-// What an engine of an older build left, a dead socket beside an empty marker, goes.
-func TestListenAfterAnOlderBuild(t *testing.T) {
-	dir := runtimeDir(t)
-	for _, name := range []string{"a.sock", "b.sock", "c.sock.new"} {
-		deadSocket(t, filepath.Join(dir, name))
-	}
-	write(t, dir, map[string]string{"a.sock.engine": "", "b.sock.engine": ""})
-	l, err := Listen(filepath.Join(dir, "a.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := names(t, dir); got != "c.sock.new" {
-		t.Errorf("left: %s", got)
-	}
-	write(t, dir, map[string]string{"a.sock.engine": ""})
-	alive, err := lockOwn(filepath.Join(dir, "a.sock.engine"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Listen(filepath.Join(dir, "a.sock")); !errors.Is(err, ErrServing) {
-		t.Errorf("beside one that begins: %v", err)
-	}
-	if err := alive.remove(); err != nil {
-		t.Error(err)
-	}
-}
-
 // A marker that is empty, as a full disk leaves it, is an engine's under its reserved name.
 func TestListenAfterAFullDisk(t *testing.T) {
 	dir := runtimeDir(t)

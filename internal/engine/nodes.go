@@ -10,7 +10,6 @@ var kinds = [...]string{
 	column.Fixed: "fixed", column.Binary: "binary", column.List: "list", column.Struct: "struct", column.Map: "map", column.Null: "null",
 }
 
-// describe returns what a trainer gets to know of a data set.
 func describe(d *Data) Opened {
 	m := d.Dataset.Manifest()
 	data := d.Dataset.List()
@@ -43,7 +42,6 @@ func batchNodes(s *column.Schema, o loader.Options) []Node {
 	return nodes
 }
 
-// added returns the columns that a padding adds.
 func added(p loader.Padding, size int) []Node {
 	name := p.Lengths
 	if name == "" {

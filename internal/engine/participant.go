@@ -8,10 +8,10 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A part is one consumer's share of an iteration: all batches, or each K-th for one of K torch
-// workers. Under the session's lock it calls the consumer, one call at a time, and never again
-// after the end.
-type part struct {
+// A participant is one consumer's share of an iteration: all batches, or each K-th for one of K
+// torch workers. Under the session's lock it calls the consumer, one call at a time, and never
+// again after the end.
+type participant struct {
 	join      Join
 	consumer  consumer
 	client    *client
@@ -23,20 +23,20 @@ type part struct {
 	over    bool
 
 	// The consumer's ring for all iterations of a run, from connect on. The run's loader allocates
-	// in it until cut. The part of the next iteration takes it over.
+	// in it until cut. The participant of the next iteration takes it over.
 	ring loader.Allocator
 	ctx  context.Context
 	cut  context.CancelFunc
 }
 
-func (p *part) isOver() bool {
+func (p *participant) isOver() bool {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	return p.over
 }
 
 // call calls the consumer, unless it got the end. The session's mutex is held.
-func (p *part) call(f func(consumer)) bool {
+func (p *participant) call(f func(consumer)) bool {
 	if p.over {
 		return false
 	}
@@ -45,14 +45,15 @@ func (p *part) call(f func(consumer)) bool {
 }
 
 // finish calls the consumer for the last time. The session's mutex is held.
-func (p *part) finish(f func(consumer)) bool {
+func (p *participant) finish(f func(consumer)) bool {
 	called := p.call(f)
 	p.over = true
 	return called
 }
 
-// connect makes the consumer's ring, and lets the loader use it, unless the part is over already.
-func (p *part) connect(need ringNeed) (err error) {
+// connect makes the consumer's ring, and lets the loader use it, unless the participant is over
+// already.
+func (p *participant) connect(need ringNeed) (err error) {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	p.unlink()
@@ -65,9 +66,9 @@ func (p *part) connect(need ringNeed) (err error) {
 	return err
 }
 
-// takeOver takes over the ring of the consumer's part of the last iteration. The session's mutex is
-// held.
-func (p *part) takeOver(before *part) {
+// takeOver takes over the ring of the consumer's participant of the last iteration. The session's
+// mutex is held.
+func (p *participant) takeOver(before *participant) {
 	if p.ring, p.ctx, p.cut = before.ring, before.ctx, before.cut; p.over {
 		p.cut()
 	}
@@ -75,7 +76,7 @@ func (p *part) takeOver(before *part) {
 
 // unlink ends the use of the ring. The loader reads on into memory that no one sees. The session's
 // mutex is held.
-func (p *part) unlink() {
+func (p *participant) unlink() {
 	if p.cut != nil {
 		p.cut()
 	}
@@ -83,7 +84,7 @@ func (p *part) unlink() {
 
 // memory returns the memory of a batch: a slot of the ring, or memory of the pool once the consumer
 // has left.
-func (p *part) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Memory, error) {
+func (p *participant) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Memory, error) {
 	if p.ctx.Err() == nil {
 		both, cancel := context.WithCancelCause(ctx)
 		stop := context.AfterFunc(p.ctx, func() { cancel(p.ctx.Err()) })
@@ -97,28 +98,27 @@ func (p *part) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Mem
 	return discarded{pool.NewArena()}, nil
 }
 
-// discarded is the memory of a batch for a consumer that has left.
 type discarded struct{ arena *mem.Arena }
 
 func (m discarded) Alloc(n int) ([]byte, error) { return m.arena.Alloc(n)[:n:n], nil }
 
 func (m discarded) Free() { m.arena.Free() }
 
-// fail ends the part with an error. The session's mutex is held.
-func (p *part) fail(err error) {
+// fail ends the participant with an error. The session's mutex is held.
+func (p *participant) fail(err error) {
 	if p.finish(func(c consumer) { c.fail(err) }) {
 		p.unlink()
 	}
 }
 
-// end ends the part with its epoch. The ring stays for what is read ahead. The session's mutex is
-// held.
-func (p *part) end(state shuffle.State) {
+// end ends the participant with its epoch. The ring stays for what is read ahead. The session's
+// mutex is held.
+func (p *participant) end(state shuffle.State) {
 	p.finish(func(c consumer) { c.end(End{Batches: p.batches, State: state}) })
 }
 
 // leave handles LEAVE. It reports whether it ended an iteration.
-func (p *part) leave() bool {
+func (p *participant) leave() bool {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	left := p.finish(func(c consumer) { c.end(End{Left: true, Batches: p.batches, State: p.iteration.now}) })
@@ -130,7 +130,7 @@ func (p *part) leave() bool {
 }
 
 // disconnect handles the end of the connection.
-func (p *part) disconnect() {
+func (p *participant) disconnect() {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	inMidst := p.finish(func(consumer) {})
