@@ -321,10 +321,13 @@ func TestListenLeavesOthersFiles(t *testing.T) {
 		"empty": "data", "empty.engine": "", "empty.new": "data",
 		"copy": "data", "copy" + markerSuffix: markerOf("another"),
 		"model": "data", "model" + markerSuffix: "a file of the user's",
-		"a.sock.new": "data", "a.sock.engine": "data",
+		"a.sock.new": "data", "a.sock.engine": "data", "beside.engine": "a TensorRT engine",
 	}
 	write(t, dir, files)
-	deadSocket(t, filepath.Join(dir, "foreign"))
+	sockets := []string{filepath.Join(dir, "foreign"), filepath.Join(dir, "beside")}
+	for _, path := range sockets {
+		deadSocket(t, path)
+	}
 	l, err := Listen(filepath.Join(dir, "a.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -333,8 +336,10 @@ func TestListenLeavesOthersFiles(t *testing.T) {
 		t.Error(err)
 	}
 	checkFiles(t, dir, files)
-	if _, err := os.Lstat(filepath.Join(dir, "foreign")); err != nil {
-		t.Error(err)
+	for _, path := range sockets {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -32,7 +31,7 @@ func ringOf(t *testing.T, slots int, bytes int64) *ring {
 
 func begin(t *testing.T, r *ring, size int) *slot {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m, err := r.Begin(ctx, size)
 	if err != nil {

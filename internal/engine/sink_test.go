@@ -18,7 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-const patience = 20 * time.Second // of tests that wait for an event
+const patience = time.Minute // of tests that wait for an event
 
 // shop opens testdata/shop by a spec.
 func shop(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {

@@ -140,6 +140,13 @@ func (p *HTTPProxy) MostInFlight() int {
 	return p.most
 }
 
+// InFlight is the number of requests that are under way.
+func (p *HTTPProxy) InFlight() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inFlight
+}
+
 // Forget empties the record.
 func (p *HTTPProxy) Forget() {
 	p.mu.Lock()
