@@ -43,7 +43,7 @@ func TestTickRows(t *testing.T) {
 	}
 	var units []shuffle.Unit
 	for g := range m.Groups {
-		units = append(units, shuffle.Unit{Group: g, Hi: m.Groups[g].Rows})
+		units = append(units, shuffle.Unit{Group: g, Hi: m.Groups[g].Rows, Samples: m.Groups[g].Rows})
 	}
 	for _, c := range []struct {
 		name   string
@@ -84,7 +84,8 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 	for it.Next(&tick) {
 		for _, j := range tick.Load {
 			sp := lane.Span(int(j))
-			costs[j] = d.sizes.cost(p.Units()[sp.Unit].Group, sp.Lo, sp.Hi, true)
+			u := p.Units()[sp.Unit]
+			costs[j] = d.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
 			held += costs[j].whole + costs[j].parted
 		}
 		peak = max(peak, held)

@@ -150,7 +150,7 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	}
 	s := shuffle.Steps{GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
 	for _, u := range units {
-		s.Rows += u.Rows()
+		s.Rows += u.Samples
 	}
 	return s, s.Validate()
 }

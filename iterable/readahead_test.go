@@ -25,7 +25,7 @@ func (l *listed) next() (*load, bool) {
 // wholeGroup is the load of a row group.
 func wholeGroup(d *Dataset, group int) *load {
 	u := shuffle.Unit{Group: group, Hi: d.manifest.Groups()[group].Rows}
-	return d.sizes.newLoad(u, u.Span(0, 0, u.Rows()), true)
+	return d.sizes.newLoad(u, shuffle.Span{To: u.Rows()}, true)
 }
 
 // ahead starts a read-ahead over the row groups of a data set, in order, with room for so many of
