@@ -190,8 +190,8 @@ func tensor(f *column.Field, n int, data []byte) *column.Array {
 }
 
 // Release gives the memory back. The batch, its columns and all views of them must not be used
-// afterwards; what can be noticed of such a use is an column.ErrReleased. Release may be called
-// more than once.
+// afterwards; what can be noticed of such a use is an column.ErrReleased. Release may be called more than
+// once.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
 		return

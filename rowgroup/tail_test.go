@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -72,8 +71,7 @@ func TestFootersTakeOneRead(t *testing.T) {
 		}
 		store, shards := putFiles(t, files)
 		recorder := &recordingStore{Store: store, noViews: true}
-		// One at a time: among several, the last read may be of a shard that began before any
-		// other.
+		// One at a time: among several, the last read may be of a shard that began before any other.
 		m, err := Open(t.Context(), recorder, shards, Options{Parallel: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +146,7 @@ func TestOpenStopsAtAnError(t *testing.T) {
 	if !errors.Is(err, ErrNotParquet) || !strings.Contains(err.Error(), "0005.parquet") {
 		t.Errorf("error is %v", err)
 	}
-	if took, n := time.Since(began), stuck.opens.Load(); took > 45*time.Second || n > 38 {
+	if took, n := time.Since(began), stuck.opens.Load(); took > 10*time.Second || n > 38 {
 		t.Errorf("it took %v and %d shards", took, n)
 	}
 }
@@ -177,9 +175,7 @@ func (s *stuckStore) Open(ctx context.Context, x shard.Shard) (shard.Object, err
 
 // The footers of a thousand shards behind a network of 20 ms take as long as the requests in flight
 // allow, and one request each.
-func TestFootersBehindLatency(t *testing.T) { synctest.Test(t, footersBehindLatency) }
-
-func footersBehindLatency(t *testing.T) {
+func TestFootersBehindLatency(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 1000))
 	far := &farStore{Store: store, latency: 20 * time.Millisecond}
 	dir := t.TempDir()
@@ -193,7 +189,7 @@ func footersBehindLatency(t *testing.T) {
 		if want := int64(len(shards)); !warm && reads != want || warm && reads != 0 {
 			t.Errorf("warm %t: %d reads", warm, reads)
 		}
-		if took > time.Second { // of the bubble: it counts the sleeps and no work
+		if took > 3*time.Second {
 			t.Errorf("warm %t: it took %v", warm, took)
 		}
 		t.Logf("warm %t: %v", warm, took)

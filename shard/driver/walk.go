@@ -49,8 +49,8 @@ const (
 // A path that exists is taken literally: a file is one shard, a directory stands for all files
 // below it that are not hidden. Otherwise braces are expanded (see expandAddress) and each result
 // is matched segment by segment (see Match). A segment that exists literally is not a glob, up to
-// the first that is one; matched directories stand for their files. A name in braces that has no
-// glob must exist, so that a gap is not passed over in silence.
+// the first that is one; matched directories stand for their files. A name in braces that has no glob
+// must exist, so that a gap is not passed over in silence.
 //
 // Hidden from directories, and from globs that do not spell their first character, are names that
 // start with a dot, or with an underscore and hold no "=", and checksums and unfinished uploads
