@@ -50,7 +50,7 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 // column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	lengths := mem.AsU32(c.d.lengths.take(4 * len(dst)))
-	used, err := parquet.DecodeDeltaPrefix(lengths, b)
+	used, err := parquet.DecodeDelta(lengths, b)
 	if err != nil {
 		return err
 	}
