@@ -137,7 +137,7 @@ func TestOverlappingChunksWithoutSizes(t *testing.T) {
 			m.RowGroups[0].Columns[i].MetaData.TotalCompressedSize = int64(len(data) - 4)
 		}
 	})})
-	f, err := openFooter(context.Background(), store, shards[0], &tailGuess{})
+	f, err := readFooter(context.Background(), store, shards[0], &tailGuess{})
 	if err != nil {
 		t.Fatal(err)
 	}
