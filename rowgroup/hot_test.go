@@ -170,9 +170,9 @@ func rowsOf(t *testing.T, m *Manifest, u Rows) string {
 		return ""
 	}
 	defer raw.Release()
-	d := m.NewDecoder(m.pool)
+	d := m.NewDecoder()
 	defer d.Close()
-	b, err := d.Decode(raw, Layout{})
+	b, err := d.whole(raw, Layout{})
 	if err != nil {
 		t.Error(err)
 		return ""

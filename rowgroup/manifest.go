@@ -23,7 +23,7 @@ type Manifest struct {
 	files   []file
 	bound   []boundSchema
 	parts   []partitionColumn
-	utf8    InvalidUTF8
+	replace bool // what is not UTF-8; see Options.ReplaceUTF8
 	pool    *mem.Pool
 	hot     *Hot
 	objects *objects
@@ -60,7 +60,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{shards: shards, schema: &column.Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, hot: o.Hot, objects: newObjects(store, shards)}
+	m := &Manifest{shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards)}
 	if err := m.bindSchemas(all, o); err != nil {
 		return nil, err
 	}
