@@ -198,7 +198,4 @@ func TestHotOfManyDatasets(t *testing.T) {
 		open(t, store, Options{Hot: hot})
 		return store.reads.Load() == before
 	})
-	if hits, _, _ := hot.Stats(); hits == 0 {
-		t.Error("nothing was found")
-	}
 }

@@ -30,7 +30,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		dataset: d, options: o, steps: start, closing: make(chan struct{}), outside: make(chan struct{}, o.Draws),
 		pending: map[key]*load{}, residents: map[key]*resident{}, stamps: make([]uint32, len(d.manifest.Groups())),
 	}
-	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.pool, overEstimate: d.options.Events.OverEstimate}
+	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, overEstimate: d.options.Events.OverEstimate}
 	s.buffer = &buffer{ahead: s.ahead}
 	if err := d.order(s, w, start); err != nil {
 		return nil, err

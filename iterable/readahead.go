@@ -25,7 +25,6 @@ const scheduled = 1024
 // fetched load in the schedule is decoded first.
 type readahead struct {
 	manifest *rowgroup.Manifest
-	pool     *mem.Pool
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
@@ -193,7 +192,7 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	}
 	l.raw = raw
 	r.fetchedBytes(l)
-	d := r.manifest.NewDecoder(r.pool)
+	d := r.manifest.NewDecoder()
 	defer d.Close()
 	r.decodeOne(ctx, d, l, nil)
 	return l.err
@@ -201,7 +200,7 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 
 // decodeAll decodes loads until there are no more. When ctx has ended the remaining ones fail.
 func (r *readahead) decodeAll(ctx context.Context) {
-	d := r.manifest.NewDecoder(r.pool)
+	d := r.manifest.NewDecoder()
 	defer func() { d.Close() }()
 	var part []uint8
 	for l := r.decode.take(); l != nil; l = r.decode.take() {
@@ -212,7 +211,7 @@ func (r *readahead) decodeAll(ctx context.Context) {
 		var panicked bool
 		if part, panicked = r.decodeOne(ctx, d, l, part); panicked {
 			d.Close()
-			d = r.manifest.NewDecoder(r.pool) // the old one may be in any state
+			d = r.manifest.NewDecoder() // the old one may be in any state
 		}
 	}
 }
@@ -275,10 +274,10 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	return order, bytes
 }
 
-// decodeRows is DecodeParts and the transforms, with panics made errors.
+// decodeRows is Decode and the transforms, with panics made errors.
 func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (blocks []*rowgroup.Block, err error) {
 	defer r.caught("decode", l.rows, &err)
-	if blocks, err = d.DecodeParts(l.raw, layout); err != nil {
+	if blocks, err = d.Decode(l.raw, layout); err != nil {
 		return nil, err
 	}
 	if err = r.transform(blocks, l.rows); err != nil {

@@ -43,7 +43,7 @@ func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, pool: d.pool, account: a, schedule: &listed{loads: all}}
+	r := &readahead{manifest: d.manifest, account: a, schedule: &listed{loads: all}}
 	r.start(t.Context(), 2, 2)
 	t.Cleanup(func() {
 		r.close()
@@ -145,7 +145,7 @@ func TestReadAheadLeavesRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, pool: d.pool, account: a, schedule: &listed{loads: all}, most: 5 * all[0].est.decode / 2}
+	r := &readahead{manifest: d.manifest, account: a, schedule: &listed{loads: all}, most: 5 * all[0].est.decode / 2}
 	b := &buffer{ahead: r}
 	r.start(t.Context(), 2, 2)
 	ready := func(l *load, want bool) bool {
