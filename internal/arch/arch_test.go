@@ -93,6 +93,7 @@ var rules = []rule{
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
 	{at: "column"}, // what all layers tell each other of columns
+	{at: "rule", may: []string{"column", "internal/option"}}, // the language of filters: no stores, no files
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
@@ -190,7 +191,7 @@ func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
 		{"internal/option"},
 		{"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted"},
-		{"cache", "internal/parquet"},
+		{"cache", "internal/parquet", "rule"},
 		{"rowgroup"},
 		{"iterable"},
 		{"loader"},
@@ -283,7 +284,7 @@ func TestShuffleIsPure(t *testing.T) {
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
 		"bench", "bin", "cache", "cmd", "column", "dist", "docs", "examples", "gpu", "internal", "iterable", "loader", "python",
-		"rowgroup", "shard", "shuffle", "testdata", "tools",
+		"rowgroup", "rule", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))
 	if err != nil {
