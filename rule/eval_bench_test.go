@@ -18,6 +18,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	for _, c := range []struct{ name, text string }{
 		{"int64", "id < 500000"},
 		{"int64 in list", "id in (1, 70, 5000, 900000)"},
+		{"int64 in long list", "id in (9, 70, 333, 5000, 44444, 123456, 222222, 333333, 555555, 777777, 900000)"},
 		{"float64", "score >= 0.5"},
 		{"float64 with nulls", "maybe >= 0.5"},
 		{"two columns", "score >= 0.5 and id < 500000"},

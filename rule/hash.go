@@ -37,6 +37,16 @@ func hash64(seed uint64, b []byte) uint64 {
 	for _, c := range b {
 		h = bits.RotateLeft64(h^uint64(c)*xxPrime5, 11) * xxPrime1
 	}
+	return xxMix(h)
+}
+
+// hashWord is hash64 of the 8 bytes of u, little-endian.
+func hashWord(seed, u uint64) uint64 {
+	h := seed + xxPrime5 + 8
+	return xxMix(bits.RotateLeft64(h^xxRound(0, u), 27)*xxPrime1 + xxPrime4)
+}
+
+func xxMix(h uint64) uint64 {
 	h = (h ^ h>>33) * xxPrime2
 	h = (h ^ h>>29) * xxPrime3
 	return h ^ h>>32

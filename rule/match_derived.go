@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"encoding/binary"
 	"math"
 	"unicode/utf8"
 
@@ -96,24 +95,19 @@ func hasher(a *column.Array, salt uint64) func(i int) uint64 {
 	if a.Field.Kind == column.Binary {
 		return func(i int) uint64 { return hash64(salt, a.Data[a.Offsets[i]:a.Offsets[i+1]]) }
 	}
-	var b [8]byte
-	word := func(u uint64) uint64 {
-		binary.LittleEndian.PutUint64(b[:], u)
-		return hash64(salt, b[:])
-	}
 	switch a.Field.Type {
 	case column.TypeFloat16:
 		v := asSlice[uint16](a.Data, a.Len)
-		return func(i int) uint64 { return word(floatWord(halfValue(v[i]))) }
+		return func(i int) uint64 { return hashWord(salt, floatWord(halfValue(v[i]))) }
 	case column.TypeFloat32:
 		v := asSlice[float32](a.Data, a.Len)
-		return func(i int) uint64 { return word(floatWord(float64(v[i]))) }
+		return func(i int) uint64 { return hashWord(salt, floatWord(float64(v[i]))) }
 	case column.TypeFloat64:
 		v := asSlice[float64](a.Data, a.Len)
-		return func(i int) uint64 { return word(floatWord(v[i])) }
+		return func(i int) uint64 { return hashWord(salt, floatWord(v[i])) }
 	}
 	if read := integerReader(a); read != nil {
-		return func(i int) uint64 { return word(read(i)) }
+		return func(i int) uint64 { return hashWord(salt, read(i)) }
 	}
 	width := a.Field.Width
 	return func(i int) uint64 { return hash64(salt, a.Data[i*width:(i+1)*width]) }

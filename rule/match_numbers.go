@@ -23,8 +23,10 @@ func (m ints[T]) match(dst, mask []uint64, a *column.Array) {
 	switch {
 	case m.test.lo > m.test.hi:
 		clear(dst)
+	case len(m.test.sorted) > fewMembers && m.test.set != nil:
+		matchSet(dst, mask, values, m.test.set, m.bias)
 	case m.test.set != nil:
-		eachRow(dst, mask, a.Len, func(i int) bool { return m.test.passes(uint64(values[i]) + m.bias) })
+		matchFew(dst, mask, values, m.test.sorted, m.bias)
 	default:
 		matchRange(dst, mask, values, m.test.lo-m.bias, m.test.hi-m.test.lo)
 	}
@@ -42,6 +44,43 @@ func matchRange[T integer](dst, mask []uint64, values []T, lo, span uint64) {
 		m := uint64(0)
 		for _, v := range part {
 			m = m>>1 | bit(uint64(v)-lo <= span)<<63
+		}
+		dst[w] = m >> (64 - len(part))
+	}
+}
+
+// fewMembers is up to how many members it is faster to compare with each.
+const fewMembers = 8
+
+func matchFew[T integer](dst, mask []uint64, values []T, members []uint64, bias uint64) {
+	for w := range dst {
+		if mask != nil && mask[w] == 0 {
+			dst[w] = 0
+			continue
+		}
+		part := values[w*64 : min(w*64+64, len(values))]
+		all := uint64(0)
+		for _, k := range members {
+			m := uint64(0)
+			for _, v := range part {
+				m = m>>1 | bit(uint64(v)+bias == k)<<63
+			}
+			all |= m
+		}
+		dst[w] = all >> (64 - len(part))
+	}
+}
+
+func matchSet[T integer](dst, mask []uint64, values []T, set *keySet, bias uint64) {
+	for w := range dst {
+		if mask != nil && mask[w] == 0 {
+			dst[w] = 0
+			continue
+		}
+		part := values[w*64 : min(w*64+64, len(values))]
+		m := uint64(0)
+		for _, v := range part {
+			m = m>>1 | bit(set.has(uint64(v)+bias))<<63
 		}
 		dst[w] = m >> (64 - len(part))
 	}

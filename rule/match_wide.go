@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math/big"
+	"math/bits"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -57,49 +58,113 @@ func decimalBytes(n *big.Int, width int) []byte {
 	return b
 }
 
-// wides tests decimals of 16 and 32 bytes and INT96.
-type wides struct {
-	op     op
-	keys   []wideKey
-	set    map[wideKey]struct{} // of opIn
-	stored [][]byte             // the values of = and in, where one value has one form
-	noMax  bool                 // bounds prove nothing: those of INT96
+// plus is the key that lies n after k; words says how many of its words are in use.
+func (k wideKey) plus(n uint64, words int) wideKey {
+	carry := n
+	for i := words - 1; i >= 0; i-- {
+		k[i], carry = bits.Add64(k[i], carry, 0)
+	}
+	return k
 }
 
-func newWides(o op, keys []wideKey, stored [][]byte) *wides {
-	m := &wides{op: o, keys: slices.Clone(keys), noMax: stored == nil}
-	if o == opEqual || o == opIn && len(stored) <= maxMembers {
-		m.stored = stored
+// minus is the key that lies n before k.
+func (k wideKey) minus(n uint64, words int) wideKey {
+	borrow := n
+	for i := words - 1; i >= 0; i-- {
+		k[i], borrow = bits.Sub64(k[i], borrow, 0)
 	}
-	if o == opIn {
-		slices.SortFunc(m.keys, wideKey.compare)
-		m.keys = slices.Compact(m.keys)
-		m.set = make(map[wideKey]struct{}, len(m.keys))
-		for _, k := range m.keys {
-			m.set[k] = struct{}{}
-		}
+	return k
+}
+
+// wides tests decimals of 16 and 32 bytes and INT96.
+type wides struct {
+	lo, hi  wideKey // nothing passes when lo is greater
+	sorted  []wideKey
+	set     map[wideKey]struct{} // nil: all from lo to hi
+	stored  [][]byte             // the values of = and in
+	trusted bool                 // bounds say something: not those of INT96
+}
+
+// newWides tests by an operator; stored holds the values as the column does, and is nil where one
+// value has several forms.
+func newWides(o op, keys []wideKey, words int, stored [][]byte) *wides {
+	const most = 1<<64 - 1
+	m := &wides{lo: keys[0], hi: keys[len(keys)-1], trusted: stored != nil}
+	first, last := wideKey{}, wideKey{most, most, most, most}
+	switch o {
+	case opLess: // no literal is the least or greatest key: they have more digits than any type
+		m.lo, m.hi = first, keys[0].minus(1, words)
+	case opAtMost:
+		m.lo = first
+	case opGreater:
+		m.lo, m.hi = keys[0].plus(1, words), last
+	case opAtLeast:
+		m.hi = last
+	case opIn:
+		m.fill(keys)
+	}
+	if (o == opEqual || o == opIn) && len(stored) <= maxMembers {
+		m.stored = stored
 	}
 	return m
 }
 
+// fill makes it a test for the members of a list.
+func (m *wides) fill(keys []wideKey) {
+	m.sorted = slices.Clone(keys)
+	slices.SortFunc(m.sorted, wideKey.compare)
+	m.sorted = slices.Compact(m.sorted)
+	m.lo, m.hi = m.sorted[0], m.sorted[len(m.sorted)-1]
+	m.set = make(map[wideKey]struct{}, len(m.sorted))
+	for _, k := range m.sorted {
+		m.set[k] = struct{}{}
+	}
+}
+
 func (m *wides) match(dst, mask []uint64, a *column.Array) {
+	if a.Field.Width == 16 && m.set == nil {
+		m.matchRange(dst, mask, asSlice[[2]uint64](a.Data, a.Len))
+		return
+	}
 	width := a.Field.Width
 	eachRow(dst, mask, a.Len, func(i int) bool { return m.passes(wideKeyOf(a.Data[i*width : (i+1)*width])) })
 }
 
-func (m *wides) passes(k wideKey) bool {
-	switch m.op {
-	case opIn:
-		_, found := m.set[k]
-		return found
-	case opBetween:
-		return k.compare(m.keys[0]) >= 0 && k.compare(m.keys[1]) <= 0
+// matchRange tests decimals of 16 bytes: a subtraction that borrows tells which number is less.
+func (m *wides) matchRange(dst, mask []uint64, values [][2]uint64) {
+	lo, hi := m.lo, m.hi
+	for w := range dst {
+		if mask != nil && mask[w] == 0 {
+			dst[w] = 0
+			continue
+		}
+		part := values[w*64 : min(w*64+64, len(values))]
+		word := uint64(0)
+		for i := range part {
+			low, high := part[i][0], part[i][1]^signBit
+			_, less := bits.Sub64(low, lo[1], 0)
+			_, less = bits.Sub64(high, lo[0], less)
+			_, more := bits.Sub64(hi[1], low, 0)
+			_, more = bits.Sub64(hi[0], high, more)
+			word = word>>1 | ((less|more)^1)<<63
+		}
+		dst[w] = word >> (64 - len(part))
 	}
-	return holds(m.op, k.compare(m.keys[0]))
+}
+
+func (m *wides) passes(k wideKey) bool {
+	if k.compare(m.lo) < 0 || k.compare(m.hi) > 0 {
+		return false
+	}
+	if m.set == nil {
+		return true
+	}
+	_, found := m.set[k]
+	return found
 }
 
 func (m *wides) within(least, most []byte) (none, all bool) {
-	if m.noMax {
+	if !m.trusted {
 		return false, false
 	}
 	lo, hi := wideKey{}, wideKey{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}
@@ -109,18 +174,14 @@ func (m *wides) within(least, most []byte) (none, all bool) {
 	if most != nil {
 		hi = wideKeyOf(most)
 	}
-	first, last := m.keys[0], m.keys[len(m.keys)-1]
-	switch m.op {
-	case opLess, opAtMost:
-		return !m.passes(lo), m.passes(hi)
-	case opGreater, opAtLeast:
-		return !m.passes(hi), m.passes(lo)
-	case opIn:
-		at, found := slices.BinarySearchFunc(m.keys, lo, wideKey.compare)
-		return at == len(m.keys) || m.keys[at].compare(hi) > 0, found && lo == hi
+	if m.lo.compare(m.hi) > 0 || hi.compare(m.lo) < 0 || lo.compare(m.hi) > 0 {
+		return true, false
 	}
-	none = first.compare(last) > 0 || hi.compare(first) < 0 || lo.compare(last) > 0
-	return none, !none && lo.compare(first) >= 0 && hi.compare(last) <= 0
+	if m.set == nil {
+		return false, m.lo.compare(lo) <= 0 && hi.compare(m.hi) <= 0
+	}
+	at, found := slices.BinarySearchFunc(m.sorted, lo, wideKey.compare)
+	return at == len(m.sorted) || m.sorted[at].compare(hi) > 0, found && lo == hi
 }
 
 func (m *wides) members() [][]byte { return m.stored }

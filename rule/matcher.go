@@ -136,7 +136,8 @@ func (t *keyTest) keys() []uint64 {
 	return t.sorted
 }
 
-// A keySet is a set of numbers as a hash table with linear probing, at most half full.
+// A keySet is a set of numbers as a hash table with linear probing, at most a quarter full, so that
+// most numbers that it lacks meet a free place at once.
 type keySet struct {
 	table []uint64
 	empty uint64 // marks a free place; not in the set
@@ -145,7 +146,7 @@ type keySet struct {
 
 func newKeySet(sorted []uint64) *keySet {
 	s := &keySet{shift: 63}
-	for 1<<(64-s.shift) < 2*len(sorted) {
+	for 1<<(64-s.shift) < 4*len(sorted) {
 		s.shift--
 	}
 	for _, k := range sorted { // the least number that the set lacks

@@ -32,12 +32,12 @@ func newMatcher(f *column.Field, o op, v []fitted) matcher {
 	case column.TypeFloat64:
 		return newFloatTest(o, pick(v, func(x fitted) float64 { return x.float }), math.Nextafter)
 	case column.TypeInt96:
-		return newWides(o, pick(v, func(x fitted) wideKey { return x.wide }), nil)
+		return newWides(o, pick(v, func(x fitted) wideKey { return x.wide }), 2, nil)
 	case column.TypeDecimal:
 		if f.Width == 8 {
 			return newInts[int64](o, v, signBit)
 		}
-		return newWides(o, pick(v, func(x fitted) wideKey { return x.wide }), bytesOf(v))
+		return newWides(o, pick(v, func(x fitted) wideKey { return x.wide }), f.Width/8, bytesOf(v))
 	}
 	return newTexts(o, bytesOf(v))
 }
