@@ -87,9 +87,9 @@ var rules = []rule{
 	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs"}},
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
-	{at: "shard/driver", may: []string{"shard"}},
-	{at: "shard/s3", may: []string{"shard", "shard/driver"}},
-	{at: "shard/hdfs", may: []string{"shard", "shard/driver"}},
+	{at: "shard/driver", may: []string{"shard", "internal/cause"}},
+	{at: "shard/s3", may: []string{"shard", "shard/driver", "internal/cause"}},
+	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "internal/cause"}},
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
 	{at: "column"}, // what all layers tell each other of columns
@@ -100,7 +100,7 @@ var rules = []rule{
 	{at: "internal/cause"},
 	{at: "internal/size"},
 	{at: "internal/trusted"},
-	{at: "cache", may: []string{"shard", "internal/mem", "internal/trusted"}},
+	{at: "cache", may: []string{"shard", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},

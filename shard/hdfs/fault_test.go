@@ -277,7 +277,7 @@ func TestServerReplacedBetweenLooks(t *testing.T) {
 	c.Put(t, path, first)
 	s := newStore(t, serverOptions(c))
 	o := openOne(t, s, c.URI+path).(*object)
-	err := o.place.cluster.use(t.Context(), func(ctx context.Context, cl *client) error {
+	err := o.at.cluster.use(t.Context(), func(ctx context.Context, cl *client) error {
 		defer cl.dialer.Use(ctx, nil)()
 		f, err := cl.Open(path)
 		if err != nil {

@@ -65,14 +65,14 @@ func TestServerKerberos(t *testing.T) {
 			}
 			wg.Wait()
 			expect(t, obj, all, 0, len(all))
-			s.clusters.each(func(c *cluster) {
+			for _, c := range s.clusters {
 				for _, b := range c.bases {
-					if b.auth.shown != 1 {
-						t.Errorf("%d tickets were shown, where the cookie of the first serves", b.auth.shown)
+					if b.auth.shown.Load() != 1 {
+						t.Errorf("%d tickets were shown, where the cookie of the first serves", b.auth.shown.Load())
 					}
 					b.auth.cookies["hadoop.auth"].Value = "stale" // as after ten hours
 				}
-			})
+			}
 			expect(t, obj, all, 5, 100)
 		})
 	}

@@ -30,22 +30,6 @@ func (f flatTree) Stat(_ context.Context, path string) (Entry, error) {
 	return Entry{}, shard.ErrNotExist
 }
 
-func (f flatTree) ReadDir(_ context.Context, path string, keep func(string) bool) ([]Entry, error) {
-	below, err := f.below(path)
-	var all []Entry
-	for _, full := range below {
-		name, _, isDir := strings.Cut(full, "/")
-		e := Entry{Name: name, Size: 1}
-		if isDir {
-			e.Kind = KindDir
-		}
-		if keep(name) && !slices.Contains(all, e) {
-			all = append(all, e)
-		}
-	}
-	return all, err
-}
-
 func (f flatTree) below(path string) ([]string, error) {
 	if path == "." {
 		return f, nil
@@ -62,11 +46,9 @@ func (f flatTree) below(path string) ([]string, error) {
 	return all, nil
 }
 
-// deepFlatTree prunes as a bucket does: a file that start or a directory's refusal leaves out is
-// never asked about.
-type deepFlatTree struct{ flatTree }
-
-func (f deepFlatTree) ReadAll(_ context.Context, path, start string, keep func(string, bool) bool) ([]Entry, error) {
+// ReadAll prunes as a bucket does: a file that start or a directory's refusal leaves out is never
+// asked about.
+func (f flatTree) ReadAll(_ context.Context, path, start string, keep Keep) ([]Entry, error) {
 	below, err := f.below(path)
 	var all []Entry
 	for _, name := range below {
@@ -74,6 +56,20 @@ func (f deepFlatTree) ReadAll(_ context.Context, path, start string, keep func(s
 			continue
 		}
 		all = append(all, Entry{Name: name, Size: 1})
+	}
+	return all, err
+}
+
+// wholeTree asks about every file and about no directory.
+type wholeTree struct{ flatTree }
+
+func (f wholeTree) ReadAll(_ context.Context, path, _ string, keep Keep) ([]Entry, error) {
+	below, err := f.below(path)
+	var all []Entry
+	for _, name := range below {
+		if keep(name, false) {
+			all = append(all, Entry{Name: name, Size: 1})
+		}
 	}
 	return all, err
 }
@@ -87,9 +83,9 @@ func enters(name string, keep func(string, bool) bool) bool {
 	return true
 }
 
-// TestDeepTreeWalksAlike: a tree that describes all below a directory at once is walked to the same
-// shards as one that is asked level by level, for random names and patterns.
-func TestDeepTreeWalksAlike(t *testing.T) {
+// TestTreesWalkAlike: trees that leave out what is not wanted, at once or directory by directory, are
+// walked to the same shards as one that leaves out nothing, for random names and patterns.
+func TestTreesWalkAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	found := 0
@@ -109,14 +105,14 @@ func TestDeepTreeWalksAlike(t *testing.T) {
 			pattern += "/" + pick("d", "e", "*", "**", "[de]", "_h", "_*", "k=*", "?", "{d,e}", `\d`, "*.p", "a.p", "f")
 		}
 		pattern += pick("", "", "", "/")
-		flat, flatErr := Walk(t.Context(), files, pattern)
-		for _, tree := range []DeepTree{deepFlatTree{files}, descendingTree{files}} {
-			deep, deepErr := WalkDeep(t.Context(), tree, pattern)
-			if (flatErr == nil) != (deepErr == nil) || !slices.EqualFunc(flat, deep, sameShard) {
-				t.Fatalf("%q in %q: %v %v, level by level %v %v", pattern, files, deep, deepErr, flat, flatErr)
+		want, wantErr := Walk(t.Context(), wholeTree{files}, pattern)
+		for _, tree := range []Tree{files, descendingTree{files}} {
+			got, err := Walk(t.Context(), tree, pattern)
+			if (err == nil) != (wantErr == nil) || !slices.EqualFunc(got, want, sameShard) {
+				t.Fatalf("%q in %q: %v %v, without pruning %v %v", pattern, files, got, err, want, wantErr)
 			}
 		}
-		found += len(flat)
+		found += len(want)
 	}
 	if found < 3_000 {
 		t.Errorf("only %d shards were found: the patterns fit too rarely", found)
@@ -127,9 +123,9 @@ func sameShard(a, b shard.Shard) bool {
 	return a.URI == b.URI && slices.Equal(a.Partitions, b.Partitions)
 }
 
-// TestDeepTreeFileBesideDirectory: in a bucket a key can be a directory too.
-func TestDeepTreeFileBesideDirectory(t *testing.T) {
-	tree := deepFlatTree{flatTree{"d/a", "d/a/b", "d//c", "d/e//f"}}
+// TestFileBesideDirectory: in a bucket a key can be a directory too.
+func TestFileBesideDirectory(t *testing.T) {
+	tree := flatTree{"d/a", "d/a/b", "d//c", "d/e//f"}
 	for _, c := range []struct{ pattern, want string }{
 		{"d", "d//c d/a d/a/b d/e//f"},
 		{"d/", "d//c d/a d/a/b d/e//f"},
@@ -141,7 +137,7 @@ func TestDeepTreeFileBesideDirectory(t *testing.T) {
 		{"d/e//*", "d/e//f"},
 		{"**/[cf]", "d//c d/e//f"},
 	} {
-		shards, err := WalkDeep(t.Context(), tree, c.pattern)
+		shards, err := Walk(t.Context(), tree, c.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 		}

@@ -21,35 +21,28 @@ const (
 	maxPiece = 1 << 20
 )
 
-// A stream fills one part, by one file reader after the other: each begins at the byte that the
-// last one reached.
-type stream struct {
-	object *object
-	to     *driver.Fill
-}
-
 // readPart reads a part. Damaged replicas are tried again a few times, with a fresh list of them;
 // servers that cannot be reached for as long as Options.RetryFor says. A success of any size starts
 // the count again.
 func (o *object) readPart(ctx context.Context, p driver.Part) error {
-	s := &stream{object: o, to: driver.NewFill(p)}
-	defer s.to.Close()
+	to := driver.NewFill(p)
+	defer to.Close()
 	wait := newBackoff()
 	tries := 0
 	for {
-		before := s.to.Off()
-		err := o.place.cluster.use(ctx, s.run)
+		before := to.Off()
+		err := o.at.cluster.use(ctx, func(ctx context.Context, c *client) error { return o.fill(ctx, c, to) })
 		if err == nil {
 			return nil
 		}
-		if s.to.Off()-before >= maxPiece {
+		if to.Off()-before >= maxPiece {
 			wait.Progress()
 			tries = 0
 		}
-		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !o.place.cluster.pause(ctx, &wait, err) {
+		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !o.at.cluster.pause(ctx, &wait, err) {
 			return err
 		}
-		o.store.traffic.retries.Add(1)
+		o.store.meter.Retries.Add(1)
 	}
 }
 
@@ -63,30 +56,31 @@ func damaged(err error) bool {
 	return false
 }
 
-// run reads with a file reader of its own. One that is not fresh must not be moved forward: the
-// library would forget the step when it changes to another datanode, and shift the data.
-func (s *stream) run(ctx context.Context, c *client) error {
-	defer c.dialer.Use(ctx, s.to.Left)() // no datanode is asked for more
-	s.object.store.traffic.looks.Add(1)
-	f, err := c.Open(s.object.place.path)
+// fill reads what is left of a part with a file reader of its own. One that is not fresh must not be
+// moved forward: the library would forget the step when it changes to another datanode, and shift
+// the data.
+func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
+	defer c.dialer.Use(ctx, to.Left)() // no datanode is asked for more
+	o.store.meter.Looks.Add(1)
+	f, err := c.Open(o.at.path)
 	if err != nil {
-		return s.object.gone(err)
+		return o.gone(err)
 	}
 	defer f.Close()
-	if err := s.object.verify(f.Stat()); err != nil {
+	if err := o.verify(f.Stat()); err != nil {
 		return err
 	}
-	if _, err := f.Seek(s.to.Off(), io.SeekStart); err != nil {
+	if _, err := f.Seek(to.Off(), io.SeekStart); err != nil {
 		return err
 	}
-	for p := s.to.Next(); p != nil; p = s.to.Next() {
+	for p := to.Next(); p != nil; p = to.Next() {
 		n, err := f.Read(p[:min(len(p), maxPiece)])
-		s.to.Took(n)
+		to.Took(n)
 		if err != nil {
-			return readError(err, s.to.Off())
+			return readError(err, to.Off())
 		}
 	}
-	return s.object.verifyBlocks(c)
+	return o.verifyBlocks(c)
 }
 
 // gone says what it means that a file is not there any more.
@@ -128,8 +122,8 @@ func (o *object) verifyBlocks(c *client) error {
 	if known := o.blocks.Load(); now.same(known) && now.unfinished == known.unfinished {
 		return nil
 	}
-	o.store.traffic.looks.Add(1)
-	info, err := c.Stat(o.place.path)
+	o.store.meter.Looks.Add(1)
+	info, err := c.Stat(o.at.path)
 	if err != nil {
 		return o.gone(err)
 	}
@@ -147,7 +141,7 @@ func (o *object) verifyBlocks(c *client) error {
 
 // look finds out whether a file is still being written.
 func (o *object) look(ctx context.Context) error {
-	l, info, err := o.place.blocks(ctx)
+	l, info, err := o.at.blocks(ctx)
 	if err != nil {
 		return o.gone(err)
 	}
@@ -163,9 +157,9 @@ func (o *object) look(ctx context.Context) error {
 // blocks asks a namenode for a file and its blocks, and no datanode for anything: the library asks
 // for blocks only to read them, but its dialer opens no connection without a reader. Nil blocks are
 // not known: the namenode encrypts its answers.
-func (p place) blocks(ctx context.Context) (l *located, info fs.FileInfo, err error) {
+func (p location) blocks(ctx context.Context) (l *located, info fs.FileInfo, err error) {
 	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
-		p.cluster.store.traffic.looks.Add(1)
+		p.cluster.store.meter.Looks.Add(1)
 		f, err := c.Open(p.path)
 		if err != nil {
 			return err
