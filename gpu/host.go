@@ -28,6 +28,8 @@ func (h *host) Info() Info {
 
 func (h *host) AllocHost(n int) (HostMemory, error) { return h.alloc(n) }
 
+func (h *host) Register([]byte) (unregister func() error, err error) { return nil, ErrUnsupported }
+
 func (h *host) Alloc(n int) (DeviceMemory, error) { return h.alloc(n) }
 
 func (h *host) alloc(n int) (*hostMemory, error) {
@@ -67,12 +69,12 @@ func (h *host) Close() error {
 type hostMemory struct {
 	of    *host // nil: no device has given it
 	b     []byte
-	unmap func() error
+	unmap func() // nil when it was freed
 }
 
 // mapHost maps n bytes.
 func mapHost(n int) (*hostMemory, error) {
-	b, unmap, err := mapPages(n)
+	b, unmap, err := mem.Map(n)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v of the host: %w", ErrOutOfMemory, mem.Bytes(n), err)
 	}
@@ -91,13 +93,13 @@ func (m *hostMemory) Free() error {
 	if m.unmap == nil {
 		return errFreed
 	}
-	err := m.unmap()
+	m.unmap()
 	if m.of != nil {
 		m.of.memories.Add(-1)
 		m.of.bytes.Add(-int64(len(m.b)))
 	}
 	m.b, m.unmap = nil, nil
-	return err
+	return nil
 }
 
 // address is where b begins.

@@ -22,7 +22,7 @@ import (
 // At most InFlight batches are in out and in the hands of feed; what is in out is all that has to
 // be released once feed is gone.
 type pass struct {
-	loader   *loader.Loader
+	host     *loader.Loader
 	transfer *Transfer
 	meters   *meters
 	timeout  time.Duration
@@ -54,7 +54,7 @@ const (
 var errTimeout = errors.New("gpu: timeout")
 
 func newPass(ctx context.Context, l *loader.Loader, t *Transfer, m *meters, o Options) *pass {
-	p := &pass{loader: l, transfer: t, meters: m, timeout: o.Loader.Timeout, out: make(chan sent, o.InFlight-1)}
+	p := &pass{host: l, transfer: t, meters: m, timeout: o.Loader.Timeout, out: make(chan sent, o.InFlight-1)}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.group.Go(p.feed)
 	return p
@@ -63,12 +63,12 @@ func newPass(ctx context.Context, l *loader.Loader, t *Transfer, m *meters, o Op
 // feed sends what the loader makes until that ends or fails, or the pass is closed.
 func (p *pass) feed() {
 	defer close(p.out)
-	for host, err := range p.loader.Batches(p.ctx) {
+	for host, err := range p.host.Batches(p.ctx) {
 		if err != nil {
 			p.err = err
 			return
 		}
-		state := p.loader.State()
+		state := p.host.State()
 		p.doing.Store(sends)
 		b, err := p.transfer.Send(p.ctx, host)
 		if err != nil {
@@ -84,6 +84,18 @@ func (p *pass) feed() {
 		}
 		p.doing.Store(pulls)
 	}
+}
+
+// Next makes the next batch, on the device, the consumer's.
+func (p *pass) Next() (*Batch, *shuffle.State, error) {
+	s, err := p.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.batch.give(&p.meters.held)
+	p.meters.batches.Add(1)
+	p.meters.rows.Add(int64(s.batch.Rows))
+	return s.batch, s.state, nil
 }
 
 // next returns the next batch, on the device. Its error is io.EOF after the last.
@@ -152,20 +164,23 @@ func (p *pass) waiting() string {
 	case hands:
 		return "a copy to arrive on the device"
 	}
-	s := p.loader.Stats()
+	s := p.host.Stats()
 	return fmt.Sprintf("the loader, with %d batches ready and %d on their way (%v)", s.Ready.Depth, s.Held, s.Stream)
 }
 
-// close ends feed, gives back what is on its way, and closes transfer and loader. Any goroutine may
-// call it.
-func (p *pass) close() error {
+// Close ends feed, gives back what is on its way, and closes the transfer. Any goroutine may call
+// it.
+func (p *pass) Close() error {
 	p.closer.Do(func() {
 		p.cancel(ErrClosed)
 		p.group.Wait()
 		for s := range p.out {
 			s.batch.Release()
 		}
-		p.closed = errors.Join(p.transfer.Close(), p.loader.Close())
+		p.closed = p.transfer.Close()
 	})
 	return p.closed
 }
+
+// Leave is Close.
+func (p *pass) Leave() error { return p.Close() }
