@@ -1,17 +1,21 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package cuda
 
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/gpu"
 )
+
+// maxNodes is the most NUMA nodes that a kernel is built for.
+const maxNodes = 1024
 
 // A Device is a GPU with its primary context, which the process's other CUDA code shares. Its
 // methods are safe for concurrent use.
@@ -27,10 +31,7 @@ type Device struct {
 	released bool // the context was given back
 }
 
-var (
-	_ gpu.Device    = (*Device)(nil)
-	_ gpu.Registrar = (*Device)(nil)
-)
+var _ gpu.Device = (*Device)(nil)
 
 // Open takes the device with an index as cuda:N counts: from 0, over the devices that the driver
 // shows to this process.
@@ -74,6 +75,20 @@ func (d *Driver) info(index int, number int32) (gpu.Info, error) {
 	info.Bus = strings.ToLower(text(bus)) // as the kernel writes it
 	info.Node = busNode(d.sysfs, info.Bus)
 	return info, nil
+}
+
+// busNode is the NUMA node of a PCI device; -1 where the kernel does not know it, as on machines
+// that have one.
+func busNode(sysfs, bus string) int {
+	text, err := os.ReadFile(filepath.Join(sysfs, "bus/pci/devices", bus, "numa_node"))
+	if err != nil {
+		return -1
+	}
+	node, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || node < 0 || node >= maxNodes {
+		return -1
+	}
+	return node
 }
 
 // text is a string of C in a buffer.
