@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -128,19 +129,34 @@ func (d *Device) Close() error {
 	return d.releaseLocked()
 }
 
-// take counts something that the device is about to give.
-func (d *Device) take(op string, k kind) error {
+// take calls a function that gives something, and counts it.
+//
+//go:uintptrescapes
+func (d *Device) take(k kind, f *function, args ...uintptr) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return fmt.Errorf("cuda: %s: %s: %w", op, d.info.Name, gpu.ErrClosed)
+	closed := d.closed
+	if !closed {
+		d.held[k]++
 	}
-	d.held[k]++
+	d.mu.Unlock()
+	if closed {
+		return fmt.Errorf("cuda: %s: %s: %w", f.op, d.info.Name, gpu.ErrClosed)
+	}
+	if err := d.do(f, args...); err != nil {
+		return errors.Join(err, d.drop(k))
+	}
 	return nil
 }
 
-// give counts something as freed, or as never given.
-func (d *Device) give(k kind) error {
+// give calls a function that takes something back, which is gone whether or not it fails.
+//
+//go:uintptrescapes
+func (d *Device) give(k kind, f *function, args ...uintptr) error {
+	return errors.Join(d.do(f, args...), d.drop(k))
+}
+
+// drop counts something as given back, or as never given.
+func (d *Device) drop(k kind) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.held[k]--

@@ -19,13 +19,9 @@ type cuStream struct {
 
 // NewStream returns a stream that does not wait for the process's stream 0.
 func (d *Device) NewStream() (gpu.Stream, error) {
-	create := &d.driver.api.streamCreate
-	if err := d.take(create.op, ownStream); err != nil {
-		return nil, err
-	}
 	s := &cuStream{device: d, own: true}
-	if err := d.do(create, uintptr(unsafe.Pointer(&s.handle)), streamNonBlocking); err != nil {
-		return nil, errors.Join(err, d.give(ownStream))
+	if err := d.take(ownStream, &d.driver.api.streamCreate, uintptr(unsafe.Pointer(&s.handle)), streamNonBlocking); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -121,7 +117,7 @@ func (s *cuStream) Close() error {
 		return nil
 	}
 	d := s.device
-	return errors.Join(d.do(&d.driver.api.streamSynchronize, s.handle), d.do(&d.driver.api.streamDestroy, s.handle), d.give(ownStream))
+	return errors.Join(d.do(&d.driver.api.streamSynchronize, s.handle), d.give(ownStream, &d.driver.api.streamDestroy, s.handle))
 }
 
 // cuEvent is an event of ours.
@@ -133,13 +129,9 @@ type cuEvent struct {
 
 // NewEvent returns an event that lets those who wait for it sleep.
 func (d *Device) NewEvent() (gpu.Event, error) {
-	create := &d.driver.api.eventCreate
-	if err := d.take(create.op, ownEvent); err != nil {
-		return nil, err
-	}
 	e := &cuEvent{device: d}
-	if err := d.do(create, uintptr(unsafe.Pointer(&e.handle)), eventBlockingSync|eventDisableTiming); err != nil {
-		return nil, errors.Join(err, d.give(ownEvent))
+	if err := d.take(ownEvent, &d.driver.api.eventCreate, uintptr(unsafe.Pointer(&e.handle)), eventBlockingSync|eventDisableTiming); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
@@ -169,5 +161,5 @@ func (e *cuEvent) Free() error {
 	if e.freed.Swap(true) {
 		return nil
 	}
-	return errors.Join(e.device.do(&e.device.driver.api.eventDestroy, e.handle), e.device.give(ownEvent))
+	return e.device.give(ownEvent, &e.device.driver.api.eventDestroy, e.handle)
 }
