@@ -50,9 +50,6 @@ const (
 	hands
 )
 
-// errTimeout is the cause of a context that Options.Loader.Timeout ended.
-var errTimeout = errors.New("gpu: timeout")
-
 func newPass(ctx context.Context, l *loader.Loader, t *Transfer, m *meters, o Options) *pass {
 	p := &pass{host: l, transfer: t, meters: m, timeout: o.Loader.Timeout, out: make(chan sent, o.InFlight-1)}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
@@ -106,7 +103,7 @@ func (p *pass) next() (sent, error) {
 	ctx := p.ctx
 	if p.timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, errTimeout)
+		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &loader.TimeoutError{After: p.timeout})
 		defer stop()
 	}
 	begin := time.Now()
@@ -147,10 +144,12 @@ func (p *pass) last() error {
 
 // ended is why ctx has ended, for the consumer.
 func (p *pass) ended(ctx context.Context) error {
-	if context.Cause(ctx) != errTimeout {
+	late, ok := context.Cause(ctx).(*loader.TimeoutError)
+	if !ok {
 		return cause.Of(ctx, ErrClosed)
 	}
-	return &loader.TimeoutError{After: p.timeout, Waiting: p.waiting()}
+	late.Waiting = p.waiting()
+	return late
 }
 
 // waiting says in words why the consumer has no batch yet.

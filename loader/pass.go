@@ -260,7 +260,7 @@ func (p *pass) next() (*job, error) {
 	ctx := p.ctx
 	if p.timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, errTimeout)
+		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &TimeoutError{After: p.timeout})
 		defer stop()
 	}
 	defer blocked(&p.ready.get, time.Now())
@@ -282,8 +282,9 @@ func (p *pass) ended(ctx context.Context, err error) error {
 	if of == nil || !errors.Is(err, of) && !errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	if context.Cause(ctx) == errTimeout {
-		return &TimeoutError{After: p.timeout, Waiting: p.waiting()}
+	if late, ok := context.Cause(ctx).(*TimeoutError); ok {
+		late.Waiting = p.waiting()
+		return late
 	}
 	return cause.Of(ctx, ErrClosed)
 }
