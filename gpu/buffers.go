@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/iteration"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -51,13 +51,6 @@ func newBuffers(d Device, n int, waited *atomic.Int64) *buffers {
 // size is the number of buffers.
 func (p *buffers) size() int { return cap(p.free) }
 
-// The buffers look for batches that were dropped without Release when they have waited firstLook,
-// then after twice as long each time, up to lastLook.
-const (
-	firstLook = time.Second
-	lastLook  = 10 * time.Second
-)
-
 // take waits for a buffer and makes it at least n bytes large. A wait that can never end, because
 // the consumer has lost all batches, is a loader.DroppedError.
 func (p *buffers) take(ctx context.Context, n int) (*buffer, error) {
@@ -84,33 +77,18 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 	}
 	begin := time.Now()
 	defer func() { p.waited.Add(int64(time.Since(begin))) }()
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		look := time.NewTimer(pause)
-		select {
-		case b := <-p.free:
-			look.Stop()
-			return b, nil
-		case <-ctx.Done():
-			look.Stop()
-			return nil, cause.Of(ctx, ErrClosed)
-		case <-look.C:
-		}
-		if p.stuck() {
+	// Every buffer is out: each is a batch's, on its way or with the consumer.
+	watched, stop := iteration.Watch(ctx, func() bool { return true }, func() bool { return int(p.dropped.Load()) == p.size() })
+	select {
+	case b := <-p.free:
+		stop()
+		return b, nil
+	case <-watched.Done():
+		if stop() {
 			return nil, &loader.DroppedError{Batches: p.dropped.Load()}
 		}
+		return nil, cause.Of(ctx, ErrClosed)
 	}
-}
-
-// stuck reports whether no consumer is left that could release a batch.
-func (p *buffers) stuck() bool {
-	for range 3 {
-		runtime.GC()
-		time.Sleep(time.Millisecond) // cleanups run after the collection, in a goroutine of their own
-		if int(p.dropped.Load()) == p.size() {
-			return true
-		}
-	}
-	return false
 }
 
 // fit gives a buffer memory of want bytes when it has less than n.

@@ -35,13 +35,7 @@ type Stats struct {
 // Stats is what the loader has done since New; Loader.Stream is that of the current iteration, or
 // else of the last.
 func (l *Loader) Stats() Stats {
-	l.mu.Lock()
-	host := l.before
-	if l.pass != nil {
-		host = plus(host, l.pass.loader.Stats())
-	}
-	l.mu.Unlock()
-	m := l.meters
+	host, m := l.host.Stats(), l.meters
 	flying, arrived := m.flying.Load(), m.arrived.Load()
 	return Stats{
 		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(m.held.Load()), Loader: host, Ring: l.ring.Stats(),
@@ -53,14 +47,6 @@ func (l *Loader) Stats() Stats {
 		},
 		Copies: m.copies.Load(), Copied: m.copied.Load(), HostCopied: m.hostCopied.Load(),
 	}
-}
-
-// plus adds what two loaders did; the rest is b's.
-func plus(a, b loader.Stats) loader.Stats {
-	stream := b.Stream
-	b = b.Sub(loader.Stats{}.Sub(a))
-	b.Stream = stream
-	return b
 }
 
 // Sub is what happened since t was taken.

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
@@ -26,7 +27,7 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 	case <-l.ready:
 	default:
 		s.ahead.want(l.number)
-		if err := s.block(ctx, l); err != nil {
+		if _, _, err := receiveFrom(ctx, s, l.ready); err != nil {
 			return nil, err
 		}
 		s.attribute(began, l)
@@ -58,16 +59,16 @@ func (s *Stream) because(err error) error {
 	}
 }
 
-// block waits until a load is ready.
-func (s *Stream) block(ctx context.Context, l *load) error {
+// receiveFrom takes a value of c, unless the stream is closed or ctx ends before.
+func receiveFrom[T any](ctx context.Context, s *Stream, c <-chan T) (v T, ok bool, err error) {
 	select {
-	case <-l.ready:
-		return nil
+	case v, ok = <-c:
 	case <-s.closing:
-		return errClosed
+		err = errClosed
 	case <-ctx.Done():
-		return cause.Of(ctx)
+		err = cause.Of(ctx)
 	}
+	return v, ok, err
 }
 
 // attribute divides the time from began to now by what the load was waiting for.
@@ -90,24 +91,18 @@ func (s *Stream) attribute(began time.Time, l *load) {
 
 // receive takes the next load of the schedule, and says that it is needed when it is not there.
 func (s *Stream) receive(ctx context.Context) error {
-	var l *load
-	var ok bool
-	select {
-	case l, ok = <-s.ahead.loads:
-	default:
+	if len(s.ahead.loads) == 0 {
 		s.ahead.want(s.received + 1)
-		select {
-		case l, ok = <-s.ahead.loads:
-		case <-s.closing:
-			return errClosed
-		case <-ctx.Done():
-			return cause.Of(ctx)
-		}
+	}
+	l, ok, err := receiveFrom(ctx, s, s.ahead.loads)
+	if err != nil {
+		return err
 	}
 	if !ok {
 		return s.because(errOrder)
 	}
 	s.received++
+	s.ahead.lookAgain() // the queue may have been full
 	if l.wanted[0].epoch < s.floor {
 		s.unwanted = append(s.unwanted, l)
 		return nil
@@ -150,17 +145,15 @@ func (s *Stream) forget(epoch uint64) {
 
 // freeUnwanted frees ready loads that are not needed any more.
 func (s *Stream) freeUnwanted() {
-	kept := s.unwanted[:0]
-	for _, l := range s.unwanted {
+	s.unwanted = slices.DeleteFunc(s.unwanted, func(l *load) bool {
 		select {
 		case <-l.ready:
 			s.free(l)
+			return true
 		default:
-			kept = append(kept, l)
+			return false
 		}
-	}
-	clear(s.unwanted[len(kept):])
-	s.unwanted = kept
+	})
 }
 
 // drain frees everything that was read. The read-ahead is closed, so all its loads are ready.

@@ -124,7 +124,7 @@ func (b *buffer) skip(r *resident, emitted int) {
 		r.freed++
 		b.freeLocked(leftovers{hold: r.hold, part: r.freed})
 	}
-	b.ahead.roomMade()
+	b.ahead.lookAgain()
 }
 
 // drop ends a span's use of its block.
@@ -176,7 +176,7 @@ func (b *buffer) sweepLocked() {
 		b.queue, b.head = b.queue[:copy(b.queue, b.queue[b.head:])], 0
 	}
 	if freed {
-		b.ahead.roomMade()
+		b.ahead.lookAgain()
 	}
 }
 

@@ -212,18 +212,17 @@ func (d *Dataset) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan,
 	if err != nil {
 		return nil, err
 	}
-	params := *state.Params
-	p, err := shuffle.New(d.data, units, params, state.Seed)
+	p, err := shuffle.New(d.data, units, *state.Params, state.Seed)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.explain(state, state.Fits(p)); err != nil || params.Tail == tail {
+	if err := d.explain(state, state.Fits(p)); err != nil || state.Params.Tail == tail {
 		return p, err
 	}
-	if params.Tail == shuffle.Carry || tail == shuffle.Carry {
-		return nil, &shuffle.MismatchError{Field: "tail", Saved: string(params.Tail), Here: string(tail)}
+	params, err := withTail(*state.Params, tail)
+	if err != nil {
+		return nil, err
 	}
-	params.Tail = tail
 	return shuffle.New(d.data, units, params, state.Seed)
 }
 

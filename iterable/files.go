@@ -34,12 +34,7 @@ func newFileSchedule(o *fileOrder, s *sizes) *fileSchedule {
 
 // next collects all rows that the stream has of a unit, as one run, before it returns the load.
 func (s *fileSchedule) next() (*load, bool) {
-	for {
-		if len(s.spans) > 1 {
-			first := s.spans[0]
-			s.spans = s.spans[1:]
-			return s.load(first), true
-		}
+	for len(s.spans) < 2 {
 		st, ok := s.ahead.next()
 		if !ok {
 			break

@@ -36,7 +36,7 @@ type load struct {
 	owner  bool  // of a shared load: this stream decodes it, and others may wait for that
 
 	granted chan struct{} // closed when memory for the block is there, or will not be
-	flying  bool          // see flight
+	flying  bool          // see throttle
 	early   int64         // bytes of readahead.early
 
 	ready  chan struct{}     // closed when blocks and orders, or err, are set

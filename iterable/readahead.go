@@ -30,22 +30,21 @@ type readahead struct {
 	recodes  recodes
 	sharing  *sharing
 
-	loads   chan *load   // admitted, in the order of the schedule
-	grants  chan *load   // to be given memory for their blocks, in the order of the schedule
-	fetch   chan *load   // to be fetched
-	decode  *queue       // fetched
-	started bell         // rings when a load may be admitted: room was made, a load ended, or the consumer needs one
-	granted bell         // rings when memory for a block may be there
-	needed  atomic.Int64 // the consumer waits for so many loads, and each of them is admitted and granted
-	early   atomic.Int64 // bytes granted to loads that the consumer has not taken
-	most    int64        // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
-	flight  flight
+	loads    chan *load    // admitted, in the order of the schedule
+	fetch    chan *load    // to be fetched
+	decode   *queue        // fetched
+	changed  chan struct{} // has a value when admit has to look again
+	needed   atomic.Int64  // the consumer waits for so many loads, and each of them is admitted and granted
+	early    atomic.Int64  // bytes granted to loads that the consumer has not taken
+	most     int64         // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
+	throttle throttle
 
 	stop   context.CancelFunc
 	owners sync.WaitGroup
 
+	orders sync.Pool // of *[]uint32
+
 	mu       sync.Mutex
-	orders   [][]uint32 // for reuse
 	stats    Stats
 	foretold int64 // estimates of the bytes in stats.Decoded
 	said     bool
@@ -56,16 +55,14 @@ type readahead struct {
 // start runs the goroutines, until ctx ends or stop is called.
 func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	ctx, r.stop = context.WithCancel(ctx)
-	r.loads, r.grants, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), make(chan *load), newQueue()
-	r.started, r.granted = newBell(), newBell()
-	r.flight = newFlight(fetchers, decoders)
+	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), newQueue()
+	r.changed = make(chan struct{}, 1)
+	r.throttle.begin(fetchers, decoders)
 	r.owners.Go(func() {
 		defer close(r.loads)
-		defer close(r.grants)
 		defer close(r.fetch)
 		r.admit(ctx)
 	})
-	r.owners.Go(func() { r.grant(ctx) })
 	var fetching sync.WaitGroup
 	for range fetchers {
 		fetching.Go(func() {
@@ -100,7 +97,7 @@ func (r *readahead) fail(l *load, err error) {
 		r.sharing.abandon(l.rows)
 	}
 	l.err = err
-	r.flight.land(l)
+	r.throttle.land(l)
 	r.discharge(l)
 	l.done = time.Now()
 	close(l.ready)
@@ -120,9 +117,9 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 	l.fetched = time.Now()
 	if err == nil {
 		l.raw = raw
-		r.flight.learn(raw.Lent())
+		r.throttle.learn(raw.Lent())
 		r.fetchedBytes(l)
-		r.started.ring()
+		r.lookAgain()
 	}
 	<-l.granted
 	if err != nil {
@@ -152,10 +149,10 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 
 // ready hands a load with its blocks to the consumer. extra is bytes besides theirs.
 func (r *readahead) ready(l *load, extra int64) {
-	r.account.Release(mem.Fetch, l.charged.fetch)
-	l.charged.fetch = 0
-	r.flight.land(l)
-	r.settle(l, l.bytes()+extra)
+	r.adjust(mem.Fetch, &l.charged.fetch, 0)
+	r.throttle.land(l)
+	r.adjust(mem.Decode, &l.charged.decode, l.bytes()+extra)
+	r.lookAgain()
 	l.done = time.Now()
 	close(l.ready)
 }
@@ -164,13 +161,7 @@ func (r *readahead) ready(l *load, extra int64) {
 // mapped.
 func (r *readahead) fetchedBytes(l *load) {
 	l.read = l.raw.Bytes()
-	held := l.raw.Held()
-	if d := held - l.charged.fetch; d > 0 {
-		r.account.Charge(mem.Fetch, d)
-	} else {
-		r.account.Release(mem.Fetch, -d)
-	}
-	l.charged.fetch = held
+	r.adjust(mem.Fetch, &l.charged.fetch, l.raw.Held())
 }
 
 // fetchRows is Fetch with a panic made an error.
@@ -274,7 +265,7 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	return order, bytes
 }
 
-// decodeRows is Decode and the transforms, with panics made errors.
+// decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (blocks []*rowgroup.Block, err error) {
 	defer r.caught("decode", l.rows, &err)
 	if blocks, err = d.Decode(l.raw, layout); err != nil {
@@ -300,15 +291,14 @@ func (r *readahead) transform(blocks []*rowgroup.Block, rows rowgroup.Rows) (err
 	return err
 }
 
-// settle corrects the account from the estimate to the measured bytes.
-func (r *readahead) settle(l *load, measured int64) {
-	if d := measured - l.charged.decode; d > 0 {
-		r.account.Charge(mem.Decode, d)
+// adjust corrects the account from what it counts of a load to n bytes.
+func (r *readahead) adjust(p mem.Purpose, counted *int64, n int64) {
+	if more := n - *counted; more > 0 {
+		r.account.Charge(p, more)
 	} else {
-		r.account.Release(mem.Decode, -d)
+		r.account.Release(p, -more)
 	}
-	l.charged.decode = measured
-	r.roomMade()
+	*counted = n
 }
 
 // count adds a decoded load to the statistics, and says once when the metadata foretold much less.
@@ -317,9 +307,7 @@ func (r *readahead) count(l *load) {
 	r.mu.Lock()
 	r.stats.Units++
 	r.stats.Fetched += l.read
-	if g.Rows > 0 {
-		r.stats.Needed += mulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
-	}
+	r.stats.Needed += mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
 	r.stats.Decoded += l.bytes()
 	r.foretold += l.est.decode - l.est.scratch
 	measured, foretold := r.stats.Decoded, r.foretold
@@ -342,5 +330,19 @@ func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows rowgroup.Rows, 
 		if b != nil {
 			b.Release()
 		}
+	}
+}
+
+// takeOrder returns memory for the order of so many rows; giveOrder takes it back.
+func (r *readahead) takeOrder(rows int) []uint32 {
+	if o, ok := r.orders.Get().(*[]uint32); ok && cap(*o) >= rows {
+		return (*o)[:0]
+	}
+	return make([]uint32, 0, rows)
+}
+
+func (r *readahead) giveOrder(o []uint32) {
+	if o != nil {
+		r.orders.Put(&o)
 	}
 }

@@ -252,26 +252,3 @@ func TestCloseAtRandomMoments(t *testing.T) {
 		}
 	}
 }
-
-func TestOrdersAreReused(t *testing.T) {
-	r := &readahead{}
-	a := r.takeOrder(100)
-	if len(a) != 0 || cap(a) < 100 {
-		t.Fatalf("len %d, cap %d", len(a), cap(a))
-	}
-	r.giveOrder(a)
-	if b := r.takeOrder(90); cap(b) != cap(a) {
-		t.Error("a kept order was not taken")
-	}
-	r.giveOrder(nil)
-	for range 2 * keptOrders {
-		r.giveOrder(make([]uint32, 0, 10))
-	}
-	if len(r.orders) > keptOrders {
-		t.Errorf("%d orders are kept", len(r.orders))
-	}
-	n := len(r.orders)
-	if b := r.takeOrder(1000); cap(b) < 1000 || len(r.orders) != n-1 {
-		t.Error("orders that are too small are never dropped")
-	}
-}

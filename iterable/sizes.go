@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"math/bits"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -109,12 +108,5 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 
 // slice is what rows of all rows take, with the pages across their edges.
 func slice(bytes, rows, all int64) int64 {
-	return min(bytes, mulDiv(bytes, rows, all)+bytes/edgePart)
-}
-
-// mulDiv is floor(a*b/c) for numbers that are not negative and a result below 2^63.
-func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(q)
+	return min(bytes, mem.MulDiv(bytes, rows, all)+bytes/edgePart)
 }

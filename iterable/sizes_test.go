@@ -51,13 +51,3 @@ func TestCostsAreTrue(t *testing.T) {
 		})
 	}
 }
-
-func TestMulDiv(t *testing.T) {
-	for _, c := range []struct{ a, b, c, want int64 }{{7, 3, 2, 10}, {1 << 62, 6, 8, 3 << 60}, {0, 5, 1, 0}, {1 << 40, 1 << 40, 1 << 41, 1 << 39}} {
-		t.Run(fmt.Sprintf("%d*%d:%d", c.a, c.b, c.c), func(t *testing.T) {
-			if got := mulDiv(c.a, c.b, c.c); got != c.want {
-				t.Errorf("%d*%d/%d is %d, want %d", c.a, c.b, c.c, got, c.want)
-			}
-		})
-	}
-}

@@ -96,7 +96,7 @@ type Stream struct {
 	buffer  *buffer
 	base    shuffle.State // what all states of the stream have in common
 
-	outside chan struct{} // one for each draw that is out
+	allowed chan struct{} // a value for each draw that may still be out
 	closing chan struct{}
 	once    sync.Once
 
@@ -169,18 +169,12 @@ func (s *Stream) begin(ctx context.Context) error {
 	if !ok {
 		return io.EOF
 	}
-	began := time.Now()
-	select {
-	case s.outside <- struct{}{}:
-	default:
-		select {
-		case s.outside <- struct{}{}:
-		case <-s.closing:
-			return errClosed
-		case <-ctx.Done():
-			return cause.Of(ctx)
-		}
-		s.waited(Stats{WaitBuffer: time.Since(began)})
+	if len(s.allowed) == 0 {
+		began := time.Now()
+		defer func() { s.waited(Stats{WaitBuffer: time.Since(began)}) }()
+	}
+	if _, _, err := receiveFrom(ctx, s, s.allowed); err != nil {
+		return err
 	}
 	s.steps = ahead
 	s.drawn++
@@ -287,7 +281,7 @@ func (s *Stream) release(d *Draw) {
 	clear(d.Blocks)
 	s.spare = append(s.spare, d)
 	s.statsMu.Unlock()
-	<-s.outside
+	s.allowed <- struct{}{}
 	s.settle()
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
 )
@@ -45,13 +44,13 @@ func bindFills(o Options, s *column.Schema) ([]*filler, error) {
 }
 
 func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) error {
-	f, err := findField(s.Fields, fill.Column)
+	f, err := column.Find(s.Fields, fill.Column, func(f *column.Field) (*column.Field, []*column.Field) { return f, f.Children })
 	for f != nil && f.Kind == column.List {
 		f = f.Children[0]
 	}
 	switch {
 	case err != nil:
-		return err
+		return errors.New("the schema has more than one column of that name")
 	case f == nil:
 		return errors.New("no such column is read")
 	case values[f] != nil:
@@ -75,27 +74,6 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 		return errors.New("it has no type, and so no values")
 	}
 	return fmt.Errorf("it is %v; name the values within it", f)
-}
-
-// findField looks for a path among fields: an exact name wins over a path. It returns nil when
-// there is none.
-func findField(fields []*column.Field, path string) (*column.Field, error) {
-	var found *column.Field
-	for _, f := range fields {
-		if f.Name != path {
-			continue
-		}
-		if found != nil {
-			return nil, errors.New("the schema has more than one column of that name")
-		}
-		found = f
-	}
-	for _, f := range fields {
-		if rest, below := strings.CutPrefix(path, f.Name+"."); found == nil && below {
-			return findField(f.Children, rest)
-		}
-	}
-	return found, nil
 }
 
 // newFiller is nil when zero stands under all nulls of the field.

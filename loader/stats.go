@@ -96,5 +96,6 @@ func (m *meter) queue(depth, most int) Queue {
 type meters struct {
 	batches, rows              atomic.Int64
 	draws, memory, work, ready meter
-	depth                      atomic.Int64 // finished batches that wait for the consumer
+	depth                      atomic.Int64                   // finished batches that wait for the consumer
+	last                       atomic.Pointer[iterable.Stats] // of the stream of the last iteration
 }

@@ -109,7 +109,7 @@ func (s *survey) find() (names []string) {
 			s.problem, s.Auto = err, ""
 		}
 	}
-	found, err := cuda.Load(cuda.Options{})
+	found, err := cuda.Load("")
 	if err != nil { // which is why
 		return nil
 	}

@@ -122,7 +122,7 @@ func (p *probe) pageable(ctx context.Context, dev gpu.Device, r *rates) (err err
 		return err
 	}
 	begin := time.Now()
-	unregister, err := gpu.Register(dev, b)
+	unregister, err := dev.Register(b)
 	if errors.Is(err, gpu.ErrUnsupported) {
 		return nil
 	}

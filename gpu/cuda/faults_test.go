@@ -16,7 +16,7 @@ import (
 // session uses a driver for everything that it can do, gives all of it back, and returns every
 // error on the way.
 func session(library string, mapping []byte) error {
-	driver, err := Load(Options{Library: library})
+	driver, err := Load(library)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func TestRegister(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		dev := r.open(0)
 		b := r.mapping(1 << 20)
-		unregister, err := gpu.Register(dev, b)
+		unregister, err := dev.Register(b)
 		r.must(err)
 		_, err = dev.Register(b)
 		e := r.failed(err, "cuMemHostRegister", 712)

@@ -19,7 +19,7 @@ type slab struct {
 }
 
 func newSlab() *slab {
-	whole, b := mapAligned(slabBytes, slabBytes)
+	whole, b := mustMap(slabBytes, slabBytes)
 	return &slab{whole: whole, b: b}
 }
 

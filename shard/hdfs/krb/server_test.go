@@ -211,7 +211,7 @@ func TestServerMuteKDC(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	s.mu.Lock()
-	if s.flight == nil {
+	if s.attempt == nil {
 		t.Error("the caller left no sooner than the login ended")
 	}
 	s.mu.Unlock()

@@ -52,9 +52,9 @@ func dense(a *column.Array) bool {
 	return a.Field.Kind == column.List && a.Field.ListSize > 0 && a.Offsets == nil
 }
 
-// A layout is how the columns of a batch lie in its slot. Its memory is used again for the next
-// batch.
-type layout struct {
+// A columnLayout is where the columns of a batch lie in its slot. Its memory is used again for the
+// next batch.
+type columnLayout struct {
 	slot  *slot
 	nodes []node // in pre-order
 	next  int
@@ -62,7 +62,7 @@ type layout struct {
 
 // settle finds the memory of all columns of a batch, and copies into the batch's memory what lies
 // elsewhere. It returns the bytes of that.
-func (l *layout) settle(b *loader.Batch, s *slot) (copied int, err error) {
+func (l *columnLayout) settle(b *loader.Batch, s *slot) (copied int, err error) {
 	l.slot, l.nodes, l.next = s, l.nodes[:0], 0
 	for _, a := range b.Columns {
 		if err := l.collect(a); err != nil {
@@ -86,7 +86,7 @@ func (l *layout) settle(b *loader.Batch, s *slot) (copied int, err error) {
 	return copied, nil
 }
 
-func (l *layout) collect(a *column.Array) error {
+func (l *columnLayout) collect(a *column.Array) error {
 	n, err := nodeOf(a)
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func (l *layout) collect(a *column.Array) error {
 	return nil
 }
 
-// columns are those of the device: the slot's pieces lie one behind the other from base on.
-func (l *layout) columns(b *Batch, arrays []*column.Array, base uintptr) []*Column {
+// onDevice are the columns of the device: the slot's pieces lie one behind the other from base on.
+func (l *columnLayout) onDevice(b *Batch, arrays []*column.Array, base uintptr) []*Column {
 	all, places := make([]Column, len(l.nodes)), make([]*Column, len(l.nodes))
 	var add func(arrays []*column.Array) []*Column
 	add = func(arrays []*column.Array) []*Column {
@@ -122,7 +122,7 @@ func (l *layout) columns(b *Batch, arrays []*column.Array, base uintptr) []*Colu
 	return add(arrays)
 }
 
-func (l *layout) span(b []byte, base uintptr) Span {
+func (l *columnLayout) span(b []byte, base uintptr) Span {
 	if len(b) == 0 {
 		return Span{}
 	}

@@ -18,15 +18,15 @@ const (
 
 var stageNames = [stages]string{"queue", "memory", "read", "gather", "pad", "transform"}
 
-// A place says what the loader does for a batch, for another goroutine that wonders why it takes so
-// long: a stage, and which of the columns, paddings or transforms.
-type place struct {
+// An activity says what the loader does for a batch, for another goroutine that wonders why it takes
+// so long: a stage, and which of the columns, paddings or transforms.
+type activity struct {
 	v atomic.Uint32
 }
 
-func (p *place) set(s stage, i int) { p.v.Store(uint32(s)<<24 | uint32(i)&0xffffff) }
+func (a *activity) set(s stage, i int) { a.v.Store(uint32(s)<<24 | uint32(i)&0xffffff) }
 
-func (p *place) get() (stage, int) {
-	v := p.v.Load()
+func (a *activity) get() (stage, int) {
+	v := a.v.Load()
 	return stage(v >> 24), int(v & 0xffffff)
 }

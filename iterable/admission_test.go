@@ -9,8 +9,9 @@ import (
 
 // A stream begins as from a disk, goes wide at the first load that was read, and back when what
 // comes is lent again.
-func TestFlightFollowsTheStore(t *testing.T) {
-	f := newFlight(64, 2)
+func TestThrottleFollowsTheStore(t *testing.T) {
+	var f, few throttle
+	f.begin(64, 2)
 	var loads []*load
 	start := func() (n int) {
 		for f.room() {
@@ -32,19 +33,19 @@ func TestFlightFollowsTheStore(t *testing.T) {
 		f.learn(true)
 	}
 	for _, l := range loads {
-		if f.room() && f.loads >= localFetchers+2 {
-			t.Fatalf("room beside %d loads that are lent", f.loads)
+		if f.room() && f.loads.Load() >= localFetchers+2 {
+			t.Fatalf("room beside %d loads that are lent", f.loads.Load())
 		}
 		f.land(l)
 		f.land(l) // counts once
 	}
-	if f.loads != 0 {
-		t.Errorf("%d loads are left", f.loads)
+	if n := f.loads.Load(); n != 0 {
+		t.Errorf("%d loads are left", n)
 	}
 	if n := start(); n != localFetchers+2 {
 		t.Errorf("%d loads that are lent", n)
 	}
-	few := newFlight(1, 1)
+	few.begin(1, 1)
 	if few.narrow != 2 || few.wide != 2 {
 		t.Errorf("one fetcher, one decoder: %d and %d loads", few.narrow, few.wide)
 	}
