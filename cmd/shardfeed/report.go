@@ -63,14 +63,9 @@ func (a *app) print(f *flags, object any, r *report) error {
 
 // writeJSON prints v as one object on one line.
 func writeJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	e := json.NewEncoder(w) // which writes nothing before it has encoded all
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return e.Encode(v)
 }
 
 // printable escapes control characters, which names in files may hold, so that they do not reach

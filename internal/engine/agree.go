@@ -185,9 +185,6 @@ func (a *agreements) overtaken(it *iteration) (others []*iteration, err error) {
 func (a *agreements) add(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.clients == nil {
-		a.clients, a.ranks, a.found = map[string]int{}, map[string]map[int]*agreed{}, map[string]*finding{}
-	}
 	a.clients[job]++
 }
 

@@ -10,8 +10,7 @@ type client struct {
 	closed      bool
 }
 
-// join begins an iteration or takes part in one. It does not wait: the consumer gets what comes
-// of it.
+// join begins an iteration or takes part in one. The consumer gets what comes of it.
 func (c *client) join(j Join, to consumer) error {
 	j.WorldSize = max(1, j.WorldSize)
 	switch {
@@ -34,8 +33,7 @@ func (c *client) join(j Join, to consumer) error {
 	return nil
 }
 
-// leave ends the connection's participant of its iteration. The consumer gets the end exactly once,
-// also without an iteration.
+// leave ends the participant. The consumer gets one end, also without an iteration.
 func (c *client) leave(to consumer) {
 	if c.participant == nil || !c.participant.leave() {
 		to.end(End{Left: true})

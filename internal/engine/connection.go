@@ -197,8 +197,7 @@ func (c *connection) openData(ctx context.Context, o Open) (err error) {
 	return nil
 }
 
-// join handles JOIN. A refused JOIN is answered by ERROR and the connection stays, unless it broke
-// the protocol.
+// A refused JOIN is answered by ERROR and the connection stays, unless it broke the protocol.
 func (c *connection) join(h handler, payload []byte) error {
 	var j Join
 	if err := decode(kindJoin, payload, true, &j); err != nil {

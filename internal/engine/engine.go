@@ -150,7 +150,7 @@ type engine struct {
 
 func newEngine(o Options) *engine {
 	e := &engine{Options: o.withDefaults(), datasets: map[string]*dataset{}, running: map[*run]bool{}}
-	e.agreed.mu = &e.mu
+	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }
@@ -161,8 +161,7 @@ func (e *engine) close() {
 	e.owned.Wait()
 }
 
-// open returns a client of the data set that a connection asks for, and opens the data set unless
-// it is open. It waits until that is done.
+// open returns a client of the data set that a connection asks for, once that is open.
 func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error) {
 	if len(o.Spec.Addresses) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")

@@ -49,8 +49,7 @@ func recovered(log **slog.Logger, err *error) {
 	}
 }
 
-// failureOf returns what a trainer gets to know of an error: where it happened, by the errors of
-// all layers, and what the user can do.
+// failureOf returns what a trainer gets to know of an error.
 func failureOf(err error) Failure {
 	f := Failure{Kind: kindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
 	var ready *Failure

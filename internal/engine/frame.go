@@ -92,8 +92,7 @@ type frameLimits struct {
 	ctx      context.Context       // ends the waiting for capacity
 }
 
-// keptPayload is the size up to which a payload's buffer is kept for the next frame, and needs no
-// capacity.
+// keptPayload is the size of a buffer that is kept for the next frame, and takes no capacity.
 const keptPayload = 4 << 10
 
 func newFrameReader(from io.Reader) frameReader {

@@ -111,8 +111,7 @@ func (it *iteration) note(n Note) {
 	}
 }
 
-// announce tells the participants once that the iteration begins, also when its loader is made
-// again.
+// announce tells the participants once that it begins, also when its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
 		return
@@ -136,8 +135,7 @@ func (it *iteration) announce() {
 		"position", it.state.Position, "batches", it.count, "workers", len(it.participants))
 }
 
-// arrange orders the participants by their next steps, which must be consecutive. The iteration
-// begins with the first of them.
+// arrange orders the participants by their next steps, which must be consecutive.
 func (it *iteration) arrange() error {
 	global := it.steps.GlobalBatch
 	next := func(p *participant) int64 {
@@ -197,8 +195,7 @@ func (it *iteration) deal(p *participant, b *loader.Batch) error {
 	return err
 }
 
-// reached returns the position behind the last batch that was dealt out. It does not start again at
-// the end of the epoch.
+// reached returns the position behind the last batch. It passes the end of the epoch.
 func (it *iteration) reached() int64 { return it.from + it.dealt.Load()*it.steps.GlobalBatch }
 
 // slack returns by how many rows ranks may seem apart that take the same batches: what waits in

@@ -13,11 +13,10 @@ var kinds = [...]string{
 func describe(d *Data) Opened {
 	m := d.Dataset.Manifest()
 	data := d.Dataset.List()
-	o := Opened{
+	return Opened{
 		Rows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
 		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
-	return o
 }
 
 // batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense

@@ -51,8 +51,7 @@ func (p *participant) finish(f func(consumer)) bool {
 	return called
 }
 
-// connect makes the consumer's ring, and lets the loader use it, unless the participant is over
-// already.
+// connect makes the consumer's ring for the loader, unless the participant is over already.
 func (p *participant) connect(need ringNeed) (err error) {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
@@ -82,8 +81,7 @@ func (p *participant) unlink() {
 	}
 }
 
-// memory returns the memory of a batch: a slot of the ring, or memory of the pool once the consumer
-// has left.
+// memory returns a slot of the ring, or memory of the pool once the consumer has left.
 func (p *participant) memory(ctx context.Context, size int, pool *mem.Pool) (loader.Memory, error) {
 	if p.ctx.Err() == nil {
 		both, cancel := context.WithCancelCause(ctx)

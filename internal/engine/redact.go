@@ -36,8 +36,7 @@ func redactAll(texts []string, one func(string) string) []string {
 	return all
 }
 
-// RedactAttr is a slog.HandlerOptions.ReplaceAttr: a log without passwords and signatures of
-// addresses.
+// RedactAttr is for slog.HandlerOptions: a log without passwords and signatures of addresses.
 func RedactAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:

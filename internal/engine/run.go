@@ -161,8 +161,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	return loader.New(d.Dataset, o)
 }
 
-// Begin returns the memory of the loader's next batch: a slot in the ring of the consumer that will
-// get it.
+// Begin returns a slot in the ring of the consumer that will get the loader's next batch.
 func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	if r.left == 0 {
 		_, r.from, r.left = epochOf(shuffle.State{Position: r.steps.Next(r.from)}, r.steps)
@@ -263,8 +262,7 @@ func (r *run) waitFor(other *run) bool {
 	}
 }
 
-// slotsOf returns the slots of each of k rings: together what the loader keeps in flight, and some
-// for the consumers.
+// slotsOf returns the slots of each of k rings: what the loader keeps in flight, and some more.
 func slotsOf(d *Data, workers, k int) int {
 	if d.Slots > 0 {
 		return d.Slots

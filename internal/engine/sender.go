@@ -68,8 +68,7 @@ func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// refuse sends an error as the connection's last frame, unless the trainer has gone, and closes the
-// connection.
+// refuse sends an error as the last frame, unless the trainer has gone, and ends the connection.
 func (t *sender) refuse(err error) {
 	t.mu.Lock()
 	if !isGone(err) {

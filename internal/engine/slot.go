@@ -162,8 +162,7 @@ func (w *slotWriter) within(b []byte) int {
 
 type buffers struct{ valid, offsets, data []byte }
 
-// buffersOf returns the buffers of a node without its children. It fails when they do not fit
-// together.
+// buffersOf returns the buffers of a node, or an error when they do not fit together.
 func buffersOf(a *column.Array) (p buffers, err error) {
 	short := func(what string, have, want int) error {
 		return fmt.Errorf("%s: %d where %d values take %d; this is a bug", what, have, a.Len, want)
@@ -248,8 +247,7 @@ func (w *slotWriter) describe(a *column.Array) {
 	}
 }
 
-// place returns the offset of b in the slot, and copies it there first if necessary. It returns 0
-// for an empty b.
+// place returns the offset of b in the slot, and copies it there if necessary; 0: b is empty.
 func (w *slotWriter) place(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0

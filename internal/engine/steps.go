@@ -2,8 +2,7 @@ package engine
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// tail returns what happens to rows that fill no step: what the options say, else the loader's
-// default.
+// tail returns what happens to rows that fill no step.
 func (s *session) tail(state *shuffle.State, worldSize int) shuffle.Tail {
 	switch tail := s.dataset.data.Loader.Tail; {
 	case tail != "":
