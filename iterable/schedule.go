@@ -22,7 +22,7 @@ type laneSchedule struct {
 
 	epoch uint64 // the next to begin
 	now   *laneEpoch
-	feeds minHeap[*feed] // by need
+	feeds minHeap[*feed]    // by need
 	cut   map[int][]sibling // units that lanes of this stream cut, by ascending row
 	tick  shuffle.Tick      // scratch of newFeed
 }
