@@ -34,10 +34,6 @@ type RingOptions struct {
 
 // A Ring is page-locked memory for batches: the Allocator of a loader whose batches a Transfer
 // copies to the ring's device. It is safe for concurrent use.
-//
-// A slot is one batch's from Begin until the batch is released. It is one piece of memory; a batch
-// that outgrows it takes further pieces, and a slot that is smaller than batches have become is
-// replaced by one larger piece before the next one.
 type Ring struct {
 	device Device
 	name   string

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -77,18 +78,14 @@ func (l *load) bytes() (n int64) {
 	return n
 }
 
-// layout lays the rows that the load's blocks hold in an order, and divides them by it. part is
-// scratch.
-func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
+// layout lays the rows that the load's blocks hold in an order, and divides them by it.
+func (l *load) layout(order []uint32, scratch *[]uint8) rowgroup.Layout {
 	if l.parts < 2 {
-		return rowgroup.Layout{Order: order}, part
+		return rowgroup.Layout{Order: order}
 	}
 	rows := int(l.rows.Hi - l.rows.Lo)
-	if cap(part) < rows {
-		part = make([]uint8, rows)
-	}
-	part = part[:rows]
-	s := 0
+	*scratch = slices.Grow((*scratch)[:0], rows)
+	part, s := (*scratch)[:rows], 0
 	for p := range l.parts {
 		for end := partEnd(rows, l.parts, p); s < end; s++ {
 			row := s
@@ -98,5 +95,5 @@ func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
 			part[row] = uint8(p + 1)
 		}
 	}
-	return rowgroup.Layout{Part: part, Parts: l.parts, Order: order}, part
+	return rowgroup.Layout{Part: part, Parts: l.parts, Order: order}
 }

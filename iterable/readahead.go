@@ -113,12 +113,10 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 			return
 		}
 	}
-	raw, err := r.fetchRows(ctx, l.rows)
+	err := r.fetchLoad(ctx, l)
 	l.fetched = time.Now()
 	if err == nil {
-		l.raw = raw
-		r.throttle.learn(raw.Lent())
-		r.fetchedBytes(l)
+		r.throttle.learn(l.raw.Lent())
 		r.lookAgain()
 	}
 	<-l.granted
@@ -157,17 +155,20 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchedBytes corrects the account from the estimate to the memory of the bytes that were read or
-// mapped.
-func (r *readahead) fetchedBytes(l *load) {
-	l.read = l.raw.Bytes()
-	r.adjust(mem.Fetch, &l.charged.fetch, l.raw.Held())
-}
-
-// fetchRows is Fetch with a panic made an error.
-func (r *readahead) fetchRows(ctx context.Context, rows rowgroup.Rows) (raw *rowgroup.Raw, err error) {
-	defer r.caught("fetch", rows, &err)
-	return r.manifest.Fetch(ctx, rows)
+// fetchLoad fetches the bytes of a load, in the place of those that it has, and corrects the account
+// from the estimate to their memory.
+func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
+	defer r.caught("fetch", l.rows, &err)
+	raw, err := r.manifest.Fetch(ctx, l.rows)
+	if err != nil {
+		return err
+	}
+	if l.raw != nil {
+		l.raw.Release()
+	}
+	l.raw, l.read = raw, raw.Bytes()
+	r.adjust(mem.Fetch, &l.charged.fetch, raw.Held())
+	return nil
 }
 
 // loadNow fetches and decodes a load in the caller's goroutine. It is for what no schedule lists,
@@ -176,17 +177,13 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	r.account.Charge(mem.Fetch, l.est.fetch)
 	r.account.Charge(mem.Decode, l.est.decode)
 	l.charged = l.est
-	raw, err := r.fetchRows(ctx, l.rows)
-	if err != nil {
+	if err := r.fetchLoad(ctx, l); err != nil {
 		r.fail(l, err)
 		return err
 	}
-	l.raw = raw
-	r.fetchedBytes(l)
 	d := r.manifest.NewDecoder()
 	defer d.Close()
-	r.decodeOne(ctx, d, l, nil)
-	return l.err
+	return r.decodeOne(ctx, d, l, new([]uint8))
 }
 
 // decodeAll decodes loads until there are no more. When ctx has ended the remaining ones fail.
@@ -199,8 +196,7 @@ func (r *readahead) decodeAll(ctx context.Context) {
 			r.fail(l, err)
 			continue
 		}
-		var panicked bool
-		if part, panicked = r.decodeOne(ctx, d, l, part); panicked {
+		if err := r.decodeOne(ctx, d, l, &part); panicked(err) {
 			d.Close()
 			d = r.manifest.NewDecoder() // the old one may be in any state
 		}
@@ -208,9 +204,9 @@ func (r *readahead) decodeAll(ctx context.Context) {
 }
 
 // decodeOne makes the blocks and the orders of a load. part is scratch.
-func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
+func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part *[]uint8) error {
 	order, extra := r.arrange(l)
-	layout, part := l.layout(order, part)
+	layout := l.layout(order, part)
 	blocks, err := r.decodeRows(d, l, layout)
 	if err != nil && r.fetchAgain(ctx, l, err) {
 		blocks, err = r.decodeRows(d, l, layout)
@@ -218,8 +214,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	r.giveOrder(order)
 	if err != nil {
 		r.fail(l, err)
-		var p *PanicError
-		return part, errors.As(err, &p)
+		return err
 	}
 	l.raw.Release()
 	l.raw = nil
@@ -229,23 +224,13 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 		r.sharing.publish(l.rows, blocks[0]) // shared ones are not divided
 	}
 	r.ready(l, extra)
-	return part, false
+	return nil
 }
 
 // fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be
 // damaged: a cache fetches them then.
 func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
-	var p *PanicError
-	if !l.raw.Mapped() || errors.As(err, &p) {
-		return false
-	}
-	raw, err := r.fetchRows(ctx, l.rows)
-	if err != nil {
-		return false // the first error says more
-	}
-	l.raw.Release()
-	l.raw = raw
-	return true
+	return l.raw.Mapped() && !panicked(err) && r.fetchLoad(ctx, l) == nil // the first error says more
 }
 
 // arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in

@@ -115,10 +115,11 @@ type Stream struct {
 	padding   *resident
 	err       error
 
+	spare sync.Pool // of *Draw
+
 	statsMu sync.Mutex
 	stats   Stats
 	state   shuffle.State
-	spare   []*Draw
 	settled bool
 }
 
@@ -241,15 +242,12 @@ func (s *Stream) waited(w Stats) {
 
 // newDraw takes a draw that was released, or makes one.
 func (s *Stream) newDraw() *Draw {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	if n := len(s.spare); n > 0 {
-		d := s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], stream: s}
-		return d
+	d, ok := s.spare.Get().(*Draw)
+	if !ok {
+		d = &Draw{}
 	}
-	return &Draw{stream: s}
+	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], stream: s}
+	return d
 }
 
 // pick names the row that leaves as the seq-th of a span.
@@ -277,10 +275,8 @@ func (s *Stream) place(d *Draw, r *resident, part int) {
 // release takes a draw back.
 func (s *Stream) release(d *Draw) {
 	s.buffer.release(d.number)
-	s.statsMu.Lock()
 	clear(d.Blocks)
-	s.spare = append(s.spare, d)
-	s.statsMu.Unlock()
+	s.spare.Put(d)
 	s.allowed <- struct{}{}
 	s.settle()
 }
