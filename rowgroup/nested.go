@@ -168,7 +168,6 @@ type assembly struct {
 	rows int
 }
 
-// nested decodes a column of any form.
 func (d *Decoder) nested(n *node) (*vector, error) {
 	a := assembly{d: d, rows: int(d.rows.Hi - d.rows.Lo)}
 	return a.node(n)

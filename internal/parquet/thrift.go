@@ -155,7 +155,6 @@ func (r *thriftReader) expect(got, want byte) bool {
 	return r.err == nil
 }
 
-// skip steps over a value.
 func (r *thriftReader) skip(typ byte) {
 	switch typ {
 	case thriftTrue, thriftFalse:
