@@ -13,14 +13,13 @@ import (
 
 // Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
 // others. The caller releases the Raw.
-func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
+func (m *Manifest) Fetch(ctx context.Context, u Rows) (out *Raw, err error) {
 	raw, err := m.plan(u)
 	if err != nil {
 		return nil, err
 	}
-	whole := false
 	defer func() {
-		if !whole { // an error, or a panic of the store's
+		if out == nil { // an error, or a panic of the store's
 			raw.Release()
 		}
 	}()
@@ -33,7 +32,6 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	if err != nil {
 		return nil, &Error{Op: "fetch", URI: m.shards[u.Shard].URI, RowGroup: u.RowGroup, Page: -1, Err: err}
 	}
-	whole = true
 	return raw, nil
 }
 
