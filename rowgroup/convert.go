@@ -15,7 +15,6 @@ import (
 
 var errDecimal = errors.New("a decimal that does not fit its precision")
 
-// convert turns n stored values into those of the Field.
 func (c *leafDecoder) convert(dst, src []byte, n int) error {
 	switch c.leaf.convert {
 	case convertNarrow:

@@ -76,7 +76,6 @@ func (d *recodedDict) check(v *vector) error {
 	return nil
 }
 
-// bytesOf value i of a vector without codes.
 func (v *vector) bytesOf(i int) []byte {
 	if v.field.Kind == column.Fixed {
 		return v.data[i*v.field.Width : (i+1)*v.field.Width]

@@ -110,7 +110,6 @@ func (s *slabs) put(b []byte) (emptied bool) {
 	return true
 }
 
-// unmapSpare unmaps a spare slab.
 func (s *slabs) unmapSpare() {
 	x := s.spare[len(s.spare)-1]
 	s.spare = s.spare[:len(s.spare)-1]
