@@ -183,11 +183,9 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	default:
 		return false, nil // it was filled, or went bad, between two looks
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
 	case <-other:
-	case <-timer.C:
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}

@@ -85,7 +85,7 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 		return f, false
 	}
 	f = found{name: name, allocated: allocated(info)}
-	if !isShardName(path.Base(name)) {
+	if !shardName.MatchString(path.Base(name)) {
 		if clean && removeLeftover(root, name) {
 			f.allocated = 0
 		}

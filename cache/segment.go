@@ -155,9 +155,6 @@ func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
 	if err == nil {
 		return []*segment{s}, nil
 	}
-	if errors.Is(err, errBusy) && s.end == s.first+1 {
-		got.foreign, err = true, nil
-	}
 	if errors.Is(err, errBusy) {
 		locked, err = c.lockParts(s, got)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -106,7 +108,7 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 		}
 	}
 	sums := make([]uint32, len(pieces))
-	size := largest(pieces)
+	size := slices.MaxFunc(pieces, func(a, b piece) int { return cmp.Compare(a.n, b.n) }).n
 	buffers := make([][]byte, f.inFlight) // kept to the end, so that the process's peak holds all of them
 	var next, touched atomic.Int64
 	user, system, start := cpu("user"), cpu("system"), time.Now()

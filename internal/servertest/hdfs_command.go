@@ -103,12 +103,7 @@ func (c *Cluster) command(t testing.TB, words ...string) string {
 // Dir makes an empty directory that goes away with the test, and returns its path.
 func (c *Cluster) Dir(t testing.TB) string {
 	t.Helper()
-	dir := "/" + strings.Map(func(r rune) rune {
-		if r == '/' || r == ' ' {
-			return '-'
-		}
-		return r
-	}, t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	dir := "/" + strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	c.command(t, "mkdir", dir)
 	t.Cleanup(func() { c.Ask("rm " + url.QueryEscape(dir)) }) // fails where the test has killed the namenode: then all goes away later
 	return dir

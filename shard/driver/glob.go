@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -99,20 +100,10 @@ func hasGlob(segment string) bool {
 	return false
 }
 
+var backslashed = regexp.MustCompile(`(?s)\\(.)`)
+
 // unescape removes the backslashes of a segment that has no glob.
-func unescape(segment string) string {
-	if !strings.Contains(segment, `\`) {
-		return segment
-	}
-	var b strings.Builder
-	for i := 0; i < len(segment); i++ {
-		if segment[i] == '\\' && i+1 < len(segment) {
-			i++
-		}
-		b.WriteByte(segment[i])
-	}
-	return b.String()
-}
+func unescape(segment string) string { return backslashed.ReplaceAllString(segment, "$1") }
 
 // visible reports whether a name that the user did not write out is data, by Spark's rule: no
 // leading dot, no leading underscore unless the name holds a partition's "=", no upload in

@@ -116,8 +116,7 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 	}
 	race := &race{object: o, client: c, span: span, came: make(chan *request, 2)}
 	race.start(ctx, true)
-	hedge := time.NewTimer(c.latency.hedgeAfter(o.store.o.HedgeAfter))
-	defer hedge.Stop()
+	hedge := time.After(c.latency.hedgeAfter(o.store.o.HedgeAfter))
 	for {
 		select {
 		case r := <-race.came:
@@ -130,7 +129,7 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 				race.close()
 				return nil, nil, r.err
 			}
-		case <-hedge.C:
+		case <-hedge:
 			o.store.meter.Hedges.Add(1)
 			race.start(ctx, false)
 		}

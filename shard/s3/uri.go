@@ -2,6 +2,7 @@ package s3
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -59,19 +60,15 @@ func cutBucket(rest string) (bucket, key string) {
 	return bucket, key
 }
 
-// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS
-// does, so little is asked: what neither a host name nor a path segment could carry is refused.
+// bucketName is what a bucket's name consists of. Servers other than AWS allow more than AWS does, so
+// little is asked: what neither a host name nor a path segment could carry is refused.
+var bucketName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,255}$`)
+
 func validBucket(name string) bool {
 	if strings.HasPrefix(name, "arn:") {
 		return strings.Count(name, ":") >= 5
 	}
-	for _, r := range name {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		if !letter && r != '.' && r != '-' && r != '_' {
-			return false
-		}
-	}
-	return len(name) <= 255 && name != "." && name != ".."
+	return bucketName.MatchString(name) && name != "." && name != ".."
 }
 
 func (l location) identity() string {

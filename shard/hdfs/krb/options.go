@@ -1,6 +1,7 @@
 package krb
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -17,12 +18,7 @@ type Options struct {
 }
 
 func (o Options) resolve(env func(string) string) (Options, error) {
-	if o.Config == "" {
-		o.Config = env("KRB5_CONFIG")
-	}
-	if o.Config == "" {
-		o.Config = "/etc/krb5.conf"
-	}
+	o.Config = cmp.Or(o.Config, env("KRB5_CONFIG"), "/etc/krb5.conf")
 	if o.Keytab == "" && o.CCache == "" {
 		o.Keytab = env("KRB5_CLIENT_KTNAME")
 	}
