@@ -49,12 +49,13 @@ type Rule struct {
 	Damage Damage        // to what the call delivers
 }
 
-// Faults is a store that fails where its rules say so. Its methods are safe for concurrent use.
+// Faults is a store that fails where its rules say so, and counts what is read. Its methods are safe for concurrent use.
 type Faults struct {
 	shard.Remote // the store's
 	store        shard.Store
 	rules        []*ruleState
 	open         atomic.Int64
+	readBytes    atomic.Int64
 }
 
 type ruleState struct {
@@ -86,6 +87,9 @@ func (f *Faults) Struck(i int) int {
 
 // OpenObjects returns how many objects are not closed yet.
 func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
+
+// ReadBytes returns how many bytes reads brought so far; those of leases do not count.
+func (f *Faults) ReadBytes() int64 { return f.readBytes.Load() }
 
 // fits counts a call and reports whether it must fail.
 func (r *ruleState) fits(op Op, uri string) bool {
@@ -187,6 +191,7 @@ func (o *faultyObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if err := o.inner.ReadAt(ctx, p, off); err != nil {
 		return err
 	}
+	o.faults.readBytes.Add(int64(len(p)))
 	damage.apply(p)
 	return nil
 }
