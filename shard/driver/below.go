@@ -1,14 +1,15 @@
 package driver
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func allVisible(path string) bool {
-	for path != "" {
-		name, rest, _ := strings.Cut(path, "/")
-		if !visible(name) {
+	for name := range strings.SplitSeq(path, "/") {
+		if hidden(name) {
 			return false
 		}
-		path = rest
 	}
 	return true
 }
@@ -73,7 +74,7 @@ func (m *matcher) deep(p, n int) bool {
 		return true
 	}
 	isDir := m.dir || n < len(m.names)-1
-	return isDir && visible(m.names[n]) && m.match(p, n+1)
+	return isDir && !hidden(m.names[n]) && m.match(p, n+1)
 }
 
 // one matches one name. A name without a glob must be equal; a name that is not the last is a
@@ -86,11 +87,4 @@ func (m *matcher) one(p, n int) bool {
 	return matchVisible(segment, name)
 }
 
-func (m *matcher) visible(n int) bool {
-	for _, name := range m.names[n:] {
-		if !visible(name) {
-			return false
-		}
-	}
-	return true
-}
+func (m *matcher) visible(n int) bool { return !slices.ContainsFunc(m.names[n:], hidden) }

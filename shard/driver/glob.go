@@ -105,25 +105,16 @@ var backslashed = regexp.MustCompile(`(?s)\\(.)`)
 // unescape removes the backslashes of a segment that has no glob.
 func unescape(segment string) string { return backslashed.ReplaceAllString(segment, "$1") }
 
-// visible reports whether a name that the user did not write out is data, by Spark's rule: no
-// leading dot, no leading underscore unless the name holds a partition's "=", no upload in
-// progress; and no checksum file.
-func visible(name string) bool {
-	switch {
-	case strings.HasPrefix(name, "."),
-		strings.HasPrefix(name, "_") && !strings.Contains(name, "="),
-		strings.HasSuffix(name, "._COPYING_"),
-		strings.HasSuffix(name, ".crc"):
-		return false
-	}
-	return true
+// hidden reports whether a name that the user did not write out is no data, by Spark's rule: a
+// leading dot, a leading underscore unless the name holds a partition's "=", an upload in progress;
+// and a checksum file.
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") && !strings.Contains(name, "=") ||
+		strings.HasSuffix(name, "._COPYING_") || strings.HasSuffix(name, ".crc")
 }
 
 // matchVisible matches a name that lies in a directory: a glob meets hidden names only when it
 // spells their first character.
 func matchVisible(pattern, name string) bool {
-	if !matchSegment(pattern, name) {
-		return false
-	}
-	return visible(name) || pattern[0] == name[0]
+	return matchSegment(pattern, name) && (!hidden(name) || pattern[0] == name[0])
 }

@@ -114,7 +114,7 @@ func (w *walk) address(path string) error {
 		return err
 	}
 	fixed := len(path) // more segments than there are
-	if open, _, ok := findBraces(path); ok {
+	if open, end, _ := findBraces(path); end > 0 {
 		fixed = strings.Count(path[:open], "/")
 	}
 	globs := make([]glob, len(expanded))
