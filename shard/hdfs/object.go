@@ -59,8 +59,7 @@ func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
 		o.store.warn("transfers from datanodes are encrypted and are not verified, as hdfs.allow_unverified has it")
 	}
-	var native *errNative
-	if errors.As(err, &native) || errors.Is(err, wire.ErrOpaque) {
+	if _, native := errors.AsType[*errNative](err); native || errors.Is(err, wire.ErrOpaque) {
 		if web, err = o.openWeb(ctx, err); err == nil {
 			err = readWeb(ctx, web, ranges)
 		}

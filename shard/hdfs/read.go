@@ -48,12 +48,7 @@ func (o *object) readPart(ctx context.Context, p driver.Part) error {
 
 // damaged reports whether an error is about what a datanode holds, which waiting seldom cures.
 func damaged(err error) bool {
-	for _, kind := range []error{wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull, wire.ErrRefused} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	return isAny(err, wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull, wire.ErrRefused)
 }
 
 // fill reads what is left of a part with a file reader of its own. One that is not fresh must not be

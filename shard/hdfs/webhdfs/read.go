@@ -109,8 +109,8 @@ func locate(path string, off, n int64) query {
 // vague reports whether a datanode's answer tells nothing but that it failed: another may do
 // better.
 func vague(err error) bool {
-	var e *remoteError
-	return errors.As(err, &e) && e.Unwrap() == nil
+	e, ok := errors.AsType[*remoteError](err)
+	return ok && e.Unwrap() == nil
 }
 
 // stuck is the error when the time for tries is over.

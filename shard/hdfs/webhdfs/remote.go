@@ -122,8 +122,8 @@ var errNoAPI = fmt.Errorf("%w: WebHDFS is not served there", shard.ErrBadURI)
 
 // throttled reports whether an answer asks to slow down.
 func throttled(err error) bool {
-	var e *remoteError
-	return errors.As(err, &e) && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
+	e, ok := errors.AsType[*remoteError](err)
+	return ok && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
 }
 
 // passing reports whether the same request can go well later, or on another server.
