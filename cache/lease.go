@@ -19,7 +19,7 @@ import (
 // a time as there are processors, in the order of their calls: with more, bytes would have left the
 // processors' caches before they are decoded.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
-	if o.isClosed() {
+	if o.closed.Load() {
 		return nil, o.wrap("read", fs.ErrClosed)
 	}
 	c := o.cache

@@ -111,7 +111,6 @@ func accountOf(root *trusted.Dir) (int64, error) {
 	return u.bytes()
 }
 
-// hasUsage says whether the directory has an account: a cache was open in it.
 func hasUsage(root *trusted.Dir) bool {
 	_, err := root.Lstat(usageName)
 	return err == nil

@@ -203,7 +203,6 @@ func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
 	return nil
 }
 
-// plan compares what is needed with what is held.
 func (s *segment) plan(needs []need) {
 	x := s.handle.file
 	first, _ := slices.BinarySearchFunc(needs, s.first, func(n need, block int64) int { return cmp.Compare(n.block, block) })

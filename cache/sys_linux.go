@@ -175,7 +175,6 @@ func allocated(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blo
 // isLinked reports whether an open file still has a name.
 func isLinked(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Nlink > 0 }
 
-// A diskState is what the system says about a file system.
 type diskState struct {
 	kind        uint32 // magic number
 	unit        int64  // bytes of a block

@@ -11,7 +11,6 @@ import (
 // descriptions and checksums.
 var besides = []string{".md", ".json", ".txt", ".crc"}
 
-// isBeside reports whether a name is that of a description or a checksum.
 func isBeside(name string) bool { return slices.Contains(besides, strings.ToLower(path.Ext(name))) }
 
 // isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy,

@@ -20,11 +20,11 @@ func (f *finder) discoverList(ctx context.Context, list string) error {
 		return err
 	}
 	lines, err := parseList(content)
+	if err == nil && len(lines) == 0 {
+		err = fmt.Errorf("%w: this list file names no shard", ErrNotExist)
+	}
 	if err != nil {
 		return &Error{Op: "list", URI: "@" + Redact(list), Err: err}
-	}
-	if len(lines) == 0 {
-		return &Error{Op: "list", URI: "@" + Redact(list), Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
 	}
 	for _, l := range lines {
 		if strings.HasPrefix(l.address, "@") {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // A way reads ranges. Each worker has a reader of its own.
@@ -147,4 +148,17 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 		}
 	}
 	return r, nil
+}
+
+// cpu is the processor time that the process has taken, in seconds: "user" or "system".
+func cpu(kind string) float64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	t := u.Utime
+	if kind == "system" {
+		t = u.Stime
+	}
+	return float64(t.Sec) + float64(t.Usec)/1e6
 }

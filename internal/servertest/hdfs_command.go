@@ -24,7 +24,6 @@ type conversation struct {
 	broken  error         // an answer is missing: later answers do not belong to the next commands
 }
 
-// converse starts a server that talks.
 func converse(root string, env []string, args ...string) (*conversation, error) {
 	out, theirs, err := os.Pipe()
 	if err != nil {

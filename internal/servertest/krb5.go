@@ -115,7 +115,6 @@ func (k *KDC) serverConf(root string) string {
 `, k.Realm, data(root), k.Addr)
 }
 
-// fill makes the database, with the user and the daemons.
 func (k *KDC) fill(env []string) error {
 	script := strings.Join([]string{
 		"addprinc -randkey alice", "ktadd -norandkey -k " + k.Keytab + " alice",

@@ -212,7 +212,6 @@ func (w *walk) matchAll(g glob) error {
 	return nil
 }
 
-// add takes what a name stands for: a file, or a directory's files.
 func (w *walk) add(path string, e Entry, base string) error {
 	switch e.Kind {
 	case KindDir:
@@ -234,7 +233,6 @@ func (w *walk) file(path string, e Entry, base string) {
 	w.mu.Unlock()
 }
 
-// descend takes all visible files below a directory.
 func (w *walk) descend(dir, base string) error {
 	entries, err := w.tree.ReadAll(w.ctx, dir, "", func(path string, _ bool) bool { return allVisible(path) })
 	if err != nil {
@@ -274,7 +272,6 @@ func (w *walk) wrap(path string, err error) error {
 	return &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
-// nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
 	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", shard.ErrNotExist)}
 	if w.dir {

@@ -84,7 +84,6 @@ func (w *Window) Release() {
 	w.wake()
 }
 
-// wake gives out what is free.
 func (w *Window) wake() {
 	for w.out < w.size && w.waiting.Len() > 0 {
 		w.out++

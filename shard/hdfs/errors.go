@@ -111,12 +111,8 @@ func isTransfer(err error) bool {
 // brokenCall reports whether the library has no connection, or lost track of it. It keeps these
 // errors to itself, so that their texts must tell.
 func brokenCall(err error) bool {
-	for _, text := range []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"} {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
+	texts := []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"}
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
 func noSuchHost(err error) bool { return strings.Contains(err.Error(), "no such host") }
@@ -140,7 +136,6 @@ func retryable(err error) bool {
 	return err != nil && (namenodeFault(err) || isTransfer(err) || errors.Is(err, errNoDatanode))
 }
 
-// classify puts an error into the words of package shard.
 func classify(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err

@@ -78,7 +78,6 @@ func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
 	return o.verifyBlocks(c)
 }
 
-// gone says what it means that a file is not there any more.
 func (o *object) gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return shard.ErrNotExist
@@ -134,7 +133,6 @@ func (o *object) verifyBlocks(c *client) error {
 	return nil
 }
 
-// look finds out whether a file is still being written.
 func (o *object) look(ctx context.Context) error {
 	l, info, err := o.at.blocks(ctx)
 	if err != nil {

@@ -171,7 +171,6 @@ func version(info fs.FileInfo) string {
 	return webhdfs.Version(info.ModTime().UnixMilli(), int64(status(info).GetFileId()))
 }
 
-// changed compares a file with its shard, and says how they differ.
 func changed(s shard.Shard, info fs.FileInfo) error {
 	switch now := version(info); {
 	case info.IsDir():

@@ -145,7 +145,6 @@ func decode(prefix, path string) (string, bool) {
 	return decoded, err == nil && decoded != path
 }
 
-// version is a file's modification time in nanoseconds.
 func version(info fs.FileInfo) string {
 	return strconv.FormatInt(info.ModTime().UnixNano(), 10)
 }

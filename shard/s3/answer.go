@@ -82,7 +82,6 @@ func (r *request) giveWay() {
 	}
 }
 
-// input asks for a span of the object at its version.
 func (o *object) input(span shard.Span) *s3.GetObjectInput {
 	in := &s3.GetObjectInput{
 		Bucket: &o.at.bucket, Key: &o.at.key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1)),
@@ -151,7 +150,6 @@ func (r *race) start(ctx context.Context, token bool) {
 	}()
 }
 
-// end cancels all requests but the winner.
 func (r *race) end(winner *request) {
 	for _, one := range r.requests {
 		if one != winner {

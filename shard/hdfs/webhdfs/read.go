@@ -99,7 +99,6 @@ func (c *cluster) holders(ctx context.Context, path string, off int64) []datanod
 	return found.Nodes
 }
 
-// locate is the question where bytes of a file lie.
 func locate(path string, off, n int64) query {
 	return query{op: "GET_BLOCK_LOCATIONS", path: path, args: url.Values{
 		"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)},
@@ -195,7 +194,6 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 	return nil
 }
 
-// located asks where the bytes of a file lie.
 func (c *cluster) located(ctx context.Context, path string, off, n int64) (locations, error) {
 	if c.noLocated.Load() {
 		return locations{}, errUnsupported

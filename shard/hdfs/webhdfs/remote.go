@@ -120,7 +120,6 @@ func (e *remoteError) Unwrap() error {
 // errNoAPI is a web server that is not one of HDFS.
 var errNoAPI = fmt.Errorf("%w: WebHDFS is not served there", shard.ErrBadURI)
 
-// throttled reports whether an answer asks to slow down.
 func throttled(err error) bool {
 	e, ok := errors.AsType[*remoteError](err)
 	return ok && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)

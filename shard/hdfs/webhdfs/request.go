@@ -20,7 +20,6 @@ const (
 	maxHops   = 5 // redirects of one request
 )
 
-// A query is one operation on one path.
 type query struct {
 	op   string
 	path string // cleaned

@@ -56,7 +56,6 @@ func (s status) entry() driver.Entry {
 	return e
 }
 
-// differs says how a file is another version than the shard, or returns nil.
 func (s status) differs(from shard.Shard) error {
 	switch now := Version(s.Modified, s.Inode); {
 	case s.Type != "FILE":
