@@ -64,8 +64,7 @@ func checkFit(dir string) (diskState, error) {
 // trialMark begins the names of files that tryOut makes.
 const trialMark = "try-"
 
-// tryOut does once what a shard file needs, so that a file system that cannot is known before the
-// first read.
+// tryOut does once what a shard file needs, so that a file system that cannot is known early.
 func tryOut(root *trusted.Dir) error {
 	name := trialMark + rand.Text()
 	linked := name + ".link"

@@ -12,8 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// An object reads one shard through the cache. The inner object is opened when something has to be
-// fetched.
+// An object reads one shard through the cache. The inner object is opened when it is needed.
 type object struct {
 	cache *Cache
 	store shard.Store

@@ -36,8 +36,7 @@ type reading struct {
 	memoryWait time.Duration // left to wait for memory for fills
 }
 
-// read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched
-// and not kept.
+// read fills ranges, which ascend in the shard. With noFill what is not held is not kept.
 func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFill bool) error {
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)

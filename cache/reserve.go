@@ -109,8 +109,7 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	return true, err // the recount alone may have found room
 }
 
-// shrink evicts until the directory, which another process filled to a higher limit, is below this
-// limit.
+// shrink evicts until the directory, filled by another process to a higher limit, is below ours.
 func (c *Cache) shrink() error {
 	total, err := c.usage.bytes()
 	if err != nil || total <= c.options.Limit+c.options.Limit/excess {

@@ -146,8 +146,7 @@ func (s *segment) slots() (off, n int64) {
 	return s.handle.file.fileLayout.header + 8*s.first, 8 * (s.end - s.first)
 }
 
-// lock locks a segment between processes. If others hold a part of it, it returns segments of the
-// rest.
+// lock locks a segment between processes, or the parts of it that no other process holds.
 func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
 	x := s.handle.file
 	off, n := s.slots()

@@ -62,8 +62,7 @@ func openUsage(root *trusted.Dir) (*usage, error) {
 	return u, nil
 }
 
-// mapUsage opens the account without a slot: it can be read, and written with the directory's lock
-// held.
+// mapUsage opens the account without a slot, to read it, or to write it under the directory's lock.
 func mapUsage(root *trusted.Dir) (*usage, error) {
 	f, err := root.OpenFile(usageName, os.O_RDWR|os.O_CREATE)
 	if err != nil {

@@ -51,8 +51,7 @@ type line struct {
 	address string
 }
 
-// parseList returns the addresses of a list file. White space around them is dropped, as is a byte
-// order mark.
+// parseList returns the addresses of a list file, without white space or a byte order mark.
 func parseList(content []byte) ([]line, error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	var all []line

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// A conversation is held with a server that takes commands on its standard input and answers each
-// with one line.
+// A conversation is with a server that answers each line of its standard input with one line.
 type conversation struct {
 	*process
 	mu      sync.Mutex // one command at a time

@@ -156,8 +156,7 @@ func (k *KDC) Kinit(t testing.TB, ccache string, life time.Duration) {
 	}
 }
 
-// hadoop is the configuration of secure daemons, whose data transfers are authenticated and no more
-// unless a test says so.
+// hadoop is the configuration of secure daemons, whose data transfers are only authenticated.
 func (k *KDC) hadoop() map[string]string {
 	daemon, web := "hdfs/localhost@"+k.Realm, "HTTP/localhost@"+k.Realm
 	return map[string]string{

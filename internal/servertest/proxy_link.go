@@ -65,8 +65,7 @@ func (l *link) receive(queue chan<- chunk) {
 	}
 }
 
-// deliver passes the chunks on. Where a fault or the client ends the connection, what is left is
-// dropped.
+// deliver passes the chunks on. What is left when a fault or the client ends it is dropped.
 func (l *link) deliver(queue <-chan chunk) {
 	for c := range queue {
 		if !l.pause(time.Until(c.due)) || !l.pass(c.buf[:c.size]) {

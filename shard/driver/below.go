@@ -14,8 +14,7 @@ func allVisible(path string) bool {
 	return true
 }
 
-// literalStart is how all paths begin that a pattern matches: what stands before its first special
-// character.
+// literalStart is how all paths begin that a pattern matches, up to its first special character.
 func literalStart(pattern []string) string {
 	path := strings.Join(pattern, "/")
 	if i := strings.IndexAny(path, `*?[\`); i >= 0 {
@@ -64,8 +63,7 @@ func (m *matcher) match(p, n int) bool {
 	return false
 }
 
-// deep matches ** : no directory, or one more visible one. As the last segment it stands for all
-// files.
+// deep matches **: no directory, or one more visible one; as the last segment, all files.
 func (m *matcher) deep(p, n int) bool {
 	if rest := m.pattern[p+1:]; len(rest) == 0 || len(rest) == 1 && rest[0] == "" { // a slash at the end changes nothing
 		return m.visible(n)

@@ -52,8 +52,7 @@ func expandBraces(s string) ([]string, error) {
 	return all, nil
 }
 
-// findBraces returns where the first brace expression of s opens and ends, and its commas; end is 0
-// where there is none.
+// findBraces returns the first brace expression of s and its commas; end is 0 without one.
 func findBraces(s string) (open, end int, commas []int) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -72,8 +71,7 @@ func findBraces(s string) (open, end int, commas []int) {
 	return 0, 0, nil
 }
 
-// closingBrace returns the brace that closes the one at open, or 0, and the commas between them at
-// their own level.
+// closingBrace returns the brace that closes the one at open, or 0, and the commas at their level.
 func closingBrace(s string, open int) (end int, commas []int) {
 	depth := 0
 	for i := open; i < len(s); i++ {

@@ -51,8 +51,7 @@ func matchOne(pattern, name string) (pn, nn int, ok bool) {
 	return 1, 1, pattern[0] == name[0]
 }
 
-// matchSet matches r against the [set] that pattern starts with and returns the set's length in
-// bytes.
+// matchSet matches r against the [set] that pattern starts with and returns its length in bytes.
 func matchSet(pattern string, r rune) (in bool, size int, isSet bool) {
 	i := 1
 	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
@@ -113,8 +112,7 @@ func hidden(name string) bool {
 		strings.HasSuffix(name, "._COPYING_") || strings.HasSuffix(name, ".crc")
 }
 
-// matchVisible matches a name that lies in a directory: a glob meets hidden names only when it
-// spells their first character.
+// matchVisible matches a name in a directory: hidden ones only by a glob that spells their start.
 func matchVisible(pattern, name string) bool {
 	return matchSegment(pattern, name) && (!hidden(name) || pattern[0] == name[0])
 }

@@ -193,8 +193,7 @@ func (g glob) next(name string) glob {
 	return g
 }
 
-// matchAll matches all that is left of a pattern, from its first glob on, against everything below
-// the directory that matched so far.
+// matchAll matches what is left of a pattern, from its first glob on, with all below what matched.
 func (w *walk) matchAll(g glob) error {
 	dir := dirPath(g.prefix)
 	keep := func(path string, isDir bool) bool { return matchBelow(g.rest, path, isDir) }

@@ -66,8 +66,7 @@ func parseAnswer(b []byte) answer {
 	return answer{}
 }
 
-// unwrap returns what a signed token of RFC 4121, section 4.2.6.2, carries; nil when it is
-// encrypted.
+// unwrap returns what a signed token of RFC 4121, 4.2.6.2, carries; nil when it is encrypted.
 func unwrap(token []byte) []byte {
 	const header, sealed = 16, 2
 	if len(token) < header || token[0] != 5 || token[1] != 4 || token[2]&sealed != 0 {

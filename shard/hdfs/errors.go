@@ -81,8 +81,7 @@ func readError(err error, pos int64) error {
 	return err
 }
 
-// namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode
-// that cannot answer now.
+// namenodeFault reports whether the connection to a namenode failed, or it cannot answer now.
 func namenodeFault(err error) bool {
 	if err == nil || isTransfer(err) || handshake(err) || isAny(err, finals...) {
 		return false
@@ -121,8 +120,7 @@ func refused(err error) bool {
 	return !isTransfer(err) && strings.Contains(err.Error(), "connection refused")
 }
 
-// handshake reports whether a client was not let in for its credentials. The library keeps only the
-// text.
+// handshake reports whether a client was refused for its credentials. Only the text tells.
 func handshake(err error) bool {
 	if err == nil {
 		return false

@@ -121,8 +121,7 @@ func (o Options) datanodeHost() (func(hostport string) string, error) {
 // option sets one field of Options from text.
 type option func(o *Options, value string) error
 
-// known are the keys that ParseOptions takes; kerb_ticket and user are fsspec's and pyarrow's
-// names.
+// known are the keys of ParseOptions; kerb_ticket and user are fsspec's and pyarrow's names.
 func known() map[string]option {
 	return map[string]option{
 		"hdfs.conf_dir":                 text(func(o *Options) *string { return &o.ConfDir }),

@@ -45,8 +45,7 @@ func (s *Store) placement(ctx context.Context, sh shard.Shard) (shard.Placement,
 	return p, nil
 }
 
-// policyName names a policy of erasure coding. Of Hadoop's built-in ones, a namenode sends the
-// number alone.
+// policyName names a policy of erasure coding. Of built-in ones a namenode sends the number alone.
 func policyName(name string, id uint32) string {
 	if name != "" {
 		return name

@@ -127,8 +127,7 @@ func isNoIdentity(err error) bool {
 	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }
 
-// isMute reports whether a HEAD was refused without a reason: its answer has no body. Expired
-// credentials are refused so.
+// isMute reports whether a HEAD was refused without a reason, as expired credentials are.
 func isMute(err error) bool {
 	return answerStatus(err) == http.StatusBadRequest && (answerCode(err) == "BadRequest" || answerCode(err) == "")
 }

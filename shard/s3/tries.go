@@ -36,8 +36,7 @@ func (s *Store) newTries(bucket string) tries {
 	return t
 }
 
-// again decides what follows a failed try: nil, after a wait, when it is worth another, else the
-// error to return.
+// again returns nil, after a wait, when another try is worth it, else the error to return.
 func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
 		return cause.Of(ctx)

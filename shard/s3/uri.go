@@ -8,18 +8,15 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A location is where an address leads: a key in a bucket, at one version of it where the address
-// says so.
+// A location is where an address leads: a key in a bucket, maybe at one version.
 type location struct {
 	bucket, key, versionID string
 }
 
-// versionParam stands before a version id at the end of an address. Every other question mark
-// belongs to the key.
+// versionParam precedes a version id at an address's end; other question marks are the key's.
 const versionParam = "?versionId="
 
-// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or
-// cleaned.
+// parse cuts an address into its parts. Keys are neither decoded nor cleaned.
 func parse(uri string) (location, error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "s3" && scheme != "s3a" && scheme != "s3n" {

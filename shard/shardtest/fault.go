@@ -107,8 +107,7 @@ func (r *ruleState) fits(op Op, uri string) bool {
 	return true
 }
 
-// strike applies the rules to a call: it waits, then returns the damage to do or the error to
-// return.
+// strike applies the rules to a call: it waits, then returns the damage or the error.
 func (f *Faults) strike(ctx context.Context, op Op, uri string) (Damage, error) {
 	damage, failure := Intact, error(nil)
 	for _, r := range f.rules {

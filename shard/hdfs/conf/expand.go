@@ -14,8 +14,7 @@ const (
 	maxValue      = 1 << 20 // bytes of an expanded value
 )
 
-// expand puts the values in place that the ${} of a property refer to. A name that refers to itself
-// is an error.
+// expand replaces the references in a property's value. One that leads back to it is an error.
 func (c *Conf) expand(name string) (string, error) {
 	e := expansion{conf: c}
 	return e.refer(name, c.values[name])

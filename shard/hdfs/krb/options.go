@@ -64,8 +64,7 @@ func residual(name string) (kind, path string) {
 	return strings.ToUpper(kind), path
 }
 
-// defaultCCache is the cache of a user who named none, when krb5.conf says text of
-// default_ccache_name.
+// defaultCCache is the cache of a user who named none; text is default_ccache_name of krb5.conf.
 func defaultCCache(text string) (string, error) {
 	uid := fmt.Sprint(os.Getuid())
 	if text == "" {
