@@ -259,11 +259,9 @@ func (c *Cache) close(ctx context.Context) error {
 	case <-ended:
 	case <-ctx.Done():
 		c.hurry.Store(true)
-		hung := time.NewTimer(closeFor)
-		defer hung.Stop()
 		select {
 		case <-ended:
-		case <-hung.C:
+		case <-time.After(closeFor):
 			return fmt.Errorf("cache %s: closed while a write to its disk hangs", c.options.Dir)
 		}
 	}

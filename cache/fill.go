@@ -89,8 +89,7 @@ func (c *Cache) recycle(s *segment) {
 	s.data = nil
 }
 
-// writer writes segments to the disk until the cache is closed. Open starts it and Close waits for
-// it.
+// writer writes segments to the disk. Open starts it and Close waits for it.
 func (c *Cache) writer() {
 	for {
 		select {

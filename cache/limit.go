@@ -92,8 +92,7 @@ func openRoot(dir string) (*trusted.Dir, error) {
 	return trusted.Open(filepath.Join(dir, formatDir))
 }
 
-// isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is
-// full.
+// isNoRoom reports whether the disk, or the user's part of it, is too full to make a file.
 func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -111,7 +110,6 @@ func accountOf(root *trusted.Dir) (int64, error) {
 	return u.bytes()
 }
 
-// hasUsage says whether the directory has an account: a cache was open in it.
 func hasUsage(root *trusted.Dir) bool {
 	_, err := root.Lstat(usageName)
 	return err == nil

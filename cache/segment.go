@@ -146,17 +146,13 @@ func (s *segment) slots() (off, n int64) {
 	return s.handle.file.fileLayout.header + 8*s.first, 8 * (s.end - s.first)
 }
 
-// lock locks a segment between processes. If others hold a part of it, it returns segments of the
-// rest.
+// lock locks a segment between processes, or the parts of it that no other process holds.
 func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
 	x := s.handle.file
 	off, n := s.slots()
 	err = lockRange(x.f, off, n)
 	if err == nil {
 		return []*segment{s}, nil
-	}
-	if errors.Is(err, errBusy) && s.end == s.first+1 {
-		got.foreign, err = true, nil
 	}
 	if errors.Is(err, errBusy) {
 		locked, err = c.lockParts(s, got)
@@ -206,7 +202,6 @@ func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
 	return nil
 }
 
-// plan compares what is needed with what is held.
 func (s *segment) plan(needs []need) {
 	x := s.handle.file
 	first, _ := slices.BinarySearchFunc(needs, s.first, func(n need, block int64) int { return cmp.Compare(n.block, block) })

@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"fmt"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Stats counts what a Cache has done so far.
 type Stats struct {
@@ -21,13 +18,6 @@ type Stats struct {
 	Bad     int64 `json:"bad"`     // blocks that failed their checksum; they were fetched again
 	Evicted int64 `json:"evicted"` // shards that were evicted
 	Trouble int64 `json:"trouble"` // times that the disk failed
-}
-
-// String is one line for people.
-func (s Stats) String() string {
-	return fmt.Sprintf("%d hits of %d bytes, %d misses of %d bytes, %d bypassed of %d bytes, %d bytes filled, %d bytes dropped, "+
-		"%d waits, %d bad blocks, %d shards evicted, %d disk troubles",
-		s.Hits, s.HitBytes, s.Misses, s.MissBytes, s.Bypassed, s.BypassBytes, s.FilledBytes, s.Dropped, s.Waited, s.Bad, s.Evicted, s.Trouble)
 }
 
 // counters is Stats while it grows.

@@ -115,7 +115,6 @@ func (s Stores) find(uri string) (Store, error) {
 	return nil, fmt.Errorf("%w: this program has no store for %s://, only for %s", ErrBadURI, scheme, s.names())
 }
 
-// names lists the schemes for a message.
 func (s Stores) names() string {
 	var names []string
 	for _, scheme := range slices.Sorted(maps.Keys(s)) {

@@ -52,27 +52,22 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 
 func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 	web, err := o.openWeb(ctx, nil)
-	if web != nil || err != nil {
-		return errors.Join(err, readWeb(ctx, web, ranges))
+	if err != nil {
+		return err
+	}
+	if web != nil {
+		return shard.ReadRanges(ctx, web, ranges)
 	}
 	err = o.readNative(ctx, ranges)
 	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
 		o.store.warn("transfers from datanodes are encrypted and are not verified, as hdfs.allow_unverified has it")
 	}
-	var native *errNative
-	if errors.As(err, &native) || errors.Is(err, wire.ErrOpaque) {
+	if _, native := errors.AsType[*errNative](err); native || errors.Is(err, wire.ErrOpaque) {
 		if web, err = o.openWeb(ctx, err); err == nil {
-			err = readWeb(ctx, web, ranges)
+			err = shard.ReadRanges(ctx, web, ranges)
 		}
 	}
 	return err
-}
-
-func readWeb(ctx context.Context, web shard.Object, ranges []shard.Range) error {
-	if web == nil {
-		return nil
-	}
-	return shard.ReadRanges(ctx, web, ranges)
 }
 
 const (
