@@ -83,7 +83,14 @@ func (g *generator) test() condition {
 	}
 	text := func(v any) string { return c.text(g.r, v) }
 	of := func(row int) any { return c.values[row] }
-	pick := func() any { return c.value(g.r) }
+	pick := func() any {
+		if n := len(c.values); n > 0 && g.r.IntN(2) == 0 {
+			if v := c.values[g.r.IntN(n)]; v != nil {
+				return v
+			}
+		}
+		return c.value(g.r)
+	}
 	line, ordered := c.line, c.field.Type != column.TypeBool
 	switch {
 	case c.field.Kind == column.List || c.field.Kind == column.Binary && g.r.IntN(4) == 0:
