@@ -225,18 +225,19 @@ func ordersAs(a any, op string, b any) bool {
 // true facts about them.
 func TestRandomFilters(t *testing.T) {
 	verdicts := map[Verdict]int{}
-	for seed := range uint64(1500) {
+	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		rows := []int{0, 1, 63, 64, 65, 200}[r.IntN(6)]
-		b := newTestBlock(r, rows)
+		b := newTestBlock(r, []int{0, 1, 63, 64, 65, 200}[r.IntN(6)])
 		g := &generator{r: r, columns: b.columns, files: map[string][]byte{}}
-		c := g.condition(r.IntN(4))
-		checkRandom(t, b, g, c, verdicts)
-		if t.Failed() {
-			t.Fatalf("seed %d: %s", seed, c.text)
+		for range 40 {
+			c := g.condition(r.IntN(4))
+			checkRandom(t, b, g, c, verdicts)
+			if t.Failed() {
+				t.Fatalf("seed %d: %s", seed, c.text)
+			}
 		}
 	}
-	if verdicts[None] < 100 || verdicts[All] < 20 {
+	if verdicts[None] < 1000 || verdicts[All] < 200 {
 		t.Errorf("verdicts %v: few proofs", verdicts)
 	}
 }
