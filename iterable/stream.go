@@ -100,20 +100,19 @@ type Stream struct {
 	closing chan struct{}
 	once    sync.Once
 
-	mu        sync.Mutex // held by Next and by Close's second half
-	walk      walk
-	steps     stepper
-	now       *Draw // begun and not finished
-	full      int   // rows of now if its step were full
-	drawn     int64 // number of the last draw
-	received  int64 // loads
-	floor     uint64
-	pending   map[key]*load     // received
-	residents map[key]*resident // that came along with another
-	stamps    []uint32          // by group: the draw that counted it last
-	unwanted  []*load
-	padding   *resident
-	err       error
+	mu       sync.Mutex // held by Next and by Close's second half
+	walk     walk
+	steps    stepper
+	now      *Draw // begun and not finished
+	full     int   // rows of now if its step were full
+	drawn    int64 // number of the last draw
+	received int64 // loads
+	floor    uint64
+	pending  map[key]*load // received, and not awaited yet
+	stamps   []uint32      // by group: the draw that counted it last
+	unwanted []*load
+	padding  *resident
+	err      error
 
 	spare sync.Pool // of *Draw
 
