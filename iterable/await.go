@@ -13,7 +13,7 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 	began := time.Now()
 	for s.pending[k] == nil {
 		if err := s.receive(ctx); err != nil {
-			s.waited(Stats{WaitBuffer: time.Since(began)})
+			s.ahead.tally.add(Stats{WaitBuffer: time.Since(began)})
 			return nil, err
 		}
 	}
@@ -74,7 +74,7 @@ func (s *Stream) attribute(began time.Time, l *load) {
 	}
 	w.WaitFetch = between(l.begun, l.fetched)
 	w.WaitDecode = between(l.fetched, time.Now())
-	s.waited(w)
+	s.ahead.tally.add(w)
 }
 
 // receive takes the next load of the schedule, and says that it is needed when it is not there.

@@ -45,10 +45,9 @@ type readahead struct {
 
 	orders sync.Pool // of *[]uint32
 
-	mu       sync.Mutex
-	stats    Stats
-	foretold int64 // estimates of the bytes in stats.Decoded
-	said     bool
+	tally    tally
+	foretold atomic.Int64 // estimates of the bytes in Decoded
+	said     atomic.Bool
 
 	overEstimate func(measured, estimated int64) // may be nil
 }
@@ -290,17 +289,12 @@ func (r *readahead) adjust(p mem.Purpose, counted *int64, n int64) {
 // count adds a decoded load to the statistics, and says once when the metadata foretold much less.
 func (r *readahead) count(l *load) {
 	g := r.manifest.Groups()[l.group]
-	r.mu.Lock()
-	r.stats.Units++
-	r.stats.Fetched += l.read
-	r.stats.Needed += mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
-	r.stats.Decoded += l.bytes()
-	r.foretold += l.est.decode - l.est.scratch
-	measured, foretold := r.stats.Decoded, r.foretold
-	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
-	r.said = r.said || say
-	r.mu.Unlock()
-	if say {
+	r.foretold.Add(l.est.decode - l.est.scratch)
+	measured := r.tally.add(Stats{
+		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows), Decoded: l.bytes(),
+	}).Decoded
+	foretold := r.foretold.Load() // of all that was measured, maybe of more
+	if measured-foretold > foretold/10 && r.overEstimate != nil && !r.said.Swap(true) {
 		r.overEstimate(measured, foretold)
 	}
 }

@@ -43,20 +43,19 @@ func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block
 func (s *sharing) enter(rows rowgroup.Rows) (*rowgroup.Block, *sharedBlock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.blocks == nil {
+		s.blocks = map[rowgroup.Rows]*sharedBlock{}
+	}
 	e := s.blocks[rows]
-	switch {
-	case e == nil:
-		if s.blocks == nil {
-			s.blocks = map[rowgroup.Rows]*sharedBlock{}
-		}
+	if e == nil {
 		s.blocks[rows] = &sharedBlock{ready: make(chan struct{})}
 		return nil, nil
-	case e.block != nil:
+	}
+	if e.block != nil {
 		e.block.Retain()
 		e.users++
-		return e.block, nil
 	}
-	return nil, e
+	return e.block, e
 }
 
 // publish hands a block to those who wait for it.
