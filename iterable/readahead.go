@@ -58,11 +58,7 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), newQueue()
 	r.changed = make(chan struct{}, 1)
 	r.throttle.begin(fetchers, decoders)
-	r.owners.Go(func() {
-		defer close(r.loads)
-		defer close(r.fetch)
-		r.admit(ctx)
-	})
+	r.owners.Go(func() { r.admit(ctx) })
 	var fetching sync.WaitGroup
 	for range fetchers {
 		fetching.Go(func() {
