@@ -127,7 +127,6 @@ func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	return nil, nil
 }
 
-// ofCache are the cache's events.
 func (e Events) ofCache() cache.Events {
 	var once sync.Once
 	return cache.Events{

@@ -11,7 +11,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -101,15 +100,10 @@ func (s Spec) options() iterable.Options {
 	o := iterable.Options{
 		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: shuffle.Tail(s.Tail),
+		MissingIsNull: s.Missing == "null", ReplaceUTF8: s.InvalidUTF8 == "replace",
 	}
 	if s.Tail == "" {
 		o.Tail = shuffle.Short
-	}
-	if s.Missing == "null" {
-		o.MissingIsNull = true
-	}
-	if s.InvalidUTF8 == "replace" {
-		o.InvalidUTF8 = rowgroup.ReplaceUTF8
 	}
 	if s.ShuffleBuffer != "" {
 		o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
@@ -128,7 +122,6 @@ func (s Spec) givenMemory() int64 {
 	return n
 }
 
-// policy of the cache.
 func (s Spec) policy() cache.Policy {
 	if s.CachePolicy == "lru" {
 		return cache.LRU

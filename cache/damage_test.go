@@ -192,7 +192,7 @@ func TestRotForever(t *testing.T) {
 func TestNoVerify(t *testing.T) {
 	content := random(1, 1000)
 	meter, s := one(t, content)
-	c := openTest(t, Options{NoVerify: true})
+	c := openTest(t, Options{noVerify: true})
 	o := openShard(t, c, meter, s)
 	expect(t, o, content, 0, 1000)
 	settle(t, c)

@@ -88,12 +88,12 @@ func checkFile(f *os.File, k key) error {
 	case err != nil:
 		return err
 	}
-	state, err := stateOf(f)
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	l := fileLayoutOf(k)
-	if state.links == 0 || state.size != l.file() {
+	if !isLinked(info) || info.Size() != l.file() {
 		return errStale
 	}
 	header := make([]byte, l.header)
@@ -106,7 +106,6 @@ func checkFile(f *os.File, k key) error {
 	return nil
 }
 
-// close gives everything back, the locks included.
 func (x *file) close() {
 	unmap(x.head)
 	if x.data != nil {
@@ -181,7 +180,6 @@ func (s stamp) put(header []byte) {
 	}
 }
 
-// stampOf reads the stamp of a header.
 func stampOf(header []byte) stamp {
 	return stamp{
 		used:  time.Unix(0, leInt(header[usedAt:])),

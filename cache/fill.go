@@ -83,7 +83,6 @@ func (c *Cache) drop(s *segment, err error) {
 	c.settle(s, err)
 }
 
-// recycle frees the memory of a segment.
 func (c *Cache) recycle(s *segment) {
 	c.pending.Release(pendingBytes(int64(len(s.data))))
 	c.pool.Put(s.data)
@@ -104,7 +103,6 @@ func (c *Cache) writer() {
 	}
 }
 
-// write writes one segment to the disk and settles it.
 func (c *Cache) write(s *segment) {
 	err := ErrClosed
 	whole, stored := spanBytes(s.spans), int64(0)
@@ -142,7 +140,7 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 	return spanBytes(s.spans), err
 }
 
-// roomFor reserves room on the disk for a segment. Without room for all blocks, the segment is cut
+// reserveFor reserves room on the disk for a segment. Without room for all blocks, the segment is cut
 // to the first ones, maybe to none.
 func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
 	var all int64
@@ -174,7 +172,6 @@ func (p patch) growth(size int64, unit int) int64 {
 	return pageBytes(p.lo, p.hi, unit) - pageBytes(lo, hi, unit)
 }
 
-// cut leaves the first n patches.
 func (s *segment) cut(n int) {
 	s.patches = s.patches[:n]
 	s.spans = nil

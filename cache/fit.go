@@ -51,16 +51,13 @@ func misfits() []misfit {
 // Fit returns nil when dir can hold a cache by the kind of its file system, else an error that
 // wraps ErrUnfit and says why. It looks at the nearest parent that exists, and makes nothing.
 func Fit(dir string) error {
-	there, err := existing(dir)
-	if err == nil {
-		_, err = checkFit(there)
-	}
+	_, err := checkFit(dir)
 	return err
 }
 
-// checkFit looks at the file system of a directory that exists.
+// checkFit looks at the file system of a directory, or of its nearest parent that exists.
 func checkFit(dir string) (diskState, error) {
-	disk, err := diskOf(dir)
+	disk, err := diskNear(dir)
 	if err != nil {
 		return disk, err
 	}
@@ -111,16 +108,17 @@ func tryOut(root *trusted.Dir) error {
 	return nil
 }
 
-// existing is dir, or its nearest parent that exists.
-func existing(dir string) (string, error) {
+// diskNear is diskOf for a directory, or its nearest parent that exists.
+func diskNear(dir string) (diskState, error) {
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return dir, err
+	for err == nil {
+		if _, err = os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			break
 		}
-		dir = filepath.Dir(dir)
+		dir, err = filepath.Dir(dir), nil
 	}
+	if err != nil {
+		return diskState{}, err
+	}
+	return diskOf(dir)
 }

@@ -31,7 +31,6 @@ func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
 	return k, true
 }
 
-// nameOf is the name of a key's file.
 func nameOf(k key) string {
 	family := hash96(k.uri)
 	return family[:1] + "/" + family + "-" + hash96(strconv.FormatInt(k.size, 10)+"\x00"+k.version)
@@ -43,7 +42,6 @@ func hash96(s string) string {
 	return hex.EncodeToString(h[:12])
 }
 
-// hashDigits is the length of hash96.
 const hashDigits = 24
 
 // isShardName tells files of shards from leftovers, by the last part of their path.

@@ -23,10 +23,11 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 		return nil, o.wrap("read", fs.ErrClosed)
 	}
 	c := o.cache
-	if o.inside(off, n) != nil || c.disk.readsOff() {
+	span := shard.Span{Off: off, N: n}
+	if span.Within(o.shard.Size) != nil || c.disk.readsOff() {
 		return nil, errors.ErrUnsupported
 	}
-	l := &lease{object: o, span: shard.Span{Off: off, N: n}, bytes: []byte{}}
+	l := &lease{object: o, span: span, bytes: []byte{}}
 	if n == 0 {
 		return l, nil
 	}
@@ -64,7 +65,6 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Bytes lie in the mapping.
 func (l *lease) Bytes() []byte { return l.bytes }
 
 // bringIn maps the runs that the span touches. The caller's use of the handle becomes the lease's.
@@ -101,7 +101,6 @@ func (l *lease) bringIn(p *handle) error {
 	return nil
 }
 
-// Release releases the pages and the file.
 func (l *lease) Release() {
 	if l.handle != nil && l.released.CompareAndSwap(false, true) {
 		letGo(l.all, l.from, l.to)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
@@ -52,26 +53,17 @@ func parseLimit(s, dir string) (int64, error) {
 		}
 		return int64(float64(room) * part / 100), err
 	}
-	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	unit, ok := units()[strings.ToLower(s[len(digits):])]
-	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	if err != nil || !ok || !(n >= 0) || n*unit > math.MaxInt64/2 {
+	if n, err := strconv.ParseFloat(s, 64); err == nil && n >= 0 && n < math.MaxInt64 { // 1e11
+		return int64(n), nil
+	}
+	n, err := size.Parse(s)
+	if err != nil {
 		return 0, errors.New("must be bytes, as in 100GiB, or a part of the free space, as in 50%")
 	}
-	return int64(n * unit), nil
+	return n, nil
 }
 
-// units are what bytes are counted in.
-func units() map[string]float64 {
-	return map[string]float64{
-		"": 1, "b": 1,
-		"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
-		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-		"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-	}
-}
-
-// roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written
+// capacityFor is what a cache in dir could take: the free space and what it holds. Nothing is written
 // to a read-only one, so any limit does.
 func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
@@ -83,11 +75,7 @@ func capacityFor(dir string) (int64, error) {
 			return 2 * maxDefault, nil
 		}
 	}
-	there, err := existing(dir)
-	if err != nil {
-		return 0, err
-	}
-	disk, err := diskOf(there)
+	disk, err := diskNear(dir)
 	if err != nil {
 		return 0, err
 	}

@@ -105,7 +105,7 @@ func settle(t testing.TB, c *Cache) {
 		t.Fatal(err)
 	}
 	c.pending.Release(c.options.Pending)
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for c.inFlight() > 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("segments are never given back")

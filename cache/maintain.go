@@ -54,11 +54,7 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 // walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise
 // the caller closes it.
 func walkDir(dir string) (root *trusted.Dir, all []found, onDisk int64, err error) {
-	there, err := existing(dir)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	if _, err := diskOf(there); err != nil { // a system without a cache says so
+	if _, err := diskNear(dir); err != nil { // a system without a cache says so
 		return nil, nil, 0, err
 	}
 	root, err = openRoot(dir)
@@ -87,7 +83,6 @@ func openFound(root *trusted.Dir, f found) (*file, error) {
 	return openFile(root, k)
 }
 
-// keyAt reads the key out of a file's header.
 func keyAt(root *trusted.Dir, name string) (key, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY)
 	if err != nil {
@@ -111,7 +106,6 @@ func keyAt(root *trusted.Dir, name string) (key, error) {
 	return k, err
 }
 
-// held sums the runs of the table.
 func (x *file) held() (n int64, err error) {
 	err = shard.Guard(func() error {
 		for b := range x.table {
@@ -134,11 +128,7 @@ func Usage(dir string) (Space, error) {
 		s.ReadOnly = root.ReadOnly()
 	}
 	s.Shards, s.Bytes = len(all), onDisk
-	there, err := existing(dir)
-	if err != nil {
-		return s, err
-	}
-	disk, err := diskOf(there)
+	disk, err := diskNear(dir)
 	if err != nil {
 		return s, err
 	}
@@ -201,7 +191,6 @@ func stillThere(root *trusted.Dir, name string) bool {
 	return share(f) == nil
 }
 
-// verify reads one shard file.
 func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress func(n int64)) error {
 	r.Shards++
 	bad := r.Bad
@@ -291,7 +280,6 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 	return u.removeAll(ctx, root, choose(all, onDisk))
 }
 
-// removeAll removes shard files and takes them off the account.
 func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []found) (freed Freed, err error) {
 	for _, f := range victims {
 		if err := ctx.Err(); err != nil {
@@ -313,7 +301,6 @@ func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []foun
 	return freed, nil
 }
 
-// waitFor takes the directory's lock.
 func waitFor(ctx context.Context, lock *os.File) error {
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()

@@ -3,10 +3,10 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -19,7 +19,7 @@ type object struct {
 	shard shard.Shard
 	key   key
 
-	opening chan struct{} // held by who opens the inner object
+	opening *semaphore.Weighted // held by who opens the inner object
 
 	mu     sync.Mutex
 	inner  shard.Object
@@ -27,13 +27,12 @@ type object struct {
 }
 
 var (
-	_ shard.Object      = (*object)(nil)
 	_ shard.RangeReader = (*object)(nil)
 	_ shard.Lender      = (*object)(nil)
 )
 
 func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
-	return &object{cache: c, store: inner, shard: s, key: k, opening: make(chan struct{}, 1)}
+	return &object{cache: c, store: inner, shard: s, key: k, opening: semaphore.NewWeighted(1)}
 }
 
 // ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the
@@ -72,25 +71,13 @@ func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	return shard.CheckRanges(ranges, o.shard.Size)
 }
 
-func (o *object) inside(off, n int64) error {
-	if off < 0 || n < 0 {
-		return fmt.Errorf("no such range: %d bytes from byte %d on", n, off)
-	}
-	if off > o.shard.Size || n > o.shard.Size-off {
-		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, o.shard.Size, io.ErrUnexpectedEOF)
-	}
-	return nil
-}
-
 // source returns the inner object, opened at its first use. Others who need it meanwhile wait, each
 // as long as its own context lasts.
 func (o *object) source(ctx context.Context) (shard.Object, error) {
-	select {
-	case o.opening <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := o.opening.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	defer func() { <-o.opening }()
+	defer o.opening.Release(1)
 	if inner := o.opened(); inner != nil {
 		return inner, nil
 	}

@@ -168,7 +168,6 @@ func (s *openFiles) oldestLocked() *handle {
 	return oldest
 }
 
-// closeIdle closes the files that were unused for that long.
 func (s *openFiles) closeIdle(atLeast time.Duration) {
 	s.mu.Lock()
 	var idle []*handle

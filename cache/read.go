@@ -72,7 +72,6 @@ type fileFault struct{ err error }
 
 func (e *fileFault) Error() string { return e.err.Error() }
 
-// run returns when all ranges are filled.
 func (r *reading) run(ctx context.Context) error {
 	c := r.cache
 	for {
@@ -120,7 +119,6 @@ func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 	return r.wait(ctx, got, n > 0)
 }
 
-// fromDisk fills the ranges as far as they are held.
 func (r *reading) fromDisk(ctx context.Context) error {
 	check := checker{file: r.handle.file, cache: r.cache}
 	defer check.done()
@@ -234,7 +232,6 @@ func (c *Cache) fetch(ctx context.Context, o *object, segments []*segment, missi
 
 var errNotFetched = errors.New("the bytes did not come")
 
-// allSpans are the spans of segments, in order.
 func allSpans(segments []*segment) (spans []shard.Span) {
 	for _, s := range segments {
 		for _, span := range s.spans {

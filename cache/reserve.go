@@ -20,9 +20,9 @@ const (
 	scanShare      = 30 // and at least so many times what a look takes goes by
 	scanTries      = 40 // to get the directory's lock, which a look at all files holds
 	scanPause      = 5 * time.Millisecond
-	excess         = 64        // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
-	lowMark        = 90        // eviction goes down to so many percent of the limit
-	leftoverTime   = int64(60) // seconds after which what a killed process left is removed
+	excess         = 64          // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
+	lowMark        = 90          // eviction goes down to so many percent of the limit
+	leftoverTime   = time.Minute // after which what a killed process left is removed
 )
 
 // openLock opens the file whose lock a process holds while it removes shard files.
@@ -217,14 +217,12 @@ func (f *floor) low(dir string, part float64, n int64) bool {
 	return f.spare < n
 }
 
-// take counts bytes that are about to be written.
 func (f *floor) take(n int64) {
 	f.mu.Lock()
 	f.spare -= n
 	f.mu.Unlock()
 }
 
-// forget makes the next call look.
 func (f *floor) forget() {
 	f.mu.Lock()
 	f.at = time.Time{}

@@ -251,7 +251,6 @@ func (c *Cache) settle(s *segment, err error) {
 	x.unclaim(s)
 }
 
-// abandon settles segments unfilled.
 func (c *Cache) abandon(segments []*segment, err error) {
 	for _, s := range segments {
 		c.settle(s, err)

@@ -11,8 +11,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // errBusy is a lock that another process holds.
@@ -79,7 +77,6 @@ func lockRange(f *os.File, off, n int64) error {
 	return err
 }
 
-// unlockRange gives back what lockRange took.
 func unlockRange(f *os.File, off, n int64) error {
 	lock := unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: off, Len: n}
 	return ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock) })
@@ -172,34 +169,11 @@ func resident(b []byte) bool {
 
 func unmap(b []byte) { _ = unix.Munmap(b) } // fails for arguments alone, and these are mmap's
 
-// A fileState is what the system says about a file.
-type fileState struct {
-	size, allocated int64 // bytes, and bytes on the disk
-	links           uint64
-	device, inode   uint64
-	modified        int64 // seconds
-}
+// allocated is what a file takes on the disk, in bytes.
+func allocated(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blocks * 512 }
 
-func stateOf(f *os.File) (fileState, error) {
-	var s unix.Stat_t
-	err := ignoringInterrupts(func() error { return unix.Fstat(int(f.Fd()), &s) })
-	return newFileState(&s), err
-}
-
-func stateAt(root *trusted.Dir, name string) (fileState, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return fileState{}, err
-	}
-	s := info.Sys().(*syscall.Stat_t) // which os.FileInfo is made of
-	return fileState{size: s.Size, allocated: s.Blocks * 512, links: uint64(s.Nlink), device: s.Dev, inode: s.Ino, modified: s.Mtim.Sec}, nil
-}
-
-func newFileState(s *unix.Stat_t) fileState {
-	return fileState{
-		size: s.Size, allocated: s.Blocks * 512, links: uint64(s.Nlink), device: s.Dev, inode: s.Ino, modified: s.Mtim.Sec,
-	}
-}
+// isLinked reports whether an open file still has a name.
+func isLinked(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Nlink > 0 }
 
 // A diskState is what the system says about a file system.
 type diskState struct {

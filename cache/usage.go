@@ -87,7 +87,6 @@ func (u *usage) close() {
 
 func (u *usage) slotAt(i int) int64 { return slotsAt + 8*int64(i) }
 
-// word is a count in the mapping.
 func (u *usage) word(at int64) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(&u.b[at])) }
 
 // bytes is what lies on the disk or is about to.

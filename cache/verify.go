@@ -26,7 +26,6 @@ type checker struct {
 	stretch [stretchBlocks]entry // of the blocks that are read at once
 }
 
-// done gives the buffer back.
 func (c *checker) done() {
 	if c.buffer != nil {
 		c.cache.blocks.Put(c.buffer)
@@ -142,7 +141,7 @@ func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) 
 // verify compares the bytes of a run with its entry. If they differ, the run is dropped unless its
 // entry was replaced meanwhile.
 func (c *checker) verify(block int64, e entry, b []byte) bool {
-	if c.cache.options.NoVerify || sumOf(b) == e.sum() {
+	if c.cache.options.noVerify || sumOf(b) == e.sum() {
 		return true
 	}
 	if c.damage(block, e) {

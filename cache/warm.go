@@ -43,7 +43,7 @@ func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
 	for _, s := range spans {
-		if err := o.inside(s.Off, s.N); err != nil {
+		if err := s.Within(o.shard.Size); err != nil {
 			return nil, err
 		}
 		if n := len(joined); n > 0 && s.Off < joined[n-1].End() {
@@ -54,7 +54,6 @@ func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	return joined, nil
 }
 
-// fill deals with joined spans, batch by batch.
 func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if len(spans) == 0 {
 		return 0, ctx.Err()
@@ -102,7 +101,6 @@ type filling struct {
 	fetched int64
 }
 
-// batch returns when a batch is on the disk.
 func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 	for try := 0; ; {
 		missing, err := f.missing(spans)
@@ -171,7 +169,6 @@ func (x *file) missing(spans []shard.Span) (missing []shard.Span) {
 	return missing
 }
 
-// ranges gives spans of a batch memory.
 func (f *filling) ranges(spans []shard.Span) (ranges []shard.Range) {
 	if n := spanBytes(spans); int64(cap(f.buffer)) < n {
 		f.buffer = make([]byte, n)

@@ -65,7 +65,7 @@ func TestFetchedAheadOfBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, pool: d.pool, account: a, schedule: &listed{loads: all}}
+	r := &readahead{manifest: d.manifest, account: a, schedule: &listed{loads: all}}
 	r.start(t.Context(), len(all), 2)
 	defer r.close()
 	waitFor(t, func() bool { return len(r.fetch) == 0 && a.Used()[mem.Fetch] > 0 && len(r.loads) >= 6 })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // await waits for a span and moves its blocks into the shuffle buffer.
@@ -165,7 +166,7 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
 		if err != nil {
 			return err
 		}
-		l := s.dataset.sizes.newLoad(units[0], units[0].Span(0, 0, 1), false)
+		l := s.dataset.sizes.newLoad(units[0], shuffle.Span{To: 1}, false)
 		l.wanted = []wanted{{rows: 1}}
 		if err := s.ahead.loadNow(ctx, l); err != nil {
 			return err

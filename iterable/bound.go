@@ -132,7 +132,8 @@ func (p *lanePeak) bytes() int64 {
 
 func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
-	c := p.sizes.cost(p.units[sp.Unit].Group, sp.Lo, sp.Hi, true)
+	u := p.units[sp.Unit]
+	c := p.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
 	p.largest = p.largest.largest(c)
 	p.row = max(p.row, c.bytes()/max(1, sp.Rows()))
 	p.change[p.lane.Arrival(j)] += c.bytes()

@@ -116,7 +116,7 @@ func (d *Dataset) Schema() *column.Schema { return d.recodes.schema }
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
 
 // Pool is where the data set's blocks live.
-func (d *Dataset) Pool() *Pool { return (*Pool)(d.pool) }
+func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
 
 // Manifest of the shards.
 func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
@@ -150,7 +150,7 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	}
 	s := shuffle.Steps{GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
 	for _, u := range units {
-		s.Rows += u.Rows()
+		s.Rows += u.Samples
 	}
 	return s, s.Validate()
 }

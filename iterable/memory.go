@@ -15,9 +15,6 @@ func (b *Budget) Limit() int64 { return (*mem.Budget)(b).Limit() }
 // Admitted is the sum of the open streams' bounds.
 func (b *Budget) Admitted() int64 { return (*mem.Budget)(b).Admitted() }
 
-// A Pool holds the memory of a data set's blocks and batches for reuse.
-type Pool mem.Pool
-
 // An Account is a stream's bound and what it uses of it, for package loader.
 type Account mem.Account
 

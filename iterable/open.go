@@ -52,7 +52,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		s.allowed <- struct{}{}
 	}
 	s.ahead = &readahead{
-		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.pool, account: account, schedule: p.schedule,
+		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
 		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)

@@ -25,7 +25,6 @@ const scheduled = 1024
 // fetched load in the schedule is decoded first.
 type readahead struct {
 	manifest *rowgroup.Manifest
-	pool     *mem.Pool
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
@@ -177,14 +176,14 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 		r.fail(l, err)
 		return err
 	}
-	d := r.manifest.NewDecoder(r.pool)
+	d := r.manifest.NewDecoder()
 	defer d.Close()
 	return r.decodeOne(ctx, d, l, new([]uint8))
 }
 
 // decodeAll decodes loads until there are no more. When ctx has ended the remaining ones fail.
 func (r *readahead) decodeAll(ctx context.Context) {
-	d := r.manifest.NewDecoder(r.pool)
+	d := r.manifest.NewDecoder()
 	defer func() { d.Close() }()
 	var part []uint8
 	for l := r.decode.take(); l != nil; l = r.decode.take() {
@@ -194,7 +193,7 @@ func (r *readahead) decodeAll(ctx context.Context) {
 		}
 		if err := r.decodeOne(ctx, d, l, &part); panicked(err) {
 			d.Close()
-			d = r.manifest.NewDecoder(r.pool) // the old one may be in any state
+			d = r.manifest.NewDecoder() // the old one may be in any state
 		}
 	}
 }
@@ -249,7 +248,7 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (blocks []*rowgroup.Block, err error) {
 	defer r.caught("decode", l.rows, &err)
-	if blocks, err = d.DecodeParts(l.raw, layout); err != nil {
+	if blocks, err = d.Decode(l.raw, layout); err != nil {
 		return nil, err
 	}
 	if err = r.transform(blocks, l.rows); err != nil {

@@ -177,7 +177,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 	cut := map[int][]sibling{}
 	for _, f := range s.feeds.items {
 		add := func(j int, need int64) {
-			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
+			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Samples {
 				cut[sp.Unit] = append(cut[sp.Unit], sibling{feed: f, span: j, Span: sp, need: s.now.position(f.slot, need)})
 			}
 		}
@@ -185,7 +185,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 			add(x.span, f.start)
 		}
 		for j := f.span; j < f.lane.Spans(); j++ {
-			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
+			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Samples {
 				add(j, f.lane.Need(j))
 			}
 		}
@@ -208,7 +208,7 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	}
 	unit := list[0].Unit
 	u := s.epochs.plan.Units()[unit]
-	l := s.sizes.newLoad(u, u.Span(unit, list[0].From, list[len(list)-1].To), len(list) == 1)
+	l := s.sizes.newLoad(u, shuffle.Span{Unit: unit, From: list[0].From, To: list[len(list)-1].To}, len(list) == 1)
 	l.need = f.need
 	for _, b := range list {
 		l.wanted = append(l.wanted, wanted{

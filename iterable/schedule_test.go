@@ -72,10 +72,12 @@ func TestLaneSchedule(t *testing.T) {
 					}
 					seen[w.key] = l
 					sp := w.lane.Span(int(w.span))
-					if sp.Lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
-						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, sp.Lo, sp.Hi, w.offset, l.rows.Lo, l.rows.Hi)
+					first := e.plan.Units()[sp.Unit].Lo
+					lo, hi := first+sp.From, first+sp.To
+					if lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
+						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, lo, hi, w.offset, l.rows.Lo, l.rows.Hi)
 					}
-					low, high = min(low, sp.Lo), max(high, sp.Hi)
+					low, high = min(low, lo), max(high, hi)
 				}
 				if low != l.rows.Lo || high != l.rows.Hi {
 					t.Errorf("rows %d..%d are loaded for %d..%d", l.rows.Lo, l.rows.Hi, low, high)
@@ -164,11 +166,12 @@ func TestFileSchedule(t *testing.T) {
 			o.parts(st, func(f fileSpan) {
 				k := f.key()
 				x, seen := want[k]
+				lo := q.Units()[f.Unit].Lo
 				if !seen {
 					keys = append(keys, k)
-					x = [2]int64{f.Lo, f.Hi}
+					x = [2]int64{lo + f.From, lo + f.To}
 				}
-				want[k] = [2]int64{min(x[0], f.Lo), max(x[1], f.Hi)}
+				want[k] = [2]int64{min(x[0], lo+f.From), max(x[1], lo+f.To)}
 			})
 		}
 		var got []key

@@ -52,9 +52,10 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 // newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that
 // it may become a block for each of its parts.
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
-	c := s.cost(u.Group, sp.Lo, sp.Hi, divided)
+	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
+	c := s.cost(u.Group, lo, hi, divided)
 	return &load{
-		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), group: u.Group, parts: c.parts,
+		rows: rowsOf(s.manifest, u.Group, lo, hi), group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
 }

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"maps"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
@@ -36,27 +37,19 @@ const (
 // arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists, as
 // formatListSizes does, by the names of Fields from the top joined with dots. What cannot be read
 // declares nothing.
-func arrowListSizes(text []byte) []byte {
-	if len(text) == 0 {
+func arrowListSizes(text []byte) (sizes []byte) {
+	b, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(b) == 0 {
 		return nil
 	}
-	b := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Decode(b, text)
-	if err != nil {
-		return nil
-	}
-	w := arrowWalk{sizes: map[string]int{}, text: 64 * n}
-	w.r.b = unframe(b[:n])
-	w.r.left = n
-	w.message()
-	if w.r.bad {
-		return nil
-	}
-	for path, size := range w.sizes {
-		if size <= 0 {
-			delete(w.sizes, path)
+	defer func() {
+		if recover() != nil {
+			sizes = nil
 		}
-	}
+	}()
+	w := arrowWalk{r: flatReader{b: unframe(b), left: len(b)}, sizes: map[string]int{}, text: 64 * len(b)}
+	w.message()
+	maps.DeleteFunc(w.sizes, func(_ string, size int) bool { return size <= 0 })
 	return formatListSizes(w.sizes)
 }
 
@@ -88,7 +81,7 @@ func (w *arrowWalk) message() {
 // fields visits a vector of fields, under these names when there are some, else under their own.
 func (w *arrowWalk) fields(t flatTable, i int, parent string, names []string, depth int) {
 	pos, n := w.r.vector(t, i)
-	for k := 0; k < n && !w.r.bad; k++ {
+	for k := range n {
 		f := w.r.table(pos + 4*k)
 		name := ""
 		if names == nil {
@@ -103,13 +96,12 @@ func (w *arrowWalk) fields(t flatTable, i int, parent string, names []string, de
 func (w *arrowWalk) field(f flatTable, path string, depth int) {
 	w.text -= len(path)
 	if depth > parquet.MaxSchemaDepth || w.text < 0 {
-		w.r.bad = true
-		return
+		panic("fields without end")
 	}
 	switch w.r.byteField(f, fieldTypeType) {
 	case arrowFixedSizeList:
 		size := w.r.uint32Field(w.r.tableField(f, fieldType), listSizeField)
-		w.list(path, int(min(size, maxListSize+1)))
+		w.list(path, size)
 		w.fields(f, fieldChildren, path, []string{"element"}, depth+1)
 	case arrowList, arrowLargeList, arrowListView, arrowLargeListView:
 		w.list(path, 0)

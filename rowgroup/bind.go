@@ -6,13 +6,9 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// bind finds the projected columns in a file's schema. The nodes are new: their fields are the
-// projected ones.
-func bind(columns []*projected, s *fileSchema) ([]*node, error) {
-	return bindMembers(columns, s.columns)
-}
-
-func bindMembers(columns []*projected, nodes []*node) ([]*node, error) {
+// bind finds the projected columns, or members of a struct, in a file's schema. The nodes are new:
+// their fields are the projected ones.
+func bind(columns []*projected, nodes []*node) ([]*node, error) {
 	byKey := make(map[memberKey]*node, len(nodes))
 	for i, k := range memberKeys(nodes) {
 		byKey[k] = nodes[i]
@@ -43,7 +39,7 @@ func bindNode(c *projected, n *node) (*node, error) {
 		l.convert = l.convertTo(n.field, c.field)
 		b.leaf = &l
 	case c.field.Kind == column.Struct:
-		if b.children, err = bindMembers(c.children, n.children); err == nil {
+		if b.children, err = bind(c.children, n.children); err == nil {
 			err = b.needLevels(n)
 		}
 	default: // List, Map
@@ -87,20 +83,14 @@ func (n *node) levelLeaf(rep int) *leaf {
 	return nil
 }
 
-// leavesOf lists the leaves in the order of a pre-order walk.
-func leavesOf(columns []*node) []*leaf {
-	var all []*leaf
-	var walk func(n *node)
-	walk = func(n *node) {
+// leavesOf lists the nodes that have a leaf, in the order of a pre-order walk.
+func leavesOf(nodes []*node) []*node {
+	var all []*node
+	for _, n := range nodes {
 		if n.leaf != nil {
-			all = append(all, n.leaf)
+			all = append(all, n)
 		}
-		for _, c := range n.children {
-			walk(c)
-		}
-	}
-	for _, n := range columns {
-		walk(n)
+		all = append(all, leavesOf(n.children)...)
 	}
 	return all
 }

@@ -48,7 +48,7 @@ func TestDecodeParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := &mem.Pool{}
 			m := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})
-			d := m.NewDecoder(pool)
+			d := newDecoder(pool, false)
 			n := int(m.NumRows())
 			for try := range 20 {
 				lo := rng.IntN(n/2) * (try % 2)
@@ -60,11 +60,11 @@ func TestDecodeParts(t *testing.T) {
 				l, ends := inParts(rng, rows, kept, 2+rng.IntN(5))
 				raw := fetch(t, m, Rows{Hi: int64(n)}) // whole, so that rows before lo are decoded too
 				raw.Rows = Rows{Lo: int64(lo), Hi: int64(n)}
-				plain, err := d.Decode(raw, Layout{})
+				plain, err := d.whole(raw, Layout{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				blocks, err := d.DecodeParts(raw, l)
+				blocks, err := d.Decode(raw, l)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +105,7 @@ func compareParts(t *testing.T, rng *rand.Rand, s *column.Schema, blocks []*Bloc
 func TestDecodePartsWithoutOrder(t *testing.T) {
 	m, d := openDecoder(t, writeRows(t, [][]everyRow{randomRows(4, 90)}), Options{})
 	raw := fetch(t, m, Rows{Hi: 90})
-	plain, err := d.Decode(raw, Layout{})
+	plain, err := d.whole(raw, Layout{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func TestDecodePartsWithoutOrder(t *testing.T) {
 	for i := range order {
 		order[i], l.Part[i] = uint32(i), uint8(1+i/30)
 	}
-	blocks, err := d.DecodeParts(raw, l)
+	blocks, err := d.Decode(raw, l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	compareParts(t, rand.New(rand.NewPCG(1, 1)), m.Schema(), blocks, plain, order, []int{30, 60, 90})
-	one, err := d.DecodeParts(raw, Layout{})
+	one, err := d.Decode(raw, Layout{})
 	if err != nil || len(one) != 1 {
 		t.Fatalf("%d blocks of one part, %v", len(one), err)
 	}
@@ -135,11 +135,11 @@ func TestDecodePartsRefusesOrder(t *testing.T) {
 		"part 0":         {Parts: 2, Part: []uint8{0, 1, 2, 2}},
 		"a part beyond":  {Parts: 2, Part: []uint8{1, 2, 2, 3}},
 	} {
-		if _, err := d.DecodeParts(raw, l); !errors.Is(err, errDivision) {
+		if _, err := d.Decode(raw, l); !errors.Is(err, errDivision) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := d.DecodeParts(raw, Layout{Parts: 2, Order: []uint32{0, 1, 4}, Part: make([]uint8, 4)}); err == nil {
+	if _, err := d.Decode(raw, Layout{Parts: 2, Order: []uint32{0, 1, 4}, Part: make([]uint8, 4)}); err == nil {
 		t.Error("an order of rows that are not there is taken")
 	}
 }
@@ -164,13 +164,13 @@ func TestPartsHoldAllColumns(t *testing.T) {
 	}
 	m := openBytes(t, Options{}, map[string][]byte{"a.parquet": writeRows(t, [][]narrowRow{all}, parquet.PageBufferSize(50_000))})
 	pool := &mem.Pool{}
-	d := m.NewDecoder(pool)
+	d := newDecoder(pool, false)
 	defer d.Close()
 	l := Layout{Parts: parts, Part: make([]uint8, rows)}
 	for i := range l.Part {
 		l.Part[i] = uint8(1 + i*parts/rows)
 	}
-	blocks, err := d.DecodeParts(fetch(t, m, Rows{Hi: rows}), l)
+	blocks, err := d.Decode(fetch(t, m, Rows{Hi: rows}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestRecodeParts(t *testing.T) {
 	for i := range l.Part {
 		l.Part[i] = uint8(1 + i/20)
 	}
-	blocks, err := d.DecodeParts(fetch(t, m, Rows{Hi: 60}), l)
+	blocks, err := d.Decode(fetch(t, m, Rows{Hi: 60}), l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package rowgroup
 
 import "github.com/shardfeed/shardfeed/column"
 
-// WholeBytes predicts what [Decoder.DecodeParts] cannot divide of the narrow columns of group g:
+// WholeBytes predicts what [Decoder.Decode] cannot divide of the narrow columns of group g:
 // dictionaries, and columns whose rows cannot change places.
 func (m *Manifest) WholeBytes(g int) int64 {
 	r, group := m.groupRecord(g)

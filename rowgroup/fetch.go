@@ -51,8 +51,8 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
 	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, columns: m.columnsOf(u.Shard), chunks: make([]rawChunk, len(bound.leaves))}
-	for i, l := range bound.leaves {
-		raw.chunks[i] = planChunk(&r, l, u, rows)
+	for i, n := range bound.leaves {
+		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
 	}
 	return raw, nil
 }
@@ -188,8 +188,8 @@ func (m *Manifest) Spans(g int) []shard.Span {
 	r, group := m.groupRecord(g)
 	leaves := m.bound[m.files[m.groups[g].Shard].schema].leaves
 	spans := make([]shard.Span, len(leaves))
-	for i, l := range leaves {
-		k := r.chunk(l.index, group)
+	for i, n := range leaves {
+		k := r.chunk(n.leaf.index, group)
 		spans[i] = shard.Span{Off: r.start.at(k), N: r.compressed.at(k)}
 	}
 	return mergeSpans(spans)

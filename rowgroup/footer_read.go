@@ -1,23 +1,32 @@
 package rowgroup
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
+func footerError(s shard.Shard, err error) error {
+	return &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+}
+
 // readFooter reads and checks a shard's footer: one read of its end, a second when the footer is
 // larger than the guess, and one of the page index when neither has it.
-func readFooter(ctx context.Context, o shard.Object, s shard.Shard, tails *tailGuess) (*parquet.Footer, error) {
-	f, err := readFooterBytes(ctx, o, s.Size, tails)
+func readFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*parquet.Footer, error) {
+	o, err := store.Open(ctx, s)
 	if err != nil {
-		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+		return nil, footerError(s, err)
+	}
+	f, err := parseTail(ctx, o, s.Size, tails)
+	if err = cmp.Or(err, o.Close()); err != nil {
+		return nil, footerError(s, err)
 	}
 	return f, nil
 }
 
-func readFooterBytes(ctx context.Context, o shard.Object, size int64, tails *tailGuess) (*parquet.Footer, error) {
+func parseTail(ctx context.Context, o shard.Object, size int64, tails *tailGuess) (*parquet.Footer, error) {
 	if err := parquet.CheckSize(size); err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (g *Gatherer) items(a *column.Array, vecs []*vector, picks []Pick, alloc co
 	inner := g.picks.push(int(total))
 	defer g.picks.pop()
 	none := MakePick(len(vecs), 0) // what fills a null list of fixed size
-	kids[len(vecs)] = nullVector(f)
+	kids[len(vecs)] = newNullVector(f, 1)
 	if size == 0 || a.Nulls == 0 {
 		kids = kids[:len(vecs)]
 	}
@@ -95,13 +95,4 @@ func (g *Gatherer) items(a *column.Array, vecs []*vector, picks []Pick, alloc co
 	child, err := g.node(f, kids, inner, alloc)
 	a.Children = []*column.Array{child}
 	return err
-}
-
-// nullVector is one null value of a field.
-func nullVector(f *column.Field) *vector {
-	v := &vector{field: f, n: 1, nulls: 1, offsets: []uint32{0, 0}}
-	for _, c := range f.Children {
-		v.children = append(v.children, nullVector(c))
-	}
-	return v
 }

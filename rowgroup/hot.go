@@ -3,7 +3,6 @@ package rowgroup
 import (
 	"encoding/binary"
 	"sync"
-	"sync/atomic"
 
 	"github.com/dgraph-io/ristretto/v2"
 )
@@ -20,8 +19,6 @@ type Hot struct {
 
 	mu    sync.RWMutex // read-locked while the cache is used, which must not be closed then
 	cache *ristretto.Cache[string, hotItem]
-
-	hits, misses, rejected atomic.Int64
 }
 
 // A hotItem knows its key, because the cache tells keys apart by their hashes alone.
@@ -43,16 +40,13 @@ func NewHot(bytes int64) *Hot {
 	if bytes <= 0 {
 		return nil
 	}
-	h := &Hot{largest: bytes / hotShare}
 	cache, err := ristretto.NewCache(&ristretto.Config[string, hotItem]{
 		NumCounters: 10 * max(bytes/hotUsual, 1<<10), MaxCost: bytes, BufferItems: hotGets, IgnoreInternalCost: true,
-		OnReject: func(*ristretto.Item[hotItem]) { h.rejected.Add(1) },
 	})
 	if err != nil {
 		panic("rowgroup: " + err.Error()) // the settings above are valid
 	}
-	h.cache = cache
-	return h
+	return &Hot{largest: bytes / hotShare, cache: cache}
 }
 
 // Close forgets everything and ends the goroutines. It may be called twice; manifests that still
@@ -67,45 +61,23 @@ func (h *Hot) Close() {
 	h.cache = nil
 }
 
-// Stats returns how many requests found what they asked for and how many did not, and how many
-// things were not kept: too large, too many at once, or asked for too seldom.
-func (h *Hot) Stats() (hits, misses, rejected int64) {
-	return h.hits.Load(), h.misses.Load(), h.rejected.Load()
-}
-
 // get returns what is kept under a key.
 func (h *Hot) get(key string) (any, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	item, ok := h.cache.Get(key) // finds nothing in nil
-	if ok = ok && item.key == key; ok {
-		h.hits.Add(1)
-		return item.value, true
-	}
-	h.misses.Add(1)
-	return nil, false
-}
-
-// has says whether something is kept under a key, without counting the question.
-func (h *Hot) has(key string) bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	item, ok := h.cache.Get(key)
-	return ok && item.key == key
+	return item.value, ok && item.key == key
 }
 
 // set keeps a value of so many bytes, perhaps.
 func (h *Hot) set(key string, value any, bytes int64) {
 	bytes += int64(2*len(key)) + hotOverhead
 	if bytes > h.largest {
-		h.rejected.Add(1)
 		return
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if !h.cache.Set(key, hotItem{key: key, value: value}, bytes) {
-		h.rejected.Add(1)
-	}
+	h.cache.Set(key, hotItem{key: key, value: value}, bytes)
 }
 
 // wait waits until set values can be found.

@@ -38,7 +38,8 @@ func (h *Hot) readFooter(name string, f *flight[indexEntry], read func() (indexE
 	}
 	ok = true
 	h.set(name, hotRecord{record: e.record, schema: e.schema.id}, int64(cap(e.record)))
-	if s := hotSchemaKey(e.schema.id); !h.has(s) {
+	s := hotSchemaKey(e.schema.id)
+	if _, known := h.get(s); !known {
 		h.set(s, e.schema, int64(cap(e.schema.raw)+cap(e.schema.sizes)))
 	}
 	return e, nil
@@ -54,7 +55,7 @@ func (h *Hot) findFooter(key shardKey) (indexEntry, bool) {
 	if !ok {
 		return indexEntry{}, false
 	}
-	return indexEntry{key: key, record: record.record, schema: s.(indexSchema)}, true
+	return indexEntry{key: key, record: record.record, schema: s.(rawSchema)}, true
 }
 
 func hotSchemaKey(id schemaID) string { return string(append([]byte{hotSchema}, id[:]...)) }

@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 )
 
@@ -13,13 +14,8 @@ const maxListSize = 1 << 30
 // uvarint list length.
 
 func formatListSizes(sizes map[string]int) []byte {
-	paths := make([]string, 0, len(sizes))
-	for p := range sizes {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
 	var b []byte
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(sizes)) {
 		b = binary.AppendUvarint(b, uint64(len(p)))
 		b = append(b, p...)
 		b = binary.AppendUvarint(b, uint64(sizes[p]))

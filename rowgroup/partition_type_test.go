@@ -1,10 +1,12 @@
 package rowgroup
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -57,18 +59,17 @@ func TestInferPartitions(t *testing.T) {
 		}
 		var got []string
 		for _, col := range columns {
-			text := fmt.Sprintf("%s %s:", col.key, col.kind)
-			for _, v := range col.values {
-				switch {
-				case v.null:
+			text := fmt.Sprintf("%s %s:", col.field.Name, col.field)
+			for _, n := range col.nodes {
+				switch data := n.partition.data; {
+				case n.partition.null:
 					text += " null"
-				case col.kind == partitionString:
-					text += " " + v.text
-					if v.int != 0 {
-						t.Errorf("%s: a string has the number %d", c.paths, v.int)
-					}
+				case col.field.Type == column.TypeInt64:
+					text += fmt.Sprint(" ", int64(binary.LittleEndian.Uint64(data)))
+				case col.field.Type == column.TypeDate:
+					text += fmt.Sprint(" ", int32(binary.LittleEndian.Uint32(data)))
 				default:
-					text += fmt.Sprint(" ", v.int)
+					text += " " + string(data)
 				}
 			}
 			got = append(got, text)

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -48,15 +49,7 @@ type fetched struct {
 // slice returns the bytes of a span that lies within one of the merged ones, nil before they are
 // read.
 func (f *fetched) slice(s shard.Span) []byte {
-	i, _ := slices.BinarySearchFunc(f.spans, s.Off, func(m shard.Span, off int64) int {
-		if m.End() <= off {
-			return -1
-		}
-		if m.Off > off {
-			return 1
-		}
-		return 0
-	})
+	i := sort.Search(len(f.spans), func(i int) bool { return f.spans[i].End() > s.Off })
 	if f.bytes[i] == nil {
 		return nil
 	}

@@ -4,13 +4,12 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
 // blocks of one unit. The mapping writes what becomes of a value: dst has the width of the new
-// field and is zero. It is called once for each entry of a dictionary, else once for each value; nulls
-// stay null. An entry that cannot be mapped is an error when a value is coded by it.
+// field and is zero. It is called once for each entry of a dictionary, else once for each value;
+// nulls stay null. An entry that cannot be mapped is an error when a value is coded by it.
 // Only the goroutine that decoded the blocks may call it, before it hands them on.
 func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value []byte) error) error {
 	var dict recodedDict
@@ -41,7 +40,7 @@ func (b *Block) recode(col int, to *column.Field, m func(dst, value []byte) erro
 		}
 		v.codes, v.codeWidth, v.dict = old.codes, old.codeWidth, dict.to
 	case old.data != nil || old.views != nil:
-		v.data = b.parts[0].arena.Alloc(old.n * to.Width)
+		v.data = b.arena.Alloc(old.n * to.Width)
 		clear(v.data)
 		for i := range old.n {
 			if old.nulls > 0 && old.isNull(i) {
@@ -54,14 +53,6 @@ func (b *Block) recode(col int, to *column.Field, m func(dst, value []byte) erro
 	}
 	b.cols[col] = v
 	return nil
-}
-
-// keeps is the memory of dictionaries.
-func (b *Block) keeps() *mem.Arena {
-	if b.common != nil {
-		return b.common.arena
-	}
-	return b.parts[0].arena
 }
 
 func newRecodedDict(from *vector, field *column.Field, m func(dst, value []byte) error, data []byte) recodedDict {

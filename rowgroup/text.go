@@ -37,7 +37,7 @@ func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 // takeText returns values of the Raw as the end of the column's text: a copy, unless they are
 // copied to their parts anyway.
 func (c *leafDecoder) takeText(b []byte) []byte {
-	if c.wide != nil && c.textLen == 0 && (c.d.utf8 == RefuseUTF8 || !isText(c.field.Type)) {
+	if c.wide != nil && c.textLen == 0 && (!c.d.replace || !isText(c.field.Type)) {
 		c.ownText, c.text = c.text, b[:len(b):len(b)]
 		return b
 	}
@@ -50,7 +50,7 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 // column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	lengths := mem.AsU32(c.d.lengths.take(4 * len(dst)))
-	used, err := parquet.DecodeDeltaPrefix(lengths, b)
+	used, err := parquet.DecodeDelta(lengths, b)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func projectTexts(t *testing.T, schemas, paths []string, missingIsNull bool) (st
 		fmt.Fprintf(&b, "%s: %v%s\n", c.field.Name, c.field, null)
 	}
 	for _, f := range files {
-		nodes, err := bind(columns, f)
+		nodes, err := bind(columns, f.columns)
 		if err != nil {
 			return "", err
 		}

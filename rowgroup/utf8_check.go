@@ -27,7 +27,7 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 		if parquet.ValidUTF8(s) {
 			continue
 		}
-		if c.d.utf8 == RefuseUTF8 {
+		if !c.d.replace {
 			return fmt.Errorf("%w: %.40q", errUTF8, s)
 		}
 		vs[i] = c.replaceText(s)

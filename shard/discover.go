@@ -68,7 +68,6 @@ type finder struct {
 	twice map[string]string // address of a file that was named more than once, by identity
 }
 
-// discover adds what one address names.
 func (f *finder) discover(ctx context.Context, address string) error {
 	if len(address) > maxAddress {
 		return &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it has %d bytes, and an address has at most %d", ErrBadURI, len(address), maxAddress)}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
 )
 
 // besides are the endings of names that lie beside the data of a folder and are not data:
@@ -58,7 +60,7 @@ func leaveOut(address string, found []Shard) (kept []Shard, out []string, err er
 
 // onlyParquet says how the parquet files of a directory are named alone.
 func onlyParquet(address string) string {
-	return fmt.Sprintf("to read its parquet files alone, give %s/**/*.parquet", Redact(strings.TrimRight(address, "/")))
+	return fmt.Sprintf("to read its parquet files alone, give %s/**/*.parquet", option.Literal(Redact(strings.TrimRight(address, "/"))))
 }
 
 // few names the first two of some files and counts the others.

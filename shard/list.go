@@ -11,7 +11,6 @@ import (
 // maxList is the size of the longest list file: some ten million addresses.
 const maxList = 1 << 30 // bytes
 
-// discoverList adds what the lines of a list file name.
 func (f *finder) discoverList(ctx context.Context, list string) error {
 	content, err := readAll(ctx, f.store, list)
 	if e := (*Error)(nil); errors.As(err, &e) && e.URI == list {
@@ -47,7 +46,6 @@ func (f *finder) discoverList(ctx context.Context, list string) error {
 	return nil
 }
 
-// A line is an address in a list file.
 type line struct {
 	number  int // from 1
 	address string
@@ -76,7 +74,6 @@ func parseList(content []byte) ([]line, error) {
 	return all, nil
 }
 
-// readAll reads the one file that an address names.
 func readAll(ctx context.Context, store Store, address string) (content []byte, err error) {
 	files, err := store.List(ctx, address)
 	if err != nil {

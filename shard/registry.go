@@ -15,7 +15,6 @@ import (
 type Stores map[string]Store
 
 var (
-	_ Store      = Stores(nil)
 	_ Identifier = Stores(nil)
 	_ Remote     = Stores(nil)
 	_ io.Closer  = Stores(nil)

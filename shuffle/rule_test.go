@@ -9,7 +9,7 @@ import (
 func evenUnits(n int, rows int64) []Unit {
 	u := make([]Unit, n)
 	for i := range u {
-		u[i] = Unit{Group: i, Hi: rows}
+		u[i] = Unit{Group: i, Hi: rows, Samples: rows}
 	}
 	return u
 }
@@ -169,7 +169,7 @@ func TestNewRefuses(t *testing.T) {
 		"too short":     func(u []Unit) []Unit { u[1].Hi--; return u },
 		"too long":      func(u []Unit) []Unit { u[1].Hi++; return u },
 		"empty":         func(u []Unit) []Unit { return append([]Unit{{}}, u...) },
-		"no group":      func(u []Unit) []Unit { return append(u, Unit{Group: 3, Hi: 1}) },
+		"no group":      func(u []Unit) []Unit { return append(u, Unit{Group: 3, Hi: 1, Samples: 1}) },
 	} {
 		if _, err := New(m, spoil(append([]Unit{}, units...)), params, 0); err == nil {
 			t.Errorf("%s: accepted", name)

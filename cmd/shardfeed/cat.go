@@ -108,6 +108,11 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err := c.contradicts(fs, ds.Dataset); err != nil {
 		return err
 	}
+	if c.saveState != "" {
+		if err := c.saveFile().apart(ctx, ds.Dataset, &c.flags, addresses); err != nil {
+			return err
+		}
+	}
 	printer := c.newPrinter(ctx, ds.Dataset)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},

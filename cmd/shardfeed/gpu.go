@@ -39,19 +39,13 @@ program: the driver's library is looked for when it runs.`,
 		if err != nil {
 			return err
 		}
-		if f.json {
-			err = writeJSON(a.stdout, s)
-		} else {
-			err = s.report().writeTo(a.stdout)
-		}
-		if err != nil {
+		if err := a.print(f, s, s.report()); err != nil {
 			return err
 		}
 		return s.problem
 	})
 }
 
-// A survey is what gpu finds.
 type survey struct {
 	Driver  *driver  `json:"driver"` // null: none
 	Auto    string   `json:"auto"`   // the device that auto takes, "" when it fails
@@ -62,7 +56,6 @@ type survey struct {
 	problem error // the driver's, or the first device's that could not be used
 }
 
-// A driver is CUDA's, as it was found.
 type driver struct {
 	Version string `json:"version"`
 	Library string `json:"library"`
@@ -128,7 +121,6 @@ func (s *survey) find() (names []string) {
 	return names
 }
 
-// add adds a device, and its problem if it has one.
 func (s *survey) add(d device, err error) {
 	if err = lost(err); err != nil {
 		d.Problem = oneLine(err.Error())

@@ -99,7 +99,6 @@ func placementText(all []placement) string {
 	return b.String()
 }
 
-// someHosts names a few hosts and counts the rest.
 func someHosts(hosts []string) string {
 	if len(hosts) <= placedHosts {
 		return strings.Join(hosts, " ")

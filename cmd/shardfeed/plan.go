@@ -53,20 +53,19 @@ well batches would be mixed.`,
 		defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
 		if err == nil && saved.name != "" {
-			err = savePlan(ctx, saved, ds.Dataset, f)
+			err = savePlan(ctx, saved, ds.Dataset, f, addresses)
 		}
 		if err != nil {
 			return err
 		}
-		if f.json {
-			return writeJSON(a.stdout, planObject(p))
-		}
-		return planReport(p).writeTo(a.stdout)
+		return a.print(f, planObject(p), planReport(p))
 	})
 }
 
-// savePlan writes the plan of streams with these flags.
-func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags) error {
+func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, addresses []string) error {
+	if err := to.apart(ctx, ds, f, addresses); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
 	if err != nil {
 		return fileError(err)

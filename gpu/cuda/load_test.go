@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,14 +102,17 @@ func TestInit(t *testing.T) {
 		code  int
 		class error
 	}{{"cuInit", 100, gpu.ErrNoDevice}, {"cuInit", 34, gpu.ErrNoDriver}, {"cuInit", 803, nil}, {"cuDriverGetVersion", 999, nil}} {
-		f.Fault(c.op, 1, c.code)
-		_, err := Load(f.Library)
-		r.failed(err, c.op, c.code)
-		for _, class := range []error{gpu.ErrNoDevice, gpu.ErrNoDriver} {
-			if errors.Is(err, class) != (class == c.class) {
-				t.Errorf("%s, %d: is %v: %v", c.op, c.code, class, errors.Is(err, class))
+		t.Run(fmt.Sprintf("%s %d", c.op, c.code), func(t *testing.T) {
+			r := r.in(t)
+			f.Fault(c.op, 1, c.code)
+			_, err := Load(f.Library)
+			r.failed(err, c.op, c.code)
+			for _, class := range []error{gpu.ErrNoDevice, gpu.ErrNoDriver} {
+				if errors.Is(err, class) != (class == c.class) {
+					t.Errorf("%s, %d: is %v: %v", c.op, c.code, class, errors.Is(err, class))
+				}
 			}
-		}
+		})
 	}
 }
 

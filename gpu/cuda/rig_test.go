@@ -44,6 +44,9 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// in is the same driver for a subtest.
+func (r *rig) in(t *testing.T) *rig { return &rig{T: t, fake: r.fake, driver: r.driver} }
+
 func (r *rig) load(library string) *Driver {
 	r.Helper()
 	driver, err := Load(library)

@@ -3,6 +3,7 @@ package mem
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,11 +104,4 @@ func readLimit(fsys fs.FS, name string) int64 {
 }
 
 // hasWord says whether a list with commas has the word.
-func hasWord(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
+func hasWord(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }

@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"io/fs"
 	"os"
 	"strconv"
 )
@@ -17,11 +16,8 @@ type Machine struct {
 
 // ThisMachine asks the system. What cannot be read is 0.
 func ThisMachine() Machine {
-	return Machine{Installed: installed(), Cgroup: cgroupLimit(rootFS())}
+	return Machine{Installed: installed(), Cgroup: cgroupLimit(os.DirFS("/"))}
 }
-
-// rootFS is the file system as the system's own files need it.
-func rootFS() fs.FS { return os.DirFS("/") }
 
 // Bytes is the smaller of the two limits.
 func (m Machine) Bytes() int64 {

@@ -1,6 +1,9 @@
 package mem
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // slabBytes is what buffers smaller than a huge page are cut from, and the edge at which a slab
 // begins: so a buffer's address names its slab.
@@ -102,12 +105,7 @@ func (s *slabs) put(b []byte) (emptied bool) {
 	if !x.empty() {
 		return false
 	}
-	for i, y := range s.partial[x.class] {
-		if x == y {
-			s.leave(x.class, i)
-			break
-		}
-	}
+	s.leave(x.class, slices.Index(s.partial[x.class], x))
 	s.spare = append(s.spare, x)
 	return true
 }
@@ -121,9 +119,4 @@ func (s *slabs) unmapSpare() {
 }
 
 // leave takes the i-th slab out of those of a class that have free buffers.
-func (s *slabs) leave(class, i int) {
-	l := s.partial[class]
-	last := len(l) - 1
-	l[i], l[last] = l[last], nil
-	s.partial[class] = l[:last]
-}
+func (s *slabs) leave(class, i int) { s.partial[class] = slices.Delete(s.partial[class], i, i+1) }

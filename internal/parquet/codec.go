@@ -45,6 +45,17 @@ func (c *Codecs) Decompress(codec format.CompressionCodec, dst, src []byte) erro
 	if len(dst) == 0 && len(src) == 0 {
 		return nil
 	}
+	if err := CheckCodec(codec); err != nil {
+		return err
+	}
+	err := c.decompress(codec, dst, src)
+	if err != nil && !errors.Is(err, errCodec) {
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	return err
+}
+
+func (c *Codecs) decompress(codec format.CompressionCodec, dst, src []byte) error {
 	switch codec {
 	case format.Uncompressed:
 		if len(src) != len(dst) {
@@ -62,10 +73,8 @@ func (c *Codecs) Decompress(codec format.CompressionCodec, dst, src []byte) erro
 		return c.decompressBrotli(dst, src)
 	case format.Lz4Raw:
 		return decompressLZ4(dst, src)
-	case format.Lz4:
-		return c.decompressHadoop(dst, src)
 	}
-	return CheckCodec(codec)
+	return c.decompressHadoop(dst, src)
 }
 
 func (c *Codecs) decompressZstd(dst, src []byte) error {
@@ -77,13 +86,10 @@ func (c *Codecs) decompressZstd(dst, src []byte) error {
 		c.zstd = d
 	}
 	out, err := c.zstd.DecodeAll(src, dst[:0:len(dst)+CodecSlack])
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
-	}
-	if len(out) != len(dst) {
+	if err == nil && len(out) != len(dst) {
 		return ErrLength
 	}
-	return nil
+	return err
 }
 
 func (c *Codecs) decompressGzip(dst, src []byte) error {
@@ -96,7 +102,7 @@ func (c *Codecs) decompressGzip(dst, src []byte) error {
 	}
 	if err != nil {
 		c.gzip = nil
-		return fmt.Errorf("%w: %w", errCodec, err)
+		return err
 	}
 	return c.readAll(c.gzip, dst)
 }
@@ -115,13 +121,13 @@ func (c *Codecs) decompressBrotli(dst, src []byte) error {
 func (c *Codecs) readAll(r io.Reader, dst []byte) error {
 	defer c.src.Reset(nil)
 	if _, err := io.ReadFull(r, dst); err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
+		return err
 	}
 	switch n, err := r.Read(c.end[:]); {
 	case n != 0:
 		return ErrLength
-	case err != nil && err != io.EOF:
-		return fmt.Errorf("%w: %w", errCodec, err)
+	case err != io.EOF:
+		return err
 	}
 	return nil
 }

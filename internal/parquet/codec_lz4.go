@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/pierrec/lz4/v4"
 )
@@ -13,13 +12,10 @@ const lz4Magic = 0x184d2204
 // decompressLZ4 reads one raw block.
 func decompressLZ4(dst, src []byte) error {
 	n, err := lz4.UncompressBlock(src, dst)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
-	}
-	if n != len(dst) {
+	if err == nil && n != len(dst) {
 		return ErrLength
 	}
-	return nil
+	return err
 }
 
 // decompressHadoop reads what the codec LZ4 stands for. The format never said: Hadoop's writers put
@@ -58,13 +54,10 @@ func decompressHadoopBlocks(dst, src []byte) error {
 				return errCodec
 			}
 			n, err := lz4.UncompressBlock(src[:size], rest)
-			if err != nil {
-				return fmt.Errorf("%w: %w", errCodec, err)
-			}
-			rest, src = rest[n:], src[size:]
-			if n == 0 {
+			if err != nil || n == 0 {
 				return errCodec
 			}
+			rest, src = rest[n:], src[size:]
 		}
 		dst = dst[chunk:]
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
-
-	"github.com/parquet-go/bitpack"
 )
 
 // ErrDelta is in errors about pages in a delta encoding.
@@ -56,14 +54,8 @@ func readDeltaHead(src []byte) (h deltaHead, err error) {
 	return h, nil
 }
 
-// DecodeDelta reads len(dst) values of the DELTA_BINARY_PACKED encoding.
-func DecodeDelta[T uint32 | uint64](dst []T, src []byte) error {
-	_, err := DecodeDeltaPrefix(dst, src)
-	return err
-}
-
-// DecodeDeltaPrefix is DecodeDelta where other bytes follow; used is how many the values took.
-func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err error) {
+// DecodeDelta reads len(dst) values of the DELTA_BINARY_PACKED encoding, which take used bytes.
+func DecodeDelta[T uint32 | uint64](dst []T, src []byte) (used int, err error) {
 	h, err := readDeltaHead(src)
 	if err != nil {
 		return 0, err
@@ -98,7 +90,7 @@ func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 			if uintptr(w) > 8*unsafe.Sizeof(last) {
 				unpackLow(dst[:n], src[at:], uint(w))
 			} else {
-				unpackWords(dst[:n], src[at:], uint(w))
+				Unpack(dst[:n], src[at:], uint(w))
 			}
 			for i, v := range dst[:n] {
 				last += least + v
@@ -111,37 +103,14 @@ func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 	return at, nil
 }
 
-// unpackWords reads len(dst) values of width bits from src, which holds at least as many.
-func unpackWords[T uint32 | uint64](dst []T, src []byte, width uint) {
-	if width == 0 {
-		clear(dst)
-		return
-	}
-	const padding = bitpack.PaddingInt64
-	if whole := (len(dst)*int(width) + 7) / 8; whole+padding <= cap(src) {
-		bitpack.Unpack(dst, src[:whole+padding], width)
-		return
-	}
-	var tail [32*8 + padding]byte
-	for len(dst) > 0 {
-		n := min(len(dst), 32)
-		b := (n*int(width) + 7) / 8
-		copy(tail[:], src[:b])
-		bitpack.Unpack(dst[:n], tail[:b+padding], width)
-		if dst = dst[n:]; len(dst) > 0 {
-			src = src[b:] // 32 values are whole bytes
-		}
-	}
-}
-
-// unpackLow is unpackWords where values have more bits than T: it keeps the low ones. DuckDB takes
+// unpackLow is Unpack where values have more bits than T: it keeps the low ones. DuckDB takes
 // the differences of 32-bit integers in 64 bits and so writes 33 of them; sums wrap around, so the
 // values come out right.
 func unpackLow[T uint32 | uint64](dst []T, src []byte, width uint) {
 	var wide [32]uint64
 	for len(dst) > 0 {
 		n := min(len(dst), len(wide))
-		unpackWords(wide[:n], src, width)
+		Unpack(wide[:n], src, width)
 		for i, v := range wide[:n] {
 			dst[i] = T(v)
 		}

@@ -12,12 +12,12 @@ type DeltaBytes struct {
 // ReadDeltaBytes reads n values; lengths has room for two numbers of each.
 func ReadDeltaBytes(lengths []uint32, src []byte, n int) (d DeltaBytes, err error) {
 	d.Prefixes, d.Suffixes = lengths[:n], lengths[n:2*n]
-	used, err := DecodeDeltaPrefix(d.Prefixes, src)
+	used, err := DecodeDelta(d.Prefixes, src)
 	if err != nil {
 		return d, err
 	}
 	src = src[used:]
-	if used, err = DecodeDeltaPrefix(d.Suffixes, src); err != nil {
+	if used, err = DecodeDelta(d.Suffixes, src); err != nil {
 		return d, err
 	}
 	d.B = src[used:]

@@ -39,7 +39,6 @@ func converse(root string, env []string, args ...string) (*conversation, error) 
 	return &conversation{process: p, out: out, answers: bufio.NewReader(out), within: ReadyWithin}, nil
 }
 
-// line reads the next answer.
 func (c *conversation) line() (string, error) {
 	if err := c.out.SetReadDeadline(time.Now().Add(c.within)); err != nil {
 		return "", err

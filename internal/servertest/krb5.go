@@ -128,7 +128,6 @@ func (k *KDC) fill(env []string) error {
 	return k.tool(env, script, "kadmin.local", "-r", k.Realm)
 }
 
-// tool runs one of the center's programs.
 func (k *KDC) tool(env []string, input, name string, args ...string) error {
 	cmd := exec.Command(filepath.Join(k.bin, name), args...)
 	cmd.Env = append(os.Environ(), env...)

@@ -32,17 +32,17 @@ type Proxy struct {
 	Addr string // host:port, for clients
 
 	target   string
+	listener net.Listener
 	ctx      chan struct{} // closed with the proxy
 	wait     sync.WaitGroup
 	struck   atomic.Int64
 	accepted atomic.Int64
 	passed   atomic.Int64
 
-	mu       sync.Mutex
-	listener net.Listener // nil while it is down
-	setting  *setting
-	conns    map[*link]struct{}
-	closed   bool
+	mu      sync.Mutex
+	setting *setting
+	conns   map[*link]struct{}
+	closed  bool
 }
 
 // A setting is what Set has set last.
@@ -83,7 +83,7 @@ func StartProxy(address, target string) (*Proxy, error) {
 		Addr: l.Addr().String(), target: strings.TrimPrefix(target, "http://"),
 		ctx: make(chan struct{}), conns: map[*link]struct{}{}, setting: &setting{replaced: make(chan struct{})}, listener: l,
 	}
-	p.wait.Go(func() { p.accept(l) })
+	p.wait.Go(p.accept)
 	return p, nil
 }
 
@@ -125,32 +125,9 @@ func (p *Proxy) CutAll(reset bool) {
 }
 
 // Down stops listening, so that connecting is refused by the system, and resets every connection.
-// Up undoes it.
 func (p *Proxy) Down() {
-	p.mu.Lock()
-	l := p.listener
-	p.listener = nil
-	p.mu.Unlock()
-	if l != nil {
-		l.Close()
-	}
+	p.listener.Close()
 	p.CutAll(true)
-}
-
-// Up listens again, on the same port.
-func (p *Proxy) Up() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.listener != nil || p.closed {
-		return nil
-	}
-	l, err := net.Listen("tcp", p.Addr)
-	if err != nil {
-		return err
-	}
-	p.listener = l
-	p.wait.Go(func() { p.accept(l) })
-	return nil
 }
 
 // Close ends the proxy and waits for its connections.
@@ -171,10 +148,10 @@ func (p *Proxy) current() *setting {
 	return p.setting
 }
 
-// accept serves the connections of one listener until it is closed.
-func (p *Proxy) accept(listener net.Listener) {
+// accept serves the connections until the listener is closed.
+func (p *Proxy) accept() {
 	for {
-		client, err := listener.Accept()
+		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}

@@ -155,7 +155,7 @@ func TestServerHTTPProxyEnds(t *testing.T) {
 		})
 		t.Cleanup(p.close)
 	})
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -35,7 +35,6 @@ type chunk struct {
 	due  time.Time
 }
 
-// run passes bytes on until both directions have ended.
 func (l *link) run() {
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -49,7 +48,6 @@ func (l *link) run() {
 	l.cut(false)
 }
 
-// receive reads what the server sends.
 func (l *link) receive(queue chan<- chunk) {
 	defer close(queue)
 	for {
@@ -135,7 +133,6 @@ func (l *link) limit(s *setting, n int) (int, fault) {
 	return n, next
 }
 
-// stall waits for the end of a silence.
 func (l *link) stall(s *setting) bool {
 	l.silenced = s
 	if !s.Mute && s.StallFor > 0 {
@@ -150,7 +147,6 @@ func (l *link) stall(s *setting) bool {
 	return false
 }
 
-// write sends bytes at the rate.
 func (l *link) write(b []byte, rate int64) bool {
 	if rate > 0 {
 		now := time.Now()
@@ -186,7 +182,6 @@ func (l *link) pause(d time.Duration, early <-chan struct{}) bool {
 	return true
 }
 
-// cut ends the connection on both sides.
 func (l *link) cut(byReset bool) {
 	l.cutOnce.Do(func() {
 		close(l.ended)
@@ -199,7 +194,6 @@ func (l *link) cut(byReset bool) {
 	})
 }
 
-// closeWrite tells the other end that no more comes.
 func closeWrite(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.CloseWrite()

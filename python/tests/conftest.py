@@ -108,7 +108,7 @@ def engines(directory: Path) -> list[psutil.Process]:
     return found
 
 
-def ended(pid: int, seconds: float = 15) -> bool:
+def ended(pid: int, seconds: float = 60) -> bool:
     """Waits until a process has ended. It may be a zombie for a while: that is init's affair."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -121,7 +121,7 @@ def ended(pid: int, seconds: float = 15) -> bool:
     return False
 
 
-def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 10) -> list[psutil.Process]:
+def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 60) -> list[psutil.Process]:
     """Waits until the engines below directory have ended; kills and returns the others."""
     gc.collect()  # data sets that only the traceback of an expected error still holds
     deadline = time.monotonic() + seconds

@@ -345,10 +345,10 @@ def test_to_padded():
 def test_without_pyarrow(monkeypatch):
     import sys
 
-    from shardfeed import _arrow
+    from shardfeed import _pyarrow
 
     batch = batch_of({"x": pa.array([1])})
-    monkeypatch.setattr(_arrow, "pa", None)
+    monkeypatch.setattr(_pyarrow, "pa", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"Batch\.to_arrow\(\) needs pyarrow.*pip install pyarrow"):
         batch.to_pylist()

@@ -49,7 +49,6 @@ func (b *Backoff) Wait(ctx context.Context, asked time.Duration) bool {
 	}
 }
 
-// pause is how long to wait before the next try.
 func (b *Backoff) pause(asked time.Duration) time.Duration {
 	n := b.tries - 1 - b.Free
 	switch {

@@ -5,39 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a path fits a pattern: * stands for any run of characters but a slash, ?
-// for one, [a-z] for one of a set and [!a-z] or [^a-z] for one of the others, ** as a whole segment
-// for any number of directories, none included. A backslash takes the next character's meaning
-// away; a [ without its ] is itself.
-func Match(pattern, name string) bool {
-	return matchSegments(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-// matchSegments keeps the last ** as the only place to come back to, as matchSegment does with *:
-// more tries find nothing new.
-func matchSegments(pattern, name []string) bool {
-	p, n := 0, 0
-	backP, backN := -1, 0
-	for n < len(name) || p < len(pattern) {
-		switch {
-		case p < len(pattern) && pattern[p] == "**":
-			backP, backN = p, n
-			p++
-			continue
-		case p < len(pattern) && n < len(name) && matchSegment(pattern[p], name[n]):
-			p++
-			n++
-			continue
-		case backP >= 0 && backN < len(name):
-			backN++
-			p, n = backP+1, backN
-			continue
-		}
-		return false
-	}
-	return true
-}
-
 // matchSegment matches one name without slashes in time len(pattern) * len(name) at most.
 func matchSegment(pattern, name string) bool {
 	p, n := 0, 0

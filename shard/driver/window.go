@@ -26,7 +26,6 @@ type Window struct {
 	waiting list.List // of *waiter, the first comes next
 }
 
-// A waiter waits for a token.
 type waiter struct {
 	ready chan struct{} // closed when it has one
 }

@@ -223,7 +223,7 @@ func TestWindowUnderLoad(t *testing.T) {
 	}
 	size := w.Size()
 	for range size {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := w.Acquire(ctx); err != nil {
 			t.Errorf("a token was lost: %v", err)
 		}

@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
-
-	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A cluster is the namenodes that know one tree of files, and the clients that speak to them: at
@@ -93,7 +92,7 @@ func (c *cluster) ended(ctx context.Context) error {
 	if c.life.Err() != nil {
 		return fmt.Errorf("the store is closed: %w", fs.ErrClosed)
 	}
-	return driver.Ended(ctx)
+	return cause.Of(ctx)
 }
 
 // failed notes a failure of the namenode that cl spoke to, and returns the error to tell.
@@ -141,7 +140,7 @@ func (c *cluster) succeeded(cl *client) {
 	defer c.mu.Unlock()
 	if i := slices.Index(c.addrs, addr); i > 0 {
 		c.addrs = slices.Insert(slices.Delete(c.addrs, i, i+1), 0, addr)
-		c.store.traffic.failovers.Add(1)
+		c.store.meter.Failovers.Add(1)
 	}
 }
 
@@ -161,15 +160,10 @@ func (c *cluster) take(ctx context.Context) (*client, error) {
 		i := c.idle[n]
 		c.idle = c.idle[:n]
 		c.mu.Unlock()
-		if !i.timer.Stop() { // its end has come, and does not find it any more
-			i.close()
-			continue
+		if i.timer.Stop() && !i.stale(generation) {
+			return i.client, nil
 		}
-		if i.stale(generation) {
-			i.close()
-			continue
-		}
-		return i.client, nil
+		i.close() // where its time is over, expire does not find it any more
 	}
 }
 
@@ -193,7 +187,6 @@ func (c *cluster) give(cl *client) {
 	c.idle = append(c.idle, i)
 }
 
-// expire closes a client that stayed idle.
 func (c *cluster) expire(i *idleClient) {
 	if !c.enter() {
 		return

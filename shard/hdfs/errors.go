@@ -121,10 +121,8 @@ func brokenCall(err error) bool {
 	return false
 }
 
-// noSuchHost reports whether the host of a namenode has no address.
 func noSuchHost(err error) bool { return strings.Contains(err.Error(), "no such host") }
 
-// refused reports whether the namenode's port refused the connection.
 func refused(err error) bool {
 	var transfer *wire.Error
 	return !errors.As(err, &transfer) && strings.Contains(err.Error(), "connection refused")
@@ -141,7 +139,6 @@ func handshake(err error) bool {
 		strings.Contains(text, "SASL handshake") && (strings.Contains(text, "KRB") || strings.Contains(text, "KDC_Error"))
 }
 
-// retryable reports whether another try can succeed.
 func retryable(err error) bool {
 	var transfer *wire.Error
 	return err != nil && (namenodeFault(err) || errors.As(err, &transfer) || errors.Is(err, errNoDatanode))
@@ -217,7 +214,6 @@ func wrap(op, uri string, err error) error {
 	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
 }
 
-// hint says what to try.
 func hint(err error) string {
 	var fatal *fatalError
 	var native *errNative

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
@@ -17,7 +18,7 @@ import (
 // at the file again before it reads.
 type object struct {
 	store  *Store
-	place  place
+	at     location
 	shard  shard.Shard
 	closed atomic.Bool
 
@@ -28,10 +29,7 @@ type object struct {
 	web shard.Object // by which it is read where the native way is none; nil: not yet
 }
 
-var (
-	_ shard.Object      = (*object)(nil)
-	_ shard.RangeReader = (*object)(nil)
-)
+var _ shard.RangeReader = (*object)(nil)
 
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
@@ -45,7 +43,7 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			err = driver.Ended(ctx)
+			err = cause.Of(ctx)
 		}
 		return wrap("read", o.shard.URI, err)
 	}
@@ -101,7 +99,7 @@ func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
 	if o.web != nil {
 		return o.web, nil
 	}
-	c := o.place.cluster
+	c := o.at.cluster
 	if why == nil && c.opaque.Load() {
 		why = wire.ErrOpaque
 	}
@@ -117,7 +115,7 @@ func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
 		return nil, why
 	}
 	o.store.warn(fmt.Sprintf("files of hdfs://%s are read by WebHDFS at %s: %v", c.ns.Name, bases[0], why))
-	web, err := o.store.web.OpenAt(ctx, bases, o.place.path, o.shard)
+	web, err := o.store.web.OpenAt(ctx, bases, o.at.path, o.shard)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -80,9 +81,6 @@ func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	if o.Events.Listed == nil {
-		o.Events.Listed = func(int) {}
-	}
 	if o.Events.Warn == nil {
 		o.Events.Warn = func(string) {}
 	}
@@ -103,8 +101,8 @@ func (o Options) Validate() error {
 	if o.WebHDFS != "" && !strings.HasPrefix(o.WebHDFS, "http://") && !strings.HasPrefix(o.WebHDFS, "https://") {
 		errs = append(errs, fmt.Errorf("hdfs.webhdfs is %q, not an address like http://namenode:9870", o.WebHDFS))
 	}
-	if err := (webhdfs.Options{Proxy: o.Proxy}).Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("hdfs.proxy: %w", err))
+	if u, err := url.Parse(o.Proxy); o.Proxy != "" && (err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme)) {
+		errs = append(errs, errors.New("hdfs.proxy: the proxy must be a URL such as http://host:3128")) // which may hold a password
 	}
 	if _, err := o.datanodeHost(); err != nil {
 		errs = append(errs, fmt.Errorf("hdfs.datanode_map: %w", err))

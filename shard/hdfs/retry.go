@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
@@ -25,11 +26,11 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 		err := c.use(ctx, f)
 		if err == nil || !namenodeFault(err) || c.nowhere(err) || !c.pause(ctx, &b, err) {
 			if ctx.Err() != nil {
-				return driver.Ended(ctx)
+				return cause.Of(ctx)
 			}
 			return err
 		}
-		c.store.traffic.retries.Add(1)
+		c.store.meter.Retries.Add(1)
 	}
 }
 

@@ -21,7 +21,6 @@ type setup struct {
 	datanodeHostname bool
 }
 
-// newSetup reads the configuration.
 func newSetup(o Options) (*setup, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -43,7 +42,6 @@ func newSetup(o Options) (*setup, error) {
 	return s, s.identify(o)
 }
 
-// identify finds out who the user is.
 func (s *setup) identify(o Options) (err error) {
 	if !strings.EqualFold(s.conf.Get("hadoop.security.authentication"), "kerberos") && o.Keytab == "" && o.CCache == "" && o.Principal == "" {
 		s.user, err = userName(o)

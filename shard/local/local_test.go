@@ -323,6 +323,17 @@ func TestInstant(t *testing.T) {
 	}
 }
 
+// TestSlashesBehindGlob: segments without a name change nothing behind a glob either.
+func TestSlashesBehindGlob(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "d/x/y/a", nil)
+	for _, address := range []string{"d/*//y/a", "d/*/./y/a", "./d//*/y///a", "d/**//a", "d/*//"} {
+		if got := list(t, address); got != "d/x/y/a" && got != "./d//x/y/a" {
+			t.Errorf("%s: got %s", address, got)
+		}
+	}
+}
+
 // TestSlashesBehindDirectory: partitions are those below the directory, however it is spelled.
 func TestSlashesBehindDirectory(t *testing.T) {
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ func (r *request) send(span shard.Span) {
 	}
 	store := r.object.store
 	r.watch.Begin(store.o.ReadTimeout)
-	store.counts.reads.Add(1)
+	store.meter.Reads.Add(1)
 	start := time.Now()
 	if r.out, r.err = r.client.api.GetObject(r.ctx, r.object.input(span)); r.err == nil {
 		r.client.latency.add(time.Since(start))
@@ -131,7 +131,7 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 				return nil, nil, r.err
 			}
 		case <-hedge.C:
-			o.store.counts.hedges.Add(1)
+			o.store.meter.Hedges.Add(1)
 			race.start(ctx, false)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -33,7 +34,7 @@ func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err e
 		return err
 	}
 	if ctx.Err() != nil {
-		return &shard.Error{Op: a.op, URI: uri, Err: driver.Ended(ctx)}
+		return &shard.Error{Op: a.op, URI: uri, Err: cause.Of(ctx)}
 	}
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }
@@ -158,7 +159,6 @@ func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	return fmt.Errorf("%w [%s]", err, strings.Join(facts, ", "))
 }
 
-// hint is what to try.
 func (s *Store) hint(a action, err error) string {
 	switch code := answerCode(err); {
 	case isNoIdentity(err) && isSignIn(err):
@@ -211,7 +211,6 @@ func (s *Store) hint(a action, err error) string {
 	return ""
 }
 
-// isNoProfile reports whether a profile was named that no file has.
 func isNoProfile(err error) bool {
 	var missing config.SharedConfigProfileNotExistError
 	return errors.As(err, &missing)

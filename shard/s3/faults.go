@@ -36,10 +36,8 @@ func answerStatus(err error) int {
 	return 0
 }
 
-// isAnswer reports whether a server said something, bad as it may be.
 func isAnswer(err error) bool { return answerStatus(err) != 0 }
 
-// isThrottle reports whether an answer asks to slow down.
 func isThrottle(err error) bool {
 	if answerStatus(err) == http.StatusTooManyRequests {
 		return true
@@ -130,7 +128,6 @@ func isMute(err error) bool {
 // isArchived reports whether an object lies in a class that must be restored before it can be read.
 func isArchived(err error) bool { return answerCode(err) == "InvalidObjectState" }
 
-// isMissing reports whether there is no such object, version, bucket or access point.
 func isMissing(err error) bool {
 	switch answerCode(err) {
 	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion", "NoSuchAccessPoint", "KeyTooLongError", "404":
@@ -147,7 +144,6 @@ func isUnknownKey(err error) bool {
 // isBadToken reports whether a session token is not one of the key's.
 func isBadToken(err error) bool { return answerCode(err) == "InvalidToken" }
 
-// isDenied reports whether the server refuses who asks.
 func isDenied(err error) bool {
 	status := answerStatus(err)
 	return status == http.StatusForbidden || status == http.StatusUnauthorized || isUnknownKey(err) || isExpired(err) ||
@@ -160,7 +156,6 @@ func isChanged(err error) bool {
 	return status == http.StatusPreconditionFailed || status == http.StatusRequestedRangeNotSatisfiable
 }
 
-// isMoved reports whether a bucket lies in another region.
 func isMoved(err error) bool {
 	switch answerCode(err) {
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently", "301":
@@ -192,7 +187,6 @@ func regionIn(err error) string {
 	return ""
 }
 
-// requestID is the server's name for a request, or "".
 func requestID(err error) string {
 	if e := (*awshttp.ResponseError)(nil); errors.As(err, &e) {
 		return strings.TrimSpace(e.RequestID)

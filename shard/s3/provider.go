@@ -126,7 +126,6 @@ func (c chain) webIdentity(file, role, session string) (aws.CredentialsProvider,
 		func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = session })), nil
 }
 
-// role is the role that a profile assumes.
 func (c chain) role(p *config.SharedConfig, with aws.CredentialsProvider) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" { // an engine cannot ask for a code
 		return nil, config.AssumeRoleTokenProviderNotSetError{}
@@ -177,7 +176,6 @@ func (c chain) login(session string) (aws.CredentialsProvider, error) {
 	return cached(logincreds.New(client, file, func(o *logincreds.Options) { o.RestrictPermissions = true })), nil
 }
 
-// process is a program that prints credentials.
 func (c chain) process(command string) aws.CredentialsProvider {
 	build := processcreds.DefaultNewCommandBuilder{Args: []string{command}}
 	return cached(processcreds.NewProviderCommand(processcreds.NewCommandBuilderFunc(func(ctx context.Context) (*exec.Cmd, error) {

@@ -47,7 +47,7 @@ func (o *object) readOnce(ctx context.Context, c *client, to *driver.Fill) error
 	for p := to.Next(); p != nil; p = to.Next() {
 		n, err := r.read(p)
 		to.Took(n)
-		o.store.counts.readBytes.Add(int64(n))
+		o.store.meter.ReadBytes.Add(int64(n))
 		switch {
 		case to.Left() == 0:
 		case errors.Is(err, io.EOF):

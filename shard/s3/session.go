@@ -123,7 +123,6 @@ func newTransport(o Options, roots *x509.CertPool) (*http.Transport, error) {
 	return t, nil
 }
 
-// client returns the client of a region.
 func (s *session) client(region string) *s3.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +144,6 @@ func (s *session) client(region string) *s3.Client {
 	return c
 }
 
-// close ends idle connections.
 func (s *session) close() {
 	s.transport.CloseIdleConnections()
 	s.settings.close()

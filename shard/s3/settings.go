@@ -34,7 +34,6 @@ type settings struct {
 	metadata *http.Client    // of the machine
 }
 
-// readSettings reads the environment and the files that it names.
 func readSettings(ctx context.Context, o Options) (*settings, error) {
 	s := &settings{options: o, lookup: o.environ()}
 	var err error
@@ -56,7 +55,6 @@ func readSettings(ctx context.Context, o Options) (*settings, error) {
 	return s, nil
 }
 
-// profileName is the configured profile, or "".
 func (s *settings) profileName() string { return cmp.Or(s.options.Profile, s.env.SharedConfigProfile) }
 
 // readProfile reads the profile. A configured one must exist.
@@ -72,7 +70,6 @@ func (s *settings) readProfile(ctx context.Context) (config.SharedConfig, error)
 	return p, err
 }
 
-// readBundle reads the certificates of a PEM file.
 func readBundle(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -137,7 +134,6 @@ func (s *settings) config(client aws.HTTPClient) aws.Config {
 	return cfg
 }
 
-// close ends idle connections.
 func (s *settings) close() {
 	s.direct.CloseIdleConnections()
 	s.metadata.CloseIdleConnections()

@@ -28,8 +28,6 @@ type tree struct {
 	dirs  map[string]*siblings // by path
 }
 
-var _ driver.DeepTree = (*tree)(nil)
-
 func newTree(s *Store, prefix string) *tree {
 	return &tree{
 		store: s, prefix: prefix, listing: driver.NewListing(s.o.Events.Listed),
@@ -81,7 +79,6 @@ func tellsMore(err error) bool {
 	return errors.Is(err, shard.ErrDenied) && answerCode(err) != "AccessDenied"
 }
 
-// statFile describes one object.
 func (t *tree) statFile(ctx context.Context, path string, at location) (driver.Entry, error) {
 	var out *s3.HeadObjectOutput
 	c, err := t.store.call(ctx, at.bucket, func(ctx context.Context, c *client) (err error) {
@@ -108,42 +105,8 @@ func (t *tree) statDir(ctx context.Context, path string, at location) (driver.En
 	return driver.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Kind: driver.KindDir}, nil
 }
 
-// ReadDir describes one level.
-func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
-	at, err := parse("s3://" + path)
-	if err != nil {
-		return nil, err
-	}
-	var all []driver.Entry
-	prefix := dirPrefix(at.key)
-	q := query{bucket: at.bucket, prefix: prefix, level: true}
-	var pages driver.Pages
-	for {
-		p, err := t.page(ctx, path, q)
-		if err != nil {
-			return nil, err
-		}
-		before := len(all)
-		for _, dir := range p.dirs {
-			if name := strings.TrimSuffix(dir[len(prefix):], "/"); keep(name) {
-				all = append(all, driver.Entry{Name: name, Kind: driver.KindDir})
-			}
-		}
-		for _, e := range p.files {
-			if e.Name = e.Name[len(prefix):]; keep(e.Name) {
-				all = append(all, e)
-			}
-		}
-		if err := t.took(path, &pages, p, all[before:]); err != nil || p.next == "" {
-			return all, err
-		}
-		q.token = p.next
-	}
-}
-
-// head describes an object by one request.
 func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjectOutput, error) {
-	s.counts.looks.Add(1)
+	s.meter.Looks.Add(1)
 	in := &s3.HeadObjectInput{Bucket: &at.bucket, Key: &at.key, RequestPayer: s.payer()}
 	if at.versionID != "" {
 		in.VersionId = &at.versionID

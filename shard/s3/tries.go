@@ -10,6 +10,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -43,20 +44,20 @@ func (s *Store) newTries(bucket string) tries {
 // error to return.
 func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
-		return driver.Ended(ctx)
+		return cause.Of(ctx)
 	}
 	if p.moves < maxMoves && p.store.moved(c, p.bucket, err) {
 		p.moves++
-		p.store.counts.retries.Add(1)
+		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if !p.renewed && isExpired(err) && p.store.clients.renew(c.session) {
 		p.renewed = true
-		p.store.counts.retries.Add(1)
+		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if isThrottle(err) {
-		p.store.counts.throttled.Add(1)
+		p.store.meter.Throttled.Add(1)
 		c.window.Slow()
 	}
 	if !isPassing(err) {
@@ -66,11 +67,11 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 		p.Most = maxFirstTries
 	}
 	if p.Wait(ctx, retryAfter(err)) {
-		p.store.counts.retries.Add(1)
+		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if ctx.Err() != nil {
-		return driver.Ended(ctx)
+		return cause.Of(ctx)
 	}
 	n, waited := p.Tries()
 	return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, n, waited.Round(time.Millisecond), err)

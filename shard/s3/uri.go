@@ -40,7 +40,6 @@ func parse(uri string) (location, error) {
 	return location{bucket, key, versionID}, nil
 }
 
-// cutVersion takes a version id off the end of an address.
 func cutVersion(rest string) (before, versionID string) {
 	i := strings.LastIndex(rest, versionParam)
 	if i < 0 || strings.Contains(rest[i:], "/") {
@@ -75,7 +74,6 @@ func validBucket(name string) bool {
 	return len(name) <= 255 && name != "." && name != ".."
 }
 
-// identity is the one spelling of a location.
 func (l location) identity() string {
 	text := "s3://" + l.bucket + "/" + l.key
 	if l.versionID != "" {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
-	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // Op is an operation of a store or an object.
@@ -41,7 +41,7 @@ const (
 // and the first error or damage.
 type Rule struct {
 	Op     Op            // or "" for each
-	Path   string        // pattern that the URI must match (see driver.Match), or "" for all
+	Path   string        // what the URI must end with, or "" for all
 	From   int           // the first call that fails, counted from 1 over the calls that Op and Path fit; 0 is 1
 	Count  int           // how many calls fail; 0 is all from then on
 	Delay  time.Duration // before the call; a context that ends cuts it short
@@ -64,11 +64,7 @@ type ruleState struct {
 	struck int // calls that suffered
 }
 
-var (
-	_ shard.Store      = (*Faults)(nil)
-	_ shard.Identifier = (*Faults)(nil)
-	_ shard.Remote     = (*Faults)(nil)
-)
+var _ shard.Identifier = (*Faults)(nil)
 
 // NewFaults wraps a store.
 func NewFaults(store shard.Store, rules ...Rule) *Faults {
@@ -93,7 +89,7 @@ func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
 // fits counts a call and reports whether it must fail.
 func (r *ruleState) fits(op Op, uri string) bool {
-	if r.Op != "" && r.Op != op || r.Path != "" && !driver.Match(r.Path, uri) {
+	if r.Op != "" && r.Op != op || !strings.HasSuffix(uri, r.Path) {
 		return false
 	}
 	r.mu.Lock()

@@ -98,7 +98,6 @@ var listCases = []listCase{
 	}},
 }
 
-// numbered names n files.
 func numbered(before string, n int, after ...string) []string {
 	all := make([]string, n)
 	for i := range all {

@@ -1,155 +1,215 @@
-"""Batches as pyarrow.RecordBatch. They share buffers where the layouts agree."""
+"""Batches and columns in Arrow's types and buffers, without pyarrow.
+
+They share memory where the layouts agree: all but bool, decimals of 64 bits, INT96 and times in
+milliseconds.
+"""
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members
-from ._schema import Field
+from ._schema import Field, Schema
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa: Any = None  # imported when it is first needed
+UUID = "arrow.uuid"
 
 
-def need(module: str, method: str) -> Any:
-    """Imports a module that a method needs, or says how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as e:
-        raise ImportError(f"Batch.{method}() needs {module}, which is not installed here: pip install {module}", name=module) from e
+class Node(NamedTuple):
+    """An Arrow array or a part of one: its field, and buffers that keep their memory."""
+
+    name: str
+    format: str  # as in Arrow's C data interface
+    nullable: bool
+    length: int
+    nulls: int
+    buffers: tuple[np.ndarray | None, ...]
+    children: tuple[Node, ...] = ()
+    extension: str = ""  # name of an extension type
 
 
-def to_arrow(layout: Layout, slot: np.ndarray, nodes: Sequence[int]) -> pa.RecordBatch:
-    """Makes a record batch, of the slot's own buffers where the layouts agree."""
-    _import()
+def batch_node(layout: Layout, slot: np.ndarray, nodes: Sequence[int], rows: int) -> Node:
+    """Describes a batch: a struct of its columns."""
     reader = _Reader(slot, nodes)
-    arrays = [reader.array(field, layout.at[name]) for name, field in layout.schema.items()]
-    rows = len(arrays[0]) if arrays else 0
-    fields = [pa.field(name, a.type, field.nullable) for (name, field), a in zip(layout.schema.items(), arrays)]
-    if not arrays:
-        return pa.RecordBatch.from_pydict({})
-    assert all(len(a) == rows for a in arrays)
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    columns = [reader.node(field, layout.at[name])._replace(name=name) for name, field in layout.schema.items()]
+    return struct_node("", columns, rows)
 
 
-def _import() -> None:
-    if "pyarrow" not in sys.modules or pa is None:
-        globals()["pa"] = need("pyarrow", "to_arrow")
+def schema_node(schema: Schema) -> Node:
+    """Describes the batches of a schema, which must not depend on the batch."""
+    for name, field in schema.items():
+        if _is_padded(field):
+            raise ValueError(
+                f"column {name!r} is padded to the longest list of each batch, so its Arrow type differs by batch: "
+                "set max_length, or use batch.to_arrow().schema"
+            )
+    layout = Layout(schema)
+    return batch_node(layout, np.zeros(0, np.uint8), [0] * layout.numbers, 0)
+
+
+def _is_padded(field: Field) -> bool:
+    return field.list_size < 0 or any(map(_is_padded, field.children))
+
+
+def struct_node(name: str, columns: Sequence[Node], rows: int) -> Node:
+    """A struct without nulls of these members."""
+    return Node(name, "+s", False, rows, 0, (None,), tuple(columns))
+
+
+def pyarrow_is_loaded() -> bool:
+    """Whether pyarrow exports, which gives memory back without calling Python; see _arrow_c."""
+    return sys.modules.get("pyarrow") is not None
+
+
+def array_capsules(node: Node, requested_schema: Any) -> tuple[Any, Any]:
+    """Exports an array as capsules of an ArrowSchema and an ArrowArray."""
+    if pyarrow_is_loaded():
+        from ._pyarrow import array, record_batch
+
+        made = record_batch(node) if node.format == "+s" else array(node)
+        return made.__arrow_c_array__(requested_schema)
+    from ._arrow_c import array_capsules
+
+    return array_capsules(node, requested_schema)
+
+
+def stream_capsule(node: Node, requested_schema: Any) -> Any:
+    """Exports a batch as a stream of one batch."""
+    if pyarrow_is_loaded():
+        from ._pyarrow import record_batch
+
+        return record_batch(node).__arrow_c_stream__(requested_schema)
+    from ._arrow_c import stream_capsule
+
+    return stream_capsule(node, requested_schema)
 
 
 class _Reader:
-    """Makes the arrays of one batch.
+    """Describes the columns of one batch.
 
-    Types follow the schema alone, so that batches can be joined to a table.
+    Types follow the schema alone, so that batches can be joined to a table. Only the length of
+    lists that are padded by batch differs.
     """
 
     def __init__(self, slot: np.ndarray, nodes: Sequence[int]) -> None:
         self._slot = slot
         self._nodes = nodes
 
-    def array(self, field: Field, at: int) -> pa.Array:
+    def node(self, field: Field, at: int) -> Node:
         return getattr(self, "_" + field.kind)(field, at)
 
-    def _length(self, at: int) -> int:
-        return self._nodes[at + LENGTH]
-
-    def _buffer(self, start: int, size: int) -> pa.Buffer:
-        return pa.py_buffer(self._slot[start : start + size])
-
-    def _validity(self, at: int) -> pa.Buffer | None:
-        start = self._nodes[at + VALIDITY]
-        return self._buffer(start, (self._length(at) + 7) // 8) if start else None
-
-    def _offsets(self, at: int) -> pa.Buffer:
-        start, size = self._nodes[at + OFFSETS], 4 * (self._length(at) + 1)
-        return self._buffer(start, size) if start else pa.py_buffer(bytes(size))
-
-    def _data(self, at: int) -> pa.Buffer:
-        return self._buffer(self._nodes[at + DATA], self._nodes[at + DATA_BYTES])
-
-    def _build(
-        self, field: Field, kind: pa.DataType, at: int, buffers: Sequence[pa.Buffer | None], children: Sequence[pa.Array] = ()
-    ) -> pa.Array:
+    def _make(
+        self, field: Field, at: int, kind: str, buffers: Sequence[np.ndarray], children: Sequence[Node] = (), extension: str = ""
+    ) -> Node:
         """Ignores the nulls of a part that is not nullable: they are those of the part around it."""
+        length, start = self._nodes[at + LENGTH], self._nodes[at + VALIDITY]
         nulls = self._nodes[at + NULLS] if field.nullable else 0
-        validity = self._validity(at) if nulls else None
-        return pa.Array.from_buffers(kind, self._length(at), [validity, *buffers], nulls, children=list(children) or None)
+        bits = self._slot[start : start + (length + 7) // 8] if nulls and start else None
+        return Node(field.name, kind, field.nullable, length, nulls, (bits, *buffers), tuple(children), extension)
 
-    def _null(self, _field: Field, at: int) -> pa.Array:
-        return pa.nulls(self._length(at))
+    def _offsets(self, at: int) -> np.ndarray:
+        start, size = self._nodes[at + OFFSETS], 4 * (self._nodes[at + LENGTH] + 1)
+        return self._slot[start : start + size] if start else np.zeros(size, np.uint8)
 
-    def _binary(self, field: Field, at: int) -> pa.Array:
-        return self._build(field, pa.string() if field.is_text else pa.binary(), at, [self._offsets(at), self._data(at)])
+    def _data(self, at: int) -> np.ndarray:
+        start = self._nodes[at + DATA]
+        return self._slot[start : start + self._nodes[at + DATA_BYTES]]
 
-    def _struct(self, field: Field, at: int) -> pa.Array:
-        arrays = [self.array(member, place) for member, place in members(field, at)]
-        fields = [pa.field(m.name, a.type, m.nullable) for m, a in zip(field.children, arrays)]
-        return self._build(field, pa.struct(fields), at, [], arrays)
+    def _null(self, field: Field, at: int) -> Node:
+        length = self._nodes[at + LENGTH]
+        return Node(field.name, "n", True, length, length, ())
 
-    def _map(self, field: Field, at: int) -> pa.Array:
-        entries = self.array(field.children[0], at + NODE_FIELDS)
-        key, value = entries.type
-        return self._build(field, pa.map_(key.type, pa.field("value", value.type, value.nullable)), at, [self._offsets(at)], [entries])
+    def _binary(self, field: Field, at: int) -> Node:
+        return self._make(field, at, "u" if field.is_text else "z", [self._offsets(at), self._data(at)])
 
-    def _list(self, field: Field, at: int) -> pa.Array:
-        item = field.children[0]
-        items = self.array(item, at + NODE_FIELDS)
-        child = pa.field(item.name, items.type, item.nullable)
-        if field.list_size:
-            return self._build(field, pa.list_(child, self._nodes[at + LIST_SIZE]), at, [], [items])
-        return self._build(field, pa.list_(child), at, [self._offsets(at)], [items])
+    def _struct(self, field: Field, at: int) -> Node:
+        return self._make(field, at, "+s", [], [self.node(member, place) for member, place in members(field, at)])
 
-    def _fixed(self, field: Field, at: int) -> pa.Array:
-        if field.type == "bool":
-            return self._build(field, pa.bool_(), at, [pa.py_buffer(np.packbits(self._stored(field, at), bitorder="little"))])
-        convert = _CONVERSIONS.get((field.type, field.width)) or (_milliseconds if field.type == "time" and field.unit == "ms" else None)
-        data = self._data(at) if convert is None else pa.py_buffer(np.ascontiguousarray(convert(self._stored(field, at))))
-        if field.type == "uuid" and hasattr(pa, "uuid"):
-            return pa.uuid().wrap_array(self._build(field, pa.binary(16), at, [data]))
-        return self._build(field, _arrow_type(field), at, [data])
+    def _map(self, field: Field, at: int) -> Node:
+        entries = self.node(field.children[0], at + NODE_FIELDS)
+        if len(entries.children) != 2:  # keys without values, which Arrow's maps must have
+            return self._make(field, at, "+l", [self._offsets(at)], [entries])
+        key, value = entries.children
+        entries = entries._replace(
+            name="entries", nullable=False, children=(key._replace(name="key", nullable=False), value._replace(name="value"))
+        )
+        return self._make(field, at, "+m", [self._offsets(at)], [entries])
+
+    def _list(self, field: Field, at: int) -> Node:
+        items = self.node(field.children[0], at + NODE_FIELDS)
+        if not field.list_size:
+            return self._make(field, at, "+l", [self._offsets(at)], [items])
+        size = field.list_size if field.list_size > 0 else self._nodes[at + LIST_SIZE]
+        return self._make(field, at, f"+w:{size}", [], [items])
+
+    def _fixed(self, field: Field, at: int) -> Node:
+        extension = UUID if field.type == "uuid" else ""
+        convert = _conversion(field)
+        data = self._data(at) if convert is None else convert(self._stored(field, at))
+        return self._make(field, at, _format(field), [data], extension=extension)
 
     def _stored(self, field: Field, at: int) -> np.ndarray:
         storage = field.storage()
-        return np.ndarray((self._length(at), *storage.shape), storage.dtype, self._slot, self._nodes[at + DATA])
+        return np.ndarray((self._nodes[at + LENGTH], *storage.shape), storage.dtype, self._slot, self._nodes[at + DATA])
+
+
+def _conversion(field: Field) -> Any:
+    """How to make Arrow's values of the stored ones, or None where they are the same."""
+    if field.type == "bool":
+        return pack_bits
+    if field.type == "decimal" and field.width <= 8:
+        return _wide
+    if field.type == "int96":
+        return field.storage(plain=True).convert
+    if field.type == "time" and field.unit == "ms":
+        return _milliseconds
+    return None
+
+
+def pack_bits(stored: np.ndarray) -> np.ndarray:
+    return np.packbits(stored, bitorder="little")
 
 
 def _wide(unscaled: np.ndarray) -> np.ndarray:
     """Integers as 128 bits in two's complement."""
-    return np.stack([unscaled.astype(np.int64), unscaled.astype(np.int64) >> 63], axis=1)
+    own = unscaled.astype(np.int64)
+    return np.stack([own, own >> 63], axis=1)
 
 
 def _milliseconds(stored: np.ndarray) -> np.ndarray:
     return stored.view(np.int64).astype(np.int32)
 
 
-def _from_int96(stored: np.ndarray) -> np.ndarray:
-    convert = Field("", "fixed", "int96", 12).storage().convert
-    assert convert is not None
-    return convert(stored)
+_FORMATS = {
+    "bool": "b",
+    "int8": "c",
+    "uint8": "C",
+    "int16": "s",
+    "uint16": "S",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "l",
+    "uint64": "L",
+    "float16": "e",
+    "float": "f",
+    "float32": "f",
+    "double": "g",
+    "float64": "g",
+    "date": "tdD",
+    "int96": "tsn:",
+}
+_UNITS = {"ms": "m", "us": "u", "ns": "n"}
 
 
-_CONVERSIONS = {("decimal", 4): _wide, ("decimal", 8): _wide, ("int96", 12): _from_int96}
-
-_RENAMED = {"float": "float32", "double": "float64", "date": "date32"}
-
-
-def _arrow_type(field: Field) -> pa.DataType:
+def _format(field: Field) -> str:
     if field.type == "decimal":
-        make = pa.decimal128 if field.width <= 16 else pa.decimal256
-        return make(field.precision, field.scale)
+        wide = ",256" if field.width > 16 else ""
+        return f"d:{field.precision},{field.scale}{wide}"
     if field.type == "timestamp":
-        return pa.timestamp(field.unit, "UTC" if field.utc else None)
+        return f"ts{_UNITS[field.unit]}:{'UTC' if field.utc else ''}"
     if field.type == "time":
-        return pa.time32("ms") if field.unit == "ms" else pa.time64(field.unit)
-    if field.type == "int96":
-        return pa.timestamp("ns")
-    if field.type in ("fixed binary", "uuid", "interval"):
-        return pa.binary(field.width)
-    return getattr(pa, _RENAMED.get(field.type, field.type))()
+        return f"tt{_UNITS[field.unit]}"
+    return _FORMATS.get(field.type) or f"w:{field.width}"  # the rest is only bytes

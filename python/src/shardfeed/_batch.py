@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _html, _state
+from . import _arrow, _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
 from ._names import no_column
@@ -36,8 +36,11 @@ class Detached(NamedTuple):
     next_position: int
 
 
-class Batch(Mapping[str, Any]):
-    """A mapping from column name to column.
+class Batch:
+    """Columns by name, with the methods of a mapping.
+
+    It is no ``collections.abc.Mapping``: polars takes those as columns of values, without their
+    nulls, and not by Arrow's interface.
 
     Columns are views of the engine's memory, made on first access.
 
@@ -89,6 +92,25 @@ class Batch(Mapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._layout.makers
+
+    def keys(self) -> KeysView[str]:
+        return KeysView(self._mapping())
+
+    def values(self) -> ValuesView[Any]:
+        return ValuesView(self._mapping())
+
+    def items(self) -> ItemsView[str, Any]:
+        return ItemsView(self._mapping())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The column of that name, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def _mapping(self) -> Any:
+        return self
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -178,10 +200,9 @@ class Batch(Mapping[str, Any]):
 
         It shares memory where the layouts agree. Needs pyarrow.
         """
-        from ._arrow import to_arrow
+        from ._pyarrow import record_batch
 
-        raw = self._live()
-        return to_arrow(self._layout, raw.bytes, raw.nodes)
+        return record_batch(self._arrow())
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values: None for null, Decimal, datetime. Needs pyarrow."""
@@ -189,7 +210,7 @@ class Batch(Mapping[str, Any]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The batch as a pandas.DataFrame. Needs pyarrow and pandas."""
-        from ._arrow import need
+        from ._pyarrow import need
 
         need("pandas", "to_pandas")
         return self.to_arrow().to_pandas()
@@ -199,11 +220,20 @@ class Batch(Mapping[str, Any]):
         raise TypeError("a batch is several columns, and makes no single array: use batch[column], batch.to_pandas() or batch.to_arrow()")
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Arrow's PyCapsule interface, by which ``pyarrow.table(batch)`` and others read a batch.
+        """Arrow's PyCapsule interface, by which pyarrow, polars, DuckDB and others read a batch.
 
-        Needs pyarrow.
+        It needs none of them. They share the batch's memory where the layouts agree, and keep it
+        until they are done.
         """
-        return self.to_arrow().__arrow_c_array__(requested_schema)
+        return _arrow.array_capsules(self._arrow(), requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The batch as a stream of one batch, for libraries that read streams alone."""
+        return _arrow.stream_capsule(self._arrow(), requested_schema)
+
+    def _arrow(self) -> _arrow.Node:
+        raw = self._live()
+        return _arrow.batch_node(self._layout, raw.bytes, raw.nodes, int(raw.rows))
 
     def copy(self) -> Batch:
         """A copy of the batch in memory of its own.

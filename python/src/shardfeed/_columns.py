@@ -97,6 +97,20 @@ class Bytes:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return _as_objects(self, dtype, copy)
 
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Arrow's PyCapsule interface, by which ``pyarrow.array(column)`` and others read a
+        column.
+        """
+        from ._arrow_columns import column_capsules
+
+        return column_capsules(self, requested_schema)
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        raise BufferError(NO_BYTES_TENSOR)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # memory of the host
+
     def copy(self) -> Bytes:
         """A copy of these rows."""
         offsets, lo, hi = _rebased(self.offsets)
@@ -171,6 +185,20 @@ class Ragged:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return _as_objects(self, dtype, copy)
 
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Arrow's PyCapsule interface, by which ``pyarrow.array(column)`` and others read a
+        column.
+        """
+        from ._arrow_columns import column_capsules
+
+        return column_capsules(self, requested_schema)
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        raise BufferError(NO_LISTS_TENSOR)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # memory of the host
+
     def to_padded(self, value: Any = 0, length: int | None = None) -> np.ndarray:
         """A dense array of shape [rows, length], filled with value; longer rows are cut.
 
@@ -201,6 +229,8 @@ class Ragged:
         return f"Ragged({len(self)} lists, {int(self.offsets[-1] - self.offsets[0])} items)"
 
 
+NO_BYTES_TENSOR = "values of different lengths are no single tensor: take .values and .offsets, which are"
+NO_LISTS_TENSOR = "lists of different lengths are no single tensor: take .values and .offsets, or to_padded()"
 NO_LIST_EQUALITY = "lists of different lengths have no elementwise ==: compare .values and .offsets, or tolist()"
 
 

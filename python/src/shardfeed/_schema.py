@@ -232,6 +232,15 @@ class Schema(Mapping[str, Field]):
     def __hash__(self) -> int:
         return hash(tuple(self._fields.items()))
 
+    def __arrow_c_schema__(self) -> Any:
+        """Arrow's PyCapsule interface, by which ``pyarrow.schema(batch.schema)`` and others read
+        it.
+        """
+        from ._arrow import schema_node
+        from ._arrow_c import schema_capsule
+
+        return schema_capsule(schema_node(self))
+
     def _lines(self) -> list[tuple[str, str, str, str]]:
         return [
             (name, str(f), f"{f.dtype}{list(f.shape) if f.shape else ''}", "nullable" if f.nullable else "") for name, f in self.items()

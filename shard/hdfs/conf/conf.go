@@ -97,7 +97,6 @@ func (c *Conf) Bool(name string, byDefault bool) bool {
 	return byDefault
 }
 
-// list returns the words of a property that are separated by commas.
 func (c *Conf) list(name string) []string {
 	words := strings.FieldsFunc(c.Get(name), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
 	return slices.Clip(words)

@@ -27,7 +27,6 @@ type expansion struct {
 	count int      // references so far
 }
 
-// refer expands the value of a property.
 func (e *expansion) refer(name, value string) (string, error) {
 	if !strings.Contains(value, "${") {
 		return value, nil
@@ -43,7 +42,6 @@ func (e *expansion) refer(name, value string) (string, error) {
 	return e.text(value)
 }
 
-// text expands what stands in a value.
 func (e *expansion) text(text string) (string, error) {
 	var b strings.Builder
 	for {
@@ -70,7 +68,6 @@ func (e *expansion) text(text string) (string, error) {
 	}
 }
 
-// value is what ${name} stands for.
 func (e *expansion) value(name string) (string, error) {
 	if variable, ok := strings.CutPrefix(name, "env."); ok {
 		return environment(variable), nil

@@ -77,8 +77,8 @@ func TestNameservice(t *testing.T) {
 			if got := strings.Join(n.Web(true), " "); got != c.tls {
 				t.Errorf("by https %s, want %s", got, c.tls)
 			}
-			if len(n.HTTP) != len(n.RPC) {
-				t.Errorf("%d web servers of %d namenodes", len(n.HTTP), len(n.RPC))
+			if len(n.plain) != len(n.RPC) {
+				t.Errorf("%d web servers of %d namenodes", len(n.plain), len(n.RPC))
 			}
 		})
 	}

@@ -174,7 +174,6 @@ func guard(parse func() error) (err error) {
 	return parse()
 }
 
-// parseKeytab reads a keytab.
 func parseKeytab(b []byte, into *keytab.Keytab) error {
 	if into.Unmarshal(b) != nil {
 		return errDamaged
@@ -193,7 +192,6 @@ func principals(kt *keytab.Keytab) []string {
 	return all
 }
 
-// withRealm completes a principal.
 func withRealm(principal, realm string) string {
 	if _, _, ok := cutRealm(principal); ok || principal == "" {
 		return principal

@@ -16,7 +16,6 @@ type Options struct {
 	Config    string // krb5.conf, or ""
 }
 
-// resolve fills in what the environment says.
 func (o Options) resolve(env func(string) string) (Options, error) {
 	if o.Config == "" {
 		o.Config = env("KRB5_CONFIG")
@@ -40,7 +39,6 @@ func (o Options) resolve(env func(string) string) (Options, error) {
 	return o, err
 }
 
-// keytabPath is the file of a keytab's name.
 func keytabPath(name string) (string, error) {
 	kind, path := residual(name)
 	if kind != "FILE" && kind != "WRFILE" {

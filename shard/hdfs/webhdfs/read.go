@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -23,8 +24,8 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 	defer f.Close()
 	backoff := c.newBackoff()
 	var (
-		bad   []string // datanodes that failed in this round
-		cause error    // of the last of them
+		bad  []string // datanodes that failed in this round
+		last error    // of the last of them
 	)
 	for {
 		at := c.active.Load()
@@ -39,17 +40,17 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return driver.Ended(ctx)
+			return cause.Of(ctx)
 		}
 		next := false // datanode, at once
 		switch {
 		case node != "" && (passing(err) || vague(err) && len(bad) < 3):
 			name := c.nodeName(ctx, path, f.Off(), node)
-			next, cause = !slices.Contains(bad, name), err // else the namenode does not know it by this name
+			next, last = !slices.Contains(bad, name), err // else the namenode does not know it by this name
 			bad = append(bad, name)
-			c.store.traffic.failovers.Add(1)
+			c.store.meter.Failovers.Add(1)
 		case len(bad) > 0 && passing(err): // none is left that may be asked
-			err = cause
+			err = last
 		case !c.elsewhere(at, err):
 			return err
 		}
@@ -59,7 +60,7 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 				return stuck(ctx, err, f.Off())
 			}
 		}
-		c.store.traffic.retries.Add(1)
+		c.store.meter.Retries.Add(1)
 	}
 }
 
@@ -115,7 +116,7 @@ func vague(err error) bool {
 // stuck is the error when the time for tries is over.
 func stuck(ctx context.Context, err error, off int64) error {
 	if ctx.Err() != nil {
-		return driver.Ended(ctx)
+		return cause.Of(ctx)
 	}
 	err = fmt.Errorf("%w; byte %d did not come, however often it was asked for", err, off)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -127,7 +128,7 @@ func stuck(ctx context.Context, err error, off int64) error {
 // body makes one request for what a part lacks. Node is the datanode that was asked, "" when no
 // redirect came.
 func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, bad []string) (node string, err error) {
-	s.traffic.reads.Add(1)
+	s.meter.Reads.Add(1)
 	ctx, w := driver.NewWatch(ctx)
 	defer w.End(nil)
 	w.Begin(s.options.ReadTimeout)
@@ -168,7 +169,7 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 		n, err := answer.Body.Read(p)
 		if n > 0 {
 			f.Took(n)
-			s.traffic.readBytes.Add(int64(n))
+			s.meter.ReadBytes.Add(int64(n))
 			w.Progress()
 		}
 		if err == nil {

@@ -10,13 +10,10 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// errUnsupported is an operation that a server does not have.
 var errUnsupported = errors.New("the server has no such operation")
 
-// errStandby is a namenode that is not the active one.
 var errStandby = errors.New("the namenode is not active")
 
-// errRange is a range that does not lie within the file.
 var errRange = errors.New("the file does not reach so far")
 
 // A remoteError is an answer that reports a failure.
@@ -39,7 +36,6 @@ func (e *remoteError) Error() string {
 	return text
 }
 
-// parseRemote reads the body of a failed answer.
 func parseRemote(host string, code int, body []byte) *remoteError {
 	e := &remoteError{Status: code, host: host}
 	var answer struct {

@@ -69,7 +69,6 @@ func (s status) differs(from shard.Shard) error {
 	return nil
 }
 
-// instant prints a version.
 func instant(version string) string {
 	modified, inode, ok := splitVersion(version)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
 // A state is what a connection expects next.
@@ -140,7 +140,6 @@ func (c *conn) need(n int) ([]byte, error) {
 	return c.win.fill(c.Conn, n)
 }
 
-// failed returns the error that ended the connection, or nil.
 func (c *conn) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +169,7 @@ func (c *conn) finish(err error) error {
 		c.err = io.EOF
 		return c.err
 	case c.ctx.Err() != nil:
-		err = driver.Ended(c.ctx)
+		err = cause.Of(c.ctx)
 	default:
 		c.dialer.options.Counters.Failed.Add(1)
 	}
@@ -229,8 +228,6 @@ func (c *conn) regular() bool {
 // must not disarm ours.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline does nothing.
 func (c *conn) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline does nothing.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
 // Defaults of Options.
@@ -106,7 +106,7 @@ func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn,
 	nc, err := d.options.Dial(timed, network, addr)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = driver.Ended(ctx)
+			err = cause.Of(ctx)
 		}
 		return nil, &Error{Datanode: addr, Err: err}
 	}

@@ -28,7 +28,6 @@ type Peers struct {
 	closed bool
 }
 
-// A peer is one of them.
 type peer struct {
 	conn  net.Conn
 	addr  string

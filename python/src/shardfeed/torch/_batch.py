@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .. import _html, _names
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _SHOWN = 16  # columns in a repr
 
@@ -30,6 +33,33 @@ class Batch(dict[str, Any]):
     def copy(self) -> Batch:
         """Another dict of the same tensors."""
         return Batch(self)
+
+    def to_arrow(self) -> pyarrow.RecordBatch:
+        """The columns as a pyarrow.RecordBatch that shares their memory on the host.
+
+        A null is what the tensors show, and masks are columns. Needs pyarrow.
+        """
+        from .._pyarrow import record_batch
+
+        return record_batch(self._arrow())
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Arrow's PyCapsule interface. It needs no pyarrow."""
+        from .._arrow import array_capsules
+
+        return array_capsules(self._arrow(), requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The batch as a stream of one batch."""
+        from .._arrow import stream_capsule
+
+        return stream_capsule(self._arrow(), requested_schema)
+
+    def _arrow(self) -> Any:
+        from .._arrow_columns import columns_node
+        from ._tensors import to_host
+
+        return columns_node("", {name: to_host(name, column) for name, column in self.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Batch, (dict(self),)  # in a form that torch.load takes with weights_only

@@ -70,6 +70,15 @@ class Bytes:
         """The bytes of each row."""
         return torch.diff(self.offsets)
 
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self.numpy().__arrow_c_array__(requested_schema)
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        raise BufferError(_columns.NO_BYTES_TENSOR)
+
+    def __dlpack_device__(self) -> Any:
+        return self.offsets.__dlpack_device__()
+
     def to(self, *args: Any, **kwargs: Any) -> Bytes:
         """These rows on another device. The arguments are those of ``Tensor.to``; dtypes stay."""
         return self._each(_mover(args, kwargs))
@@ -153,6 +162,15 @@ class Ragged:
         """The number of items of each row."""
         return torch.diff(self.offsets)
 
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self.numpy().__arrow_c_array__(requested_schema)
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        raise BufferError(_columns.NO_LISTS_TENSOR)
+
+    def __dlpack_device__(self) -> Any:
+        return self.offsets.__dlpack_device__()
+
     def to_padded(self, value: Any = 0, length: int | None = None) -> torch.Tensor:
         """A dense tensor of shape [rows, length], filled with value; longer rows are cut.
 
@@ -225,6 +243,22 @@ def to_arrays(column: Column) -> _columns.Column:
     if isinstance(column, Mapping):
         return {name: to_arrays(member) for name, member in column.items()}
     return column.numpy()
+
+
+def to_host(name: str, column: Any) -> Any:
+    """A column that a user may have made, as arrays on the host; what is no tensor stays."""
+    if isinstance(column, Mapping):
+        return {member: to_host(f"{name}.{member}", value) for member, value in column.items()}
+    if isinstance(column, Ragged):
+        return _columns.Ragged(to_host(name, column.values), column.offsets.cpu().numpy())
+    if isinstance(column, Bytes):
+        return column.numpy()
+    if not isinstance(column, torch.Tensor):
+        return column
+    try:
+        return column.detach().cpu().numpy()
+    except TypeError:  # bfloat16 and others
+        raise TypeError(f"column {name!r} is {column.dtype}, which numpy and Arrow lack: convert it, as with .float()") from None
 
 
 def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
