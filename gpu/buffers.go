@@ -48,9 +48,6 @@ func newBuffers(d Device, n int, waited *atomic.Int64) *buffers {
 	return p
 }
 
-// size is the number of buffers.
-func (p *buffers) size() int { return cap(p.free) }
-
 // take waits for a buffer and makes it at least n bytes large. A wait that can never end, because
 // the consumer has lost all batches, is a loader.DroppedError.
 func (p *buffers) take(ctx context.Context, n int) (*buffer, error) {
@@ -78,7 +75,7 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 	begin := time.Now()
 	defer func() { p.waited.Add(int64(time.Since(begin))) }()
 	// Every buffer is out: each is a batch's, on its way or with the consumer.
-	watched, stop := iteration.Watch(ctx, func() bool { return true }, func() bool { return int(p.dropped.Load()) == p.size() })
+	watched, stop := iteration.Watch(ctx, func() bool { return true }, func() bool { return int(p.dropped.Load()) == cap(p.free) })
 	select {
 	case b := <-p.free:
 		stop()

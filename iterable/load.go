@@ -69,9 +69,6 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
-// partStart is the first row of a part.
-func partStart(n, parts, p int) int { return (n*p + parts - 1) / parts }
-
 // resident is that of one of the keys that the load is wanted for.
 func (l *load) resident(k key) *resident {
 	return l.residents[slices.IndexFunc(l.wanted, func(w wanted) bool { return w.key == k })]

@@ -89,7 +89,7 @@ func (r *readahead) fail(l *load, err error) {
 	}
 	if l.owner {
 		l.owner = false
-		r.sharing.abandon(l.rows)
+		r.sharing.settle(l.rows, nil)
 	}
 	l.err = err
 	r.throttle.land(l)
@@ -216,7 +216,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	l.blocks = blocks
 	r.count(l)
 	if l.owner {
-		r.sharing.publish(l.rows, blocks[0]) // shared ones are not divided
+		r.sharing.settle(l.rows, blocks[0]) // shared ones are not divided
 	}
 	r.ready(l, extra)
 	return nil
