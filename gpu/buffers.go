@@ -48,9 +48,6 @@ func newBuffers(d Device, n int, waited *atomic.Int64) *buffers {
 	return p
 }
 
-// size is the number of buffers.
-func (p *buffers) size() int { return cap(p.free) }
-
 // take waits for a buffer and makes it at least n bytes large. A wait that can never end, because
 // the consumer has lost all batches, is a loader.DroppedError.
 func (p *buffers) take(ctx context.Context, n int) (*buffer, error) {
@@ -78,7 +75,7 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 	begin := time.Now()
 	defer func() { p.waited.Add(int64(time.Since(begin))) }()
 	// Every buffer is out: each is a batch's, on its way or with the consumer.
-	watched, stop := iteration.Watch(ctx, func() bool { return true }, func() bool { return int(p.dropped.Load()) == p.size() })
+	watched, stop := iteration.Watch(ctx, func() bool { return true }, func() bool { return int(p.dropped.Load()) == cap(p.free) })
 	select {
 	case b := <-p.free:
 		stop()
@@ -92,12 +89,9 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 }
 
 // fit gives a buffer memory of want bytes when it has less than n.
-func (p *buffers) fit(b *buffer, n, want int) (err error) {
-	if b.arrived == nil {
-		if b.arrived, err = p.device.NewEvent(); err != nil {
-			b.arrived = nil
-			return fmt.Errorf("make an event: %w", err)
-		}
+func (p *buffers) fit(b *buffer, n, want int) error {
+	if err := p.event(&b.arrived); err != nil {
+		return fmt.Errorf("make an event: %w", err)
 	}
 	if b.memory != nil && b.memory.Len() >= n {
 		return nil
@@ -113,6 +107,18 @@ func (p *buffers) fit(b *buffer, n, want int) (err error) {
 	}
 	b.memory = m
 	return nil
+}
+
+// event makes an event that a buffer does not have yet.
+func (p *buffers) event(e *Event) error {
+	if *e != nil {
+		return nil
+	}
+	made, err := p.device.NewEvent()
+	if err == nil {
+		*e = made
+	}
+	return err
 }
 
 // empty frees a buffer's memory when what the consumer did with it is done.
@@ -191,22 +197,14 @@ func (p *buffers) close() error {
 // with the stream: there is no telling its last use.
 func (p *buffers) forget(b *buffer) {
 	p.dropped.Add(1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		_ = p.drop(b) // there is no consumer left to report it to
-		return
-	}
-	p.lost = append(p.lost, b)
+	b.lost = true
+	p.put(b)
 }
 
 // record makes the buffer's next copy await what s has been given.
-func (p *buffers) record(b *buffer, s Stream) (err error) {
-	if b.after == nil {
-		if b.after, err = p.device.NewEvent(); err != nil {
-			b.after = nil
-			return err
-		}
+func (p *buffers) record(b *buffer, s Stream) error {
+	if err := p.event(&b.after); err != nil {
+		return err
 	}
 	if err := s.Record(b.after); err != nil {
 		return err

@@ -156,7 +156,7 @@ func (p *pass) ended(ctx context.Context) error {
 func (p *pass) waiting() string {
 	switch p.doing.Load() {
 	case sends:
-		if held := p.meters.held.Load(); int(held) >= p.transfer.buffers.size() {
+		if held := p.meters.held.Load(); int(held) >= cap(p.transfer.buffers.free) {
 			return fmt.Sprintf("memory of the device: %d batches were handed out and not released; call Release when done with a batch", held)
 		}
 		return "a batch to be given to the device"

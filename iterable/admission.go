@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,13 +14,21 @@ import (
 // blocks are made when there is room for them.
 func (r *readahead) admit(ctx context.Context) {
 	var admitted []*load // and not granted
+	end := sync.OnceFunc(func() {
+		close(r.fetch)
+		close(r.loads)
+	})
 	defer func() {
+		end()
 		for _, l := range admitted {
 			close(l.granted)
 		}
 	}()
 	l, more := r.schedule.next()
 	for n := int64(1); more || len(admitted) > 0; {
+		if !more {
+			end()
+		}
 		for len(admitted) > 0 && r.tryGrant(admitted[0]) {
 			close(admitted[0].granted)
 			admitted = admitted[1:]

@@ -11,14 +11,10 @@ import (
 
 // await waits for a span and moves its blocks into the shuffle buffer.
 func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
-	if r := s.residents[k]; r != nil {
-		delete(s.residents, k)
-		return r, nil
-	}
 	began := time.Now()
 	for s.pending[k] == nil {
 		if err := s.receive(ctx); err != nil {
-			s.waited(Stats{WaitBuffer: time.Since(began)})
+			s.ahead.tally.add(Stats{WaitBuffer: time.Since(began)})
 			return nil, err
 		}
 	}
@@ -32,21 +28,14 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 		}
 		s.attribute(began, l)
 	}
-	for _, w := range l.wanted {
-		delete(s.pending, w.key)
-	}
 	if l.err != nil {
 		return nil, s.because(l.err)
 	}
-	var mine *resident
-	for i, r := range s.buffer.admit(l) {
-		if w := l.wanted[i].key; w == k {
-			mine = r
-		} else {
-			s.residents[w] = r
-		}
+	if l.residents == nil {
+		l.residents = s.buffer.admit(l)
 	}
-	return mine, nil
+	delete(s.pending, k)
+	return l.resident(k), nil
 }
 
 // because prefers that the stream was closed to what came of it.
@@ -86,7 +75,7 @@ func (s *Stream) attribute(began time.Time, l *load) {
 	}
 	w.WaitFetch = between(l.begun, l.fetched)
 	w.WaitDecode = between(l.fetched, time.Now())
-	s.waited(w)
+	s.ahead.tally.add(w)
 }
 
 // receive takes the next load of the schedule, and says that it is needed when it is not there.
@@ -130,16 +119,15 @@ func (s *Stream) free(l *load) {
 func (s *Stream) forget(epoch uint64) {
 	s.floor = epoch
 	for k, l := range s.pending {
-		if k.epoch < epoch {
-			delete(s.pending, k)
+		switch {
+		case k.epoch >= epoch:
+			continue
+		case l.residents != nil: // another of its spans was awaited
+			s.buffer.drop(l.resident(k), s.drawn)
+		default:
 			s.unwanted = append(s.unwanted, l)
 		}
-	}
-	for k, r := range s.residents {
-		if k.epoch < epoch {
-			delete(s.residents, k)
-			s.buffer.drop(r, s.drawn)
-		}
+		delete(s.pending, k)
 	}
 }
 

@@ -61,7 +61,7 @@ func (r *resident) find(s uint32) (part int, row uint32) {
 	}
 	if s < r.lo || s >= r.hi {
 		r.part = int(s) * r.parts / r.rows
-		r.lo, r.hi = uint32(partStart(r.rows, r.parts, r.part)), uint32(partEnd(r.rows, r.parts, r.part))
+		r.lo, r.hi = uint32(partEnd(r.rows, r.parts, r.part-1)), uint32(partEnd(r.rows, r.parts, r.part))
 	}
 	return r.part, s - r.lo
 }

@@ -48,6 +48,8 @@ type load struct {
 	// when rows leave as they lie, as those of a block do that one span has for itself.
 	orders [][]uint32
 
+	residents []*resident // by wanted, once the load is in the buffer
+
 	begun, fetched, done time.Time
 
 	raw     *rowgroup.Raw
@@ -67,8 +69,10 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
-// partStart is the first row of a part.
-func partStart(n, parts, p int) int { return (n*p + parts - 1) / parts }
+// resident is that of one of the keys that the load is wanted for.
+func (l *load) resident(k key) *resident {
+	return l.residents[slices.IndexFunc(l.wanted, func(w wanted) bool { return w.key == k })]
+}
 
 // bytes of the blocks.
 func (l *load) bytes() (n int64) {

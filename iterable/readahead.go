@@ -44,10 +44,9 @@ type readahead struct {
 
 	orders sync.Pool // of *[]uint32
 
-	mu       sync.Mutex
-	stats    Stats
-	foretold int64 // estimates of the bytes in stats.Decoded
-	said     bool
+	tally    tally
+	foretold atomic.Int64 // estimates of the bytes in Decoded
+	said     atomic.Bool
 
 	overEstimate func(measured, estimated int64) // may be nil
 }
@@ -58,11 +57,7 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), newQueue()
 	r.changed = make(chan struct{}, 1)
 	r.throttle.begin(fetchers, decoders)
-	r.owners.Go(func() {
-		defer close(r.loads)
-		defer close(r.fetch)
-		r.admit(ctx)
-	})
+	r.owners.Go(func() { r.admit(ctx) })
 	var fetching sync.WaitGroup
 	for range fetchers {
 		fetching.Go(func() {
@@ -94,7 +89,7 @@ func (r *readahead) fail(l *load, err error) {
 	}
 	if l.owner {
 		l.owner = false
-		r.sharing.abandon(l.rows)
+		r.sharing.settle(l.rows, nil)
 	}
 	l.err = err
 	r.throttle.land(l)
@@ -221,7 +216,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	l.blocks = blocks
 	r.count(l)
 	if l.owner {
-		r.sharing.publish(l.rows, blocks[0]) // shared ones are not divided
+		r.sharing.settle(l.rows, blocks[0]) // shared ones are not divided
 	}
 	r.ready(l, extra)
 	return nil
@@ -289,17 +284,12 @@ func (r *readahead) adjust(p mem.Purpose, counted *int64, n int64) {
 // count adds a decoded load to the statistics, and says once when the metadata foretold much less.
 func (r *readahead) count(l *load) {
 	g := r.manifest.Groups()[l.group]
-	r.mu.Lock()
-	r.stats.Units++
-	r.stats.Fetched += l.read
-	r.stats.Needed += mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
-	r.stats.Decoded += l.bytes()
-	r.foretold += l.est.decode - l.est.scratch
-	measured, foretold := r.stats.Decoded, r.foretold
-	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
-	r.said = r.said || say
-	r.mu.Unlock()
-	if say {
+	r.foretold.Add(l.est.decode - l.est.scratch)
+	measured := r.tally.add(Stats{
+		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows), Decoded: l.bytes(),
+	}).Decoded
+	foretold := r.foretold.Load() // of all that was measured, maybe of more
+	if measured-foretold > foretold/10 && r.overEstimate != nil && !r.said.Swap(true) {
 		r.overEstimate(measured, foretold)
 	}
 }

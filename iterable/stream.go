@@ -100,25 +100,23 @@ type Stream struct {
 	closing chan struct{}
 	once    sync.Once
 
-	mu        sync.Mutex // held by Next and by Close's second half
-	walk      walk
-	steps     stepper
-	now       *Draw // begun and not finished
-	full      int   // rows of now if its step were full
-	drawn     int64 // number of the last draw
-	received  int64 // loads
-	floor     uint64
-	pending   map[key]*load     // received
-	residents map[key]*resident // that came along with another
-	stamps    []uint32          // by group: the draw that counted it last
-	unwanted  []*load
-	padding   *resident
-	err       error
+	mu       sync.Mutex // held by Next and by Close's second half
+	walk     walk
+	steps    stepper
+	now      *Draw // begun and not finished
+	full     int   // rows of now if its step were full
+	drawn    int64 // number of the last draw
+	received int64 // loads
+	floor    uint64
+	pending  map[key]*load // received, and not awaited yet
+	stamps   []uint32      // by group: the draw that counted it last
+	unwanted []*load
+	padding  *resident
+	err      error
 
 	spare sync.Pool // of *Draw
 
-	statsMu sync.Mutex
-	stats   Stats
+	stateMu sync.Mutex
 	state   shuffle.State
 	settled bool
 }
@@ -145,10 +143,9 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	}
 	s.now = nil
 	d.Rows = len(d.Picks)
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	s.stats.Draws++
-	s.stats.Rows += int64(d.Valid)
+	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid)})
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	s.state = d.State
 	return d, nil
 }
@@ -172,7 +169,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	}
 	if len(s.allowed) == 0 {
 		began := time.Now()
-		defer func() { s.waited(Stats{WaitBuffer: time.Since(began)}) }()
+		defer func() { s.ahead.tally.add(Stats{WaitBuffer: time.Since(began)}) }()
 	}
 	if _, _, err := receiveFrom(ctx, s, s.allowed); err != nil {
 		return err
@@ -211,34 +208,16 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 
 // State is where training stands after the last draw that was handed out.
 func (s *Stream) State() shuffle.State {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	return s.state
 }
 
 // Stats counts what the stream did so far.
-func (s *Stream) Stats() Stats {
-	s.ahead.mu.Lock()
-	read := s.ahead.stats
-	s.ahead.mu.Unlock()
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	all := s.stats
-	all.Units, all.Fetched, all.Needed, all.Decoded = read.Units, read.Fetched, read.Needed, read.Decoded
-	return all
-}
+func (s *Stream) Stats() Stats { return s.ahead.tally.add(Stats{}) }
 
 // Account is the stream's memory.
 func (s *Stream) Account() *Account { return (*Account)(s.account) }
-
-// waited adds waiting times to the statistics.
-func (s *Stream) waited(w Stats) {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	s.stats.WaitFetch += w.WaitFetch
-	s.stats.WaitDecode += w.WaitDecode
-	s.stats.WaitBuffer += w.WaitBuffer
-}
 
 // newDraw takes a draw that was released, or makes one.
 func (s *Stream) newDraw() *Draw {
@@ -266,9 +245,7 @@ func (s *Stream) place(d *Draw, r *resident, part int) {
 	d.Blocks = append(d.Blocks, r.hold.blocks[part])
 	if stamp := uint32(d.number); s.stamps[r.hold.group] != stamp {
 		s.stamps[r.hold.group] = stamp
-		s.statsMu.Lock()
-		s.stats.Groups++
-		s.statsMu.Unlock()
+		s.ahead.tally.add(Stats{Groups: 1})
 	}
 }
 
@@ -298,9 +275,9 @@ func (s *Stream) Close() error {
 			s.now.Release()
 			s.now = nil
 		}
-		s.statsMu.Lock()
+		s.stateMu.Lock()
 		s.settled = true
-		s.statsMu.Unlock()
+		s.stateMu.Unlock()
 		s.dataset.leave()
 		s.settle()
 	})
@@ -309,8 +286,8 @@ func (s *Stream) Close() error {
 
 // settle gives the reservation back once the stream is closed and no draw is out.
 func (s *Stream) settle() {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	if s.settled && s.buffer.idle() {
 		s.account.Close()
 	}

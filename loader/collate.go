@@ -78,7 +78,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 		}
 		if err != nil {
 			b.Release()
-			b, err = nil, c.locate(err, b, at)
+			b, err = nil, c.locate(err, b.Epoch, b.Step, at)
 		}
 	}()
 	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, d, at) }); err != nil {
@@ -176,13 +176,13 @@ func (c *collator) timed(at *activity, s stage, i int, do func() error) error {
 }
 
 // locate says where an error happened.
-func (r *recipe) locate(err error, b *Batch, at *activity) error {
+func (r *recipe) locate(err error, epoch, step int64, at *activity) error {
 	e, ok := err.(*Error)
 	if !ok {
 		e = &Error{Err: err}
 	}
 	s, i := at.get()
-	e.Op, e.Rank, e.Epoch, e.Step = r.op(s, i), r.rank, b.Epoch, b.Step
+	e.Op, e.Rank, e.Epoch, e.Step = r.op(s, i), r.rank, epoch, step
 	switch s {
 	case stageGather:
 		e.Column = r.schema.Fields[i].Name

@@ -3,6 +3,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -76,11 +77,16 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 	return fmt.Errorf("it is %v; name the values within it", f)
 }
 
+const quietNaN = 0x7ff8 << 48 // as a float64; 0x7fc00000 and 0x7e00 as the smaller ones
+
 // newFiller is nil when zero stands under all nulls of the field.
 func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *filler {
 	fill := &filler{value: values[f]}
-	if fill.value == nil && nan && f.Kind == column.Fixed {
-		fill.value = nanOf(f.Type)
+	switch f.Type {
+	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
+		if fill.value == nil && nan {
+			fill.value, _ = encode(f, math.Float64frombits(quietNaN)) // every float holds it
+		}
 	}
 	any := fill.value != nil
 	for _, c := range f.Children {
@@ -92,19 +98,6 @@ func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *fill
 		return nil
 	}
 	return fill
-}
-
-// nanOf is the quiet NaN of a float type; nil for others.
-func nanOf(t column.Type) []byte {
-	switch t {
-	case column.TypeFloat16:
-		return []byte{0, 0x7e}
-	case column.TypeFloat32:
-		return []byte{0, 0, 0xc0, 0x7f}
-	case column.TypeFloat64:
-		return []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
-	}
-	return nil
 }
 
 // apply writes the values under the nulls of an array. Those of byte strings move to memory of

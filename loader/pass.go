@@ -159,13 +159,7 @@ func (p *pass) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return cause.Of(ctx, ErrClosed)
 	}
-	e, ok := err.(*Error)
-	if !ok {
-		e = &Error{Err: err}
-	}
-	s, _ := p.doing.get()
-	e.Op, e.Rank, e.Epoch, e.Step = stageNames[s], p.rank, -1, -1
-	return e
+	return p.locate(err, -1, -1, &p.doing)
 }
 
 // hand gives a job to a worker.
