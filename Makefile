@@ -149,9 +149,13 @@ testdata:
 
 cross: build
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed --full
+	go build -o bin/ ./rule/testdata/evaluate
+	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/rules.py bin/evaluate --rows 20000 --filters 3000
 
 cross-quick: build
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed
+	go build -o bin/ ./rule/testdata/evaluate
+	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/rules.py bin/evaluate
 
 corrupt: build
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/corrupt.py bin/shardfeed $(CORRUPTIONS) $(SEED)

@@ -28,10 +28,12 @@ type Slice struct {
 // A Marker looks which rows are of a part. It owns its scratch: one goroutine at a time uses it.
 // Rows are bits: row i of a slice is bit i%64 of word i/64.
 type Marker struct {
-	part  *Part
-	order []uint32
-	mask  []uint64
-	a, b  []int64
+	part    *Part
+	order   []uint32
+	mask    []uint64
+	present []uint64  // rows whose key is not null
+	keys    Evaluator // its scratch alone
+	a, b    []int64
 }
 
 // Marker of the part.
@@ -42,10 +44,9 @@ func (m *Marker) ByRow(s Slice, keep []uint64) {
 	if m.part.All() {
 		return
 	}
-	words := wordsOf(s.Hi - s.Lo)
 	m.mark(s)
-	for i := range words {
-		keep[i] &= m.mask[i]
+	for i, w := range m.mask {
+		keep[i] &= w
 	}
 }
 
@@ -71,11 +72,7 @@ func (m *Marker) Count(s Slice) int64 {
 
 // mark sets the bits of the part's rows in mask.
 func (m *Marker) mark(s Slice) {
-	words := int(wordsOf(s.Hi - s.Lo))
-	if cap(m.mask) < words {
-		m.mask = make([]uint64, words)
-	}
-	m.mask = m.mask[:words]
+	m.mask = sized(m.mask, wordsFor(int(s.Hi-s.Lo)))
 	clear(m.mask)
 	for lo := s.Lo / runRows * runRows; lo < s.Hi; lo += runRows {
 		n := min(runRows, s.Rows-lo)
@@ -107,6 +104,3 @@ func (m *Marker) places(c, n int64) (from, to int64) {
 	}
 	return from, to
 }
-
-// wordsOf so many bits.
-func wordsOf(rows int64) int64 { return (rows + 63) / 64 }

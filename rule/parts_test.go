@@ -44,7 +44,7 @@ func partOf(t *testing.T, s Split) *Part {
 
 // allRows is the bits of so many rows, all set.
 func allRows(rows int64) []uint64 {
-	set := make([]uint64, wordsOf(rows))
+	set := make([]uint64, wordsFor(int(rows)))
 	for i := range rows {
 		set[i/64] |= 1 << (i % 64)
 	}
@@ -86,7 +86,7 @@ func checkParts(t *testing.T, r *rand.Rand, weights map[string]float64) {
 	groups := randomGroups(r)
 	taken := make([][]uint64, len(groups))
 	for g, s := range groups {
-		taken[g] = make([]uint64, wordsOf(s.Rows))
+		taken[g] = make([]uint64, wordsFor(int(s.Rows)))
 	}
 	seed := r.Uint64()
 	for name, w := range weights {

@@ -238,7 +238,7 @@ func (b bitset) and(rows, lo, hi int64, keep []uint64) {
 	case formAll:
 		return
 	case formBitmap:
-		for i := range wordsOf(hi - lo) {
+		for i := range int64(wordsFor(int(hi - lo))) {
 			keep[i] &= bitsAt(b.body, lo+64*i)
 		}
 		return
