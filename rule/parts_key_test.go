@@ -73,15 +73,14 @@ func TestKeyBytes(t *testing.T) {
 		{"all null", &column.Array{Field: &column.Field{Kind: column.Null, Type: column.TypeUnknown}, Len: 2, Nulls: 2}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, part := range []string{"a", "b", "c"} {
-				split := Split{Parts: map[string]float64{"a": 1, "b": 1, "c": 1}, Part: part, Key: "key", Seed: 9}
-				p := partOf(t, split)
+			for seed := range uint64(12) {
+				p := partOf(t, Split{Parts: map[string]float64{"a": 1, "b": 1}, Part: "a", Key: "key", Seed: seed})
 				keep := []uint64{2}
 				if err := p.Marker().ByKey(Column{Values: c.key}, 2, keep); err != nil {
 					t.Fatal(err)
 				}
-				if want := p.hasHash(hash64(9, c.want)); keep[0] == 2 != want {
-					t.Errorf("part %s: kept %v, want %v", part, keep[0] == 2, want)
+				if want := p.hasHash(hash64(seed, c.want)); keep[0] == 2 != want {
+					t.Errorf("seed %d: kept %v, want %v", seed, keep[0] == 2, want)
 				}
 			}
 		})
@@ -191,6 +190,11 @@ func TestStoredKeys(t *testing.T) {
 			{"codes", Column{Values: keyTexts(entries...), Codes: codes, CodeWidth: 1}, Column{Values: keyTexts(plain...)}},
 			{"codes with nulls", Column{Values: keyTexts(entries...), Codes: codes, CodeWidth: 1, Present: [][]byte{present}}, Column{Values: nulls}},
 			{"constant", Column{Values: keyTexts("c"), Constant: true}, Column{Values: keyTexts(slices.Repeat([]string{"c"}, rows)...)}},
+			{
+				"nulls alone, of integers",
+				Column{Values: &column.Array{Field: column.FieldOf[int64]("key"), Len: rows, Nulls: rows}},
+				Column{Values: keyTexts(make([]string, rows)...)},
+			},
 			{
 				"nulls alone",
 				Column{Values: &column.Array{Field: keyTexts().Field, Len: rows, Nulls: rows}},

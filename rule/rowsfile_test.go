@@ -179,7 +179,7 @@ func TestRowsFileIsSmall(t *testing.T) {
 	}
 }
 
-// Bits beyond the rows of a group, which a writer may have set, are no rows.
+// Bits that a writer set beyond the rows of a group do not count.
 func TestBitsBeyondTheRows(t *testing.T) {
 	m := listManifest([]int64{9, 64, 70})
 	var b bytes.Buffer
