@@ -8,8 +8,8 @@ import (
 
 // A part by exact ratio is drawn in runs of runRows rows of a row group, the last one shorter.
 // Which rows of a run are of which part depends on the numbers of its rows alone: not on how the
-// group is cut into units, which other runs are read, or what they filter. So a run of another
-// unit_rows, or without shuffle, has the same parts.
+// group is cut into units, or which other runs are read. So training and validation have the same
+// parts whatever their unit_rows, shuffle and filters are, if their list of shards is the same.
 //
 // A run of n rows whose first has number c among all rows of the manifest gives C(c+n) - C(c) rows
 // to each part, C being the counts of the parts' ratio: the parts are exact within 3 rows over any
@@ -19,7 +19,8 @@ import (
 const runRows = 1 << 16
 
 // A Slice is rows [Lo, Hi) of a row group of Rows rows. First is the number of the group's first
-// row among all rows of the manifest.
+// row among all rows of the manifest: those of shards that a filter drops count too, or parts that
+// filter unlike shards are no longer disjoint.
 type Slice struct {
 	First, Rows int64
 	Lo, Hi      int64
