@@ -102,7 +102,9 @@ func (r *run) finish(err error) *iteration {
 func (r *run) note(n Note) {
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
-	r.now.note(n)
+	for _, p := range r.now.participants {
+		p.call(func(c consumer) { c.note(n) })
+	}
 }
 
 // iterate reads with one loader, from an iteration on.
