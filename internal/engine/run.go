@@ -55,7 +55,7 @@ func (r *run) do() {
 	r.session.dataset.engine.settle(r)
 	it := r.now
 	err := r.iterate(it)
-	for freed := 0; r.ctx.Err() == nil; err = r.iterate(it) {
+	for freed := 0; r.ctx.Err() == nil && it.dealt.Load() == 0; err = r.iterate(it) { // rows that were dealt must not come again
 		var over *mem.OverLimit
 		if !errors.As(err, &over) {
 			break
