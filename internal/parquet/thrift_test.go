@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -62,10 +63,12 @@ func TestThriftSkips(t *testing.T) {
 
 func TestThriftDepth(t *testing.T) {
 	for depth, ok := range map[int]bool{thriftMaxDepth - 1: true, 100: false, 1 << 20: false} {
-		r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
-		readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
-		if (r.err == nil) != ok {
-			t.Errorf("structs nested %d deep: error %v", depth, r.err)
-		}
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
+			readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
+			if (r.err == nil) != ok {
+				t.Errorf("structs nested %d deep: error %v", depth, r.err)
+			}
+		})
 	}
 }
