@@ -51,31 +51,33 @@ func TestInferPartitions(t *testing.T) {
 		{"y=1/m=02/a y=2/m=10/a", "y int64: 1 2; m string: 02 10"},
 		{"y=1/m=x/a m=y/y=2/a", "y int64: 1 2; m string: x y"},
 	} {
-		columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
-		if err != nil {
-			t.Errorf("%s: %v", c.paths, err)
-		}
-		var got []string
-		for _, col := range columns {
-			text := fmt.Sprintf("%s %s:", col.key, col.kind)
-			for _, v := range col.values {
-				switch {
-				case v.null:
-					text += " null"
-				case col.kind == partitionString:
-					text += " " + v.text
-					if v.int != 0 {
-						t.Errorf("%s: a string has the number %d", c.paths, v.int)
-					}
-				default:
-					text += fmt.Sprint(" ", v.int)
-				}
+		t.Run(c.paths, func(t *testing.T) {
+			columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
+			if err != nil {
+				t.Errorf("%v", err)
 			}
-			got = append(got, text)
-		}
-		if g := strings.Join(got, "; "); g != c.want {
-			t.Errorf("%s: %q, want %q", c.paths, g, c.want)
-		}
+			var got []string
+			for _, col := range columns {
+				text := fmt.Sprintf("%s %s:", col.key, col.kind)
+				for _, v := range col.values {
+					switch {
+					case v.null:
+						text += " null"
+					case col.kind == partitionString:
+						text += " " + v.text
+						if v.int != 0 {
+							t.Errorf("a string has the number %d", v.int)
+						}
+					default:
+						text += fmt.Sprint(" ", v.int)
+					}
+				}
+				got = append(got, text)
+			}
+			if g := strings.Join(got, "; "); g != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+		})
 	}
 	if columns, err := inferPartitions(nil); columns != nil || err != nil {
 		t.Errorf("no shards: %v, %v", columns, err)
@@ -89,9 +91,11 @@ func TestInferPartitionsErrors(t *testing.T) {
 		{"k=1/l=2/a k=1/b", `k=1/b: list: bad address: its path has no partition key "l", which k=1/l=2/a has`},
 		{"k=1/k=2/a", `k=1/k=2/a: list: bad address: its path has the partition key "k" twice`},
 	} {
-		columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
-		if columns != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, %v", c.paths, columns, err)
-		}
+		t.Run(c.paths, func(t *testing.T) {
+			columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
+			if columns != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%v, %v", columns, err)
+			}
+		})
 	}
 }
