@@ -67,9 +67,11 @@ func TestMatch(t *testing.T) {
 		{"*", "\xff", true},
 		{"?", "\xff", true},
 	} {
-		if got := Match(c.pattern, c.name); got != c.want {
-			t.Errorf("Match(%q, %q) = %v", c.pattern, c.name, got)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			if got := Match(c.pattern, c.name); got != c.want {
+				t.Errorf("Match(%q, %q) = %v", c.pattern, c.name, got)
+			}
+		})
 	}
 }
 
@@ -77,14 +79,18 @@ func TestHasGlob(t *testing.T) {
 	for segment, want := range map[string]bool{
 		"": false, "a": false, "*": true, "a?": true, "[a]": true, "[a": false, "[]": false, "[]]": true, `\*`: false, `\[a]`: false, `\\*`: true, `a\`: false,
 	} {
-		if hasGlob(segment) != want {
-			t.Errorf("hasGlob(%q) = %v", segment, !want)
-		}
+		t.Run(segment, func(t *testing.T) {
+			if hasGlob(segment) != want {
+				t.Errorf("hasGlob(%q) = %v", segment, !want)
+			}
+		})
 	}
 	for segment, want := range map[string]string{`a`: "a", `\*`: "*", `\\`: `\`, `a\`: `a\`, `\a\b`: "ab"} {
-		if got := unescape(segment); got != want {
-			t.Errorf("unescape(%q) = %q", segment, got)
-		}
+		t.Run(segment, func(t *testing.T) {
+			if got := unescape(segment); got != want {
+				t.Errorf("unescape(%q) = %q", segment, got)
+			}
+		})
 	}
 }
 

@@ -41,9 +41,11 @@ func TestField(t *testing.T) {
 		{"cut", sub(1, appendNumber(nil, 2, 7))[:3], 0, false},
 		{"nonsense behind it", append(sub(1, appendNumber(nil, 2, 7)), 0xff), 0, false},
 	} {
-		if got, ok := field(c.m, protowire.VarintType, 1, 2); ok != c.ok || ok && got != c.want {
-			t.Errorf("%s: %d, %v", c.name, got, ok)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got, ok := field(c.m, protowire.VarintType, 1, 2); ok != c.ok || ok && got != c.want {
+				t.Errorf("%d, %v", got, ok)
+			}
+		})
 	}
 	if got, ok := field(fixed, protowire.Fixed32Type, 4); got != 99 || !ok {
 		t.Errorf("fixed: %d, %v", got, ok)
