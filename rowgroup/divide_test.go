@@ -135,9 +135,11 @@ func TestDecodePartsRefusesOrder(t *testing.T) {
 		"part 0":         {Parts: 2, Part: []uint8{0, 1, 2, 2}},
 		"a part beyond":  {Parts: 2, Part: []uint8{1, 2, 2, 3}},
 	} {
-		if _, err := d.Decode(raw, l); !errors.Is(err, errDivision) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := d.Decode(raw, l); !errors.Is(err, errDivision) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	if _, err := d.Decode(raw, Layout{Parts: 2, Order: []uint32{0, 1, 4}, Part: make([]uint8, 4)}); err == nil {
 		t.Error("an order of rows that are not there is taken")

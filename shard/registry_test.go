@@ -44,9 +44,11 @@ func TestIdentityPassesOn(t *testing.T) {
 		"faults": shardtest.NewFaults(local.Store{}),
 		"both":   shardtest.NewFaults(shardtest.NewFaults(all.Stores(all.Options{}))),
 	} {
-		if got := shard.Identity(store, "./x/../a"); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := shard.Identity(store, "./x/../a"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
 	}
 	if got := shard.Identity(&mem.Store{}, "MEM://a/./b"); got != "mem://a/./b" {
 		t.Errorf("without an opinion: %s", got)
