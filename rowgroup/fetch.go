@@ -111,11 +111,11 @@ func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []piece) err
 		return m.copyPieces(ctx, raw, left)
 	}
 	dicts := hotDicts{hot: m.hot, shard: newShardKey(m.objects.store, s)}
-	defer dicts.abandon()
+	defer dicts.end(false)
 	if err := m.copyPieces(ctx, raw, dicts.take(left)); err != nil {
 		return err
 	}
-	dicts.share()
+	dicts.end(true)
 	if left, err = dicts.wait(ctx); err != nil {
 		return err
 	}
