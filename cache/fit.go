@@ -21,10 +21,10 @@ const (
 
 // misfits are the file systems that a cache is refused on, by the magic number of statfs(2).
 var misfits = map[uint32]misfit{
-	0x6969: {"NFS", onNetwork},
+	0x6969:     {"NFS", onNetwork},
 	0xff534d42: {"CIFS", onNetwork},
 	0xfe534d42: {"SMB", onNetwork},
-	0x517b: {"SMB", onNetwork},
+	0x517b:     {"SMB", onNetwork},
 	0x0bd00bd0: {"Lustre", onNetwork},
 	0x47504653: {"GPFS", onNetwork},
 	0x00c36400: {"Ceph", onNetwork},
