@@ -192,9 +192,6 @@ func (c *Cache) sweeper() {
 // take sets twice that.
 func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
 
-// Stats returns the counts so far.
-func (c *Cache) Stats() Stats { return c.stats() }
-
 func (c *Cache) stamp() stamp {
 	now := time.Now()
 	return stamp{used: now, until: now.Add(time.Duration(c.keepFor.Load())), by: c.id}

@@ -63,8 +63,8 @@ func parseLimit(s, dir string) (int64, error) {
 	return n, nil
 }
 
-// capacityFor is what a cache in dir could take: the free space and what it holds. Nothing is written
-// to a read-only one, so any limit does.
+// capacityFor is what a cache in dir could take: the free space and what it holds. For a read-only
+// one, which takes nothing, any limit does.
 func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {

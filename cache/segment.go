@@ -101,7 +101,7 @@ func (x *file) claim(needs []need) *claim {
 	defer x.mu.Unlock()
 	got := &claim{}
 	for _, n := range needs {
-		if other := x.segments[n.block]; other != nil && !contains(got.mine, other) {
+		if other := x.segments[n.block]; other != nil {
 			if k := len(got.others); k == 0 || got.others[k-1] != other {
 				got.others = append(got.others, other)
 			}
@@ -110,11 +110,6 @@ func (x *file) claim(needs []need) *claim {
 		got.mine = x.extendLocked(got.mine, n.block)
 	}
 	return got
-}
-
-// contains looks at the last segment alone: blocks come in ascending order.
-func contains(segments []*segment, s *segment) bool {
-	return len(segments) > 0 && segments[len(segments)-1] == s
 }
 
 // extendLocked adds a block to the last segment, or to a new one.

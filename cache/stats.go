@@ -28,7 +28,8 @@ type counters struct {
 	waited, bad, evicted, trouble    atomic.Int64
 }
 
-func (c *counters) stats() Stats {
+// Stats returns the counts so far.
+func (c *counters) Stats() Stats {
 	return Stats{
 		Hits: c.hits.Load(), Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
 		HitBytes: c.hitBytes.Load(), MissBytes: c.missBytes.Load(), BypassBytes: c.bypassBytes.Load(),

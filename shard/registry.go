@@ -116,13 +116,10 @@ func (s Stores) find(uri string) (Store, error) {
 }
 
 func (s Stores) names() string {
-	var names []string
-	for _, scheme := range slices.Sorted(maps.Keys(s)) {
-		switch scheme {
-		case "":
-			names = append(names, "bare paths")
-		default:
-			names = append(names, scheme+"://")
+	names := slices.Sorted(maps.Keys(s))
+	for i, scheme := range names {
+		if names[i] = "bare paths"; scheme != "" {
+			names[i] = scheme + "://"
 		}
 	}
 	if len(names) == 0 {

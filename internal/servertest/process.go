@@ -125,8 +125,8 @@ func (p *process) stop() {
 	p.cmd.Wait() // its exit code says nothing: it was killed
 }
 
-// Nobody returns an address without a listener.
-func Nobody(t testing.TB) string {
+// NoListener returns an address without a listener.
+func NoListener(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
 	if err != nil {

@@ -83,7 +83,7 @@ func enters(name string, keep func(string, bool) bool) bool {
 	return true
 }
 
-// TestTreesWalkAlike: trees that leave out what is not wanted, at once or directory by directory, are
+// TestTreesWalkAlike: trees that leave out what is unwanted, at once or directory by directory, are
 // walked to the same shards as one that leaves out nothing, for random names and patterns.
 func TestTreesWalkAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

@@ -104,7 +104,7 @@ var backslashed = regexp.MustCompile(`(?s)\\(.)`)
 // unescape removes the backslashes of a segment that has no glob.
 func unescape(segment string) string { return backslashed.ReplaceAllString(segment, "$1") }
 
-// hidden reports whether a name that the user did not write out is no data, by Spark's rule: a
+// hidden reports whether a name that the user did not write out is left out, by Spark's rule: a
 // leading dot, a leading underscore unless the name holds a partition's "=", an upload in progress;
 // and a checksum file.
 func hidden(name string) bool {

@@ -177,13 +177,10 @@ func (w *walk) literal(g glob) bool {
 
 // next moves one segment from what is left to what matched.
 func (g glob) next(name string) glob {
-	switch {
-	case g.prefix == "" || g.prefix == "/":
-		g.prefix += name
-	default:
-		g.prefix += "/" + name
+	if g.prefix != "" && g.prefix != "/" {
+		g.prefix += "/"
 	}
-	if g.prefix == "" { // the empty segment before a leading slash
+	if g.prefix += name; g.prefix == "" { // the empty segment before a leading slash
 		g.prefix = "/"
 	}
 	g.rest = g.rest[1:]

@@ -81,9 +81,6 @@ func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	if o.Events.Warn == nil {
-		o.Events.Warn = func(string) {}
-	}
 	return o
 }
 

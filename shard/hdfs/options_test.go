@@ -33,7 +33,6 @@ func TestParseOptions(t *testing.T) {
 	if o.Slots <= 0 || o.PartSize <= 0 || o.ReadTimeout <= 0 || o.RetryFor < time.Minute || o.IdleTimeout <= 0 || o.Getenv == nil {
 		t.Errorf("defaults %+v", o)
 	}
-	o.Events.Warn("")
 }
 
 func TestParseOptionsErrors(t *testing.T) {

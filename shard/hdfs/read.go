@@ -51,7 +51,7 @@ func damaged(err error) bool {
 	return isAny(err, wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull, wire.ErrRefused)
 }
 
-// fill reads what is left of a part with a file reader of its own. One that is not fresh must not be
+// fill reads the rest of a part with a file reader of its own. One that is not fresh must not be
 // moved forward: the library would forget the step when it changes to another datanode, and shift
 // the data.
 func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {

@@ -122,7 +122,7 @@ func (s *Store) warn(text string) {
 	said := s.warned[text]
 	s.warned[text] = true
 	s.mu.Unlock()
-	if !said {
+	if !said && s.options.Events.Warn != nil {
 		s.options.Events.Warn(text)
 	}
 }

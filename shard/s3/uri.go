@@ -57,8 +57,8 @@ func cutBucket(rest string) (bucket, key string) {
 	return bucket, key
 }
 
-// bucketName is what a bucket's name consists of. Servers other than AWS allow more than AWS does, so
-// little is asked: what neither a host name nor a path segment could carry is refused.
+// bucketName refuses what neither a host name nor a path segment could carry, and no more: some
+// servers allow more than AWS does.
 var bucketName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,255}$`)
 
 func validBucket(name string) bool {

@@ -49,7 +49,8 @@ type Rule struct {
 	Damage Damage        // to what the call delivers
 }
 
-// Faults is a store that fails where its rules say so, and counts what is read. Its methods are safe for concurrent use.
+// Faults is a store that fails where its rules say so, and counts what is read. Its methods are safe
+// for concurrent use.
 type Faults struct {
 	shard.Remote // the store's
 	store        shard.Store

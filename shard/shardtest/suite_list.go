@@ -139,10 +139,9 @@ func (c listCase) run(t *testing.T, f Fixture) {
 func describe(s shard.Shard) string {
 	text := s.URI
 	for _, p := range s.Partitions {
-		switch {
-		case p.Null && p.Value == "":
+		if p.Null && p.Value == "" {
 			text += " " + p.Key + ":null"
-		default:
+		} else {
 			text += " " + p.Key + "=" + p.Value
 		}
 	}

@@ -20,10 +20,7 @@ type Options struct {
 func (o Options) resolve(env func(string) string) (Options, error) {
 	o.Config = cmp.Or(o.Config, env("KRB5_CONFIG"), "/etc/krb5.conf")
 	if o.Keytab == "" && o.CCache == "" {
-		o.Keytab = env("KRB5_CLIENT_KTNAME")
-	}
-	if o.Keytab == "" && o.CCache == "" {
-		o.CCache = env("KRB5CCNAME")
+		o.Keytab, o.CCache = env("KRB5_CLIENT_KTNAME"), env("KRB5CCNAME") // the keytab wins
 	}
 	var err error
 	if o.Keytab != "" {
