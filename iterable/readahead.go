@@ -94,7 +94,6 @@ func (r *readahead) fail(l *load, err error) {
 	l.err = err
 	r.throttle.land(l)
 	r.discharge(l)
-	l.done = time.Now()
 	close(l.ready)
 }
 
@@ -146,7 +145,6 @@ func (r *readahead) ready(l *load, extra int64) {
 	r.throttle.land(l)
 	r.adjust(mem.Decode, &l.charged.decode, l.bytes()+extra)
 	r.lookAgain()
-	l.done = time.Now()
 	close(l.ready)
 }
 
