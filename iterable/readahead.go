@@ -148,8 +148,8 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchLoad fetches the bytes of a load, in the place of those that it has, and corrects the account
-// from the estimate to their memory.
+// fetchLoad fetches the bytes of a load again or for the first time, and corrects the account from
+// the estimate to their memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
 	defer r.caught("fetch", l.rows, &err)
 	raw, err := r.manifest.Fetch(ctx, l.rows)
