@@ -62,20 +62,19 @@ func receiveFrom[T any](ctx context.Context, s *Stream, c <-chan T) (v T, ok boo
 
 // attribute divides the time from began to now by what the load was waiting for.
 func (s *Stream) attribute(began time.Time, l *load) {
-	var w Stats
 	between := func(from, to time.Time) time.Duration {
 		if from.Before(began) {
 			from = began
 		}
 		return max(0, to.Sub(from))
 	}
-	w.WaitBuffer = between(began, l.begun)
-	if l.fetched.IsZero() { // it failed before
-		l.fetched = l.done
+	fetched, now := l.fetched, time.Now()
+	if fetched.IsZero() { // it failed before
+		fetched = now
 	}
-	w.WaitFetch = between(l.begun, l.fetched)
-	w.WaitDecode = between(l.fetched, time.Now())
-	s.ahead.tally.add(w)
+	s.ahead.tally.add(Stats{
+		WaitBuffer: between(began, l.begun), WaitFetch: between(l.begun, fetched), WaitDecode: between(fetched, now),
+	})
 }
 
 // receive takes the next load of the schedule, and says that it is needed when it is not there.

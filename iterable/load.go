@@ -50,7 +50,7 @@ type load struct {
 
 	residents []*resident // by wanted, once the load is in the buffer
 
-	begun, fetched, done time.Time
+	begun, fetched time.Time
 
 	raw     *rowgroup.Raw
 	charged estimate // what the account counts for it now

@@ -44,7 +44,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		return nil, err
 	}
 	s := &Stream{
-		dataset: d, options: o, account: account, steps: start, base: r.state(start.GlobalBatch), closing: make(chan struct{}),
+		dataset: d, account: account, steps: start, base: r.state(start.GlobalBatch), closing: make(chan struct{}),
 		allowed: make(chan struct{}, o.Draws), pending: map[key]*load{},
 		stamps: make([]uint32, len(d.manifest.Groups())),
 	}

@@ -94,7 +94,6 @@ func (r *readahead) fail(l *load, err error) {
 	l.err = err
 	r.throttle.land(l)
 	r.discharge(l)
-	l.done = time.Now()
 	close(l.ready)
 }
 
@@ -146,12 +145,11 @@ func (r *readahead) ready(l *load, extra int64) {
 	r.throttle.land(l)
 	r.adjust(mem.Decode, &l.charged.decode, l.bytes()+extra)
 	r.lookAgain()
-	l.done = time.Now()
 	close(l.ready)
 }
 
-// fetchLoad fetches the bytes of a load, in the place of those that it has, and corrects the account
-// from the estimate to their memory.
+// fetchLoad fetches the bytes of a load again or for the first time, and corrects the account from
+// the estimate to their memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
 	defer r.caught("fetch", l.rows, &err)
 	raw, err := r.manifest.Fetch(ctx, l.rows)

@@ -40,7 +40,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	return s
 }
 
-// A tally is the sum of what the goroutines of a stream did.
+// A tally sums up the work of all goroutines of a stream.
 type tally struct {
 	mu  sync.Mutex
 	sum Stats

@@ -90,7 +90,6 @@ func (o StreamOptions) Validate() error {
 // concurrent use; there is one order, so one goroutine calls Next.
 type Stream struct {
 	dataset *Dataset
-	options StreamOptions
 	account *mem.Account
 	ahead   *readahead
 	buffer  *buffer

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,18 +62,15 @@ func (d *Driver) Open(index int) (*Device, error) {
 func (d *Driver) info(index int, number int32) (gpu.Info, error) {
 	info := gpu.Info{Name: fmt.Sprintf("cuda:%d", index), Driver: d.Version(), Type: gpu.CUDA, Index: index, Node: -1}
 	name, bus := make([]byte, 256), make([]byte, 32)
-	if err := d.do(&d.api.deviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(number)); err != nil {
-		return gpu.Info{}, err
-	}
-	info.Model = text(name)
 	var total uintptr // size_t
-	if err := d.do(&d.api.deviceTotalMem, uintptr(unsafe.Pointer(&total)), uintptr(number)); err != nil {
+	if err := cmp.Or(
+		d.do(&d.api.deviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(number)),
+		d.do(&d.api.deviceTotalMem, uintptr(unsafe.Pointer(&total)), uintptr(number)),
+		d.do(&d.api.deviceGetPCIBusID, uintptr(unsafe.Pointer(&bus[0])), uintptr(len(bus)), uintptr(number)),
+	); err != nil {
 		return gpu.Info{}, err
 	}
-	info.Memory = int64(total)
-	if err := d.do(&d.api.deviceGetPCIBusID, uintptr(unsafe.Pointer(&bus[0])), uintptr(len(bus)), uintptr(number)); err != nil {
-		return gpu.Info{}, err
-	}
+	info.Model, info.Memory = text(name), int64(total)
 	info.Bus = strings.ToLower(text(bus)) // as the kernel writes it
 	info.Node = busNode(d.sysfs, info.Bus)
 	return info, nil

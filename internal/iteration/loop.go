@@ -1,5 +1,3 @@
-// Package iteration is what the loaders of the host and of devices share: one pass over a data set
-// at a time, each of which begins where the one before was left.
 package iteration
 
 import (
