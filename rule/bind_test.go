@@ -168,7 +168,7 @@ func TestKey(t *testing.T) {
 		return bound.Key()
 	}
 	one := key("1\n", column.FieldOf[int32]("id"))
-	if want := "id in @ids.txt\nid int32\n@ids.txt sha256:4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865"; one != want {
+	if want := "id in @ids.txt\nid int32\n@ids.txt sha256:4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865\nrule/1"; one != want {
 		t.Errorf("key %q, want %q", one, want)
 	}
 	if key("2\n", column.FieldOf[int32]("id")) == one || key("1\n", column.FieldOf[int64]("id")) == one {
