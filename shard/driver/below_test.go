@@ -147,7 +147,7 @@ func TestFileBesideDirectory(t *testing.T) {
 				got = append(got, strings.TrimPrefix(s.URI, "flat://"))
 			}
 			if g := strings.Join(got, " "); g != c.want {
-				t.Errorf("want %s", g, c.want)
+				t.Errorf("%s, want %s", g, c.want)
 			}
 		})
 	}
