@@ -25,7 +25,8 @@ func TestCSV(t *testing.T) {
 		{"binary", []*column.Array{variable(&column.Field{Name: "b", Kind: column.Binary, Type: column.TypeBinary}, "\x00\xff")}, "b\nAP8=\n"},
 		{"text that is not UTF-8", []*column.Array{texts("t", "a\xffb")}, "t\na\ufffdb\n"},
 		{
-			"dates", []*column.Array{{Field: &column.Field{Name: "d", Type: column.TypeDate, Width: 4}, Len: 1, Data: []byte{1, 0, 0, 0}}},
+			"dates",
+			[]*column.Array{{Field: &column.Field{Name: "d", Type: column.TypeDate, Width: 4}, Len: 1, Data: []byte{1, 0, 0, 0}}},
 			"d\n1970-01-02\n",
 		},
 	}
