@@ -18,9 +18,10 @@ func (a *app) inspect() *cobra.Command {
 		Use:   "inspect [flags] ADDRESS...",
 		Short: "Show what is in shards, and what should be written differently",
 		Long: `inspect reads the footers of all shards and shows rows, row groups, columns, codecs, encodings and
-page sizes, for each shard and in total. It warns of what makes reading or shuffling worse than it
-need be, and says what to write instead. On HDFS it also shows how the files lie: block size, copies,
-erasure coding, hosts.`,
+page sizes, for each shard and in total; also nulls, least and greatest value of each column by the
+writers' statistics, what rows are sorted by, and key-value metadata. It warns of what makes reading
+or shuffling worse than it need be, and says what to write instead. On HDFS it also shows how the
+files lie: block size, copies, erasure coding, hosts.`,
 		Example: `  shardfeed inspect data/
   shardfeed inspect data/part-00000.parquet --json`,
 	}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -20,8 +21,11 @@ type Report struct {
 
 // A ShardReport is the content of one shard.
 type ShardReport struct {
-	URI       string `json:"uri"`
-	CreatedBy string `json:"created_by"`
+	URI          string     `json:"uri"`
+	CreatedBy    string     `json:"created_by"`
+	RowGroupRows []int64    `json:"row_group_rows"` // of each row group
+	SortedBy     []string   `json:"sorted_by"`      // as the writer says
+	KeyValues    []KeyValue `json:"key_value_metadata"`
 	Content
 }
 
@@ -62,6 +66,12 @@ type Column struct {
 	PageBytes    int64    `json:"page_bytes"`         // mean of the pages, as stored; of a first page when there is no page index
 	LargestPage  int64    `json:"largest_page_bytes"` // as stored; 0 when there is no page index
 
+	// By the statistics of all row groups, null where one of them has none. Bounds are in the form of
+	// cat; writers may shorten those of long values.
+	Nulls *int64          `json:"nulls"`
+	Min   json.RawMessage `json:"min"`
+	Max   json.RawMessage `json:"max"`
+
 	nth        int   // of the columns of this path in a shard: names may be double, and a dot may be part of one
 	chunks     int64 // with values
 	indexed    int64 // of them with an offset index
@@ -69,6 +79,7 @@ type Column struct {
 	physical   rowgroup.Physical
 	repeated   bool
 	unreadable string // why, or ""
+	span       span
 }
 
 // Inspect reads the footers of the shards, or finds them in the index, and of shards without a page
@@ -78,11 +89,20 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o row
 	if err != nil {
 		return nil, err
 	}
+	more, err := details(ctx, store, shards)
+	if err != nil {
+		return nil, err
+	}
 	total, tallies := newTally(), make([]*tally, len(footers))
 	var samples []sample
 	for i := range footers {
 		tallies[i] = newTally()
 		add(&footers[i], shards[i].Size, tallies[i], total)
+		for _, t := range []*tally{tallies[i], total} {
+			if err := t.detail(&footers[i], more[i]); err != nil {
+				return nil, &rowgroup.Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+			}
+		}
 		samples = append(samples, tallies[i].samples(i, &footers[i])...)
 	}
 	if err := measure(ctx, store, shards, samples, o); err != nil {
@@ -93,7 +113,10 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o row
 	for i, f := range footers {
 		schemas[f.Schema] = true
 		total.addSamples(tallies[i])
-		r.Shards = append(r.Shards, ShardReport{URI: shards[i].URI, CreatedBy: f.CreatedBy, Content: tallies[i].finish()})
+		r.Shards = append(r.Shards, ShardReport{
+			URI: shards[i].URI, CreatedBy: f.CreatedBy, RowGroupRows: rowsOfGroups(&footers[i]),
+			SortedBy: sortedBy(&footers[i], more[i]), KeyValues: keyValues(more[i]), Content: tallies[i].finish(),
+		})
 	}
 	r.Schemas = len(schemas)
 	r.Total = total.finish()
@@ -228,6 +251,7 @@ func (t *tally) finish() Content {
 		if c.Pages > 0 {
 			c.PageBytes = c.pageBytes / c.Pages
 		}
+		c.show()
 	}
 	switch {
 	case indexed == 0:

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ func (r *Report) String() string {
 	r.writeColumns(&b)
 	b.WriteByte('\n')
 	r.writeShards(&b)
+	r.writeKeyValues(&b)
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "\nwarning: %s\n   -> %s\n", w.Text, w.Do)
 	}
@@ -28,7 +30,7 @@ func (r *Report) String() string {
 
 func (r *Report) writeColumns(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "column\ttype\tstored\tuncompressed\tcodecs\tencodings\tdata page")
+	fmt.Fprintln(w, "column\ttype\tstored\tuncompressed\tcodecs\tencodings\tdata page\tnulls\tmin\tmax")
 	for i, c := range r.Total.Columns {
 		if i == maxListed {
 			fmt.Fprintf(w, "and %d more\n", len(r.Total.Columns)-i)
@@ -38,24 +40,108 @@ func (r *Report) writeColumns(b *strings.Builder) {
 		if c.PageBytes > 0 {
 			page = formatBytes(c.PageBytes)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(c.Path), c.Type, formatBytes(c.Compressed), formatBytes(c.Uncompressed),
-			listNames(c.Codecs), listNames(c.Encodings), page)
+		nulls := "-"
+		if c.Nulls != nil {
+			nulls = strconv.FormatInt(*c.Nulls, 10)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(c.Path), c.Type, formatBytes(c.Compressed), formatBytes(c.Uncompressed),
+			listNames(c.Codecs), listNames(c.Encodings), page, nulls, shownBound(c.Min), shownBound(c.Max))
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 }
 
 func (r *Report) writeShards(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "shard\trows\trow groups\tlargest\tstored\tuncompressed\tpage index\twritten by")
+	fmt.Fprintln(w, "shard\trows\trow groups\trows of each\tstored\tuncompressed\tpage index\tsorted by\twritten by")
 	for i, s := range r.Shards {
 		if i == maxListed {
 			fmt.Fprintf(w, "and %d more\n", len(r.Shards)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", plainName(s.URI), s.Rows, s.RowGroups, count(int(s.LargestRowGroup), "row"),
-			formatBytes(s.Compressed), formatBytes(s.Uncompressed), s.PageIndex, plainName(s.CreatedBy))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(s.URI), s.Rows, s.RowGroups, runs(s.RowGroupRows),
+			formatBytes(s.Compressed), formatBytes(s.Uncompressed), s.PageIndex, plainName(sortNames(s.SortedBy)), plainName(s.CreatedBy))
 	}
 	_ = w.Flush()
+}
+
+// writeKeyValues lists the entries of key-value metadata, each with how many shards have it.
+func (r *Report) writeKeyValues(b *strings.Builder) {
+	var order []KeyValue
+	shards := map[KeyValue]int{}
+	for _, s := range r.Shards {
+		for _, e := range s.KeyValues {
+			if shards[e] == 0 {
+				order = append(order, e)
+			}
+			shards[e]++
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "metadata\tin\tvalue")
+	for i, e := range order {
+		if i == maxListed {
+			fmt.Fprintf(w, "and %d more\n", len(order)-i)
+			break
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", plainName(e.Key), count(shards[e], "shard"), plainName(shorten(e.Value, shownMetadata)))
+	}
+	_ = w.Flush()
+}
+
+const (
+	shownMetadata = 60 // characters of a value
+	shownBounds   = 24
+	shownRuns     = 4 // of row groups
+)
+
+// shorten cuts text after so many characters.
+func shorten(text string, most int) string {
+	for i := range text {
+		if most--; most < 0 {
+			return text[:i] + "..."
+		}
+	}
+	return text
+}
+
+// shownBound is a bound as it stands in a table.
+func shownBound(b json.RawMessage) string {
+	if b == nil {
+		return "-"
+	}
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = string(b)
+	}
+	return plainName(shorten(text, shownBounds))
+}
+
+// runs are the rows of row groups: "3 x 100, 57".
+func runs(rows []int64) string {
+	var parts []string
+	for i := 0; i < len(rows); {
+		n := 1
+		for i+n < len(rows) && rows[i+n] == rows[i] {
+			n++
+		}
+		if len(parts) == shownRuns {
+			parts = append(parts, "...")
+			break
+		}
+		part := strconv.FormatInt(rows[i], 10)
+		if n > 1 {
+			part = fmt.Sprintf("%d x %s", n, part)
+		}
+		parts, i = append(parts, part), i+n
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // plainName is a name from outside as it may stand in a table: quoted where it would break a line
@@ -72,6 +158,13 @@ func listNames(all []string) string {
 		return "-"
 	}
 	return strings.Join(all, " ")
+}
+
+func sortNames(all []string) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, ", ")
 }
 
 func count(n int, noun string) string {

@@ -1,0 +1,140 @@
+package parquet
+
+import "fmt"
+
+// Details are what a footer says for people, and what reading rows does not need.
+type Details struct {
+	KeyValues []KeyValue
+	Groups    []GroupDetails
+}
+
+// A KeyValue is an entry of the metadata that a writer adds.
+type KeyValue struct{ Key, Value string }
+
+// GroupDetails are those of a row group.
+type GroupDetails struct {
+	Sorted []SortedBy
+	Chunks []Statistics // of the leaves, in order
+}
+
+// SortedBy is a column that rows are sorted by, after the columns before it.
+type SortedBy struct {
+	Column     int // among the leaves
+	Descending bool
+}
+
+// Statistics are what a footer says of the values of a column chunk. Min and Max are plain-encoded
+// bounds, nil when they are not stated.
+type Statistics struct {
+	Values int64
+	Nulls  int64 // -1 when it is not stated
+	Min    []byte
+	Max    []byte
+
+	// OldMin and OldMax are of the form that is right for signed numbers alone.
+	OldMin, OldMax []byte
+}
+
+// ParseDetails parses the details of FileMetaData. They alias b.
+func ParseDetails(b []byte) (*Details, error) {
+	d := &Details{}
+	r := &thriftReader{b: b}
+	r.fields(func(id int16, typ byte) {
+		switch {
+		case id == 4 && typ == thriftList:
+			d.readGroups(r)
+		case id == 5 && typ == thriftList:
+			d.readKeyValues(r)
+		}
+	})
+	if r.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFooter, r.err)
+	}
+	return d, nil
+}
+
+func (d *Details) readKeyValues(r *thriftReader) {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		var e KeyValue
+		r.fields(func(id int16, typ byte) {
+			switch {
+			case id == 1 && typ == thriftBinary:
+				e.Key = string(r.bytes())
+			case id == 2 && typ == thriftBinary:
+				e.Value = string(r.bytes())
+			}
+		})
+		d.KeyValues = append(d.KeyValues, e)
+	}
+}
+
+func (d *Details) readGroups(r *thriftReader) {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		var g GroupDetails
+		r.fields(func(id int16, typ byte) {
+			switch {
+			case id == 1 && typ == thriftList:
+				g.readChunks(r)
+			case id == 4 && typ == thriftList:
+				g.readSorted(r)
+			}
+		})
+		d.Groups = append(d.Groups, g)
+	}
+}
+
+func (g *GroupDetails) readSorted(r *thriftReader) {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		var s SortedBy
+		r.fields(func(id int16, typ byte) {
+			switch {
+			case id == 1 && typ == thriftI32:
+				s.Column = int(r.int32())
+			case id == 2:
+				s.Descending = typ == thriftTrue
+			}
+		})
+		g.Sorted = append(g.Sorted, s)
+	}
+}
+
+func (g *GroupDetails) readChunks(r *thriftReader) {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		s := Statistics{Nulls: -1}
+		r.fields(func(id int16, typ byte) {
+			if id == 3 && typ == thriftStruct {
+				r.fields(func(id int16, typ byte) { s.readMeta(r, id, typ) })
+			}
+		})
+		g.Chunks = append(g.Chunks, s)
+	}
+}
+
+// readMeta reads a field of ColumnMetaData.
+func (s *Statistics) readMeta(r *thriftReader, id int16, typ byte) {
+	switch {
+	case id == 5 && typ == thriftI64:
+		s.Values = r.int()
+	case id == 12 && typ == thriftStruct:
+		r.fields(func(id int16, typ byte) { s.read(r, id, typ) })
+	}
+}
+
+func (s *Statistics) read(r *thriftReader, id int16, typ byte) {
+	switch {
+	case id == 1 && typ == thriftBinary:
+		s.OldMax = r.bytes()
+	case id == 2 && typ == thriftBinary:
+		s.OldMin = r.bytes()
+	case id == 3 && typ == thriftI64:
+		s.Nulls = max(-1, r.int())
+	case id == 5 && typ == thriftBinary:
+		s.Max = r.bytes()
+	case id == 6 && typ == thriftBinary:
+		s.Min = r.bytes()
+	}
+}
