@@ -33,6 +33,9 @@ PYTEST ?=
 GPU ?=
 VERSION ?=
 
+# go test with a line for each package, and at the end the skipped tests with their reasons and the failed ones with their output.
+GOTESTSUM := bin/gotestsum --format-hide-empty-pkg --
+
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -57,10 +60,10 @@ test-go test-storage: export GORACE = atexit_sleep_ms=0
 
 # internal/arch reads the tree, which go test does not see as an input: it is never cached.
 test-go:
-	go build -C tools -o ../bin/ ./summary
+	go build -C tools -o ../bin/ gotest.tools/gotestsum
 	go test -C tools ./...
 	go test -count=1 ./internal/arch
-	SHARDFEED_SERVERS=off go test -race -timeout 30m -json ./... | bin/summary
+	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -timeout 30m -skip '^TestServer' ./...
 
 check:
 	tools/stage lint 20 $(MAKE) --no-print-directory lint
@@ -82,8 +85,8 @@ servers:
 
 # The packages whose tests start servers. They wait more than they compute, so that more of them run at once than there are processors.
 test-storage: servers
-	go build -C tools -o ../bin/ ./summary
-	go test -race -p 4 -count=1 -timeout 30m -json -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest | bin/summary
+	go build -C tools -o ../bin/ gotest.tools/gotestsum
+	$(GOTESTSUM) -race -p 4 -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
 
 test-minio:
 	tools/server minio
