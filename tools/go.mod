@@ -7,7 +7,6 @@ tool (
 	github.com/shardfeed/shardfeed/tools/exported
 	github.com/shardfeed/shardfeed/tools/licences
 	github.com/shardfeed/shardfeed/tools/outdated
-	github.com/shardfeed/shardfeed/tools/sbom
 	github.com/shardfeed/shardfeed/tools/words
 	golang.org/x/perf/cmd/benchstat
 	golang.org/x/vuln/cmd/govulncheck
