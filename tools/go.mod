@@ -5,7 +5,6 @@ go 1.26.0
 
 tool (
 	github.com/shardfeed/shardfeed/tools/exported
-	github.com/shardfeed/shardfeed/tools/licences
 	github.com/shardfeed/shardfeed/tools/outdated
 	github.com/shardfeed/shardfeed/tools/words
 	golang.org/x/perf/cmd/benchstat
