@@ -16,9 +16,6 @@ const (
 // A module is old only when there is a newer release: a finished one may rest for years.
 func judge(modules []Module, exceptions map[string]string, now time.Time) (findings, allowed []string) {
 	for _, m := range modules {
-		if m.Main {
-			continue
-		}
 		why := fault(m, now)
 		if why == "" {
 			continue
@@ -38,7 +35,7 @@ func judge(modules []Module, exceptions map[string]string, now time.Time) (findi
 func resting(modules []Module, now time.Time) []string {
 	var lines []string
 	for _, m := range modules {
-		if !m.Main && m.Update == nil && m.Time != nil && now.Sub(*m.Time) > maxAge {
+		if m.Update == nil && m.Time != nil && now.Sub(*m.Time) > maxAge {
 			lines = append(lines, fmt.Sprintf("%s %s (%s)", m.Path, m.Version, m.Time.Format(time.DateOnly)))
 		}
 	}

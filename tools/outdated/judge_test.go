@@ -25,10 +25,9 @@ func TestJudge(t *testing.T) {
 		{"another major version", listed("v1.2.0", "2026-10-09", newer), ""},
 		{"retracted", listed("v0.58.0", "2026-10-09", `, "Retracted": ["broken"]`), "is retracted: broken"},
 		{"deprecated", listed("v0.58.0", "2026-10-09", `, "Deprecated": "use n"`), "is deprecated: use n"},
-		{"the main module", `{"Path": "example.com/m", "Main": true, "Deprecated": "never"}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			modules, err := decode([]byte(test.listed))
+			modules, err := decode(strings.NewReader(test.listed))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,24 +65,13 @@ func TestReadExceptions(t *testing.T) {
 
 // Without a proxy the check says that it checked nothing, and does not fail.
 func TestWithoutProxy(t *testing.T) {
-	for _, test := range []struct{ name, proxy, want string }{
-		{"off", "off", "GOPROXY is off"},
-		{"out of reach", "http://127.0.0.1:1", "connection refused"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Setenv("GOPROXY", test.proxy)
-			t.Setenv("GOFLAGS", "-mod=mod")
-			t.Setenv("GONOPROXY", "none")
-			t.Setenv("GOPRIVATE", "")
-			t.Chdir("..")
-			var out bytes.Buffer
-			old, err := run(&out, "", []string{"mvdan.cc/gofumpt"})
-			if err != nil || old != 0 {
-				t.Fatalf("%d findings, %v", old, err)
-			}
-			if got := out.String(); !strings.Contains(got, "SKIPPED, nothing was checked") || !strings.Contains(got, test.want) {
-				t.Errorf("printed %q, want SKIPPED and %q", got, test.want)
-			}
-		})
+	var out bytes.Buffer
+	const listed = `{"Path": "example.com/m", "Error": {"Err": "connection refused"}}`
+	old, err := run(strings.NewReader(listed), &out, "")
+	if err != nil || old != 0 {
+		t.Fatalf("%d findings, %v", old, err)
+	}
+	if got := out.String(); !strings.Contains(got, "SKIPPED, nothing was checked") || !strings.Contains(got, "connection refused") {
+		t.Errorf("printed %q", got)
 	}
 }
