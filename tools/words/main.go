@@ -1,13 +1,12 @@
 // Words measures how plainly the comments of the repository are written, and fails when they get
 // worse.
 //
-//	words [-list] [-lower] [-wrap] [FILE...]
+//	words [-list] [FILE...]
 //
 // It counts the comment lines of Go and Python, docstrings included, that hold an archaic turn of
 // words.txt, and the full-line comments wider than 100 columns (a tab is 4). Both rates have a
-// limit in words.txt that can only fall: -lower writes the present rates there. -list prints the
-// place of each finding, and -wrap refills comments that are too wide. Without files it reads all
-// that git knows, from the root of the repository.
+// limit in words.txt. -list prints the place of each finding. Without files it reads all that git
+// knows, from the root of the repository.
 package main
 
 import (
@@ -41,37 +40,15 @@ type Count struct {
 
 func main() {
 	list := flag.Bool("list", false, "print the place of each finding")
-	lower := flag.Bool("lower", false, "write the present rates into words.txt where they are lower")
-	refill := flag.Bool("wrap", false, "refill the full-line comments that are too wide")
 	config := flag.String("config", "tools/words.txt", "limits and turns")
 	flag.Parse()
-	var err error
-	if *refill {
-		err = wrapAll(flag.Args())
-	} else {
-		err = run(os.Stdout, *config, *list, *lower, flag.Args())
-	}
-	if err != nil {
+	if err := run(os.Stdout, *config, *list, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "words:", err)
 		os.Exit(1)
 	}
 }
 
-func wrapAll(files []string) (err error) {
-	if len(files) == 0 {
-		if files, err = tracked(); err != nil {
-			return err
-		}
-	}
-	for _, file := range files {
-		if err := wrapFile(file); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-func run(out io.Writer, config string, list, lower bool, files []string) error {
+func run(out io.Writer, config string, list bool, files []string) error {
 	rules, err := readRules(config)
 	if err != nil {
 		return err
@@ -97,9 +74,6 @@ func run(out io.Writer, config string, list, lower bool, files []string) error {
 	fmt.Fprintf(out, "words: %d of %d full-line comments pass %d columns (%.2f %%, limit %.2f %%)\n", total.TooWide, total.Full, maxColumns, wide, rules.wide)
 	if !all {
 		return nil
-	}
-	if lower {
-		return rules.lower(config, turns, wide)
 	}
 	if turns > rules.turns+0.005 || wide > rules.wide+0.005 {
 		return fmt.Errorf("a rate is above its limit in %s; bin/words -list shows the lines", config)

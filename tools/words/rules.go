@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"regexp"
 	"strings"
@@ -67,20 +66,4 @@ func words(alternatives []string) (*regexp.Regexp, error) {
 // find returns the first archaic turn of a line, or nothing.
 func (r rules) find(text string) string {
 	return r.turn.FindString(r.plain.ReplaceAllString(text, "."))
-}
-
-// lower writes the rates into the file, unless its limits are lower already.
-func (r rules) lower(path string, turns, wide float64) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	set := func(name string, limit, rate float64) {
-		rate = min(limit, math.Ceil(rate*100)/100)
-		line := regexp.MustCompile(`(?m)^limit ` + name + ` .*$`)
-		text = line.ReplaceAll(text, []byte(fmt.Sprintf("limit %s %.2f", name, rate)))
-	}
-	set("turns", r.turns, turns)
-	set("wide", r.wide, wide)
-	return os.WriteFile(path, text, 0o644)
 }

@@ -82,7 +82,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The limits hold for the repository, and -lower writes them down but never up.
+// A rate above its limit is an error.
 func TestRun(t *testing.T) {
 	path := config(t, "limit turns 30\nlimit wide 40\n")
 	var out bytes.Buffer
@@ -97,7 +97,7 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile("p.go", []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(&out, path, true, false, nil); err != nil {
+	if err := run(&out, path, true, nil); err != nil {
 		t.Errorf("25 %% each: %v", err)
 	}
 	for _, want := range []string{`p.go:3: "anew": anew`, "p.go:4: 101 columns", "1 of 4 comment lines hold", "1 of 4 full-line comments pass"} {
@@ -105,16 +105,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("printed\n%s\nwithout %q", out.String(), want)
 		}
 	}
-	if err := run(&out, path, false, true, nil); err != nil {
-		t.Error(err)
-	}
-	if err := os.WriteFile("p.go", []byte(source+"// anew\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, lower := range []bool{true, false} { // -lower leaves the lower limit
-		if err := run(&out, path, false, lower, nil); lower != (err == nil) {
-			t.Errorf("40 %% with a limit of 25 %%, -lower %t: %v", lower, err)
-		}
+	if err := run(&out, config(t, "limit turns 20\nlimit wide 40\n"), false, nil); err == nil {
+		t.Error("25 % with a limit of 20 % is no error")
 	}
 }
 
