@@ -11,9 +11,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
-	"go/types"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -35,31 +36,24 @@ func run(dir, allowFile string) error {
 	if err != nil {
 		return err
 	}
-	pkgs, module, err := load(dir)
+	pkgs, err := load(dir)
 	if err != nil {
 		return err
 	}
-	return report(unused(pkgs, module), parseAllowed(text), allowFile)
+	return report(unused(pkgs), parseAllowed(text), allowFile)
 }
 
 // load type-checks the packages of the module in a directory, without tests.
-func load(dir string) ([]*packages.Package, string, error) {
+func load(dir string) ([]*packages.Package, error) {
 	const mode = packages.NeedName | packages.NeedImports | packages.NeedModule | packages.NeedFiles |
 		packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo
 	pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: mode}, "./...")
-	if err != nil {
-		return nil, "", err
-	}
-	module := ""
 	for _, p := range pkgs {
 		if len(p.Errors) > 0 {
-			return nil, "", fmt.Errorf("%s: %v", p.PkgPath, p.Errors[0])
-		}
-		if p.Module != nil {
-			module = p.Module.Path
+			return nil, fmt.Errorf("%s: %v", p.PkgPath, p.Errors[0])
 		}
 	}
-	return pkgs, module, nil
+	return pkgs, err
 }
 
 // allowed is the lines of an allow list and whether each allowed something.
@@ -94,37 +88,13 @@ func (a allowed) allows(name string) bool {
 
 // report is an error that lists the names that are not allowed and the lines that allow nothing.
 func report(names []string, a allowed, file string) error {
-	var left []string
-	for _, n := range names {
-		if !a.allows(n) {
-			left = append(left, n)
-		}
+	var problems []error
+	if left := slices.DeleteFunc(slices.Clone(names), a.allows); len(left) > 0 {
+		problems = append(problems, fmt.Errorf("only tests use these names; delete them, or say in %s whom they are for:\n\t%s", file, strings.Join(left, "\n\t")))
 	}
-	var problems []string
-	if len(left) > 0 {
-		problems = append(problems, fmt.Sprintf("only tests use these names; delete them, or say in %s whom they are for:\n\t%s", file, strings.Join(left, "\n\t")))
+	maps.DeleteFunc(a, func(_ string, used bool) bool { return used })
+	if idle := slices.Sorted(maps.Keys(a)); len(idle) > 0 {
+		problems = append(problems, fmt.Errorf("these lines of %s allow nothing; delete them:\n\t%s", file, strings.Join(idle, "\n\t")))
 	}
-	var idle []string
-	for line, used := range a {
-		if !used {
-			idle = append(idle, line)
-		}
-	}
-	if len(idle) > 0 {
-		slices.Sort(idle)
-		problems = append(problems, fmt.Sprintf("these lines of %s allow nothing; delete them:\n\t%s", file, strings.Join(idle, "\n\t")))
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("%s", strings.Join(problems, "\n"))
-	}
-	return nil
-}
-
-// nameOf is an object's name in the module, with what it belongs to.
-func nameOf(o types.Object, owner, module string) string {
-	name := strings.TrimPrefix(o.Pkg().Path(), module+"/") + "."
-	if owner != "" {
-		name += owner + "."
-	}
-	return name + o.Name()
+	return errors.Join(problems...)
 }

@@ -72,12 +72,12 @@ func main() {
 			t.Fatal(err)
 		}
 	}
-	pkgs, module, err := load(dir)
+	pkgs, err := load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"a.Generic.Idle", "a.OnlyTests", "a.Other", "a.Unused", "a.Used.Forgotten", "a.Used.Never"}
-	if got := unused(pkgs, module); !slices.Equal(got, want) {
+	if got := unused(pkgs); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"reflect"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -17,7 +18,7 @@ type uses struct {
 }
 
 // unused lists the exported names of the packages that none of them uses, sorted.
-func unused(pkgs []*packages.Package, module string) []string {
+func unused(pkgs []*packages.Package) []string {
 	u := uses{used: map[types.Object]bool{}, set: map[types.Object]bool{}}
 	for _, p := range pkgs {
 		u.read(p)
@@ -28,6 +29,7 @@ func unused(pkgs []*packages.Package, module string) []string {
 		if p.Name == "main" {
 			continue
 		}
+		short := strings.TrimPrefix(p.PkgPath, p.Module.Path+"/") + "."
 		scope := p.Types.Scope()
 		for _, name := range scope.Names() {
 			o := scope.Lookup(name)
@@ -35,12 +37,12 @@ func unused(pkgs []*packages.Package, module string) []string {
 				continue
 			}
 			if !u.used[o] {
-				names = append(names, nameOf(o, "", module))
+				names = append(names, short+name)
 				continue
 			}
 			if t, ok := o.(*types.TypeName); ok {
 				for _, member := range u.members(t, interfaces) {
-					names = append(names, nameOf(member, o.Name(), module))
+					names = append(names, short+name+"."+member.Name())
 				}
 			}
 		}
