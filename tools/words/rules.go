@@ -31,17 +31,7 @@ func readRules(path string) (rules, error) {
 			turns = append(turns, rest)
 		case kind == "plain" && rest != "":
 			plain = append(plain, rest)
-		case kind == "limit":
-			var name string
-			var limit float64
-			if n, _ := fmt.Sscan(rest, &name, &limit); n == 2 && name == "turns" {
-				r.turns = limit
-				continue
-			} else if n == 2 && name == "wide" {
-				r.wide = limit
-				continue
-			}
-			fallthrough
+		case holds(line, "limit turns %g", &r.turns), holds(line, "limit wide %g", &r.wide):
 		default:
 			return r, fmt.Errorf("%s:%d: want limit, turn or plain, got %q", path, i+1, line)
 		}
@@ -54,6 +44,11 @@ func readRules(path string) (rules, error) {
 	}
 	r.plain, err = words(plain)
 	return r, err
+}
+
+func holds(line, format string, limit *float64) bool {
+	n, _ := fmt.Sscanf(line, format, limit)
+	return n == 1
 }
 
 func words(alternatives []string) (*regexp.Regexp, error) {
