@@ -82,7 +82,7 @@ func (s *source) throughCache() {
 	}
 	around := map[shard.Store]shard.Store{}
 	for scheme, store := range s.drivers {
-		if !isRemoteScheme(scheme) {
+		if !IsRemote(scheme + "://") {
 			continue
 		}
 		if around[store] == nil {

@@ -192,9 +192,6 @@ func (c *Cache) sweeper() {
 // take sets twice that.
 func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
 
-// Stats returns the counts so far.
-func (c *Cache) Stats() Stats { return c.stats() }
-
 func (c *Cache) stamp() stamp {
 	now := time.Now()
 	return stamp{used: now, until: now.Add(time.Duration(c.keepFor.Load())), by: c.id}
@@ -259,11 +256,9 @@ func (c *Cache) close(ctx context.Context) error {
 	case <-ended:
 	case <-ctx.Done():
 		c.hurry.Store(true)
-		hung := time.NewTimer(closeFor)
-		defer hung.Stop()
 		select {
 		case <-ended:
-		case <-hung.C:
+		case <-time.After(closeFor):
 			return fmt.Errorf("cache %s: closed while a write to its disk hangs", c.options.Dir)
 		}
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// errStale is a shard file that does not match its key: it was removed, truncated, or written by
-// another program.
+// errStale is a shard file that is not its key's: removed, cut, or written by another program.
 var errStale = errors.New("the shard file is not what it was")
 
 // A file is one open shard file. It keeps the shared lock while it is open, which protects it from

@@ -89,8 +89,7 @@ func (c *Cache) recycle(s *segment) {
 	s.data = nil
 }
 
-// writer writes segments to the disk until the cache is closed. Open starts it and Close waits for
-// it.
+// writer writes segments to the disk. Open starts it and Close waits for it.
 func (c *Cache) writer() {
 	for {
 		select {
@@ -140,8 +139,7 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 	return spanBytes(s.spans), err
 }
 
-// reserveFor reserves room on the disk for a segment. Without room for all blocks, the segment is cut
-// to the first ones, maybe to none.
+// reserveFor reserves room on the disk for a segment, which it cuts to the blocks that fit.
 func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
 	var all int64
 	for _, p := range s.patches {

@@ -172,7 +172,7 @@ func TestKey(t *testing.T) {
 	store := &mem.Store{}
 	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}
 	k, ok := keyOf(store, s)
-	if !ok || !isShardName(k.name[2:]) || familyOf(k.name[2:])[:1] != k.name[:1] {
+	if !ok || !shardName.MatchString(k.name[2:]) || familyOf(k.name[2:])[:1] != k.name[:1] {
 		t.Fatalf("%+v", k)
 	}
 	if nameOf(k) != k.name {
@@ -209,7 +209,7 @@ func TestKey(t *testing.T) {
 	}
 	for _, name := range []string{"", "usage", k.name, k.name[2:] + "x", k.name[2:] + leftoverMark + "1", strings.ToUpper(k.name[2:]), strings.Repeat("a", 49)} {
 		t.Run(fmt.Sprintf("%.30q", name), func(t *testing.T) {
-			if isShardName(name) {
+			if shardName.MatchString(name) {
 				t.Errorf("%q passes for a shard", name)
 			}
 		})

@@ -19,7 +19,7 @@ import (
 // a time as there are processors, in the order of their calls: with more, bytes would have left the
 // processors' caches before they are decoded.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
-	if o.isClosed() {
+	if o.closed.Load() {
 		return nil, o.wrap("read", fs.ErrClosed)
 	}
 	c := o.cache
@@ -150,8 +150,7 @@ func (l *lease) verify(used shard.Span) error {
 	})
 }
 
-// holds returns the entries of the blocks of a span if they hold all of it, and
-// errors.ErrUnsupported otherwise.
+// holds returns the entries of a span's blocks if they hold all of it, else errors.ErrUnsupported.
 func (x *file) holds(want shard.Span) (entries []entry, err error) {
 	entries = make([]entry, 0, want.N/blockSize+2)
 	for off := want.Off; off < want.End(); {

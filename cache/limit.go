@@ -63,8 +63,8 @@ func parseLimit(s, dir string) (int64, error) {
 	return n, nil
 }
 
-// capacityFor is what a cache in dir could take: the free space and what it holds. Nothing is written
-// to a read-only one, so any limit does.
+// capacityFor is what a cache in dir could take: the free space and what it holds. For a read-only
+// one, which takes nothing, any limit does.
 func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {
@@ -92,8 +92,7 @@ func openRoot(dir string) (*trusted.Dir, error) {
 	return trusted.Open(filepath.Join(dir, formatDir))
 }
 
-// isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is
-// full.
+// isNoRoom reports whether the disk, or the user's part of it, is too full to make a file.
 func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -111,7 +110,6 @@ func accountOf(root *trusted.Dir) (int64, error) {
 	return u.bytes()
 }
 
-// hasUsage says whether the directory has an account: a cache was open in it.
 func hasUsage(root *trusted.Dir) bool {
 	_, err := root.Lstat(usageName)
 	return err == nil

@@ -147,11 +147,11 @@ func random(seed byte, n int) []byte {
 }
 
 // one puts a shard into memory and returns its metered store.
-func one(t testing.TB, content []byte) (*shardtest.Meter, shard.Shard) {
+func one(t testing.TB, content []byte) (*shardtest.Faults, shard.Shard) {
 	t.Helper()
 	m := &mem.Store{}
 	m.Put("a", content)
-	meter := shardtest.NewMeter(m)
+	meter := shardtest.NewFaults(m)
 	return meter, listOne(t, meter, "mem://a")
 }
 

@@ -15,9 +15,6 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// lockPoll is how often maintenance tries to take the directory's lock.
-const lockPoll = 20 * time.Millisecond
-
 // List returns what the cache in dir holds, sorted by URI and then by time of use. It may run
 // beside jobs, as all maintenance may. A missing directory holds nothing.
 func List(ctx context.Context, dir string) ([]Entry, error) {
@@ -260,7 +257,7 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 		return freed, err
 	}
 	defer lock.Close()
-	if err := waitFor(ctx, lock); err != nil {
+	if err := lockDir(ctx, lock); err != nil {
 		return freed, err
 	}
 	u, err := mapUsage(root)
@@ -299,19 +296,4 @@ func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []foun
 		}
 	}
 	return freed, nil
-}
-
-func waitFor(ctx context.Context, lock *os.File) error {
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		if err := own(lock); !errors.Is(err, errBusy) {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

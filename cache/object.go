@@ -5,14 +5,14 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// An object reads one shard through the cache. The inner object is opened when something has to be
-// fetched.
+// An object reads one shard through the cache. The inner object is opened when it is needed.
 type object struct {
 	cache *Cache
 	store shard.Store
@@ -23,7 +23,7 @@ type object struct {
 
 	mu     sync.Mutex
 	inner  shard.Object
-	closed bool
+	closed atomic.Bool
 }
 
 var (
@@ -60,12 +60,11 @@ func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) er
 	return nil
 }
 
-// check refuses what is not within the shard.
 func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if o.isClosed() {
+	if o.closed.Load() {
 		return fs.ErrClosed
 	}
 	return shard.CheckRanges(ranges, o.shard.Size)
@@ -78,10 +77,13 @@ func (o *object) source(ctx context.Context) (shard.Object, error) {
 		return nil, err
 	}
 	defer o.opening.Release(1)
-	if inner := o.opened(); inner != nil {
+	o.mu.Lock()
+	inner := o.inner
+	o.mu.Unlock()
+	if inner != nil {
 		return inner, nil
 	}
-	if o.isClosed() {
+	if o.closed.Load() {
 		return nil, fs.ErrClosed
 	}
 	inner, err := o.store.Open(ctx, o.shard)
@@ -90,23 +92,11 @@ func (o *object) source(ctx context.Context) (shard.Object, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	if o.closed.Load() {
 		return nil, errors.Join(fs.ErrClosed, inner.Close())
 	}
 	o.inner = inner
 	return inner, nil
-}
-
-func (o *object) opened() shard.Object {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.inner
-}
-
-func (o *object) isClosed() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.closed
 }
 
 // wrap names the shard, unless the store below has.
@@ -121,7 +111,8 @@ func (o *object) wrap(op string, err error) error {
 func (o *object) Close() error {
 	o.mu.Lock()
 	inner := o.inner
-	o.inner, o.closed = nil, true
+	o.inner = nil
+	o.closed.Store(true)
 	o.mu.Unlock()
 	if inner == nil {
 		return nil

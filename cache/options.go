@@ -79,23 +79,16 @@ func (o Options) withDefaults() Options {
 // Validate lists all problems.
 func (o Options) Validate() error {
 	var all []error
-	if o.Dir == "" {
-		all = append(all, errors.New("no cache directory is given"))
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			all = append(all, fmt.Errorf(format, args...))
+		}
 	}
-	if o.Limit < minLimit {
-		all = append(all, fmt.Errorf("a cache limit of %d bytes is less than %d", o.Limit, minLimit))
-	}
-	if o.Policy > LRU {
-		all = append(all, fmt.Errorf("cache policy is %d", o.Policy))
-	}
-	if o.KeepFor < 0 {
-		all = append(all, fmt.Errorf("shards are to be kept for %v", o.KeepFor))
-	}
-	if o.Pending < 0 {
-		all = append(all, fmt.Errorf("%d bytes may wait for the disk", o.Pending))
-	}
-	if !(o.MinFree >= 0 && o.MinFree < 1) {
-		all = append(all, fmt.Errorf("%v of the file system are to stay free, not 0 to 1", o.MinFree))
-	}
+	check(o.Dir != "", "no cache directory is given")
+	check(o.Limit >= minLimit, "a cache limit of %d bytes is less than %d", o.Limit, minLimit)
+	check(o.Policy <= LRU, "cache policy is %d", o.Policy)
+	check(o.KeepFor >= 0, "shards are to be kept for %v", o.KeepFor)
+	check(o.Pending >= 0, "%d bytes may wait for the disk", o.Pending)
+	check(o.MinFree >= 0 && o.MinFree < 1, "%v of the file system are to stay free, not 0 to 1", o.MinFree)
 	return errors.Join(all...)
 }

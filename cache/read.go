@@ -36,8 +36,7 @@ type reading struct {
 	memoryWait time.Duration // left to wait for memory for fills
 }
 
-// read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched
-// and not kept.
+// read fills ranges, which ascend in the shard. With noFill what is not held is not kept.
 func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFill bool) error {
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
@@ -183,11 +182,9 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	default:
 		return false, nil // it was filled, or went bad, between two looks
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
 	case <-other:
-	case <-timer.C:
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}

@@ -85,7 +85,7 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 		return f, false
 	}
 	f = found{name: name, allocated: allocated(info)}
-	if !isShardName(path.Base(name)) {
+	if !shardName.MatchString(path.Base(name)) {
 		if clean && removeLeftover(root, name) {
 			f.allocated = 0
 		}
@@ -103,8 +103,7 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	return f, true
 }
 
-// removeLeftover removes an old file that never became a shard file: its process was killed before
-// it gave the file its name.
+// removeLeftover removes an old file whose process was killed before it gave it its name.
 func removeLeftover(root *trusted.Dir, name string) bool {
 	info, err := root.Lstat(name)
 	return err == nil && time.Since(info.ModTime()) > leftoverTime && root.Remove(name) == nil

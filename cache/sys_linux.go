@@ -107,8 +107,7 @@ func mapData(f *os.File, off, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// readAhead starts to read the pages of a mapping that are not in memory, and says whether there
-// are any.
+// readAhead starts to read the pages of a mapping that are absent, and says whether any are.
 func readAhead(b []byte, start, end int64) (absent bool) {
 	b = pagesOf(b, start, end)
 	if resident(b) {
@@ -133,8 +132,7 @@ func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }
 
-// letGoUsed is letGo of bytes of a mapping that were used one after the other: of the pages that
-// end within them.
+// letGoUsed is letGo of bytes that were used in order: of the pages that end within them.
 func letGoUsed(used []byte) {
 	if len(used) == 0 {
 		return
@@ -150,8 +148,7 @@ func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.
 // adviceBytes is how much one piece of advice reads: longer ones are cut without a word.
 const adviceBytes = 512 << 10
 
-// resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on
-// it.
+// resident asks whether some pages of a mapping are in memory; only speed hangs on it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
 	last := (len(b) - 1) / page
@@ -175,7 +172,6 @@ func allocated(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blo
 // isLinked reports whether an open file still has a name.
 func isLinked(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Nlink > 0 }
 
-// A diskState is what the system says about a file system.
 type diskState struct {
 	kind        uint32 // magic number
 	unit        int64  // bytes of a block

@@ -6,8 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// stretchBlocks is how much is read before it is verified, while it is still in the processor's
-// cache.
+// stretchBlocks is how much is read before it is verified, while the processor's cache has it.
 const stretchBlocks = 8
 
 // A checker reads and verifies held blocks of a file. One goroutine uses it for one read.
@@ -33,8 +32,7 @@ func (c *checker) done() {
 	}
 }
 
-// fill fills the held parts of the ranges and returns the rest. Blocks that fail their checksum are
-// dropped.
+// fill fills the held parts of the ranges and returns the rest. It drops blocks that are wrong.
 func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.Range, err error) {
 	var missing pieces
 	err = shard.Guard(func() error {

@@ -197,7 +197,6 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	return nil
 }
 
-// column decodes one column of the projection.
 func (d *Decoder) column(n *node) (*vector, error) {
 	rows := int(d.rows.Hi - d.rows.Lo)
 	switch {
@@ -228,7 +227,6 @@ func isListOfLeaves(n *node) bool {
 	return n.field.Kind == column.List && n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0])
 }
 
-// nextChunk returns the chunk of the next leaf in order.
 func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
 	d.path = n.leaf.path
 	if len(d.chunks) == 0 {

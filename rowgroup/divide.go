@@ -177,14 +177,12 @@ func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, e
 	return p, nil
 }
 
-// pieceOf copies values of w bytes.
 func pieceOf(b []byte, w, skip int, order []uint32, arena *mem.Arena) []byte {
 	out := arena.Alloc(len(order) * w)
 	permuteValues(out, b, w, skip, order)
 	return out
 }
 
-// takeValid copies the validity of values.
 func (p *vector) takeValid(v *vector, skip int, order []uint32, arena *mem.Arena) {
 	switch {
 	case v.nulls == 0:

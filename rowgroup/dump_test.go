@@ -190,14 +190,6 @@ func (d *Decoder) whole(r *Raw, l Layout) (*Block, error) {
 	return blocks[0], nil
 }
 
-// place is where the vector has row i of its block.
-func (v *vector) place(i int) int {
-	if v.order != nil {
-		i = int(v.order[i])
-	}
-	return v.skip + i
-}
-
 // decodeUnit decodes a unit and hands the block to check.
 func decodeUnit(t testing.TB, m *Manifest, d *Decoder, u Rows, check func(*Block)) {
 	t.Helper()

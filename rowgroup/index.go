@@ -240,7 +240,6 @@ func (x *diskIndex) removeTemps() {
 	}
 }
 
-// close unmaps the segments.
 func (x *diskIndex) close() {
 	for _, s := range x.segments {
 		s.unmap()

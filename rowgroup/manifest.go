@@ -135,7 +135,6 @@ func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners 
 	return schemas, owners, counts
 }
 
-// addGroups lists the row groups.
 func (m *Manifest) addGroups(all []loaded) error {
 	records := make([]record, len(all))
 	n := 0

@@ -107,14 +107,16 @@ func comparePicks(t *testing.T, s *column.Schema, laid, plain *Block, order []ui
 func TestDecodeRefusesOrder(t *testing.T) {
 	m, d := openDecoder(t, writeRows(t, [][]tensorRow{make([]tensorRow, 3)}), Options{})
 	for want, order := range map[string][]uint32{"an order of 4 rows for a unit of 3": {0, 1, 2, 1}, "an order with row 3 for a unit of 3": {0, 1, 3}} {
-		raw, err := m.Fetch(context.Background(), Rows{Hi: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Decode(raw, Layout{Order: order}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-		raw.Release()
+		t.Run(want, func(t *testing.T) {
+			raw, err := m.Fetch(context.Background(), Rows{Hi: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Decode(raw, Layout{Order: order}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+			raw.Release()
+		})
 	}
 }
 

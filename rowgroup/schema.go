@@ -99,15 +99,13 @@ func (b *schemaBuilder) column(parent string, def, rep int) *node {
 	if e.IsRepeated() {
 		return b.list(e.Name, path, b.content(e, path, def+1, rep+1), def, rep)
 	}
-	nullable := e.IsOptional()
-	if nullable {
+	if e.IsOptional() {
 		def++
 	}
 	n := b.content(e, path, def, rep)
-	if n == nil {
-		return nil
+	if n != nil {
+		n.field.Nullable = e.IsOptional()
 	}
-	n.nullable, n.field.Nullable = nullable, nullable
 	return n
 }
 

@@ -101,15 +101,17 @@ func TestUTF8(t *testing.T) {
 		"mixed":   new(craft).dict(2, values).v1(1, format.RLEDictionary, format.RLE, codes8(1, packed1(0)...)).v1(1, format.Plain, format.RLE, plainText("ok")),
 		"lengths": new(craft).v1(2, format.DeltaLengthByteArray, format.RLE, lengths),
 	} {
-		if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
-			t.Errorf("%s: refused with %v", name, err)
-		}
-		if got, err := decodeCrafted(text, 2, Layout{}, replaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {
-			t.Errorf("%s: replaced: %s, %v", name, got, err)
-		}
-		if got, err := decodeCrafted(raw, 2, Layout{}, refuseUTF8, withLeaf(c.chunk(raw.leaf, 2), raw.leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
-			t.Errorf("%s: as bytes: %s, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+				t.Errorf("refused with %v", err)
+			}
+			if got, err := decodeCrafted(text, 2, Layout{}, replaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {
+				t.Errorf("replaced: %s, %v", got, err)
+			}
+			if got, err := decodeCrafted(raw, 2, Layout{}, refuseUTF8, withLeaf(c.chunk(raw.leaf, 2), raw.leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
+				t.Errorf("as bytes: %s, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -165,9 +167,11 @@ func TestUTF8AcrossValues(t *testing.T) {
 		"plain":    new(craft).v1(2, format.Plain, format.RLE, plainText("가\xeb", "\x82\x98")),
 		"long":     new(craft).v1(2, format.Plain, format.RLE, plainText(strings.Repeat("가", 50)+"\xeb", "\x82\x98")),
 	} {
-		if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
 	}
 	c := new(craft).v1(3, format.Plain, format.RLE, plainText(strings.Repeat("가", 50), "나", ""))
 	if got, err := decodeCrafted(text, 3, Layout{}, refuseUTF8, c.chunk(text.leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {

@@ -95,7 +95,7 @@ func TestBindErrors(t *testing.T) {
 		{"uuid = '123e4567-e89b-12d3-a456-426614174000' and uuid = '123e4567e89b12d3a456426614174000'", ""},
 		{"uuid = '123'", `compares column "uuid" (uuid) with '123', which is not a UUID, as in '123e4567-e89b-12d3-a456-426614174000'`},
 		{"five = 'abcde' and raw = 'text' and raw = b'text'", ""},
-		{"five = x'00'", `compares column "five" (fixed binary(5)) with x'00', which has 1 bytes, and the column's values have 5`},
+		{"five = x'00'", `compares column "five" (fixed binary(5)) with x'00', whose length is 1 bytes, and the column's values have 5`},
 		{"raw = 5", `compares column "raw" (binary) with 5, which is a number; give bytes, as in x'00ff', or a string`},
 		{"i8 in @ids.txt and name in @words.txt and f64 not in @ids.txt", ""},
 		{"i8 in @bad.txt", `compares column "i8" (int8) with line 3 of @bad.txt, 'x', which is not a number`},
@@ -168,7 +168,7 @@ func TestKey(t *testing.T) {
 		return bound.Key()
 	}
 	one := key("1\n", column.FieldOf[int32]("id"))
-	if want := "id in @ids.txt\nid int32\n@ids.txt sha256:4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865"; one != want {
+	if want := "id in @ids.txt\nid int32\n@ids.txt sha256:4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865\nrule/1"; one != want {
 		t.Errorf("key %q, want %q", one, want)
 	}
 	if key("2\n", column.FieldOf[int32]("id")) == one || key("1\n", column.FieldOf[int64]("id")) == one {

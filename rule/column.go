@@ -124,8 +124,6 @@ func (c *Column) present(dst []uint64, rows int) {
 		clear(dst)
 	case !c.Constant:
 		intersect(dst, c.Values.Valid)
-	case c.Values.IsNull(0):
-		clear(dst)
 	}
 }
 

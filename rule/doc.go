@@ -40,8 +40,8 @@
 //	date '2024-01-31'              dates; timestamps, as midnight
 //	time '16:30:00.5'              times
 //	timestamp '2024-01-31 16:30:00.5+01:00'
-//	                               timestamps; T may stand for the space. Without a zone it is UTC
-//	                               where the column is; a zone does not fit a column of local times
+//	                               timestamps; T may stand for the space. Without a zone it is
+//	                               UTC where the column is; a zone does not fit local times
 //
 // A value must fit the column's type, or Bind refuses the filter: 300 does not fit int8, 0.123 not
 // decimal(9,2), and a microsecond not a timestamp in milliseconds. Only floats round, to the

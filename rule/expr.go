@@ -144,7 +144,7 @@ func (n *logic) write(b *strings.Builder, around int) {
 		if i > 0 {
 			b.WriteString(between)
 		}
-		m.write(b, level+1)
+		m.write(b, level)
 	}
 }
 

@@ -16,8 +16,9 @@ type Filter struct {
 // order.
 func (f *Filter) Inputs() []Input { return f.inputs }
 
-// Key is text that is equal for filters that keep the same rows of the same data: the canonical
-// text, the types of its columns, and a hash of each file of values.
+// Key is the name under which what the filter keeps can be stored: filters with one key keep the
+// same rows of the same data. It has the canonical text, the types of the columns, a hash of each
+// file of values, and the version of the evaluator.
 func (f *Filter) Key() string { return f.key }
 
 // A bound is a *branch or a *leaf. Negations are pushed down to the leaves, which Kleene's logic
@@ -65,6 +66,9 @@ func price(m matcher) int {
 	return 1
 }
 
+// version changes when a filter keeps other rows than it did.
+const version = "rule/1"
+
 // keyOf is the filter's key.
 func (b *binder) keyOf() string {
 	var s strings.Builder
@@ -75,5 +79,5 @@ func (b *binder) keyOf() string {
 	for _, name := range b.fileNames {
 		fmt.Fprintf(&s, "\n%s sha256:%x", fileName(name), b.files[name].sum)
 	}
-	return s.String()
+	return s.String() + "\n" + version
 }

@@ -221,7 +221,7 @@ func fitBytes(f *column.Field, l *literal) (fitted, error) {
 		return fitted{}, wrongKind(l, "bytes, as in x'00ff', or a string")
 	}
 	if f.Kind == column.Fixed && len(text) != f.Width {
-		return fitted{}, fmt.Errorf("which has %d bytes, and the column's values have %d", len(text), f.Width)
+		return fitted{}, fmt.Errorf("whose length is %d bytes, and the column's values have %d", len(text), f.Width)
 	}
 	return fitted{bytes: []byte(text)}, nil
 }

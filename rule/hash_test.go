@@ -2,7 +2,10 @@ package rule
 
 import (
 	"fmt"
+	"math"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // TestHash64 holds the hash against the values of XXH64's own self-test.
@@ -34,4 +37,35 @@ func TestHash64(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHashOfEqualValues: how a number is stored does not show in its hash.
+func TestHashOfEqualValues(t *testing.T) {
+	hash := func(a *column.Array) uint64 { return hasher(a, 7)(0) }
+	nan := math.Float64frombits(0x7ff8000000000001)
+	for _, c := range []struct {
+		name string
+		of   []*column.Array
+	}{
+		{"-5", []*column.Array{oneValue(int8(-5)), oneValue(int16(-5)), oneValue(int32(-5)), oneValue(int64(-5))}},
+		{"200", []*column.Array{oneValue(uint8(200)), oneValue(uint16(200)), oneValue(uint32(200)), oneValue(uint64(200)), oneValue(int64(200))}},
+		{"zero", []*column.Array{oneValue(0.0), oneValue(math.Copysign(0, -1)), oneValue(float32(math.Copysign(0, -1)))}},
+		{"half", []*column.Array{oneValue(0.5), oneValue(float32(0.5))}},
+		{"nan", []*column.Array{oneValue(math.NaN()), oneValue(nan), oneValue(float32(math.NaN()))}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, a := range c.of {
+				if got, want := hash(a), hash(c.of[0]); got != want {
+					t.Errorf("%v has the hash %#x, %v has %#x", a.Field, got, c.of[0].Field, want)
+				}
+			}
+		})
+	}
+	if hash(oneValue(int64(1))) != hash64(7, []byte{1, 0, 0, 0, 0, 0, 0, 0}) {
+		t.Error("an integer is not hashed as 8 bytes, little-endian")
+	}
+}
+
+func oneValue[T column.Value](v T) *column.Array {
+	return &column.Array{Field: column.FieldOf[T]("v"), Len: 1, Data: asBytes(v)}
 }

@@ -252,7 +252,21 @@ func (p *parser) about(of operand) (node, error) {
 	case not:
 		return nil, p.unexpected("in or between")
 	}
+	if err := p.alone(); err != nil {
+		return nil, err
+	}
 	return &test{of: of, op: opEqual, values: []literal{{kind: boolLiteral, yes: true}}, bare: true}, nil
+}
+
+// alone checks that an operand without a comparison ends here.
+func (p *parser) alone() error {
+	switch t := p.now(); {
+	case t.kind == endToken || t.isSymbol(")") || t.isWord("and") || t.isWord("or"):
+		return nil
+	case t.isSymbol("-") || t.isSymbol("+") || t.isSymbol("%"):
+		return p.fail(`arithmetic is not known; quote a name that has other characters, as in "user-id"`)
+	}
+	return p.unexpected("a comparison, in, between, is, and, or the end")
 }
 
 func maybeNot(not bool, t *test) node {

@@ -36,17 +36,21 @@ func newProblem(field, text string) error { return &Problem{Field: field, Text: 
 type Split struct {
 	Parts     map[string]float64 // weight of each part, by name; nil is one part of all rows
 	Part      string             // the part that is read
-	Subsample float64            // of the part's rows, above 0 and at most 1; 0 is 1
+	Subsample float64            // of the part's rows, from 0.000001 to 1; 0 is 1
 	Key       string             // column whose value decides; "" divides by exact ratio
 	Seed      uint64             // draws which rows are of which part; the salt of a key
 }
+
+// leastSample is the smallest share of rows that a ratio can tell from others: its weights are
+// 2^20ths.
+const leastSample = 1e-6
 
 // Validate lists everything that is wrong with the split, each a [Problem].
 func (s Split) Validate() error {
 	p := option.List{New: newProblem}
 	s.validateParts(&p)
-	if !(s.Subsample >= 0 && s.Subsample <= 1) {
-		p.Add("Subsample", "must be above 0 and at most 1, got %v", s.Subsample)
+	if s.Subsample != 0 && !(s.Subsample >= leastSample && s.Subsample <= 1) {
+		p.Add("Subsample", "must be from 0.000001 to 1, got %v", s.Subsample)
 	}
 	if divides := len(s.Parts) > 0 || s.Subsample != 0; !divides {
 		if s.Key != "" {

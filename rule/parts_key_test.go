@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -26,36 +27,6 @@ func keyTexts(v ...string) *column.Array {
 		a.Offsets = append(a.Offsets, int32(len(a.Data)))
 	}
 	return a
-}
-
-// The hash is XXH64, whose values other implementations have too.
-func TestHashKeyIsXXH64(t *testing.T) {
-	long := make([]byte, 101)
-	for i := range long {
-		long[i] = byte(i * 7)
-	}
-	for _, c := range []struct {
-		name string
-		seed uint64
-		b    []byte
-		want uint64
-	}{
-		{"empty", 0, nil, 0xef46db3751d8e999},
-		{"a", 0, []byte("a"), 0xd24ec4f1a98c6e5b},
-		{"abc", 0, []byte("abc"), 0x44bc2cf5ad770999},
-		{"a sentence", 0, []byte("Nobody inspects the spammish repetition"), 0xfbcea83c8a378bf1},
-		{"empty, seeded", 1, nil, 0xd5afba1336a3be4b},
-		{"4 bytes, seeded", 7, long[:4], 0x402cc9865631460f},
-		{"31 bytes, seeded", 7, long[:31], 0x766f9aa5a7e86617},
-		{"32 bytes, seeded", 1<<64 - 1, long[:32], 0xcb19dca8c6ddc836},
-		{"101 bytes, seeded", 1 << 63, long, 0xb34e09db58ad75e6},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := hashKey(c.seed, c.b); got != c.want {
-				t.Errorf("%#x, want %#x", got, c.want)
-			}
-		})
-	}
 }
 
 func int64Bytes(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
@@ -102,15 +73,14 @@ func TestKeyBytes(t *testing.T) {
 		{"all null", &column.Array{Field: &column.Field{Kind: column.Null, Type: column.TypeUnknown}, Len: 2, Nulls: 2}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, part := range []string{"a", "b", "c"} {
-				split := Split{Parts: map[string]float64{"a": 1, "b": 1, "c": 1}, Part: part, Key: "key", Seed: 9}
-				p := partOf(t, split)
+			for seed := range uint64(12) {
+				p := partOf(t, Split{Parts: map[string]float64{"a": 1, "b": 1}, Part: "a", Key: "key", Seed: seed})
 				keep := []uint64{2}
-				if err := p.Marker().ByKey(c.key, keep); err != nil {
+				if err := p.Marker().ByKey(Column{Values: c.key}, 2, keep); err != nil {
 					t.Fatal(err)
 				}
-				if want := p.hasHash(hashKey(9, c.want)); keep[0] == 2 != want {
-					t.Errorf("part %s: kept %v, want %v", part, keep[0] == 2, want)
+				if want := p.hasHash(hash64(seed, c.want)); keep[0] == 2 != want {
+					t.Errorf("seed %d: kept %v, want %v", seed, keep[0] == 2, want)
 				}
 			}
 		})
@@ -126,15 +96,15 @@ func TestPartsByKey(t *testing.T) {
 	for i := range keys {
 		names = append(names, fmt.Sprintf("user-%d", i))
 	}
-	taken := make([]uint64, wordsOf(keys))
+	taken := make([]uint64, wordsFor(keys))
 	for name, w := range weights {
 		keep, sample := allRows(keys), allRows(keys)
 		split := Split{Parts: weights, Part: name, Key: "key"}
-		if err := partOf(t, split).Marker().ByKey(keyTexts(names...), keep); err != nil {
+		if err := partOf(t, split).Marker().ByKey(Column{Values: keyTexts(names...)}, keys, keep); err != nil {
 			t.Fatal(err)
 		}
 		split.Subsample = 0.25
-		if err := partOf(t, split).Marker().ByKey(keyTexts(names...), sample); err != nil {
+		if err := partOf(t, split).Marker().ByKey(Column{Values: keyTexts(names...)}, keys, sample); err != nil {
 			t.Fatal(err)
 		}
 		for i := range taken {
@@ -150,7 +120,7 @@ func TestPartsByKey(t *testing.T) {
 			t.Errorf("a quarter of %s has %.0f keys, want about %.0f", name, n, want)
 		}
 		alone := []uint64{1}
-		if err := partOf(t, Split{Parts: weights, Part: name, Key: "key"}).Marker().ByKey(keyTexts(names[777]), alone); err != nil {
+		if err := partOf(t, Split{Parts: weights, Part: name, Key: "key"}).Marker().ByKey(Column{Values: keyTexts(names[777])}, 1, alone); err != nil {
 			t.Fatal(err)
 		}
 		if alone[0] != keep[777/64]>>(777%64)&1 {
@@ -165,20 +135,75 @@ func TestPartsByKey(t *testing.T) {
 func TestKeyRefused(t *testing.T) {
 	p := partOf(t, Split{Subsample: 0.5, Key: "key"})
 	for name, f := range map[string]*column.Field{
-		"list":    {Name: "key", Kind: column.List, Children: []*column.Field{column.FieldOf[int32]("item")}},
-		"struct":  {Name: "key", Kind: column.Struct},
-		"float16": {Name: "key", Kind: column.Fixed, Type: column.TypeFloat16, Width: 2},
+		"list":   {Name: "key", Kind: column.List, Children: []*column.Field{column.FieldOf[int32]("item")}},
+		"struct": {Name: "key", Kind: column.Struct},
+		"map":    {Name: "key", Kind: column.Map},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wrong *Problem
-			if err := p.Marker().ByKey(&column.Array{Field: f}, nil); !errors.As(err, &wrong) || wrong.Field != "PartKey" {
+			if err := p.Marker().ByKey(Column{Values: &column.Array{Field: f}}, 0, nil); !errors.As(err, &wrong) || wrong.Field != "PartKey" {
 				t.Errorf("%v", err)
 			}
 		})
 	}
-	t.Run("released", func(t *testing.T) {
-		if err := p.Marker().ByKey(&column.Array{Field: column.FieldOf[int64]("key"), Len: 3}, []uint64{7}); !errors.Is(err, column.ErrReleased) {
-			t.Errorf("%v", err)
+	t.Run("no values", func(t *testing.T) {
+		if err := p.Marker().ByKey(Column{}, 3, []uint64{7}); err == nil {
+			t.Error("accepted")
 		}
 	})
+	t.Run("fewer values", func(t *testing.T) {
+		if err := p.Marker().ByKey(Column{Values: keysOf[int64](1, 2)}, 3, []uint64{7}); err == nil {
+			t.Error("accepted")
+		}
+	})
+}
+
+// Keys that are coded by a dictionary, or the same in all rows, are those of plain values.
+func TestStoredKeys(t *testing.T) {
+	const rows = 200
+	entries := []string{"a", "b", "c", "d", "e"}
+	plain, codes := make([]string, rows), make([]byte, rows)
+	for i := range plain {
+		codes[i] = byte(i * i % 5)
+		plain[i] = entries[codes[i]]
+	}
+	present := make([]byte, rows/8)
+	for i := range present {
+		present[i] = 0xb7
+	}
+	nulls := keyTexts(plain...)
+	nulls.Valid, nulls.Nulls = present, rows/4
+	for part := range 3 {
+		split := Split{Parts: map[string]float64{"0": 1, "1": 1, "2": 1}, Part: fmt.Sprint(part), Key: "key", Seed: 5}
+		m := partOf(t, split).Marker()
+		marked := func(c Column) []uint64 {
+			keep := allRows(rows)
+			if err := m.ByKey(c, rows, keep); err != nil {
+				t.Fatal(err)
+			}
+			return keep
+		}
+		for _, c := range []struct {
+			name      string
+			got, want Column
+		}{
+			{"codes", Column{Values: keyTexts(entries...), Codes: codes, CodeWidth: 1}, Column{Values: keyTexts(plain...)}},
+			{"codes with nulls", Column{Values: keyTexts(entries...), Codes: codes, CodeWidth: 1, Present: [][]byte{present}}, Column{Values: nulls}},
+			{"constant", Column{Values: keyTexts("c"), Constant: true}, Column{Values: keyTexts(slices.Repeat([]string{"c"}, rows)...)}},
+			{
+				"nulls alone, of integers",
+				Column{Values: &column.Array{Field: column.FieldOf[int64]("key"), Len: rows, Nulls: rows}},
+				Column{Values: keyTexts(make([]string, rows)...)},
+			},
+			{
+				"nulls alone",
+				Column{Values: &column.Array{Field: keyTexts().Field, Len: rows, Nulls: rows}},
+				Column{Values: keyTexts(make([]string, rows)...)},
+			},
+		} {
+			if got, want := marked(c.got), marked(c.want); !slices.Equal(got, want) {
+				t.Errorf("part %d, %s: %x, plain values have %x", part, c.name, got, want)
+			}
+		}
+	}
 }

@@ -8,8 +8,8 @@ import (
 
 // A part by exact ratio is drawn in runs of runRows rows of a row group, the last one shorter.
 // Which rows of a run are of which part depends on the numbers of its rows alone: not on how the
-// group is cut into units, which other runs are read, or what they filter. So a run of another
-// unit_rows, or without shuffle, has the same parts.
+// group is cut into units, or which other runs are read. So training and validation have the same
+// parts whatever their unit_rows, shuffle and filters are, if their list of shards is the same.
 //
 // A run of n rows whose first has number c among all rows of the manifest gives C(c+n) - C(c) rows
 // to each part, C being the counts of the parts' ratio: the parts are exact within 3 rows over any
@@ -19,7 +19,8 @@ import (
 const runRows = 1 << 16
 
 // A Slice is rows [Lo, Hi) of a row group of Rows rows. First is the number of the group's first
-// row among all rows of the manifest.
+// row among all rows of the manifest: those of shards that a filter drops count too, or parts that
+// filter unlike shards are no longer disjoint.
 type Slice struct {
 	First, Rows int64
 	Lo, Hi      int64
@@ -28,10 +29,12 @@ type Slice struct {
 // A Marker looks which rows are of a part. It owns its scratch: one goroutine at a time uses it.
 // Rows are bits: row i of a slice is bit i%64 of word i/64.
 type Marker struct {
-	part  *Part
-	order []uint32
-	mask  []uint64
-	a, b  []int64
+	part    *Part
+	order   []uint32
+	mask    []uint64
+	present []uint64  // rows whose key is not null
+	keys    Evaluator // its scratch alone
+	a, b    []int64
 }
 
 // Marker of the part.
@@ -42,10 +45,9 @@ func (m *Marker) ByRow(s Slice, keep []uint64) {
 	if m.part.All() {
 		return
 	}
-	words := wordsOf(s.Hi - s.Lo)
 	m.mark(s)
-	for i := range words {
-		keep[i] &= m.mask[i]
+	for i, w := range m.mask {
+		keep[i] &= w
 	}
 }
 
@@ -71,11 +73,7 @@ func (m *Marker) Count(s Slice) int64 {
 
 // mark sets the bits of the part's rows in mask.
 func (m *Marker) mark(s Slice) {
-	words := int(wordsOf(s.Hi - s.Lo))
-	if cap(m.mask) < words {
-		m.mask = make([]uint64, words)
-	}
-	m.mask = m.mask[:words]
+	m.mask = sized(m.mask, wordsFor(int(s.Hi-s.Lo)))
 	clear(m.mask)
 	for lo := s.Lo / runRows * runRows; lo < s.Hi; lo += runRows {
 		n := min(runRows, s.Rows-lo)
@@ -107,6 +105,3 @@ func (m *Marker) places(c, n int64) (from, to int64) {
 	}
 	return from, to
 }
-
-// wordsOf so many bits.
-func wordsOf(rows int64) int64 { return (rows + 63) / 64 }

@@ -44,7 +44,7 @@ func partOf(t *testing.T, s Split) *Part {
 
 // allRows is the bits of so many rows, all set.
 func allRows(rows int64) []uint64 {
-	set := make([]uint64, wordsOf(rows))
+	set := make([]uint64, wordsFor(int(rows)))
 	for i := range rows {
 		set[i/64] |= 1 << (i % 64)
 	}
@@ -86,7 +86,7 @@ func checkParts(t *testing.T, r *rand.Rand, weights map[string]float64) {
 	groups := randomGroups(r)
 	taken := make([][]uint64, len(groups))
 	for g, s := range groups {
-		taken[g] = make([]uint64, wordsOf(s.Rows))
+		taken[g] = make([]uint64, wordsFor(int(s.Rows)))
 	}
 	seed := r.Uint64()
 	for name, w := range weights {
@@ -249,12 +249,13 @@ func TestSplitRefuses(t *testing.T) {
 		{"not a number", Split{Parts: map[string]float64{"a": math.NaN()}, Part: "a"}, `parts["a"] must be a weight of at least 0, got NaN`},
 		{"infinite", Split{Parts: map[string]float64{"a": math.Inf(1)}, Part: "a"}, `parts["a"] must be a weight of at least 0, got +Inf`},
 		{"nameless", Split{Parts: map[string]float64{"": 1}}, `parts[""] must have a name`},
-		{"sample over 1", Split{Subsample: 1.5}, "subsample must be above 0 and at most 1, got 1.5"},
-		{"negative sample", Split{Subsample: -0.1}, "subsample must be above 0 and at most 1, got -0.1"},
-		{"sample is no number", Split{Subsample: math.NaN()}, "subsample must be above 0 and at most 1, got NaN"},
+		{"sample over 1", Split{Subsample: 1.5}, "subsample must be from 0.000001 to 1, got 1.5"},
+		{"tiny sample", Split{Subsample: 1e-9}, "subsample must be from 0.000001 to 1, got 1e-09"},
+		{"negative sample", Split{Subsample: -0.1}, "subsample must be from 0.000001 to 1, got -0.1"},
+		{"sample is no number", Split{Subsample: math.NaN()}, "subsample must be from 0.000001 to 1, got NaN"},
 		{"key alone", Split{Key: "user"}, `part_key needs parts or subsample, got "user" alone`},
 		{"seed alone", Split{Seed: 5}, "part_seed needs parts or subsample, got 5 alone"},
-		{"several", Split{Parts: two, Subsample: 2}, "part must be one of train, val, got \"\"\nsubsample must be above 0 and at most 1, got 2"},
+		{"several", Split{Parts: two, Subsample: 2}, "part must be one of train, val, got \"\"\nsubsample must be from 0.000001 to 1, got 2"},
 		{"too many", Split{Parts: manyParts(5000), Part: "0"}, "parts cannot be divided by: shuffle: weights: must be at most 4096, got 5000"},
 		{"many names", Split{Parts: manyParts(14), Part: "x"}, `part must be one of 0, 1, 10, 11, 12, 13, 2, 3, 4, 5 and 4 more, got "x"`},
 	} {

@@ -11,28 +11,51 @@ import (
 // belong into a source of their own.
 const maxRepeats = 255
 
-// Repeats fills m with how often each row of a numeric column comes: floor(w + u), where w is the
-// column's value and u in [0, 1) is drawn by the row. The mean over rows of one weight is the
-// weight, and a row comes as often in every epoch. first is the number of the column's first row
-// among all rows of the manifest; m is as long as the column.
+// Repeats fills m with how often each row of a block comes: floor(w + u), where w is the value of a
+// numeric column and u in [0, 1) is drawn by the row. The mean over rows of one weight is the
+// weight, and a row comes as often in every epoch. first is the number of the block's first row
+// among all rows of the manifest; m has an element for each row.
 //
 // u is x/2^53, x the top 53 bits of mix(s), where s begins as the seed; for 0, which stands for the
 // epoch, and then for the row's number, s becomes mix(s) + n. mix is one output of SplitMix64
 // (Steele, Lea, Flood, 2014).
-func Repeats(weights *column.Array, seed uint64, first int64, m []uint8) error {
-	weight, err := weightsOf(weights)
-	if err != nil {
+func Repeats(weights Column, seed uint64, first int64, m []uint8) error {
+	if err := checkInput(&weights, len(m), CheckWeight); err != nil {
 		return err
 	}
+	present := make([]uint64, wordsFor(len(m)))
+	weights.present(present, len(m))
+	entry, value := weights.entries(), floatsOf(weights.Values)
 	begun := mix(seed) // + 0
 	for i := range m {
-		w := weight(i)
-		if weights.IsNull(i) || !(w >= 0 && w <= maxRepeats) {
-			return badWeight(weights, i, w, first+int64(i))
+		if present[i/64]>>(i%64)&1 == 0 {
+			return badWeight(&weights, "null", first+int64(i))
+		}
+		w := value(entry(i))
+		if !(w >= 0 && w <= maxRepeats) {
+			return badWeight(&weights, fmt.Sprint(w), first+int64(i))
 		}
 		m[i] = repeats(w, mix(mix(begun)+uint64(first)+uint64(i))>>11)
 	}
 	return nil
+}
+
+// entries gives the place of a row's value among Values.
+func (c *Column) entries() func(row int) int {
+	switch {
+	case c.Constant:
+		return func(int) int { return 0 }
+	case c.Codes == nil:
+		return func(row int) int { return row }
+	}
+	codes, width := c.Codes, c.CodeWidth
+	return func(row int) int {
+		code := 0
+		for i := range width {
+			code |= int(codes[row*width+i]) << (8 * i)
+		}
+		return code
+	}
 }
 
 // repeats is floor(w + x/2^53), exactly.
@@ -52,12 +75,11 @@ func mix(s uint64) uint64 {
 	return s ^ s>>31
 }
 
-func badWeight(a *column.Array, i int, w float64, row int64) error {
-	got := fmt.Sprint(w)
-	if a.IsNull(i) {
-		got = "null"
+func badWeight(c *Column, got string, row int64) error {
+	return &Problem{
+		Field: "Weight",
+		Text:  fmt.Sprintf("must be from 0 to %d in every row, got %s in row %d of column %q", maxRepeats, got, row, c.Values.Field.Name),
 	}
-	return &Problem{Field: "Weight", Text: fmt.Sprintf("must be from 0 to %d in every row, got %s in row %d of column %q", maxRepeats, got, row, a.Field.Name)}
 }
 
 // CheckWeight says whether values of a column can be weights: those of integers and of float32 and
@@ -71,35 +93,32 @@ func CheckWeight(f *column.Field) error {
 	return &Problem{Field: "Weight", Text: fmt.Sprintf("must be a column of integers, float32 or float64, got %q, which is %v", f.Name, f)}
 }
 
-// weightsOf gives value i of a numeric column.
-func weightsOf(a *column.Array) (func(i int) float64, error) {
-	if err := CheckWeight(a.Field); err != nil {
-		return nil, err
-	}
+// floatsOf gives value i of a column that CheckWeight allows.
+func floatsOf(a *column.Array) func(i int) float64 {
 	switch a.Field.Type {
 	case column.TypeInt8:
-		return floats[int8](a)
+		return floatsAs[int8](a)
 	case column.TypeInt16:
-		return floats[int16](a)
+		return floatsAs[int16](a)
 	case column.TypeInt32:
-		return floats[int32](a)
+		return floatsAs[int32](a)
 	case column.TypeInt64:
-		return floats[int64](a)
+		return floatsAs[int64](a)
 	case column.TypeUint8:
-		return floats[uint8](a)
+		return floatsAs[uint8](a)
 	case column.TypeUint16:
-		return floats[uint16](a)
+		return floatsAs[uint16](a)
 	case column.TypeUint32:
-		return floats[uint32](a)
+		return floatsAs[uint32](a)
 	case column.TypeUint64:
-		return floats[uint64](a)
+		return floatsAs[uint64](a)
 	case column.TypeFloat32:
-		return floats[float32](a)
+		return floatsAs[float32](a)
 	}
-	return floats[float64](a)
+	return floatsAs[float64](a)
 }
 
-func floats[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](a *column.Array) (func(i int) float64, error) {
-	v, err := column.Values[T](a)
-	return func(i int) float64 { return float64(v[i]) }, err
+func floatsAs[T integer | float32 | float64](a *column.Array) func(i int) float64 {
+	v := asSlice[T](a.Data, a.Len)
+	return func(i int) float64 { return float64(v[i]) }
 }

@@ -17,7 +17,7 @@ func TestRepeatsAreUnbiased(t *testing.T) {
 		for i := range weights {
 			weights[i] = w
 		}
-		if err := Repeats(keysOf(weights...), 5, 1<<40, m); err != nil {
+		if err := Repeats(Column{Values: keysOf(weights...)}, 5, 1<<40, m); err != nil {
 			t.Fatal(err)
 		}
 		var sum float64
@@ -41,19 +41,19 @@ func TestRepeatsAreOfTheRow(t *testing.T) {
 		weights[i] = float64(i%40) / 10
 	}
 	whole, other := make([]uint8, 1000), make([]uint8, 1000)
-	if err := Repeats(keysOf(weights...), 5, 300, whole); err != nil {
+	if err := Repeats(Column{Values: keysOf(weights...)}, 5, 300, whole); err != nil {
 		t.Fatal(err)
 	}
 	for _, lo := range []int{0, 1, 64, 999} {
 		part := make([]uint8, 1000-lo)
-		if err := Repeats(keysOf(weights[lo:]...), 5, int64(300+lo), part); err != nil {
+		if err := Repeats(Column{Values: keysOf(weights[lo:]...)}, 5, int64(300+lo), part); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(part, whole[lo:]) {
 			t.Errorf("rows from %d on come as often as others", lo)
 		}
 	}
-	if err := Repeats(keysOf(weights...), 6, 300, other); err != nil {
+	if err := Repeats(Column{Values: keysOf(weights...)}, 6, 300, other); err != nil {
 		t.Fatal(err)
 	}
 	if slices.Equal(other, whole) {
@@ -64,7 +64,7 @@ func TestRepeatsAreOfTheRow(t *testing.T) {
 // The first draws in clear, for a reimplementation.
 func TestGoldenRepeats(t *testing.T) {
 	m := make([]uint8, 16)
-	if err := Repeats(keysOf[float32](slices.Repeat([]float32{1.5}, 16)...), 42, 0, m); err != nil {
+	if err := Repeats(Column{Values: keysOf[float32](slices.Repeat([]float32{1.5}, 16)...)}, 42, 0, m); err != nil {
 		t.Fatal(err)
 	}
 	if want := []uint8{1, 2, 2, 1, 1, 2, 1, 2, 1, 2, 2, 2, 2, 1, 1, 1}; !slices.Equal(m, want) {
@@ -106,7 +106,7 @@ func TestWeightTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := make([]uint8, 3)
-			if err := Repeats(a, 0, 0, m); err != nil || !slices.Equal(m, []uint8{0, 3, 100}) {
+			if err := Repeats(Column{Values: a}, 0, 0, m); err != nil || !slices.Equal(m, []uint8{0, 3, 100}) {
 				t.Errorf("%v, %v", m, err)
 			}
 		})
@@ -125,11 +125,45 @@ func TestWeightRefused(t *testing.T) {
 		{"infinite", keysOf(math.Inf(1)), "got +Inf in row 10"},
 		{"null", nullAt(keysOf[float64](1, 0), 1), "got null in row 11"},
 		{"text", keyTexts("1"), `must be a column of integers, float32 or float64, got "key", which is string`},
-		{"released", &column.Array{Field: column.FieldOf[int64]("key"), Len: 1}, "released"},
+		{"no memory", &column.Array{Field: column.FieldOf[int64]("key"), Len: 1}, "1 values in 0 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := Repeats(c.a, 0, 10, make([]uint8, c.a.Len)); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := Repeats(Column{Values: c.a}, 0, 10, make([]uint8, c.a.Len)); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// Weights that are coded by a dictionary, or the same in all rows, are those of plain values.
+func TestStoredWeights(t *testing.T) {
+	const rows = 300
+	entries := []float32{0, 0.5, 1.25, 3}
+	plain := make([]float32, rows)
+	var narrow, wide []byte
+	for i := range plain {
+		code := i * i % 4
+		plain[i] = entries[code]
+		narrow, wide = append(narrow, byte(code)), append(wide, byte(code), 0, 0, 0)
+	}
+	for _, c := range []struct {
+		name      string
+		got, want Column
+	}{
+		{"codes of a byte", Column{Values: keysOf(entries...), Codes: narrow, CodeWidth: 1}, Column{Values: keysOf(plain...)}},
+		{"codes of 4 bytes", Column{Values: keysOf(entries...), Codes: wide, CodeWidth: 4}, Column{Values: keysOf(plain...)}},
+		{"constant", Column{Values: keysOf(1.25), Constant: true}, Column{Values: keysOf(slices.Repeat([]float64{1.25}, rows)...)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, want := make([]uint8, rows), make([]uint8, rows)
+			if err := Repeats(c.got, 3, 7, got); err != nil {
+				t.Fatal(err)
+			}
+			if err := Repeats(c.want, 3, 7, want); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%v, plain values have %v", got, want)
 			}
 		})
 	}

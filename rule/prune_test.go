@@ -86,6 +86,8 @@ func TestPrune(t *testing.T) {
 		{"zero from minus zero", "f64 = 0", full(float64s(negativeZero), float64s(negativeZero)), Some},
 		{"minus zero from zero", "f64 >= -0.0", full(float64s(negativeZero), float64s(negativeZero)), Some},
 		{"below zero", "f64 < 0", full(float64s(0), float64s(1)), None},
+		{"floats in, at the greatest", "f64 in (1, 5)", full(float64s(2), float64s(5)), Some},
+		{"floats in, between members", "f64 in (1, 5)", full(float64s(2), float64s(4)), None},
 		{"infinity", "f64 > inf", full(float64s(0), float64s(1)), None},
 		{"strings", "name < 'b'", full([]byte("b"), []byte("c")), None},
 		{"strings by bytes", "name > 'z'", full([]byte("a"), []byte("é")), Some},

@@ -80,7 +80,8 @@ func (w *rowsWriter) shard(m *shuffle.Manifest, i, first, end int) error {
 		if rows > maxGroupRows {
 			return fmt.Errorf("row group %d of %s has %d rows, a rows file has at most %d", m.Groups[g].Index, s.Path, rows, maxGroupRows)
 		}
-		w.bits = cleared(w.bits, wordsOf(rows))
+		w.bits = sized(w.bits, wordsFor(int(rows)))
+		clear(w.bits)
 		if err := w.keep(g, w.bits); err != nil {
 			return err
 		}
@@ -100,16 +101,6 @@ func (w *rowsWriter) flush() error {
 
 func appendText(buf []byte, s string) []byte {
 	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
-}
-
-// cleared is so many zero words.
-func cleared(words []uint64, n int64) []uint64 {
-	if int64(cap(words)) < n {
-		return make([]uint64, n)
-	}
-	words = words[:n]
-	clear(words)
-	return words
 }
 
 // ParseRowList reads a rows file. It keeps data, which must not change any more.

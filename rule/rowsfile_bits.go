@@ -232,13 +232,14 @@ func (b bitset) runs(rows int64) iter.Seq2[int64, int64] {
 	}
 }
 
-// and clears the bits of rows [lo, hi) of a group of so many rows that are not kept; row lo is bit 0.
+// and clears the bits of rows [lo, hi) that are not kept, in a group of so many rows. Row lo is bit
+// 0.
 func (b bitset) and(rows, lo, hi int64, keep []uint64) {
 	switch b.form {
 	case formAll:
 		return
 	case formBitmap:
-		for i := range wordsOf(hi - lo) {
+		for i := range int64(wordsFor(int(hi - lo))) {
 			keep[i] &= bitsAt(b.body, lo+64*i)
 		}
 		return

@@ -43,7 +43,7 @@ func TestParseRowListRefuses(t *testing.T) {
 		{"a number without end", "\x00\x01\x01a" + strings.Repeat("\xff", 11), "too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ParseRowList(resigned([]byte(rowsMagic + c.body)))
+			_, err := ParseRowList(withDigest([]byte(rowsMagic + c.body)))
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
@@ -54,8 +54,8 @@ func TestParseRowListRefuses(t *testing.T) {
 	}
 }
 
-// signed adds the digest that makes a file whole.
-func resigned(b []byte) []byte {
+// withDigest adds the digest that makes a file whole.
+func withDigest(b []byte) []byte {
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
@@ -106,7 +106,7 @@ func FuzzParseRowList(f *testing.F) {
 		f.Add(data[len(rowsMagic) : len(data)-sha256.Size])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		l, err := ParseRowList(resigned(append([]byte(rowsMagic), body...)))
+		l, err := ParseRowList(withDigest(append([]byte(rowsMagic), body...)))
 		if err != nil {
 			return
 		}

@@ -147,7 +147,7 @@ func (k *KeptRows) And(group int, lo, hi int64, keep []uint64) {
 	case b != nil:
 		b.and(k.rows[group], lo, hi, keep)
 	case !k.keep:
-		clear(keep[:wordsOf(hi-lo)])
+		clear(keep[:wordsFor(int(hi-lo))])
 	}
 }
 

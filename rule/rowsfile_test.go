@@ -179,6 +179,31 @@ func TestRowsFileIsSmall(t *testing.T) {
 	}
 }
 
+// Bits that a writer set beyond the rows of a group do not count.
+func TestBitsBeyondTheRows(t *testing.T) {
+	m := listManifest([]int64{9, 64, 70})
+	var b bytes.Buffer
+	words := []uint64{^uint64(0), ^uint64(1), 0x5555555555555555}
+	if err := WriteRowList(&b, m, func(group int, bits []uint64) error {
+		for i := range bits {
+			bits[i] = words[group]
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ParseRowList(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := matched(t, l, m, "")
+	for g, want := range []int64{9, 63, 35} {
+		if got := k.Count(g, 0, m.Groups[g].Rows); got != want {
+			t.Errorf("group %d: %d rows, want %d", g, got, want)
+		}
+	}
+}
+
 // The bytes in clear, for a reimplementation.
 func TestGoldenRowsFile(t *testing.T) {
 	m := listManifest([]int64{9, 20})

@@ -49,10 +49,7 @@ func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOp
 		}
 	}
 	f.note(o.Noted)
-	all := make([]Shard, 0, len(f.found))
-	for _, s := range f.found {
-		all = append(all, s)
-	}
+	all := slices.Collect(maps.Values(f.found))
 	sortShards(all)
 	return all, nil
 }

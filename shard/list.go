@@ -20,11 +20,11 @@ func (f *finder) discoverList(ctx context.Context, list string) error {
 		return err
 	}
 	lines, err := parseList(content)
+	if err == nil && len(lines) == 0 {
+		err = fmt.Errorf("%w: this list file names no shard", ErrNotExist)
+	}
 	if err != nil {
 		return &Error{Op: "list", URI: "@" + Redact(list), Err: err}
-	}
-	if len(lines) == 0 {
-		return &Error{Op: "list", URI: "@" + Redact(list), Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
 	}
 	for _, l := range lines {
 		if strings.HasPrefix(l.address, "@") {
@@ -51,8 +51,7 @@ type line struct {
 	address string
 }
 
-// parseList returns the addresses of a list file. White space around them is dropped, as is a byte
-// order mark.
+// parseList returns the addresses of a list file, without white space or a byte order mark.
 func parseList(content []byte) ([]line, error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	var all []line

@@ -103,7 +103,7 @@ func decimals(numbers []float64) (exact []*big.Rat, total *big.Rat) {
 	return exact, total
 }
 
-// Weights are the integer weights: they add up to 2^20.
+// Weights are the integer weights: they add up to 2^20. The caller does not change them.
 func (r *Ratio) Weights() []int64 { return r.weights }
 
 // Counts fills dst, grown as needed, with how many of the first n each has, where there is one lane

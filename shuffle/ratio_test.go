@@ -167,6 +167,12 @@ func TestLeastIsTheBisection(t *testing.T) {
 	for n := range cases(t, 300) {
 		r := newRNG("test", 23, n)
 		ratio := randomRatio(t, &r, 1+int(r.below(12)))
+		if n%3 == 0 { // floors without remainders
+			var err error
+			if ratio, err = NewRatio([]float64{4, 2, 1, 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		l := ratio.over(8, n).lane(int(r.below(8)))
 		for _, v := range ratio.levels {
 			a := int64(r.below(1 << (1 + r.below(30))))

@@ -217,3 +217,40 @@ func TestStateOfARule(t *testing.T) {
 		t.Errorf("%s", s)
 	}
 }
+
+// Units may have as many samples as repeats can make: the arithmetic of lanes holds to the end.
+func TestUnitsOfMostSamples(t *testing.T) {
+	m := manifestOf([]int64{100, 1}, []int64{7})
+	m.Rule = someRule
+	units := wholeUnits(t, m, 0)
+	for i := range units {
+		units[i].Samples = math.MaxInt32
+	}
+	for _, o := range []Options{{Buffer: 1 << 40}, {Buffer: 1}, {Buffer: 1 << 31, WorldSize: 5}, {Buffer: 1 << 33, Lanes: 1, Start: Direct}} {
+		p := planOf(t, m, units, o, 3)
+		var rows int64
+		for slot := range p.params.Lanes {
+			l := p.Epoch(1).Lane(slot)
+			rows += l.Rows()
+			for j := range l.Spans() {
+				var before int64
+				for k := l.Arrival(j); k < l.Ticks(); k++ {
+					n := l.Emitted(j, k)
+					if n < before || n > l.Span(j).Rows() {
+						t.Fatalf("%s: span %d of %d has emitted %d after %d", p.params, j, l.Span(j).Rows(), n, before)
+					}
+					before = n
+				}
+				if before != l.Span(j).Rows() {
+					t.Fatalf("%s: span %d of %d emits %d", p.params, j, l.Span(j).Rows(), before)
+				}
+			}
+			if k := l.TickOf(l.Rows() - 1); l.Before(k) >= l.Rows() || l.Before(k+1) != l.Rows() {
+				t.Errorf("%s: the last sample leaves in tick %d, after %d and before %d of %d", p.params, k, l.Before(k), l.Before(k+1), l.Rows())
+			}
+		}
+		if rows != 3*math.MaxInt32 || p.Rows() != rows {
+			t.Errorf("%s: %d samples in lanes, %d in the plan", p.params, rows, p.Rows())
+		}
+	}
+}

@@ -78,15 +78,17 @@ func TestStateFits(t *testing.T) {
 		"tail":      func(s *State) { s.Params.Tail = Carry },
 		"unit_rows": func(s *State) { s.Params.UnitRows++ },
 	} {
-		s := p.State(0, 0, 8)
-		if err := s.Fits(p); err != nil {
-			t.Fatal(err)
-		}
-		change(&s)
-		var differs *MismatchError
-		if err := s.Fits(p); !errors.As(err, &differs) || differs.Field != field {
-			t.Errorf("%s: %v", field, err)
-		}
+		t.Run(field, func(t *testing.T) {
+			s := p.State(0, 0, 8)
+			if err := s.Fits(p); err != nil {
+				t.Fatal(err)
+			}
+			change(&s)
+			var differs *MismatchError
+			if err := s.Fits(p); !errors.As(err, &differs) || differs.Field != field {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	s := p.State(0, 0, 8)
 	if s.Params = nil; s.Fits(p) == nil {

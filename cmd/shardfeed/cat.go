@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,10 +32,12 @@ func (a *app) cat() *cobra.Command {
 	cat := &catCommand{app: a}
 	c := &cobra.Command{
 		Use:   "cat [flags] ADDRESS...",
-		Short: "Print rows as JSON lines, in file order or in training order",
+		Short: "Print rows as JSON lines, CSV or Arrow, in file order or in training order",
 		Long: `cat prints each row as a JSON object on a line of its own: in file order, or with --shuffle in the
 order in which training gets them. Over all ranks (and workers) each row is printed once; nothing
-is dropped. A rank prints the rows of its steps at batch size 1.
+is dropped. A rank prints the rows of its steps at batch size 1. --format csv prints the columns'
+names, then a line for each row with nested values as JSON; --format arrow writes a stream that
+pyarrow, polars, DuckDB and others read.
 
 --save-state writes the state after the last row that was printed, also when ctrl-C, SIGTERM, an
 error or a reader that goes away (| head) ends it early: the rows that the reader has taken are
@@ -45,10 +48,13 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
   shardfeed cat data/ --columns id,label.name --limit 10
   shardfeed cat data/ --shuffle --seed 7 --epoch 1 --rank 0 --world-size 8
   shardfeed cat data/ --shuffle --limit 1000 --save-state state.json
-  shardfeed cat data/ --state state.json`,
+  shardfeed cat data/ --state state.json
+  shardfeed cat data/ --columns id,label --format csv > labels.csv
+  shardfeed cat data/ --format arrow > rows.arrows`,
 	}
 	fs := c.Flags()
-	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows; jsonl is the only one so far")
+	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
+	completeWords(c, "format", catFormats)
 	cat.data(fs)
 	cat.rows(fs)
 	cat.order(fs)
@@ -82,8 +88,12 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 		return err
 	}
 	switch {
-	case c.format != "jsonl":
-		return usagef("--format must be jsonl, got %q", c.format)
+	case !slices.Contains(catFormats, c.format):
+		return usagef("--format must be %s, got %q", oneOf(catFormats), c.format)
+	case c.format == "arrow" && isTerminal(c.stdout):
+		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
+	case c.format != "jsonl" && c.saveState != "":
+		return usagef("--save-state counts JSON lines: it needs --format jsonl, got %s", c.format)
 	case c.workers < 1:
 		return usagef("--workers must be at least 1, got %d", c.workers)
 	case c.worker < 0 || c.worker >= c.workers:
@@ -113,7 +123,11 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 			return err
 		}
 	}
-	printer := c.newPrinter(ctx, ds.Dataset)
+	format, err := formatOf(c.format, ds.Schema())
+	if err != nil {
+		return err
+	}
+	printer := c.newPrinter(ctx, ds.Dataset, format)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
@@ -147,12 +161,12 @@ func (c *catCommand) saveFile() saveFile {
 }
 
 // newPrinter prints to stdout, with marks where a state is to be saved.
-func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset) *rowPrinter {
+func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, format rowFormat) *rowPrinter {
 	if c.saveState == "" {
-		return newRowPrinter(ds, interruptible{ctx, c.stdout})
+		return newRowPrinter(ds, format, interruptible{ctx, c.stdout})
 	}
 	w := newLineWriter(ctx, c.stdout)
-	p := newRowPrinter(ds, w)
+	p := newRowPrinter(ds, format, w)
 	p.lineWriter = w
 	return p
 }
@@ -161,6 +175,9 @@ func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset) *rowP
 // that came before an error are printed before it is returned.
 func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.Stream, clock *epochClock) (shuffle.State, error) {
 	state := stream.State()
+	if err := p.begin(); err != nil {
+		return state, err
+	}
 	var printed int64
 	for c.limit.left(printed, 1) > 0 {
 		draw, err := stream.Next(ctx)
@@ -178,7 +195,7 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 			return state, errors.Join(p.flush(), err)
 		}
 	}
-	return state, p.flush()
+	return state, p.end()
 }
 
 // withTail restores the tail of the run that the state came from: cat drops nothing, and that must

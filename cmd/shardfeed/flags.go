@@ -123,7 +123,7 @@ var needShuffle = [...]string{"shuffle-buffer", "seed", "lanes", "start", "max-w
 // check checks the flags. Verbs that registered fewer flags have zeros in the others.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range needShuffle {
-		if fs.Changed(name) && !f.shuffle && f.plan == "" && !f.resumed {
+		if fs.Lookup("shuffle") != nil && fs.Changed(name) && !f.shuffle && f.plan == "" && !f.resumed {
 			return usagef("--%s has no effect without --shuffle: add it", name)
 		}
 	}
@@ -228,7 +228,6 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
-		{"format", []string{"jsonl"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

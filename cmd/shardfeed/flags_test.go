@@ -36,7 +36,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cat x --columns=", "--columns must be names with commas between them"},
 		{"cat x --missing maybe", `--missing must be error or null, got "maybe"`},
 		{"cat x --invalid-utf8 keep", `--invalid-utf8 must be refuse or replace, got "keep"`},
-		{"cat x --format csv", `--format must be jsonl, got "csv"`},
+		{"cat x --format parquet", `--format must be jsonl, csv or arrow, got "parquet"`},
 		{"cat x --worker 2 --workers 2", "--worker must be at least 0 and below --workers 2, got 2"},
 		{"cat x --workers 0", "--workers must be at least 1, got 0"},
 		{"cat x --workers 2 --save-state s", "--save-state saves the state of a whole rank: leave out --workers"},

@@ -88,7 +88,8 @@ func (a *app) survey(ctx context.Context, name string, window time.Duration) (*s
 		}
 		found := device{Name: n, Node: -1}
 		if err == nil {
-			found.take(dev.Info())
+			i := dev.Info()
+			found = device{Name: i.Name, Model: i.Model, Memory: i.Memory, Bus: i.Bus, Node: i.Node}
 			found.Rates, err = measureDevice(ctx, dev, window, bar)
 			err = errors.Join(err, dev.Close())
 		}
@@ -129,8 +130,4 @@ func (s *survey) add(d device, err error) {
 		}
 	}
 	s.Devices = append(s.Devices, d)
-}
-
-func (d *device) take(i gpu.Info) {
-	d.Name, d.Model, d.Memory, d.Bus, d.Node = i.Name, i.Model, i.Memory, i.Bus, i.Node
 }

@@ -41,7 +41,7 @@ erasure coding, hosts.`,
 
 type inspection struct {
 	*inspect.Report
-	Placement []placement `json:"placement,omitempty"` // of the first shards, where their store knows it
+	Placement []*placement `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
 // inspection reads footers, and asks how the shards lie on their servers. It keeps no bytes of

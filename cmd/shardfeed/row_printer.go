@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/jsonl"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -18,11 +17,11 @@ const (
 	gatherBytes = 8 << 20 // about the most memory that they may take
 )
 
-// A rowPrinter prints the rows of draws as JSON lines. Columns are gathered for many rows at once.
+// A rowPrinter prints the rows of draws. Columns are gathered for many rows at once.
 type rowPrinter struct {
 	out    io.Writer
 	schema *column.Schema
-	writer *jsonl.Writer
+	format rowFormat
 	most   int // draws, of a row each, to gather at once: more are never held
 
 	draws  []*iterable.Draw
@@ -45,8 +44,8 @@ type mark struct {
 	state shuffle.State
 }
 
-func newRowPrinter(ds *iterable.Dataset, out io.Writer) *rowPrinter {
-	p := &rowPrinter{out: out, schema: ds.Schema(), writer: jsonl.NewWriter(ds.Schema()), places: map[*rowgroup.Block]int{}}
+func newRowPrinter(ds *iterable.Dataset, format rowFormat, out io.Writer) *rowPrinter {
+	p := &rowPrinter{out: out, schema: ds.Schema(), format: format, places: map[*rowgroup.Block]int{}}
 	p.arena = p.pool.NewArena()
 	p.most = maxGather
 	if rows := ds.NumRows(); rows > 0 {
@@ -97,15 +96,37 @@ func (p *rowPrinter) flush() error {
 			return err
 		}
 	}
-	p.lines = p.lines[:0]
-	for i := range p.picks {
-		p.lines = p.writer.AppendRow(p.lines, columns, i)
-		if p.lineWriter != nil {
-			p.marks = append(p.marks, mark{p.lineWriter.written + int64(len(p.lines)), p.draws[i].State})
-		}
-	}
+	p.lines = p.appendRows(p.lines[:0], columns)
 	_, err := p.out.Write(p.lines)
 	p.trimMarks()
+	return err
+}
+
+func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array) []byte {
+	if p.format.batch != nil {
+		return p.format.batch(dst, columns, len(p.picks))
+	}
+	for i := range p.picks {
+		dst = p.format.row(dst, columns, i)
+		if p.lineWriter != nil {
+			p.marks = append(p.marks, mark{p.lineWriter.written + int64(len(dst)), p.draws[i].State})
+		}
+	}
+	return dst
+}
+
+// begin prints what comes before the first row.
+func (p *rowPrinter) begin() error {
+	_, err := p.out.Write(p.format.begin)
+	return err
+}
+
+// end prints the gathered rows, and what comes after the last.
+func (p *rowPrinter) end() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	_, err := p.out.Write(p.format.end)
 	return err
 }
 

@@ -106,6 +106,8 @@ var rules = []rule{
 	{at: "rowgroup", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
 	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
+	{at: "internal/arrowipc", may: []string{"column"}},
+	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
 	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
@@ -196,7 +198,7 @@ func TestMissingEdges(t *testing.T) {
 		{"rowgroup"},
 		{"iterable", "internal/iteration"},
 		{"loader"},
-		{"gpu", root},
+		{"gpu", "loader/loaderarrow", root},
 		{"internal/engine"},
 	}
 	for low, names := range levels {
@@ -220,6 +222,7 @@ func TestMissingEdges(t *testing.T) {
 
 // foreign says which packages alone may depend on a dependency, itself or through others.
 var foreign = map[string][]string{
+	"github.com/apache/arrow-go":       {"loader/loaderarrow"}, // not loader, and not the command: it links 4 MB
 	"github.com/parquet-go/parquet-go": {"internal/parquet", "rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/engine", "cmd", "bench"},

@@ -46,7 +46,10 @@ type agreed struct {
 // abortAll fails iterations of other ranks. No session's mutex may be held.
 func abortAll(others []*iteration, err error) {
 	for _, it := range others {
-		it.abort(err)
+		it.session.mu.Lock()
+		it.fail(err)
+		it.run.endAfter(it)
+		it.session.mu.Unlock()
 	}
 }
 

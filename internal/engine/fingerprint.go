@@ -32,9 +32,6 @@ func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
 	if state.Units != "" {
 		f["units"] = state.Units
 	}
-	if state.Rule != "" {
-		f["rule"] = state.Rule
-	}
 	if p := state.Params; p != nil {
 		f["lanes"], f["quantum"], f["life"] = strconv.Itoa(p.Lanes), strconv.FormatInt(p.Quantum, 10), strconv.FormatInt(p.Life, 10)
 		f["shuffle_buffer"], f["start"], f["unit_rows"] = strconv.FormatInt(p.Buffer, 10), string(p.Start), strconv.FormatInt(p.UnitRows, 10)

@@ -104,13 +104,6 @@ func (it *iteration) fail(err error) {
 	}
 }
 
-// note shows a note to all participants. The session's mutex is held.
-func (it *iteration) note(n Note) {
-	for _, p := range it.participants {
-		p.call(func(c consumer) { c.note(n) })
-	}
-}
-
 // announce tells the participants once that it begins, also when its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
@@ -244,12 +237,4 @@ func (it *iteration) disconnected(p *participant, inMidst bool) {
 	if it.run != nil {
 		it.run.cancel(err)
 	}
-}
-
-// abort fails an iteration because of another rank.
-func (it *iteration) abort(err error) {
-	it.session.mu.Lock()
-	defer it.session.mu.Unlock()
-	it.fail(err)
-	it.run.endAfter(it)
 }

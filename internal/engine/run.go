@@ -55,7 +55,7 @@ func (r *run) do() {
 	r.session.dataset.engine.settle(r)
 	it := r.now
 	err := r.iterate(it)
-	for freed := 0; r.ctx.Err() == nil; err = r.iterate(it) {
+	for freed := 0; r.ctx.Err() == nil && it.dealt.Load() == 0; err = r.iterate(it) { // rows that were dealt must not come again
 		var over *mem.OverLimit
 		if !errors.As(err, &over) {
 			break
@@ -102,7 +102,9 @@ func (r *run) finish(err error) *iteration {
 func (r *run) note(n Note) {
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
-	r.now.note(n)
+	for _, p := range r.now.participants {
+		p.call(func(c consumer) { c.note(n) })
+	}
 }
 
 // iterate reads with one loader, from an iteration on.

@@ -287,6 +287,63 @@ func TestFewerWorkers(t *testing.T) {
 	}
 }
 
+// An outgrowing sink fails for memory once, at a batch in the midst of an epoch, as a ring does that
+// finds no memory for a batch beyond its estimate.
+type outgrowing struct {
+	*sink
+	need  ringNeed
+	begun int
+}
+
+func (o *outgrowing) ring(n ringNeed) (loader.Allocator, error) {
+	o.need = n
+	_, err := o.sink.ring(n)
+	return o, err
+}
+
+func (o *outgrowing) Begin(ctx context.Context, size int) (loader.Memory, error) {
+	if o.begun++; o.begun == 2*cap(o.tokens) { // more than were ready before the first was dealt out
+		_, err := o.need.reserve(1 << 50)
+		return nil, err
+	}
+	return o.sink.Begin(ctx, size)
+}
+
+// An iteration that has dealt out batches is not begun again when memory runs short: its rows would
+// come twice.
+func TestNoRetryInTheMidst(t *testing.T) {
+	budget := mem.NewBudget(1 << 40)
+	e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+		return shopWithin(ctx, r, budget, 64<<20)
+	}})
+	ahead := newSink(t, connect(t, e, "train", testSpec()))
+	for epoch := range 2 { // the run reads the next epoch ahead: memory that can be freed
+		ahead.join(alone(epoch))
+		ahead.batches(-1)
+	}
+	until(t, "batches that are ready", func() bool { return len(ahead.tokens) >= 2 })
+	s := newSink(t, connect(t, e, "validation", testSpec()))
+	if err := s.client.join(alone(0), &outgrowing{sink: s}); err != nil {
+		t.Fatal(err)
+	}
+	for last := int64(-1); ; {
+		switch v := s.next().(type) {
+		case *got:
+			if v.step != last+1 {
+				t.Fatalf("step %d came after step %d", v.step, last)
+			}
+			last = v.step
+		case error:
+			if kindOf(v) != KindMemory || last < 0 {
+				t.Errorf("after step %d: %v", last, v)
+			}
+			return
+		case End:
+			t.Fatal("the iteration ended without an error")
+		}
+	}
+}
+
 // The end of the engine fails what is going on, and nothing of it is left.
 func TestEngineEnds(t *testing.T) {
 	e := testEngine(t, Options{})

@@ -70,16 +70,18 @@ func TestReleaseOfTooMuchPanics(t *testing.T) {
 		"release": func(a *Account) { a.Release(Fetch, 2) },
 		"move":    func(a *Account) { a.Move(Fetch, Decode, 2) },
 	} {
-		a := account(t, Amounts{Fetch: 3})
-		a.Charge(Fetch, 1)
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+		t.Run(name, func(t *testing.T) {
+			a := account(t, Amounts{Fetch: 3})
+			a.Charge(Fetch, 1)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", name)
+					}
+				}()
+				f(a)
 			}()
-			f(a)
-		}()
+		})
 	}
 }
 

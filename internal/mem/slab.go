@@ -31,16 +31,10 @@ func (s *slab) cut(c int) {
 	}
 }
 
-func (s *slab) empty() bool { return len(s.free) == slabBytes/s.class }
-
 func (s *slab) take() []byte {
 	at := int(s.free[len(s.free)-1])
 	s.free = s.free[:len(s.free)-1]
 	return s.b[at : at+s.class : at+s.class]
-}
-
-func (s *slab) put(b []byte) {
-	s.free = append(s.free, int32(address(b)-address(s.b)))
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
@@ -101,8 +95,8 @@ func (s *slabs) put(b []byte) (emptied bool) {
 	if len(x.free) == 0 {
 		s.partial[x.class] = append(s.partial[x.class], x)
 	}
-	x.put(b)
-	if !x.empty() {
+	x.free = append(x.free, int32(address(b)-address(x.b)))
+	if len(x.free) < slabBytes/x.class {
 		return false
 	}
 	s.leave(x.class, slices.Index(s.partial[x.class], x))
@@ -110,7 +104,6 @@ func (s *slabs) put(b []byte) (emptied bool) {
 	return true
 }
 
-// unmapSpare unmaps a spare slab.
 func (s *slabs) unmapSpare() {
 	x := s.spare[len(s.spare)-1]
 	s.spare = s.spare[:len(s.spare)-1]

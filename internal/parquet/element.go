@@ -118,7 +118,6 @@ func ParseElements(b []byte) (all []Element, leaves int, err error) {
 	return all, len(found), nil
 }
 
-// readElements reads the list of SchemaElement.
 func readElements(r *thriftReader) []Element {
 	typ, n := r.list()
 	var all []Element

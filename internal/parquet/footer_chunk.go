@@ -17,7 +17,6 @@ const (
 	AllCoded        = 15 // every data page is dictionary-encoded
 )
 
-// readChunks reads the list of a row group's column chunks.
 func (f *Footer) readChunks(r *thriftReader) error {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {

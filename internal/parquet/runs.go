@@ -59,10 +59,7 @@ func (r *Runs) repeated(h uint64) error {
 	if size > len(r.Src) {
 		return ErrShort
 	}
-	r.Packed, r.Value = nil, 0
-	for i, c := range r.Src[:size] {
-		r.Value |= uint32(c) << (8 * i)
-	}
+	r.Packed, r.Value = nil, uint32(wordOf(r.Src[:size]))
 	r.Src = r.Src[size:]
 	r.N = int(min(count, math.MaxInt32))
 	return nil

@@ -26,7 +26,7 @@ const (
 
 var errThrift = errors.New("not a valid thrift message")
 
-// A thriftReader reads thrift's compact protocol in place. After the first error every method
+// A thriftReader reads thrift's compact protocol in place, and varints like those elsewhere. After the first error every method
 // returns zero and field reports the end, so callers look at err once. It allocates nothing, and a
 // list is never longer than the bytes that are left.
 type thriftReader struct {
@@ -155,7 +155,6 @@ func (r *thriftReader) expect(got, want byte) bool {
 	return r.err == nil
 }
 
-// skip steps over a value.
 func (r *thriftReader) skip(typ byte) {
 	switch typ {
 	case thriftTrue, thriftFalse:

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -60,10 +61,12 @@ func TestThriftSkips(t *testing.T) {
 
 func TestThriftDepth(t *testing.T) {
 	for depth, ok := range map[int]bool{thriftMaxDepth - 1: true, 100: false, 1 << 20: false} {
-		r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
-		r.fields(func(int16, byte) {})
-		if (r.err == nil) != ok {
-			t.Errorf("structs nested %d deep: error %v", depth, r.err)
-		}
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
+			r.fields(func(int16, byte) {})
+			if (r.err == nil) != ok {
+				t.Errorf("structs nested %d deep: error %v", depth, r.err)
+			}
+		})
 	}
 }

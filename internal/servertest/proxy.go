@@ -12,16 +12,12 @@ import (
 // Faults is what a [Proxy] does to what a server sends. The zero value passes everything on.
 // Several may be set at once.
 type Faults struct {
-	// Skip and Times choose the connections that are hurt: not the first Skip made since Set, and
-	// then Times of them. Both 0: all, with earlier ones. Latency and Rate are every connection's.
-	Skip, Times int
-
+	Times      int           // so many connections made since Set are hurt; 0: all, with earlier ones. Latency and Rate are every one's
 	Refuse     bool          // a connection is reset as soon as it is made
 	Mute       bool          // the server's bytes are held back, until other faults are set
 	CutAfter   int64         // bytes after which a connection ends; 0: it does not
 	Reset      bool          // a cut is a reset; else it is the end of the stream
-	StallAfter int64         // bytes after which a connection falls silent; 0: it does not
-	StallFor   time.Duration // how long; 0: until other faults are set
+	StallAfter int64         // bytes after which a connection falls silent until other faults are set; 0: it does not
 	Latency    time.Duration // every byte comes that much later
 	Rate       int64         // bytes per second of a connection; 0: as fast as they come
 }
@@ -54,11 +50,8 @@ type setting struct {
 
 // applies reports whether the n-th connection is hurt.
 func (s *setting) applies(n int64) bool {
-	if s.Skip == 0 && s.Times == 0 {
-		return true
-	}
-	n -= s.first + int64(s.Skip)
-	return n >= 0 && (s.Times == 0 || n < int64(s.Times))
+	n -= s.first
+	return s.Times == 0 || n >= 0 && n < int64(s.Times)
 }
 
 // NewProxy starts a proxy before a server, host:port or an http address. It ends with the test, and

@@ -289,10 +289,8 @@ func (p *HTTPProxy) pause(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-r.Context().Done():
 	case <-p.done:

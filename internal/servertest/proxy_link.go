@@ -23,7 +23,6 @@ type link struct {
 	client, server net.Conn
 	sent           int64     // bytes passed on to the client
 	free           time.Time // when the rate lets the next byte pass
-	silenced       *setting  // whose silence this connection has been through
 	cutOnce        sync.Once
 	ended          chan struct{} // closed by cut
 }
@@ -66,11 +65,10 @@ func (l *link) receive(queue chan<- chunk) {
 	}
 }
 
-// deliver passes the chunks on. Where a fault or the client ends the connection, what is left is
-// dropped.
+// deliver passes the chunks on. What is left when a fault or the client ends it is dropped.
 func (l *link) deliver(queue <-chan chunk) {
 	for c := range queue {
-		if !l.pause(time.Until(c.due), nil) || !l.pass(c.buf[:c.size]) {
+		if !l.pause(time.Until(c.due)) || !l.pass(c.buf[:c.size]) {
 			l.cut(false)
 			return // receive ends because its connection is closed
 		}
@@ -127,17 +125,13 @@ func (l *link) limit(s *setting, n int) (int, fault) {
 	if left := s.CutAfter - l.sent; s.CutAfter > 0 && left <= int64(n) {
 		n, next = max(0, int(left)), cutting
 	}
-	if left := s.StallAfter - l.sent; s.StallAfter > 0 && l.silenced != s && left < int64(n) {
+	if left := s.StallAfter - l.sent; s.StallAfter > 0 && left < int64(n) {
 		n, next = max(0, int(left)), stalling
 	}
 	return n, next
 }
 
 func (l *link) stall(s *setting) bool {
-	l.silenced = s
-	if !s.Mute && s.StallFor > 0 {
-		return l.pause(s.StallFor, s.replaced)
-	}
 	select {
 	case <-s.replaced:
 		return true
@@ -154,7 +148,7 @@ func (l *link) write(b []byte, rate int64) bool {
 			l.free = now
 		}
 		l.free = l.free.Add(time.Duration(len(b)) * time.Second / time.Duration(rate))
-		if !l.pause(time.Until(l.free), nil) {
+		if !l.pause(time.Until(l.free)) {
 			return false
 		}
 	}
@@ -164,16 +158,13 @@ func (l *link) write(b []byte, rate int64) bool {
 	return err == nil
 }
 
-// pause waits, not longer than early is open, and reports whether the connection goes on.
-func (l *link) pause(d time.Duration, early <-chan struct{}) bool {
+// pause waits, and reports whether the connection goes on.
+func (l *link) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-	case <-early:
+	case <-time.After(d):
 	case <-l.ended:
 		return false
 	case <-l.proxy.ctx:

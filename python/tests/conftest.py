@@ -22,8 +22,26 @@ from shardfeed import _connection
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0
 
+# Files whose tests take the longest. They start first, so that none of the processes that share the files is left alone with one.
+LONGEST = (
+    "test_train.py",
+    "test_typing.py",
+    "test_evaluation.py",
+    "test_train_examples.py",
+    "test_ranks.py",
+    "test_torch_cuda.py",
+    "test_torch_workers.py",
+    "test_gpu_bench.py",
+    "test_program_ends.py",
+    "test_ranks_differ.py",
+)
+
 # Children that tests start find the package too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH")]))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,6 @@
-"""Arrow's PyCapsule interface: batches, columns and schemas for pyarrow, polars, DuckDB and pandas, and who holds the memory."""
+"""Arrow's PyCapsule interface: batches, columns and schemas in pyarrow, polars, DuckDB and pandas,
+and when their memory comes back.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def lent(table: pa.Table) -> tuple[Batch, weakref.ref]:
 
 
 def nothing_held() -> bool:
-    """After the capsules that nobody has were taken back."""
+    """After the unused capsules were taken back."""
     _arrow_c.sweep()
     return not _arrow_c._held and not _arrow_c._capsules
 
@@ -183,7 +185,7 @@ def test_the_consumer_keeps_the_memory(exporter):
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
-def test_capsules_that_nobody_takes(exporter, method):
+def test_capsules_without_a_consumer(exporter, method):
     batch, slot = lent(NUMBERS)
     capsules = getattr(batch, method)()
     del batch

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -242,7 +243,12 @@ def test_files_of_others_are_not_swept(place: Place) -> None:
     assert {f.name: f.read_bytes() for f in directory.iterdir()} == files
 
 
-def test_runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runtime_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="r") as short:  # as the address of a socket has to be
+        runtime_directory(Path(short), monkeypatch)
+
+
+def runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SHARDFEED_RUNTIME_DIR", "XDG_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))

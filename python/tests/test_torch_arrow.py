@@ -1,4 +1,4 @@
-"""Batches of tensors for pyarrow and whoever reads its PyCapsule interface."""
+"""Batches of tensors for pyarrow and other readers of its PyCapsule interface."""
 
 from __future__ import annotations
 

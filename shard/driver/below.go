@@ -1,20 +1,20 @@
 package driver
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func allVisible(path string) bool {
-	for path != "" {
-		name, rest, _ := strings.Cut(path, "/")
-		if !visible(name) {
+	for name := range strings.SplitSeq(path, "/") {
+		if hidden(name) {
 			return false
 		}
-		path = rest
 	}
 	return true
 }
 
-// literalStart is how all paths begin that a pattern matches: what stands before its first special
-// character.
+// literalStart is how all paths begin that a pattern matches, up to its first special character.
 func literalStart(pattern []string) string {
 	path := strings.Join(pattern, "/")
 	if i := strings.IndexAny(path, `*?[\`); i >= 0 {
@@ -63,8 +63,7 @@ func (m *matcher) match(p, n int) bool {
 	return false
 }
 
-// deep matches ** : no directory, or one more visible one. As the last segment it stands for all
-// files.
+// deep matches **: no directory, or one more visible one; as the last segment, all files.
 func (m *matcher) deep(p, n int) bool {
 	if rest := m.pattern[p+1:]; len(rest) == 0 || len(rest) == 1 && rest[0] == "" { // a slash at the end changes nothing
 		return m.visible(n)
@@ -73,7 +72,7 @@ func (m *matcher) deep(p, n int) bool {
 		return true
 	}
 	isDir := m.dir || n < len(m.names)-1
-	return isDir && visible(m.names[n]) && m.match(p, n+1)
+	return isDir && !hidden(m.names[n]) && m.match(p, n+1)
 }
 
 // one matches one name. A name without a glob must be equal; a name that is not the last is a
@@ -86,11 +85,4 @@ func (m *matcher) one(p, n int) bool {
 	return matchVisible(segment, name)
 }
 
-func (m *matcher) visible(n int) bool {
-	for _, name := range m.names[n:] {
-		if !visible(name) {
-			return false
-		}
-	}
-	return true
-}
+func (m *matcher) visible(n int) bool { return !slices.ContainsFunc(m.names[n:], hidden) }

@@ -83,7 +83,7 @@ func enters(name string, keep func(string, bool) bool) bool {
 	return true
 }
 
-// TestTreesWalkAlike: trees that leave out what is not wanted, at once or directory by directory, are
+// TestTreesWalkAlike: trees that leave out what is unwanted, at once or directory by directory, are
 // walked to the same shards as one that leaves out nothing, for random names and patterns.
 func TestTreesWalkAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -137,17 +137,19 @@ func TestFileBesideDirectory(t *testing.T) {
 		{"d/e//*", "d/e//f"},
 		{"**/[cf]", "d//c d/e//f"},
 	} {
-		shards, err := Walk(t.Context(), tree, c.pattern)
-		if err != nil {
-			t.Errorf("%s: %v", c.pattern, err)
-		}
-		var got []string
-		for _, s := range shards {
-			got = append(got, strings.TrimPrefix(s.URI, "flat://"))
-		}
-		if g := strings.Join(got, " "); g != c.want {
-			t.Errorf("%s: %s, want %s", c.pattern, g, c.want)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			shards, err := Walk(t.Context(), tree, c.pattern)
+			if err != nil {
+				t.Errorf("%v", err)
+			}
+			var got []string
+			for _, s := range shards {
+				got = append(got, strings.TrimPrefix(s.URI, "flat://"))
+			}
+			if g := strings.Join(got, " "); g != c.want {
+				t.Errorf("%s, want %s", g, c.want)
+			}
+		})
 	}
 }
 
@@ -175,9 +177,11 @@ func TestMatchBelow(t *testing.T) {
 		{"a*/", "a1/b", false, true},
 		{`**/**/**/**/**/**/**/**/x`, strings.Repeat("a/", 60) + "b", false, false}, // in no time
 	} {
-		if got := matchBelow(strings.Split(c.pattern, "/"), c.path, c.dir); got != c.want {
-			t.Errorf("%s, %s, dir %v: %v", c.pattern, c.path, c.dir, got)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			if got := matchBelow(strings.Split(c.pattern, "/"), c.path, c.dir); got != c.want {
+				t.Errorf("%s, dir %v: %v", c.path, c.dir, got)
+			}
+		})
 	}
 }
 
@@ -185,8 +189,10 @@ func TestLiteralStart(t *testing.T) {
 	for _, c := range []struct{ pattern, want string }{
 		{"*", ""}, {"a*", "a"}, {"dt=2026-*/x", "dt=2026-"}, {"a/b?", "a/b"}, {"[ab]", ""}, {`a\*b*`, "a"}, {"a]b*", "a]b"}, {"**/x", ""},
 	} {
-		if got := literalStart(strings.Split(c.pattern, "/")); got != c.want {
-			t.Errorf("%s: %q, want %q", c.pattern, got, c.want)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			if got := literalStart(strings.Split(c.pattern, "/")); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -44,8 +44,8 @@ type descent struct {
 	files []Entry
 }
 
-// walk lists a directory and those below it: beside this one where a walker is free. Above are the
-// identities of the directory and those that it lies in.
+// walk lists a directory and the ones below it, side by side where a walker is free. Above are the
+// identities of the directory and of those around it.
 func (d *descent) walk(ctx context.Context, dir string, above []string) error {
 	entries, err := d.list(ctx, dir, func(e Entry) bool {
 		return e.Kind != KindOther && d.keep(path.Join(dir, e.Name), e.Kind == KindDir)

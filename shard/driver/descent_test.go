@@ -91,24 +91,26 @@ func TestDescendFails(t *testing.T) {
 		at  string
 		err error
 	}{{"", shard.ErrNotExist}, {"", broken}, {"5", broken}} {
-		all, err := Descend(t.Context(), "", func(string, bool) bool { return true },
-			func(ctx context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
-				if dir == c.at {
-					return nil, c.err
-				}
-				if dir != "" {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				var entries []Entry
-				for i := range 6 {
-					entries = append(entries, Entry{Name: fmt.Sprint(i), Kind: KindDir})
-				}
-				return entries, nil
-			})
-		if all != nil || !errors.Is(err, c.err) {
-			t.Errorf("%q: %v, %v", c.at, all, err)
-		}
+		t.Run(fmt.Sprintf("%q %v", c.at, c.err), func(t *testing.T) {
+			all, err := Descend(t.Context(), "", func(string, bool) bool { return true },
+				func(ctx context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
+					if dir == c.at {
+						return nil, c.err
+					}
+					if dir != "" {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					var entries []Entry
+					for i := range 6 {
+						entries = append(entries, Entry{Name: fmt.Sprint(i), Kind: KindDir})
+					}
+					return entries, nil
+				})
+			if all != nil || !errors.Is(err, c.err) {
+				t.Errorf("%v, %v", all, err)
+			}
+		})
 	}
 }
 

@@ -10,12 +10,12 @@
 // whether and when a request that failed is made again for the rest; a [Watch] ends a request that
 // brings nothing. A [Window] holds the requests in flight to one server, and a [Meter] counts them.
 //
-// Retries, limits and counts are parts of the kit and not stores around a store, as the cache is. A
-// store sees calls, and they are about requests: one read is many of them, to servers that only the
-// driver knows. What is tried again is the rest of one body, with another region, ticket, namenode
-// or datanode; a token belongs to one request to one server; a count of calls is no count of
-// requests. Around a store each would read parts again that had arrived, and would need the
-// driver's errors, servers and backoff handed up to it.
+// Retries, limits and counts are parts of this kit; they do not stand around a store, as the cache
+// does. A store sees calls, but they concern requests: one read is many requests, to servers that
+// only the driver knows. A retry asks for the rest of one body, with another region, ticket,
+// namenode or datanode. A token belongs to one request to one server, and so does a count. Around a
+// store, a retry would read again what has arrived, and all three would need the driver's errors,
+// servers and waits handed up to them.
 //
 // A [Listing] bounds one list and [Pages] one chain of pages, so that no server can make a list
 // loop or grow without limit.

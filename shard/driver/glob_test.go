@@ -52,9 +52,11 @@ func TestMatchSegment(t *testing.T) {
 		{"*", "\xff", true},
 		{"?", "\xff", true},
 	} {
-		if got := matchSegment(c.pattern, c.name); got != c.want {
-			t.Errorf("matchSegment(%q, %q) = %v", c.pattern, c.name, got)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			if got := matchSegment(c.pattern, c.name); got != c.want {
+				t.Errorf("matchSegment(%q, %q) = %v", c.pattern, c.name, got)
+			}
+		})
 	}
 }
 
@@ -62,9 +64,11 @@ func TestHasGlob(t *testing.T) {
 	for segment, want := range map[string]bool{
 		"": false, "a": false, "*": true, "a?": true, "[a]": true, "[a": false, "[]": false, "[]]": true, `\*`: false, `\[a]`: false, `\\*`: true, `a\`: false,
 	} {
-		if hasGlob(segment) != want {
-			t.Errorf("hasGlob(%q) = %v", segment, !want)
-		}
+		t.Run(segment, func(t *testing.T) {
+			if hasGlob(segment) != want {
+				t.Errorf("hasGlob(%q) = %v", segment, !want)
+			}
+		})
 	}
 	for segment, want := range map[string]string{`a`: "a", `\*`: "*", `\\`: `\`, `a\`: `a\`, `\a\b`: "ab"} {
 		if got := unescape(segment); got != want {

@@ -114,7 +114,7 @@ func (w *walk) address(path string) error {
 		return err
 	}
 	fixed := len(path) // more segments than there are
-	if open, _, ok := findBraces(path); ok {
+	if open, end, _ := findBraces(path); end > 0 {
 		fixed = strings.Count(path[:open], "/")
 	}
 	globs := make([]glob, len(expanded))
@@ -177,13 +177,10 @@ func (w *walk) literal(g glob) bool {
 
 // next moves one segment from what is left to what matched.
 func (g glob) next(name string) glob {
-	switch {
-	case g.prefix == "" || g.prefix == "/":
-		g.prefix += name
-	default:
-		g.prefix += "/" + name
+	if g.prefix != "" && g.prefix != "/" {
+		g.prefix += "/"
 	}
-	if g.prefix == "" { // the empty segment before a leading slash
+	if g.prefix += name; g.prefix == "" { // the empty segment before a leading slash
 		g.prefix = "/"
 	}
 	g.rest = g.rest[1:]
@@ -193,8 +190,7 @@ func (g glob) next(name string) glob {
 	return g
 }
 
-// matchAll matches all that is left of a pattern, from its first glob on, against everything below
-// the directory that matched so far.
+// matchAll matches what is left of a pattern, from its first glob on, with all below what matched.
 func (w *walk) matchAll(g glob) error {
 	dir := dirPath(g.prefix)
 	keep := func(path string, isDir bool) bool { return matchBelow(g.rest, path, isDir) }
@@ -212,7 +208,6 @@ func (w *walk) matchAll(g glob) error {
 	return nil
 }
 
-// add takes what a name stands for: a file, or a directory's files.
 func (w *walk) add(path string, e Entry, base string) error {
 	switch e.Kind {
 	case KindDir:
@@ -234,7 +229,6 @@ func (w *walk) file(path string, e Entry, base string) {
 	w.mu.Unlock()
 }
 
-// descend takes all visible files below a directory.
 func (w *walk) descend(dir, base string) error {
 	entries, err := w.tree.ReadAll(w.ctx, dir, "", func(path string, _ bool) bool { return allVisible(path) })
 	if err != nil {
@@ -274,7 +268,6 @@ func (w *walk) wrap(path string, err error) error {
 	return &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
-// nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
 	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", shard.ErrNotExist)}
 	if w.dir {

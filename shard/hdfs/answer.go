@@ -3,6 +3,7 @@ package hdfs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -65,8 +66,7 @@ func parseAnswer(b []byte) answer {
 	return answer{}
 }
 
-// unwrap returns what a signed token of RFC 4121, section 4.2.6.2, carries; nil when it is
-// encrypted.
+// unwrap returns what a signed token of RFC 4121, 4.2.6.2, carries; nil when it is encrypted.
 func unwrap(token []byte) []byte {
 	const header, sealed = 16, 2
 	if len(token) < header || token[0] != 5 || token[1] != 4 || token[2]&sealed != 0 {
@@ -94,15 +94,9 @@ type locatedBlock struct {
 
 // same reports whether both are the same blocks.
 func (l *located) same(o *located) bool {
-	if l == nil || o == nil || len(l.blocks) != len(o.blocks) || l.length != o.length {
-		return false
-	}
-	for i, b := range l.blocks {
-		if b.id != o.blocks[i].id || b.generation != o.blocks[i].generation {
-			return false
-		}
-	}
-	return true
+	return l != nil && o != nil && l.length == o.length && slices.EqualFunc(l.blocks, o.blocks, func(a, b locatedBlock) bool {
+		return a.id == b.id && a.generation == b.generation
+	})
 }
 
 // parseLocated reads a GetBlockLocationsResponseProto; nil when it is none.

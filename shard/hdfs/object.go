@@ -52,27 +52,24 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 
 func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 	web, err := o.openWeb(ctx, nil)
-	if web != nil || err != nil {
-		return errors.Join(err, readWeb(ctx, web, ranges))
+	if err != nil {
+		return err
 	}
-	err = o.readNative(ctx, ranges)
+	if web != nil {
+		return shard.ReadRanges(ctx, web, ranges)
+	}
+	// A part ends with a block where it can, since no stream continues into the next one.
+	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
+	err = driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
 	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
 		o.store.warn("transfers from datanodes are encrypted and are not verified, as hdfs.allow_unverified has it")
 	}
-	var native *errNative
-	if errors.As(err, &native) || errors.Is(err, wire.ErrOpaque) {
+	if _, native := errors.AsType[*errNative](err); native || errors.Is(err, wire.ErrOpaque) {
 		if web, err = o.openWeb(ctx, err); err == nil {
-			err = readWeb(ctx, web, ranges)
+			err = shard.ReadRanges(ctx, web, ranges)
 		}
 	}
 	return err
-}
-
-func readWeb(ctx context.Context, web shard.Object, ranges []shard.Range) error {
-	if web == nil {
-		return nil
-	}
-	return shard.ReadRanges(ctx, web, ranges)
 }
 
 const (
@@ -83,13 +80,6 @@ const (
 	// minPart is the least that is worth a stream of its own.
 	minPart = 4 << 20
 )
-
-// readNative reads parts in parallel. A part ends with a block where it can, since no stream
-// continues into the next one.
-func (o *object) readNative(ctx context.Context, ranges []shard.Range) error {
-	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
-	return driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
-}
 
 // openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new
 // one where why says that there is no other way; nil where there is one.

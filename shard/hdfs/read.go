@@ -48,15 +48,10 @@ func (o *object) readPart(ctx context.Context, p driver.Part) error {
 
 // damaged reports whether an error is about what a datanode holds, which waiting seldom cures.
 func damaged(err error) bool {
-	for _, kind := range []error{wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull, wire.ErrRefused} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	return isAny(err, wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull, wire.ErrRefused)
 }
 
-// fill reads what is left of a part with a file reader of its own. One that is not fresh must not be
+// fill reads the rest of a part with a file reader of its own. One that is not fresh must not be
 // moved forward: the library would forget the step when it changes to another datanode, and shift
 // the data.
 func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
@@ -83,7 +78,6 @@ func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
 	return o.verifyBlocks(c)
 }
 
-// gone says what it means that a file is not there any more.
 func (o *object) gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return shard.ErrNotExist
@@ -139,7 +133,6 @@ func (o *object) verifyBlocks(c *client) error {
 	return nil
 }
 
-// look finds out whether a file is still being written.
 func (o *object) look(ctx context.Context) error {
 	l, info, err := o.at.blocks(ctx)
 	if err != nil {

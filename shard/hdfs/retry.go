@@ -44,8 +44,7 @@ func (c *cluster) pause(ctx context.Context, b *driver.Backoff, err error) bool 
 	return b.Wait(ctx, 0)
 }
 
-// nowhere reports whether the address is a mistake: a host that there is not, and none of the
-// namenodes has ever answered.
+// nowhere reports whether the address is a mistake: its host is unknown and has never answered.
 func (c *cluster) nowhere(err error) bool {
 	return !c.known.Load() && noSuchHost(err)
 }

@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"fmt"
 	"os/user"
 	"strings"
@@ -26,11 +27,7 @@ func newSetup(o Options) (*setup, error) {
 		return nil, err
 	}
 	c := conf.New(nil)
-	dir := o.ConfDir
-	if dir == "" {
-		dir = conf.Find(o.Getenv)
-	}
-	if dir != "" {
+	if dir := cmp.Or(o.ConfDir, conf.Find(o.Getenv)); dir != "" {
 		var err error
 		if c, err = conf.Load(dir); err != nil {
 			return nil, err
@@ -63,10 +60,7 @@ func (s *setup) native() error {
 
 // userName is the name that a cluster without Kerberos takes the user's word for.
 func userName(o Options) (string, error) {
-	if o.User != "" {
-		return o.User, nil
-	}
-	if name := o.Getenv("HADOOP_USER_NAME"); name != "" {
+	if name := cmp.Or(o.User, o.Getenv("HADOOP_USER_NAME")); name != "" {
 		return name, nil
 	}
 	u, err := user.Current()

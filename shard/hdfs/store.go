@@ -103,7 +103,6 @@ func (s *Store) Traffic() shard.Traffic {
 	return t
 }
 
-// cluster returns the one that a nameservice stands for.
 func (s *Store) cluster(ns conf.Nameservice) (*cluster, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,13 +117,12 @@ func (s *Store) cluster(ns conf.Nameservice) (*cluster, error) {
 	return c, nil
 }
 
-// warn says something once.
 func (s *Store) warn(text string) {
 	s.mu.Lock()
 	said := s.warned[text]
 	s.warned[text] = true
 	s.mu.Unlock()
-	if !said {
+	if !said && s.options.Events.Warn != nil {
 		s.options.Events.Warn(text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
 // page is how many entries of a directory one call of a namenode lists.
@@ -167,10 +168,9 @@ func status(info fs.FileInfo) *hdfs.FileStatus {
 // version is the modification time in milliseconds and the file's id, which no other file of the
 // cluster ever has.
 func version(info fs.FileInfo) string {
-	return fmt.Sprintf("%d-%d", info.ModTime().UnixMilli(), status(info).GetFileId())
+	return webhdfs.Version(info.ModTime().UnixMilli(), int64(status(info).GetFileId()))
 }
 
-// changed compares a file with its shard, and says how they differ.
 func changed(s shard.Shard, info fs.FileInfo) error {
 	switch now := version(info); {
 	case info.IsDir():

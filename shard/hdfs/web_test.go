@@ -116,15 +116,19 @@ func TestServerExplain(t *testing.T) {
 		"configuration": c.ConfDir, "user": "root, without Kerberos", "path": "/dir/x of " + c.RPC[0], "namenodes": c.RPC[0],
 		"webhdfs": "http://" + c.HTTP[0], "namenode": "answered within", "verification": "each packet",
 	} {
-		if !strings.Contains(value(name), want) {
-			t.Errorf("%s: %q, want %q", name, value(name), want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(value(name), want) {
+				t.Errorf("%q, want %q", value(name), want)
+			}
+		})
 	}
 	for uri, want := range map[string]string{"hdfs://nosuchhost.invalid/x": "does not answer", "viewfs://none/x": "mount table", "s3://b/x": "neither"} {
-		facts, err := s.Explain(t.Context(), uri)
-		if err != nil || !strings.Contains(facts[len(facts)-1].Value+facts[max(0, len(facts)-2)].Value, want) {
-			t.Errorf("%s: %v, %v", uri, facts, err)
-		}
+		t.Run(uri, func(t *testing.T) {
+			facts, err := s.Explain(t.Context(), uri)
+			if err != nil || !strings.Contains(facts[len(facts)-1].Value+facts[max(0, len(facts)-2)].Value, want) {
+				t.Errorf("%v, %v", facts, err)
+			}
+		})
 	}
 	wrong := serverOptions(c)
 	wrong.ConfDir = "/no/such/directory"
@@ -154,14 +158,16 @@ func TestServerViewfs(t *testing.T) {
 		"viewfs://data/tables/one/dt=1":      "viewfs://data/tables/one/dt=1/a.parquet",
 		"viewfs://data/tables/two/b.parquet": "viewfs://data/tables/two/b.parquet",
 	} {
-		found, err := s.List(t.Context(), address)
-		var got []string
-		for _, f := range found {
-			got = append(got, f.URI)
-		}
-		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, %v", address, got, err)
-		}
+		t.Run(address, func(t *testing.T) {
+			found, err := s.List(t.Context(), address)
+			var got []string
+			for _, f := range found {
+				got = append(got, f.URI)
+			}
+			if err != nil || strings.Join(got, " ") != want {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
 	}
 	if err := expect(t, openOne(t, s, "viewfs://data/tables/two/b.parquet"), all, 0, 1000); err != nil {
 		t.Error(err)

@@ -145,7 +145,6 @@ func decode(prefix, path string) (string, bool) {
 	return decoded, err == nil && decoded != path
 }
 
-// version is a file's modification time in nanoseconds.
 func version(info fs.FileInfo) string {
 	return strconv.FormatInt(info.ModTime().UnixNano(), 10)
 }
@@ -169,8 +168,7 @@ func instant(version string) string {
 	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// classify puts an operating system's error into the words of package shard. The path is left to
-// the shard.Error around it.
+// classify puts a system's error into the words of package shard, without the path.
 func classify(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -85,8 +85,7 @@ func (s *Store) clientOf(ses *session, region string) *client {
 	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region), session: ses, region: region}
 }
 
-// currentSession returns the session, which the first call makes. A session that could not be made
-// is tried again by the next call.
+// currentSession returns the session. The first call makes it, and the next one after a failure.
 func (s *Store) currentSession(ctx context.Context) (*session, error) {
 	c := &s.clients
 	if ses := c.current(); ses != nil {

@@ -80,7 +80,6 @@ func (l *lister) list(ctx context.Context, prefix, after string) error {
 	return l.follow(ctx, prefix, p)
 }
 
-// follow takes a page and the pages after it.
 func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
 	var pages driver.Pages
 	for n := 1; ; n++ {
@@ -145,7 +144,6 @@ func (l *lister) fork(ctx context.Context, dir, after string) error {
 	return list()
 }
 
-// take keeps the files of a page that are wanted.
 func (l *lister) take(pages *driver.Pages, p *page) error {
 	wanted := make([]driver.Entry, 0, len(p.files))
 	for _, e := range p.files {

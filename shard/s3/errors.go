@@ -27,8 +27,7 @@ var (
 	reading = action{"read", "s3:GetObject"}
 )
 
-// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be
-// made.
+// wrap makes the error that a user reads. C is the client that was asked, or nil.
 func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err error) error {
 	if e := (*shard.Error)(nil); err == nil || errors.As(err, &e) {
 		return err
@@ -39,8 +38,7 @@ func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err e
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }
 
-// classify puts what went wrong into the words of package shard. An error that has one already
-// stays.
+// classify puts what went wrong into the words of package shard, unless an error has one already.
 func classify(err error) error {
 	for _, kind := range []error{
 		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI,
@@ -142,8 +140,7 @@ func innermost(err error) string {
 	return text
 }
 
-// describe adds who was asked, how, and the request's name there: what an administrator wants to
-// know first.
+// describe adds what an administrator wants to know first: who was asked, how, the request's name.
 func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	if c == nil {
 		return err

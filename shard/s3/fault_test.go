@@ -362,24 +362,28 @@ func TestServerListFaults(t *testing.T) {
 		"stall":       {Times: 1, After: 100, Stall: time.Minute},
 		"bad gateway": {Chance: 0.3, Answer: &servertest.Answer{Status: 502, Body: "<html>no</html>"}},
 	} {
-		rule.Match = servertest.Listing
-		r.proxy.Use(rule)
-		found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
-		if err != nil || len(found) != len(keys) || rule.Struck() == 0 { // the proxy's chances are the same in each run
-			t.Errorf("%s: %d shards, %v, after %d faults", name, len(found), err, rule.Struck())
-		}
+		t.Run(name, func(t *testing.T) {
+			rule.Match = servertest.Listing
+			r.proxy.Use(rule)
+			found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
+			if err != nil || len(found) != len(keys) || rule.Struck() == 0 { // the proxy's chances are the same in each run
+				t.Errorf("%d shards, %v, after %d faults", len(found), err, rule.Struck())
+			}
+		})
 	}
 	for name, rule := range map[string]*servertest.Rule{
 		"slow down for ever": servertest.SlowDown(0),
 		"cut for ever":       servertest.CutBody(100, false),
 		"silent for ever":    servertest.StallBody(100, time.Minute),
 	} {
-		rule.Match = servertest.Listing
-		r.proxy.Use(rule)
-		start := time.Now()
-		found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
-		if !errors.Is(err, shard.ErrTransient) || strings.Contains(err.Error(), "StatusCode") || found != nil || time.Since(start) > 45*time.Second {
-			t.Errorf("%s: %d shards, %v after %v", name, len(found), err, time.Since(start))
-		}
+		t.Run(name, func(t *testing.T) {
+			rule.Match = servertest.Listing
+			r.proxy.Use(rule)
+			start := time.Now()
+			found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
+			if !errors.Is(err, shard.ErrTransient) || strings.Contains(err.Error(), "StatusCode") || found != nil || time.Since(start) > 45*time.Second {
+				t.Errorf("%d shards, %v after %v", len(found), err, time.Since(start))
+			}
+		})
 	}
 }

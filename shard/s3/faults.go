@@ -30,10 +30,18 @@ func answerCode(err error) string {
 
 // answerStatus is the HTTP status of a server's answer, 0 without one.
 func answerStatus(err error) int {
-	if e := (*awshttp.ResponseError)(nil); errors.As(err, &e) && e.Response != nil && e.Response.Response != nil {
+	if e := answerOf(err); e != nil {
 		return e.HTTPStatusCode()
 	}
 	return 0
+}
+
+// answerOf is the answer of a server that an error is about, or nil.
+func answerOf(err error) *awshttp.ResponseError {
+	if e, ok := errors.AsType[*awshttp.ResponseError](err); ok && e.Response != nil && e.Response.Response != nil {
+		return e
+	}
+	return nil
 }
 
 func isAnswer(err error) bool { return answerStatus(err) != 0 }
@@ -99,8 +107,8 @@ func isUnreachable(err error) bool {
 
 // isUnknownHost reports whether a name has no address, rather than no answer for now.
 func isUnknownHost(err error) bool {
-	dns := (*net.DNSError)(nil)
-	return errors.As(err, &dns) && dns.IsNotFound
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound
 }
 
 // isTrust reports whether a server's certificate was refused.
@@ -119,8 +127,7 @@ func isNoIdentity(err error) bool {
 	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }
 
-// isMute reports whether a HEAD was refused without a reason: its answer has no body. Expired
-// credentials are refused so.
+// isMute reports whether a HEAD was refused without a reason, as expired credentials are.
 func isMute(err error) bool {
 	return answerStatus(err) == http.StatusBadRequest && (answerCode(err) == "BadRequest" || answerCode(err) == "")
 }
@@ -170,14 +177,8 @@ var regionText = regexp.MustCompile(`expecting ['"]([a-z0-9-]{1,64})['"]`)
 
 // regionIn is the region that an answer names as the bucket's, or "".
 func regionIn(err error) string {
-	if err == nil {
-		return ""
-	}
-	var answer *awshttp.ResponseError
-	if errors.As(err, &answer) && answer.Response != nil && answer.Response.Response != nil {
-		if name := answer.Response.Header.Get("X-Amz-Bucket-Region"); name != "" {
-			return name
-		}
+	if answer := answerOf(err); answer != nil && answer.Response.Header.Get("X-Amz-Bucket-Region") != "" {
+		return answer.Response.Header.Get("X-Amz-Bucket-Region")
 	}
 	if e := smithy.APIError(nil); errors.As(err, &e) && isMoved(err) {
 		if found := regionText.FindStringSubmatch(e.ErrorMessage()); found != nil {

@@ -59,8 +59,7 @@ const (
 	defaultGiveUp      = 90 * time.Second
 )
 
-// withDefaults fills in what is not set. What the environment and the profiles say comes later, at
-// the first use.
+// withDefaults fills in what is not set and what neither environment nor profiles can say.
 func (o Options) withDefaults() Options {
 	o.MaxRequests = cmp.Or(o.MaxRequests, defaultMaxRequests)
 	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)

@@ -164,8 +164,7 @@ func (c chain) sso(p *config.SharedConfig) (aws.CredentialsProvider, error) {
 	})), nil
 }
 
-// login is a sign-in with the console's credentials (aws login), whose token lies in
-// ~/.aws/login/cache.
+// login is a sign-in by aws login, whose token lies in ~/.aws/login/cache.
 func (c chain) login(session string) (aws.CredentialsProvider, error) {
 	dir := cmp.Or(c.lookup("AWS_LOGIN_CACHE_DIRECTORY"), c.lookup.inHome("login", "cache"))
 	file, err := logincreds.StandardCachedTokenFilepath(session, dir)

@@ -19,8 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// settings are what the options, the environment and the profile say, read once. Nothing here asks
-// a server.
+// settings are what the options, the environment and the profile say; no server is asked.
 type settings struct {
 	options Options
 	lookup  environ
@@ -117,7 +116,7 @@ func (s *settings) endpointOf(service string) *string {
 // config is the SDK's configuration without credentials, and with a region in any case.
 func (s *settings) config(client aws.HTTPClient) aws.Config {
 	region, _ := s.region()
-	cfg := aws.Config{
+	return aws.Config{
 		Region:        cmp.Or(region, fallbackRegion), // the clients that ask for credentials need one
 		HTTPClient:    client,
 		Logger:        noLog, // what is worth saying is an error
@@ -131,7 +130,6 @@ func (s *settings) config(client aws.HTTPClient) aws.Config {
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	}
-	return cfg
 }
 
 func (s *settings) close() {

@@ -48,15 +48,15 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 // Open returns an object that reads one shard at the version that it was listed with. It sends no
 // request: what is wrong with the shard comes from the first read.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
-	}
 	at, err := parse(sh.URI)
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case err == nil && at.key == "":
+		err = fmt.Errorf("%w: it names a bucket, not an object", shard.ErrBadURI)
+	}
 	if err != nil {
 		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
-	}
-	if at.key == "" {
-		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: fmt.Errorf("%w: it names a bucket, not an object", shard.ErrBadURI)}
 	}
 	return &object{store: s, shard: sh, at: at}, nil
 }
@@ -70,8 +70,7 @@ func (s *Store) Identity(uri string) string {
 	return l.identity()
 }
 
-// parallelReads is how many reads keep the network busy: one connection to S3 carries some 60 to 90
-// MB/s.
+// parallelReads keep the network busy: a connection to S3 carries some 60 to 90 MB/s.
 const parallelReads = 64
 
 // Parallel is the same for all addresses, within the window.

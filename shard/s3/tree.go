@@ -73,8 +73,7 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	return driver.Entry{}, dirErr
 }
 
-// tellsMore reports whether the refusal of a list, which comes with a body, says why: the key, the
-// secret, the clock.
+// tellsMore reports whether the refusal of a list says why: the key, the secret, the clock.
 func tellsMore(err error) bool {
 	return errors.Is(err, shard.ErrDenied) && answerCode(err) != "AccessDenied"
 }
@@ -114,8 +113,7 @@ func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjec
 	return c.api.HeadObject(ctx, in)
 }
 
-// firstPage returns the first page of all that lies below a directory, which is asked for once in a
-// List.
+// firstPage returns the first page of all below a directory, which is asked for once in a List.
 func (t *tree) firstPage(ctx context.Context, path, bucket, prefix string) (*page, error) {
 	t.mu.Lock()
 	p, ok := t.first[bucket+"/"+prefix]
@@ -149,8 +147,7 @@ func (t *tree) wrap(ctx context.Context, path string, c *client, err error) erro
 	return t.store.wrap(ctx, listing, t.URI(path), c, err)
 }
 
-// dirPrefix is how the keys below a directory begin: its name and one slash, if it does not end
-// with one.
+// dirPrefix is how the keys below a directory begin: its name, with one slash at its end.
 func dirPrefix(key string) string {
 	if key == "" || strings.HasSuffix(key, "/") {
 		return key
@@ -158,6 +155,5 @@ func dirPrefix(key string) string {
 	return key + "/"
 }
 
-// isExpress reports whether a bucket is one of S3 Express, which lists without an order and only
-// whole directories.
+// isExpress tells buckets of S3 Express, which list without an order and only whole directories.
 func isExpress(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }

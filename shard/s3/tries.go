@@ -2,13 +2,9 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
-
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
@@ -40,8 +36,7 @@ func (s *Store) newTries(bucket string) tries {
 	return t
 }
 
-// again decides what follows a failed try: nil, after a wait, when it is worth another, else the
-// error to return.
+// again returns nil, after a wait, when another try is worth it, else the error to return.
 func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
 		return cause.Of(ctx)
@@ -79,11 +74,11 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 
 // retryAfter is what the answer's header asks for, in seconds as all servers send it.
 func retryAfter(err error) time.Duration {
-	var answer *awshttp.ResponseError
-	if !errors.As(err, &answer) || answer.Response == nil || answer.Response.Response == nil {
+	answer := answerOf(err)
+	if answer == nil {
 		return 0
 	}
-	s, err := strconv.Atoi(http.Header(answer.Response.Header).Get("Retry-After"))
+	s, err := strconv.Atoi(answer.Response.Header.Get("Retry-After"))
 	if err != nil || s < 0 || s > 3600 {
 		return 0
 	}

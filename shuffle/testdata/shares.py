@@ -1,11 +1,12 @@
 """The counts of ratios, written from the specification in doc.go, to hold the Go code against: shares.jsonl is what it prints.
 
-One JSON object per line: {"weights": [..], "whole": [integer weights], "seed": s, "lanes": L, "slot": slot, "counts": [[n, [of each item]], ..],
-"first": [the items of the first samples]}. "lanes" 0 is one lane at phase 0.
+One JSON object per line: {"weights": [..], "whole": [integer weights], "seed": s, "lanes": L, "slot": slot,
+"counts": [[n, [of each item]], ..], "first": [the items of the first samples]}. "lanes" 0 is one lane at phase 0.
 """
 
 import json
 from fractions import Fraction
+from itertools import pairwise
 
 from reference import Random
 
@@ -51,7 +52,7 @@ def main():
         for seed, lanes, slot in ((0, 0, 0), (0, 1, 0), (7, 3, 2), (2**64 - 1, 64, 17), (7, 48, 47)):
             v = levels(w, slot, lanes, seed)
             at = [counts(v, n, len(w)) for n in range(65)]
-            first = [next(d for d in range(len(w)) if a[d] != b[d]) for a, b in zip(at, at[1:])]
+            first = [next(d for d in range(len(w)) if a[d] != b[d]) for a, b in pairwise(at)]
             places = [1, 5, 1000, WHOLE - 1, WHOLE, 3 * WHOLE + 12345, 10**12 + 7, 2**62]
             line = {"weights": weights, "whole": w, "seed": seed, "lanes": lanes, "slot": slot}
             print(json.dumps(line | {"counts": [[n, counts(v, n, len(w))] for n in places], "first": first}))

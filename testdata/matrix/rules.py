@@ -28,6 +28,7 @@ UNSIGNED = ["0", "1", "7", "200", "255"]
 FLOATS = ["0.5", "-0.0", "0", "1e30", "-3", "nan", "inf", "-inf", "2.25"]
 TEXTS = ["", "a", "ab", "b", "it's", 'say "x"', "한국", "é", "zz"]
 TIMES = ["1969-12-31 23:59:59.999", "1970-01-01 00:00:00", "2024-02-29 12:30:00.5", "2024-03-01 00:00:00", "1700-01-01 01:02:03"]
+ZONES = ["+00", "-05:30", "+09:00"]
 DATES = ["1582-10-15", "1969-12-31", "2024-02-29", "9999-12-31"]
 UUIDS = ["00000000-0000-0000-0000-000000000001", "123e4567-e89b-12d3-a456-426614174000", "ffffffff-0000-0000-0000-000000000000"]
 
@@ -82,7 +83,7 @@ def columns():
         Column("ms", "timestamp_ms", instants("timestamp_ms", "")),
         Column("us", "timestamp", instants("timestamp", "timestamp")),
         Column("ns", "timestamp_ns", instants("timestamp_ns", "")),
-        Column("utc", "timestamptz", [(a, b[:-1] + "+00'") for a, b in instants("timestamptz", "timestamp")]),
+        Column("utc", "timestamptz", [(f"'{t}{z}'::timestamptz", f"timestamp '{t}{z}'") for t in TIMES for z in ZONES]),
         Column("id", "uuid", [(f"{quoted(u)}::uuid", quoted(u)) for u in UUIDS]),
         Column("x", "integer", same("integer", INTS), path="s.x"),
         Column("t", "varchar", strings, path="s.t"),

@@ -6,7 +6,7 @@ and releases each when it is done, in any thread. A part keeps the whole export.
 
 Each release calls Python, which loses an exception that is being raised in that thread at that
 moment. Where pyarrow is loaded, it exports in place of this module: its releases call no Python.
-Capsules have no destructor for the same reason: those that nobody has are found by sweep.
+Capsules have no destructor for the same reason: sweep finds the unused ones.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _UNUSED = _references((object(),))
 
 
 def sweep() -> None:
-    """Takes back what lies in capsules that nobody has any more."""
+    """Takes back what lies in unused capsules."""
     for key, entry in list(_capsules.items()):
         if _references(entry) == _UNUSED and _capsules.pop(key, None) is not None:
             entry[2].drop(entry[1])

@@ -31,7 +31,6 @@ var deprecated = map[string]string{
 	"dfs.namenode.kerberos.internal.spnego.principal": "dfs.web.authentication.kerberos.principal",
 }
 
-// canonical is the name that a property has today.
 func canonical(name string) string {
 	name = strings.TrimSpace(name)
 	if now, ok := deprecated[name]; ok {
@@ -102,7 +101,6 @@ func (c *Conf) list(name string) []string {
 	return slices.Clip(words)
 }
 
-// wrong is an error about the configuration, which it names.
 func (c *Conf) wrong(format string, args ...any) error {
 	where := ""
 	if c.dir != "" {

@@ -77,9 +77,11 @@ func TestLoad(t *testing.T) {
 		"odd": "${ not a name} $ ${ ${base", "user": "alice", "included": "yes", "deep": "yes", "fallback": "used", "fallback2": "",
 		"plain": "yes", "absent": "",
 	} {
-		if got := c.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := c.Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		})
 	}
 	if c.Dir() != dir || c.DefaultFS() != "hdfs://old:8020" {
 		t.Errorf("directory %s, file system %s", c.Dir(), c.DefaultFS())
@@ -152,10 +154,12 @@ func TestFind(t *testing.T) {
 		{"", dir + "/h2", dir + "/h2/conf"},
 		{"", dir + "/h3", ""},
 	} {
-		env := map[string]string{"HADOOP_CONF_DIR": c.conf, "HADOOP_HOME": c.home}
-		if got := Find(func(name string) string { return env[name] }); got != c.want {
-			t.Errorf("%+v: got %q", c, got)
-		}
+		t.Run(c.conf, func(t *testing.T) {
+			env := map[string]string{"HADOOP_CONF_DIR": c.conf, "HADOOP_HOME": c.home}
+			if got := Find(func(name string) string { return env[name] }); got != c.want {
+				t.Errorf("%+v: got %q", c, got)
+			}
+		})
 	}
 }
 

@@ -144,7 +144,6 @@ func (c *Conf) suffix(rpc string) string {
 	return "?"
 }
 
-// append adds a namenode with the addresses of its web servers.
 func (c *Conf) append(n *Nameservice, host, port, suffix string) {
 	n.secureAlone = c.Get("dfs.http.policy") == "HTTPS_ONLY"
 	n.RPC = append(n.RPC, net.JoinHostPort(host, port))

@@ -1,7 +1,6 @@
 package krb
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/jcmturner/gokrb5/v8/credentials"
@@ -11,8 +10,7 @@ import (
 // the file's bytes, keys included.
 var errDamaged = errors.New("it is damaged or not yet complete")
 
-// parseCCache reads a ticket cache. Its lengths are checked first, since gokrb5 allocates what the
-// file's numbers say.
+// parseCCache reads a ticket cache after a check of its lengths, which gokrb5 trusts.
 func parseCCache(b []byte, into *credentials.CCache) error {
 	if len(b) < 2 || b[0] != 5 || b[1] != 3 && b[1] != 4 {
 		return errors.New("it is not a ticket cache of format 3 or 4")
@@ -31,23 +29,18 @@ func parseCCache(b []byte, into *credentials.CCache) error {
 	return nil
 }
 
-// A cursor walks over a ticket cache, as MIT Kerberos documents it under "Credential cache file
-// format".
+// A cursor walks over a ticket cache; see "Credential cache file format" of MIT Kerberos.
 type cursor struct {
 	rest    []byte
 	version byte
 	bad     bool // the end came too early
 }
 
-func (c *cursor) number(size int) uint32 {
-	b := c.skip(int64(size))
-	switch {
-	case b == nil:
-		return 0
-	case size == 2:
-		return uint32(binary.BigEndian.Uint16(b))
+func (c *cursor) number(size int64) (n uint32) {
+	for _, b := range c.skip(size) {
+		n = n<<8 | uint32(b)
 	}
-	return binary.BigEndian.Uint32(b)
+	return n
 }
 
 func (c *cursor) skip(n int64) []byte {

@@ -117,12 +117,10 @@ func (s *Source) login(a *attempt) {
 }
 
 func (s *Source) await(ctx context.Context, a *attempt) (*client.Client, uint64, error) {
-	timer := time.NewTimer(loginTime)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return nil, 0, cause.Of(ctx)
-	case <-timer.C:
+	case <-time.After(loginTime):
 		return nil, 0, &Error{Err: fmt.Errorf("%w: no KDC answered within %v", shard.ErrTransient, loginTime), Hint: "can this machine reach the KDCs that krb5.conf names?"}
 	case <-a.done:
 	}

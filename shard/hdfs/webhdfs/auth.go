@@ -67,7 +67,6 @@ func (s *Store) identify(ctx context.Context, b *base, query url.Values) error {
 	return nil
 }
 
-// header adds the cookies of a server, or a name and password.
 func (a *auth) header(r *http.Request, o Options) (shown int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,7 +98,6 @@ func (a *auth) keep(answer *http.Response) {
 	}
 }
 
-// drop forgets cookies that the server does not take any more.
 func (a *auth) drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,7 +167,6 @@ func initiate(c *client.Client, service string) (string, error) {
 	return "Negotiate " + base64.StdEncoding.EncodeToString(b), nil
 }
 
-// hinted is an error that knows what to try.
 type hinted struct {
 	error
 	hint string

@@ -52,8 +52,7 @@ const (
 	longPause  = 6 * time.Second
 )
 
-// newBackoff spaces the tries of one thing. The first, with the other servers of the cluster, cost
-// no pause.
+// newBackoff spaces the tries of one thing. The first one of each server costs no pause.
 func (c *cluster) newBackoff() *driver.Backoff {
 	b := &driver.Backoff{First: firstPause, Longest: longPause, For: c.store.options.RetryFor, Free: len(c.bases) - 1}
 	b.Progress()

@@ -71,7 +71,6 @@ func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
 	return err
 }
 
-// attempt reads all parts, and makes sure that they are the shard's.
 func (o *object) attempt(ctx context.Context, parts []driver.Part, byName bool) error {
 	if err := o.readParts(ctx, parts, byName); err != nil {
 		return err

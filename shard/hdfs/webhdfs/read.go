@@ -99,18 +99,16 @@ func (c *cluster) holders(ctx context.Context, path string, off int64) []datanod
 	return found.Nodes
 }
 
-// locate is the question where bytes of a file lie.
 func locate(path string, off, n int64) query {
 	return query{op: "GET_BLOCK_LOCATIONS", path: path, args: url.Values{
 		"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)},
 	}}
 }
 
-// vague reports whether a datanode's answer tells nothing but that it failed: another may do
-// better.
+// vague reports whether a datanode's answer only says that it failed: another may do better.
 func vague(err error) bool {
-	var e *remoteError
-	return errors.As(err, &e) && e.Unwrap() == nil
+	e, ok := errors.AsType[*remoteError](err)
+	return ok && e.Unwrap() == nil
 }
 
 // stuck is the error when the time for tries is over.
@@ -125,8 +123,7 @@ func stuck(ctx context.Context, err error, off int64) error {
 	return err
 }
 
-// body makes one request for what a part lacks. Node is the datanode that was asked, "" when no
-// redirect came.
+// body makes one request for what a part lacks. Node is the datanode asked, "" without a redirect.
 func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, bad []string) (node string, err error) {
 	s.meter.Reads.Add(1)
 	ctx, w := driver.NewWatch(ctx)
@@ -195,7 +192,6 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 	return nil
 }
 
-// located asks where the bytes of a file lie.
 func (c *cluster) located(ctx context.Context, path string, off, n int64) (locations, error) {
 	if c.noLocated.Load() {
 		return locations{}, errUnsupported
@@ -211,8 +207,7 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 	return parseLocations(body)
 }
 
-// inSnapshot reports whether a path leads into a snapshot, whose files cannot be read by their
-// inodes.
+// inSnapshot reports whether a path leads into a snapshot: its files are not read by inode.
 func inSnapshot(path string) bool { return strings.Contains(path+"/", "/.snapshot/") }
 
 // hosts asks where all blocks of a file lie, in the way that the server knows.

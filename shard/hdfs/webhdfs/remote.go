@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -51,18 +52,12 @@ func parseRemote(host string, code int, body []byte) *remoteError {
 	return e
 }
 
+var secret = regexp.MustCompile(`((?:delegation|token|password)=)[^& \t,;"']*`)
+
 // oneLine is the first line of a message, without a stack trace and without the values of tokens.
 func oneLine(message string) string {
 	message, _, _ = strings.Cut(message, "\n")
-	for _, name := range []string{"delegation=", "token=", "password="} {
-		if i := strings.Index(message, name); i >= 0 {
-			end := len(message)
-			if j := strings.IndexAny(message[i:], "& \t,;\"'"); j >= 0 {
-				end = i + j
-			}
-			message = message[:i+len(name)] + "***" + message[end:]
-		}
-	}
+	message = secret.ReplaceAllString(message, "$1***")
 	const most = 500
 	if len(message) > most {
 		message = message[:most] + "..."
@@ -125,10 +120,9 @@ func (e *remoteError) Unwrap() error {
 // errNoAPI is a web server that is not one of HDFS.
 var errNoAPI = fmt.Errorf("%w: WebHDFS is not served there", shard.ErrBadURI)
 
-// throttled reports whether an answer asks to slow down.
 func throttled(err error) bool {
-	var e *remoteError
-	return errors.As(err, &e) && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
+	e, ok := errors.AsType[*remoteError](err)
+	return ok && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
 }
 
 // passing reports whether the same request can go well later, or on another server.

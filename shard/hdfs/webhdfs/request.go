@@ -20,7 +20,6 @@ const (
 	maxHops   = 5 // redirects of one request
 )
 
-// A query is one operation on one path.
 type query struct {
 	op   string
 	path string // cleaned
@@ -79,8 +78,7 @@ func (s *Store) roundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// prove makes a request with a Kerberos ticket, or with the cookie that another request got
-// meanwhile.
+// prove makes a request with a Kerberos ticket, or with the cookie that another got meanwhile.
 func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int64) (*http.Response, error) {
 	if b.auth.turn.Acquire(ctx, 1) != nil {
 		return nil, cause.Of(ctx)
@@ -166,8 +164,7 @@ func newRequest(ctx context.Context, u *url.URL) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// checked returns an answer that is a success or a redirect, and the error that another one stands
-// for.
+// checked returns an answer that is a success or a redirect, else the error that it stands for.
 func checked(ctx context.Context, host string, answer *http.Response) (*http.Response, error) {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,

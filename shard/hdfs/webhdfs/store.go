@@ -195,23 +195,21 @@ func wrap(op, uri string, err error) error {
 }
 
 func hint(err error) string {
-	var (
-		known  *hinted
-		ticket *krb.Error
-		remote *remoteError
-	)
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*hinted](err); ok {
 		return known.hint
-	case errors.As(err, &ticket):
+	}
+	_, ticket := errors.AsType[*krb.Error](err)
+	remote, ok := errors.AsType[*remoteError](err)
+	switch {
+	case ticket:
 		return "" // it holds its own
 	case errors.Is(err, errNoAPI):
 		return "is this the web port of a namenode (9870, 9871 for https), or does a gateway's path belong in front of /webhdfs/v1?"
-	case errors.As(err, &remote) && remote.Exception == "InvalidToken":
+	case ok && remote.Exception == "InvalidToken":
 		return "the delegation token has expired or was cancelled: get a new one"
-	case errors.As(err, &remote) && remote.Status == http.StatusUnauthorized:
+	case ok && remote.Status == http.StatusUnauthorized:
 		return "the server did not take the credentials"
-	case errors.As(err, &remote) && remote.Exception == "SafeModeException":
+	case ok && remote.Exception == "SafeModeException":
 		return "the namenode is in safe mode"
 	case errors.Is(err, ErrUnfinished):
 		return "wait until its writer closes it, or leave it out; where the writer died, hdfs debug recoverLease closes it"
@@ -223,6 +221,6 @@ func hint(err error) string {
 
 // isUnreachable reports whether the server, or the proxy, did not take the connection.
 func isUnreachable(err error) bool {
-	op := (*net.OpError)(nil)
-	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect")
 }

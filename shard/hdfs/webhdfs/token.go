@@ -21,7 +21,8 @@ import (
 // The file is Hadoop's token storage: "HDTS", a byte with the format's number, and the tokens,
 // either
 //
-//	0  n, then n times (alias, token); secrets follow. Numbers are Hadoop's variable-length ones, strings have their length before them.
+//	0  n, then n times (alias, token); secrets follow. Numbers are Hadoop's variable-length ones,
+//	   strings have their length before them.
 //	1  a protobuf message of type CredentialsProto, with its length before it
 //
 // A token is four strings: identifier, password, kind, service. For a URL it is those in the first

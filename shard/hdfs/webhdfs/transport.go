@@ -63,8 +63,7 @@ func (o Options) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// lost puts an error of the network into the words of package shard. The URL, which may hold a
-// token, is left out.
+// lost puts a network's error into the words of package shard, without the URL and its token.
 func lost(ctx context.Context, host string, err error) error {
 	if driver.Stalled(ctx) {
 		return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, driver.ErrStalled)

@@ -2,6 +2,7 @@ package webhdfs
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -96,9 +97,11 @@ func TestOptions(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "", "/gateway/default": "/gateway/default", "gateway/default/": "/gateway/default", "/gw/webhdfs/v1/": "/gw", "/": "",
 	} {
-		if got := (Options{Gateway: given}).withDefaults().Gateway; got != want {
-			t.Errorf("gateway %q became %q, want %q", given, got, want)
-		}
+		t.Run(given, func(t *testing.T) {
+			if got := (Options{Gateway: given}).withDefaults().Gateway; got != want {
+				t.Errorf("gateway %q became %q, want %q", given, got, want)
+			}
+		})
 	}
 	t.Setenv("HADOOP_USER_NAME", "bob")
 	if got := (Options{}).withDefaults().User; got != "bob" {
@@ -112,9 +115,11 @@ func TestDatanodeMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from, want := range map[string]string{"dn1:9864": "127.0.0.1:1", "dn1:1": "dn1:1", "dn2:9864": "two:9864", "dn3:1": "three:3", "x": "x"} {
-		if got := translate(from); got != want {
-			t.Errorf("%s became %s, want %s", from, got, want)
-		}
+		t.Run(from, func(t *testing.T) {
+			if got := translate(from); got != want {
+				t.Errorf("%s became %s, want %s", from, got, want)
+			}
+		})
 	}
 	for _, bad := range []string{"", "dn1", "dn1=", "=x", "a=b,"} {
 		if _, err := ParseDatanodeMap(bad); err == nil {
@@ -152,13 +157,15 @@ func TestRemote(t *testing.T) {
 		{403, body("IOException", "odd"), nil, "h: IOException: odd"},
 		{403, body("IOException", "GET http://x?delegation=SECRET&a=b, token=SECRET"), nil, "h: IOException: GET http://x?delegation=***&a=b, token=***"},
 	} {
-		err := parseRemote("h", c.code, []byte(c.body))
-		if c.want != nil && !errors.Is(err, c.want) || c.want == nil && err.Unwrap() != nil {
-			t.Errorf("%d %s: %v", c.code, c.body, err.Unwrap())
-		}
-		if c.text != "" && err.Error() != c.text {
-			t.Errorf("%d %s reads %q", c.code, c.body, err)
-		}
+		t.Run(fmt.Sprintf("%+v", c.code), func(t *testing.T) {
+			err := parseRemote("h", c.code, []byte(c.body))
+			if c.want != nil && !errors.Is(err, c.want) || c.want == nil && err.Unwrap() != nil {
+				t.Errorf("%d %s: %v", c.code, c.body, err.Unwrap())
+			}
+			if c.text != "" && err.Error() != c.text {
+				t.Errorf("%d %s reads %q", c.code, c.body, err)
+			}
+		})
 	}
 	if long := oneLine(strings.Repeat("é", 400)); len(long) > 510 {
 		t.Errorf("a message of %d bytes", len(long))

@@ -128,8 +128,7 @@ func (c *conn) readUnit() error {
 	return err
 }
 
-// need returns the window's first n unverified bytes, reading what is missing and whatever else has
-// arrived.
+// need returns the first n unverified bytes, reading what is missing and what else has arrived.
 func (c *conn) need(n int) ([]byte, error) {
 	if !c.armed && c.win.unverified() < n {
 		c.armed = true

@@ -113,7 +113,6 @@ func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn,
 	return d.adopt(ctx, nc, addr, wanted), nil
 }
 
-// adopt makes a verifying connection of a plain one.
 func (d *Dialer) adopt(ctx context.Context, nc net.Conn, addr string, wanted func() int64) *conn {
 	c := &conn{Conn: nc, dialer: d, ctx: ctx, datanode: addr, wanted: wanted}
 	d.mu.Lock()

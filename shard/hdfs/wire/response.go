@@ -59,8 +59,7 @@ func (c *conn) readResponse() (int, error) {
 	return len(plain), nil
 }
 
-// plainResponse is the BlockOpResponseProto of a block without checksums, with its length before
-// it.
+// plainResponse is the delimited BlockOpResponseProto of a block without checksums.
 func plainResponse(first int64, chunk int) []byte {
 	var sum, info, m []byte
 	sum = appendNumber(appendNumber(sum, 1, sumNull), 2, uint64(chunk))

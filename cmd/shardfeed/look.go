@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed/column"
+)
+
+// A look is a run of a verb that shows a few rows.
+type look struct {
+	*app
+	flags
+	count  int64
+	format string
+	full   bool
+}
+
+const (
+	fewRows  = 10
+	mostRows = 1_000_000 // to show
+)
+
+var lookFormats = []string{"table", "jsonl", "csv"}
+
+func (l *look) flagsOf(c *cobra.Command) {
+	fs := c.Flags()
+	fs.Int64VarP(&l.count, "rows", "n", fewRows, "how many rows")
+	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
+	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
+	l.data(fs)
+	completeWords(c, "format", lookFormats)
+}
+
+// completeWords lets shells complete a flag that takes one of a few words.
+func completeWords(c *cobra.Command, flag string, words []string) {
+	// It fails for flags that do not exist, and this one does.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (l *look) prepare(fs *pflag.FlagSet) error {
+	if err := l.check(fs); err != nil {
+		return err
+	}
+	if l.count < 0 || l.count > mostRows {
+		return usagef("--rows must be at least 0 and at most %s, got %d; cat prints any number", count(mostRows), l.count)
+	}
+	if l.format == "" {
+		l.format = "jsonl"
+		if isTerminal(l.stdout) {
+			l.format = "table"
+		}
+	}
+	if !slices.Contains(lookFormats, l.format) {
+		return usagef("--format must be %s, got %q", oneOf(lookFormats), l.format)
+	}
+	return nil
+}
+
+// oneOf is "a, b or c".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// show opens the data set and shows the rows that pick chooses among so many.
+func (l *look) show(ctx context.Context, addresses []string, pick func(rows int64) []int64) (err error) {
+	ds, err := l.open(ctx, addresses, &l.flags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
+	schema := ds.Schema()
+	if !l.full {
+		schema = shortSchema(schema)
+	}
+	out := l.rowShow(schema, interruptible{ctx, l.stdout})
+	err = takeRows(ctx, ds.Dataset, pick(ds.NumRows()), func(columns []*column.Array, n int) error {
+		if !l.full {
+			columns = shortColumns(columns, schema)
+		}
+		return out.add(columns, n)
+	})
+	if err != nil {
+		return err
+	}
+	return out.end()
+}
+
+// A rowShow is a form of rows on their way to stdout.
+type rowShow interface {
+	add(columns []*column.Array, n int) error
+	end() error
+}
+
+func (l *look) rowShow(schema *column.Schema, w io.Writer) rowShow {
+	if l.format == "table" {
+		width := 0
+		if isTerminal(l.stdout) {
+			width = columns(l.stdout)
+		}
+		return &tableShow{newRowTable(schema, l.full), w, width}
+	}
+	format, _ := formatOf(l.format, schema) // only that of arrow fails
+	return &lineShow{w: w, buffer: format.begin, appendRow: format.row}
+}
+
+// A tableShow is a table, which is written at the end, when its widths are known.
+type tableShow struct {
+	*rowTable
+	w     io.Writer
+	width int // of a line; 0 is any
+}
+
+func (s *tableShow) end() error { return s.writeTo(s.w, s.width) }
+
+// A lineShow is a line for each row.
+type lineShow struct {
+	w         io.Writer
+	buffer    []byte
+	appendRow func(dst []byte, columns []*column.Array, i int) []byte
+}
+
+func (s *lineShow) add(columns []*column.Array, n int) error {
+	for i := range n {
+		s.buffer = s.appendRow(s.buffer, columns, i)
+	}
+	return s.end()
+}
+
+func (s *lineShow) end() error {
+	_, err := s.w.Write(s.buffer)
+	s.buffer = s.buffer[:0]
+	return err
+}

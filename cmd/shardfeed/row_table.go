@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/jsonl"
+)
+
+// cellWidth is the columns that a value takes at most in a table, unless values are shown in full.
+const cellWidth = 40
+
+// A rowTable is rows as a table for people: a line for each row, or a line for each value where
+// such lines are wider than the terminal.
+type rowTable struct {
+	plain  *jsonl.Plain
+	schema *column.Schema
+	full   bool
+	cells  [][]string // by row
+}
+
+func newRowTable(schema *column.Schema, full bool) *rowTable {
+	return &rowTable{plain: jsonl.NewPlain(schema), schema: schema, full: full}
+}
+
+func (t *rowTable) add(columns []*column.Array, n int) error {
+	var value []byte
+	for i := range n {
+		row := make([]string, len(columns))
+		for c, a := range columns {
+			row[c] = "null"
+			if !a.IsNull(i) {
+				value = t.plain.Append(value[:0], c, a, i)
+				row[c] = t.cell(string(value))
+			}
+		}
+		t.cells = append(t.cells, row)
+	}
+	return nil
+}
+
+// cell is a value on one line.
+func (t *rowTable) cell(value string) string {
+	value = printable(value)
+	if t.full || uniseg.StringWidth(value) <= cellWidth {
+		return value
+	}
+	var b strings.Builder
+	width := 0
+	for g := uniseg.NewGraphemes(value); g.Next(); {
+		if width += g.Width(); width > cellWidth-len("...") {
+			break
+		}
+		b.WriteString(g.Str())
+	}
+	return b.String() + "..."
+}
+
+// writeTo writes the table to w, whose lines have so many columns; 0 is any number.
+func (t *rowTable) writeTo(w io.Writer, width int) error {
+	var b bytes.Buffer
+	if width > 0 && t.width() > width {
+		t.writeValues(&b)
+	} else {
+		t.writeLines(&b)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+const tableGap = 2 // columns between two columns of a table
+
+// width is the columns of the widest line.
+func (t *rowTable) width() (total int) {
+	for c, f := range t.schema.Fields {
+		width := uniseg.StringWidth(printable(f.Name))
+		for _, row := range t.cells {
+			width = max(width, uniseg.StringWidth(row[c]))
+		}
+		total += width + tableGap
+	}
+	return total - tableGap
+}
+
+func (t *rowTable) writeLines(b *bytes.Buffer) {
+	names := make([]string, len(t.schema.Fields))
+	right := make([]bool, len(t.schema.Fields))
+	for c, f := range t.schema.Fields {
+		names[c], right[c] = printable(f.Name), isNumber(f)
+	}
+	writeAligned(b, append([][]string{names}, t.cells...), right)
+}
+
+// writeAligned writes lines of cells as a table. Columns of right, if there are any, are aligned to
+// the right.
+func writeAligned(b *bytes.Buffer, lines [][]string, right []bool) {
+	widths := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for c, cell := range line {
+			widths[c] = max(widths[c], uniseg.StringWidth(cell))
+		}
+	}
+	for _, line := range lines {
+		var text strings.Builder
+		for c, cell := range line {
+			gap := strings.Repeat(" ", widths[c]-uniseg.StringWidth(cell))
+			if right != nil && right[c] {
+				text.WriteString(gap + cell)
+			} else {
+				text.WriteString(cell + gap)
+			}
+			text.WriteString(strings.Repeat(" ", tableGap))
+		}
+		fmt.Fprintln(b, strings.TrimRight(text.String(), " "))
+	}
+}
+
+// writeValues writes a block of lines for each row.
+func (t *rowTable) writeValues(b *bytes.Buffer) {
+	width := 0
+	for _, f := range t.schema.Fields {
+		width = max(width, uniseg.StringWidth(printable(f.Name)))
+	}
+	for i, row := range t.cells {
+		if i > 0 {
+			fmt.Fprintln(b)
+		}
+		for c, cell := range row {
+			fmt.Fprintf(b, "%s  %s\n", pad(printable(t.schema.Fields[c].Name), width), cell)
+		}
+	}
+}
+
+func isNumber(f *column.Field) bool {
+	switch f.Type {
+	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32,
+		column.TypeUint64, column.TypeFloat16, column.TypeFloat32, column.TypeFloat64, column.TypeDecimal:
+		return true
+	}
+	return false
+}

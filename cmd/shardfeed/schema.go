@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed/column"
+)
+
+func (a *app) schema() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "schema [flags] ADDRESS...",
+		Short: "Show the columns with their types",
+		Long: `schema shows the columns of a data set: names, types, whether they hold nulls, and which come from
+directory names (dt=2026-01-31). It reads the footers of all shards and unites their schemas as
+training does, so what it cannot show cannot be read either. With --columns it shows those alone.`,
+		Example: `  shardfeed schema data/
+  shardfeed schema data/ --columns label,image.bytes
+  shardfeed schema s3://bucket/table --json`,
+	}
+	fs := c.Flags()
+	f.what(fs)
+	f.object(fs)
+	f.remote(fs)
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		return a.showSchema(ctx, addresses, f)
+	})
+}
+
+func (a *app) showSchema(ctx context.Context, addresses []string, f *flags) (err error) {
+	ds, err := a.open(ctx, addresses, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
+	columns := columnReports(ds.Schema().Fields)
+	if f.json {
+		return writeJSON(a.stdout, struct {
+			Columns []columnReport `json:"columns"`
+		}{columns})
+	}
+	return schemaReport(columns).writeTo(a.stdout)
+}
+
+// A columnReport is a column, or a part of one, as schema shows it.
+type columnReport struct {
+	Name      string         `json:"name"`
+	Type      string         `json:"type"`
+	Nullable  bool           `json:"nullable"`
+	Partition bool           `json:"partition,omitempty"` // from directory names
+	Children  []columnReport `json:"children,omitempty"`
+}
+
+func columnReports(fields []*column.Field) []columnReport {
+	all := make([]columnReport, len(fields))
+	for i, f := range fields {
+		all[i] = columnReport{Name: f.Name, Type: f.String(), Nullable: f.Nullable || f.Kind == column.Null, Partition: f.Partition}
+		if len(f.Children) > 0 {
+			all[i].Children = columnReports(f.Children)
+		}
+	}
+	return all
+}
+
+// schemaReport is a line for each column.
+func schemaReport(columns []columnReport) *report {
+	table := [][]string{{"column", "type", "nulls", "from"}}
+	for _, c := range columns {
+		nulls, from := "no", ""
+		if c.Nullable {
+			nulls = "allowed"
+		}
+		if c.Partition {
+			from = "directory names"
+		}
+		table = append(table, []string{printable(c.Name), printable(c.Type), nulls, from})
+	}
+	r := &report{}
+	writeAligned(&r.b, table, nil)
+	return r
+}
