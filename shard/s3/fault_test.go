@@ -82,8 +82,8 @@ func (r *rig) readAll(t *testing.T, n int) error {
 // TestServerFaultsPass: faults that pass are not seen by the reader, within a bounded time and
 // number of requests.
 func TestServerFaultsPass(t *testing.T) {
-	const parts = 16 // of each read
-	quick := Options{PartSize: 256 << 10, ReadTimeout: 3 * time.Second} // on a busy machine an answer may take a second
+	const parts = 16                                                                             // of each read
+	quick := Options{PartSize: 256 << 10, ReadTimeout: 3 * time.Second, HedgeAfter: time.Minute} // on a busy machine an answer may take a second
 	calm := Options{PartSize: 256 << 10}
 	eager := Options{PartSize: 256 << 10, HedgeAfter: 500 * time.Millisecond, ReadTimeout: 5 * time.Second, MaxRequests: 8}
 	for _, c := range []struct {
