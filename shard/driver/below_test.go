@@ -89,7 +89,7 @@ func TestTreesWalkAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	found := 0
-	for range 30_000 {
+	for range 10_000 {
 		var files flatTree
 		for range 1 + r.IntN(6) {
 			name := "r/" + pick("d", "e", "_h", ".h", "k=1", "_k=1")
@@ -114,7 +114,7 @@ func TestTreesWalkAlike(t *testing.T) {
 		}
 		found += len(want)
 	}
-	if found < 3_000 {
+	if found < 1_000 {
 		t.Errorf("only %d shards were found: the patterns fit too rarely", found)
 	}
 }
