@@ -105,9 +105,9 @@ func TestTreesWalkAlike(t *testing.T) {
 			pattern += "/" + pick("d", "e", "*", "**", "[de]", "_h", "_*", "k=*", "?", "{d,e}", `\d`, "*.p", "a.p", "f")
 		}
 		pattern += pick("", "", "", "/")
-		want, wantErr := Walk(t.Context(), wholeTree{files}, pattern)
+		want, wantErr := Walk(t.Context(), wholeTree{files}, pattern, WalksAtOnce)
 		for _, tree := range []Tree{files, descendingTree{files}} {
-			got, err := Walk(t.Context(), tree, pattern)
+			got, err := Walk(t.Context(), tree, pattern, WalksAtOnce)
 			if (err == nil) != (wantErr == nil) || !slices.EqualFunc(got, want, sameShard) {
 				t.Fatalf("%q in %q: %v %v, without pruning %v %v", pattern, files, got, err, want, wantErr)
 			}
@@ -137,7 +137,7 @@ func TestFileBesideDirectory(t *testing.T) {
 		{"d/e//*", "d/e//f"},
 		{"**/[cf]", "d//c d/e//f"},
 	} {
-		shards, err := Walk(t.Context(), tree, c.pattern)
+		shards, err := Walk(t.Context(), tree, c.pattern, WalksAtOnce)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 		}
