@@ -57,7 +57,7 @@ type columnReport struct {
 	Type      string         `json:"type"` // as in "list<int32>"
 	Nullable  bool           `json:"nullable"`
 	Partition bool           `json:"partition,omitempty"` // from directory names
-	Children  []columnReport `json:"children,omitempty"` // items of a list, pairs of a map, members of a struct
+	Children  []columnReport `json:"children,omitempty"`  // items of a list, pairs of a map, members of a struct
 }
 
 func columnReports(fields []*column.Field) []columnReport {
