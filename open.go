@@ -21,7 +21,6 @@ type Events struct {
 	Footers func(n, of int)   // footers that are known
 }
 
-// note says something with formatting.
 func (e Events) note(format string, args ...any) {
 	if e.Note != nil {
 		e.Note(fmt.Sprintf(format, args...))
@@ -82,11 +81,13 @@ func (s Spec) readFiles(o *iterable.Options) (err error) {
 			return err
 		}
 	}
-	if s.Plan == "" {
+	if o.Plan = s.SavedPlan; o.Plan == nil && s.Plan == "" {
 		return nil
 	}
-	if o.Plan, err = iterable.ReadPlan(s.Plan); err != nil {
-		return err
+	if o.Plan == nil {
+		if o.Plan, err = iterable.ReadPlan(s.Plan); err != nil {
+			return err
+		}
 	}
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("plan %s: %w", s.Plan, err)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // Variables of the environment that a Spec's own fields win over.
@@ -43,11 +45,11 @@ func (s Spec) CacheLimitIn(dir string) (int64, error) {
 		text, where = s.env(limitVariable), "in "+limitVariable+" "
 	}
 	if text == "" {
-		return cache.DefaultLimit(nearestDir(dir))
+		return cache.DefaultLimit(trusted.Nearest(dir))
 	}
-	limit, err := cache.ParseLimit(text, nearestDir(dir))
+	limit, err := cache.ParseLimit(text, trusted.Nearest(dir))
 	if err != nil && !errors.Is(err, cache.ErrNoRoom) {
-		err = &OptionError{Field: "CacheLimit", Text: where + err.Error(), Err: err}
+		err = &OptionError{Field: "CacheLimit", Text: where + option.Literal(err.Error()), Err: err}
 	}
 	return limit, err
 }
@@ -61,16 +63,6 @@ func (s Spec) env(name string) string {
 		return s.Env[name]
 	}
 	return os.Getenv(name)
-}
-
-// nearestDir is the path, or the closest directory above it that exists.
-func nearestDir(path string) string {
-	for {
-		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
 }
 
 // indexDir is where the index on disk lies by the environment: in the directory index of

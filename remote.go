@@ -12,15 +12,7 @@ import (
 // IsRemote reports whether an address leads to a server: all but those of this machine do.
 func IsRemote(address string) bool {
 	scheme, _ := shard.SplitScheme(address)
-	return isRemoteScheme(scheme)
-}
-
-func isRemoteScheme(scheme string) bool {
-	switch scheme {
-	case "", "file", "mem":
-		return false
-	}
-	return true
+	return scheme != "" && scheme != "file" && scheme != "mem"
 }
 
 // AnyRemote reports whether one of the addresses, or of those in the list files that they name,

@@ -82,7 +82,7 @@ func (s *source) throughCache() {
 	}
 	around := map[shard.Store]shard.Store{}
 	for scheme, store := range s.drivers {
-		if !isRemoteScheme(scheme) {
+		if !IsRemote(scheme + "://") {
 			continue
 		}
 		if around[store] == nil {
@@ -127,7 +127,6 @@ func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	return nil, nil
 }
 
-// ofCache are the cache's events.
 func (e Events) ofCache() cache.Events {
 	var once sync.Once
 	return cache.Events{

@@ -34,8 +34,9 @@ type Spec struct {
 	Manifest string `json:"manifest"`
 
 	// Plan is a file that pins the list of shards and the order, as `shardfeed plan --save` writes
-	// it.
-	Plan string `json:"plan"`
+	// it. SavedPlan is what is in it, for callers that have read it.
+	Plan      string              `json:"plan"`
+	SavedPlan *iterable.SavedPlan `json:"-"`
 
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data

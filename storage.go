@@ -36,7 +36,7 @@ func (s Spec) drivers() (o all.Options, err error) {
 	}
 	parsed := func(err error) {
 		if err != nil {
-			p.Join(&OptionError{Field: "Storage", Text: "cannot be used: " + err.Error(), Err: err})
+			p.Join(&OptionError{Field: "Storage", Text: "cannot be used: " + option.Literal(err.Error()), Err: err})
 		}
 	}
 	o.S3, err = s3.ParseOptions(forS3)

@@ -1,6 +1,7 @@
 package shardfeed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -100,35 +100,20 @@ func (s Spec) validateBatches(p *option.List) {
 func (s Spec) options() iterable.Options {
 	o := iterable.Options{
 		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
-		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: shuffle.Tail(s.Tail),
+		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
+		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary,
+		ReplaceUTF8: s.InvalidUTF8 == "replace",
 	}
-	if s.Tail == "" {
-		o.Tail = shuffle.Short
-	}
-	if s.Missing == "null" {
-		o.MissingIsNull = true
-	}
-	if s.InvalidUTF8 == "replace" {
-		o.InvalidUTF8 = rowgroup.ReplaceUTF8
-	}
-	if s.ShuffleBuffer != "" {
-		o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
-	}
-	o.Memory = s.givenMemory()
-	o.Vocabulary = s.Vocabulary
+	o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
 	return o
 }
 
 // givenMemory is Memory in bytes; 0 where it is not given.
 func (s Spec) givenMemory() int64 {
-	if s.Memory == "" {
-		return 0
-	}
 	n, _ := size.Bytes(s.Memory)
 	return n
 }
 
-// policy of the cache.
 func (s Spec) policy() cache.Policy {
 	if s.CachePolicy == "lru" {
 		return cache.LRU

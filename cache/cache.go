@@ -127,19 +127,15 @@ var errReadOnly = errors.New("the directory is read-only")
 
 // prepare makes the directory of the format and makes sure that it can hold a cache.
 func prepare(o Options) (root *trusted.Dir, disk diskState, err error) {
-	there, err := existing(o.Dir)
-	if err != nil {
-		return nil, disk, err
-	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, disk, err
 	}
 	check := checkFit
 	if o.anyFileSystem {
-		check = diskOf
+		check = diskNear
 	}
-	if _, err = check(there); err != nil { // before anything is made
+	if _, err = check(dir); err != nil { // before anything is made
 		return nil, disk, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -196,10 +192,6 @@ func (c *Cache) sweeper() {
 // take sets twice that.
 func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
 
-// Stats returns the counts so far.
-func (c *Cache) Stats() Stats { return c.stats() }
-
-// stamp is the stamp of a use at this moment.
 func (c *Cache) stamp() stamp {
 	now := time.Now()
 	return stamp{used: now, until: now.Add(time.Duration(c.keepFor.Load())), by: c.id}
@@ -264,11 +256,9 @@ func (c *Cache) close(ctx context.Context) error {
 	case <-ended:
 	case <-ctx.Done():
 		c.hurry.Store(true)
-		hung := time.NewTimer(closeFor)
-		defer hung.Stop()
 		select {
 		case <-ended:
-		case <-hung.C:
+		case <-time.After(closeFor):
 			return fmt.Errorf("cache %s: closed while a write to its disk hangs", c.options.Dir)
 		}
 	}

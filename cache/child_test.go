@@ -75,7 +75,7 @@ func (r childRun) run() error {
 		return err
 	}
 	defer log.Close()
-	c, err := Open(Options{Dir: r.Dir, Limit: r.Limit, KeepFor: r.KeepFor, NoVerify: r.NoVerify, MinFree: 0.0001})
+	c, err := Open(Options{Dir: r.Dir, Limit: r.Limit, KeepFor: r.KeepFor, noVerify: r.NoVerify, MinFree: 0.0001})
 	if err != nil {
 		return err
 	}

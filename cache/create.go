@@ -12,8 +12,7 @@ import (
 // leftoverMark stands in the names of files that are not yet shard files.
 const leftoverMark = ".new-"
 
-// smallHead is the largest head that is written; a larger one is allocated. For a small one the
-// write is cheaper.
+// smallHead is the largest head that is written, which is cheaper for it than to allocate it.
 const smallHead = 64 << 10
 
 // createFile makes the shard file of a key. Before the file gets its name it is complete except for
@@ -51,8 +50,7 @@ func createFile(root *trusted.Dir, k key, mark stamp) (*os.File, error) {
 	return nil, err
 }
 
-// openFamilyDir opens the directory of shard files that begin with the same digit, and makes it if
-// need be.
+// openFamilyDir opens the directory of shard files that begin with the same digit, or makes it.
 func openFamilyDir(root *trusted.Dir, name string) (*os.File, error) {
 	dir, err := root.OpenDir(name)
 	if !errors.Is(err, os.ErrNotExist) {

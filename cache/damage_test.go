@@ -89,7 +89,7 @@ func TestRot(t *testing.T) {
 				settle(t, c)
 				path, l := fileOf(t, c, meter, s)
 				rot(t, path, l.data+at)
-				before := meter.Stats().ReadBytes
+				before := meter.ReadBytes()
 				if view {
 					l := lendTest(t, o, 0, size)
 					if err := l.Verify(shard.Span{N: size}); !errors.Is(err, shard.ErrCorrupt) {
@@ -99,12 +99,12 @@ func TestRot(t *testing.T) {
 				}
 				expect(t, o, content, 0, size)
 				settle(t, c)
-				n := meter.Stats().ReadBytes - before
+				n := meter.ReadBytes() - before
 				if want := int64(blockLen(size, at/blockSize)); n != want || c.Stats().Bad != 1 {
 					t.Errorf("byte %d rotten: %d bytes fetched again, want %d; %v", at, n, want, c.Stats())
 				}
 				expectLease(t, o, content, 0, size)
-				if meter.Stats().ReadBytes-before != n {
+				if meter.ReadBytes()-before != n {
 					t.Error("it was fetched again and again")
 				}
 			}
@@ -192,7 +192,7 @@ func TestRotForever(t *testing.T) {
 func TestNoVerify(t *testing.T) {
 	content := random(1, 1000)
 	meter, s := one(t, content)
-	c := openTest(t, Options{NoVerify: true})
+	c := openTest(t, Options{noVerify: true})
 	o := openShard(t, c, meter, s)
 	expect(t, o, content, 0, 1000)
 	settle(t, c)
@@ -255,9 +255,9 @@ func TestDamagedFile(t *testing.T) {
 				cache.files.closeIdle(0)
 				expect(t, o, content, 10, size-10)
 				settle(t, cache)
-				before := meter.Stats().ReadBytes
+				before := meter.ReadBytes()
 				expect(t, o, content, 0, size)
-				if !open && meter.Stats().ReadBytes != before {
+				if !open && meter.ReadBytes() != before {
 					t.Error("the cache did not recover")
 				}
 				if cache.Stats().Trouble != 0 {

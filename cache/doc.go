@@ -88,23 +88,32 @@
 //
 // # Protocol
 //
-//  1. Open: open(2), then flock(2) LOCK_SH until the file is closed. The file must still have a link, and its length and header must match
-//     the key. A process that gets the exclusive lock of a file that does not match removes it. A missing file is made without a name
-//     (O_TMPFILE), complete except for data and locked, and then linked to its name; the link fails if another process was first.
-//  2. Read: load the word, read the run, compare the sum; no lock. Held bytes stay true while others are added beside them. If the sum
-//     differs and the word is still the same, the word is set to zero by compare-and-swap and the bytes are fetched again, at most three
-//     times for one read. A lease is a mapping, which shows later writes to the file, so it is verified after its use and before its release.
-//     A word that was set to zero is counted in the header, before the bytes are fetched again: if the count differs from that at the
-//     lending, the lease may have shown damaged bytes, though they are whole again.
-//  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between processes, look again, fetch, copy to pending
-//     memory, give the bytes to the reader. A writer reserves space, writes the data, then the words, and unlocks. A run grows to include
-//     the new bytes and all between; its sum is computed from the sums of its parts, so bytes that have rotted meanwhile are still found.
-//  4. A reader waits for blocks that others have claimed or locked after it has fetched its own: for the end of a goroutine's fill, or by
-//     looking every 2 to 20 ms. After ten seconds without progress (longer for many bytes) it fetches the bytes and does not keep them.
-//  5. The kernel releases all locks of a process that ends, however it ends, so there are no stale locks. Data without a word are not held;
-//     a word without its data, after a power loss, has a sum that differs.
-//  6. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of evict.lock and of the file itself, so no
-//     process has it open. If another program truncates it, its mappings fault, and a fault becomes a miss (see shard.Guard).
+//  1. Open: open(2), then flock(2) LOCK_SH until the file is closed. The file must still have a
+//     link, and its length and header must match the key. A process that gets the exclusive lock of
+//     a file that does not match removes it. A missing file is made without a name (O_TMPFILE),
+//     complete except for data and locked, and then linked to its name; the link fails if another
+//     process was first.
+//  2. Read: load the word, read the run, compare the sum; no lock. Held bytes stay true while
+//     others are added beside them. If the sum differs and the word is still the same, the word is
+//     set to zero by compare-and-swap and the bytes are fetched again, at most three times for one
+//     read. A lease is a mapping, which shows later writes to the file, so it is verified after its
+//     use and before its release. A word that was set to zero is counted in the header, before the
+//     bytes are fetched again: if the count differs from that at the lending, the lease may have
+//     shown damaged bytes, though they are whole again.
+//  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between
+//     processes, look again, fetch, copy to pending memory, give the bytes to the reader. A writer
+//     reserves space, writes the data, then the words, and unlocks. A run grows to include the new
+//     bytes and all between; its sum is computed from the sums of its parts, so bytes that have
+//     rotted meanwhile are still found.
+//  4. A reader waits for blocks that others have claimed or locked after it has fetched its own:
+//     for the end of a goroutine's fill, or by looking every 2 to 20 ms. After ten seconds without
+//     progress (longer for many bytes) it fetches the bytes and does not keep them.
+//  5. The kernel releases all locks of a process that ends, however it ends, so there are no stale
+//     locks. Data without a word are not held; a word without its data, after a power loss, has a
+//     sum that differs.
+//  6. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
+//     evict.lock and of the file itself, so no process has it open. If another program truncates
+//     it, its mappings fault, and a fault becomes a miss (see shard.Guard).
 //
 // # Account and eviction
 //

@@ -31,10 +31,8 @@ func (e entry) run(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// blocksOf is how many blocks a shard has.
 func blocksOf(size int64) int64 { return (size + blockSize - 1) / blockSize }
 
-// blockLen is how many bytes block b of a shard has.
 func blockLen(size, b int64) int { return int(min(blockSize, size-b*blockSize)) }
 
 // pageBytes is what a run takes on the disk, in whole pages of unit bytes. A block starts a page.

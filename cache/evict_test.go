@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -154,7 +155,7 @@ func TestInUseStays(t *testing.T) {
 func TestStampGoesBackForItsOwn(t *testing.T) {
 	source, s := &origin{}, originShard(0, "v1", 1000)
 	dir := testDir(t)
-	use := func(c *Cache, keep time.Duration) time.Duration {
+	use := func(t *testing.T, c *Cache, keep time.Duration) time.Duration {
 		t.Helper()
 		c.KeepFor(keep)
 		c.files.closeIdle(0) // forgets that it was stamped not long ago
@@ -173,9 +174,11 @@ func TestStampGoesBackForItsOwn(t *testing.T) {
 		c          *Cache
 		keep, want time.Duration
 	}{{a, 24, 24}, {a, 2, 2}, {b, 1, 2}, {b, 5, 5}, {a, 2, 5}, {b, 3, 3}} {
-		if got := use(step.c, step.keep*time.Hour); got != step.want*time.Hour {
-			t.Errorf("step %d: kept for %v, want %d h", i, got, step.want)
-		}
+		t.Run(fmt.Sprintf("step %d", i), func(t *testing.T) {
+			if got := use(t, step.c, step.keep*time.Hour); got != step.want*time.Hour {
+				t.Errorf("step %d: kept for %v, want %d h", i, got, step.want)
+			}
+		})
 	}
 }
 
@@ -200,7 +203,7 @@ func TestLowerLimit(t *testing.T) {
 	dir := filled(t, originShard(1, "v1", mega), originShard(2, "v1", mega), originShard(3, "v1", mega), originShard(4, "v1", mega))
 	backdate(t, dir, time.Minute, 3*time.Minute, 2*time.Minute, 4*time.Minute)
 	c := openTest(t, Options{Dir: dir, Limit: 5 * mega / 2})
-	for deadline := time.Now().Add(10 * time.Second); c.Stats().Evicted < 2 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); c.Stats().Evicted < 2 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	all, err := List(t.Context(), dir)

@@ -15,8 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// errStale is a shard file that does not match its key: it was removed, truncated, or written by
-// another program.
+// errStale is a shard file that is not its key's: removed, cut, or written by another program.
 var errStale = errors.New("the shard file is not what it was")
 
 // A file is one open shard file. It keeps the shared lock while it is open, which protects it from
@@ -88,12 +87,12 @@ func checkFile(f *os.File, k key) error {
 	case err != nil:
 		return err
 	}
-	state, err := stateOf(f)
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	l := fileLayoutOf(k)
-	if state.links == 0 || state.size != l.file() {
+	if !isLinked(info) || info.Size() != l.file() {
 		return errStale
 	}
 	header := make([]byte, l.header)
@@ -106,7 +105,6 @@ func checkFile(f *os.File, k key) error {
 	return nil
 }
 
-// close gives everything back, the locks included.
 func (x *file) close() {
 	unmap(x.head)
 	if x.data != nil {
@@ -181,7 +179,6 @@ func (s stamp) put(header []byte) {
 	}
 }
 
-// stampOf reads the stamp of a header.
 func stampOf(header []byte) stamp {
 	return stamp{
 		used:  time.Unix(0, leInt(header[usedAt:])),

@@ -83,15 +83,13 @@ func (c *Cache) drop(s *segment, err error) {
 	c.settle(s, err)
 }
 
-// recycle frees the memory of a segment.
 func (c *Cache) recycle(s *segment) {
 	c.pending.Release(pendingBytes(int64(len(s.data))))
 	c.pool.Put(s.data)
 	s.data = nil
 }
 
-// writer writes segments to the disk until the cache is closed. Open starts it and Close waits for
-// it.
+// writer writes segments to the disk. Open starts it and Close waits for it.
 func (c *Cache) writer() {
 	for {
 		select {
@@ -104,7 +102,6 @@ func (c *Cache) writer() {
 	}
 }
 
-// write writes one segment to the disk and settles it.
 func (c *Cache) write(s *segment) {
 	err := ErrClosed
 	whole, stored := spanBytes(s.spans), int64(0)
@@ -142,8 +139,7 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 	return spanBytes(s.spans), err
 }
 
-// roomFor reserves room on the disk for a segment. Without room for all blocks, the segment is cut
-// to the first ones, maybe to none.
+// reserveFor reserves room on the disk for a segment, which it cuts to the blocks that fit.
 func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
 	var all int64
 	for _, p := range s.patches {
@@ -174,7 +170,6 @@ func (p patch) growth(size int64, unit int) int64 {
 	return pageBytes(p.lo, p.hi, unit) - pageBytes(lo, hi, unit)
 }
 
-// cut leaves the first n patches.
 func (s *segment) cut(n int) {
 	s.patches = s.patches[:n]
 	s.spans = nil

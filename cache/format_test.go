@@ -60,13 +60,15 @@ func FuzzEntry(f *testing.F) {
 // TestSum: sums of all lengths and places are the standard library's.
 func TestSum(t *testing.T) {
 	b := random(3, blockSize+1000)
-	for n := range 2000 {
-		for _, sum := range []uint32{0, 1, 0xffffffff, 0x12345678} {
-			at := n * 7 % 300
-			if got, want := appendSum(sum, b[at:at+n]), crc32.Update(sum, crc32.IEEETable, b[at:at+n]); got != want {
-				t.Fatalf("%d bytes from %d on, after %#x: %#x, want %#x", n, at, sum, got, want)
+	for _, sum := range []uint32{0, 1, 0xffffffff, 0x12345678} {
+		t.Run(fmt.Sprintf("after %#x", sum), func(t *testing.T) {
+			for n := range 2000 {
+				at := n * 7 % 300
+				if got, want := appendSum(sum, b[at:at+n]), crc32.Update(sum, crc32.IEEETable, b[at:at+n]); got != want {
+					t.Fatalf("%d bytes from %d on: %#x, want %#x", n, at, got, want)
+				}
 			}
-		}
+		})
 	}
 	for at := range 300 {
 		if got, want := sumOf(b[at:at+blockSize]), crc32.ChecksumIEEE(b[at:at+blockSize]); got != want {
@@ -170,7 +172,7 @@ func TestKey(t *testing.T) {
 	store := &mem.Store{}
 	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}
 	k, ok := keyOf(store, s)
-	if !ok || !isShardName(k.name[2:]) || familyOf(k.name[2:])[:1] != k.name[:1] {
+	if !ok || !shardName.MatchString(k.name[2:]) || familyOf(k.name[2:])[:1] != k.name[:1] {
 		t.Fatalf("%+v", k)
 	}
 	if nameOf(k) != k.name {
@@ -207,7 +209,7 @@ func TestKey(t *testing.T) {
 	}
 	for _, name := range []string{"", "usage", k.name, k.name[2:] + "x", k.name[2:] + leftoverMark + "1", strings.ToUpper(k.name[2:]), strings.Repeat("a", 49)} {
 		t.Run(fmt.Sprintf("%.30q", name), func(t *testing.T) {
-			if isShardName(name) {
+			if shardName.MatchString(name) {
 				t.Errorf("%q passes for a shard", name)
 			}
 		})

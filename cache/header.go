@@ -25,12 +25,11 @@ const (
 
 var errHeader = errors.New("not a shard file of this cache")
 
-// headerBytes is the length of a key's header.
 func headerBytes(uri, version int) int64 {
 	return int64(namesAt+uri+version+headerPage-1) / headerPage * headerPage
 }
 
-// A layout is where the parts of a shard file lie.
+// A fileLayout is where the parts of a shard file lie.
 type fileLayout struct {
 	header int64 // bytes of the header, and place of the table
 	table  int64 // bytes of the table
@@ -50,7 +49,6 @@ func (l fileLayout) head() int64 {
 	return (l.header + l.table + headerPage - 1) / headerPage * headerPage
 }
 
-// file is the length of the file.
 func (l fileLayout) file() int64 { return l.data + l.size }
 
 // encodeHeader returns the header of a key, without a stamp.

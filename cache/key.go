@@ -3,6 +3,7 @@ package cache
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strconv"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -31,7 +32,6 @@ func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
 	return k, true
 }
 
-// nameOf is the name of a key's file.
 func nameOf(k key) string {
 	family := hash96(k.uri)
 	return family[:1] + "/" + family + "-" + hash96(strconv.FormatInt(k.size, 10)+"\x00"+k.version)
@@ -43,22 +43,10 @@ func hash96(s string) string {
 	return hex.EncodeToString(h[:12])
 }
 
-// hashDigits is the length of hash96.
 const hashDigits = 24
 
-// isShardName tells files of shards from leftovers, by the last part of their path.
-func isShardName(base string) bool {
-	if len(base) != 2*hashDigits+1 || base[hashDigits] != '-' {
-		return false
-	}
-	for i := range len(base) {
-		c := base[i]
-		if i != hashDigits && !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
-			return false
-		}
-	}
-	return true
-}
+// shardName tells files of shards from leftovers, by the last part of their path.
+var shardName = regexp.MustCompile(`^[0-9a-f]{24}-[0-9a-f]{24}$`)
 
 // familyOf is the part of a shard file's name that all versions of one shard share.
 func familyOf(base string) string { return base[:hashDigits] }

@@ -19,14 +19,15 @@ import (
 // a time as there are processors, in the order of their calls: with more, bytes would have left the
 // processors' caches before they are decoded.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
-	if o.isClosed() {
+	if o.closed.Load() {
 		return nil, o.wrap("read", fs.ErrClosed)
 	}
 	c := o.cache
-	if o.inside(off, n) != nil || c.disk.readsOff() {
+	span := shard.Span{Off: off, N: n}
+	if span.Within(o.shard.Size) != nil || c.disk.readsOff() {
 		return nil, errors.ErrUnsupported
 	}
-	l := &lease{object: o, span: shard.Span{Off: off, N: n}, bytes: []byte{}}
+	l := &lease{object: o, span: span, bytes: []byte{}}
 	if n == 0 {
 		return l, nil
 	}
@@ -64,7 +65,6 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Bytes lie in the mapping.
 func (l *lease) Bytes() []byte { return l.bytes }
 
 // bringIn maps the runs that the span touches. The caller's use of the handle becomes the lease's.
@@ -101,7 +101,6 @@ func (l *lease) bringIn(p *handle) error {
 	return nil
 }
 
-// Release releases the pages and the file.
 func (l *lease) Release() {
 	if l.handle != nil && l.released.CompareAndSwap(false, true) {
 		letGo(l.all, l.from, l.to)
@@ -151,8 +150,7 @@ func (l *lease) verify(used shard.Span) error {
 	})
 }
 
-// holds returns the entries of the blocks of a span if they hold all of it, and
-// errors.ErrUnsupported otherwise.
+// holds returns the entries of a span's blocks if they hold all of it, else errors.ErrUnsupported.
 func (x *file) holds(want shard.Span) (entries []entry, err error) {
 	entries = make([]entry, 0, want.N/blockSize+2)
 	for off := want.Off; off < want.End(); {

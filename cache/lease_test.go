@@ -4,6 +4,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -36,9 +37,11 @@ func TestVerifyOfParts(t *testing.T) {
 		{shard.Span{Off: 2*blockSize + 100, N: 1}, false}, // beside the byte, in its block
 		{shard.Span{Off: 10, N: 5}, false},                // the file is known to be damaged
 	} {
-		if err := lease.Verify(step.used); (err == nil) != step.want {
-			t.Errorf("%v: %v", step.used, err)
-		}
+		t.Run(fmt.Sprint(step.used), func(t *testing.T) {
+			if err := lease.Verify(step.used); (err == nil) != step.want {
+				t.Errorf("%v: %v", step.used, err)
+			}
+		})
 	}
 	if err := lease.Verify(lent); !errors.Is(err, shard.ErrCorrupt) {
 		t.Errorf("all of it: %v", err)

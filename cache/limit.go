@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
@@ -52,27 +53,18 @@ func parseLimit(s, dir string) (int64, error) {
 		}
 		return int64(float64(room) * part / 100), err
 	}
-	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	unit, ok := units()[strings.ToLower(s[len(digits):])]
-	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	if err != nil || !ok || !(n >= 0) || n*unit > math.MaxInt64/2 {
+	if n, err := strconv.ParseFloat(s, 64); err == nil && n >= 0 && n < math.MaxInt64 { // 1e11
+		return int64(n), nil
+	}
+	n, err := size.Parse(s)
+	if err != nil {
 		return 0, errors.New("must be bytes, as in 100GiB, or a part of the free space, as in 50%")
 	}
-	return int64(n * unit), nil
+	return n, nil
 }
 
-// units are what bytes are counted in.
-func units() map[string]float64 {
-	return map[string]float64{
-		"": 1, "b": 1,
-		"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
-		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-		"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-	}
-}
-
-// roomFor is what a cache in dir could take: the free space and what it holds. Nothing is written
-// to a read-only one, so any limit does.
+// capacityFor is what a cache in dir could take: the free space and what it holds. For a read-only
+// one, which takes nothing, any limit does.
 func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {
@@ -83,11 +75,7 @@ func capacityFor(dir string) (int64, error) {
 			return 2 * maxDefault, nil
 		}
 	}
-	there, err := existing(dir)
-	if err != nil {
-		return 0, err
-	}
-	disk, err := diskOf(there)
+	disk, err := diskNear(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -104,8 +92,7 @@ func openRoot(dir string) (*trusted.Dir, error) {
 	return trusted.Open(filepath.Join(dir, formatDir))
 }
 
-// isNoRoom reports whether a file could not be made because the disk, or the user's part of it, is
-// full.
+// isNoRoom reports whether the disk, or the user's part of it, is too full to make a file.
 func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -123,7 +110,6 @@ func accountOf(root *trusted.Dir) (int64, error) {
 	return u.bytes()
 }
 
-// hasUsage says whether the directory has an account: a cache was open in it.
 func hasUsage(root *trusted.Dir) bool {
 	_, err := root.Lstat(usageName)
 	return err == nil

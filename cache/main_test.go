@@ -105,7 +105,7 @@ func settle(t testing.TB, c *Cache) {
 		t.Fatal(err)
 	}
 	c.pending.Release(c.options.Pending)
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for c.inFlight() > 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("segments are never given back")
@@ -147,11 +147,11 @@ func random(seed byte, n int) []byte {
 }
 
 // one puts a shard into memory and returns its metered store.
-func one(t testing.TB, content []byte) (*shardtest.Meter, shard.Shard) {
+func one(t testing.TB, content []byte) (*shardtest.Faults, shard.Shard) {
 	t.Helper()
 	m := &mem.Store{}
 	m.Put("a", content)
-	meter := shardtest.NewMeter(m)
+	meter := shardtest.NewFaults(m)
 	return meter, listOne(t, meter, "mem://a")
 }
 

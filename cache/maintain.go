@@ -15,9 +15,6 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// lockPoll is how often maintenance tries to take the directory's lock.
-const lockPoll = 20 * time.Millisecond
-
 // List returns what the cache in dir holds, sorted by URI and then by time of use. It may run
 // beside jobs, as all maintenance may. A missing directory holds nothing.
 func List(ctx context.Context, dir string) ([]Entry, error) {
@@ -54,11 +51,7 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 // walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise
 // the caller closes it.
 func walkDir(dir string) (root *trusted.Dir, all []found, onDisk int64, err error) {
-	there, err := existing(dir)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	if _, err := diskOf(there); err != nil { // a system without a cache says so
+	if _, err := diskNear(dir); err != nil { // a system without a cache says so
 		return nil, nil, 0, err
 	}
 	root, err = openRoot(dir)
@@ -87,7 +80,6 @@ func openFound(root *trusted.Dir, f found) (*file, error) {
 	return openFile(root, k)
 }
 
-// keyAt reads the key out of a file's header.
 func keyAt(root *trusted.Dir, name string) (key, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY)
 	if err != nil {
@@ -111,7 +103,6 @@ func keyAt(root *trusted.Dir, name string) (key, error) {
 	return k, err
 }
 
-// held sums the runs of the table.
 func (x *file) held() (n int64, err error) {
 	err = shard.Guard(func() error {
 		for b := range x.table {
@@ -134,11 +125,7 @@ func Usage(dir string) (Space, error) {
 		s.ReadOnly = root.ReadOnly()
 	}
 	s.Shards, s.Bytes = len(all), onDisk
-	there, err := existing(dir)
-	if err != nil {
-		return s, err
-	}
-	disk, err := diskOf(there)
+	disk, err := diskNear(dir)
 	if err != nil {
 		return s, err
 	}
@@ -201,7 +188,6 @@ func stillThere(root *trusted.Dir, name string) bool {
 	return share(f) == nil
 }
 
-// verify reads one shard file.
 func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress func(n int64)) error {
 	r.Shards++
 	bad := r.Bad
@@ -271,7 +257,7 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 		return freed, err
 	}
 	defer lock.Close()
-	if err := waitFor(ctx, lock); err != nil {
+	if err := lockDir(ctx, lock); err != nil {
 		return freed, err
 	}
 	u, err := mapUsage(root)
@@ -291,7 +277,6 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 	return u.removeAll(ctx, root, choose(all, onDisk))
 }
 
-// removeAll removes shard files and takes them off the account.
 func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []found) (freed Freed, err error) {
 	for _, f := range victims {
 		if err := ctx.Err(); err != nil {
@@ -311,20 +296,4 @@ func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []foun
 		}
 	}
 	return freed, nil
-}
-
-// waitFor takes the directory's lock.
-func waitFor(ctx context.Context, lock *os.File) error {
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		if err := own(lock); !errors.Is(err, errBusy) {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

@@ -229,9 +229,11 @@ func TestLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{old: false, trial: false, young: true, all[0].Path: true} {
-		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("%s: %v", path, err)
-		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			if _, err := os.Stat(path); (err == nil) != want {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	space, err := Usage(dir)
 	if n, err2 := u.bytes(); n != space.Bytes || err != nil || err2 != nil {

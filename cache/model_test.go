@@ -194,7 +194,7 @@ func TestNarrow(t *testing.T) {
 			cache := openTest(t, Options{})
 			o := openShard(t, cache, meter, s)
 			for i, ask := range c.asks {
-				before := meter.Stats().ReadBytes
+				before := meter.ReadBytes()
 				var ranges []shard.Range
 				for k := 0; k < len(ask); k += 2 {
 					ranges = append(ranges, shard.Range{Off: int64(ask[k]), P: make([]byte, ask[k+1])})
@@ -207,7 +207,7 @@ func TestNarrow(t *testing.T) {
 						t.Errorf("%d bytes from byte %d on are wrong", len(r.P), r.Off)
 					}
 				}
-				if got := int(meter.Stats().ReadBytes - before); got != c.want[i] {
+				if got := int(meter.ReadBytes() - before); got != c.want[i] {
 					t.Errorf("ask %d fetched %d bytes, want %d", i, got, c.want[i])
 				}
 				settle(t, cache)

@@ -3,37 +3,36 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// An object reads one shard through the cache. The inner object is opened when something has to be
-// fetched.
+// An object reads one shard through the cache. The inner object is opened when it is needed.
 type object struct {
 	cache *Cache
 	store shard.Store
 	shard shard.Shard
 	key   key
 
-	opening chan struct{} // held by who opens the inner object
+	opening *semaphore.Weighted // held by who opens the inner object
 
 	mu     sync.Mutex
 	inner  shard.Object
-	closed bool
+	closed atomic.Bool
 }
 
 var (
-	_ shard.Object      = (*object)(nil)
 	_ shard.RangeReader = (*object)(nil)
 	_ shard.Lender      = (*object)(nil)
 )
 
 func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
-	return &object{cache: c, store: inner, shard: s, key: k, opening: make(chan struct{}, 1)}
+	return &object{cache: c, store: inner, shard: s, key: k, opening: semaphore.NewWeighted(1)}
 }
 
 // ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the
@@ -61,40 +60,30 @@ func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) er
 	return nil
 }
 
-// check refuses what is not within the shard.
 func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if o.isClosed() {
+	if o.closed.Load() {
 		return fs.ErrClosed
 	}
 	return shard.CheckRanges(ranges, o.shard.Size)
 }
 
-func (o *object) inside(off, n int64) error {
-	if off < 0 || n < 0 {
-		return fmt.Errorf("no such range: %d bytes from byte %d on", n, off)
-	}
-	if off > o.shard.Size || n > o.shard.Size-off {
-		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, o.shard.Size, io.ErrUnexpectedEOF)
-	}
-	return nil
-}
-
 // source returns the inner object, opened at its first use. Others who need it meanwhile wait, each
 // as long as its own context lasts.
 func (o *object) source(ctx context.Context) (shard.Object, error) {
-	select {
-	case o.opening <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := o.opening.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	defer func() { <-o.opening }()
-	if inner := o.opened(); inner != nil {
+	defer o.opening.Release(1)
+	o.mu.Lock()
+	inner := o.inner
+	o.mu.Unlock()
+	if inner != nil {
 		return inner, nil
 	}
-	if o.isClosed() {
+	if o.closed.Load() {
 		return nil, fs.ErrClosed
 	}
 	inner, err := o.store.Open(ctx, o.shard)
@@ -103,23 +92,11 @@ func (o *object) source(ctx context.Context) (shard.Object, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	if o.closed.Load() {
 		return nil, errors.Join(fs.ErrClosed, inner.Close())
 	}
 	o.inner = inner
 	return inner, nil
-}
-
-func (o *object) opened() shard.Object {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.inner
-}
-
-func (o *object) isClosed() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.closed
 }
 
 // wrap names the shard, unless the store below has.
@@ -134,7 +111,8 @@ func (o *object) wrap(op string, err error) error {
 func (o *object) Close() error {
 	o.mu.Lock()
 	inner := o.inner
-	o.inner, o.closed = nil, true
+	o.inner = nil
+	o.closed.Store(true)
 	o.mu.Unlock()
 	if inner == nil {
 		return nil

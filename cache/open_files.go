@@ -44,8 +44,7 @@ type handle struct {
 	gone  bool      // no longer in openFiles.open; guarded by openFiles.mu
 }
 
-// acquire returns the open file of a key, which it makes if it is missing and orCreate is set. The
-// caller releases it.
+// acquire returns the open file of a key, made if orCreate is set. The caller releases it.
 func (s *openFiles) acquire(ctx context.Context, k key, orCreate bool) (*handle, error) {
 	for {
 		o, first, err := s.enter(k)
@@ -168,7 +167,6 @@ func (s *openFiles) oldestLocked() *handle {
 	return oldest
 }
 
-// closeIdle closes the files that were unused for that long.
 func (s *openFiles) closeIdle(atLeast time.Duration) {
 	s.mu.Lock()
 	var idle []*handle

@@ -180,7 +180,11 @@ func TestCloseInTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	late := time.AfterFunc(100*time.Millisecond, func() {
+	var late sync.WaitGroup
+	late.Go(func() {
+		for !c.hurry.Load() {
+			time.Sleep(time.Millisecond)
+		}
 		c.usage.word(totalAt).Add(-taken)
 		c.evicting.Unlock()
 	})
@@ -188,8 +192,8 @@ func TestCloseInTime(t *testing.T) {
 	if err := c.Close(ctx); err != nil {
 		t.Error(err)
 	}
-	late.Stop() // the account is unmapped by now
-	if st := c.Stats(); time.Since(start) > 5*time.Second || st.Dropped < 1<<20 {
+	late.Wait()
+	if st := c.Stats(); time.Since(start) >= closeFor || st.Dropped < 1<<20 {
 		t.Errorf("it took %v, %v", time.Since(start), st)
 	}
 }

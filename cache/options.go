@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,12 +42,9 @@ type Options struct {
 	Pending int64         // bytes that may wait for the disk; 0 means 64 MiB, and 2 MiB is the least
 	MinFree float64       // part of the file system that stays free; 0 means 0.05
 
-	// NoVerify delivers cached bytes unchecked, so that a test can show that it would notice a
-	// wrong byte.
-	NoVerify bool
-
 	Events Events
 
+	noVerify      bool          // deliver bytes unchecked, for tests that show that they would notice a wrong one
 	anyFileSystem bool          // for tests that fill a small tmpfs
 	waitLimit     time.Duration // how long a read waits for others without progress; 0 means 10 s
 }
@@ -71,42 +69,26 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.KeepFor == 0 {
-		o.KeepFor = defaultKeepFor
-	}
-	if o.Pending == 0 {
-		o.Pending = defaultPending
-	}
-	o.Pending = max(o.Pending, minPending)
-	if o.MinFree == 0 {
-		o.MinFree = defaultMinFree
-	}
-	if o.waitLimit == 0 {
-		o.waitLimit = defaultWaitLimit
-	}
+	o.KeepFor = cmp.Or(o.KeepFor, defaultKeepFor)
+	o.Pending = max(cmp.Or(o.Pending, defaultPending), minPending)
+	o.MinFree = cmp.Or(o.MinFree, defaultMinFree)
+	o.waitLimit = cmp.Or(o.waitLimit, defaultWaitLimit)
 	return o
 }
 
 // Validate lists all problems.
 func (o Options) Validate() error {
 	var all []error
-	if o.Dir == "" {
-		all = append(all, errors.New("no cache directory is given"))
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			all = append(all, fmt.Errorf(format, args...))
+		}
 	}
-	if o.Limit < minLimit {
-		all = append(all, fmt.Errorf("a cache limit of %d bytes is less than %d", o.Limit, minLimit))
-	}
-	if o.Policy > LRU {
-		all = append(all, fmt.Errorf("cache policy is %d", o.Policy))
-	}
-	if o.KeepFor < 0 {
-		all = append(all, fmt.Errorf("shards are to be kept for %v", o.KeepFor))
-	}
-	if o.Pending < 0 {
-		all = append(all, fmt.Errorf("%d bytes may wait for the disk", o.Pending))
-	}
-	if !(o.MinFree >= 0 && o.MinFree < 1) {
-		all = append(all, fmt.Errorf("%v of the file system are to stay free, not 0 to 1", o.MinFree))
-	}
+	check(o.Dir != "", "no cache directory is given")
+	check(o.Limit >= minLimit, "a cache limit of %d bytes is less than %d", o.Limit, minLimit)
+	check(o.Policy <= LRU, "cache policy is %d", o.Policy)
+	check(o.KeepFor >= 0, "shards are to be kept for %v", o.KeepFor)
+	check(o.Pending >= 0, "%d bytes may wait for the disk", o.Pending)
+	check(o.MinFree >= 0 && o.MinFree < 1, "%v of the file system are to stay free, not 0 to 1", o.MinFree)
 	return errors.Join(all...)
 }

@@ -96,7 +96,6 @@ func gather(dst []byte, spans []shard.Span, ranges []shard.Range) {
 	}
 }
 
-// bytesOf sums the lengths of ranges.
 func bytesOf(ranges []shard.Range) (n int64) {
 	for _, r := range ranges {
 		n += int64(len(r.P))
@@ -104,7 +103,6 @@ func bytesOf(ranges []shard.Range) (n int64) {
 	return n
 }
 
-// spanBytes sums the lengths of spans.
 func spanBytes(spans []shard.Span) (n int64) {
 	for _, s := range spans {
 		n += s.N

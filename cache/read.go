@@ -36,8 +36,7 @@ type reading struct {
 	memoryWait time.Duration // left to wait for memory for fills
 }
 
-// read fills ranges, which lie inside the shard and ascend. With noFill what is not held is fetched
-// and not kept.
+// read fills ranges, which ascend in the shard. With noFill what is not held is not kept.
 func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFill bool) error {
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
@@ -72,7 +71,6 @@ type fileFault struct{ err error }
 
 func (e *fileFault) Error() string { return e.err.Error() }
 
-// run returns when all ranges are filled.
 func (r *reading) run(ctx context.Context) error {
 	c := r.cache
 	for {
@@ -120,7 +118,6 @@ func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
 	return r.wait(ctx, got, n > 0)
 }
 
-// fromDisk fills the ranges as far as they are held.
 func (r *reading) fromDisk(ctx context.Context) error {
 	check := checker{file: r.handle.file, cache: r.cache}
 	defer check.done()
@@ -185,11 +182,9 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	default:
 		return false, nil // it was filled, or went bad, between two looks
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
 	case <-other:
-	case <-timer.C:
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
@@ -234,7 +229,6 @@ func (c *Cache) fetch(ctx context.Context, o *object, segments []*segment, missi
 
 var errNotFetched = errors.New("the bytes did not come")
 
-// allSpans are the spans of segments, in order.
 func allSpans(segments []*segment) (spans []shard.Span) {
 	for _, s := range segments {
 		for _, span := range s.spans {

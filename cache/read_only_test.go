@@ -68,15 +68,15 @@ func TestReadOnly(t *testing.T) {
 	if len(said) != 1 || !strings.HasSuffix(said[0], "the directory is read-only: what it holds is read, and nothing is added") {
 		t.Errorf("said %q", said)
 	}
-	fetched := store.Stats().ReadBytes
+	fetched := store.ReadBytes()
 	o := openShard(t, c, store, s)
 	expect(t, o, content, 2*blockSize, 1000)
 	expectLease(t, o, content, 2*blockSize, 1000)
-	if got := store.Stats().ReadBytes - fetched; got != 0 {
+	if got := store.ReadBytes() - fetched; got != 0 {
 		t.Errorf("%d bytes were fetched that are held", got)
 	}
 	expect(t, o, content, 0, len(content)) // the damaged block comes from the source
-	if got := store.Stats().ReadBytes - fetched; got == 0 || c.Stats().Bad != 1 {
+	if got := store.ReadBytes() - fetched; got == 0 || c.Stats().Bad != 1 {
 		t.Errorf("%d bytes were fetched, %+v", got, c.Stats())
 	}
 	missing, s2 := one(t, other)

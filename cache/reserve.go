@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -17,12 +18,12 @@ const (
 	floorEvery     = time.Second // between two looks at the file system's free space
 	scanAgain      = time.Second // a full cache is looked at again so often
 	scanPauseLeast = 100 * time.Millisecond
-	scanShare      = 30 // and at least so many times what a look takes goes by
-	scanTries      = 40 // to get the directory's lock, which a look at all files holds
-	scanPause      = 5 * time.Millisecond
-	excess         = 64        // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
-	lowMark        = 90        // eviction goes down to so many percent of the limit
-	leftoverTime   = int64(60) // seconds after which what a killed process left is removed
+	scanShare      = 30                     // and at least so many times what a look takes goes by
+	lockWithin     = 200 * time.Millisecond // how long an eviction waits for the directory's lock, which a look at all files holds
+	lockPoll       = 5 * time.Millisecond
+	excess         = 64          // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
+	lowMark        = 90          // eviction goes down to so many percent of the limit
+	leftoverTime   = time.Minute // after which what a killed process left is removed
 )
 
 // openLock opens the file whose lock a process holds while it removes shard files.
@@ -80,7 +81,9 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	if time.Now().Before(c.usage.scanAfter()) {
 		return false, nil
 	}
-	if err := c.lockDir(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
+	defer cancel()
+	if err := lockDir(ctx, c.evictLock); err != nil {
 		return false, err
 	}
 	defer func() { _ = disown(c.evictLock) }()
@@ -106,8 +109,7 @@ func (c *Cache) evict(n int64, low bool) (again bool, err error) {
 	return true, err // the recount alone may have found room
 }
 
-// shrink evicts until the directory, which another process filled to a higher limit, is below this
-// limit.
+// shrink evicts until the directory, filled by another process to a higher limit, is below ours.
 func (c *Cache) shrink() error {
 	total, err := c.usage.bytes()
 	if err != nil || total <= c.options.Limit+c.options.Limit/excess {
@@ -121,14 +123,17 @@ func (c *Cache) shrink() error {
 }
 
 // lockDir takes the directory's lock, which another process keeps while it looks at all files.
-func (c *Cache) lockDir() (err error) {
-	for range scanTries {
-		if err = own(c.evictLock); !errors.Is(err, errBusy) {
+func lockDir(ctx context.Context, lock *os.File) error {
+	for {
+		if err := own(lock); !errors.Is(err, errBusy) {
 			return err
 		}
-		time.Sleep(scanPause)
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return err
 }
 
 // removeSome evicts shards that may go until the directory is well below its limit. Next is when
@@ -217,14 +222,12 @@ func (f *floor) low(dir string, part float64, n int64) bool {
 	return f.spare < n
 }
 
-// take counts bytes that are about to be written.
 func (f *floor) take(n int64) {
 	f.mu.Lock()
 	f.spare -= n
 	f.mu.Unlock()
 }
 
-// forget makes the next call look.
 func (f *floor) forget() {
 	f.mu.Lock()
 	f.at = time.Time{}

@@ -80,12 +80,12 @@ func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) 
 
 // look describes one file. Ok is false if it is gone or not a shard file.
 func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
-	state, err := stateAt(root, name)
+	info, err := root.Lstat(name)
 	if err != nil {
 		return f, false
 	}
-	f = found{name: name, allocated: state.allocated}
-	if !isShardName(path.Base(name)) {
+	f = found{name: name, allocated: allocated(info)}
+	if !shardName.MatchString(path.Base(name)) {
 		if clean && removeLeftover(root, name) {
 			f.allocated = 0
 		}
@@ -103,11 +103,10 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	return f, true
 }
 
-// removeLeftover removes an old file that never became a shard file: its process was killed before
-// it gave the file its name.
+// removeLeftover removes an old file whose process was killed before it gave it its name.
 func removeLeftover(root *trusted.Dir, name string) bool {
-	state, err := stateAt(root, name)
-	return err == nil && time.Now().Unix()-state.modified > leftoverTime && root.Remove(name) == nil
+	info, err := root.Lstat(name)
+	return err == nil && time.Since(info.ModTime()) > leftoverTime && root.Remove(name) == nil
 }
 
 // remove removes an idle shard file; it returns errBusy if the file is in use. The caller holds the
@@ -115,8 +114,11 @@ func removeLeftover(root *trusted.Dir, name string) bool {
 func remove(root *trusted.Dir, name string) (freed int64, err error) {
 	f, err := root.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, trusted.ErrUntrusted) { // it is not in use: openFile refuses it
-		state, err := stateAt(root, name)
-		return state.allocated, errors.Join(err, root.Remove(name))
+		info, err := root.Lstat(name)
+		if err != nil {
+			return 0, err
+		}
+		return allocated(info), root.Remove(name)
 	}
 	if err != nil {
 		return 0, err
@@ -125,9 +127,9 @@ func remove(root *trusted.Dir, name string) (freed int64, err error) {
 	if err := own(f); err != nil {
 		return 0, err
 	}
-	state, err := stateOf(f)
+	info, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}
-	return state.allocated, root.Remove(name)
+	return allocated(info), root.Remove(name)
 }

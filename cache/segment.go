@@ -101,7 +101,7 @@ func (x *file) claim(needs []need) *claim {
 	defer x.mu.Unlock()
 	got := &claim{}
 	for _, n := range needs {
-		if other := x.segments[n.block]; other != nil && !contains(got.mine, other) {
+		if other := x.segments[n.block]; other != nil {
 			if k := len(got.others); k == 0 || got.others[k-1] != other {
 				got.others = append(got.others, other)
 			}
@@ -110,11 +110,6 @@ func (x *file) claim(needs []need) *claim {
 		got.mine = x.extendLocked(got.mine, n.block)
 	}
 	return got
-}
-
-// contains looks at the last segment alone: blocks come in ascending order.
-func contains(segments []*segment, s *segment) bool {
-	return len(segments) > 0 && segments[len(segments)-1] == s
 }
 
 // extendLocked adds a block to the last segment, or to a new one.
@@ -146,17 +141,13 @@ func (s *segment) slots() (off, n int64) {
 	return s.handle.file.fileLayout.header + 8*s.first, 8 * (s.end - s.first)
 }
 
-// lock locks a segment between processes. If others hold a part of it, it returns segments of the
-// rest.
+// lock locks a segment between processes, or the parts of it that no other process holds.
 func (c *Cache) lock(s *segment, got *claim) (locked []*segment, err error) {
 	x := s.handle.file
 	off, n := s.slots()
 	err = lockRange(x.f, off, n)
 	if err == nil {
 		return []*segment{s}, nil
-	}
-	if errors.Is(err, errBusy) && s.end == s.first+1 {
-		got.foreign, err = true, nil
 	}
 	if errors.Is(err, errBusy) {
 		locked, err = c.lockParts(s, got)
@@ -206,7 +197,6 @@ func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
 	return nil
 }
 
-// plan compares what is needed with what is held.
 func (s *segment) plan(needs []need) {
 	x := s.handle.file
 	first, _ := slices.BinarySearchFunc(needs, s.first, func(n need, block int64) int { return cmp.Compare(n.block, block) })
@@ -251,7 +241,6 @@ func (c *Cache) settle(s *segment, err error) {
 	x.unclaim(s)
 }
 
-// abandon settles segments unfilled.
 func (c *Cache) abandon(segments []*segment, err error) {
 	for _, s := range segments {
 		c.settle(s, err)

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -46,13 +47,15 @@ func TestColumnsShare(t *testing.T) {
 		return ranges
 	}
 	for _, skip := range []int64{4, 6, 1} {
-		c := openTest(t, Options{Dir: dir})
-		o := openShard(t, c, source, s)
-		if err := readRight(o, s, columns(skip)); err != nil {
-			t.Error(err)
-		}
-		settle(t, c)
-		closeTest(t, c)
+		t.Run(fmt.Sprintf("one piece of %d", skip), func(t *testing.T) {
+			c := openTest(t, Options{Dir: dir})
+			o := openShard(t, c, source, s)
+			if err := readRight(o, s, columns(skip)); err != nil {
+				t.Error(err)
+			}
+			settle(t, c)
+			closeTest(t, c)
+		})
 	}
 	if got := source.fetched.Load(); got != 1_040_000 {
 		t.Errorf("%d bytes fetched of 1040000", got)
@@ -64,11 +67,13 @@ func TestChangedShard(t *testing.T) {
 	source := &origin{}
 	c := openTest(t, Options{})
 	for _, version := range []string{"v1", "v2", "v1", "v2"} {
-		s := originShard(1, version, 100_000)
-		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 100_000)}}); err != nil {
-			t.Error(err)
-		}
-		settle(t, c)
+		t.Run(version, func(t *testing.T) {
+			s := originShard(1, version, 100_000)
+			if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 100_000)}}); err != nil {
+				t.Error(err)
+			}
+			settle(t, c)
+		})
 	}
 	if source.fetched.Load() != 200_000 {
 		t.Errorf("%d bytes fetched", source.fetched.Load())
@@ -88,11 +93,13 @@ func TestSpellingsShare(t *testing.T) {
 	c := openTest(t, Options{})
 	store := spellings{&origin{}}
 	for _, uri := range []string{"remote://B/a", "remote://b/A"} {
-		o := openShard(t, c, store, shard.Shard{URI: uri, Size: 100, Version: "1"})
-		if err := readOnly(t.Context(), o, 0, 100); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, c)
+		t.Run(uri, func(t *testing.T) {
+			o := openShard(t, c, store, shard.Shard{URI: uri, Size: 100, Version: "1"})
+			if err := readOnly(t.Context(), o, 0, 100); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, c)
+		})
 	}
 	if store.fetched.Load() != 100 {
 		t.Errorf("%d bytes fetched", store.fetched.Load())
@@ -160,7 +167,7 @@ func TestStalledHolder(t *testing.T) {
 	dir := testDir(t)
 	s := originShard(1, "v1", 100_000)
 	stalled := &blockedSource{origin: &origin{}, entered: make(chan struct{}), let: make(chan struct{})}
-	holder := openTest(t, Options{Dir: dir, waitLimit: 50 * time.Millisecond})
+	holder := openTest(t, Options{Dir: dir})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		o := openShard(t, holder, stalled, s)
@@ -169,18 +176,20 @@ func TestStalledHolder(t *testing.T) {
 		}
 	})
 	<-stalled.entered
-	for _, c := range []*Cache{holder, openTest(t, Options{Dir: dir, waitLimit: 50 * time.Millisecond})} {
+	for _, c := range []*Cache{holder, openTest(t, Options{Dir: dir})} {
 		o := openShard(t, c, stalled.origin, s)
+		c.options.waitLimit = time.Hour
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if err := readOnly(ctx, o, 0, 10); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a reader that gives up: %v", err)
 		}
 		cancel()
+		c.options.waitLimit = 50 * time.Millisecond
 		before := time.Now()
 		if err := readRight(o, s, []shard.Range{{Off: 50, P: make([]byte, 10)}}); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(before); took < 50*time.Millisecond || took > 5*time.Second || c.Stats().Bypassed != 1 {
+		if took := time.Since(before); took < 50*time.Millisecond || c.Stats().Bypassed != 1 {
 			t.Errorf("it took %v, %v", took, c.Stats())
 		}
 	}

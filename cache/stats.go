@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"fmt"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Stats counts what a Cache has done so far.
 type Stats struct {
@@ -23,13 +20,6 @@ type Stats struct {
 	Trouble int64 `json:"trouble"` // times that the disk failed
 }
 
-// String is one line for people.
-func (s Stats) String() string {
-	return fmt.Sprintf("%d hits of %d bytes, %d misses of %d bytes, %d bypassed of %d bytes, %d bytes filled, %d bytes dropped, "+
-		"%d waits, %d bad blocks, %d shards evicted, %d disk troubles",
-		s.Hits, s.HitBytes, s.Misses, s.MissBytes, s.Bypassed, s.BypassBytes, s.FilledBytes, s.Dropped, s.Waited, s.Bad, s.Evicted, s.Trouble)
-}
-
 // counters is Stats while it grows.
 type counters struct {
 	hits, misses, bypassed           atomic.Int64
@@ -38,7 +28,8 @@ type counters struct {
 	waited, bad, evicted, trouble    atomic.Int64
 }
 
-func (c *counters) stats() Stats {
+// Stats returns the counts so far.
+func (c *counters) Stats() Stats {
 	return Stats{
 		Hits: c.hits.Load(), Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
 		HitBytes: c.hitBytes.Load(), MissBytes: c.missBytes.Load(), BypassBytes: c.bypassBytes.Load(),

@@ -14,10 +14,7 @@ type store struct {
 	cache        *Cache
 }
 
-var (
-	_ shard.Identifier = (*store)(nil)
-	_ shard.Remote     = (*store)(nil)
-)
+var _ shard.Identifier = (*store)(nil)
 
 // Wrap returns a store that serves from the cache what it holds and fills it with what inner is
 // asked for. Opening a shard asks nothing of inner: a shard that is held needs no server.
@@ -39,7 +36,6 @@ func (s *store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 
 func (s *store) Identity(uri string) string { return shard.Identity(s.Store, uri) }
 
-// Close closes the inner store.
 func (s *store) Close() error {
 	if c, ok := s.Store.(interface{ Close() error }); ok {
 		return c.Close()

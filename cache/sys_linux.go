@@ -11,8 +11,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // errBusy is a lock that another process holds.
@@ -79,7 +77,6 @@ func lockRange(f *os.File, off, n int64) error {
 	return err
 }
 
-// unlockRange gives back what lockRange took.
 func unlockRange(f *os.File, off, n int64) error {
 	lock := unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: off, Len: n}
 	return ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock) })
@@ -110,8 +107,7 @@ func mapData(f *os.File, off, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// readAhead starts to read the pages of a mapping that are not in memory, and says whether there
-// are any.
+// readAhead starts to read the pages of a mapping that are absent, and says whether any are.
 func readAhead(b []byte, start, end int64) (absent bool) {
 	b = pagesOf(b, start, end)
 	if resident(b) {
@@ -136,8 +132,7 @@ func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }
 
-// letGoUsed is letGo of bytes of a mapping that were used one after the other: of the pages that
-// end within them.
+// letGoUsed is letGo of bytes that were used in order: of the pages that end within them.
 func letGoUsed(used []byte) {
 	if len(used) == 0 {
 		return
@@ -153,8 +148,7 @@ func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.
 // adviceBytes is how much one piece of advice reads: longer ones are cut without a word.
 const adviceBytes = 512 << 10
 
-// resident asks for some pages of a mapping whether they are in memory; nothing but speed hangs on
-// it.
+// resident asks whether some pages of a mapping are in memory; only speed hangs on it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
 	last := (len(b) - 1) / page
@@ -172,36 +166,12 @@ func resident(b []byte) bool {
 
 func unmap(b []byte) { _ = unix.Munmap(b) } // fails for arguments alone, and these are mmap's
 
-// A fileState is what the system says about a file.
-type fileState struct {
-	size, allocated int64 // bytes, and bytes on the disk
-	links           uint64
-	device, inode   uint64
-	modified        int64 // seconds
-}
+// allocated is what a file takes on the disk, in bytes.
+func allocated(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blocks * 512 }
 
-func stateOf(f *os.File) (fileState, error) {
-	var s unix.Stat_t
-	err := ignoringInterrupts(func() error { return unix.Fstat(int(f.Fd()), &s) })
-	return newFileState(&s), err
-}
+// isLinked reports whether an open file still has a name.
+func isLinked(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Nlink > 0 }
 
-func stateAt(root *trusted.Dir, name string) (fileState, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return fileState{}, err
-	}
-	s := info.Sys().(*syscall.Stat_t) // which os.FileInfo is made of
-	return fileState{size: s.Size, allocated: s.Blocks * 512, links: uint64(s.Nlink), device: s.Dev, inode: s.Ino, modified: s.Mtim.Sec}, nil
-}
-
-func newFileState(s *unix.Stat_t) fileState {
-	return fileState{
-		size: s.Size, allocated: s.Blocks * 512, links: uint64(s.Nlink), device: s.Dev, inode: s.Ino, modified: s.Mtim.Sec,
-	}
-}
-
-// A diskState is what the system says about a file system.
 type diskState struct {
 	kind        uint32 // magic number
 	unit        int64  // bytes of a block

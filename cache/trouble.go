@@ -37,8 +37,7 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for what went wrong with an open file. One that has changed is opened
-// again, or replaced.
+// fileError is diskError for an open file. One that has changed is opened again, or replaced.
 func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return
@@ -50,8 +49,7 @@ func (c *Cache) fileError(p *handle, err error) {
 	c.diskError(err)
 }
 
-// diskError decides what an error of the cache means. A full disk can still be read; one that fails
-// is not used.
+// diskError decides what an error means: a full disk can still be read, a failing one is not used.
 func (c *Cache) diskError(err error) {
 	if err == nil {
 		return

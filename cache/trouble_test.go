@@ -171,16 +171,18 @@ func TestOff(t *testing.T) {
 	c := openTest(t, Options{})
 	o := openShard(t, c, source, s)
 	for i, fetched := range []int64{1000, 1000, 2000} {
-		if i == 2 {
-			c.diskError(unix.EIO)
-		}
-		if err := readRight(o, s, []shard.Range{{Off: 5, P: make([]byte, 1000)}}); err != nil {
-			t.Error(err)
-		}
-		settle(t, c)
-		if got := source.fetched.Load(); got != fetched {
-			t.Errorf("read %d: %d bytes fetched, want %d", i, got, fetched)
-		}
+		t.Run(fmt.Sprintf("read %d", i), func(t *testing.T) {
+			if i == 2 {
+				c.diskError(unix.EIO)
+			}
+			if err := readRight(o, s, []shard.Range{{Off: 5, P: make([]byte, 1000)}}); err != nil {
+				t.Error(err)
+			}
+			settle(t, c)
+			if got := source.fetched.Load(); got != fetched {
+				t.Errorf("read %d: %d bytes fetched, want %d", i, got, fetched)
+			}
+		})
 	}
 	if _, ok, err := shard.Lend(o, 5, 10); ok || err != nil {
 		t.Errorf("a lease while the cache is off: %v, %v", ok, err)

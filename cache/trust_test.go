@@ -51,7 +51,7 @@ func move(t testing.TB, path string) string {
 }
 
 // filledDir returns a directory whose cache holds a shard of the content, the shard and its file.
-func filledDir(t testing.TB, content []byte) (dir string, store *shardtest.Meter, s shard.Shard, path string) {
+func filledDir(t testing.TB, content []byte) (dir string, store *shardtest.Faults, s shard.Shard, path string) {
 	t.Helper()
 	dir = testDir(t)
 	store, s = one(t, content)

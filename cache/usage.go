@@ -62,8 +62,7 @@ func openUsage(root *trusted.Dir) (*usage, error) {
 	return u, nil
 }
 
-// mapUsage opens the account without a slot: it can be read, and written with the directory's lock
-// held.
+// mapUsage opens the account without a slot, to read it, or to write it under the directory's lock.
 func mapUsage(root *trusted.Dir) (*usage, error) {
 	f, err := root.OpenFile(usageName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -87,14 +86,19 @@ func (u *usage) close() {
 
 func (u *usage) slotAt(i int) int64 { return slotsAt + 8*int64(i) }
 
-// word is a count in the mapping.
 func (u *usage) word(at int64) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(&u.b[at])) }
 
-// bytes is what lies on the disk or is about to.
-func (u *usage) bytes() (n int64, err error) {
-	err = shard.Guard(func() error { n = u.word(totalAt).Load(); return nil })
+func (u *usage) load(at int64) (n int64, err error) {
+	err = shard.Guard(func() error { n = u.word(at).Load(); return nil })
 	return n, err
 }
+
+func (u *usage) store(at, n int64) error {
+	return shard.Guard(func() error { u.word(at).Store(n); return nil })
+}
+
+// bytes is what lies on the disk or is about to.
+func (u *usage) bytes() (n int64, err error) { return u.load(totalAt) }
 
 // reserve takes n bytes if the limit allows it. They are committed once they are written.
 func (u *usage) reserve(n, limit int64) (ok bool, err error) {
@@ -174,21 +178,14 @@ func (u *usage) underWay() (n int64, err error) {
 }
 
 // scanAfter is when a look for what may be evicted is worth its time again.
-func (u *usage) scanAfter() (t time.Time) {
-	_ = shard.Guard(func() error { t = time.Unix(0, u.word(scanAfterAt).Load()); return nil })
-	return t
+func (u *usage) scanAfter() time.Time {
+	n, _ := u.load(scanAfterAt)
+	return time.Unix(0, n)
 }
 
-func (u *usage) setScanAfter(t time.Time) error {
-	return shard.Guard(func() error { u.word(scanAfterAt).Store(t.UnixNano()); return nil })
-}
+func (u *usage) setScanAfter(t time.Time) error { return u.store(scanAfterAt, t.UnixNano()) }
 
 // limit is that of the process that opened the directory last.
-func (u *usage) limit() (n int64, err error) {
-	err = shard.Guard(func() error { n = u.word(limitAt).Load(); return nil })
-	return n, err
-}
+func (u *usage) limit() (n int64, err error) { return u.load(limitAt) }
 
-func (u *usage) setLimit(n int64) error {
-	return shard.Guard(func() error { u.word(limitAt).Store(n); return nil })
-}
+func (u *usage) setLimit(n int64) error { return u.store(limitAt, n) }

@@ -6,8 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// stretchBlocks is how much is read before it is verified, while it is still in the processor's
-// cache.
+// stretchBlocks is how much is read before it is verified, while the processor's cache has it.
 const stretchBlocks = 8
 
 // A checker reads and verifies held blocks of a file. One goroutine uses it for one read.
@@ -26,7 +25,6 @@ type checker struct {
 	stretch [stretchBlocks]entry // of the blocks that are read at once
 }
 
-// done gives the buffer back.
 func (c *checker) done() {
 	if c.buffer != nil {
 		c.cache.blocks.Put(c.buffer)
@@ -34,8 +32,7 @@ func (c *checker) done() {
 	}
 }
 
-// fill fills the held parts of the ranges and returns the rest. Blocks that fail their checksum are
-// dropped.
+// fill fills the held parts of the ranges and returns the rest. It drops blocks that are wrong.
 func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.Range, err error) {
 	var missing pieces
 	err = shard.Guard(func() error {
@@ -142,7 +139,7 @@ func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) 
 // verify compares the bytes of a run with its entry. If they differ, the run is dropped unless its
 // entry was replaced meanwhile.
 func (c *checker) verify(block int64, e entry, b []byte) bool {
-	if c.cache.options.NoVerify || sumOf(b) == e.sum() {
+	if c.cache.options.noVerify || sumOf(b) == e.sum() {
 		return true
 	}
 	if c.damage(block, e) {

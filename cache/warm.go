@@ -43,7 +43,7 @@ func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
 	for _, s := range spans {
-		if err := o.inside(s.Off, s.N); err != nil {
+		if err := s.Within(o.shard.Size); err != nil {
 			return nil, err
 		}
 		if n := len(joined); n > 0 && s.Off < joined[n-1].End() {
@@ -54,7 +54,6 @@ func (o *object) normal(spans []shard.Span) (joined []shard.Span, err error) {
 	return joined, nil
 }
 
-// fill deals with joined spans, batch by batch.
 func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if len(spans) == 0 {
 		return 0, ctx.Err()
@@ -102,10 +101,9 @@ type filling struct {
 	fetched int64
 }
 
-// batch returns when a batch is on the disk.
 func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 	for try := 0; ; {
-		missing, err := f.missing(spans)
+		missing, err := f.handle.file.missing(spans)
 		if err != nil {
 			f.cache.fileError(f.handle, err)
 			return err
@@ -142,36 +140,28 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 }
 
 // missing are the parts of spans that the table does not hold.
-func (f *filling) missing(spans []shard.Span) (missing []shard.Span, err error) {
+func (x *file) missing(spans []shard.Span) (missing []shard.Span, err error) {
 	err = shard.Guard(func() error {
-		missing = f.handle.file.missing(spans)
+		for _, s := range spans {
+			for off := s.Off; off < s.End(); {
+				block := off / blockSize
+				end := min(s.End(), (block+1)*blockSize)
+				run := x.run(block, x.entry(block))
+				if run.N == 0 || run.End() <= off || run.Off >= end {
+					run = shard.Span{Off: end}
+				}
+				missing = appendSpan(missing, shard.Span{Off: off, N: max(0, run.Off-off)})
+				if from := max(off, run.End()); from < end {
+					missing = appendSpan(missing, shard.Span{Off: from, N: end - from})
+				}
+				off = end
+			}
+		}
 		return nil
 	})
 	return missing, err
 }
 
-// missing is called inside shard.Guard.
-func (x *file) missing(spans []shard.Span) (missing []shard.Span) {
-	for _, s := range spans {
-		for off := s.Off; off < s.End(); {
-			block := off / blockSize
-			end := min(s.End(), (block+1)*blockSize)
-			run := x.run(block, x.entry(block))
-			if run.N == 0 || run.End() <= off || run.Off >= end {
-				run = shard.Span{Off: end}
-			}
-			missing = appendSpan(missing, shard.Span{Off: off, N: max(0, run.Off-off)})
-			if run.End() < end {
-				from := max(off, run.End())
-				missing = appendSpan(missing, shard.Span{Off: from, N: end - from})
-			}
-			off = end
-		}
-	}
-	return missing
-}
-
-// ranges gives spans of a batch memory.
 func (f *filling) ranges(spans []shard.Span) (ranges []shard.Range) {
 	if n := spanBytes(spans); int64(cap(f.buffer)) < n {
 		f.buffer = make([]byte, n)
@@ -240,9 +230,6 @@ func (c *Cache) Held(inner shard.Store, s shard.Shard, spans []shard.Span) (held
 		return 0, err
 	}
 	defer c.files.release(p)
-	err = shard.Guard(func() error {
-		held = spanBytes(spans) - spanBytes(p.file.missing(spans))
-		return nil
-	})
-	return held, err
+	missing, err := p.file.missing(spans)
+	return spanBytes(spans) - spanBytes(missing), err
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,19 +26,21 @@ func TestFill(t *testing.T) {
 		{[]shard.Span{{Off: 0, N: size}}, size - 2500},                                  // larger than a batch
 		{[]shard.Span{{Off: 1, N: size - 1}, {Off: 5, N: 5}, {Off: size - 1, N: 1}}, 0}, // held
 	} {
-		var told, want int64
-		joined, err := (&object{shard: s}).normal(step.spans)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = spanBytes(joined)
-		n, err := c.Fill(t.Context(), source, s, step.spans, func(n int64) { told += n })
-		if n != step.fetched || err != nil || told != want {
-			t.Errorf("%v: %d fetched of %d, progress %d of %d, %v", step.spans, n, step.fetched, told, want, err)
-		}
-		if n, err := c.Held(source, s, step.spans); n != want || err != nil {
-			t.Errorf("%v: %d held of %d, %v", step.spans, n, want, err)
-		}
+		t.Run(fmt.Sprint(step.spans), func(t *testing.T) {
+			var told, want int64
+			joined, err := (&object{shard: s}).normal(step.spans)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = spanBytes(joined)
+			n, err := c.Fill(t.Context(), source, s, step.spans, func(n int64) { told += n })
+			if n != step.fetched || err != nil || told != want {
+				t.Errorf("%v: %d fetched of %d, progress %d of %d, %v", step.spans, n, step.fetched, told, want, err)
+			}
+			if n, err := c.Held(source, s, step.spans); n != want || err != nil {
+				t.Errorf("%v: %d held of %d, %v", step.spans, n, want, err)
+			}
+		})
 	}
 	if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
 		t.Error(err)

@@ -1,8 +1,10 @@
 package column
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"unsafe"
 )
 
@@ -16,37 +18,19 @@ type Value interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | [12]byte | [16]byte | [32]byte
 }
 
+var typeOf = map[reflect.Type]Type{
+	reflect.TypeFor[bool](): TypeBool,
+	reflect.TypeFor[int8](): TypeInt8, reflect.TypeFor[int16](): TypeInt16,
+	reflect.TypeFor[int32](): TypeInt32, reflect.TypeFor[int64](): TypeInt64,
+	reflect.TypeFor[uint8](): TypeUint8, reflect.TypeFor[uint16](): TypeUint16,
+	reflect.TypeFor[uint32](): TypeUint32, reflect.TypeFor[uint64](): TypeUint64,
+	reflect.TypeFor[float32](): TypeFloat32, reflect.TypeFor[float64](): TypeFloat64,
+}
+
 // FieldOf is a fixed-width column of T.
 func FieldOf[T Value](name string) *Field {
-	var zero T
-	f := &Field{Name: name, Kind: Fixed, Width: int(unsafe.Sizeof(zero))}
-	switch any(zero).(type) {
-	case bool:
-		f.Type = TypeBool
-	case int8:
-		f.Type = TypeInt8
-	case int16:
-		f.Type = TypeInt16
-	case int32:
-		f.Type = TypeInt32
-	case int64:
-		f.Type = TypeInt64
-	case uint8:
-		f.Type = TypeUint8
-	case uint16:
-		f.Type = TypeUint16
-	case uint32:
-		f.Type = TypeUint32
-	case uint64:
-		f.Type = TypeUint64
-	case float32:
-		f.Type = TypeFloat32
-	case float64:
-		f.Type = TypeFloat64
-	default:
-		f.Type = TypeFixedBinary
-	}
-	return f
+	t := reflect.TypeFor[T]()
+	return &Field{Name: name, Kind: Fixed, Type: cmp.Or(typeOf[t], TypeFixedBinary), Width: int(t.Size())}
 }
 
 // fits reports whether a column of f can be seen as values of T.
@@ -145,12 +129,7 @@ func (v ListView[T]) At(i int) []T {
 }
 
 // A BytesView is a column of byte strings, row by row.
-type BytesView struct {
-	offsets []int32
-	rows    int
-	width   int // bytes of a value when offsets is nil
-	data    []byte
-}
+type BytesView = ListView[byte]
 
 // Bytes returns the values of a string or binary column, of any type and fixed-width ones too,
 // without a copy.
@@ -167,18 +146,7 @@ func Bytes(a *Array) (BytesView, error) {
 	default:
 		return BytesView{}, fmt.Errorf("column %q is %v, which is not a byte string", a.Field.Name, a.Field)
 	}
-	return BytesView{offsets: a.Offsets, rows: a.Len, width: a.Field.Width, data: a.Data}, nil
-}
-
-// Len is the number of rows.
-func (v BytesView) Len() int { return v.rows }
-
-// At is the bytes of row i; empty when the row is null.
-func (v BytesView) At(i int) []byte {
-	if v.offsets != nil {
-		return v.data[v.offsets[i]:v.offsets[i+1]]
-	}
-	return v.data[i*v.width : (i+1)*v.width]
+	return BytesView{offsets: a.Offsets, rows: a.Len, size: a.Field.Width, items: a.Data}, nil
 }
 
 // Strings returns a copy of a string or binary column, which stays valid after the batch is
@@ -191,7 +159,7 @@ func Strings(a *Array) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := string(v.data[:v.offsets[v.rows]])
+	all := string(v.items[:v.offsets[v.rows]])
 	s := make([]string, v.rows)
 	for i := range s {
 		s[i] = all[v.offsets[i]:v.offsets[i+1]]

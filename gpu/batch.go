@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -71,11 +72,14 @@ func (b *Batch) Column(name string) (*Column, error) {
 	if b.released.Load() {
 		return nil, ErrReleased
 	}
-	c, err := find(b.Columns, name)
-	if err == nil && c == nil {
-		err = fmt.Errorf("gpu: the batch has no column %q", name)
+	c, err := column.Find(b.Columns, name, members)
+	if err != nil {
+		return nil, fmt.Errorf("gpu: column %q: the batch has %w; take it by its place", name, err)
 	}
-	return c, err
+	if c == nil {
+		return nil, fmt.Errorf("gpu: the batch has no column %q", name)
+	}
+	return c, nil
 }
 
 // Memory is the device's memory that the columns lie in, for copies with a stream; nil after

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/iteration"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -48,16 +48,6 @@ func newBuffers(d Device, n int, waited *atomic.Int64) *buffers {
 	return p
 }
 
-// size is the number of buffers.
-func (p *buffers) size() int { return cap(p.free) }
-
-// The buffers look for batches that were dropped without Release when they have waited firstLook,
-// then after twice as long each time, up to lastLook.
-const (
-	firstLook = time.Second
-	lastLook  = 10 * time.Second
-)
-
 // take waits for a buffer and makes it at least n bytes large. A wait that can never end, because
 // the consumer has lost all batches, is a loader.DroppedError.
 func (p *buffers) take(ctx context.Context, n int) (*buffer, error) {
@@ -84,42 +74,24 @@ func (p *buffers) next(ctx context.Context) (*buffer, error) {
 	}
 	begin := time.Now()
 	defer func() { p.waited.Add(int64(time.Since(begin))) }()
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		look := time.NewTimer(pause)
-		select {
-		case b := <-p.free:
-			look.Stop()
-			return b, nil
-		case <-ctx.Done():
-			look.Stop()
-			return nil, cause.Of(ctx, ErrClosed)
-		case <-look.C:
-		}
-		if p.stuck() {
+	// Every buffer is out: each is a batch's, on its way or with the consumer.
+	watched, stop := iteration.Watch(ctx, func() bool { return true }, func() bool { return int(p.dropped.Load()) == cap(p.free) })
+	select {
+	case b := <-p.free:
+		stop()
+		return b, nil
+	case <-watched.Done():
+		if stop() {
 			return nil, &loader.DroppedError{Batches: p.dropped.Load()}
 		}
+		return nil, cause.Of(ctx, ErrClosed)
 	}
-}
-
-// stuck reports whether no consumer is left that could release a batch.
-func (p *buffers) stuck() bool {
-	for range 3 {
-		runtime.GC()
-		time.Sleep(time.Millisecond) // cleanups run after the collection, in a goroutine of their own
-		if int(p.dropped.Load()) == p.size() {
-			return true
-		}
-	}
-	return false
 }
 
 // fit gives a buffer memory of want bytes when it has less than n.
-func (p *buffers) fit(b *buffer, n, want int) (err error) {
-	if b.arrived == nil {
-		if b.arrived, err = p.device.NewEvent(); err != nil {
-			b.arrived = nil
-			return fmt.Errorf("make an event: %w", err)
-		}
+func (p *buffers) fit(b *buffer, n, want int) error {
+	if err := p.event(&b.arrived); err != nil {
+		return fmt.Errorf("make an event: %w", err)
 	}
 	if b.memory != nil && b.memory.Len() >= n {
 		return nil
@@ -135,6 +107,18 @@ func (p *buffers) fit(b *buffer, n, want int) (err error) {
 	}
 	b.memory = m
 	return nil
+}
+
+// event makes an event that a buffer does not have yet.
+func (p *buffers) event(e *Event) error {
+	if *e != nil {
+		return nil
+	}
+	made, err := p.device.NewEvent()
+	if err == nil {
+		*e = made
+	}
+	return err
 }
 
 // empty frees a buffer's memory when what the consumer did with it is done.
@@ -213,22 +197,14 @@ func (p *buffers) close() error {
 // with the stream: there is no telling its last use.
 func (p *buffers) forget(b *buffer) {
 	p.dropped.Add(1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		_ = p.drop(b) // there is no consumer left to report it to
-		return
-	}
-	p.lost = append(p.lost, b)
+	b.lost = true
+	p.put(b)
 }
 
 // record makes the buffer's next copy await what s has been given.
-func (p *buffers) record(b *buffer, s Stream) (err error) {
-	if b.after == nil {
-		if b.after, err = p.device.NewEvent(); err != nil {
-			b.after = nil
-			return err
-		}
+func (p *buffers) record(b *buffer, s Stream) error {
+	if err := p.event(&b.after); err != nil {
+		return err
 	}
 	if err := s.Record(b.after); err != nil {
 		return err

@@ -1,10 +1,6 @@
 package gpu
 
-import (
-	"fmt"
-
-	"github.com/shardfeed/shardfeed/column"
-)
+import "github.com/shardfeed/shardfeed/column"
 
 // A Span is bytes of a device's memory. Of the host they may be read; of a GPU they mean something
 // to its driver alone.
@@ -38,30 +34,10 @@ func (c *Column) empty() {
 	}
 }
 
-// find looks for a column by its name, and then for a struct's member by a dotted path. It returns
-// nil when there is none.
-func find(columns []*Column, path string) (*Column, error) {
-	var found *Column
-	for _, c := range columns {
-		if c.Field.Name != path {
-			continue
-		}
-		if found != nil {
-			return nil, fmt.Errorf("gpu: the batch has more than one column %q; take it by its place", path)
-		}
-		found = c
+// members are what a path may lead to below a column: those of structs.
+func members(c *Column) (*column.Field, []*Column) {
+	if c.Field.Kind != column.Struct {
+		return c.Field, nil
 	}
-	if found != nil {
-		return found, nil
-	}
-	for _, c := range columns {
-		name := c.Field.Name
-		if c.Field.Kind != column.Struct || len(path) <= len(name) || path[:len(name)] != name || path[len(name)] != '.' {
-			continue
-		}
-		if found, err := find(c.Children, path[len(name)+1:]); found != nil || err != nil {
-			return found, err
-		}
-	}
-	return nil, nil
+	return c.Field, c.Children
 }

@@ -9,6 +9,10 @@ type Device interface {
 	// which matches ErrOutOfMemory when there was too little of it.
 	AllocHost(n int) (HostMemory, error)
 
+	// Register page-locks b, a mapping of the caller's, never Go's heap, until unregister. b must
+	// not overlap registered memory. The error is ErrUnsupported where there is no such memory.
+	Register(b []byte) (unregister func() error, err error)
+
 	// Alloc returns n > 0 bytes of the device's memory, 256-byte aligned, not zeroed.
 	Alloc(n int) (DeviceMemory, error)
 
@@ -74,20 +78,4 @@ type Event interface {
 	Done() (bool, error) // reports whether it has passed; one that was never recorded has
 	Wait() error         // without spinning
 	Free() error
-}
-
-// A Registrar is a device that page-locks memory which it has not given: a mapping, never Go's
-// heap.
-type Registrar interface {
-	// Register page-locks b, at once and for as long as unregister is not called. b must not
-	// overlap registered memory.
-	Register(b []byte) (unregister func() error, err error)
-}
-
-// Register page-locks b for a device; ErrUnsupported where the device has no such thing.
-func Register(d Device, b []byte) (unregister func() error, err error) {
-	if r, ok := d.(Registrar); ok {
-		return r.Register(b)
-	}
-	return nil, ErrUnsupported
 }

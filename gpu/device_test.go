@@ -44,7 +44,7 @@ func onDevices(t *testing.T, test func(t *testing.T, d rig)) {
 	})
 	t.Run("fake", func(t *testing.T) { test(t, onFake(t)) })
 	t.Run("real", func(t *testing.T) {
-		driver, err := cuda.Load(cuda.Options{Library: "libcuda.so.1"})
+		driver, err := cuda.Load("libcuda.so.1")
 		if err != nil && os.Getenv("SHARDFEED_GPU") == "require" {
 			t.Fatal("SHARDFEED_GPU=require:", err)
 		}
@@ -73,7 +73,7 @@ func closed(t *testing.T, d gpu.Device) gpu.Device {
 func onFake(t *testing.T) rig {
 	t.Helper()
 	fake := fakecuda.Open(t)
-	driver, err := cuda.Load(cuda.Options{Library: fake.Library})
+	driver, err := cuda.Load(fake.Library)
 	if err != nil {
 		t.Fatal(err)
 	}

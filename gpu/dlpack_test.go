@@ -35,9 +35,11 @@ func TestDLTensorIsThatOfC(t *testing.T) {
 		{"byte_offset", unsafe.Offsetof(l.ByteOffset), 40},
 		{"size", unsafe.Sizeof(l), 48},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s at %d, want %d", c.name, c.got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("%s at %d, want %d", c.name, c.got, c.want)
+			}
+		})
 	}
 }
 
@@ -252,16 +254,18 @@ func TestTensorTypes(t *testing.T) {
 		{column.TypeUUID, 16, "uint8 [3 16] [16 1]"},
 		{column.TypeFixedBinary, 5, "uint8 [3 5] [5 1]"},
 	} {
-		b := oneBatch(t, func(b *loader.Batch) error {
-			data, err := b.Alloc(3 * c.width)
-			f := &column.Field{Name: "x", Kind: column.Fixed, Type: c.of, Width: c.width}
-			return errors.Join(err, b.Add(&column.Array{Field: f, Len: 3, Data: data}))
+		t.Run(fmt.Sprint(c.of), func(t *testing.T) {
+			b := oneBatch(t, func(b *loader.Batch) error {
+				data, err := b.Alloc(3 * c.width)
+				f := &column.Field{Name: "x", Kind: column.Fixed, Type: c.of, Width: c.width}
+				return errors.Join(err, b.Add(&column.Array{Field: f, Len: 3, Data: data}))
+			})
+			x, err := b.Columns[len(b.Columns)-1].Tensor()
+			if err != nil || show(x) != c.want {
+				t.Errorf("type %d: got %v, want %s (%v)", c.of, x, c.want, err)
+			}
+			b.Release()
 		})
-		x, err := b.Columns[len(b.Columns)-1].Tensor()
-		if err != nil || show(x) != c.want {
-			t.Errorf("type %d: got %v, want %s (%v)", c.of, x, c.want, err)
-		}
-		b.Release()
 	}
 }
 
@@ -311,9 +315,11 @@ func TestArraysThatDoNotFit(t *testing.T) {
 			`column "l": "n": a length of -2`,
 		},
 	} {
-		b, err := firstBatch(t, func(b *loader.Batch) error { return b.Add(c.array) })
-		if err == nil || !strings.Contains(err.Error(), "gpu: host: lay out a batch: epoch 0, step 0: "+c.want) {
-			t.Errorf("got %v, %v, want %s", b, err, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			b, err := firstBatch(t, func(b *loader.Batch) error { return b.Add(c.array) })
+			if err == nil || !strings.Contains(err.Error(), "gpu: host: lay out a batch: epoch 0, step 0: "+c.want) {
+				t.Errorf("got %v, %v, want %s", b, err, c.want)
+			}
+		})
 	}
 }

@@ -7,37 +7,30 @@
 //	             +---------- the slot is free ----------+
 //
 // A [Device] is the host itself ([OpenHost]), or a GPU that package gpu/cuda finds at run time;
-// this package knows no driver, so a program that needs none links none. A [Ring] is page-locked
-// memory for batches and a loader's Allocator. A [Transfer] copies batches to a device, in order,
-// on a stream of its own. [Loader] is all of it: a loader whose batches are on the device. A device
-// [Batch] has a [Column] for each of the loader's, and [Column.Tensor], [Column.Ragged] and
-// [Column.Validity] describe them as DLPack does.
+// this package knows no driver, so a program that needs none links none. [Loader] is all of the
+// above: a loader whose batches are on the device. [Column.Tensor], [Column.Ragged] and
+// [Column.Validity] describe a [Batch] as DLPack does.
 //
 // # Memory
 //
-// A slot belongs to the batch that is collated into it until the event behind its copy has passed,
-// and not a moment less: what the device reads is never written. A slot is one piece; a batch that
-// outgrows it takes further pieces, of a quarter of the slot at least, and slots that have become
-// too small are replaced before their next batch. All pieces of a batch go to one buffer of the
-// device, with everything that was allocated from the batch, also what a transform used and threw
-// away.
+// A slot belongs to the batch that is collated into it until the event behind its copy has passed:
+// what the device reads is never written. A batch that outgrows its slot takes further pieces, of a
+// quarter of the slot at least, and such a slot is replaced before its next batch. All pieces of a
+// batch go to one buffer of the device, with everything that was allocated from the batch.
 //
 // A [Loader]'s ring has as many slots as Options.Loader.MaxBatches, each as large as a batch is
-// foretold to be. Its stream reserves just these bytes within `memory`, under the purpose "batch",
-// as it would for batches of the loader's own pool. What batches take beyond the foretold is
-// page-locked too; [RingStats] counts it and the reservation does not. The ring stays over all
-// iterations, until Close.
+// foretold to be. Its stream reserves these bytes within `memory`, under the purpose "batch". What
+// batches take beyond that is page-locked too; [RingStats] counts it and the reservation does not.
 //
 // The device's memory is not part of `memory`, that of the host as a device neither. It is a fixed
-// number of buffers that are used again: as many as may be in flight and with the consumer. A
+// number of buffers, as many as may be in flight and with the consumer, for one iteration. A
 // [Batch] has one until its Release; with [Batch.ReleaseAfter] it is used again when what the
-// consumer gave a stream of its own is done, and the host does not wait. The buffers are those of
-// one iteration.
+// consumer gave a stream of its own is done, and the host does not wait.
 //
-// Page-locked memory, where the device has none to give, is replaced by ordinary memory, which is
-// said once, or refused with RequirePinned. The bytes of columns that lie elsewhere, such as what a
-// collate made on Go's heap, are copied into the batch's memory first and counted
-// ([Stats].HostCopied): an asynchronous copy must not read memory that Go could move or free.
+// Where the device has no page-locked memory to give, ordinary memory is used, which is said once,
+// or refused with RequirePinned. Columns that lie elsewhere, such as on Go's heap, are copied into
+// the batch's memory first and counted ([Stats].HostCopied): an asynchronous copy must not read
+// memory that Go could move or free.
 //
 // # Errors
 //
@@ -45,11 +38,10 @@
 // buffer are used again. When a copy may still be on its way and there is no way to know (its event
 // could not be recorded, or waiting for it failed), neither is touched before the stream is gone;
 // if even that cannot be told, they are left alone, and Close says so. The next iteration goes on
-// after the last batch that was handed out, with a stream and buffers of its own.
+// after the last batch that was handed out.
 //
 // # Goroutines
 //
 // An iteration of a Loader has two beside the loader's own: one gives batches to the stream, one
-// waits for their events, in order. They are gone when the iteration has been left, however that
-// happens, and everything that was on its way has arrived or was given up by then.
+// waits for their events, in order. They are gone when the iteration has been left.
 package gpu

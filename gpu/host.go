@@ -15,18 +15,18 @@ import (
 // method returns, so its events have always passed.
 func OpenHost() Device { return &host{} }
 
-// host counts its allocations, so that Close can report leaks.
+// host counts what it has given, so that Close can report leaks.
 type host struct {
 	memories, bytes, streams, events atomic.Int64
 }
-
-var errFreed = errors.New("gpu: host: freed before")
 
 func (h *host) Info() Info {
 	return Info{Name: "host", Model: runtime.GOARCH, Memory: mem.ThisMachine().Installed, Node: -1, Type: CPU}
 }
 
 func (h *host) AllocHost(n int) (HostMemory, error) { return h.alloc(n) }
+
+func (h *host) Register([]byte) (unregister func() error, err error) { return nil, ErrUnsupported }
 
 func (h *host) Alloc(n int) (DeviceMemory, error) { return h.alloc(n) }
 
@@ -38,21 +38,14 @@ func (h *host) alloc(n int) (*hostMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.memories.Add(1)
 	h.bytes.Add(int64(n))
-	m.of = h
+	m.of, m.given = h, give(&h.memories)
 	return m, nil
 }
 
-func (h *host) NewStream() (Stream, error) {
-	h.streams.Add(1)
-	return &hostStream{of: h}, nil
-}
+func (h *host) NewStream() (Stream, error) { return &hostStream{of: h, given: give(&h.streams)}, nil }
 
-func (h *host) NewEvent() (Event, error) {
-	h.events.Add(1)
-	return &hostEvent{of: h}, nil
-}
+func (h *host) NewEvent() (Event, error) { return &hostEvent{give(&h.events)}, nil }
 
 func (h *host) Close() error {
 	memories, streams, events := h.memories.Load(), h.streams.Load(), h.events.Load()
@@ -63,20 +56,38 @@ func (h *host) Close() error {
 		memories, mem.Bytes(h.bytes.Load()), streams, events)
 }
 
-// hostMemory is memory of the host outside of Go's heap, for either side of a copy.
-type hostMemory struct {
-	of    *host // nil: no device has given it
-	b     []byte
-	unmap func() error
+// given is something that is counted until it is freed.
+type given struct{ count *atomic.Int64 }
+
+func give(count *atomic.Int64) given {
+	count.Add(1)
+	return given{count}
 }
 
-// mapHost maps n bytes.
+func (g *given) Free() error {
+	if g.count == nil {
+		return errors.New("gpu: host: freed before")
+	}
+	g.count.Add(-1)
+	g.count = nil
+	return nil
+}
+
+// hostMemory is memory of the host outside of Go's heap, for either side of a copy.
+type hostMemory struct {
+	given
+	of    *host // nil: no device has given it
+	b     []byte
+	unmap func()
+}
+
+// mapHost maps n bytes that no device counts.
 func mapHost(n int) (*hostMemory, error) {
-	b, unmap, err := mapPages(n)
+	b, unmap, err := mem.Map(n)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v of the host: %w", ErrOutOfMemory, mem.Bytes(n), err)
 	}
-	return &hostMemory{b: b, unmap: unmap}, nil
+	return &hostMemory{given: give(new(atomic.Int64)), b: b, unmap: unmap}, nil
 }
 
 func (m *hostMemory) Bytes() []byte { return m.b }
@@ -88,16 +99,15 @@ func (m *hostMemory) Pointer() uintptr { return address(m.b) }
 func (m *hostMemory) Len() int { return len(m.b) }
 
 func (m *hostMemory) Free() error {
-	if m.unmap == nil {
-		return errFreed
+	if err := m.given.Free(); err != nil {
+		return err
 	}
-	err := m.unmap()
 	if m.of != nil {
-		m.of.memories.Add(-1)
 		m.of.bytes.Add(-int64(len(m.b)))
 	}
-	m.b, m.unmap = nil, nil
-	return err
+	m.unmap()
+	m.b = nil
+	return nil
 }
 
 // address is where b begins.
@@ -116,8 +126,8 @@ func (h *host) at(m DeviceMemory, off, n int) ([]byte, error) {
 }
 
 type hostStream struct {
-	of     *host
-	closed bool
+	given
+	of *host
 }
 
 func (s *hostStream) ToDevice(dst DeviceMemory, off int, src []byte) error {
@@ -138,29 +148,10 @@ func (s *hostStream) Await(Event) error { return nil }
 
 func (s *hostStream) Sync() error { return nil }
 
-func (s *hostStream) Close() error {
-	if s.closed {
-		return errFreed
-	}
-	s.closed = true
-	s.of.streams.Add(-1)
-	return nil
-}
+func (s *hostStream) Close() error { return s.Free() }
 
-type hostEvent struct {
-	of    *host
-	freed bool
-}
+type hostEvent struct{ given }
 
 func (e *hostEvent) Done() (bool, error) { return true, nil }
 
 func (e *hostEvent) Wait() error { return nil }
-
-func (e *hostEvent) Free() error {
-	if e.freed {
-		return errFreed
-	}
-	e.freed = true
-	e.of.events.Add(-1)
-	return nil
-}

@@ -15,7 +15,7 @@ func TestHost(t *testing.T) {
 	if i := d.Info(); i.Name != "host" || i.Type != gpu.CPU || i.Node != -1 {
 		t.Errorf("got %+v", i)
 	}
-	if _, err := gpu.Register(d, make([]byte, 1)); !errors.Is(err, gpu.ErrUnsupported) {
+	if _, err := d.Register(make([]byte, 1)); !errors.Is(err, gpu.ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := d.Alloc(0); err == nil {

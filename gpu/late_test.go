@@ -88,6 +88,8 @@ func (d *late) AllocHost(n int) (gpu.HostMemory, error) {
 	return newLateMemory(d, "host memory", n), nil
 }
 
+func (d *late) Register([]byte) (func() error, error) { return nil, gpu.ErrUnsupported }
+
 func (d *late) Alloc(n int) (gpu.DeviceMemory, error) {
 	if err := d.begin("alloc", "device memory", 1); err != nil {
 		return nil, err

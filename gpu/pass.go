@@ -22,7 +22,7 @@ import (
 // At most InFlight batches are in out and in the hands of feed; what is in out is all that has to
 // be released once feed is gone.
 type pass struct {
-	loader   *loader.Loader
+	host     *loader.Loader
 	transfer *Transfer
 	meters   *meters
 	timeout  time.Duration
@@ -50,11 +50,8 @@ const (
 	hands
 )
 
-// errTimeout is the cause of a context that Options.Loader.Timeout ended.
-var errTimeout = errors.New("gpu: timeout")
-
 func newPass(ctx context.Context, l *loader.Loader, t *Transfer, m *meters, o Options) *pass {
-	p := &pass{loader: l, transfer: t, meters: m, timeout: o.Loader.Timeout, out: make(chan sent, o.InFlight-1)}
+	p := &pass{host: l, transfer: t, meters: m, timeout: o.Loader.Timeout, out: make(chan sent, o.InFlight-1)}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.group.Go(p.feed)
 	return p
@@ -63,12 +60,12 @@ func newPass(ctx context.Context, l *loader.Loader, t *Transfer, m *meters, o Op
 // feed sends what the loader makes until that ends or fails, or the pass is closed.
 func (p *pass) feed() {
 	defer close(p.out)
-	for host, err := range p.loader.Batches(p.ctx) {
+	for host, err := range p.host.Batches(p.ctx) {
 		if err != nil {
 			p.err = err
 			return
 		}
-		state := p.loader.State()
+		state := p.host.State()
 		p.doing.Store(sends)
 		b, err := p.transfer.Send(p.ctx, host)
 		if err != nil {
@@ -86,6 +83,18 @@ func (p *pass) feed() {
 	}
 }
 
+// Next makes the next batch, on the device, the consumer's.
+func (p *pass) Next() (*Batch, *shuffle.State, error) {
+	s, err := p.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.batch.give(&p.meters.held)
+	p.meters.batches.Add(1)
+	p.meters.rows.Add(int64(s.batch.Rows))
+	return s.batch, s.state, nil
+}
+
 // next returns the next batch, on the device. Its error is io.EOF after the last.
 func (p *pass) next() (sent, error) {
 	if p.ctx.Err() != nil {
@@ -94,7 +103,7 @@ func (p *pass) next() (sent, error) {
 	ctx := p.ctx
 	if p.timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, errTimeout)
+		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &loader.TimeoutError{After: p.timeout})
 		defer stop()
 	}
 	begin := time.Now()
@@ -135,37 +144,42 @@ func (p *pass) last() error {
 
 // ended is why ctx has ended, for the consumer.
 func (p *pass) ended(ctx context.Context) error {
-	if context.Cause(ctx) != errTimeout {
+	late, ok := context.Cause(ctx).(*loader.TimeoutError)
+	if !ok {
 		return cause.Of(ctx, ErrClosed)
 	}
-	return &loader.TimeoutError{After: p.timeout, Waiting: p.waiting()}
+	late.Waiting = p.waiting()
+	return late
 }
 
 // waiting says in words why the consumer has no batch yet.
 func (p *pass) waiting() string {
 	switch p.doing.Load() {
 	case sends:
-		if held := p.meters.held.Load(); int(held) >= p.transfer.buffers.size() {
+		if held := p.meters.held.Load(); int(held) >= cap(p.transfer.buffers.free) {
 			return fmt.Sprintf("memory of the device: %d batches were handed out and not released; call Release when done with a batch", held)
 		}
 		return "a batch to be given to the device"
 	case hands:
 		return "a copy to arrive on the device"
 	}
-	s := p.loader.Stats()
+	s := p.host.Stats()
 	return fmt.Sprintf("the loader, with %d batches ready and %d on their way (%v)", s.Ready.Depth, s.Held, s.Stream)
 }
 
-// close ends feed, gives back what is on its way, and closes transfer and loader. Any goroutine may
-// call it.
-func (p *pass) close() error {
+// Close ends feed, gives back what is on its way, and closes the transfer. Any goroutine may call
+// it.
+func (p *pass) Close() error {
 	p.closer.Do(func() {
 		p.cancel(ErrClosed)
 		p.group.Wait()
 		for s := range p.out {
 			s.batch.Release()
 		}
-		p.closed = errors.Join(p.transfer.Close(), p.loader.Close())
+		p.closed = p.transfer.Close()
 	})
 	return p.closed
 }
+
+// Leave is Close.
+func (p *pass) Leave() error { return p.Close() }

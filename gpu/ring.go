@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,31 +32,8 @@ type RingOptions struct {
 	Pageable func(error)
 }
 
-// Validate lists all that is wrong in one error.
-func (o RingOptions) Validate() error {
-	var errs []error
-	if o.Slots < 0 {
-		errs = append(errs, fmt.Errorf("gpu: slots: %d is not a number of batches", o.Slots))
-	}
-	if o.SlotBytes < 0 {
-		errs = append(errs, fmt.Errorf("gpu: slot bytes: %d is not a number of bytes", o.SlotBytes))
-	}
-	return errors.Join(errs...)
-}
-
-func (o RingOptions) withDefaults() RingOptions {
-	if o.Slots == 0 {
-		o.Slots = defaultSlots
-	}
-	return o
-}
-
 // A Ring is page-locked memory for batches: the Allocator of a loader whose batches a Transfer
 // copies to the ring's device. It is safe for concurrent use.
-//
-// A slot is one batch's from Begin until the batch is released. It is one piece of memory; a batch
-// that outgrows it takes further pieces, and a slot that is smaller than batches have become is
-// replaced by one larger piece before the next one.
 type Ring struct {
 	device Device
 	name   string
@@ -74,19 +52,32 @@ type Ring struct {
 
 // NewRing allocates the ring's slots.
 func NewRing(d Device, o RingOptions) (*Ring, error) {
-	if err := o.Validate(); err != nil {
+	if o.Slots < 0 || o.SlotBytes < 0 {
+		return nil, fmt.Errorf("gpu: Slots and SlotBytes of a ring must not be negative, got %d and %d", o.Slots, o.SlotBytes)
+	}
+	o.Slots = cmp.Or(o.Slots, defaultSlots)
+	r := makeRing(d, o)
+	if err := r.fill(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
-	r := &Ring{device: d, name: d.Info().Name, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1)}
-	for range o.Slots {
+	return r, nil
+}
+
+// makeRing is a ring without slots, until fill.
+func makeRing(d Device, o RingOptions) *Ring {
+	return &Ring{device: d, name: d.Info().Name, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1)}
+}
+
+// fill allocates the slots; after an error the ring is closed.
+func (r *Ring) fill() error {
+	for range r.o.Slots {
 		s := &slot{ring: r}
 		if err := s.fit(r.want); err != nil {
-			return nil, errors.Join(err, r.Close())
+			return errors.Join(err, r.Close())
 		}
 		r.free <- s
 	}
-	return r, nil
+	return nil
 }
 
 // Begin waits for a slot.

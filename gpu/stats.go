@@ -35,13 +35,7 @@ type Stats struct {
 // Stats is what the loader has done since New; Loader.Stream is that of the current iteration, or
 // else of the last.
 func (l *Loader) Stats() Stats {
-	l.mu.Lock()
-	host := l.before
-	if l.pass != nil {
-		host = plus(host, l.pass.loader.Stats())
-	}
-	l.mu.Unlock()
-	m := l.meters
+	host, m := l.host.Stats(), l.meters
 	flying, arrived := m.flying.Load(), m.arrived.Load()
 	return Stats{
 		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(m.held.Load()), Loader: host, Ring: l.ring.Stats(),
@@ -53,14 +47,6 @@ func (l *Loader) Stats() Stats {
 		},
 		Copies: m.copies.Load(), Copied: m.copied.Load(), HostCopied: m.hostCopied.Load(),
 	}
-}
-
-// plus adds what two loaders did; the rest is b's.
-func plus(a, b loader.Stats) loader.Stats {
-	stream := b.Stream
-	b = b.Sub(loader.Stats{}.Sub(a))
-	b.Stream = stream
-	return b
 }
 
 // Sub is what happened since t was taken.
@@ -81,16 +67,7 @@ func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d batches, %d rows, %d batches with the consumer\n", s.Batches, s.Rows, s.Held)
 	fmt.Fprintf(&b, "%-8s %7s %7s %9s %16s %16s\n", "queue", "depth", "cap", "items", "blocked in put", "blocked in get")
-	for _, q := range []struct {
-		name string
-		loader.Queue
-	}{{"feed", s.Feed}, {"device", s.Device}} {
-		most := "-"
-		if q.Cap > 0 {
-			most = fmt.Sprint(q.Cap)
-		}
-		fmt.Fprintf(&b, "%-8s %7d %7s %9d %15.3fs %15.3fs\n", q.name, q.Depth, most, q.Items, q.Put.Seconds(), q.Get.Seconds())
-	}
+	fmt.Fprintf(&b, "feed     %v\ndevice   %v\n", s.Feed, s.Device)
 	fmt.Fprintf(&b, "%v copied to the device in %d copies, %v copied on the host after collation\n",
 		mem.Bytes(s.Copied), s.Copies, mem.Bytes(s.HostCopied))
 	fmt.Fprintf(&b, "ring: %v\n", s.Ring)

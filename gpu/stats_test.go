@@ -144,9 +144,11 @@ func TestStats(t *testing.T) {
 		{gpu.RingStats{Slots: 2, Used: 1, Bytes: 2 << 20, PinnedBytes: 1 << 20}, "1 of 2 slots in use, 2.0 MiB 1.0 MiB of it page-locked"},
 		{gpu.RingStats{Pieces: 3, Grown: 2}, "0 of 0 slots in use, 0 B ordinary; slots were too small 3 times and made anew 2 times"},
 	} {
-		if got := c.s.String(); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if got := c.s.String(); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 

@@ -11,28 +11,6 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-const defaultBuffers = 4
-
-// TransferOptions are those of a transfer.
-type TransferOptions struct {
-	Buffers int // device batches that exist at once: on their way, or with the consumer and not yet released; 0 means 4
-}
-
-// Validate says what is wrong.
-func (o TransferOptions) Validate() error {
-	if o.Buffers < 0 {
-		return fmt.Errorf("gpu: buffers: %d is not a number of batches", o.Buffers)
-	}
-	return nil
-}
-
-func (o TransferOptions) withDefaults() TransferOptions {
-	if o.Buffers == 0 {
-		o.Buffers = defaultBuffers
-	}
-	return o
-}
-
 // A Transfer copies batches to a device, one after the other, on a stream of its own. One goroutine
 // calls Send and Close; the other methods are safe for concurrent use.
 type Transfer struct {
@@ -41,10 +19,10 @@ type Transfer struct {
 	stream  Stream
 	buffers *buffers
 	meters  *meters
-	layout  layout
+	columns columnLayout
 
-	flights chan flight // in the order of the stream; has room for all buffers
-	waiter  sync.WaitGroup
+	copies chan transit // in the order of the stream; has room for all buffers
+	waiter sync.WaitGroup
 
 	mu     sync.Mutex
 	broken error           // after it nothing is sent any more
@@ -52,26 +30,28 @@ type Transfer struct {
 	closed bool
 }
 
-// A flight is a copy on its way.
-type flight struct {
+// A transit is a copy on its way.
+type transit struct {
 	host   *loader.Batch
 	device *Batch
 }
 
-// NewTransfer opens the stream. The device's memory is allocated as batches come.
-func NewTransfer(d Device, o TransferOptions) (*Transfer, error) { return newTransfer(d, o, &meters{}) }
-
-func newTransfer(d Device, o TransferOptions, m *meters) (*Transfer, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
+// NewTransfer opens the stream. So many device batches exist at once: on their way, or with the
+// consumer and not yet released. The device's memory is allocated as batches come.
+func NewTransfer(d Device, buffers int) (*Transfer, error) {
+	if buffers < 1 {
+		return nil, fmt.Errorf("gpu: a transfer must have at least 1 buffer, got %d", buffers)
 	}
-	o = o.withDefaults()
+	return newTransfer(d, buffers, &meters{})
+}
+
+func newTransfer(d Device, buffers int, m *meters) (*Transfer, error) {
 	s, err := d.NewStream()
 	if err != nil {
 		return nil, failed(d, "open a stream", err)
 	}
 	t := &Transfer{
-		device: d, name: d.Info().Name, stream: s, buffers: newBuffers(d, o.Buffers, &m.room), meters: m, flights: make(chan flight, o.Buffers),
+		device: d, name: d.Info().Name, stream: s, buffers: newBuffers(d, buffers, &m.room), meters: m, copies: make(chan transit, buffers),
 	}
 	t.waiter.Go(t.wait)
 	return t, nil
@@ -106,7 +86,7 @@ func (t *Transfer) send(ctx context.Context, b *loader.Batch) (d *Batch, op stri
 	if !ok || s.ring.name != t.name {
 		return nil, "copy a batch", errors.New("its memory is not of a ring of this device; give the ring to the loader as its Allocator")
 	}
-	copied, err := t.layout.settle(b, s)
+	copied, err := t.columns.settle(b, s)
 	t.meters.hostCopied.Add(int64(copied))
 	if err != nil {
 		return nil, "lay out a batch", err
@@ -129,9 +109,9 @@ func (t *Transfer) send(ctx context.Context, b *loader.Batch) (d *Batch, op stri
 		buffers: t.buffers, buffer: buf, arrived: make(chan struct{}),
 	}
 	d.holds.Store(2)
-	d.Columns = t.layout.columns(d, b.Columns, buf.memory.Pointer())
+	d.Columns = t.columns.onDevice(d, b.Columns, buf.memory.Pointer())
 	t.meters.flying.Add(1)
-	t.flights <- flight{host: b, device: d}
+	t.copies <- transit{host: b, device: d}
 	return d, "", nil
 }
 
@@ -187,7 +167,7 @@ func (t *Transfer) park(b *loader.Batch, err error) {
 
 // wait is the goroutine that waits for the copies, in order, and gives the slots back.
 func (t *Transfer) wait() {
-	for f := range t.flights {
+	for f := range t.copies {
 		err := f.device.buffer.arrived.Wait()
 		t.meters.flying.Add(-1)
 		if err != nil {
@@ -212,7 +192,7 @@ func (t *Transfer) Close() error {
 	if again {
 		return nil
 	}
-	close(t.flights)
+	close(t.copies)
 	t.waiter.Wait()
 	var syncing error
 	if len(t.parked) > 0 {

@@ -29,7 +29,7 @@ func newBench(t testing.TB, d gpu.Device, ds *iterable.Dataset, o loader.Options
 	if w.loader, err = loader.New(ds, o); err != nil {
 		t.Fatal(err)
 	}
-	if w.transfer, err = gpu.NewTransfer(d, gpu.TransferOptions{Buffers: buffers}); err != nil {
+	if w.transfer, err = gpu.NewTransfer(d, buffers); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -242,7 +242,7 @@ func TestSendRefuses(t *testing.T) {
 	ds := openThings(t, iterable.Options{})
 	d, other := gpu.OpenHost(), newLate(t)
 	w := newBench(t, d, ds, loader.Options{BatchSize: 100}, 1, 1)
-	foreign, err := gpu.NewTransfer(other, gpu.TransferOptions{})
+	foreign, err := gpu.NewTransfer(other, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,8 +282,8 @@ func TestSendRefuses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := gpu.NewTransfer(d, gpu.TransferOptions{Buffers: -1}); err == nil {
-		t.Error("-1 buffers were made")
+	if _, err := gpu.NewTransfer(d, 0); err == nil || !strings.Contains(err.Error(), "at least 1 buffer, got 0") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -2,106 +2,72 @@ package iterable
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A bell wakes the one goroutine that waits for it. What rings while that one is busy is heard at
-// its next wait.
-type bell chan struct{}
-
-func newBell() bell { return make(bell, 1) }
-
-func (b bell) ring() {
-	select {
-	case b <- struct{}{}:
-	default:
-	}
-}
-
-// wait returns at the next ring; false when ctx ends.
-func (b bell) wait(ctx context.Context) bool {
-	select {
-	case <-b:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// admit takes memory for the bytes of loads and passes them on, in the order of the schedule.
+// admit takes memory for loads, in the order of the schedule: for the bytes of each before it is
+// fetched, and later for its blocks before it is decoded. So bytes may be fetched far ahead, and
+// blocks are made when there is room for them.
 func (r *readahead) admit(ctx context.Context) {
-	for n := int64(1); ; n++ {
-		l, ok := r.schedule.next()
-		if !ok {
-			return
+	var admitted []*load // and not granted
+	end := sync.OnceFunc(func() {
+		close(r.fetch)
+		close(r.loads)
+	})
+	defer func() {
+		end()
+		for _, l := range admitted {
+			close(l.granted)
 		}
-		l.number, l.granted = n, make(chan struct{})
-		for !r.tryAdmit(l) {
-			if !r.started.wait(ctx) {
-				return
-			}
+	}()
+	l, more := r.schedule.next()
+	for n := int64(1); more || len(admitted) > 0; {
+		if !more {
+			end()
 		}
-		r.flight.start(l)
-		l.begun = time.Now()
-		if !r.pass(ctx, l) {
+		for len(admitted) > 0 && r.tryGrant(admitted[0]) {
+			close(admitted[0].granted)
+			admitted = admitted[1:]
+		}
+		if more && r.tryAdmit(l, n) {
+			l.begun, l.granted = time.Now(), make(chan struct{})
+			admitted = append(admitted, l)
+			r.loads <- l // there is room: only admit sends
+			r.fetch <- l
+			l, more = r.schedule.next()
+			n++
+			continue
+		}
+		select {
+		case <-r.changed:
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// tryAdmit takes memory for a load's bytes when there is room for one more on its way, or when the
-// consumer needs it.
-func (r *readahead) tryAdmit(l *load) bool {
+// tryAdmit takes memory for the bytes of the n-th load when there is room for one more on its way,
+// or when the consumer needs it.
+func (r *readahead) tryAdmit(l *load, n int64) bool {
 	switch {
-	case l.number <= r.needed.Load():
+	case len(r.loads) == cap(r.loads) || len(r.fetch) == cap(r.fetch):
+		return false
+	case n <= r.needed.Load():
 		r.account.Charge(mem.Fetch, l.est.fetch)
-	case !r.flight.room() || !r.account.TryAcquire(mem.Fetch, l.est.fetch):
+	case !r.throttle.room() || !r.account.TryAcquire(mem.Fetch, l.est.fetch):
 		return false
 	}
-	l.charged.fetch = l.est.fetch
+	l.number, l.charged.fetch = n, l.est.fetch
+	r.throttle.start(l)
 	return true
 }
 
-// pass hands a load to the consumer, to the goroutine that grants, and to one that fetches; false
-// when ctx ends.
-func (r *readahead) pass(ctx context.Context, l *load) bool {
-	select {
-	case r.loads <- l:
-	case <-ctx.Done():
-		r.flight.land(l)
-		r.discharge(l)
-		return false
-	}
-	select {
-	case r.grants <- l:
-	case <-ctx.Done():
-		r.fail(l, ctx.Err())
-		return false
-	}
-	select {
-	case r.fetch <- l:
-		return true
-	case <-ctx.Done():
-		<-l.granted
-		r.fail(l, ctx.Err())
-		return false
-	}
-}
-
-// grant takes memory for the blocks of loads, in the order of the schedule: bytes may be fetched
-// far ahead, blocks are made when there is room for them, and no more of them than was reserved for
-// what is on its way: room that the shuffle buffer does not use yet would fill with blocks that
-// only wait. Each load that it gets is granted, with nothing when ctx ends.
-func (r *readahead) grant(ctx context.Context) {
-	for l := range r.grants {
-		for !r.tryGrant(l) && r.granted.wait(ctx) {
-		}
-		close(l.granted)
-	}
-}
-
+// tryGrant takes memory for the blocks of a load, no more than was reserved for what is on its way:
+// room that the shuffle buffer does not use yet would fill with blocks that only wait.
 func (r *readahead) tryGrant(l *load) bool {
 	early := r.early.Load()
 	switch {
@@ -120,29 +86,81 @@ func (r *readahead) taken(l *load) {
 	if l.early > 0 {
 		r.early.Add(-l.early)
 		l.early = 0
-		r.granted.ring()
+		r.lookAgain()
 	}
 }
 
 // discharge gives back what the account counts for a load that is on its way.
 func (r *readahead) discharge(l *load) {
 	r.taken(l)
-	r.account.Release(mem.Fetch, l.charged.fetch)
-	r.account.Release(mem.Decode, l.charged.decode)
-	l.charged = estimate{}
-	r.roomMade()
+	r.adjust(mem.Fetch, &l.charged.fetch, 0)
+	r.adjust(mem.Decode, &l.charged.decode, 0)
+	r.lookAgain()
 }
 
-// roomMade tells the goroutines that wait for room to look again.
-func (r *readahead) roomMade() {
-	r.started.ring()
-	r.granted.ring()
+// lookAgain wakes admit: room was made, a load ended, or the consumer needs one. What comes while
+// admit is busy is seen at its next wait.
+func (r *readahead) lookAgain() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
 }
 
-// want tells them that the consumer waits for the n-th load. Only the consumer calls it.
+// want says that the consumer waits for the n-th load. Only the consumer calls it.
 func (r *readahead) want(n int64) {
 	if n > r.needed.Load() {
 		r.needed.Store(n)
-		r.roomMade()
+		r.lookAgain()
+	}
+}
+
+// lentInRow is after how many loads in a row that were lent a stream reads as from a disk.
+const lentInRow = 8
+
+// A throttle bounds the loads that are admitted and not ready: to what hides a network's latency as
+// long as loads come over one, and to a disk's few when they are lent, as local files and what a
+// cache holds are. What is lent early is cold when it is decoded.
+type throttle struct {
+	narrow, wide int64
+
+	loads atomic.Int64
+	lent  atomic.Int64 // loads in a row
+}
+
+// begin takes the shards for local until the first load tells.
+func (t *throttle) begin(fetchers, decoders int) {
+	t.narrow, t.wide = int64(min(fetchers, localFetchers)+decoders), int64(fetchers+decoders)
+	t.lent.Store(lentInRow)
+}
+
+// room reports whether one more load may start.
+func (t *throttle) room() bool {
+	if t.lent.Load() >= lentInRow {
+		return t.loads.Load() < t.narrow
+	}
+	return t.loads.Load() < t.wide
+}
+
+// start counts a load, until it lands.
+func (t *throttle) start(l *load) {
+	t.loads.Add(1)
+	l.flying = true
+}
+
+// land ends the count of a load that started.
+func (t *throttle) land(l *load) {
+	if l.flying {
+		t.loads.Add(-1)
+		l.flying = false
+	}
+}
+
+// learn notes for each load whether all its bytes were lent.
+func (t *throttle) learn(lent bool) {
+	if lent {
+		t.lent.Add(1)
+	} else {
+		t.lent.Store(0)
 	}
 }

@@ -2,21 +2,19 @@ package iterable
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // await waits for a span and moves its blocks into the shuffle buffer.
 func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
-	if r := s.residents[k]; r != nil {
-		delete(s.residents, k)
-		return r, nil
-	}
 	began := time.Now()
 	for s.pending[k] == nil {
 		if err := s.receive(ctx); err != nil {
-			s.waited(Stats{WaitBuffer: time.Since(began)})
+			s.ahead.tally.add(Stats{WaitBuffer: time.Since(began)})
 			return nil, err
 		}
 	}
@@ -25,26 +23,19 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 	case <-l.ready:
 	default:
 		s.ahead.want(l.number)
-		if err := s.block(ctx, l); err != nil {
+		if _, _, err := receiveFrom(ctx, s, l.ready); err != nil {
 			return nil, err
 		}
 		s.attribute(began, l)
 	}
-	for _, w := range l.wanted {
-		delete(s.pending, w.key)
-	}
 	if l.err != nil {
 		return nil, s.because(l.err)
 	}
-	var mine *resident
-	for i, r := range s.buffer.admit(l) {
-		if w := l.wanted[i].key; w == k {
-			mine = r
-		} else {
-			s.residents[w] = r
-		}
+	if l.residents == nil {
+		l.residents = s.buffer.admit(l)
 	}
-	return mine, nil
+	delete(s.pending, k)
+	return l.resident(k), nil
 }
 
 // because prefers that the stream was closed to what came of it.
@@ -57,56 +48,49 @@ func (s *Stream) because(err error) error {
 	}
 }
 
-// block waits until a load is ready.
-func (s *Stream) block(ctx context.Context, l *load) error {
+// receiveFrom takes a value of c, unless the stream is closed or ctx ends before.
+func receiveFrom[T any](ctx context.Context, s *Stream, c <-chan T) (v T, ok bool, err error) {
 	select {
-	case <-l.ready:
-		return nil
+	case v, ok = <-c:
 	case <-s.closing:
-		return errClosed
+		err = errClosed
 	case <-ctx.Done():
-		return cause.Of(ctx)
+		err = cause.Of(ctx)
 	}
+	return v, ok, err
 }
 
 // attribute divides the time from began to now by what the load was waiting for.
 func (s *Stream) attribute(began time.Time, l *load) {
-	var w Stats
 	between := func(from, to time.Time) time.Duration {
 		if from.Before(began) {
 			from = began
 		}
 		return max(0, to.Sub(from))
 	}
-	w.WaitBuffer = between(began, l.begun)
-	if l.fetched.IsZero() { // it failed before
-		l.fetched = l.done
+	fetched, now := l.fetched, time.Now()
+	if fetched.IsZero() { // it failed before
+		fetched = now
 	}
-	w.WaitFetch = between(l.begun, l.fetched)
-	w.WaitDecode = between(l.fetched, time.Now())
-	s.waited(w)
+	s.ahead.tally.add(Stats{
+		WaitBuffer: between(began, l.begun), WaitFetch: between(l.begun, fetched), WaitDecode: between(fetched, now),
+	})
 }
 
 // receive takes the next load of the schedule, and says that it is needed when it is not there.
 func (s *Stream) receive(ctx context.Context) error {
-	var l *load
-	var ok bool
-	select {
-	case l, ok = <-s.ahead.loads:
-	default:
+	if len(s.ahead.loads) == 0 {
 		s.ahead.want(s.received + 1)
-		select {
-		case l, ok = <-s.ahead.loads:
-		case <-s.closing:
-			return errClosed
-		case <-ctx.Done():
-			return cause.Of(ctx)
-		}
+	}
+	l, ok, err := receiveFrom(ctx, s, s.ahead.loads)
+	if err != nil {
+		return err
 	}
 	if !ok {
 		return s.because(errOrder)
 	}
 	s.received++
+	s.ahead.lookAgain() // the queue may have been full
 	if l.wanted[0].epoch < s.floor {
 		s.unwanted = append(s.unwanted, l)
 		return nil
@@ -134,32 +118,29 @@ func (s *Stream) free(l *load) {
 func (s *Stream) forget(epoch uint64) {
 	s.floor = epoch
 	for k, l := range s.pending {
-		if k.epoch < epoch {
-			delete(s.pending, k)
+		switch {
+		case k.epoch >= epoch:
+			continue
+		case l.residents != nil: // another of its spans was awaited
+			s.buffer.drop(l.resident(k), s.drawn)
+		default:
 			s.unwanted = append(s.unwanted, l)
 		}
-	}
-	for k, r := range s.residents {
-		if k.epoch < epoch {
-			delete(s.residents, k)
-			s.buffer.drop(r, s.drawn)
-		}
+		delete(s.pending, k)
 	}
 }
 
 // freeUnwanted frees ready loads that are not needed any more.
 func (s *Stream) freeUnwanted() {
-	kept := s.unwanted[:0]
-	for _, l := range s.unwanted {
+	s.unwanted = slices.DeleteFunc(s.unwanted, func(l *load) bool {
 		select {
 		case <-l.ready:
 			s.free(l)
+			return true
 		default:
-			kept = append(kept, l)
+			return false
 		}
-	}
-	clear(s.unwanted[len(kept):])
-	s.unwanted = kept
+	})
 }
 
 // drain frees everything that was read. The read-ahead is closed, so all its loads are ready.
@@ -184,7 +165,7 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
 		if err != nil {
 			return err
 		}
-		l := s.dataset.sizes.newLoad(units[0], units[0].Span(0, 0, 1), false)
+		l := s.dataset.sizes.newLoad(units[0], shuffle.Span{To: 1}, false)
 		l.wanted = []wanted{{rows: 1}}
 		if err := s.ahead.loadNow(ctx, l); err != nil {
 			return err

@@ -132,7 +132,8 @@ func (p *lanePeak) bytes() int64 {
 
 func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
-	c := p.sizes.cost(p.units[sp.Unit].Group, sp.Lo, sp.Hi, true)
+	u := p.units[sp.Unit]
+	c := p.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
 	p.largest = p.largest.largest(c)
 	p.row = max(p.row, c.bytes()/max(1, sp.Rows()))
 	p.change[p.lane.Arrival(j)] += c.bytes()
@@ -191,9 +192,9 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 }
 
 // reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
-func (d *Dataset) reserve(b bound, r remedy) (*mem.Account, error) {
+func (d *Dataset) reserve(b bound, decoders int, r remedy) (*mem.Account, error) {
 	budget := (*mem.Budget)(d.options.Budget)
-	a, err := budget.Reserve(d.memory, b.ahead(d.memory, r.stream.Parallel, d.fetchAhead(b.load.fetch)))
+	a, err := budget.Reserve(d.memory, b.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
 		a, err = budget.Reserve(d.memory, b.least())

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -15,20 +16,22 @@ func TestLanePeakIsExact(t *testing.T) {
 		{ShuffleBuffer: Size{Rows: 3000}, Lanes: 2, Start: shuffle.Direct},
 		{ShuffleBuffer: Size{Rows: 10}, Lanes: 5},
 	} {
-		o.Shuffle = true
-		d := open(t, pictures(t), o)
-		p, err := d.plan(1, shuffle.Drop, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := p.Epoch(0)
-		for slot := range p.Params().Lanes {
-			lane := e.Lane(slot)
-			peak := lanePeak{sizes: d.sizes, lane: lane, plan: p, units: p.Units()}
-			if got, want := peak.bytes(), walkedPeak(d, p, lane); got != want {
-				t.Errorf("%+v, slot %d: %s, want %s", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(want))
+		t.Run(fmt.Sprintf("%+v", o.ShuffleBuffer), func(t *testing.T) {
+			o.Shuffle = true
+			d := open(t, pictures(t), o)
+			p, err := d.plan(1, shuffle.Drop, 0, 0)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			e := p.Epoch(0)
+			for slot := range p.Params().Lanes {
+				lane := e.Lane(slot)
+				peak := lanePeak{sizes: d.sizes, lane: lane, plan: p, units: p.Units()}
+				if got, want := peak.bytes(), walkedPeak(d, p, lane); got != want {
+					t.Errorf("%+v, slot %d: %s, want %s", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(want))
+				}
+			}
+		})
 	}
 }
 
@@ -40,7 +43,7 @@ func TestTickRows(t *testing.T) {
 	}
 	var units []shuffle.Unit
 	for g := range m.Groups {
-		units = append(units, shuffle.Unit{Group: g, Hi: m.Groups[g].Rows})
+		units = append(units, shuffle.Unit{Group: g, Hi: m.Groups[g].Rows, Samples: m.Groups[g].Rows})
 	}
 	for _, c := range []struct {
 		name   string
@@ -81,7 +84,8 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 	for it.Next(&tick) {
 		for _, j := range tick.Load {
 			sp := lane.Span(int(j))
-			costs[j] = d.sizes.cost(p.Units()[sp.Unit].Group, sp.Lo, sp.Hi, true)
+			u := p.Units()[sp.Unit]
+			costs[j] = d.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
 			held += costs[j].whole + costs[j].parted
 		}
 		peak = max(peak, held)
@@ -127,13 +131,15 @@ func TestBoundAhead(t *testing.T) {
 		{1 << 40, 0, 7, 0, 7},
 		{1 << 40, 0, 0, 0, 0},
 	} {
-		got := b.ahead(c.limit, int(c.loads), int(c.fetches))
-		want := b.least()
-		want[mem.Fetch] += (c.whole + c.bytes) * 30
-		want[mem.Decode] += c.whole * 70
-		if got != want {
-			t.Errorf("limit %d, %d loads, %d fetches: %v, want %v", c.limit, c.loads, c.fetches, got, want)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			got := b.ahead(c.limit, int(c.loads), int(c.fetches))
+			want := b.least()
+			want[mem.Fetch] += (c.whole + c.bytes) * 30
+			want[mem.Decode] += c.whole * 70
+			if got != want {
+				t.Errorf("limit %d, %d loads, %d fetches: %v, want %v", c.limit, c.loads, c.fetches, got, want)
+			}
+		})
 	}
 	if got := (cost{fetch: 9, whole: 1, parted: 2, parts: 2}).largest(cost{fetch: 4, whole: 5}); got != (cost{fetch: 9, whole: 5}) {
 		t.Errorf("largest %+v", got)

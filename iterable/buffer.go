@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -18,7 +19,6 @@ type buffer struct {
 	oldest int64       // the first draw that is not released; one after the last when all are
 	open   []bool      // by draw from oldest on: not released
 	queue  []leftovers // by ascending draw
-	head   int         // of queue
 }
 
 // A hold is the blocks of a load in the buffer and what the account counts for them.
@@ -61,7 +61,7 @@ func (r *resident) find(s uint32) (part int, row uint32) {
 	}
 	if s < r.lo || s >= r.hi {
 		r.part = int(s) * r.parts / r.rows
-		r.lo, r.hi = uint32(partStart(r.rows, r.parts, r.part)), uint32(partEnd(r.rows, r.parts, r.part))
+		r.lo, r.hi = uint32(partEnd(r.rows, r.parts, r.part-1)), uint32(partEnd(r.rows, r.parts, r.part))
 	}
 	return r.part, s - r.lo
 }
@@ -124,7 +124,7 @@ func (b *buffer) skip(r *resident, emitted int) {
 		r.freed++
 		b.freeLocked(leftovers{hold: r.hold, part: r.freed})
 	}
-	b.ahead.roomMade()
+	b.ahead.lookAgain()
 }
 
 // drop ends a span's use of its block.
@@ -151,7 +151,7 @@ func (b *buffer) release(draw int64) {
 		n++
 	}
 	b.oldest += int64(n)
-	b.open = b.open[:copy(b.open, b.open[n:])]
+	b.open = slices.Delete(b.open, 0, n)
 	b.sweepLocked()
 }
 
@@ -164,19 +164,14 @@ func (b *buffer) idle() bool {
 
 // sweepLocked frees what no open draw holds.
 func (b *buffer) sweepLocked() {
-	freed := false
-	for ; b.head < len(b.queue) && (len(b.open) == 0 || b.queue[b.head].draw < b.oldest); b.head++ {
-		b.freeLocked(b.queue[b.head])
-		b.queue[b.head] = leftovers{}
-		freed = true
+	n := 0
+	for n < len(b.queue) && (len(b.open) == 0 || b.queue[n].draw < b.oldest) {
+		b.freeLocked(b.queue[n])
+		n++
 	}
-	if b.head == len(b.queue) {
-		b.queue, b.head = b.queue[:0], 0
-	} else if b.head > 1024 && b.head > len(b.queue)/2 {
-		b.queue, b.head = b.queue[:copy(b.queue, b.queue[b.head:])], 0
-	}
-	if freed {
-		b.ahead.roomMade()
+	if n > 0 {
+		b.queue = slices.Delete(b.queue, 0, n)
+		b.ahead.lookAgain()
 	}
 }
 

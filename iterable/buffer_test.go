@@ -16,7 +16,7 @@ func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, pool: d.pool, account: a}
+	r := &readahead{manifest: d.manifest, account: a}
 	b := &buffer{ahead: r}
 	var all []*resident
 	for g, group := range d.manifest.Groups() {

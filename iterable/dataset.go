@@ -116,7 +116,7 @@ func (d *Dataset) Schema() *column.Schema { return d.recodes.schema }
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
 
 // Pool is where the data set's blocks live.
-func (d *Dataset) Pool() *Pool { return (*Pool)(d.pool) }
+func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
 
 // Manifest of the shards.
 func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
@@ -150,7 +150,7 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	}
 	s := shuffle.Steps{GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
 	for _, u := range units {
-		s.Rows += u.Rows()
+		s.Rows += u.Samples
 	}
 	return s, s.Validate()
 }
@@ -212,18 +212,17 @@ func (d *Dataset) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan,
 	if err != nil {
 		return nil, err
 	}
-	params := *state.Params
-	p, err := shuffle.New(d.data, units, params, state.Seed)
+	p, err := shuffle.New(d.data, units, *state.Params, state.Seed)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.explain(state, state.Fits(p)); err != nil || params.Tail == tail {
+	if err := d.explain(state, state.Fits(p)); err != nil || state.Params.Tail == tail {
 		return p, err
 	}
-	if params.Tail == shuffle.Carry || tail == shuffle.Carry {
-		return nil, &shuffle.MismatchError{Field: "tail", Saved: string(params.Tail), Here: string(tail)}
+	params, err := withTail(*state.Params, tail)
+	if err != nil {
+		return nil, err
 	}
-	params.Tail = tail
 	return shuffle.New(d.data, units, params, state.Seed)
 }
 

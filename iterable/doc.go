@@ -8,11 +8,14 @@
 //
 // The way of the data through the package:
 //
-//	schedule   lists the loads of a stream (spans of units) in the order in which they are needed   schedule.go, files.go; pure
-//	readahead  admits them to the account, fetches, decodes and transforms them                     admission.go, readahead.go; the only goroutines
-//	await      takes them into the shuffle buffer when the order needs them                         await.go, buffer.go
-//	walk       goes through the order and picks rows                                                walk.go, files.go
-//	draw       holds the picked rows until it is released; then what is no longer needed is freed   draw.go, buffer.go
+//	schedule   lists the loads of a stream (spans of units) in the order of need; pure
+//	readahead  admits them to the account, fetches, decodes and transforms; the only goroutines
+//	await      takes them into the shuffle buffer when the order needs them
+//	walk       goes through the order and picks rows
+//	draw       holds the picked rows until it is released; what is no longer needed is freed then
+//
+// The order of rows (order.go) is that of a plan's lanes (schedule.go, walk.go) or of files
+// (files.go).
 //
 // # Memory
 //
@@ -30,7 +33,7 @@
 // they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
 // while blocks stay few; the first fetched load in the schedule is decoded first. So any number of
 // fetchers (fetchers.go) leaves the bound as it is, and the load that is needed next stands behind
-// no other. Where loads are lent, by a disk or a cache, few are on their way (flight.go). What the
+// no other. Where loads are lent, by a disk or a cache, few are on their way. What the
 // stores below hold is part of a stream's memory as Options.StoreMemory says.
 //
 // Streams of one data set account for themselves, also where they use one block: in file order the

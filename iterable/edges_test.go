@@ -68,28 +68,30 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 // row of the data, and none valid.
 func TestPadding(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
-		d := open(t, files(t, [][]int{{11}}, noImage), Options{Shuffle: shuffled, Tail: shuffle.Pad})
-		valid := 0
-		for rank := range 3 {
-			all := rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 3}))
-			last := all[len(all)-1]
-			if len(all) != 2 || all[0].valid != 3 || len(last.ids) != 3 {
-				t.Fatalf("rank %d: %v", rank, all)
-			}
-			for i, id := range last.ids {
-				want := int64(0)
-				if last.valid > 0 {
-					want = last.ids[i%last.valid]
+		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
+			d := open(t, files(t, [][]int{{11}}, noImage), Options{Shuffle: shuffled, Tail: shuffle.Pad})
+			valid := 0
+			for rank := range 3 {
+				all := rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 3}))
+				last := all[len(all)-1]
+				if len(all) != 2 || all[0].valid != 3 || len(last.ids) != 3 {
+					t.Fatalf("rank %d: %v", rank, all)
 				}
-				if id != want {
-					t.Errorf("rank %d: %v, of which %d are valid", rank, last.ids, last.valid)
+				for i, id := range last.ids {
+					want := int64(0)
+					if last.valid > 0 {
+						want = last.ids[i%last.valid]
+					}
+					if id != want {
+						t.Errorf("rank %d: %v, of which %d are valid", rank, last.ids, last.valid)
+					}
 				}
+				valid += last.valid
 			}
-			valid += last.valid
-		}
-		if valid != 2 {
-			t.Errorf("%d valid rows in the last step", valid)
-		}
+			if valid != 2 {
+				t.Errorf("%d valid rows in the last step", valid)
+			}
+		})
 	}
 	d := open(t, files(t, [][]int{{5}}, noImage), Options{Tail: shuffle.Pad})
 	x := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 13}))[0]
@@ -101,10 +103,12 @@ func TestPadding(t *testing.T) {
 func TestNoRows(t *testing.T) {
 	store := files(t, [][]int{{0}, {}}, noImage)
 	for _, shuffled := range []bool{true, false} {
-		d := open(t, store, Options{Shuffle: shuffled, Tail: shuffle.Short})
-		if _, err := stream(t, d, shuffle.Worker{}, StreamOptions{Epochs: -1}).Next(t.Context()); !errors.Is(err, io.EOF) {
-			t.Errorf("shuffle %t: %v", shuffled, err)
-		}
+		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
+			d := open(t, store, Options{Shuffle: shuffled, Tail: shuffle.Short})
+			if _, err := stream(t, d, shuffle.Worker{}, StreamOptions{Epochs: -1}).Next(t.Context()); !errors.Is(err, io.EOF) {
+				t.Errorf("shuffle %t: %v", shuffled, err)
+			}
+		})
 	}
 }
 

@@ -86,9 +86,11 @@ func TestStateWithAnotherTail(t *testing.T) {
 	for _, x := range []struct {
 		state *StreamOptions
 	}{{&StreamOptions{BatchSize: 10, State: &carried, Tail: "drop"}}, {&StreamOptions{BatchSize: 10, State: &state, Tail: "carry"}}} {
-		if s, err := d.Stream(t.Context(), shuffle.Worker{}, *x.state); err == nil {
-			s.Close()
-			t.Errorf("%s became %s", x.state.State.Params.Tail, x.state.Tail)
-		}
+		t.Run(string(x.state.State.Params.Tail)+" to "+string(x.state.Tail), func(t *testing.T) {
+			if s, err := d.Stream(t.Context(), shuffle.Worker{}, *x.state); err == nil {
+				s.Close()
+				t.Errorf("%s became %s", x.state.State.Params.Tail, x.state.Tail)
+			}
+		})
 	}
 }

@@ -1,5 +1,7 @@
 package iterable
 
+import "cmp"
+
 const (
 	localFetchers = 4   // loads that are fetched at a time from a store without an opinion: a disk
 	netFetchers   = 64  // at most from one that has one, unless the options say more
@@ -15,13 +17,7 @@ const (
 // too: a load takes its memory, in the order of the schedule, before it is fetched, so more
 // fetchers than loads that fit only wait.
 func chooseFetchers(asked, liked int) int {
-	switch {
-	case asked > 0:
-		return asked
-	case liked > 0:
-		return min(liked, netFetchers)
-	}
-	return localFetchers
+	return cmp.Or(asked, min(liked, netFetchers), localFetchers)
 }
 
 // fetchAhead is how many loads of so many encoded bytes a stream wants on their way so that its

@@ -34,19 +34,14 @@ func newFileSchedule(o *fileOrder, s *sizes) *fileSchedule {
 
 // next collects all rows that the stream has of a unit, as one run, before it returns the load.
 func (s *fileSchedule) next() (*load, bool) {
-	for {
-		if len(s.spans) > 1 {
-			first := s.spans[0]
-			s.spans = s.spans[1:]
-			return s.load(first), true
-		}
+	for len(s.spans) < 2 {
 		st, ok := s.ahead.next()
 		if !ok {
 			break
 		}
 		s.order.parts(st, func(sp fileSpan) {
 			if n := len(s.spans); n > 0 && s.spans[n-1].epoch == sp.epoch && s.spans[n-1].Unit == sp.Unit {
-				s.spans[n-1].To, s.spans[n-1].Hi = sp.To, sp.Hi
+				s.spans[n-1].To = sp.To
 				return
 			}
 			s.spans = append(s.spans, sp)
@@ -65,8 +60,8 @@ func (s *fileSchedule) next() (*load, bool) {
 func (s *fileSchedule) load(f fileSpan) *load {
 	u := s.order.sequence.Units()[f.Unit]
 	sp := f.Span
-	if 2*sp.Rows() >= u.Rows() {
-		sp = u.Span(f.Unit, 0, u.Rows())
+	if 2*sp.Rows() >= u.Samples {
+		sp.From, sp.To = 0, u.Samples
 	}
 	l := s.sizes.newLoad(u, sp, false)
 	l.need = s.order.sequence.Start(f.Unit) + f.From

@@ -67,7 +67,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 			state := e.plan.State(0, pos, batch)
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: batch, State: &state})
 			store.reads.Store(needed)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			draw, err := s.Next(ctx)
 			cancel()
 			if err != nil {

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -22,7 +23,7 @@ type laneEpochs struct {
 type laneEpoch struct {
 	*shuffle.Epoch
 	plan  *shuffle.Plan
-	span  span
+	read  stretch
 	lanes []*shuffle.Lane // by slot; nil for lanes that others read
 	slots []int           // of lanes that are not nil
 }
@@ -33,7 +34,7 @@ func (l *laneEpochs) at(epoch uint64) *laneEpoch {
 	if e := l.made[epoch]; e != nil {
 		return e
 	}
-	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, span: l.start.epochSpan(epoch)}
+	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, read: l.start.stretch(epoch)}
 	e.lanes = make([]*shuffle.Lane, l.plan.Params().Lanes)
 	e.slots = l.slots(e)
 	for _, s := range e.slots {
@@ -46,17 +47,17 @@ func (l *laneEpochs) at(epoch uint64) *laneEpoch {
 // slots of the lanes that the stream reads in an epoch. Under Carry a step may reach from one epoch
 // into the next.
 func (l *laneEpochs) slots(e *laneEpoch) []int {
-	g, to := l.start.GlobalBatch, e.span.to
+	g, to := l.start.GlobalBatch, e.read.to
 	if l.start.Tail == shuffle.Carry {
 		to += g
 	}
-	slots := l.view.Slots(e.Epoch, e.span.first, max(to, e.span.first), g)
-	if e.span.from == e.span.first {
+	slots := l.view.Slots(e.Epoch, e.read.first, max(to, e.read.first), g)
+	if e.read.from == e.read.first {
 		return slots
 	}
 	// How a step is divided repeats with its position modulo the lanes, so the step that began in
 	// an epoch before is moved to a position that is not negative.
-	pos, lanes := e.span.first-g, int64(len(e.lanes))
+	pos, lanes := e.read.first-g, int64(len(e.lanes))
 	for pos < 0 {
 		pos += lanes * max(1, -pos/lanes)
 	}
@@ -72,11 +73,7 @@ func (l *laneEpochs) slots(e *laneEpoch) []int {
 func (l *laneEpochs) forget(before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for n := range l.made {
-		if n < before {
-			delete(l.made, n)
-		}
-	}
+	maps.DeleteFunc(l.made, func(n uint64, _ *laneEpoch) bool { return n < before })
 }
 
 // position of a row of the lane at a slot: the inverse of Epoch.RowsBefore.

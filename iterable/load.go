@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -36,7 +37,7 @@ type load struct {
 	owner  bool  // of a shared load: this stream decodes it, and others may wait for that
 
 	granted chan struct{} // closed when memory for the block is there, or will not be
-	flying  bool          // see flight
+	flying  bool          // see throttle
 	early   int64         // bytes of readahead.early
 
 	ready  chan struct{}     // closed when blocks and orders, or err, are set
@@ -47,7 +48,9 @@ type load struct {
 	// when rows leave as they lie, as those of a block do that one span has for itself.
 	orders [][]uint32
 
-	begun, fetched, done time.Time
+	residents []*resident // by wanted, once the load is in the buffer
+
+	begun, fetched time.Time
 
 	raw     *rowgroup.Raw
 	charged estimate // what the account counts for it now
@@ -66,8 +69,10 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
-// partStart is the first row of a part.
-func partStart(n, parts, p int) int { return (n*p + parts - 1) / parts }
+// resident is that of one of the keys that the load is wanted for.
+func (l *load) resident(k key) *resident {
+	return l.residents[slices.IndexFunc(l.wanted, func(w wanted) bool { return w.key == k })]
+}
 
 // bytes of the blocks.
 func (l *load) bytes() (n int64) {
@@ -77,18 +82,14 @@ func (l *load) bytes() (n int64) {
 	return n
 }
 
-// layout lays the rows that the load's blocks hold in an order, and divides them by it. part is
-// scratch.
-func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
+// layout lays the rows that the load's blocks hold in an order, and divides them by it.
+func (l *load) layout(order []uint32, scratch *[]uint8) rowgroup.Layout {
 	if l.parts < 2 {
-		return rowgroup.Layout{Order: order}, part
+		return rowgroup.Layout{Order: order}
 	}
 	rows := int(l.rows.Hi - l.rows.Lo)
-	if cap(part) < rows {
-		part = make([]uint8, rows)
-	}
-	part = part[:rows]
-	s := 0
+	*scratch = slices.Grow((*scratch)[:0], rows)
+	part, s := (*scratch)[:rows], 0
 	for p := range l.parts {
 		for end := partEnd(rows, l.parts, p); s < end; s++ {
 			row := s
@@ -98,5 +99,5 @@ func (l *load) layout(order []uint32, part []uint8) (rowgroup.Layout, []uint8) {
 			part[row] = uint8(p + 1)
 		}
 	}
-	return rowgroup.Layout{Part: part, Parts: l.parts, Order: order}, part
+	return rowgroup.Layout{Part: part, Parts: l.parts, Order: order}
 }

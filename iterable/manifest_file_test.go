@@ -44,13 +44,15 @@ func TestManifestFile(t *testing.T) {
 		"edited": strings.Replace(string(b), `"rows":[20]`, `"rows":[21]`, 1),
 		"empty":  "",
 	} {
-		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(damaged), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadManifest(p); err == nil || !contains(err.Error(), p) {
-			t.Errorf("%s: error %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			p := filepath.Join(dir, name)
+			if err := os.WriteFile(p, []byte(damaged), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadManifest(p); err == nil || !contains(err.Error(), p) {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 	if _, err := ReadManifest(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
@@ -93,8 +95,10 @@ func TestManifestErrorText(t *testing.T) {
 		"inner; added a, removed b":         {Err: inner, Differences: []string{"added a", "removed b"}},
 		"the data is not what it was; x: y": {Differences: []string{"x: y"}},
 	} {
-		if e.Error() != want || e.Err != nil && !errors.Is(e, inner) {
-			t.Errorf("got %q, want %q", e.Error(), want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if e.Error() != want || e.Err != nil && !errors.Is(e, inner) {
+				t.Errorf("got %q, want %q", e.Error(), want)
+			}
+		})
 	}
 }

@@ -15,20 +15,8 @@ func (b *Budget) Limit() int64 { return (*mem.Budget)(b).Limit() }
 // Admitted is the sum of the open streams' bounds.
 func (b *Budget) Admitted() int64 { return (*mem.Budget)(b).Admitted() }
 
-// A Pool holds the memory of a data set's blocks and batches for reuse.
-type Pool mem.Pool
-
-// An Account is a stream's bound and what it uses of it.
+// An Account is a stream's bound and what it uses of it, for package loader.
 type Account mem.Account
-
-// Reserved is the admitted bytes.
-func (a *Account) Reserved() Amounts { return Amounts((*mem.Account)(a).Reserved()) }
-
-// Used is what is in use now.
-func (a *Account) Used() Amounts { return Amounts((*mem.Account)(a).Used()) }
-
-// String is a table of bytes by purpose: reserved, in use, and the most in use.
-func (a *Account) String() string { return (*mem.Account)(a).String() }
 
 // Amounts are bytes by purpose.
 type Amounts mem.Amounts

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // MemoryError says that a stream's memory is too small for its plan, and what would fit.
@@ -48,9 +49,24 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 // A remedy is what the advice of a stream's MemoryError is made of.
 type remedy struct {
 	dataset *Dataset
-	stream  StreamOptions
 	buffer  int64                                     // that was refused; 0 where none can be set
 	need    func(buffer, memory int64) (bound, error) // with a buffer of so many rows, 0 for the options', under a limit
+}
+
+// remedy is that of a worker whose portion of an order does not fit.
+func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptions) remedy {
+	y := remedy{dataset: d, need: func(buffer, memory int64) (bound, error) {
+		r, err := d.orderOf(w.WorldSize, o, buffer, memory)
+		if err != nil {
+			return bound{}, err
+		}
+		p, err := d.portion(r, w, start, o)
+		return p.bound, err
+	}}
+	if r.plan != nil && o.State == nil && d.options.Plan == nil {
+		y.buffer = r.plan.Params().Buffer
+	}
+	return y
 }
 
 // advise fills in what would have been admitted.
@@ -89,7 +105,7 @@ func (r remedy) memoryThatFits() int64 {
 			return 0
 		}
 		// What the stores may hold grows with the limit, and no faster.
-		b.store = max(b.store, mulDiv(b.store, memory, max(1, d.memory)))
+		b.store = max(b.store, mem.MulDiv(b.store, memory, max(1, d.memory)))
 		need := b.least().Total()
 		if !d.room(need) {
 			return 0

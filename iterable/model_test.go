@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// order is what package shuffle says the ids of an epoch are, by position.
-func order(p *shuffle.Plan, firstID []int64, epoch uint64) []int64 {
+// idsOf is what package shuffle says the ids of an epoch are, by position.
+func idsOf(p *shuffle.Plan, firstID []int64, epoch uint64) []int64 {
 	e := p.Epoch(epoch)
 	lanes := make([][]int64, p.Params().Lanes)
 	for slot := range lanes {
@@ -65,7 +65,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 			if o.Tail == shuffle.Drop && rows < int64(world*batch) {
 				return
 			}
-			all := append(order(p, firstID, 3), order(p, firstID, 4)...)
+			all := append(idsOf(p, firstID, 3), idsOf(p, firstID, 4)...)
 			so := StreamOptions{BatchSize: batch, Epoch: 3, Epochs: epochs}
 			var steps [][]int64
 			for rank := range world {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -20,97 +21,48 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
-	w, o = whole(w), o.withDefaults(d)
-	steps, err := d.steps(o.BatchSize, w.WorldSize, o.Tail)
+	o = o.withDefaults(d)
+	w.WorldSize, w.Workers = max(w.WorldSize, 1), max(w.Workers, 1)
+	start, err := d.begin(w.WorldSize, o)
 	if err != nil {
 		return nil, err
 	}
-	start := firstStep(o, steps)
-	s := &Stream{
-		dataset: d, options: o, steps: start, closing: make(chan struct{}), outside: make(chan struct{}, o.Draws),
-		pending: map[key]*load{}, residents: map[key]*resident{}, stamps: make([]uint32, len(d.manifest.Groups())),
+	r, err := d.orderOf(w.WorldSize, o, 0, d.options.Memory)
+	if err != nil {
+		return nil, err
 	}
-	s.ahead = &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, pool: d.pool, overEstimate: d.options.Events.OverEstimate}
-	s.buffer = &buffer{ahead: s.ahead}
-	if err := d.order(s, w, start); err != nil {
+	p, err := d.portion(r, w, start, o)
+	if err != nil {
+		return nil, err
+	}
+	account, err := d.reserve(p.bound, o.Parallel, d.remedy(r, w, start, o))
+	if err != nil {
 		return nil, err
 	}
 	if err := d.enter(); err != nil {
-		s.account.Close()
+		account.Close()
 		return nil, err
 	}
-	if o.State != nil && o.State.GlobalBatch != steps.GlobalBatch && d.options.Events.BatchChanged != nil {
-		d.options.Events.BatchChanged(o.State.GlobalBatch, steps.GlobalBatch)
+	s := &Stream{
+		dataset: d, account: account, steps: start, base: r.state(start.GlobalBatch), closing: make(chan struct{}),
+		allowed: make(chan struct{}, o.Draws), pending: map[key]*load{},
+		stamps: make([]uint32, len(d.manifest.Groups())),
+	}
+	for range o.Draws {
+		s.allowed <- struct{}{}
+	}
+	s.ahead = &readahead{
+		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
+		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
+	}
+	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
+	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
+		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
 	s.state = s.base
 	s.state.Epoch, s.state.Position = start.epoch, start.pos
 	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
-}
-
-// order gives a stream its schedule and walk, shuffled or not, and its account.
-func (d *Dataset) order(s *Stream, w shuffle.Worker, start stepper) error {
-	var err error
-	if d.shuffled(s.options) {
-		err = d.lanesOf(s, w, start)
-	} else {
-		err = d.filesOf(s, w, start)
-	}
-	s.ahead.account = s.account
-	return err
-}
-
-func (d *Dataset) lanesOf(s *Stream, w shuffle.Worker, start stepper) error {
-	p, err := d.planOf(w.WorldSize, s.options)
-	if err != nil {
-		return err
-	}
-	epochs, err := newLaneEpochs(p, w, start)
-	if err != nil {
-		return err
-	}
-	b := d.laneBound(epochs, s.options)
-	r := remedy{dataset: d, stream: s.options, need: func(buffer, memory int64) (bound, error) {
-		return d.laneNeed(w, start, s.options, buffer, memory)
-	}}
-	if s.options.State == nil && d.options.Plan == nil { // else the buffer is fixed
-		r.buffer = p.Params().Buffer
-	}
-	s.account, err = d.reserve(b, r)
-	if err != nil {
-		return err
-	}
-	s.ahead.most = b.early(s.account.Reserved())
-	s.base = p.State(0, 0, start.GlobalBatch)
-	s.ahead.schedule = newLaneSchedule(epochs, d.sizes)
-	s.walk = newLaneWalk(s, epochs)
-	return nil
-}
-
-func (d *Dataset) filesOf(s *Stream, w shuffle.Worker, start stepper) error {
-	q, err := d.sequence(s.options.State)
-	if err != nil {
-		return err
-	}
-	b := d.fileBound(q.Units(), s.options)
-	r := remedy{dataset: d, stream: s.options, need: func(int64, int64) (bound, error) { return b, nil }}
-	if s.account, err = d.reserve(b, r); err != nil {
-		return err
-	}
-	s.ahead.most = b.early(s.account.Reserved())
-	order := &fileOrder{sequence: q, worker: w, start: start}
-	s.base = q.State(d.seed(s.options), 0, 0, start.GlobalBatch)
-	s.ahead.schedule = newFileSchedule(order, d.sizes)
-	s.walk = &fileWalk{stream: s, order: order}
-	return nil
-}
-
-func newLaneEpochs(p *shuffle.Plan, w shuffle.Worker, start stepper) (*laneEpochs, error) {
-	v, err := p.View(w)
-	if err != nil {
-		return nil, err
-	}
-	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}, nil
 }
 
 // drawnRows is how many rows can be in draws that are out. Rows that Pad adds repeat rows of the
@@ -123,33 +75,10 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	return int64(o.Draws) * rows
 }
 
-// laneNeed is the bound of a stream in shuffled order with a buffer of so many rows, 0 for that of
-// the options, under a memory limit.
-func (d *Dataset) laneNeed(w shuffle.Worker, start stepper, o StreamOptions, buffer, memory int64) (bound, error) {
-	p, err := d.planWithin(w.WorldSize, o, buffer, memory)
-	if err != nil {
-		return bound{}, err
-	}
-	epochs, err := newLaneEpochs(p, w, start)
-	if err != nil {
-		return bound{}, err
-	}
-	return d.laneBound(epochs, o), nil
-}
-
-// laneBound is the bound of a stream in shuffled order, with what is not of the order.
-func (d *Dataset) laneBound(e *laneEpochs, o StreamOptions) bound {
-	return d.complete(d.sizes.epochs(e, d.drawnRows(o)), o)
-}
-
-// fileBound is that of a stream without shuffle.
-func (d *Dataset) fileBound(units []shuffle.Unit, o StreamOptions) bound {
-	return d.complete(d.sizes.files(units, d.drawnRows(o)), o)
-}
-
-func (d *Dataset) complete(b bound, o StreamOptions) bound {
-	b.batch, b.store = d.batchBytes(o), d.options.StoreMemory
-	return b
+// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for
+// rounding. Without Pad and Carry it has no more rows than an epoch.
+func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail) int64 {
+	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1})
 }
 
 // batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an
@@ -164,9 +93,9 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		bytes += g.narrow + g.wide
 	}
 	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.NumRows())
-	all := mulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
+	all := mem.MulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
-		all += mulDiv(d.valueBytes(), batches*again, d.NumRows())
+		all += mem.MulDiv(d.valueBytes(), batches*again, d.NumRows())
 	}
 	return all + all/roundingPart + batches*blockBytes
 }

@@ -27,7 +27,7 @@ type Size struct {
 type Options struct {
 	Columns       []string // dotted paths; nil means all. The schema's order is kept
 	MissingIsNull bool     // a column that some shards lack is null there; else it is an error
-	InvalidUTF8   rowgroup.InvalidUTF8
+	ReplaceUTF8   bool     // U+FFFD for each byte of a string that is not UTF-8; else it is an error
 
 	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc)
 	// beside its parquet files. They are left out otherwise; see shard.Discover.
@@ -150,9 +150,6 @@ func (o Options) validateColumns(p *option.List) {
 			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
 		}
 	}
-	if o.InvalidUTF8 > rowgroup.ReplaceUTF8 {
-		p.Add("InvalidUTF8", "must be RefuseUTF8 or ReplaceUTF8, got %d", o.InvalidUTF8)
-	}
 }
 
 // validatePlan refuses a plan that is incomplete, and options that contradict it.
@@ -201,7 +198,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, MissingIsNull: o.MissingIsNull, IndexDir: o.IndexDir, Parallel: o.Parallel, InvalidUTF8: o.InvalidUTF8, Hot: o.Hot, Pool: pool,
+		Columns: o.Columns, MissingIsNull: o.MissingIsNull, IndexDir: o.IndexDir, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -24,6 +25,11 @@ func (e *PanicError) Error() string {
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+func panicked(err error) bool {
+	var p *PanicError
+	return errors.As(err, &p)
 }
 
 // caught makes a panic an error that says where it happened. It is deferred.

@@ -72,11 +72,47 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		p.LeftOut = steps.Rows % steps.GlobalBatch
 	}
 	d.weigh(p, units)
+	o.State = nil
 	start := stepper{Steps: steps, end: uint64(max(0, o.Epochs))}
-	if !p.Shuffle {
-		return p, d.planFiles(p, units, start, o)
+	return p, d.planRanks(p, start, o)
+}
+
+// planRanks adds what the ranks read of the order, and proposes what would be better.
+func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
+	r, err := d.orderOf(p.WorldSize, o, 0, d.options.Memory)
+	if err != nil {
+		return err
 	}
-	return p, d.planLanes(p, start, o)
+	ranks := 1 // without shuffle they are alike
+	if p.Shuffle {
+		ranks = min(p.WorldSize, boundRanks)
+	}
+	var worst shuffle.Worker
+	for rank := range ranks {
+		w := shuffle.Worker{Rank: rank, WorldSize: p.WorldSize, Workers: 1}
+		part, err := d.portion(r, w, start, o)
+		if err != nil {
+			return err
+		}
+		p.LanesPerRank = max(p.LanesPerRank, part.lanes)
+		p.FirstBatch = max(p.FirstBatch, firstBatch(part.schedule, p.GlobalBatch))
+		if need := Amounts(part.bound.least()); rank == 0 || need.Total() > p.Bound.Total() {
+			worst, p.Bound = w, need
+		}
+	}
+	p.Fits = p.Bound.Total() <= d.memory
+	if !p.Shuffle {
+		return nil
+	}
+	params := r.plan.Params()
+	p.Params, p.Quality, p.SharedLanes = &params, r.plan.Quality(p.GlobalBatch), params.Lanes%p.WorldSize != 0
+	if !p.Fits && d.options.Plan == nil {
+		e := &MemoryError{Need: p.Bound}
+		d.remedy(r, worst, start, o).advise(e)
+		p.Buffer, p.MemoryFits = e.Buffer, e.Memory
+	}
+	p.propose()
+	return nil
 }
 
 // weigh adds up the bytes of the data.
@@ -105,56 +141,6 @@ func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
 		p.Decoded += sizes[g].narrow + sizes[g].wide
 		p.Encoded += group.Compressed
 	}
-}
-
-func (d *Dataset) planFiles(p *Plan, units []shuffle.Unit, start stepper, o StreamOptions) error {
-	q, err := d.sequence(nil)
-	if err != nil {
-		return err
-	}
-	p.admit(d.fileBound(units, o), d.memory)
-	p.FirstBatch = firstBatch(newFileSchedule(&fileOrder{sequence: q, worker: whole(shuffle.Worker{WorldSize: p.WorldSize}), start: start}, d.sizes), p.GlobalBatch)
-	return nil
-}
-
-func (d *Dataset) planLanes(p *Plan, start stepper, o StreamOptions) error {
-	plan, err := d.plan(p.WorldSize, start.Tail, 0, d.options.Memory)
-	if err != nil {
-		return err
-	}
-	params := plan.Params()
-	p.Params, p.Quality = &params, plan.Quality(p.GlobalBatch)
-	p.SharedLanes = params.Lanes%p.WorldSize != 0
-	var worst shuffle.Worker
-	for rank := range min(p.WorldSize, boundRanks) {
-		w := shuffle.Worker{Rank: rank, WorldSize: p.WorldSize, Workers: 1}
-		epochs, err := newLaneEpochs(plan, w, start)
-		if err != nil {
-			return err
-		}
-		p.LanesPerRank = max(p.LanesPerRank, len(epochs.at(0).slots))
-		b := d.laneBound(epochs, o)
-		if rank == 0 || b.least().Total() > p.Bound.Total() {
-			worst = w
-			p.admit(b, d.memory)
-		}
-		p.FirstBatch = max(p.FirstBatch, firstBatch(newLaneSchedule(epochs, d.sizes), p.GlobalBatch))
-	}
-	if !p.Fits && d.options.Plan == nil {
-		e := &MemoryError{Need: p.Bound}
-		remedy{dataset: d, stream: o, buffer: params.Buffer, need: func(buffer, memory int64) (bound, error) {
-			return d.laneNeed(worst, start, o, buffer, memory)
-		}}.advise(e)
-		p.Buffer, p.MemoryFits = e.Buffer, e.Memory
-	}
-	p.propose()
-	return nil
-}
-
-// admit takes over a bound.
-func (p *Plan) admit(b bound, memory int64) {
-	p.Bound = Amounts(b.least())
-	p.Fits = p.Bound.Total() <= memory
 }
 
 // firstBatch is the encoded bytes of the loads that are needed within the first step.

@@ -105,9 +105,8 @@ func parsePlan(b []byte) (*SavedPlan, error) {
 	return p, p.Params.Validate()
 }
 
-// pinned is the parameters of the saved plan, with another tail when that does not move rows.
-func (p *SavedPlan) pinned(tail shuffle.Tail) (shuffle.Params, error) {
-	params := *p.Params
+// withTail is saved parameters with another tail, when that does not move rows.
+func withTail(params shuffle.Params, tail shuffle.Tail) (shuffle.Params, error) {
 	if params.Tail != tail && (params.Tail == shuffle.Carry || tail == shuffle.Carry) {
 		return params, &shuffle.MismatchError{Field: "tail", Saved: string(params.Tail), Here: string(tail)}
 	}
@@ -118,7 +117,7 @@ func (p *SavedPlan) pinned(tail shuffle.Tail) (shuffle.Params, error) {
 // planned makes the shuffled order of the saved plan.
 func (d *Dataset) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
 	saved := d.options.Plan
-	params, err := saved.pinned(tail)
+	params, err := withTail(*saved.Params, tail)
 	if err != nil {
 		return nil, err
 	}

@@ -90,13 +90,15 @@ func TestPlanFileRefuses(t *testing.T) {
 		"version": {strings.Replace(string(b), `"v":1`, `"v":2`, 1), "version 2 is not known"},
 		"state":   {`{"v":1,"shuffle":true}`, "its hash does not fit"},
 	} {
-		wrong := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(wrong, []byte(c.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadPlan(wrong); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), wrong) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			wrong := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(wrong, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadPlan(wrong); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), wrong) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
 	}
 	p, err := ReadPlan(path)
 	if err != nil {

@@ -147,12 +147,14 @@ func TestMoreUnits(t *testing.T) {
 		{false, 100, 0, "{UnitRows} of 50"},
 		{false, 100, 50, ""},
 	} {
-		p := &Plan{
-			Rows: 800, Fits: c.fits, Params: &shuffle.Params{Buffer: c.buffer, UnitRows: c.unitRows},
-			Quality: shuffle.Quality{BufferRows: 2000, UnitRows: 50, FewUnits: true},
-		}
-		if got := p.moreUnits(); got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
+		t.Run(fmt.Sprintf("fits %t, buffer %d, unit_rows %d", c.fits, c.buffer, c.unitRows), func(t *testing.T) {
+			p := &Plan{
+				Rows: 800, Fits: c.fits, Params: &shuffle.Params{Buffer: c.buffer, UnitRows: c.unitRows},
+				Quality: shuffle.Quality{BufferRows: 2000, UnitRows: 50, FewUnits: true},
+			}
+			if got := p.moreUnits(); got != c.want {
+				t.Errorf("%+v: %q", c, got)
+			}
+		})
 	}
 }

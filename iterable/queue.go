@@ -13,10 +13,15 @@ type queue struct {
 	places chan struct{} // one for each load that is offered and not taken
 
 	mu    sync.Mutex
-	loads loadHeap
+	loads minHeap[*load] // by number
 }
 
-func newQueue() *queue { return &queue{places: make(chan struct{})} }
+func newQueue() *queue {
+	return &queue{
+		places: make(chan struct{}),
+		loads:  minHeap[*load]{less: func(a, b *load) bool { return a.number < b.number }},
+	}
+}
 
 // put offers a load and waits until one is taken, this or one that is needed sooner. When ctx ends
 // first, the load is left until the close.
@@ -36,7 +41,7 @@ func (q *queue) take() *load {
 	<-q.places
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.loads) == 0 {
+	if q.loads.Len() == 0 {
 		return nil
 	}
 	return heap.Pop(&q.loads).(*load)
@@ -45,17 +50,20 @@ func (q *queue) take() *load {
 // close says that no more loads come.
 func (q *queue) close() { close(q.places) }
 
-// loadHeap is loads by their number in the schedule.
-type loadHeap []*load
+// A minHeap is for package container/heap.
+type minHeap[T any] struct {
+	items []T
+	less  func(a, b T) bool
+}
 
-func (h loadHeap) Len() int           { return len(h) }
-func (h loadHeap) Less(i, j int) bool { return h[i].number < h[j].number }
-func (h loadHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *loadHeap) Push(x any)        { *h = append(*h, x.(*load)) }
-func (h *loadHeap) Pop() any {
-	old := *h
-	l := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return l
+func (h *minHeap[T]) Len() int           { return len(h.items) }
+func (h *minHeap[T]) Less(i, j int) bool { return h.less(h.items[i], h.items[j]) }
+func (h *minHeap[T]) Swap(i, j int)      { h.items[i], h.items[j] = h.items[j], h.items[i] }
+func (h *minHeap[T]) Push(x any)         { h.items = append(h.items, x.(T)) }
+func (h *minHeap[T]) Pop() any {
+	last := len(h.items) - 1
+	x := h.items[last]
+	clear(h.items[last:])
+	h.items = h.items[:last]
+	return x
 }

@@ -18,7 +18,7 @@ func TestQueueOrder(t *testing.T) {
 	waitFor(t, func() bool {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return len(q.loads) == 64
+		return q.loads.Len() == 64
 	})
 	for n := range 64 {
 		if l := q.take(); l.number != int64(n) {

@@ -25,31 +25,28 @@ const scheduled = 1024
 // fetched load in the schedule is decoded first.
 type readahead struct {
 	manifest *rowgroup.Manifest
-	pool     *mem.Pool
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
 	sharing  *sharing
 
-	loads   chan *load   // admitted, in the order of the schedule
-	grants  chan *load   // to be given memory for their blocks, in the order of the schedule
-	fetch   chan *load   // to be fetched
-	decode  *queue       // fetched
-	started bell         // rings when a load may be admitted: room was made, a load ended, or the consumer needs one
-	granted bell         // rings when memory for a block may be there
-	needed  atomic.Int64 // the consumer waits for so many loads, and each of them is admitted and granted
-	early   atomic.Int64 // bytes granted to loads that the consumer has not taken
-	most    int64        // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
-	flight  flight
+	loads    chan *load    // admitted, in the order of the schedule
+	fetch    chan *load    // to be fetched
+	decode   *queue        // fetched
+	changed  chan struct{} // has a value when admit has to look again
+	needed   atomic.Int64  // the consumer waits for so many loads, and each of them is admitted and granted
+	early    atomic.Int64  // bytes granted to loads that the consumer has not taken
+	most     int64         // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
+	throttle throttle
 
 	stop   context.CancelFunc
 	owners sync.WaitGroup
 
-	mu       sync.Mutex
-	orders   [][]uint32 // for reuse
-	stats    Stats
-	foretold int64 // estimates of the bytes in stats.Decoded
-	said     bool
+	orders sync.Pool // of *[]uint32
+
+	tally    tally
+	foretold atomic.Int64 // estimates of the bytes in Decoded
+	said     atomic.Bool
 
 	overEstimate func(measured, estimated int64) // may be nil
 }
@@ -57,16 +54,10 @@ type readahead struct {
 // start runs the goroutines, until ctx ends or stop is called.
 func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	ctx, r.stop = context.WithCancel(ctx)
-	r.loads, r.grants, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), make(chan *load), newQueue()
-	r.started, r.granted = newBell(), newBell()
-	r.flight = newFlight(fetchers, decoders)
-	r.owners.Go(func() {
-		defer close(r.loads)
-		defer close(r.grants)
-		defer close(r.fetch)
-		r.admit(ctx)
-	})
-	r.owners.Go(func() { r.grant(ctx) })
+	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), newQueue()
+	r.changed = make(chan struct{}, 1)
+	r.throttle.begin(fetchers, decoders)
+	r.owners.Go(func() { r.admit(ctx) })
 	var fetching sync.WaitGroup
 	for range fetchers {
 		fetching.Go(func() {
@@ -98,12 +89,11 @@ func (r *readahead) fail(l *load, err error) {
 	}
 	if l.owner {
 		l.owner = false
-		r.sharing.abandon(l.rows)
+		r.sharing.settle(l.rows, nil)
 	}
 	l.err = err
-	r.flight.land(l)
+	r.throttle.land(l)
 	r.discharge(l)
-	l.done = time.Now()
 	close(l.ready)
 }
 
@@ -117,13 +107,11 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 			return
 		}
 	}
-	raw, err := r.fetchRows(ctx, l.rows)
+	err := r.fetchLoad(ctx, l)
 	l.fetched = time.Now()
 	if err == nil {
-		l.raw = raw
-		r.flight.learn(raw.Lent())
-		r.fetchedBytes(l)
-		r.started.ring()
+		r.throttle.learn(l.raw.Lent())
+		r.lookAgain()
 	}
 	<-l.granted
 	if err != nil {
@@ -153,31 +141,27 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 
 // ready hands a load with its blocks to the consumer. extra is bytes besides theirs.
 func (r *readahead) ready(l *load, extra int64) {
-	r.account.Release(mem.Fetch, l.charged.fetch)
-	l.charged.fetch = 0
-	r.flight.land(l)
-	r.settle(l, l.bytes()+extra)
-	l.done = time.Now()
+	r.adjust(mem.Fetch, &l.charged.fetch, 0)
+	r.throttle.land(l)
+	r.adjust(mem.Decode, &l.charged.decode, l.bytes()+extra)
+	r.lookAgain()
 	close(l.ready)
 }
 
-// fetchedBytes corrects the account from the estimate to the memory of the bytes that were read or
-// mapped.
-func (r *readahead) fetchedBytes(l *load) {
-	l.read = l.raw.Bytes()
-	held := l.raw.Held()
-	if d := held - l.charged.fetch; d > 0 {
-		r.account.Charge(mem.Fetch, d)
-	} else {
-		r.account.Release(mem.Fetch, -d)
+// fetchLoad fetches the bytes of a load again or for the first time, and corrects the account from
+// the estimate to their memory.
+func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
+	defer r.caught("fetch", l.rows, &err)
+	raw, err := r.manifest.Fetch(ctx, l.rows)
+	if err != nil {
+		return err
 	}
-	l.charged.fetch = held
-}
-
-// fetchRows is Fetch with a panic made an error.
-func (r *readahead) fetchRows(ctx context.Context, rows rowgroup.Rows) (raw *rowgroup.Raw, err error) {
-	defer r.caught("fetch", rows, &err)
-	return r.manifest.Fetch(ctx, rows)
+	if l.raw != nil {
+		l.raw.Release()
+	}
+	l.raw, l.read = raw, raw.Bytes()
+	r.adjust(mem.Fetch, &l.charged.fetch, raw.Held())
+	return nil
 }
 
 // loadNow fetches and decodes a load in the caller's goroutine. It is for what no schedule lists,
@@ -186,22 +170,18 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 	r.account.Charge(mem.Fetch, l.est.fetch)
 	r.account.Charge(mem.Decode, l.est.decode)
 	l.charged = l.est
-	raw, err := r.fetchRows(ctx, l.rows)
-	if err != nil {
+	if err := r.fetchLoad(ctx, l); err != nil {
 		r.fail(l, err)
 		return err
 	}
-	l.raw = raw
-	r.fetchedBytes(l)
-	d := r.manifest.NewDecoder(r.pool)
+	d := r.manifest.NewDecoder()
 	defer d.Close()
-	r.decodeOne(ctx, d, l, nil)
-	return l.err
+	return r.decodeOne(ctx, d, l, new([]uint8))
 }
 
 // decodeAll decodes loads until there are no more. When ctx has ended the remaining ones fail.
 func (r *readahead) decodeAll(ctx context.Context) {
-	d := r.manifest.NewDecoder(r.pool)
+	d := r.manifest.NewDecoder()
 	defer func() { d.Close() }()
 	var part []uint8
 	for l := r.decode.take(); l != nil; l = r.decode.take() {
@@ -209,18 +189,17 @@ func (r *readahead) decodeAll(ctx context.Context) {
 			r.fail(l, err)
 			continue
 		}
-		var panicked bool
-		if part, panicked = r.decodeOne(ctx, d, l, part); panicked {
+		if err := r.decodeOne(ctx, d, l, &part); panicked(err) {
 			d.Close()
-			d = r.manifest.NewDecoder(r.pool) // the old one may be in any state
+			d = r.manifest.NewDecoder() // the old one may be in any state
 		}
 	}
 }
 
 // decodeOne makes the blocks and the orders of a load. part is scratch.
-func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part []uint8) (_ []uint8, panicked bool) {
+func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part *[]uint8) error {
 	order, extra := r.arrange(l)
-	layout, part := l.layout(order, part)
+	layout := l.layout(order, part)
 	blocks, err := r.decodeRows(d, l, layout)
 	if err != nil && r.fetchAgain(ctx, l, err) {
 		blocks, err = r.decodeRows(d, l, layout)
@@ -228,34 +207,23 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	r.giveOrder(order)
 	if err != nil {
 		r.fail(l, err)
-		var p *PanicError
-		return part, errors.As(err, &p)
+		return err
 	}
 	l.raw.Release()
 	l.raw = nil
 	l.blocks = blocks
 	r.count(l)
 	if l.owner {
-		r.sharing.publish(l.rows, blocks[0]) // shared ones are not divided
+		r.sharing.settle(l.rows, blocks[0]) // shared ones are not divided
 	}
 	r.ready(l, extra)
-	return part, false
+	return nil
 }
 
 // fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be
 // damaged: a cache fetches them then.
 func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
-	var p *PanicError
-	if !l.raw.Mapped() || errors.As(err, &p) {
-		return false
-	}
-	raw, err := r.fetchRows(ctx, l.rows)
-	if err != nil {
-		return false // the first error says more
-	}
-	l.raw.Release()
-	l.raw = raw
-	return true
+	return l.raw.Mapped() && !panicked(err) && r.fetchLoad(ctx, l) == nil // the first error says more
 }
 
 // arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in
@@ -275,10 +243,10 @@ func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
 	return order, bytes
 }
 
-// decodeRows is DecodeParts and the transforms, with panics made errors.
+// decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (blocks []*rowgroup.Block, err error) {
 	defer r.caught("decode", l.rows, &err)
-	if blocks, err = d.DecodeParts(l.raw, layout); err != nil {
+	if blocks, err = d.Decode(l.raw, layout); err != nil {
 		return nil, err
 	}
 	if err = r.transform(blocks, l.rows); err != nil {
@@ -301,33 +269,25 @@ func (r *readahead) transform(blocks []*rowgroup.Block, rows rowgroup.Rows) (err
 	return err
 }
 
-// settle corrects the account from the estimate to the measured bytes.
-func (r *readahead) settle(l *load, measured int64) {
-	if d := measured - l.charged.decode; d > 0 {
-		r.account.Charge(mem.Decode, d)
+// adjust corrects the account from what it counts of a load to n bytes.
+func (r *readahead) adjust(p mem.Purpose, counted *int64, n int64) {
+	if more := n - *counted; more > 0 {
+		r.account.Charge(p, more)
 	} else {
-		r.account.Release(mem.Decode, -d)
+		r.account.Release(p, -more)
 	}
-	l.charged.decode = measured
-	r.roomMade()
+	*counted = n
 }
 
 // count adds a decoded load to the statistics, and says once when the metadata foretold much less.
 func (r *readahead) count(l *load) {
 	g := r.manifest.Groups()[l.group]
-	r.mu.Lock()
-	r.stats.Units++
-	r.stats.Fetched += l.read
-	if g.Rows > 0 {
-		r.stats.Needed += mulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows)
-	}
-	r.stats.Decoded += l.bytes()
-	r.foretold += l.est.decode - l.est.scratch
-	measured, foretold := r.stats.Decoded, r.foretold
-	say := !r.said && r.overEstimate != nil && measured-foretold > foretold/10
-	r.said = r.said || say
-	r.mu.Unlock()
-	if say {
+	r.foretold.Add(l.est.decode - l.est.scratch)
+	measured := r.tally.add(Stats{
+		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows), Decoded: l.bytes(),
+	}).Decoded
+	foretold := r.foretold.Load() // of all that was measured, maybe of more
+	if measured-foretold > foretold/10 && r.overEstimate != nil && !r.said.Swap(true) {
 		r.overEstimate(measured, foretold)
 	}
 }
@@ -343,5 +303,19 @@ func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows rowgroup.Rows, 
 		if b != nil {
 			b.Release()
 		}
+	}
+}
+
+// takeOrder returns memory for the order of so many rows; giveOrder takes it back.
+func (r *readahead) takeOrder(rows int) []uint32 {
+	if o, ok := r.orders.Get().(*[]uint32); ok && cap(*o) >= rows {
+		return (*o)[:0]
+	}
+	return make([]uint32, 0, rows)
+}
+
+func (r *readahead) giveOrder(o []uint32) {
+	if o != nil {
+		r.orders.Put(&o)
 	}
 }

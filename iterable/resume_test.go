@@ -106,29 +106,31 @@ func TestElasticResume(t *testing.T) {
 	store := files(t, groups, noImage)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, shuffled := range []bool{true, false} {
-		for range 6 {
-			d := open(t, store, Options{Shuffle: shuffled, Seed: 9, ShuffleBuffer: Size{Rows: 150}, MaxWorldSize: 4})
-			const g = 24
-			want, _ := globalRows(t, d, 2, StreamOptions{BatchSize: g / 2}, 0)
-			var got [][]int64
-			var state *shuffle.State
-			for len(got) < len(want) {
-				world := []int{1, 2, 3, 4, 6, 8}[r.IntN(6)]
-				n := min(1+r.IntN(10), len(want)-len(got))
-				if state == nil {
-					world = 2
+		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
+			for range 6 {
+				d := open(t, store, Options{Shuffle: shuffled, Seed: 9, ShuffleBuffer: Size{Rows: 150}, MaxWorldSize: 4})
+				const g = 24
+				want, _ := globalRows(t, d, 2, StreamOptions{BatchSize: g / 2}, 0)
+				var got [][]int64
+				var state *shuffle.State
+				for len(got) < len(want) {
+					world := []int{1, 2, 3, 4, 6, 8}[r.IntN(6)]
+					n := min(1+r.IntN(10), len(want)-len(got))
+					if state == nil {
+						world = 2
+					}
+					steps, after := globalRows(t, d, world, StreamOptions{BatchSize: g / world, State: state}, n)
+					got = append(got, steps...)
+					state = reparse(t, after)
 				}
-				steps, after := globalRows(t, d, world, StreamOptions{BatchSize: g / world, State: state}, n)
-				got = append(got, steps...)
-				state = reparse(t, after)
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Fatalf("got\n%v\nwant\n%v", got, want)
+				}
+				if state.Epoch != 1 || state.Position != 0 {
+					t.Errorf("after the last step: epoch %d, position %d", state.Epoch, state.Position)
+				}
 			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Fatalf("got\n%v\nwant\n%v", got, want)
-			}
-			if state.Epoch != 1 || state.Position != 0 {
-				t.Errorf("after the last step: epoch %d, position %d", state.Epoch, state.Position)
-			}
-		}
+		})
 	}
 }
 

@@ -22,7 +22,7 @@ type laneSchedule struct {
 
 	epoch uint64 // the next to begin
 	now   *laneEpoch
-	feeds feeds
+	feeds minHeap[*feed]    // by need
 	cut   map[int][]sibling // units that lanes of this stream cut, by ascending row
 	tick  shuffle.Tick      // scratch of newFeed
 }
@@ -55,13 +55,14 @@ type sibling struct {
 }
 
 func newLaneSchedule(e *laneEpochs, s *sizes) *laneSchedule {
-	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch}
+	first := func(a, b *feed) bool { return a.need < b.need || a.need == b.need && a.slot < b.slot }
+	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch, feeds: minHeap[*feed]{less: first}}
 }
 
 func (s *laneSchedule) next() (*load, bool) {
 	for {
-		for len(s.feeds) > 0 {
-			f := s.feeds[0]
+		for s.feeds.Len() > 0 {
+			f := s.feeds.items[0]
 			j := f.pop()
 			taken := f.taken[j]
 			var l *load
@@ -88,11 +89,11 @@ func (s *laneSchedule) next() (*load, bool) {
 func (s *laneSchedule) begin() {
 	s.now = s.epochs.at(s.epoch)
 	s.epoch++
-	s.feeds = s.feeds[:0]
+	s.feeds.items = s.feeds.items[:0]
 	for _, slot := range s.now.slots {
 		f := newFeed(s.now, slot, &s.tick)
 		if f.settle(s.now) {
-			s.feeds = append(s.feeds, f)
+			s.feeds.items = append(s.feeds.items, f)
 		}
 	}
 	s.tick = shuffle.Tick{}
@@ -102,7 +103,7 @@ func (s *laneSchedule) begin() {
 
 // newFeed is the feed of a lane. t is scratch.
 func newFeed(e *laneEpoch, slot int, t *shuffle.Tick) *feed {
-	f := &feed{lane: e.lanes[slot], slot: slot, start: e.RowsBefore(e.span.from, slot)}
+	f := &feed{lane: e.lanes[slot], slot: slot, start: e.RowsBefore(e.read.from, slot)}
 	it := f.lane.Iter()
 	it.SeekRow(f.start)
 	if !it.Next(t) {
@@ -167,16 +168,16 @@ func (f *feed) settle(e *laneEpoch) bool {
 	} else {
 		return false
 	}
-	return f.need < e.span.to
+	return f.need < e.read.to
 }
 
 // siblings finds the units of which several lanes of this stream have a part.
 func (s *laneSchedule) siblings() map[int][]sibling {
 	units := s.epochs.plan.Units()
 	cut := map[int][]sibling{}
-	for _, f := range s.feeds {
+	for _, f := range s.feeds.items {
 		add := func(j int, need int64) {
-			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
+			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Samples {
 				cut[sp.Unit] = append(cut[sp.Unit], sibling{feed: f, span: j, Span: sp, need: s.now.position(f.slot, need)})
 			}
 		}
@@ -184,7 +185,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 			add(x.span, f.start)
 		}
 		for j := f.span; j < f.lane.Spans(); j++ {
-			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Rows() {
+			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Samples {
 				add(j, f.lane.Need(j))
 			}
 		}
@@ -207,7 +208,7 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	}
 	unit := list[0].Unit
 	u := s.epochs.plan.Units()[unit]
-	l := s.sizes.newLoad(u, u.Span(unit, list[0].From, list[len(list)-1].To), len(list) == 1)
+	l := s.sizes.newLoad(u, shuffle.Span{Unit: unit, From: list[0].From, To: list[len(list)-1].To}, len(list) == 1)
 	l.need = f.need
 	for _, b := range list {
 		l.wanted = append(l.wanted, wanted{
@@ -225,7 +226,7 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 	soon := first.need + int64(p.Lanes)*p.Quantum
 	at := slices.IndexFunc(family, func(b sibling) bool { return b.feed == first.feed && b.span == first.span })
 	joins := func(i, next int) bool {
-		if i < 0 || i >= len(family) || family[i].need > soon || family[i].need >= s.now.span.to || family[i].feed.taken[family[i].span] {
+		if i < 0 || i >= len(family) || family[i].need > soon || family[i].need >= s.now.read.to || family[i].feed.taken[family[i].span] {
 			return false
 		}
 		b := family[i]
@@ -253,22 +254,6 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 // hasEarly says that a span of first is left.
 func (f *feed) hasEarly(span int) bool {
 	return slices.ContainsFunc(f.first, func(x early) bool { return x.span == span })
-}
-
-// feeds is a heap by the position at which the next span is needed.
-type feeds []*feed
-
-func (f feeds) Len() int { return len(f) }
-func (f feeds) Less(i, j int) bool {
-	return f[i].need < f[j].need || f[i].need == f[j].need && f[i].slot < f[j].slot
-}
-func (f feeds) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
-func (f *feeds) Push(x any)   { *f = append(*f, x.(*feed)) }
-func (f *feeds) Pop() any {
-	old := *f
-	x := old[len(old)-1]
-	*f = old[:len(old)-1]
-	return x
 }
 
 // rowsOf is a run of a group's rows as package rowgroup names it.

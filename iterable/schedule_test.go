@@ -22,15 +22,16 @@ func allLoads(s schedule) []*load {
 
 func laneEpochsOf(t *testing.T, d *Dataset, w shuffle.Worker, start stepper) *laneEpochs {
 	t.Helper()
-	p, err := d.plan(whole(w).WorldSize, start.Tail, 0, 0)
+	w.WorldSize, w.Workers = max(w.WorldSize, 1), max(w.Workers, 1)
+	p, err := d.plan(w.WorldSize, start.Tail, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := newLaneEpochs(p, whole(w), start)
+	v, err := p.View(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return &laneEpochs{plan: p, view: v, start: start, made: map[uint64]*laneEpoch{}}
 }
 
 // Each span that a stream needs is wanted once, in the order in which it is needed, and a load
@@ -71,10 +72,12 @@ func TestLaneSchedule(t *testing.T) {
 					}
 					seen[w.key] = l
 					sp := w.lane.Span(int(w.span))
-					if sp.Lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
-						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, sp.Lo, sp.Hi, w.offset, l.rows.Lo, l.rows.Hi)
+					first := e.plan.Units()[sp.Unit].Lo
+					lo, hi := first+sp.From, first+sp.To
+					if lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
+						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, lo, hi, w.offset, l.rows.Lo, l.rows.Hi)
 					}
-					low, high = min(low, sp.Lo), max(high, sp.Hi)
+					low, high = min(low, lo), max(high, hi)
 				}
 				if low != l.rows.Lo || high != l.rows.Hi {
 					t.Errorf("rows %d..%d are loaded for %d..%d", l.rows.Lo, l.rows.Hi, low, high)
@@ -94,15 +97,15 @@ func checkWanted(t *testing.T, e *laneEpoch, seen map[key]*load) {
 	there := map[key]bool{}
 	for _, slot := range e.slots {
 		it, tick := e.lanes[slot].Iter(), shuffle.Tick{}
-		it.SeekRow(e.RowsBefore(e.span.from, slot))
-		for it.Next(&tick) && e.position(slot, tick.Row) < e.span.to {
+		it.SeekRow(e.RowsBefore(e.read.from, slot))
+		for it.Next(&tick) && e.position(slot, tick.Row) < e.read.to {
 			for _, j := range tick.Load {
 				there[key{epoch: e.Number(), slot: int32(slot), span: int32(j)}] = true
 			}
 			for i, p := range tick.Picks {
 				k, pos := key{epoch: e.Number(), slot: int32(slot), span: int32(p.Span)}, e.position(slot, tick.Row+int64(i))
 				switch l := seen[k]; {
-				case pos >= e.span.to:
+				case pos >= e.read.to:
 				case l == nil:
 					t.Errorf("%v is never loaded", k)
 				case l.need > pos:
@@ -150,8 +153,7 @@ func TestFileSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []shuffle.Worker{{}, {Rank: 1, WorldSize: 3}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
-		w = whole(w)
+	for _, w := range []shuffle.Worker{{WorldSize: 1, Workers: 1}, {Rank: 1, WorldSize: 3, Workers: 1}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
 		start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: int64(8 * w.WorldSize), Tail: shuffle.Drop}, end: 2}
 		o := &fileOrder{sequence: q, worker: w, start: start}
 		want := map[key][2]int64{}
@@ -164,11 +166,12 @@ func TestFileSchedule(t *testing.T) {
 			o.parts(st, func(f fileSpan) {
 				k := f.key()
 				x, seen := want[k]
+				lo := q.Units()[f.Unit].Lo
 				if !seen {
 					keys = append(keys, k)
-					x = [2]int64{f.Lo, f.Hi}
+					x = [2]int64{lo + f.From, lo + f.To}
 				}
-				want[k] = [2]int64{min(x[0], f.Lo), max(x[1], f.Hi)}
+				want[k] = [2]int64{min(x[0], lo+f.From), max(x[1], lo+f.To)}
 			})
 		}
 		var got []key

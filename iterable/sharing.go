@@ -23,7 +23,7 @@ type sharedBlock struct {
 }
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
-// decoded. It returns nil when the caller is to decode it, and to say so with publish or abandon.
+// decoded. It returns nil when the caller is to decode it, and to say so with settle.
 func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block, error) {
 	for {
 		b, e := s.enter(rows)
@@ -43,37 +43,31 @@ func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block
 func (s *sharing) enter(rows rowgroup.Rows) (*rowgroup.Block, *sharedBlock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.blocks == nil {
+		s.blocks = map[rowgroup.Rows]*sharedBlock{}
+	}
 	e := s.blocks[rows]
-	switch {
-	case e == nil:
-		if s.blocks == nil {
-			s.blocks = map[rowgroup.Rows]*sharedBlock{}
-		}
+	if e == nil {
 		s.blocks[rows] = &sharedBlock{ready: make(chan struct{})}
 		return nil, nil
-	case e.block != nil:
+	}
+	if e.block != nil {
 		e.block.Retain()
 		e.users++
-		return e.block, nil
 	}
-	return nil, e
+	return e.block, e
 }
 
-// publish hands a block to those who wait for it.
-func (s *sharing) publish(rows rowgroup.Rows, b *rowgroup.Block) {
+// settle hands a block to those who wait for it; nil says that it will not come, and one of them
+// decodes it then.
+func (s *sharing) settle(rows rowgroup.Rows, b *rowgroup.Block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]
-	e.block, e.users = b, 1
+	if e.block, e.users = b, 1; b == nil {
+		delete(s.blocks, rows)
+	}
 	close(e.ready)
-}
-
-// abandon says that the block will not come; one of those who wait decodes it then.
-func (s *sharing) abandon(rows rowgroup.Rows) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.blocks[rows].ready)
-	delete(s.blocks, rows)
 }
 
 // release drops a user's reference.

@@ -81,11 +81,11 @@ func sharingGoesOn(t *testing.T) {
 		joined <- err
 	}()
 	synctest.Wait() // it is inside join
-	s.abandon(rows)
+	s.settle(rows, nil)
 	if err := <-joined; err != nil {
 		t.Error(err)
 	}
-	s.abandon(rows) // by the one that took over
+	s.settle(rows, nil) // by the one that took over
 	if len(s.blocks) != 0 {
 		t.Errorf("%d blocks are known", len(s.blocks))
 	}

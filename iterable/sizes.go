@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"math/bits"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -53,9 +52,10 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 // newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that
 // it may become a block for each of its parts.
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
-	c := s.cost(u.Group, sp.Lo, sp.Hi, divided)
+	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
+	c := s.cost(u.Group, lo, hi, divided)
 	return &load{
-		rows: rowsOf(s.manifest, u.Group, sp.Lo, sp.Hi), group: u.Group, parts: c.parts,
+		rows: rowsOf(s.manifest, u.Group, lo, hi), group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
 }
@@ -108,12 +108,5 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 
 // slice is what rows of all rows take, with the pages across their edges.
 func slice(bytes, rows, all int64) int64 {
-	return min(bytes, mulDiv(bytes, rows, all)+bytes/edgePart)
-}
-
-// mulDiv is floor(a*b/c) for numbers that are not negative and a result below 2^63.
-func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(q)
+	return min(bytes, mem.MulDiv(bytes, rows, all)+bytes/edgePart)
 }

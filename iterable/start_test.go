@@ -96,9 +96,11 @@ func TestBatchBytesOfFewRows(t *testing.T) {
 		{shuffle.Pad, three + 10_000*8, three + 10_000*128},
 		{shuffle.Carry, three + 10_000*8, three + 10_000*128},
 	} {
-		if got := few.BatchBytes(10_000, c.tail); got < c.least || got > c.most {
-			t.Errorf("%s: %d bytes foretold for 10,000 rows of 3, %d for 3; want %d to %d", c.tail, got, three, c.least, c.most)
-		}
+		t.Run(fmt.Sprint(c.tail), func(t *testing.T) {
+			if got := few.BatchBytes(10_000, c.tail); got < c.least || got > c.most {
+				t.Errorf("%s: %d bytes foretold for 10,000 rows of 3, %d for 3; want %d to %d", c.tail, got, three, c.least, c.most)
+			}
+		})
 	}
 }
 
@@ -117,14 +119,16 @@ func TestDrawsOfFewRows(t *testing.T) {
 		{shuffle.Pad, false, true},
 		{shuffle.Carry, true, false},
 	} {
-		d := open(t, paths, Options{Shuffle: c.shuffle, Memory: 64 << 20})
-		s, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 1 << 20, Tail: c.tail})
-		if err == nil {
-			s.Close()
-		}
-		var over *MemoryError
-		if admitted := err == nil; admitted != c.admits || !admitted && !errors.As(err, &over) {
-			t.Errorf("%s, shuffle %v: %v", c.tail, c.shuffle, err)
-		}
+		t.Run(fmt.Sprint(c.tail), func(t *testing.T) {
+			d := open(t, paths, Options{Shuffle: c.shuffle, Memory: 64 << 20})
+			s, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 1 << 20, Tail: c.tail})
+			if err == nil {
+				s.Close()
+			}
+			var over *MemoryError
+			if admitted := err == nil; admitted != c.admits || !admitted && !errors.As(err, &over) {
+				t.Errorf("%s, shuffle %v: %v", c.tail, c.shuffle, err)
+			}
+		})
 	}
 }

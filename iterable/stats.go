@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -37,6 +38,20 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.WaitDecode -= earlier.WaitDecode
 	s.WaitBuffer -= earlier.WaitBuffer
 	return s
+}
+
+// A tally sums up the work of all goroutines of a stream.
+type tally struct {
+	mu  sync.Mutex
+	sum Stats
+}
+
+// add returns the sum.
+func (t *tally) add(s Stats) Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum = t.sum.Sub(Stats{}.Sub(s))
+	return t.sum
 }
 
 // GroupsPerDraw is the mean number of row groups in a draw.

@@ -49,20 +49,20 @@ func (t *stepper) over(rows int64) bool {
 	return t.pos+rows > (further+1)*t.Rows
 }
 
-// A span is what the steps of a stream take of an epoch: positions [from, to), the first step that
-// begins in the epoch doing so at first.
-type span struct {
+// A stretch is what the steps of a stream take of an epoch: positions [from, to), the first step
+// that begins in the epoch doing so at first.
+type stretch struct {
 	from, first, to int64
 }
 
-// epochSpan is what the steps from the stepper's place on take of an epoch at or after its own.
-func (t stepper) epochSpan(epoch uint64) span {
+// stretch is what the steps from the stepper's place on take of an epoch at or after its own.
+func (t stepper) stretch(epoch uint64) stretch {
 	t.epoch, t.pos = t.Normalize(t.epoch, t.pos)
 	first := t.pos
 	for e := t.epoch; e < epoch; e++ {
 		first = t.firstStep(first)
 	}
-	s := span{from: first, first: first, to: t.Rows}
+	s := stretch{from: first, first: first, to: t.Rows}
 	if epoch > t.epoch {
 		s.from = 0 // under Carry a step of the epoch before may take rows from 0 on
 	}

@@ -75,7 +75,7 @@ func checkSpans(t *testing.T, start stepper) {
 		}
 	}
 	for e, x := range byEpoch {
-		got := start.epochSpan(e)
+		got := start.stretch(e)
 		at := fmt.Sprintf("%+v, epoch %d: %+v, taken were %+v", start, e, got, x)
 		if got.from > x.low || got.to < x.high {
 			t.Fatalf("%s: rows are missing", at)

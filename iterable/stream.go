@@ -90,35 +90,33 @@ func (o StreamOptions) Validate() error {
 // concurrent use; there is one order, so one goroutine calls Next.
 type Stream struct {
 	dataset *Dataset
-	options StreamOptions
 	account *mem.Account
 	ahead   *readahead
 	buffer  *buffer
 	base    shuffle.State // what all states of the stream have in common
 
-	outside chan struct{} // one for each draw that is out
+	allowed chan struct{} // a value for each draw that may still be out
 	closing chan struct{}
 	once    sync.Once
 
-	mu        sync.Mutex // held by Next and by Close's second half
-	walk      walk
-	steps     stepper
-	now       *Draw // begun and not finished
-	full      int   // rows of now if its step were full
-	drawn     int64 // number of the last draw
-	received  int64 // loads
-	floor     uint64
-	pending   map[key]*load     // received
-	residents map[key]*resident // that came along with another
-	stamps    []uint32          // by group: the draw that counted it last
-	unwanted  []*load
-	padding   *resident
-	err       error
+	mu       sync.Mutex // held by Next and by Close's second half
+	walk     walk
+	steps    stepper
+	now      *Draw // begun and not finished
+	full     int   // rows of now if its step were full
+	drawn    int64 // number of the last draw
+	received int64 // loads
+	floor    uint64
+	pending  map[key]*load // received, and not awaited yet
+	stamps   []uint32      // by group: the draw that counted it last
+	unwanted []*load
+	padding  *resident
+	err      error
 
-	statsMu sync.Mutex
-	stats   Stats
+	spare sync.Pool // of *Draw
+
+	stateMu sync.Mutex
 	state   shuffle.State
-	spare   []*Draw
 	settled bool
 }
 
@@ -144,10 +142,9 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	}
 	s.now = nil
 	d.Rows = len(d.Picks)
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	s.stats.Draws++
-	s.stats.Rows += int64(d.Valid)
+	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid)})
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	s.state = d.State
 	return d, nil
 }
@@ -169,18 +166,12 @@ func (s *Stream) begin(ctx context.Context) error {
 	if !ok {
 		return io.EOF
 	}
-	began := time.Now()
-	select {
-	case s.outside <- struct{}{}:
-	default:
-		select {
-		case s.outside <- struct{}{}:
-		case <-s.closing:
-			return errClosed
-		case <-ctx.Done():
-			return cause.Of(ctx)
-		}
-		s.waited(Stats{WaitBuffer: time.Since(began)})
+	if len(s.allowed) == 0 {
+		began := time.Now()
+		defer func() { s.ahead.tally.add(Stats{WaitBuffer: time.Since(began)}) }()
+	}
+	if _, _, err := receiveFrom(ctx, s, s.allowed); err != nil {
+		return err
 	}
 	s.steps = ahead
 	s.drawn++
@@ -216,46 +207,25 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 
 // State is where training stands after the last draw that was handed out.
 func (s *Stream) State() shuffle.State {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	return s.state
 }
 
 // Stats counts what the stream did so far.
-func (s *Stream) Stats() Stats {
-	s.ahead.mu.Lock()
-	read := s.ahead.stats
-	s.ahead.mu.Unlock()
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	all := s.stats
-	all.Units, all.Fetched, all.Needed, all.Decoded = read.Units, read.Fetched, read.Needed, read.Decoded
-	return all
-}
+func (s *Stream) Stats() Stats { return s.ahead.tally.add(Stats{}) }
 
 // Account is the stream's memory.
 func (s *Stream) Account() *Account { return (*Account)(s.account) }
 
-// waited adds waiting times to the statistics.
-func (s *Stream) waited(w Stats) {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	s.stats.WaitFetch += w.WaitFetch
-	s.stats.WaitDecode += w.WaitDecode
-	s.stats.WaitBuffer += w.WaitBuffer
-}
-
 // newDraw takes a draw that was released, or makes one.
 func (s *Stream) newDraw() *Draw {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	if n := len(s.spare); n > 0 {
-		d := s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], stream: s}
-		return d
+	d, ok := s.spare.Get().(*Draw)
+	if !ok {
+		d = &Draw{}
 	}
-	return &Draw{stream: s}
+	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], stream: s}
+	return d
 }
 
 // pick names the row that leaves as the seq-th of a span.
@@ -274,20 +244,16 @@ func (s *Stream) place(d *Draw, r *resident, part int) {
 	d.Blocks = append(d.Blocks, r.hold.blocks[part])
 	if stamp := uint32(d.number); s.stamps[r.hold.group] != stamp {
 		s.stamps[r.hold.group] = stamp
-		s.statsMu.Lock()
-		s.stats.Groups++
-		s.statsMu.Unlock()
+		s.ahead.tally.add(Stats{Groups: 1})
 	}
 }
 
 // release takes a draw back.
 func (s *Stream) release(d *Draw) {
 	s.buffer.release(d.number)
-	s.statsMu.Lock()
 	clear(d.Blocks)
-	s.spare = append(s.spare, d)
-	s.statsMu.Unlock()
-	<-s.outside
+	s.spare.Put(d)
+	s.allowed <- struct{}{}
 	s.settle()
 }
 
@@ -308,9 +274,9 @@ func (s *Stream) Close() error {
 			s.now.Release()
 			s.now = nil
 		}
-		s.statsMu.Lock()
+		s.stateMu.Lock()
 		s.settled = true
-		s.statsMu.Unlock()
+		s.stateMu.Unlock()
 		s.dataset.leave()
 		s.settle()
 	})
@@ -319,8 +285,8 @@ func (s *Stream) Close() error {
 
 // settle gives the reservation back once the stream is closed and no draw is out.
 func (s *Stream) settle() {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	if s.settled && s.buffer.idle() {
 		s.account.Close()
 	}

@@ -97,19 +97,21 @@ func TestFileOrder(t *testing.T) {
 	groups, rows := uneven()
 	d := open(t, files(t, groups, noImage), Options{})
 	for _, world := range []int{1, 2, 3} {
-		for rank := range world {
-			var want, got []int64
-			for at := int64(0); at+int64(world*8) <= rows; at += int64(world * 8) {
-				for i := range int64(8) {
-					want = append(want, at+int64(rank*8)+i)
+		t.Run(fmt.Sprintf("world size %d", world), func(t *testing.T) {
+			for rank := range world {
+				var want, got []int64
+				for at := int64(0); at+int64(world*8) <= rows; at += int64(world * 8) {
+					for i := range int64(8) {
+						want = append(want, at+int64(rank*8)+i)
+					}
+				}
+				for _, x := range rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 8})) {
+					got = append(got, x.ids...)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("world size %d, rank %d: %v, want %v", world, rank, got, want)
 				}
 			}
-			for _, x := range rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 8})) {
-				got = append(got, x.ids...)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("world size %d, rank %d: %v, want %v", world, rank, got, want)
-			}
-		}
+		})
 	}
 }

@@ -39,39 +39,25 @@ type recode struct {
 func bindVocabulary(schema *column.Schema, vocabulary map[string][]string) (recodes, error) {
 	r := recodes{schema: &column.Schema{Fields: slices.Clone(schema.Fields)}}
 	for _, name := range slices.Sorted(maps.Keys(vocabulary)) {
-		col, err := r.find(name)
-		if err != nil {
-			return recodes{}, err
-		}
-		old := r.schema.Fields[col]
-		if old.Kind != column.Binary {
+		named := func(f *column.Field) bool { return f.Name == name }
+		col := slices.IndexFunc(r.schema.Fields, named)
+		switch {
+		case col < 0:
+			return recodes{}, &TransformError{name, errors.New("there is no such column")}
+		case slices.ContainsFunc(r.schema.Fields[col+1:], named):
+			return recodes{}, &TransformError{name, errors.New("two columns have that name")}
+		case r.schema.Fields[col].Kind != column.Binary:
 			return recodes{}, &TransformError{name, errors.New("a vocabulary is for texts")}
 		}
 		mapping, err := places(vocabulary[name])
 		if err != nil {
 			return recodes{}, &TransformError{name, err}
 		}
-		field := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Nullable: old.Nullable}
+		field := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Nullable: r.schema.Fields[col].Nullable}
 		r.schema.Fields[col] = field
 		r.list = append(r.list, recode{column: col, field: field, mapping: mapping})
 	}
 	return r, nil
-}
-
-func (r recodes) find(name string) (int, error) {
-	col := -1
-	for i, f := range r.schema.Fields {
-		if f.Name == name && col >= 0 {
-			return 0, &TransformError{name, errors.New("two columns have that name")}
-		}
-		if f.Name == name {
-			col = i
-		}
-	}
-	if col < 0 {
-		return 0, &TransformError{name, errors.New("there is no such column")}
-	}
-	return col, nil
 }
 
 // apply recodes the blocks of a unit that was just decoded.

@@ -58,27 +58,29 @@ func TestVocabulary(t *testing.T) {
 	groups, rows := uneven()
 	store := files(t, groups, func(id int64) int { return int(id % 2) })
 	for _, o := range []Options{{Shuffle: true, Lanes: 4, UnitRows: 9}, {Shuffle: true}, {}} {
-		o.Vocabulary = map[string][]string{"label": labels, "image": images}
-		d := open(t, store, o)
-		byID, f := columnValues(t, d, 1)
-		if int64(len(byID)) != rows || f.Type != column.TypeInt64 || f.Width != 8 || f.Name != "label" {
-			t.Fatalf("%d rows of %+v", len(byID), *f)
-		}
-		for id, b := range byID {
-			if got := int64(binary.LittleEndian.Uint64(b)); got != 6-id%7 {
-				t.Errorf("row %d is %d", id, got)
+		t.Run(fmt.Sprintf("shuffle %t, %d lanes", o.Shuffle, o.Lanes), func(t *testing.T) {
+			o.Vocabulary = map[string][]string{"label": labels, "image": images}
+			d := open(t, store, o)
+			byID, f := columnValues(t, d, 1)
+			if int64(len(byID)) != rows || f.Type != column.TypeInt64 || f.Width != 8 || f.Name != "label" {
+				t.Fatalf("%d rows of %+v", len(byID), *f)
 			}
-		}
-		byID, _ = columnValues(t, d, 2)
-		for id, b := range byID {
-			want := int64(256)
-			if id%2 == 1 {
-				want = 255 - id%256
+			for id, b := range byID {
+				if got := int64(binary.LittleEndian.Uint64(b)); got != 6-id%7 {
+					t.Errorf("row %d is %d", id, got)
+				}
 			}
-			if got := int64(binary.LittleEndian.Uint64(b)); got != want {
-				t.Errorf("image of row %d is %d, want %d", id, got, want)
+			byID, _ = columnValues(t, d, 2)
+			for id, b := range byID {
+				want := int64(256)
+				if id%2 == 1 {
+					want = 255 - id%256
+				}
+				if got := int64(binary.LittleEndian.Uint64(b)); got != want {
+					t.Errorf("image of row %d is %d, want %d", id, got, want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -91,9 +93,11 @@ func TestVocabularyErrors(t *testing.T) {
 		`transform of column "id": a vocabulary is for texts`:               {"id": nil},
 		`transform of column "label": the vocabulary has "a" at 0 and at 2`: {"label": {"a", "b", "a"}},
 	} {
-		if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Vocabulary: v}); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Vocabulary: v}); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 	const want = `mem://data/part-000.parquet: row group 0, column "label": "label 0" is not in the vocabulary of 1 words`
 	d := open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"maps"
 
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -70,30 +71,27 @@ func (w *laneWalk) walkOf(epoch uint64) *epochWalk {
 
 // leave drops the epochs before one.
 func (w *laneWalk) leave(epoch uint64) {
-	for n, e := range w.walks {
-		if n < epoch {
-			e.close(w.stream)
-			delete(w.walks, n)
-		}
-	}
+	w.drop(epoch)
 	w.epoch = epoch
 	w.epochs.forget(epoch)
 	w.stream.forget(epoch)
 }
 
-func (w *laneWalk) close() {
-	for _, e := range w.walks {
-		e.close(w.stream)
-	}
-	w.walks = map[uint64]*epochWalk{}
-}
+func (w *laneWalk) close() { w.drop(^uint64(0)) }
 
-func (e *epochWalk) close(s *Stream) {
-	for _, c := range e.cursors {
-		if c != nil {
-			c.close(s)
+// drop drops what the lanes of the epochs before one still have in the buffer.
+func (w *laneWalk) drop(before uint64) {
+	maps.DeleteFunc(w.walks, func(n uint64, e *epochWalk) bool {
+		if n >= before {
+			return false
 		}
-	}
+		for _, c := range e.cursors {
+			if c != nil {
+				c.close(w.stream)
+			}
+		}
+		return true
+	})
 }
 
 // cursor of a lane, from a row on. Under Carry rows past the lane's end are those of the next
@@ -106,7 +104,7 @@ func (w *laneWalk) cursor(e *epochWalk, slot int, row int64) *laneCursor {
 	if c == nil {
 		lane := e.lanes[slot]
 		c = &laneCursor{epoch: e.Number(), slot: slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans())}
-		c.it.SeekRow(e.RowsBefore(e.span.from, slot)) // as the schedule does, so that both want the same spans
+		c.it.SeekRow(e.RowsBefore(e.read.from, slot)) // as the schedule does, so that both want the same spans
 		e.cursors[slot] = c
 	}
 	c.want = row

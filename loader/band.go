@@ -26,22 +26,15 @@ func bands(schema *column.Schema, alone []bool) []*band {
 	for i, f := range schema.Fields {
 		if f.Kind != column.Fixed || alone[i] {
 			all = append(all, &band{columns: []int{i}})
-		} else if b := bandOf(all, f); b != nil {
-			b.columns = append(b.columns, i)
-		} else {
-			all = append(all, &band{like: f, columns: []int{i}})
+			continue
 		}
+		at := slices.IndexFunc(all, func(b *band) bool { return b.like != nil && b.like.Type == f.Type && b.like.Width == f.Width })
+		if at < 0 {
+			at = len(all)
+			all = append(all, &band{like: f})
+		}
+		all[at].columns = append(all[at].columns, i)
 	}
 	slices.SortStableFunc(all, func(a, b *band) int { return min(len(b.columns), 2) - min(len(a.columns), 2) })
 	return all
-}
-
-// bandOf is the one that a column of fixed values belongs to, or nil.
-func bandOf(all []*band, f *column.Field) *band {
-	for _, b := range all {
-		if b.like != nil && b.like.Type == f.Type && b.like.Width == f.Width {
-			return b
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -40,57 +41,22 @@ func (b *Batch) Column(name string) (*column.Array, error) {
 	if b.released.Load() {
 		return nil, column.ErrReleased
 	}
-	a, err := find(b.Columns, name, name)
-	if err == nil && a == nil {
-		err = fmt.Errorf("loader: the batch has no column %q", name)
+	a, err := column.Find(b.Columns, name, members)
+	if err != nil {
+		return nil, fmt.Errorf("loader: column %q: the batch has %w; take it by its place", name, err)
 	}
-	return a, err
+	if a == nil {
+		return nil, fmt.Errorf("loader: the batch has no column %q", name)
+	}
+	return a, nil
 }
 
-// find looks for rest among arrays; path is for messages. It returns nil when there is none.
-func find(arrays []*column.Array, path, rest string) (*column.Array, error) {
-	i, err := findExact(arrays, path, rest)
-	if err != nil || i >= 0 {
-		return at(arrays, i), err
+// members are what a path may lead to below a column: those of structs.
+func members(a *column.Array) (*column.Field, []*column.Array) {
+	if a.Field.Kind != column.Struct {
+		return a.Field, nil
 	}
-	for dot := range len(rest) {
-		if rest[dot] != '.' {
-			continue
-		}
-		i, err := findExact(arrays, path, rest[:dot])
-		if err != nil {
-			return nil, err
-		}
-		if i < 0 || arrays[i].Field.Kind != column.Struct {
-			continue
-		}
-		if a, err := find(arrays[i].Children, path, rest[dot+1:]); a != nil || err != nil {
-			return a, err
-		}
-	}
-	return nil, nil
-}
-
-func at(arrays []*column.Array, i int) *column.Array {
-	if i < 0 {
-		return nil
-	}
-	return arrays[i]
-}
-
-// findExact is the place of the one array of that name, or -1.
-func findExact(arrays []*column.Array, path, name string) (int, error) {
-	found := -1
-	for i, a := range arrays {
-		if a.Field.Name != name {
-			continue
-		}
-		if found >= 0 {
-			return -1, fmt.Errorf("loader: column %q: the batch has more than one %q; take it by its place", path, name)
-		}
-		found = i
-	}
-	return found, nil
+	return a.Field, a.Children
 }
 
 // Alloc returns n bytes of the batch's memory, 64-byte aligned, not zeroed: for what a collate or a
@@ -137,18 +103,16 @@ func (b *Batch) Add(a *column.Array) error {
 
 // Remove takes the columns of these names out of the batch. Their memory stays the batch's.
 func (b *Batch) Remove(names ...string) error {
-	if b.released.Load() {
-		return column.ErrReleased
-	}
 	for _, name := range names {
-		i, err := findExact(b.Columns, name, name)
+		a, err := b.Column(name)
 		if err != nil {
 			return err
 		}
+		i := slices.Index(b.Columns, a)
 		if i < 0 {
-			return fmt.Errorf("loader: the batch has no column %q", name)
+			return fmt.Errorf("loader: %q is a member of a column; remove the column", name)
 		}
-		b.Columns = append(b.Columns[:i], b.Columns[i+1:]...)
+		b.Columns = slices.Delete(b.Columns, i, i+1)
 	}
 	return nil
 }
@@ -190,8 +154,8 @@ func tensor(f *column.Field, n int, data []byte) *column.Array {
 }
 
 // Release gives the memory back. The batch, its columns and all views of them must not be used
-// afterwards; what can be noticed of such a use is an column.ErrReleased. Release may be called more than
-// once.
+// afterwards; such a use is a column.ErrReleased where it can be noticed. Release may be called more
+// than once.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
 		return

@@ -28,14 +28,16 @@ func TestColumn(t *testing.T) {
 		{"meta.height", `loader: the batch has no column "meta.height"`},
 		{"", `loader: the batch has no column ""`},
 	} {
-		a, err := b.Column(c.name)
-		got := fmt.Sprint(err)
-		if err == nil {
-			got = show(a)
-		}
-		if got != c.want {
-			t.Errorf("%q:\n got %s\nwant %s", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			a, err := b.Column(c.name)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = show(a)
+			}
+			if got != c.want {
+				t.Errorf("%q:\n got %s\nwant %s", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -72,9 +74,11 @@ func TestAddTensor(t *testing.T) {
 		{"image", nil, `loader: the batch has a column "image" already`},
 		{"none", []int{0}, `loader: column "none": a dimension of 0`},
 	} {
-		if _, err := AddTensor[bool](b, c.name, c.dims...); err == nil || err.Error() != c.want {
-			t.Errorf("got %v, want %s", err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := AddTensor[bool](b, c.name, c.dims...); err == nil || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 
 // do makes a batch of a draw in memory that becomes the batch's, and releases the draw as soon as
 // its rows are copied. Nothing is left to release after an error, and a panic below it is an error.
-func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place) (b *Batch, err error) {
+func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activity) (b *Batch, err error) {
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
 		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
@@ -78,7 +78,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place
 		}
 		if err != nil {
 			b.Release()
-			b, err = nil, c.locate(err, b, at)
+			b, err = nil, c.locate(err, b.Epoch, b.Step, at)
 		}
 	}()
 	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, d, at) }); err != nil {
@@ -97,7 +97,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *place
 // gather makes one array of each column of the schema. Fixed-width values are stacked; fixed-size
 // lists are tensors, without offsets; strings, other lists and maps are offsets and values; each
 // node has its validity.
-func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
+func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 	columns := b.Columns[:len(c.schema.Fields)]
 	for _, band := range c.bands {
 		var err error
@@ -115,7 +115,7 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *place) error {
 	return nil
 }
 
-func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*column.Array, error) {
+func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity) (*column.Array, error) {
 	at.set(stageGather, i)
 	alloc := column.Alloc(b.Alloc)
 	if c.padded[i] {
@@ -129,7 +129,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *place) (*
 }
 
 // gatherBand gathers a band's columns into their places in the batch.
-func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *iterable.Draw, at *place) error {
+func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *iterable.Draw, at *activity) error {
 	values := len(d.Picks) * band.like.Width
 	stride := (values + bandAlign - 1) &^ (bandAlign - 1)
 	memory, err := b.Alloc((len(band.columns)-1)*stride + values)
@@ -152,7 +152,7 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 }
 
 // finish is what comes after the columns are gathered.
-func (c *collator) finish(ctx context.Context, b *Batch, at *place) error {
+func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	for i, p := range c.padders {
 		if err := c.timed(at, stagePad, i, func() error { return p.pad(b, c.scratch) }); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *place) error {
 }
 
 // timed does one stage of a batch, and measures it.
-func (c *collator) timed(at *place, s stage, i int, do func() error) error {
+func (c *collator) timed(at *activity, s stage, i int, do func() error) error {
 	at.set(s, i)
 	begin := time.Now()
 	defer func() { c.times[s].Add(int64(time.Since(begin))) }()
@@ -176,13 +176,13 @@ func (c *collator) timed(at *place, s stage, i int, do func() error) error {
 }
 
 // locate says where an error happened.
-func (r *recipe) locate(err error, b *Batch, at *place) error {
+func (r *recipe) locate(err error, epoch, step int64, at *activity) error {
 	e, ok := err.(*Error)
 	if !ok {
 		e = &Error{Err: err}
 	}
 	s, i := at.get()
-	e.Op, e.Rank, e.Epoch, e.Step = r.op(s, i), r.rank, b.Epoch, b.Step
+	e.Op, e.Rank, e.Epoch, e.Step = r.op(s, i), r.rank, epoch, step
 	switch s {
 	case stageGather:
 		e.Column = r.schema.Fields[i].Name
@@ -195,7 +195,7 @@ func (r *recipe) locate(err error, b *Batch, at *place) error {
 // op is a stage in words.
 func (r *recipe) op(s stage, i int) string {
 	if s == stageTransform {
-		return fmt.Sprintf("transform %s", r.transforms[i].place(i))
+		return fmt.Sprintf("transform %s", r.transforms[i].label(i))
 	}
 	return stageNames[s]
 }

@@ -1,9 +1,11 @@
 package loader
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -54,9 +56,7 @@ type padder struct {
 	Padding
 	at    int // column
 	field *column.Field
-	leaf  *column.Field // the fixed-width values within
-	per   int           // leaf values of an item
-	fill  []byte        // bytes of an item of padding
+	fill  []byte // bytes of an item of padding
 }
 
 // bindPads finds the paddings' columns in the schema and lists all that is wrong.
@@ -98,34 +98,25 @@ func bindPads(pads []Padding, s *column.Schema) ([]*padder, error) {
 }
 
 func bindPad(p Padding, s *column.Schema) (*padder, error) {
-	b := &padder{Padding: p, per: 1}
-	for i, f := range s.Fields {
-		if f.Name == p.Column {
-			b.at, b.field = i, f
-		}
-	}
-	if b.field == nil {
+	at := slices.IndexFunc(s.Fields, func(f *column.Field) bool { return f.Name == p.Column })
+	if at < 0 {
 		return nil, errors.New("no such column is read")
 	}
+	b := &padder{Padding: p, at: at, field: s.Fields[at]}
 	if b.field.Kind != column.List || b.field.ListSize > 0 {
 		return nil, fmt.Errorf("it is %v; only ragged lists are padded", b.field)
 	}
-	b.leaf = b.field.Children[0]
-	for b.leaf.Kind == column.List && b.leaf.ListSize > 0 {
-		b.per *= b.leaf.ListSize
-		b.leaf = b.leaf.Children[0]
+	leaf, per := b.field.Children[0], 1
+	for leaf.Kind == column.List && leaf.ListSize > 0 {
+		per *= leaf.ListSize
+		leaf = leaf.Children[0]
 	}
-	if b.leaf.Kind != column.Fixed {
+	if leaf.Kind != column.Fixed {
 		return nil, fmt.Errorf("it is %v; only lists of fixed-width values, or of fixed-size lists of them, are padded", b.field)
 	}
-	value, err := encode(b.leaf, p.Value)
-	if err != nil {
-		return nil, err
-	}
-	for range b.per {
-		b.fill = append(b.fill, value...)
-	}
-	return b, nil
+	value, err := encode(leaf, p.Value)
+	b.fill = bytes.Repeat(value, per)
+	return b, err
 }
 
 // pad replaces the batch's column, whose memory may end with scratch, and adds lengths and mask in

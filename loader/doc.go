@@ -17,8 +17,10 @@
 // invalid afterwards. As many batches as Options.MaxBatches exist at once: when that many are being
 // made, are ready or are held, the loader stops reading until one is released. A consumer that
 // forgets Release gets an error: by the TimeoutError when Options.Timeout is set, and in any case
-// by a DroppedError once the batches it lost fill the memory. The default allocator's bytes are
-// part of the stream's reservation, under the purpose "batch".
+// by a DroppedError once the batches it lost fill the memory. One that waits while it holds all
+// batches itself gets the TimeoutError alone: any goroutine or timer may still release a batch that
+// is referred to, so nothing else can tell that none will. The default allocator's bytes are part
+// of the stream's reservation, under the purpose "batch".
 //
 // The values of fixed columns of one type lie one behind the other, each aligned like a single one,
 // so that a reader of wide batches finds all of them by two numbers.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/iteration"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -123,9 +124,10 @@ func fakeLoader(t testing.TB, o Options, steps int64, change func(*fakeStream)) 
 	var opened []*fakeStream
 	l := &Loader{
 		o: o, recipe: r, length: steps, pool: &mem.Pool{}, places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{},
-		state: o.State,
+		loop: iteration.Loop[*pass, *Batch]{Closed: ErrClosed, Busy: ErrBusy},
 	}
-	l.open = func(_ context.Context, _ int, state *shuffle.State) (stream, *mem.Account, error) {
+	l.loop.Resume(o.State)
+	l.open = func(_ context.Context, _ int, state *shuffle.State) (rowStream, *mem.Account, error) {
 		s := &fakeStream{steps: steps, failAt: -1, hangAt: -1}
 		if state != nil {
 			s.next.Store(state.Position)

@@ -3,8 +3,8 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
 )
@@ -45,13 +45,13 @@ func bindFills(o Options, s *column.Schema) ([]*filler, error) {
 }
 
 func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) error {
-	f, err := findField(s.Fields, fill.Column)
+	f, err := column.Find(s.Fields, fill.Column, func(f *column.Field) (*column.Field, []*column.Field) { return f, f.Children })
 	for f != nil && f.Kind == column.List {
 		f = f.Children[0]
 	}
 	switch {
 	case err != nil:
-		return err
+		return errors.New("the schema has more than one column of that name")
 	case f == nil:
 		return errors.New("no such column is read")
 	case values[f] != nil:
@@ -77,32 +77,16 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 	return fmt.Errorf("it is %v; name the values within it", f)
 }
 
-// findField looks for a path among fields: an exact name wins over a path. It returns nil when
-// there is none.
-func findField(fields []*column.Field, path string) (*column.Field, error) {
-	var found *column.Field
-	for _, f := range fields {
-		if f.Name != path {
-			continue
-		}
-		if found != nil {
-			return nil, errors.New("the schema has more than one column of that name")
-		}
-		found = f
-	}
-	for _, f := range fields {
-		if rest, below := strings.CutPrefix(path, f.Name+"."); found == nil && below {
-			return findField(f.Children, rest)
-		}
-	}
-	return found, nil
-}
+const quietNaN = 0x7ff8 << 48 // as a float64; 0x7fc00000 and 0x7e00 as the smaller ones
 
 // newFiller is nil when zero stands under all nulls of the field.
 func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *filler {
 	fill := &filler{value: values[f]}
-	if fill.value == nil && nan && f.Kind == column.Fixed {
-		fill.value = nanOf(f.Type)
+	switch f.Type {
+	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
+		if fill.value == nil && nan {
+			fill.value, _ = encode(f, math.Float64frombits(quietNaN)) // every float holds it
+		}
 	}
 	any := fill.value != nil
 	for _, c := range f.Children {
@@ -114,19 +98,6 @@ func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *fill
 		return nil
 	}
 	return fill
-}
-
-// nanOf is the quiet NaN of a float type; nil for others.
-func nanOf(t column.Type) []byte {
-	switch t {
-	case column.TypeFloat16:
-		return []byte{0, 0x7e}
-	case column.TypeFloat32:
-		return []byte{0, 0, 0xc0, 0x7f}
-	case column.TypeFloat64:
-		return []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
-	}
-	return nil
 }
 
 // apply writes the values under the nulls of an array. Those of byte strings move to memory of

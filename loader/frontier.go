@@ -9,22 +9,21 @@ type frontier struct {
 	ahead map[int64]shuffle.State
 }
 
-// take notes that batch seq was handed out and returns the state after the run, if the batch made
-// it longer.
-func (f *frontier) take(seq int64, after shuffle.State) (state shuffle.State, moved bool) {
+// take notes that batch seq was handed out and returns the state after the run; nil if the batch
+// did not make it longer.
+func (f *frontier) take(seq int64, after shuffle.State) *shuffle.State {
 	if seq != f.next {
 		if f.ahead == nil {
 			f.ahead = map[int64]shuffle.State{}
 		}
 		f.ahead[seq] = after
-		return shuffle.State{}, false
+		return nil
 	}
 	for {
-		state = after
 		f.next++
 		next, ok := f.ahead[f.next]
 		if !ok {
-			return state, true
+			return &after
 		}
 		delete(f.ahead, f.next)
 		after = next

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/iteration"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -25,13 +24,9 @@ type Loader struct {
 	meters *meters
 
 	// open begins a stream after a state, or at an epoch when that is nil.
-	open func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error)
+	open func(ctx context.Context, epoch int, state *shuffle.State) (rowStream, *mem.Account, error)
 
-	mu     sync.Mutex
-	pass   *pass // the iteration that has not ended
-	state  *shuffle.State
-	last   iterable.Stats // of the stream of the last iteration
-	closed bool
+	loop iteration.Loop[*pass, *Batch]
 }
 
 // New checks the options, their State included, against the data set. It reads nothing; the data
@@ -56,9 +51,9 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	}
 	l := &Loader{
 		o: o, recipe: r, length: length, pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{},
-		state: o.State,
+		loop: iteration.Loop[*pass, *Batch]{Closed: ErrClosed, Busy: ErrBusy},
 	}
-	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (stream, *mem.Account, error) {
+	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (rowStream, *mem.Account, error) {
 		so := o.stream()
 		so.Epoch, so.State = epoch, state
 		s, err := ds.Stream(ctx, shuffle.Worker{Rank: o.Rank, WorldSize: o.WorldSize}, so)
@@ -67,6 +62,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 		}
 		return s, (*mem.Account)(s.Account()), nil
 	}
+	l.loop.Resume(o.State)
 	return l, nil
 }
 
@@ -104,44 +100,12 @@ func (l *Loader) Len() int64 { return l.length }
 // order. An error is the last element; it says where it happened. Leaving the loop, in whatever
 // way, ends all goroutines and frees all memory but that of batches not released.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
-	return func(yield func(*Batch, error) bool) {
-		p, err := l.begin(ctx)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer func() { _ = l.end(p) }() // its error comes below when there is still someone to tell
-		var f frontier
-		for {
-			j, err := p.next()
-			if errors.Is(err, io.EOF) {
-				err = l.end(p)
-				if err == nil {
-					return
-				}
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(l.give(&f, j), nil) {
-				return
-			}
-		}
-	}
+	return l.loop.Batches(func(after *shuffle.State) (*pass, error) { return l.begin(ctx, after) })
 }
 
 // begin opens a stream and starts a pass over it.
-func (l *Loader) begin(ctx context.Context) (*pass, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, ErrClosed
-	}
-	if l.pass != nil {
-		return nil, ErrBusy
-	}
-	s, account, err := l.open(ctx, l.o.Epoch, l.state)
+func (l *Loader) begin(ctx context.Context, after *shuffle.State) (*pass, error) {
+	s, account, err := l.open(ctx, l.o.Epoch, after)
 	if err != nil {
 		return nil, err
 	}
@@ -154,55 +118,21 @@ func (l *Loader) begin(ctx context.Context) (*pass, error) {
 	}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.start(l.o.Workers, l.o.PrefetchFactor, l.pool)
-	l.pass = p
 	return p, nil
-}
-
-// end closes a pass. It is called by the goroutine that iterates, any number of times.
-func (l *Loader) end(p *pass) error {
-	err := p.leave()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pass == p {
-		l.pass, l.last = nil, p.stream.Stats()
-	}
-	return err
-}
-
-// give makes the batch of a job the consumer's.
-func (l *Loader) give(f *frontier, j *job) *Batch {
-	b := j.batch
-	j.batch = nil
-	l.owner.give(b)
-	l.meters.batches.Add(1)
-	l.meters.rows.Add(int64(b.Rows))
-	if state, moved := f.take(j.seq, b.State); moved {
-		l.mu.Lock()
-		l.state = &state
-		l.mu.Unlock()
-	}
-	return b
 }
 
 // State resumes after the last batch that was handed out; nil before the first, unless the options
 // gave one. When batches come out of order it is the state after the longest run of steps that were
 // all handed out, so that a resumed run may repeat batches and misses none.
-func (l *Loader) State() *shuffle.State {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == nil {
-		return nil
-	}
-	s := *l.state
-	return &s
-}
+func (l *Loader) State() *shuffle.State { return l.loop.State() }
+
+// Resume makes the next iteration begin after a state, and with nil where the options say: for a
+// consumer that lost batches which were handed out to it.
+func (l *Loader) Resume(state *shuffle.State) { l.loop.Resume(state) }
 
 // Stats is what the loader has done since New; Stream is that of the current iteration, or else of
 // the last.
 func (l *Loader) Stats() Stats {
-	l.mu.Lock()
-	p, stream := l.pass, l.last
-	l.mu.Unlock()
 	m, t := l.meters, &l.recipe.times
 	s := Stats{
 		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(l.owner.held.Load()),
@@ -210,13 +140,14 @@ func (l *Loader) Stats() Stats {
 		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
 		Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),
 		Transform: time.Duration(t[stageTransform].Load()),
-		Stream:    stream,
 	}
 	if l.o.Allocator == nil {
 		s.Memory.Cap = l.o.MaxBatches
 	}
-	if p != nil {
+	if p := l.loop.Pass(); p != nil {
 		s.Stream = p.stream.Stats()
+	} else if last := m.last.Load(); last != nil {
+		s.Stream = *last
 	}
 	return s
 }
@@ -225,15 +156,8 @@ func (l *Loader) Stats() Stats {
 // goroutines. Batches that were handed out stay valid until their Release; the error says how many
 // there are. Close may be called more than once.
 func (l *Loader) Close() error {
-	l.mu.Lock()
-	p, again := l.pass, l.closed
-	l.closed = true
-	l.mu.Unlock()
-	var err error
-	if p != nil {
-		err = p.close()
-	}
-	if again {
+	first, err := l.loop.Close()
+	if !first {
 		return nil
 	}
 	if n := l.owner.held.Load(); n > 0 {

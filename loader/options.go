@@ -106,11 +106,18 @@ func (o Options) withDefaults() Options {
 // Validate lists all problems, each an iterable.OptionError.
 func (o Options) Validate() error {
 	p := option.List{New: newProblem}
-	p.Within("BatchSize", int64(o.BatchSize), option.MaxBatchRows)
 	o.validateTail(&p)
 	o.validateWorkers(&p)
-	o.validateSplit(&p)
-	o.validateEpochs(&p)
+	s := o.stream()
+	s.Draws, s.Batches = 0, 0 // named by Workers and MaxBatches here
+	p.Join(s.Validate())
+	if ranks := max(1, o.WorldSize); o.Rank < 0 || o.Rank >= ranks {
+		p.Add("Rank", "must be 0 to %d, got %d", ranks-1, o.Rank)
+	}
+	p.Within("WorldSize", int64(o.WorldSize), option.MaxWorldSize)
+	if o.State != nil && o.Epoch != 0 {
+		p.Add("Epoch", "contradicts {State}, which says the epoch; leave one of the two out")
+	}
 	for i, t := range o.Transforms {
 		if t.Apply == nil {
 			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply, %q has none", t.Name)
@@ -130,7 +137,6 @@ func (o Options) Validate() error {
 func newProblem(field, text string) error { return &iterable.OptionError{Field: field, Text: text} }
 
 func (o Options) validateTail(p *option.List) {
-	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
 	if o.DropLast && o.Tail != "" && o.Tail != shuffle.Drop {
 		p.Add("DropLast", "contradicts {Tail} %q; leave one of the two out", o.Tail)
 	}
@@ -154,33 +160,6 @@ func (o Options) validateWorkers(p *option.List) {
 	}
 	if o.Timeout < 0 {
 		p.Add("Timeout", "must not be negative, got %v", o.Timeout)
-	}
-}
-
-func (o Options) validateSplit(p *option.List) {
-	p.Within("WorldSize", int64(o.WorldSize), option.MaxWorldSize)
-	if ranks := max(1, o.WorldSize); o.Rank < 0 || o.Rank >= ranks {
-		p.Add("Rank", "must be 0 to %d, got %d", ranks-1, o.Rank)
-	}
-}
-
-func (o Options) validateEpochs(p *option.List) {
-	p.Within("Epoch", int64(o.Epoch), option.MaxEpoch)
-	if o.Epochs > option.MaxEpoch {
-		p.Add("Epochs", "must be at most %d, got %d", option.MaxEpoch, o.Epochs)
-	}
-	p.Within("UntilEpoch", int64(o.UntilEpoch), option.MaxEpoch)
-	if o.UntilEpoch > 0 && o.Epochs != 0 {
-		p.Add("UntilEpoch", "says where to end, and so does {Epochs}; leave one of the two out")
-	}
-	if o.State == nil {
-		return
-	}
-	if err := o.State.Validate(); err != nil {
-		p.Join(&iterable.OptionError{Field: "State", Text: "is not valid: " + err.Error(), Err: err})
-	}
-	if o.Epoch != 0 {
-		p.Add("Epoch", "contradicts {State}, which says the epoch; leave one of the two out")
 	}
 }
 

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math"
 	"testing"
 
@@ -56,9 +57,11 @@ func TestEncode(t *testing.T) {
 		{column.TypeUUID, 16, []byte("0123456789abcdef"), "30313233343536373839616263646566"},
 		{column.TypeUUID, 16, []byte("short"), ""},
 	} {
-		got, err := encode(fixed("x", c.t, c.width), c.v)
-		if hex.EncodeToString(got) != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%v of %d bytes, %v (%T): got %x, %v; want %q", c.t, c.width, c.v, c.v, got, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c.t), func(t *testing.T) {
+			got, err := encode(fixed("x", c.t, c.width), c.v)
+			if hex.EncodeToString(got) != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("%v of %d bytes, %v (%T): got %x, %v; want %q", c.t, c.width, c.v, c.v, got, err, c.want)
+			}
+		})
 	}
 }

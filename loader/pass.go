@@ -12,10 +12,11 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A stream is what a pass reads: [iterable.Stream].
-type stream interface {
+// A rowStream is what a pass reads: [iterable.Stream].
+type rowStream interface {
 	Next(context.Context) (*iterable.Draw, error)
 	Stats() iterable.Stats
 	Close() error
@@ -37,7 +38,7 @@ type pass struct {
 	*meters
 	allocator Allocator
 	owner     *owner
-	stream    stream
+	stream    rowStream
 	timeout   time.Duration
 	unordered bool
 
@@ -50,7 +51,8 @@ type pass struct {
 	busy   []atomic.Pointer[job] // by worker: what it makes
 	seq    int64                 // jobs drawn
 	head   *job                  // of the consumer's goroutine, from when it has the job until the job is done
-	doing  place                 // what draw waits for
+	doing  activity              // what draw waits for
+	handed frontier
 	closer sync.Once
 	closed error
 }
@@ -60,7 +62,7 @@ type job struct {
 	seq    int64
 	draw   *iterable.Draw
 	memory Memory
-	at     place
+	at     activity
 	done   chan struct{} // closed when batch or err is set
 	batch  *Batch
 	err    error
@@ -157,13 +159,7 @@ func (p *pass) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return cause.Of(ctx, ErrClosed)
 	}
-	e, ok := err.(*Error)
-	if !ok {
-		e = &Error{Err: err}
-	}
-	s, _ := p.doing.get()
-	e.Op, e.Rank, e.Epoch, e.Step = stageNames[s], p.rank, -1, -1
-	return e
+	return p.locate(err, -1, -1, &p.doing)
 }
 
 // hand gives a job to a worker.
@@ -236,6 +232,20 @@ func (p *pass) discard(j *job) {
 	}
 }
 
+// Next makes the next batch the consumer's.
+func (p *pass) Next() (*Batch, *shuffle.State, error) {
+	j, err := p.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := j.batch
+	j.batch = nil
+	p.owner.give(b)
+	p.batches.Add(1)
+	p.rows.Add(int64(b.Rows))
+	return b, p.handed.take(j.seq, b.State), nil
+}
+
 // next returns the job of the next batch, done. Its error is io.EOF after the last.
 func (p *pass) next() (*job, error) {
 	if p.ctx.Err() != nil {
@@ -244,7 +254,7 @@ func (p *pass) next() (*job, error) {
 	ctx := p.ctx
 	if p.timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, errTimeout)
+		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &TimeoutError{After: p.timeout})
 		defer stop()
 	}
 	defer blocked(&p.ready.get, time.Now())
@@ -266,8 +276,9 @@ func (p *pass) ended(ctx context.Context, err error) error {
 	if of == nil || !errors.Is(err, of) && !errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	if context.Cause(ctx) == errTimeout {
-		return &TimeoutError{After: p.timeout, Waiting: p.waiting()}
+	if late, ok := context.Cause(ctx).(*TimeoutError); ok {
+		late.Waiting = p.waiting()
+		return late
 	}
 	return cause.Of(ctx, ErrClosed)
 }
@@ -305,8 +316,8 @@ func (p *pass) wait(ctx context.Context) (*job, error) {
 	}
 }
 
-// close ends the goroutines, frees what they made and closes the stream. Any goroutine may call it.
-func (p *pass) close() error {
+// Close ends the goroutines, frees what they made and closes the stream. Any goroutine may call it.
+func (p *pass) Close() error {
 	p.closer.Do(func() {
 		p.cancel(ErrClosed)
 		p.group.Wait()
@@ -320,9 +331,11 @@ func (p *pass) close() error {
 	return p.closed
 }
 
-// leave is close for the consumer's goroutine, which may have taken a job out of out.
-func (p *pass) leave() error {
-	err := p.close()
+// Leave is Close for the consumer's goroutine, which may have taken a job out of out.
+func (p *pass) Leave() error {
+	err := p.Close()
+	last := p.stream.Stats()
+	p.last.Store(&last)
 	if p.head != nil {
 		p.discard(p.head)
 		p.head = nil

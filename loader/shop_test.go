@@ -346,7 +346,7 @@ func TestShopAllocations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := c.do(t.Context(), d, m, &place{})
+			b, err := c.do(t.Context(), d, m, &activity{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,6 +26,15 @@ func (q Queue) Sub(r Queue) Queue {
 	return q
 }
 
+// String is a row of a table: all fields in order.
+func (q Queue) String() string {
+	most := "-"
+	if q.Cap > 0 {
+		most = fmt.Sprint(q.Cap)
+	}
+	return fmt.Sprintf("%7d %7s %9d %16s %16s", q.Depth, most, q.Items, seconds(q.Put), seconds(q.Get))
+}
+
 // Stats is what a loader has done and where it waited. Counters run from New on; depths are those
 // of now.
 type Stats struct {
@@ -62,16 +71,7 @@ func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d batches, %d rows, %d batches with the consumer\n", s.Batches, s.Rows, s.Held)
 	fmt.Fprintf(&b, "%-8s %7s %7s %9s %16s %16s\n", "queue", "depth", "cap", "items", "blocked in put", "blocked in get")
-	for _, q := range []struct {
-		name string
-		Queue
-	}{{"draws", s.Draws}, {"memory", s.Memory}, {"work", s.Work}, {"ready", s.Ready}} {
-		most := "-"
-		if q.Cap > 0 {
-			most = fmt.Sprint(q.Cap)
-		}
-		fmt.Fprintf(&b, "%-8s %7d %7s %9d %16s %16s\n", q.name, q.Depth, most, q.Items, seconds(q.Put), seconds(q.Get))
-	}
+	fmt.Fprintf(&b, "draws    %v\nmemory   %v\nwork     %v\nready    %v\n", s.Draws, s.Memory, s.Work, s.Ready)
 	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "stage", "gather", "pad", "transform")
 	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "time", seconds(s.Gather), seconds(s.Pad), seconds(s.Transform))
 	b.WriteString(s.Stream.String())
@@ -96,5 +96,6 @@ func (m *meter) queue(depth, most int) Queue {
 type meters struct {
 	batches, rows              atomic.Int64
 	draws, memory, work, ready meter
-	depth                      atomic.Int64 // finished batches that wait for the consumer
+	depth                      atomic.Int64                   // finished batches that wait for the consumer
+	last                       atomic.Pointer[iterable.Stats] // of the stream of the last iteration
 }

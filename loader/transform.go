@@ -19,8 +19,8 @@ type Transform struct {
 	Apply func(ctx context.Context, b *Batch, r *rand.Rand) error
 }
 
-// place is the transform in an error message.
-func (t Transform) place(i int) string {
+// label is the transform in an error message.
+func (t Transform) label(i int) string {
 	if t.Name == "" {
 		return fmt.Sprint(i)
 	}

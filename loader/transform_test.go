@@ -21,11 +21,13 @@ func TestKeyGolden(t *testing.T) {
 		{key{transform: 1}, "a5d3758b95b92366 6ae50bb70340ca91 142476"},
 		{key{seed: 42, epoch: 3, step: 1000, rank: 7, transform: 2}, "dfbb1151063d0baa cdea0a7dee44bc21 977874"},
 	} {
-		hi, lo := c.key.pcg()
-		r := rand.New(rand.NewPCG(hi, lo))
-		if got := fmt.Sprintf("%016x %016x %d", hi, lo, r.IntN(1000000)); got != c.want {
-			t.Errorf("%+v: got %q, want %q", c.key, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c.key), func(t *testing.T) {
+			hi, lo := c.key.pcg()
+			r := rand.New(rand.NewPCG(hi, lo))
+			if got := fmt.Sprintf("%016x %016x %d", hi, lo, r.IntN(1000000)); got != c.want {
+				t.Errorf("%+v: got %q, want %q", c.key, got, c.want)
+			}
+		})
 	}
 }
 

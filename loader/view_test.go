@@ -98,9 +98,11 @@ func TestValuesOfTypes(t *testing.T) {
 		{column.TypeFixedBinary, 16, "[16]"},
 		{column.TypeFixedBinary, 5, "[]"},
 	} {
-		if got := fmt.Sprint(typesOf(fixed("x", c.t, c.width))); got != c.want {
-			t.Errorf("%v of %d bytes: got %s, want %s", c.t, c.width, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c.t), func(t *testing.T) {
+			if got := fmt.Sprint(typesOf(fixed("x", c.t, c.width))); got != c.want {
+				t.Errorf("%v of %d bytes: got %s, want %s", c.t, c.width, got, c.want)
+			}
+		})
 	}
 	_, err := column.Values[int64](build(t, listed("names", 0, texts("item")), `[["a"]]`))
 	if err == nil || err.Error() != `column "names" is list<string>, which is not int64` {

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"time"
-)
 
-// errTimeout is the cause of a context that Options.Timeout ended.
-var errTimeout = errors.New("loader: timeout")
+	"github.com/shardfeed/shardfeed/internal/iteration"
+)
 
 // waiting says in words why the consumer has no batch yet.
 func (p *pass) waiting() string {
@@ -54,57 +51,19 @@ func (p *pass) describe(j *job) string {
 	return fmt.Sprintf("%s (batch %d of this iteration)", what, j.seq)
 }
 
-// The loader looks for batches that were dropped without Release when it has waited firstLook for
-// memory, then after twice as long each time, up to lastLook.
-const (
-	firstLook = time.Second
-	lastLook  = 10 * time.Second
-)
-
 // begin gets a batch's memory. A wait that can never end, because the consumer has lost the batches
 // that fill the memory, is an error.
 func (p *pass) begin(ctx context.Context) (Memory, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	looked := make(chan struct{})
-	look := time.AfterFunc(firstLook, func() {
-		defer close(looked)
-		for pause := 2 * firstLook; !p.stuck(); pause = min(2*pause, lastLook) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
-		}
-		cancel(&DroppedError{Batches: p.owner.dropped.Load()})
-	})
+	held, dropped := &p.owner.held, &p.owner.dropped
+	ctx, stop := iteration.Watch(ctx, func() bool {
+		return held.Load() > 0 && p.depth.Load() == 0
+	}, func() bool { return dropped.Load() == held.Load() })
 	m, err := p.allocator.Begin(ctx, int(p.largest.Load()))
-	if !look.Stop() {
-		cancel(nil)
-		<-looked
-	}
-	var dropped *DroppedError
-	if err != nil && errors.As(context.Cause(ctx), &dropped) {
-		return nil, dropped
+	if lost := stop(); lost && err != nil {
+		return nil, &DroppedError{Batches: dropped.Load()}
 	}
 	if err == nil && m == nil {
 		return nil, errors.New("loader: Allocator.Begin must return a Memory or an error, got neither")
 	}
 	return m, err
-}
-
-// stuck reports whether no consumer is left that could release a batch: all handed-out batches are
-// garbage, and none is ready.
-func (p *pass) stuck() bool {
-	for range 3 {
-		if p.owner.held.Load() == 0 || p.depth.Load() > 0 {
-			return false
-		}
-		runtime.GC()
-		time.Sleep(time.Millisecond) // cleanups run after the collection, in a goroutine of their own
-		if p.owner.dropped.Load() == p.owner.held.Load() {
-			return true
-		}
-	}
-	return false
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/iteration"
 )
 
 func TestTimeout(t *testing.T) {
@@ -125,7 +127,7 @@ func droppedOnce(t *testing.T) {
 				continue
 			}
 			if b.Step == 2 {
-				time.Sleep(firstLook * 5 / 4)
+				time.Sleep(iteration.FirstLook * 5 / 4)
 			}
 			released = append(released, b.Step)
 			b.Release()

@@ -40,7 +40,7 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	if p.vec == nil {
 		p.vec = v
 		keepShape(v, c, bits, offsets)
-		return checkNestedSize(v)
+		return checkListSize(v, v.offsets)
 	}
 	return p.vec.agree(v, bits, offsets)
 }
@@ -147,12 +147,4 @@ func (v *vector) agree(w *vector, bits parquet.Bitmap, offsets []uint32) error {
 		}
 	}
 	return nil
-}
-
-// checkNestedSize makes sure that lists of a declared length have it; a null has none.
-func checkNestedSize(v *vector) error {
-	if v.field.Kind == column.Struct {
-		return nil
-	}
-	return checkListSize(v, v.offsets)
 }

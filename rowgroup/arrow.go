@@ -3,6 +3,8 @@ package rowgroup
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
@@ -36,27 +38,19 @@ const (
 // arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists, as
 // formatListSizes does, by the names of Fields from the top joined with dots. What cannot be read
 // declares nothing.
-func arrowListSizes(text []byte) []byte {
-	if len(text) == 0 {
+func arrowListSizes(text []byte) (sizes []byte) {
+	b, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil || len(b) == 0 {
 		return nil
 	}
-	b := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Decode(b, text)
-	if err != nil {
-		return nil
-	}
-	w := arrowWalk{sizes: map[string]int{}, text: 64 * n}
-	w.r.b = unframe(b[:n])
-	w.r.left = n
-	w.message()
-	if w.r.bad {
-		return nil
-	}
-	for path, size := range w.sizes {
-		if size <= 0 {
-			delete(w.sizes, path)
+	defer func() {
+		if recover() != nil {
+			sizes = nil
 		}
-	}
+	}()
+	w := arrowWalk{r: flatReader{b: unframe(b), left: len(b)}, sizes: map[string]int{}, text: 64 * len(b)}
+	w.message()
+	maps.DeleteFunc(w.sizes, func(_ string, size int) bool { return size <= 0 })
 	return formatListSizes(w.sizes)
 }
 
@@ -88,7 +82,7 @@ func (w *arrowWalk) message() {
 // fields visits a vector of fields, under these names when there are some, else under their own.
 func (w *arrowWalk) fields(t flatTable, i int, parent string, names []string, depth int) {
 	pos, n := w.r.vector(t, i)
-	for k := 0; k < n && !w.r.bad; k++ {
+	for k := range n {
 		f := w.r.table(pos + 4*k)
 		name := ""
 		if names == nil {
@@ -103,13 +97,12 @@ func (w *arrowWalk) fields(t flatTable, i int, parent string, names []string, de
 func (w *arrowWalk) field(f flatTable, path string, depth int) {
 	w.text -= len(path)
 	if depth > parquet.MaxSchemaDepth || w.text < 0 {
-		w.r.bad = true
-		return
+		panic("fields without end")
 	}
 	switch w.r.byteField(f, fieldTypeType) {
 	case arrowFixedSizeList:
 		size := w.r.uint32Field(w.r.tableField(f, fieldType), listSizeField)
-		w.list(path, int(min(size, maxListSize+1)))
+		w.list(path, size)
 		w.fields(f, fieldChildren, path, []string{"element"}, depth+1)
 	case arrowList, arrowLargeList, arrowListView, arrowLargeListView:
 		w.list(path, 0)
@@ -136,4 +129,42 @@ func (w *arrowWalk) list(path string, size int) {
 		size = 0
 	}
 	w.sizes[path] = size
+}
+
+// maxListSize bounds the declared length of a list; longer ones are read as ragged.
+const maxListSize = 1 << 30
+
+// Declared lengths of fixed-size lists travel as bytes, so that they can be hashed and stored
+// beside a schema: for each list, sorted by path, a uvarint length of the path, the path, and a
+// uvarint list length.
+
+func formatListSizes(sizes map[string]int) []byte {
+	var b []byte
+	for _, p := range slices.Sorted(maps.Keys(sizes)) {
+		b = binary.AppendUvarint(b, uint64(len(p)))
+		b = append(b, p...)
+		b = binary.AppendUvarint(b, uint64(sizes[p]))
+	}
+	return b
+}
+
+// parseListSizes returns nil when the bytes are malformed: lists are ragged then, which is always
+// right.
+func parseListSizes(b []byte) map[string]int {
+	sizes := map[string]int{}
+	for len(b) > 0 {
+		n, k := binary.Uvarint(b)
+		if k <= 0 || n > uint64(len(b)-k) {
+			return nil
+		}
+		path := string(b[k : k+int(n)])
+		b = b[k+int(n):]
+		size, k := binary.Uvarint(b)
+		if k <= 0 || size > maxListSize {
+			return nil
+		}
+		b = b[k:]
+		sizes[path] = int(size)
+	}
+	return sizes
 }

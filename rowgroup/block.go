@@ -7,21 +7,22 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A Block is a unit's decoded columns: immutable, reference-counted, in pooled memory. It is born
-// with one reference.
+// A Block is decoded columns: all rows of a unit, or those of one part of it. It is immutable,
+// reference-counted, in pooled memory, and born with one reference.
 type Block struct {
 	rows   int
 	cols   []*vector
-	parts  []part
+	arena  *mem.Arena
 	common *common // with the blocks of the unit's other parts; nil when there are none
 	refs   atomic.Int32
 }
 
-// A part is the memory of some of a block's rows. Part 0 holds every column that is not spread over
-// parts.
-type part struct {
-	arena *mem.Arena
-	freed bool
+// A common is memory that the blocks of a unit's parts share: dictionaries, and columns whose rows
+// cannot change places. It goes with the last of them. One of them counts it.
+type common struct {
+	arena  *mem.Arena
+	bearer *Block
+	users  atomic.Int32
 }
 
 // Rows is the number of rows.
@@ -29,13 +30,19 @@ func (b *Block) Rows() int { return b.rows }
 
 // Bytes is the memory that the block holds now.
 func (b *Block) Bytes() int64 {
-	var n int64
-	for i := range b.parts {
-		if !b.parts[i].freed {
-			n += b.parts[i].arena.Bytes()
-		}
+	n := b.arena.Bytes()
+	if c := b.common; c != nil && c.bearer == b && c.users.Load() > 0 {
+		n += c.arena.Bytes()
 	}
-	return n + b.common.bytesOf(b)
+	return n
+}
+
+// keeps is the memory of dictionaries.
+func (b *Block) keeps() *mem.Arena {
+	if b.common != nil {
+		return b.common.arena
+	}
+	return b.arena
 }
 
 // Retain adds a reference.
@@ -54,33 +61,24 @@ func (b *Block) Release() {
 	if n < 0 {
 		panic("rowgroup: block released twice")
 	}
-	for i := range b.parts {
-		b.releasePart(i)
+	b.arena.Free()
+	if b.common != nil && b.common.users.Add(-1) == 0 {
+		b.common.arena.Free()
 	}
-	b.common.leave()
 	b.cols = nil
 }
 
-// releasePart frees the memory of a part.
-func (b *Block) releasePart(p int) {
-	if p < len(b.parts) && !b.parts[p].freed {
-		b.parts[p].freed = true
-		b.parts[p].arena.Free()
-	}
-}
-
-// A Layout says how a block is to lie in memory. The zero value is one part.
+// A Layout says how rows are to lie in blocks. The zero value is one block, in the file's order.
 type Layout struct {
-	// Part gives each row of the unit its part, 1..Parts, so that rows that leave the shuffle
-	// buffer together can be freed together; also to rows that the block does not hold. nil: one
-	// part for all.
+	// Parts is the number of blocks, through which the order goes one after the other; 0 means 1.
+	// Part gives each row of the unit its part, 1..Parts, also rows that no block holds. It is not
+	// needed for one.
 	Part  []uint8
 	Parts int
 	wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512, which tests lower
 
-	// Order is the rows of the unit that the block holds, in this order: row i of the block is row
-	// Order[i] of the unit. It names each row once at most and may be reused after Decode. nil is
-	// all rows in the file's order. Part still goes by rows of the unit.
+	// Order is the rows of the unit that the blocks hold, in this order: row i of all blocks is row
+	// Order[i] of the unit. It may be reused after Decode. nil is all rows in the file's order.
 	Order []uint32
 }
 

@@ -19,7 +19,6 @@ type page struct {
 	off  int64  // byte of the shard where the page's header begins
 }
 
-// span is where the page lies in the shard.
 func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.Bytes + p.Stored)} }
 
 // A pageScan is what the headers of a chunk say before any page is decompressed: which pages are
@@ -112,7 +111,6 @@ func (s *pageScan) add(p page) {
 	}
 }
 
-// hasDict says whether the chunk has a dictionary page.
 func (s *pageScan) hasDict() bool { return s.dict.Kind == format.DictionaryPage }
 
 // next reads the page at the beginning of b and returns its length with its header.

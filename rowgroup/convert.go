@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -15,7 +14,6 @@ import (
 
 var errDecimal = errors.New("a decimal that does not fit its precision")
 
-// convert turns n stored values into those of the Field.
 func (c *leafDecoder) convert(dst, src []byte, n int) error {
 	switch c.leaf.convert {
 	case convertNarrow:
@@ -25,22 +23,18 @@ func (c *leafDecoder) convert(dst, src []byte, n int) error {
 			convertWords(mem.AsU16(dst)[:n], mem.AsU32(src)[:n])
 		}
 	case convertWidenInt:
-		for i, v := range mem.AsWords[int32](src)[:n] {
-			mem.AsWords[int64](dst)[i] = int64(v)
-		}
+		convertWords(mem.AsWords[int64](dst)[:n], mem.AsWords[int32](src)[:n])
 	case convertWidenUint:
 		convertWords(mem.AsU64(dst)[:n], mem.AsU32(src)[:n])
 	case convertWidenFloat:
-		for i, v := range mem.AsWords[float32](src)[:n] {
-			mem.AsU64(dst)[i] = math.Float64bits(float64(v))
-		}
+		convertWords(mem.AsWords[float64](dst)[:n], mem.AsWords[float32](src)[:n])
 	case convertDecimal:
 		return c.convertDecimals(dst, src, n)
 	}
 	return nil
 }
 
-func convertWords[T uint8 | uint16 | uint64](dst []T, src []uint32) {
+func convertWords[T uint8 | uint16 | uint64 | int64 | float64, S uint32 | int32 | float32](dst []T, src []S) {
 	for i, v := range src {
 		dst[i] = T(v)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,21 +116,46 @@ func (c *craft) chunk(l *leaf, rows int) rawChunk {
 	}
 }
 
+const (
+	refuseUTF8  = false
+	replaceUTF8 = true
+)
+
 // decodeCrafted decodes one column of chunks and returns its rows, or the error.
-func decodeCrafted(n *node, rows int, l Layout, invalid InvalidUTF8, chunks ...rawChunk) (string, error) {
+func decodeCrafted(n *node, rows int, l Layout, replace bool, chunks ...rawChunk) (string, error) {
 	pool := &mem.Pool{}
-	d := newDecoder(pool, invalid)
+	d := newDecoder(pool, replace)
 	defer d.Close()
-	b, err := d.Decode(&Raw{Rows: Rows{Hi: int64(rows)}, uri: "mem://crafted", columns: []*node{n}, chunks: chunks}, l)
+	if l.Parts > 1 {
+		l.Order = byPart(l)
+	}
+	blocks, err := d.Decode(&Raw{Rows: Rows{Hi: int64(rows)}, uri: "mem://crafted", columns: []*node{n}, chunks: chunks}, l)
 	if err != nil {
 		return "", err
 	}
-	defer b.Release()
-	var parts []string
-	for i := range rows {
-		parts = append(parts, dump(b.cols[0], b.cols[0].skip+i))
+	texts, at := make([]string, rows), 0
+	for _, b := range blocks {
+		for i := range b.rows {
+			row := at
+			if l.Order != nil {
+				row = int(l.Order[at])
+			}
+			texts[row] = dump(b.cols[0], b.cols[0].place(i))
+			at++
+		}
+		b.Release()
 	}
-	return strings.Join(parts, " "), nil
+	return strings.Join(texts, " "), nil
+}
+
+// byPart is an order that goes through the parts one after the other.
+func byPart(l Layout) []uint32 {
+	order := make([]uint32, len(l.Part))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortStableFunc(order, func(a, b uint32) int { return int(l.Part[a]) - int(l.Part[b]) })
+	return order
 }
 
 func craftLeaf(typ Physical, def, rep int, f column.Field) *node {
@@ -252,7 +278,7 @@ func TestDecodeCrafted(t *testing.T) {
 		{"a codec that is not supported", required, 1, &craft{codec: format.LZO}, "codec LZO is not supported"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := decodeCrafted(c.n, c.rows, Layout{}, RefuseUTF8, c.c.chunk(leafOf(c.n), c.rows))
+			got, err := decodeCrafted(c.n, c.rows, Layout{}, refuseUTF8, c.c.chunk(leafOf(c.n), c.rows))
 			var e *Error
 			switch {
 			case err == nil && got != c.want:

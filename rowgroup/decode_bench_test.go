@@ -92,7 +92,7 @@ func benchDecode[T any](b *testing.B, n int, o []parquet.WriterOption, row func(
 	b.SetBytes(m.Groups()[0].Bytes)
 	b.ReportAllocs()
 	for b.Loop() {
-		block, err := d.Decode(raw, Layout{})
+		block, err := d.whole(raw, Layout{})
 		if err != nil {
 			b.Fatal(err)
 		}

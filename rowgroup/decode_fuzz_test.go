@@ -62,7 +62,7 @@ func FuzzValues(f *testing.F) {
 		c.v1(int(n), format.Encoding(encoding&15), format.RLE, body)
 		chunk := c.chunk(node.leaf, int(n))
 		chunk.pages = append(make([]byte, 0, len(chunk.pages)), chunk.pages...) // nothing behind it
-		_, _ = decodeCrafted(node, int(n), Layout{}, ReplaceUTF8, chunk)
+		_, _ = decodeCrafted(node, int(n), Layout{}, replaceUTF8, chunk)
 	})
 }
 
@@ -84,7 +84,7 @@ func TestRandomFlips(t *testing.T) {
 		m := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})
 		raw := fetch(t, m, Rows{Hi: int64(len(rows))})
 		pool := &mem.Pool{}
-		d, passed := m.NewDecoder(pool), 0
+		d, passed := newDecoder(pool, false), 0
 		for range times {
 			broken := *raw
 			broken.chunks = append([]rawChunk(nil), raw.chunks...)
@@ -95,15 +95,15 @@ func TestRandomFlips(t *testing.T) {
 			}
 			l := Layout{}
 			if r.IntN(2) == 0 {
-				l = Layout{Part: bytes.Repeat([]byte{1}, len(rows)), Parts: 1, wide: 1}
+				l = Layout{Part: bytes.Repeat([]byte{1}, len(rows)), Parts: 2, wide: 1}
 			}
 			d.skipChecksums = r.IntN(8) > 0
-			b, err := d.Decode(&broken, l)
+			b, err := d.whole(&broken, l)
 			if err == nil {
 				passed++
 				for _, v := range b.cols {
 					for i := range len(rows) {
-						dump(v, v.skip+i)
+						dump(v, v.place(i))
 					}
 				}
 				b.Release()

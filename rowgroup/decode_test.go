@@ -141,7 +141,7 @@ func TestDecodeEveryForm(t *testing.T) {
 					parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(900))
 				m, d := openDecoder(t, file, Options{})
 				for g, want := range [][]everyRow{rows[:200], rows[200:201], rows[201:]} {
-					decodeUnit(t, m, d, Rows{RowGroup: g, Hi: int64(len(want))}, Layout{}, func(b *Block) { checkBlock(t, b, want) })
+					decodeUnit(t, m, d, Rows{RowGroup: g, Hi: int64(len(want))}, func(b *Block) { checkBlock(t, b, want) })
 				}
 			})
 		}
@@ -159,24 +159,36 @@ func TestDecodeSlices(t *testing.T) {
 			lo := r.IntN(len(rows))
 			hi := lo + r.IntN(len(rows)-lo+1)
 			u := Rows{Lo: int64(lo), Hi: int64(hi)}
-			l := Layout{}
+			l, want := Layout{}, rows[lo:hi]
 			if r.IntN(2) == 0 {
 				l = Layout{Parts: 3, wide: 1, Part: make([]uint8, hi-lo)}
 				for i := range l.Part {
 					l.Part[i] = uint8(1 + r.IntN(3))
 				}
+				l.Order = byPart(l)
+				want = nil
+				for _, row := range l.Order {
+					want = append(want, rows[lo+int(row)])
+				}
 			}
 			d.Materialize = r.IntN(2) == 0
-			decodeUnit(t, m, d, u, l, func(b *Block) { checkBlock(t, b, rows[lo:hi]) })
-
-			raw := fetch(t, m, Rows{Hi: int64(len(rows))}) // as if there were no index: all pages at hand
-			raw.Rows = u
-			b, err := d.Decode(raw, l)
-			if err != nil {
-				t.Fatal(err)
+			all := fetch(t, m, Rows{Hi: int64(len(rows))}) // as if there were no index: all pages at hand
+			all.Rows = u
+			for _, raw := range []*Raw{fetch(t, m, u), all} {
+				blocks, err := d.Decode(raw, l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left := want
+				for _, b := range blocks {
+					checkBlock(t, b, left[:b.Rows()])
+					left = left[b.Rows():]
+					b.Release()
+				}
+				if len(left) > 0 {
+					t.Errorf("%d rows are missing", len(left))
+				}
 			}
-			checkBlock(t, b, rows[lo:hi])
-			b.Release()
 		}
 	}
 }
@@ -186,7 +198,7 @@ func TestDecodeProjection(t *testing.T) {
 	file := writeRows(t, [][]everyRow{rows}, parquet.PageBufferSize(500))
 	for _, columns := range []string{"text", "lists", "map_of_group,bool", "dict_text,tokens,opt_group"} {
 		m, d := openDecoder(t, file, Options{Columns: strings.Split(columns, ",")})
-		decodeUnit(t, m, d, Rows{Hi: 200}, Layout{}, func(b *Block) {
+		decodeUnit(t, m, d, Rows{Hi: 200}, func(b *Block) {
 			if len(b.cols) != len(strings.Split(columns, ",")) {
 				t.Fatalf("%d columns", len(b.cols))
 			}
@@ -203,11 +215,11 @@ func TestDecodeShop(t *testing.T) {
 	}
 	defer m.Close()
 	pool := &mem.Pool{}
-	d := m.NewDecoder(pool)
+	d := newDecoder(pool, false)
 	defer d.Close()
 	images := 0
 	for _, g := range m.Groups() {
-		decodeUnit(t, m, d, Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Hi: g.Rows}, Layout{}, func(b *Block) {
+		decodeUnit(t, m, d, Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Hi: g.Rows}, func(b *Block) {
 			for i := range b.Rows() {
 				if img := b.cols[1].bytes(i); len(img) > 2 && img[0] == 0xff && img[1] == 0xd8 {
 					images++
@@ -237,7 +249,7 @@ func TestDecodeAllocatesNothingPerRow(t *testing.T) {
 		m, d := openDecoder(t, writeRows(t, [][]row{rows}, parquet.PageBufferSize(500), parquet.Compression(&parquet.Snappy)), Options{})
 		raw := fetch(t, m, Rows{Hi: int64(n)})
 		return testing.AllocsPerRun(5, func() {
-			b, err := d.Decode(raw, Layout{})
+			b, err := d.whole(raw, Layout{})
 			if err != nil {
 				t.Fatal(err)
 			}

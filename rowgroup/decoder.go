@@ -17,24 +17,21 @@ type Decoder struct {
 	Materialize   bool
 	skipChecksums bool // tests of damaged pages look behind their checksums
 
-	pool   *mem.Pool
-	utf8   InvalidUTF8
-	codecs parquet.Codecs
+	pool    *mem.Pool
+	replace bool // what is not UTF-8; see Options.ReplaceUTF8
+	codecs  parquet.Codecs
 
 	// Of the unit that is decoded.
 	raw    *Raw
-	arena  *mem.Arena // what columns are decoded to: keep, or loose when they are to be divided
-	keep   *mem.Arena // memory of the block as long as any of its rows
+	arena  *mem.Arena // what columns are decoded to: keep, or loose when their rows are copied out
+	keep   *mem.Arena // memory that stays as long as any of the blocks
+	loose  *mem.Arena
 	rows   Rows
 	chunks []rawChunk // those not decoded yet
 	at     int64      // byte of the shard of the current page, -1 when there is none
 	path   string     // of the current column
 	layout Layout
-	block  *Block
-
-	division *division // nil when the unit becomes one block
-	slice    bool      // pages of the unit hold rows of other units
-	loose    *mem.Arena
+	blocks []*Block
 
 	col   leafDecoder
 	scan  pageScan
@@ -45,13 +42,12 @@ type Decoder struct {
 	lengths             scratch // of byte arrays
 	views               scratch // of byte arrays that become decimals
 	wide                scratch // of a column that is spread over parts: its text, or the items of its lists
-	moved               scratch // values that change places
 	saved               scratch // slots that a page's levels overwrite
 	def, rep            scratch // levels of a page, or of a nested leaf, a byte each
 	starts, bits        scratch // of lists: where they begin, and which are not null
 	order               scratch // the rows of the unit as they lie
 	spare               *mem.Arena
-	kept                []uint32 // Layout.Order in the block's memory
+	kept                []uint32 // Layout.Order in the blocks' memory
 	codes               [1024]uint32
 }
 
@@ -78,18 +74,17 @@ func (s *scratch) take(n int) []byte {
 // extend is take, but the first kept bytes of those taken before stay.
 func (s *scratch) extend(kept, n int) []byte {
 	if n > len(s.b) || s.b == nil {
-		b := s.arena.Grow(s.b[:kept], n+n/8)
-		s.b = b
+		s.b = s.arena.Grow(s.b[:kept], n+n/8)
 	}
 	return s.b[:n]
 }
 
 // NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks
-// are memory of the pool.
-func (m *Manifest) NewDecoder(pool *mem.Pool) *Decoder { return newDecoder(pool, m.utf8) }
+// are memory of Options.Pool.
+func (m *Manifest) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
 
-func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
-	d := &Decoder{pool: pool, utf8: invalid, spare: pool.NewArena(), loose: pool.NewArena()}
+func newDecoder(pool *mem.Pool, replace bool) *Decoder {
+	d := &Decoder{pool: pool, replace: replace, spare: pool.NewArena(), loose: pool.NewArena()}
 	for _, s := range d.scratches() {
 		s.arena = pool.NewArena()
 	}
@@ -100,7 +95,6 @@ func newDecoder(pool *mem.Pool, invalid InvalidUTF8) *Decoder {
 func (d *Decoder) Close() {
 	d.codecs.Close()
 	d.spare.Free()
-	d.loose.Free()
 	for _, s := range d.scratches() {
 		s.arena.Free()
 		s.b = nil
@@ -122,27 +116,28 @@ func (d *Decoder) trim() {
 
 func (d *Decoder) scratches() []*scratch {
 	return []*scratch{
-		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.moved, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order,
+		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order,
 	}
 }
 
-// Decode decodes a unit. The Raw may be released afterwards: a Block never points into one.
-func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
+// Decode decodes a unit into a block for each of the layout's parts. Each holds all columns of its
+// rows and is released on its own. Only what cannot be divided, dictionaries and columns whose rows
+// cannot change places, is held until the last is released, and counted by the last of the slice.
+// The Raw may be released afterwards: a Block never points into one.
+func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.at, d.path = -1, ""
-	d.block = &Block{rows: int(r.Rows.Hi - r.Rows.Lo)}
-	err = r.use(func() error { return d.decode(r, l) })
+	err := r.use(func() error { return d.decode(r, l) })
 	if damaged := r.recheck(); damaged != nil {
 		err = damaged
 	}
-	b = d.block
+	blocks := d.blocks
 	d.forget()
 	d.trim()
 	if err == nil {
-		b.refs.Store(1)
-		return b, nil
+		return blocks, nil
 	}
-	for i := range b.parts {
-		b.releasePart(i)
+	for _, b := range blocks {
+		b.Release()
 	}
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
 	if h := (*hintError)(nil); errors.As(err, &h) {
@@ -151,16 +146,16 @@ func (d *Decoder) Decode(r *Raw, l Layout) (b *Block, err error) {
 	return nil, e
 }
 
-// forget drops what points into the Raw and the block.
+// forget drops what points into the Raw and the blocks.
 func (d *Decoder) forget() {
-	d.block, d.raw, d.chunks, d.col = nil, nil, nil, leafDecoder{}
+	d.blocks, d.keep, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, leafDecoder{}
 	d.lists, d.nest = listShape{}, nestedShape{}
 	d.loose.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
 
-// decode fills d.block. Corrupt bytes are found by checks; the recover stands behind them for the
+// decode fills d.blocks. Corrupt bytes are found by checks; the recover stands behind them for the
 // decompressors, which are not ours and see outside bytes first.
 func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	defer func() {
@@ -171,52 +166,28 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 			err = fmt.Errorf("%w: %v", errChunk, p)
 		}
 	}()
-	b := d.block
 	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
-	d.keep = d.pool.NewArena()
-	d.arena = d.keep
-	b.parts = []part{{arena: d.keep}}
-	if d.rows.Hi-d.rows.Lo > math.MaxInt32 {
-		return &hintError{err: fmt.Errorf("%d rows in one unit", d.rows.Hi-d.rows.Lo), hint: "write smaller row groups"}
+	if n := d.rows.Hi - d.rows.Lo; n > math.MaxInt32 {
+		return &hintError{err: fmt.Errorf("%d rows in one unit", n), hint: "write smaller row groups"}
 	}
-	if err := checkOrder(l.Order, b.rows); err != nil {
+	if err := d.divide(); err != nil {
 		return err
 	}
-	if l.Order != nil {
-		b.rows = len(l.Order)
+	d.arena = d.loose
+	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
+	if inPlace {
+		d.arena = d.keep
 	}
-	d.kept = nil
-	d.slice = d.division == nil && r.reachesOut()
-	if d.division != nil || d.slice {
-		d.arena = d.loose
-	}
-	if d.division != nil {
-		if err := d.division.begin(d); err != nil {
-			return err
-		}
-	}
-	return d.columns(r)
-}
-
-// columns decodes the columns of the projection and lays them in the block, or divides them.
-func (d *Decoder) columns(r *Raw) error {
-	d.block.cols = make([]*vector, len(r.columns))
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
 		v, err := d.column(n)
-		switch {
-		case err != nil:
+		if err == nil && inPlace {
+			d.blocks[0].cols[i] = v
+		} else if err == nil {
+			err = d.layOut(i, v)
+		}
+		if err != nil {
 			return err
-		case d.slice:
-			if d.block.cols[i], err = d.cutOut(v); err != nil {
-				return err
-			}
-		case d.division == nil:
-			d.block.cols[i] = d.layOut(v)
-		default:
-			if err := d.divide(i, v); err != nil {
-				return err
-			}
 		}
 		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {
 			last := used[len(used)-1]
@@ -226,7 +197,6 @@ func (d *Decoder) columns(r *Raw) error {
 	return nil
 }
 
-// column decodes one column of the projection.
 func (d *Decoder) column(n *node) (*vector, error) {
 	rows := int(d.rows.Hi - d.rows.Lo)
 	switch {
@@ -257,7 +227,6 @@ func isListOfLeaves(n *node) bool {
 	return n.field.Kind == column.List && n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0])
 }
 
-// nextChunk returns the chunk of the next leaf in order.
 func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
 	d.path = n.leaf.path
 	if len(d.chunks) == 0 {

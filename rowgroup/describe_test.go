@@ -17,9 +17,11 @@ func TestFieldString(t *testing.T) {
 		{`required int64 a (:TIMESTAMP(ns,local));`, "timestamp(ns, local)"},
 		{`required int32 a (TIME_MILLIS);`, "time(ms, UTC)"},
 	} {
-		if got := fileSchemaOf(t, c.schema).columns[0].field.String(); got != c.want {
-			t.Errorf("%s is %s, want %s", c.schema, got, c.want)
-		}
+		t.Run(c.schema, func(t *testing.T) {
+			if got := fileSchemaOf(t, c.schema).columns[0].field.String(); got != c.want {
+				t.Errorf("%s is %s, want %s", c.schema, got, c.want)
+			}
+		})
 	}
 	f := &column.Field{Kind: column.List, ListSize: 4, Children: []*column.Field{{Kind: column.Fixed, Type: column.TypeFloat32}}}
 	if got := f.String(); got != "list<float>[4]" {
@@ -63,8 +65,10 @@ func TestNearNames(t *testing.T) {
 		{"meta.price", `; there is "meta.prices"`},
 		{"embeddings_of_the_title", `; there is "Prize", "emb", "meta", "price", "title"`},
 	} {
-		if got := n.near(c.path); got != c.want {
-			t.Errorf("near %q%s, want %s", c.path, got, c.want)
-		}
+		t.Run(c.path, func(t *testing.T) {
+			if got := n.near(c.path); got != c.want {
+				t.Errorf("near %q%s, want %s", c.path, got, c.want)
+			}
+		})
 	}
 }

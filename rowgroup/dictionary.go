@@ -54,7 +54,6 @@ func (c *leafDecoder) readDictionary() error {
 	return c.storeFixed(format.Plain, c.dict.table, raw, p.Values)
 }
 
-// tableRoom returns memory for the dictionary.
 func (c *leafDecoder) tableRoom(n int) []byte {
 	if c.form == codes {
 		return c.keep.Alloc(n)
@@ -104,7 +103,6 @@ func codeWidth(n int) int {
 	return 4
 }
 
-// vector returns the dictionary as a vector of its own.
 func (c *leafDecoder) dictVector() *vector {
 	v := &vector{field: c.field, n: c.dict.n}
 	if c.field.Kind == column.Binary {
@@ -170,7 +168,6 @@ func (c *leafDecoder) storeRun(dst []byte, r *parquet.Runs) (ok bool) {
 	return true
 }
 
-// storePacked unpacks codes of one or two bytes to where they are kept.
 func (c *leafDecoder) storePacked(dst []byte, r *parquet.Runs) (ok bool) {
 	if c.unit == 1 {
 		parquet.UnpackNarrow(dst[:r.N], r.Packed, r.Width)

@@ -2,138 +2,155 @@ package rowgroup
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
+	"slices"
+	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// A division is the parts of the unit that is decoded, when each of them becomes a block.
-type division struct {
-	ends   []int // rows of the block, in their order, of each part and those before
-	blocks []*Block
-}
-
 var errDivision = errors.New("the layout's order does not go through its parts one after the other")
 
-// DecodeParts is Decode into a block for each of the layout's parts, through which its order goes
-// one after the other: the p-th block holds the rows of part p+1, all columns of them, and each is
-// released on its own. Only what cannot be divided, dictionaries and columns whose rows cannot
-// change places, is held until the last is released, and counted by the last of the slice.
-func (d *Decoder) DecodeParts(r *Raw, l Layout) ([]*Block, error) {
-	if l.Parts < 2 {
-		b, err := d.Decode(r, l)
-		if err != nil {
-			return nil, err
+// divide makes a block for each of the layout's parts.
+func (d *Decoder) divide() error {
+	l, rows := &d.layout, int(d.rows.Hi-d.rows.Lo)
+	if err := checkOrder(l.Order, rows); err != nil {
+		return err
+	}
+	counts := []int{rows}
+	if l.Order != nil {
+		counts[0] = len(l.Order)
+	}
+	if l.Parts > 1 {
+		if l.Order == nil {
+			l.Order = d.fileOrder()
 		}
-		return []*Block{b}, nil
+		counts = make([]int, l.Parts)
+		part := 1
+		for _, row := range l.Order {
+			p := int(l.Part[row])
+			if p < part || p > l.Parts {
+				return errDivision
+			}
+			part = p
+			counts[p-1]++
+		}
 	}
-	if l.Order == nil {
-		l.Order = d.fileOrder(int(r.Rows.Hi - r.Rows.Lo))
+	d.keep = d.pool.NewArena()
+	var shared *common
+	if l.Parts > 1 {
+		shared = &common{arena: d.keep}
+		shared.users.Store(int32(l.Parts))
 	}
-	d.division = &division{}
-	defer func() { d.division = nil }()
-	whole, err := d.Decode(r, l)
-	if err != nil {
-		return nil, err
-	}
-	shared := &common{arena: whole.parts[0].arena}
-	shared.users.Store(int32(l.Parts))
-	for p, b := range d.division.blocks {
-		b.parts, b.common = whole.parts[p+1:p+2], shared
+	for _, n := range counts {
+		b := &Block{rows: n, cols: make([]*vector, len(d.raw.columns)), arena: d.keep, common: shared}
+		if shared != nil {
+			b.arena, shared.bearer = d.pool.NewArena(), b
+		}
 		b.refs.Store(1)
-		shared.bearer = b
+		d.blocks = append(d.blocks, b)
 	}
-	return d.division.blocks, nil
+	return nil
 }
 
-// fileOrder is the rows of a unit in the order in which they lie.
-func (d *Decoder) fileOrder(rows int) []uint32 {
-	order := mem.AsU32(d.order.take(4 * rows))
+// checkOrder guards copies that have no further checks.
+func checkOrder(order []uint32, rows int) error {
+	if len(order) > rows { // more than there is room for
+		return fmt.Errorf("an order of %d rows for a unit of %d", len(order), rows)
+	}
+	for _, r := range order {
+		if int(r) >= rows {
+			return fmt.Errorf("an order with row %d for a unit of %d", r, rows)
+		}
+	}
+	return nil
+}
+
+// fileOrder is the rows of the unit in the order in which they lie.
+func (d *Decoder) fileOrder() []uint32 {
+	order := mem.AsU32(d.order.take(4 * int(d.rows.Hi-d.rows.Lo)))
 	for i := range order {
 		order[i] = uint32(i)
 	}
 	return order
 }
 
-// cutOut copies the rows of the unit out of a column that was decoded with the whole of its pages,
-// whose memory is then free for the next. Columns whose rows cannot change places keep theirs.
-func (d *Decoder) cutOut(v *vector) (*vector, error) {
-	if !movable(v) {
+// keptOrder is a copy of the order in memory of the blocks, made once for all columns that need it.
+func (d *Decoder) keptOrder() []uint32 {
+	if d.kept == nil {
+		d.kept = mem.AsU32(d.keep.Alloc(4 * len(d.layout.Order)))
+		copy(d.kept, d.layout.Order)
+	}
+	return d.kept
+}
+
+// layOut copies a column's rows to the blocks, in their order: a gather then reads neighbouring
+// values instead of one cache line for each. What the column was decoded to is then free for the
+// next, unless its rows stay where they are.
+func (d *Decoder) layOut(col int, v *vector) error {
+	order, from := d.layout.Order, 0
+	whole := len(d.blocks) == 1 && !d.raw.reachesOut()
+	if !movable(v) || whole && v.isLong() {
 		d.keep.Adopt(d.loose)
-		return d.layOut(v), nil
-	}
-	order := d.layout.Order
-	if order == nil {
-		order = d.fileOrder(int(d.rows.Hi - d.rows.Lo))
-	}
-	piece, err := newPiece(v, v.skip, order, d.keep)
-	d.loose.Free()
-	return piece, err
-}
-
-// begin finds the parts' rows and makes their blocks.
-func (x *division) begin(d *Decoder) error {
-	l := d.layout
-	part := 1
-	for i, row := range l.Order {
-		p := int(l.Part[row])
-		if p < part || p > l.Parts {
-			return errDivision
-		}
-		for ; part < p; part++ {
-			x.ends = append(x.ends, i)
-		}
-	}
-	for ; part <= l.Parts; part++ {
-		x.ends = append(x.ends, len(l.Order))
-	}
-	d.needParts()
-	from := 0
-	for _, to := range x.ends {
-		x.blocks = append(x.blocks, &Block{rows: to - from, cols: make([]*vector, len(d.raw.columns))})
-		from = to
-	}
-	return nil
-}
-
-// needParts makes the memory of the layout's parts.
-func (d *Decoder) needParts() {
-	for len(d.block.parts) <= d.layout.Parts {
-		d.block.parts = append(d.block.parts, part{arena: d.pool.NewArena()})
-	}
-}
-
-// divide lays the rows of a column in the parts. What the column was decoded to is then free for
-// the next.
-func (d *Decoder) divide(col int, v *vector) error {
-	x, from := d.division, 0
-	if !movable(v) {
-		v.order = d.keptOrder()
-		d.keep.Adopt(d.loose)
-		for p, to := range x.ends {
+		for _, b := range d.blocks {
 			piece := *v
-			piece.order, piece.n = v.order[from:to], to-from
-			x.blocks[p].cols[col] = &piece
-			from = to
+			if order != nil {
+				piece.order, piece.n = d.keptOrder()[from:from+b.rows], b.rows
+			}
+			b.cols[col] = &piece
+			from += b.rows
 		}
 		return nil
 	}
-	for p, to := range x.ends {
-		piece, err := newPiece(v, v.skip, d.layout.Order[from:to], d.block.parts[p+1].arena)
+	if order == nil {
+		order = d.fileOrder()
+	}
+	for _, b := range d.blocks {
+		piece, err := newPiece(v, v.skip, order[from:from+b.rows], b.arena)
 		if err != nil {
 			return err
 		}
-		x.blocks[p].cols[col] = piece
-		from = to
+		b.cols[col] = piece
+		from += b.rows
 	}
 	d.loose.Free()
 	return nil
 }
 
+// movable says whether a column's rows can change places: not where lists own runs of items by
+// their place, nor where values lie in the text once for many rows, which copies would multiply.
+func movable(v *vector) bool {
+	switch v.field.Kind {
+	case column.Map:
+		return false
+	case column.List:
+		return v.offsets == nil && (v.data != nil || v.views != nil || v.stride == 0)
+	case column.Binary:
+		size := 0
+		for _, view := range v.views {
+			size += int(uint32(view))
+		}
+		return v.views == nil || v.chunkShift != 0 || size <= len(v.base[0])
+	}
+	return !slices.ContainsFunc(v.children, func(c *vector) bool { return !movable(c) })
+}
+
+// isLong says whether values are so long that to copy them costs more than to read them one here
+// and one there.
+func (v *vector) isLong() bool {
+	const most = 64 // bytes, a cache line
+	size := len(v.data)
+	if v.views != nil {
+		size = len(v.base[0])
+	}
+	return size > most*v.n
+}
+
 // newPiece copies the values skip+order[0], skip+order[1], .. of a vector that is movable;
-// dictionaries, and wide values that lie in parts, stay where they are.
+// dictionaries, and wide values that were spread over parts, stay where they are.
 func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, error) {
 	p := &vector{field: v.field, n: len(order), stride: v.stride, children: v.children}
 	p.takeValid(v, skip, order, arena)
@@ -160,14 +177,12 @@ func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, e
 	return p, nil
 }
 
-// pieceOf copies values of w bytes.
 func pieceOf(b []byte, w, skip int, order []uint32, arena *mem.Arena) []byte {
 	out := arena.Alloc(len(order) * w)
 	permuteValues(out, b, w, skip, order)
 	return out
 }
 
-// takeValid copies the validity of values.
 func (p *vector) takeValid(v *vector, skip int, order []uint32, arena *mem.Arena) {
 	switch {
 	case v.nulls == 0:
@@ -206,4 +221,47 @@ func (p *vector) takeText(v *vector, skip int, order []uint32, arena *mem.Arena)
 	}
 	p.base = [][]byte{text}
 	return nil
+}
+
+// permuteValues copies values skip+order[0], skip+order[1], .. of w bytes to dst.
+func permuteValues(dst, from []byte, w, skip int, order []uint32) {
+	src := unsafe.Add(unsafe.Pointer(unsafe.SliceData(from)), skip*w)
+	switch w {
+	case 1:
+		permute[uint8](dst, src, order)
+	case 2:
+		permute[uint16](dst, src, order)
+	case 4:
+		permute[uint32](dst, src, order)
+	case 8:
+		permute[uint64](dst, src, order)
+	default:
+		for i, r := range order {
+			copy(dst[i*w:i*w+w], unsafe.Slice((*byte)(unsafe.Add(src, int(r)*w)), w))
+		}
+	}
+}
+
+func permute[T uint8 | uint16 | uint32 | uint64](dst []byte, src unsafe.Pointer, order []uint32) {
+	if len(order) == 0 {
+		return
+	}
+	out := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), len(order))
+	for i, r := range order {
+		out[i] = *(*T)(unsafe.Add(src, uintptr(r)*unsafe.Sizeof(*new(T))))
+	}
+}
+
+func permuteBits(b, from []uint64, skip int, order []uint32) {
+	var word uint64
+	for i, r := range order {
+		k := uint(skip) + uint(r)
+		word |= from[k>>6] >> (k & 63) & 1 << (i & 63)
+		if i&63 == 63 {
+			b[i>>6], word = word, 0
+		}
+	}
+	if n := len(order); n&63 != 0 {
+		b[n>>6] = word
+	}
 }

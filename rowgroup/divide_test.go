@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -48,7 +49,7 @@ func TestDecodeParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := &mem.Pool{}
 			m := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})
-			d := m.NewDecoder(pool)
+			d := newDecoder(pool, false)
 			n := int(m.NumRows())
 			for try := range 20 {
 				lo := rng.IntN(n/2) * (try % 2)
@@ -60,11 +61,11 @@ func TestDecodeParts(t *testing.T) {
 				l, ends := inParts(rng, rows, kept, 2+rng.IntN(5))
 				raw := fetch(t, m, Rows{Hi: int64(n)}) // whole, so that rows before lo are decoded too
 				raw.Rows = Rows{Lo: int64(lo), Hi: int64(n)}
-				plain, err := d.Decode(raw, Layout{})
+				plain, err := d.whole(raw, Layout{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				blocks, err := d.DecodeParts(raw, l)
+				blocks, err := d.Decode(raw, l)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +106,7 @@ func compareParts(t *testing.T, rng *rand.Rand, s *column.Schema, blocks []*Bloc
 func TestDecodePartsWithoutOrder(t *testing.T) {
 	m, d := openDecoder(t, writeRows(t, [][]everyRow{randomRows(4, 90)}), Options{})
 	raw := fetch(t, m, Rows{Hi: 90})
-	plain, err := d.Decode(raw, Layout{})
+	plain, err := d.whole(raw, Layout{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +114,12 @@ func TestDecodePartsWithoutOrder(t *testing.T) {
 	for i := range order {
 		order[i], l.Part[i] = uint32(i), uint8(1+i/30)
 	}
-	blocks, err := d.DecodeParts(raw, l)
+	blocks, err := d.Decode(raw, l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	compareParts(t, rand.New(rand.NewPCG(1, 1)), m.Schema(), blocks, plain, order, []int{30, 60, 90})
-	one, err := d.DecodeParts(raw, Layout{})
+	one, err := d.Decode(raw, Layout{})
 	if err != nil || len(one) != 1 {
 		t.Fatalf("%d blocks of one part, %v", len(one), err)
 	}
@@ -135,11 +136,13 @@ func TestDecodePartsRefusesOrder(t *testing.T) {
 		"part 0":         {Parts: 2, Part: []uint8{0, 1, 2, 2}},
 		"a part beyond":  {Parts: 2, Part: []uint8{1, 2, 2, 3}},
 	} {
-		if _, err := d.DecodeParts(raw, l); !errors.Is(err, errDivision) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := d.Decode(raw, l); !errors.Is(err, errDivision) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
-	if _, err := d.DecodeParts(raw, Layout{Parts: 2, Order: []uint32{0, 1, 4}, Part: make([]uint8, 4)}); err == nil {
+	if _, err := d.Decode(raw, Layout{Parts: 2, Order: []uint32{0, 1, 4}, Part: make([]uint8, 4)}); err == nil {
 		t.Error("an order of rows that are not there is taken")
 	}
 }
@@ -164,13 +167,13 @@ func TestPartsHoldAllColumns(t *testing.T) {
 	}
 	m := openBytes(t, Options{}, map[string][]byte{"a.parquet": writeRows(t, [][]narrowRow{all}, parquet.PageBufferSize(50_000))})
 	pool := &mem.Pool{}
-	d := m.NewDecoder(pool)
+	d := newDecoder(pool, false)
 	defer d.Close()
 	l := Layout{Parts: parts, Part: make([]uint8, rows)}
 	for i := range l.Part {
 		l.Part[i] = uint8(1 + i*parts/rows)
 	}
-	blocks, err := d.DecodeParts(fetch(t, m, Rows{Hi: rows}), l)
+	blocks, err := d.Decode(fetch(t, m, Rows{Hi: rows}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +220,7 @@ func TestRecodeParts(t *testing.T) {
 	for i := range l.Part {
 		l.Part[i] = uint8(1 + i/20)
 	}
-	blocks, err := d.DecodeParts(fetch(t, m, Rows{Hi: 60}), l)
+	blocks, err := d.Decode(fetch(t, m, Rows{Hi: 60}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,5 +260,66 @@ func TestRecodeParts(t *testing.T) {
 	}
 	for _, b := range blocks {
 		b.Release()
+	}
+}
+
+// Values that stay where they lie, because they are long or because many rows have one of them, are
+// recoded for the rows of each block alone.
+func TestRecodeInOrder(t *testing.T) {
+	const rows = 60
+	text := craftLeaf(format.ByteArray, 0, 0, textField)
+	var all []string
+	for i := range rows {
+		all = append(all, strings.Repeat("x", 100)+string(rune('0'+i)))
+	}
+	long := new(craft).v1(rows, format.Plain, format.RLE, plainText(all...))
+	repeats := new(craft).dict(1, plainText(all[0])).v1(rows-1, format.RLEDictionary, format.RLE, codes8(1, repeated(rows-1, 0)...)).
+		v1(1, format.Plain, format.RLE, plainText(all[rows-1]))
+	order := make([]uint32, 0, rows/2)
+	for i := range rows / 2 {
+		order = append(order, uint32(rows-1-i))
+	}
+	part := make([]uint8, rows)
+	for i := range part {
+		part[i] = uint8(2 - i/45)
+	}
+	field := &column.Field{Name: "c", Kind: column.Fixed, Type: column.TypeUint8, Width: 1}
+	for name, c := range map[string]struct {
+		c    *craft
+		l    Layout
+		want func(row uint32) byte
+	}{
+		"long":    {long, Layout{Order: order}, func(row uint32) byte { return byte(row) }},
+		"repeats": {repeats, Layout{Order: order, Parts: 2, Part: part}, func(row uint32) byte { return byte(row / (rows - 1) * row) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := &mem.Pool{}
+			d := newDecoder(pool, refuseUTF8)
+			defer d.Close()
+			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, columns: []*node{text}, chunks: []rawChunk{c.c.chunk(text.leaf, rows)}}, c.l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := 0
+			if err := RecodeParts(blocks, 0, field, func(dst, value []byte) error {
+				dst[0] = value[100] - '0'
+				calls++
+				return nil
+			}); err != nil || calls != len(order) {
+				t.Errorf("%d values were mapped, %v", calls, err)
+			}
+			var g Gatherer
+			left := order
+			for _, b := range blocks {
+				for i, row := range left[:b.Rows()] {
+					got, err := g.Gather(0, field, []*Block{b}, []Pick{MakePick(0, i)}, heap)
+					if err != nil || got.Data[0] != c.want(row) {
+						t.Errorf("row %d: %v, %v", row, got.Data, err)
+					}
+				}
+				left = left[b.Rows():]
+				b.Release()
+			}
+		})
 	}
 }

@@ -226,5 +226,5 @@ func tryFileSchema(t testing.TB, text string) (*fileSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFileSchema(f.Schema, nil)
+	return newFileSchema(newRawSchema(f.Schema, nil))
 }

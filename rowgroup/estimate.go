@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -20,46 +21,57 @@ const wideWaste = 8
 // too high than too low: apart for columns of under 512 bytes a row, and for the wide ones, which a
 // Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
-	narrow, wide, _ = m.estimate(g)
-	return narrow, wide
+	e := m.estimate(g)
+	return addCapped(e.narrow, e.smallBytes(addCapped(e.narrow, e.wide))), e.wide
 }
 
 // ValueBytes predicts the same without what an arena takes beside the values themselves, which is
 // most of it where rows are few, and with the values in place of codes of a byte: what as many rows
 // of the kind add to a large batch.
 func (m *Manifest) ValueBytes(g int) int64 {
-	_, _, values := m.estimate(g)
-	return values
+	e := m.estimate(g)
+	return addCapped(e.values, e.wide)
 }
 
-func (m *Manifest) estimate(g int) (narrow, wide, values int64) {
+// WholeBytes predicts what [Decoder.Decode] cannot divide of the narrow columns of group g:
+// dictionaries, and columns whose rows cannot change places.
+func (m *Manifest) WholeBytes(g int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
-	rows := m.groups[g].Rows
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
-		a, b := e.column(n, rows)
-		narrow, wide = addCapped(narrow, a), addCapped(wide, b)
+		e.whole(n, m.groups[g].Rows)
 	}
-	return addCapped(narrow, e.smallBytes(addCapped(narrow, wide))), wide, addCapped(e.values, wide)
+	return addCapped(e.narrow, e.smallBytes(e.narrow))
 }
 
+func (m *Manifest) estimate(g int) estimator {
+	r, group := m.groupRecord(g)
+	e := estimator{r: &r, group: group}
+	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		e.column(n, m.groups[g].Rows)
+	}
+	return e
+}
+
+// An estimator adds up bytes.
 type estimator struct {
 	r     *record
 	group int
-	small int64 // bytes of allocations that share buffers
 
-	values int64 // bytes of all allocations, without what they take beside
+	narrow, wide int64
+	small        int64 // of allocations that share buffers, and are not among narrow
+	values       int64 // of all allocations but wide, without what they take beside
 }
 
-// alloc is what an arena takes for n bytes. Small allocations are counted apart.
-func (e *estimator) alloc(n int64) int64 {
+// alloc adds what an arena takes for n bytes.
+func (e *estimator) alloc(n int64) {
 	const slack = 128 // behind each allocation
 	e.values = addCapped(e.values, n)
-	if n+slack <= mem.ClassBytes(0) {
-		e.small += n + slack
-		return 0
+	if n = min(n, math.MaxInt64/2) + slack; n <= mem.ClassBytes(0) {
+		e.small += n
+	} else {
+		e.narrow = addCapped(e.narrow, mem.ClassBytes(n))
 	}
-	return mem.ClassBytes(min(n, math.MaxInt64/2) + slack)
 }
 
 // smallBytes is what an arena takes for the small allocations: buffers that grow with it, up to
@@ -72,30 +84,31 @@ func (e *estimator) smallBytes(large int64) int64 {
 	return e.small + e.small/3 + min(max(least, addCapped(large, 2*e.small)), 4*least)
 }
 
-// column is the bytes of a column, apart for what a Layout can spread over parts: byte strings and
-// lists of fixed width that stand in every row at most once and are large.
-func (e *estimator) column(n *node, rows int64) (narrow, wide int64) {
-	if n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil {
-		if n.field.Nullable {
-			narrow = e.alloc(rows / 8)
-		}
-		for _, c := range n.children {
-			if c.field.Kind == column.List {
-				narrow = addCapped(narrow, e.node(c, rows))
-				continue
-			}
-			a, b := e.column(c, rows)
-			narrow, wide = addCapped(narrow, a), addCapped(wide, b)
-		}
-		return narrow, wide
+// column adds a column, apart for what a Layout can spread over parts: byte strings and lists of
+// fixed width that stand in every row at most once and are large.
+func (e *estimator) column(n *node, rows int64) {
+	isStruct := n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil
+	size := e.spread(n)
+	isWide := rows > 0 && size >= mulDiv(rows, wideBytes, 1) && size <= wideMost
+	if !isStruct && !isWide {
+		e.node(n, rows)
+		return
 	}
-	if size := e.spread(n); rows > 0 && size >= mulDiv(rows, wideBytes, 1) && size <= wideMost {
-		if n.field.Nullable {
-			narrow = e.alloc(rows / 8)
-		}
-		return addCapped(narrow, e.alloc(mulDiv(rows, 8, 1))), addCapped(size, size/wideWaste)
+	if n.field.Nullable {
+		e.alloc(rows / 8)
 	}
-	return e.node(n, rows), 0
+	if isWide {
+		e.alloc(mulDiv(rows, 8, 1))
+		e.wide = addCapped(e.wide, size+size/wideWaste)
+		return
+	}
+	for _, c := range n.children {
+		if c.field.Kind == column.List {
+			e.node(c, rows)
+		} else {
+			e.column(c, rows)
+		}
+	}
 }
 
 // spread is the bytes of a column's values when the decoder can spread them, as far as the footer
@@ -117,79 +130,70 @@ func (e *estimator) spread(n *node) int64 {
 	return e.r.binaryBytes(k)
 }
 
-// node is the bytes of a node with so many values: validity, what its kind needs, and its children.
-func (e *estimator) node(n *node, values int64) int64 {
-	size := int64(0)
+// node adds a node with so many values: validity, what its kind needs, and its children.
+func (e *estimator) node(n *node, values int64) {
 	if n.field.Nullable {
-		size = e.alloc(values / 8)
+		e.alloc(values / 8)
 	}
-	if n.leaf != nil && n.leaf.convert != convertNull {
-		return addCapped(size, e.leaf(n, values))
-	}
-	if n.leaf != nil || n.missing || n.partition != nil {
-		return addCapped(size, e.alloc(values)) // codes of one value, or nothing
-	}
-	switch n.field.Kind {
-	case column.List, column.Map:
-		size = addCapped(size, e.alloc(mulDiv(values+1, 8, 1)))
+	switch {
+	case n.leaf != nil && n.leaf.convert != convertNull:
+		e.leaf(n, values)
+		return
+	case n.leaf != nil || n.missing || n.partition != nil:
+		e.alloc(values) // codes of one value, or nothing
+		return
+	case n.field.Kind == column.List || n.field.Kind == column.Map:
+		e.alloc(mulDiv(values+1, 8, 1))
 		values = e.items(n)
 	}
 	for _, c := range n.children {
-		size = addCapped(size, e.node(c, values))
+		e.node(c, values)
 	}
-	return size
 }
 
 // items is a bound of the items of a list: the values of a leaf below it, empty and null lists
 // among them.
 func (e *estimator) items(n *node) int64 {
 	for n.leaf == nil {
-		if len(n.children) == 0 {
+		i := slices.IndexFunc(n.children, func(c *node) bool { return !c.missing })
+		if i < 0 {
 			return 0
 		}
-		n = firstPresent(n.children)
+		n = n.children[i]
 	}
 	return e.r.values.at(e.r.chunk(n.leaf.index, e.group))
 }
 
-func firstPresent(nodes []*node) *node {
-	for _, n := range nodes {
-		if !n.missing {
-			return n
-		}
-	}
-	return nodes[0]
-}
-
-// leaf is the bytes of a leaf's values, as codes and a dictionary where the decoder keeps those.
-func (e *estimator) leaf(n *node, values int64) int64 {
+// leaf adds a leaf's values, as codes and a dictionary where the decoder keeps those.
+func (e *estimator) leaf(n *node, values int64) {
 	k := e.r.chunk(n.leaf.index, e.group)
-	switch n.field.Kind {
-	case column.Fixed:
-		width := int64(n.field.Width)
-		if code := e.codeBytes(n, k); code > 0 {
-			before := e.values
-			size := addCapped(e.alloc(values*code), e.table(k, width))
-			e.values = addCapped(before, mulDiv(values, width, 1))
-			return size
+	width := int64(n.field.Width)
+	switch {
+	case n.field.Kind == column.Fixed:
+		before, code := e.values, e.codeBytes(n, k)
+		if code == 0 {
+			e.alloc(mulDiv(values, width, 1))
+			return
 		}
-		return e.alloc(mulDiv(values, width, 1))
-	case column.Binary:
-		if e.r.coded(k) {
-			return e.codes(k, values)
-		}
-		return addCapped(e.alloc(mulDiv(values, 8, 1)), e.alloc(e.r.binaryBytes(k)))
+		e.alloc(values * code)
+		e.table(k, width)
+		e.values = addCapped(before, mulDiv(values, width, 1))
+	case n.field.Kind == column.Binary && e.r.coded(k):
+		e.codes(k, values)
+	case n.field.Kind == column.Binary:
+		e.alloc(mulDiv(values, 8, 1))
+		e.alloc(e.r.binaryBytes(k))
 	}
-	return 0
 }
 
-// codes is the bytes of codes and their dictionary of byte strings. Its values and its codes share
-// the chunk's bytes, which bounds both.
-func (e *estimator) codes(k int, values int64) int64 {
+// codes adds codes and their dictionary of byte strings. Its values and its codes share the chunk's
+// bytes, which bounds both.
+func (e *estimator) codes(k int, values int64) {
 	size := e.r.uncompressed.at(k)
 	entries := min(values, size/4)
-	width := int64(codeWidth(int(min(entries, math.MaxInt32))))
-	return addCapped(e.alloc(mulDiv(values, width, 1)), addCapped(e.alloc(size), e.alloc(mulDiv(entries, 8, 1))))
+	e.alloc(mulDiv(values, int64(codeWidth(int(min(entries, math.MaxInt32)))), 1))
+	e.alloc(size)
+	e.alloc(mulDiv(entries, 8, 1))
 }
 
 // codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it
@@ -203,9 +207,9 @@ func (e *estimator) codeBytes(n *node, k int) int64 {
 	return int64(codeWidth(int(e.r.entries(k, width))))
 }
 
-// table is the bytes of a dictionary of Fixed values that is kept with its codes.
-func (e *estimator) table(k int, width int64) int64 {
-	return e.alloc(mulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
+// table adds a dictionary of Fixed values that is kept with its codes.
+func (e *estimator) table(k int, width int64) {
+	e.alloc(mulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
 }
 
 // entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the
@@ -243,4 +247,39 @@ func (r *record) binaryBytes(chunk int) int64 {
 		return max(size, r.binary.at(chunk))
 	}
 	return mulDiv(size, prefixGrowth, 1)
+}
+
+// whole adds what cannot be divided of a column. Lists are taken to have no null items, as for
+// DecodedBytes.
+func (e *estimator) whole(n *node, rows int64) {
+	switch {
+	case n.partition != nil:
+		e.alloc(int64(len(n.partition.data)))
+	case n.missing:
+	case n.leaf != nil:
+		e.dictionary(n)
+	case n.field.Kind == column.Struct:
+		for _, c := range n.children {
+			if c.field.Kind == column.List || c.field.Kind == column.Map {
+				e.node(c, rows)
+			} else {
+				e.whole(c, rows)
+			}
+		}
+	case isListOfLeaves(n) && n.children[0].field.Kind == column.Fixed:
+	default:
+		e.node(n, rows)
+	}
+}
+
+// dictionary adds what a leaf keeps of its dictionary when its values are codes.
+func (e *estimator) dictionary(n *node) {
+	k := e.r.chunk(n.leaf.index, e.group)
+	switch {
+	case n.leaf.convert == convertNull || !e.r.coded(k):
+	case n.field.Kind == column.Binary:
+		e.codes(k, 0)
+	case n.field.Kind == column.Fixed:
+		e.table(k, int64(n.field.Width))
+	}
 }

@@ -102,9 +102,9 @@ func TestEncodedColumnsAreForetold(t *testing.T) {
 func decodedSizes(t *testing.T, m *Manifest, u Rows, l Layout) (taken, peak int64) {
 	t.Helper()
 	pool := &mem.Pool{}
-	d := m.NewDecoder(pool)
+	d := newDecoder(pool, false)
 	defer d.Close()
-	blocks, err := d.DecodeParts(fetch(t, m, u), l)
+	blocks, err := d.Decode(fetch(t, m, u), l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ func (m *Manifest) Scratch(g int) Scratch {
 		e := estimator{r: &r, group: group}
 		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, &s))
 		if n.movable() {
-			column, _ := e.column(n, rows)
-			s.Column = max(s.Column, scratchBytes(column))
+			e.column(n, rows)
+			s.Column = max(s.Column, scratchBytes(e.narrow))
 		}
 	}
 	return s

@@ -117,11 +117,11 @@ func TestValueBytes(t *testing.T) {
 func TestDecodedBytesBound(t *testing.T) {
 	check := func(name string, m *Manifest) {
 		pool := &mem.Pool{}
-		d := m.NewDecoder(pool)
+		d := newDecoder(pool, false)
 		defer d.Close()
 		for g, group := range m.Groups() {
 			raw := fetch(t, m, Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows})
-			b, err := d.Decode(raw, Layout{})
+			b, err := d.whole(raw, Layout{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,14 +13,13 @@ import (
 
 // Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
 // others. The caller releases the Raw.
-func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
+func (m *Manifest) Fetch(ctx context.Context, u Rows) (out *Raw, err error) {
 	raw, err := m.plan(u)
 	if err != nil {
 		return nil, err
 	}
-	whole := false
 	defer func() {
-		if !whole { // an error, or a panic of the store's
+		if out == nil { // an error, or a panic of the store's
 			raw.Release()
 		}
 	}()
@@ -32,7 +32,6 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	if err != nil {
 		return nil, &Error{Op: "fetch", URI: m.shards[u.Shard].URI, RowGroup: u.RowGroup, Page: -1, Err: err}
 	}
-	whole = true
 	return raw, nil
 }
 
@@ -51,8 +50,8 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
 	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, columns: m.columnsOf(u.Shard), chunks: make([]rawChunk, len(bound.leaves))}
-	for i, l := range bound.leaves {
-		raw.chunks[i] = planChunk(&r, l, u, rows)
+	for i, n := range bound.leaves {
+		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
 	}
 	return raw, nil
 }
@@ -112,11 +111,11 @@ func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []piece) err
 		return m.copyPieces(ctx, raw, left)
 	}
 	dicts := hotDicts{hot: m.hot, shard: newShardKey(m.objects.store, s)}
-	defer dicts.abandon()
+	defer dicts.end(false)
 	if err := m.copyPieces(ctx, raw, dicts.take(left)); err != nil {
 		return err
 	}
-	dicts.share()
+	dicts.end(true)
 	if left, err = dicts.wait(ctx); err != nil {
 		return err
 	}
@@ -188,9 +187,58 @@ func (m *Manifest) Spans(g int) []shard.Span {
 	r, group := m.groupRecord(g)
 	leaves := m.bound[m.files[m.groups[g].Shard].schema].leaves
 	spans := make([]shard.Span, len(leaves))
-	for i, l := range leaves {
-		k := r.chunk(l.index, group)
+	for i, n := range leaves {
+		k := r.chunk(n.leaf.index, group)
 		spans[i] = shard.Span{Off: r.start.at(k), N: r.compressed.at(k)}
 	}
 	return mergeSpans(spans)
+}
+
+// mergeSpans returns the fewest spans that cover all of these and nothing else: spans that touch or
+// overlap become one. Empty ones are left out.
+func mergeSpans(spans []shard.Span) []shard.Span {
+	all := slices.DeleteFunc(slices.Clone(spans), func(s shard.Span) bool { return s.N == 0 })
+	slices.SortFunc(all, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
+	merged := all[:0]
+	for _, s := range all {
+		if k := len(merged) - 1; k >= 0 && s.Off <= merged[k].End() {
+			merged[k].N = max(merged[k].N, s.End()-merged[k].Off)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}
+
+// A piece is bytes that a chunk needs.
+type piece struct {
+	shard.Span
+	to   *[]byte // where they go
+	dict bool    // a dictionary apart from its data pages
+}
+
+// mergePieces is mergeSpans of pieces.
+func mergePieces(pieces []piece) []shard.Span {
+	all := make([]shard.Span, len(pieces))
+	for i, p := range pieces {
+		all[i] = p.Span
+	}
+	return mergeSpans(all)
+}
+
+// fetched is the bytes of merged spans.
+type fetched struct {
+	spans []shard.Span // sorted, apart
+	bytes [][]byte     // nil before they are read
+}
+
+// slice returns the bytes of a span that lies within one of the merged ones, nil before they are
+// read.
+func (f *fetched) slice(s shard.Span) []byte {
+	i := sort.Search(len(f.spans), func(i int) bool { return f.spans[i].End() > s.Off })
+	if f.bytes[i] == nil {
+		return nil
+	}
+	lo := s.Off - f.spans[i].Off
+	return f.bytes[i][lo : lo+s.N : lo+s.N]
 }

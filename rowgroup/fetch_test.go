@@ -150,7 +150,7 @@ func TestFetchProjection(t *testing.T) {
 	for _, views := range []bool{false, true} {
 		recorder := &recordingStore{Store: store, noViews: !views}
 		pool := &mem.Pool{}
-		m, err := Open(context.Background(), recorder, shards, Options{Columns: []string{"tags", "id"}, Pool: pool})
+		m, err := Open(context.Background(), recorder, shards, Options{Columns: []string{"tags", "id"}, Pool: (*Pool)(pool)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestFetchReadsAllSpansAtOnce(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		ranges := &rangesStore{Store: store, half: half}
 		pool := &mem.Pool{}
-		m, err := Open(t.Context(), ranges, shards, Options{Columns: []string{"id", "text"}, Pool: pool})
+		m, err := Open(t.Context(), ranges, shards, Options{Columns: []string{"id", "text"}, Pool: (*Pool)(pool)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +365,7 @@ func TestFetchPanic(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": pagedFile(t, 50)})
 	broken := &recordingStore{Store: store, noViews: true}
 	pool := &mem.Pool{}
-	m, err := Open(t.Context(), broken, shards, Options{Pool: pool})
+	m, err := Open(t.Context(), broken, shards, Options{Pool: (*Pool)(pool)})
 	if err != nil {
 		t.Fatal(err)
 	}

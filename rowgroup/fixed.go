@@ -74,9 +74,11 @@ func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) err
 	case e == format.RLE && c.leaf.typ == format.Boolean:
 		return decodeRLEBools(dst[:n], src)
 	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int32:
-		return parquet.DecodeDelta(mem.AsU32(dst)[:n], src)
+		_, err := parquet.DecodeDelta(mem.AsU32(dst)[:n], src)
+		return err
 	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int64:
-		return parquet.DecodeDelta(mem.AsU64(dst)[:n], src)
+		_, err := parquet.DecodeDelta(mem.AsU64(dst)[:n], src)
+		return err
 	case e == format.ByteStreamSplit && c.leaf.typ != format.Boolean && c.leaf.typ != format.Int96:
 		return parquet.DecodeSplit(dst[:n*c.stored], src, c.stored)
 	case e == format.DeltaByteArray && c.leaf.typ == format.FixedLenByteArray:

@@ -112,7 +112,7 @@ func TestSizesOfPageHeaders(t *testing.T) {
 
 	cut := &craft{codec: format.Snappy, pages: []byte{0xff, 0xff, 0xff}, values: 4, size: 1}
 	m = openBytes(t, Options{}, map[string][]byte{"a.parquet": patchFooter(t, craftFile(t, schema, 4, cut), noSizes)})
-	d := m.NewDecoder(nil)
+	d := m.NewDecoder()
 	defer d.Close()
 	_, err = d.Decode(fetch(t, m, Rows{Hi: 4}), Layout{})
 	if e := (*Error)(nil); !errors.As(err, &e) || e.Column != "a" || !errors.Is(err, parquet.ErrHeader) {
@@ -137,7 +137,7 @@ func TestOverlappingChunksWithoutSizes(t *testing.T) {
 			m.RowGroups[0].Columns[i].MetaData.TotalCompressedSize = int64(len(data) - 4)
 		}
 	})})
-	f, err := openFooter(context.Background(), store, shards[0], &tailGuess{})
+	f, err := readFooter(context.Background(), store, shards[0], &tailGuess{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 	for i, l := range all {
 		r, err := parseRecord(l.record)
 		if err != nil {
-			return nil, &Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+			return nil, footerError(shards[i], err)
 		}
 		if leaves[l.schema] == nil {
 			leaves[l.schema] = schemaPrimitives(l.schema)
@@ -68,20 +68,8 @@ func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 
 func schemaPrimitives(s *fileSchema) []Leaf {
 	all := []Leaf{}
-	for _, n := range schemaLeaves(s.columns) {
+	for _, n := range leavesOf(s.columns) {
 		all = append(all, Leaf{Path: n.leaf.path, Type: n.field.String(), Physical: n.leaf.typ, Repeated: n.leaf.maxRep > 0, index: n.leaf.index})
-	}
-	return all
-}
-
-// schemaLeaves lists the nodes that have a leaf.
-func schemaLeaves(nodes []*node) []*node {
-	var all []*node
-	for _, n := range nodes {
-		if n.leaf != nil {
-			all = append(all, n)
-		}
-		all = append(all, schemaLeaves(n.children)...)
 	}
 	return all
 }

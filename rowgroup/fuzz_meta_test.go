@@ -93,8 +93,8 @@ func FuzzSegment(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(formatSegment([]indexEntry{
-		{key: shardKey{identity: [16]byte{1}}, record: formatRecord(footer, s.leaves), schema: indexSchema{s.id, s.raw, nil}},
-		{key: shardKey{identity: [16]byte{2}}, record: formatRecord(footer, s.leaves), schema: indexSchema{s.id, s.raw, nil}},
+		{key: shardKey{identity: [16]byte{1}}, record: formatRecord(footer, s.leaves), schema: s.rawSchema},
+		{key: shardKey{identity: [16]byte{2}}, record: formatRecord(footer, s.leaves), schema: s.rawSchema},
 	}))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		s, err := parseSegment(b)
@@ -105,7 +105,7 @@ func FuzzSegment(f *testing.F) {
 			if e, ok := s.entry(i); ok {
 				s.find(e.key)
 				fuzzRecord(e.record)
-				_, _ = newFileSchema(e.schema.raw, e.schema.sizes)
+				_, _ = newFileSchema(e.schema)
 			}
 		}
 	})

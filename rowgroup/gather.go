@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -142,7 +143,8 @@ func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc co
 	if !some || len(picks) == 0 {
 		return nil
 	}
-	g.bits = sized(g.bits, (len(picks)+7)/8)
+	octets := (len(picks) + 7) / 8
+	g.bits = slices.Grow(g.bits[:0], octets)[:octets]
 	nulls, octet := 0, byte(0)
 	for i, p := range picks {
 		v, bit := vecs[p>>32], byte(1)

@@ -1,9 +1,9 @@
 package rowgroup
 
 import (
+	"context"
 	"encoding/binary"
 	"sync"
-	"sync/atomic"
 
 	"github.com/dgraph-io/ristretto/v2"
 )
@@ -20,8 +20,6 @@ type Hot struct {
 
 	mu    sync.RWMutex // read-locked while the cache is used, which must not be closed then
 	cache *ristretto.Cache[string, hotItem]
-
-	hits, misses, rejected atomic.Int64
 }
 
 // A hotItem knows its key, because the cache tells keys apart by their hashes alone.
@@ -43,16 +41,13 @@ func NewHot(bytes int64) *Hot {
 	if bytes <= 0 {
 		return nil
 	}
-	h := &Hot{largest: bytes / hotShare}
 	cache, err := ristretto.NewCache(&ristretto.Config[string, hotItem]{
 		NumCounters: 10 * max(bytes/hotUsual, 1<<10), MaxCost: bytes, BufferItems: hotGets, IgnoreInternalCost: true,
-		OnReject: func(*ristretto.Item[hotItem]) { h.rejected.Add(1) },
 	})
 	if err != nil {
 		panic("rowgroup: " + err.Error()) // the settings above are valid
 	}
-	h.cache = cache
-	return h
+	return &Hot{largest: bytes / hotShare, cache: cache}
 }
 
 // Close forgets everything and ends the goroutines. It may be called twice; manifests that still
@@ -67,45 +62,22 @@ func (h *Hot) Close() {
 	h.cache = nil
 }
 
-// Stats returns how many requests found what they asked for and how many did not, and how many
-// things were not kept: too large, too many at once, or asked for too seldom.
-func (h *Hot) Stats() (hits, misses, rejected int64) {
-	return h.hits.Load(), h.misses.Load(), h.rejected.Load()
-}
-
-// get returns what is kept under a key.
 func (h *Hot) get(key string) (any, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	item, ok := h.cache.Get(key) // finds nothing in nil
-	if ok = ok && item.key == key; ok {
-		h.hits.Add(1)
-		return item.value, true
-	}
-	h.misses.Add(1)
-	return nil, false
-}
-
-// has says whether something is kept under a key, without counting the question.
-func (h *Hot) has(key string) bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	item, ok := h.cache.Get(key)
-	return ok && item.key == key
+	return item.value, ok && item.key == key
 }
 
 // set keeps a value of so many bytes, perhaps.
 func (h *Hot) set(key string, value any, bytes int64) {
 	bytes += int64(2*len(key)) + hotOverhead
 	if bytes > h.largest {
-		h.rejected.Add(1)
 		return
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if !h.cache.Set(key, hotItem{key: key, value: value}, bytes) {
-		h.rejected.Add(1)
-	}
+	h.cache.Set(key, hotItem{key: key, value: value}, bytes)
 }
 
 // wait waits until set values can be found.
@@ -128,3 +100,61 @@ func hotKey(kind byte, k shardKey, off int64) string {
 	b = append(append(b, k.identity[:]...), k.version[:]...)
 	return string(binary.AppendUvarint(b, uint64(off)))
 }
+
+// A hotRecord is a footer as it is kept: most shards have one schema, which is kept once.
+type hotRecord struct {
+	record []byte
+	schema schemaID
+}
+
+// footer returns what is kept of a shard's footer, or else what read returns, which is kept then.
+// While one reads, others wait for that.
+func (h *Hot) footer(ctx context.Context, key shardKey, read func() (indexEntry, error)) (indexEntry, error) {
+	if h == nil {
+		return read()
+	}
+	for {
+		if e, ok := h.findFooter(key); ok {
+			return e, nil
+		}
+		name := hotKey(hotFooter, key, 0)
+		f, mine := h.footers.claim(name)
+		if mine {
+			return h.readFooter(name, f, read)
+		}
+		if e, ok, err := f.wait(ctx); ok || err != nil {
+			return e, err
+		}
+	}
+}
+
+// readFooter reads a footer for all who wait.
+func (h *Hot) readFooter(name string, f *flight[indexEntry], read func() (indexEntry, error)) (e indexEntry, err error) {
+	ok := false
+	defer func() { h.footers.land(name, f, e, ok) }() // also after a panic of the store's
+	if e, err = read(); err != nil {
+		return e, err
+	}
+	ok = true
+	h.set(name, hotRecord{record: e.record, schema: e.schema.id}, int64(cap(e.record)))
+	s := hotSchemaKey(e.schema.id)
+	if _, known := h.get(s); !known {
+		h.set(s, e.schema, int64(cap(e.schema.raw)+cap(e.schema.sizes)))
+	}
+	return e, nil
+}
+
+func (h *Hot) findFooter(key shardKey) (indexEntry, bool) {
+	r, ok := h.get(hotKey(hotFooter, key, 0))
+	if !ok {
+		return indexEntry{}, false
+	}
+	record := r.(hotRecord)
+	s, ok := h.get(hotSchemaKey(record.schema))
+	if !ok {
+		return indexEntry{}, false
+	}
+	return indexEntry{key: key, record: record.record, schema: s.(rawSchema)}, true
+}
+
+func hotSchemaKey(id schemaID) string { return string(append([]byte{hotSchema}, id[:]...)) }

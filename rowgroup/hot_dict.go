@@ -19,9 +19,8 @@ type dictFlight struct {
 	*flight[[]byte]
 }
 
-// dictionaries removes from the pieces the dictionaries that are kept, or that another fetch reads,
-// and returns the rest. It claims the dictionaries among them: the caller ends with share or with
-// abandon.
+// take removes from the pieces the dictionaries that are kept, or that another fetch reads,
+// and returns the rest. It claims the dictionaries among them: the caller calls end.
 func (d *hotDicts) take(pieces []piece) []piece {
 	left := pieces[:0]
 	for _, p := range pieces {
@@ -45,21 +44,16 @@ func (d *hotDicts) take(pieces []piece) []piece {
 	return left
 }
 
-// share hands the dictionaries that were read to those who wait, as copies that outlive the fetch,
-// and keeps them.
-func (d *hotDicts) share() {
+// end hands the dictionaries that were read to those who wait, as copies that outlive the fetch, and
+// keeps them; or says that they were not read. It does nothing the second time.
+func (d *hotDicts) end(read bool) {
 	for _, f := range d.mine {
-		b := bytes.Clone(*f.piece.to)
-		d.hot.set(f.name, b, int64(len(b)))
-		d.hot.dicts.land(f.name, f.flight, b, true)
-	}
-	d.mine = nil
-}
-
-// abandon ends the flights that share did not.
-func (d *hotDicts) abandon() {
-	for _, f := range d.mine {
-		d.hot.dicts.land(f.name, f.flight, nil, false)
+		var b []byte
+		if read {
+			b = bytes.Clone(*f.piece.to)
+			d.hot.set(f.name, b, int64(len(b)))
+		}
+		d.hot.dicts.land(f.name, f.flight, b, read)
 	}
 	d.mine = nil
 }

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -72,10 +73,7 @@ func segmentFiles(dir *trusted.Dir) ([]os.FileInfo, error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b os.FileInfo) int {
-		if c := b.ModTime().Compare(a.ModTime()); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name(), b.Name())
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
 	return files, nil
 }
@@ -183,7 +181,7 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 	for _, e := range entries {
 		seen[e.key.identity] = true
 	}
-	schemas := map[schemaID]indexSchema{}
+	schemas := map[schemaID]rawSchema{} // copied out of their mappings, once each
 	for _, s := range x.segments {
 		if !slices.Contains(old, s) {
 			continue
@@ -195,7 +193,10 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 					continue
 				}
 				e.record = slices.Clone(e.record)
-				e.schema = copySchema(schemas, e.schema)
+				if _, known := schemas[e.schema.id]; !known {
+					schemas[e.schema.id] = e.schema.clone()
+				}
+				e.schema = schemas[e.schema.id]
 				seen[e.key.identity] = true
 				entries = append(entries, e)
 			}
@@ -203,16 +204,6 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 		})
 	}
 	return entries
-}
-
-// copySchema copies a schema out of its mapping, once.
-func copySchema(known map[schemaID]indexSchema, s indexSchema) indexSchema {
-	c, ok := known[s.id]
-	if !ok {
-		c = indexSchema{id: s.id, raw: slices.Clone(s.raw), sizes: slices.Clone(s.sizes)}
-		known[s.id] = c
-	}
-	return c
 }
 
 // write makes a segment appear whole or not at all.
@@ -249,7 +240,6 @@ func (x *diskIndex) removeTemps() {
 	}
 }
 
-// close unmaps the segments.
 func (x *diskIndex) close() {
 	for _, s := range x.segments {
 		s.unmap()

@@ -78,12 +78,7 @@ func newShardKey(store shard.Store, s shard.Shard) shardKey {
 type indexEntry struct {
 	key    shardKey
 	record []byte
-	schema indexSchema
-}
-
-type indexSchema struct {
-	id         schemaID
-	raw, sizes []byte
+	schema rawSchema
 }
 
 // formatSegment lays out a segment. The entries are of different shards.
@@ -120,7 +115,7 @@ func formatSegment(entries []indexEntry) []byte {
 	return b
 }
 
-func appendSchema(b, table []byte, s indexSchema) ([]byte, []byte) {
+func appendSchema(b, table []byte, s rawSchema) ([]byte, []byte) {
 	start := len(b)
 	b = append(append(b, s.raw...), s.sizes...)
 	table = append(table, s.id[:]...)
@@ -146,7 +141,7 @@ func parseSegment(b []byte) (*segment, error) {
 	cut := tables + n*entryBytes
 	x := &segment{b: b, entries: b[tables:cut], schemas: b[cut:]}
 	for i := range uint32(s) {
-		if schema, ok := x.schema(i); !ok || newSchemaID(schema.raw, schema.sizes) != schema.id {
+		if schema, ok := x.schema(i); !ok || newRawSchema(schema.raw, schema.sizes).id != schema.id {
 			return nil, errSegment
 		}
 	}
@@ -180,7 +175,7 @@ func (s *segment) entry(i int) (e indexEntry, ok bool) {
 	return e, ok
 }
 
-func (s *segment) schema(n uint32) (x indexSchema, ok bool) {
+func (s *segment) schema(n uint32) (x rawSchema, ok bool) {
 	if uint64(n) >= uint64(len(s.schemas)/schemaBytes) {
 		return x, false
 	}

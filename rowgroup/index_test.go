@@ -339,8 +339,10 @@ func TestIndexRemovesOldTemps(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 1))
 	openRecorded(t, store, shards, Options{IndexDir: dir})
 	for name, want := range map[string]bool{"tmp-old": false, "tmp-new": true, "other": true} {
-		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }

@@ -22,7 +22,6 @@ type node struct {
 	// empty), repDef the level at which it has an element, and rep the repetition level of its
 	// elements. A bare repeated leaf or group is a List whose def is that of its parent.
 	def, repDef, rep int
-	nullable         bool // the node itself is OPTIONAL in the file
 
 	leaf     *leaf // Fixed, Binary, Null, and convertNull: the column of values; nil otherwise
 	children []*node

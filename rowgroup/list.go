@@ -250,7 +250,6 @@ func (s *rowCut) enter(c *leafDecoder) error {
 	return nil
 }
 
-// list decodes a top-level list whose items are leaves.
 func (d *Decoder) list(n *node) (*vector, error) {
 	chunks := d.chunks
 	v, err := d.listOf(n, true)
@@ -347,7 +346,7 @@ func (s *listShape) fill(c *leafDecoder, v *vector) error {
 	return nil
 }
 
-// checkListSize makes sure that lists of a declared length have it.
+// checkListSize makes sure that lists of a declared length have it; a null has none.
 func checkListSize(v *vector, ends []uint32) error {
 	size := v.field.ListSize
 	if size == 0 {

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -86,54 +87,47 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, erro
 	if err := ctx.Err(); err != nil {
 		return loaded{}, err
 	}
+	var e indexEntry
+	var err error
 	if s.Version == "" { // a change would go unseen
-		_, one, err := l.read(ctx, s, shardKey{})
-		return one, err
-	}
-	key := newShardKey(l.store, s)
-	if l.index != nil {
+		e, err = l.read(ctx, s, shardKey{})
+	} else {
+		key := newShardKey(l.store, s)
 		if one, ok := l.lookup(key, s); ok {
 			return one, nil
 		}
+		e, err = l.hot.footer(ctx, key, func() (indexEntry, error) { return l.read(ctx, s, key) })
+		if err == nil && l.index != nil {
+			l.mu.Lock()
+			l.fresh = append(l.fresh, e)
+			l.mu.Unlock()
+		}
 	}
-	e, err := l.hot.footer(ctx, key, func() (indexEntry, error) {
-		e, _, err := l.read(ctx, s, key)
-		return e, err
-	})
 	if err != nil {
 		return loaded{}, err
 	}
 	schema, err := l.schema(e.schema)
-	if err != nil {
-		return loaded{}, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
-	}
-	if l.index != nil {
-		l.mu.Lock()
-		l.fresh = append(l.fresh, e)
-		l.mu.Unlock()
-	}
-	return loaded{record: e.record, schema: schema}, nil
+	return loaded{record: e.record, schema: schema}, err
 }
 
-// read reads a shard's footer.
-func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, loaded, error) {
-	f, err := openFooter(ctx, l.store, s, &l.tails)
+func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, error) {
+	f, err := readFooter(ctx, l.store, s, &l.tails)
 	if err != nil {
-		return indexEntry{}, loaded{}, err
+		return indexEntry{}, err
 	}
-	x := indexSchema{raw: f.Schema, sizes: arrowListSizes(f.Arrow)}
-	x.id = newSchemaID(x.raw, x.sizes)
-	schema, err := l.schema(x)
+	schema, err := l.schema(newRawSchema(f.Schema, arrowListSizes(f.Arrow)))
 	if err != nil {
-		return indexEntry{}, loaded{}, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+		return indexEntry{}, footerError(s, err)
 	}
-	one := loaded{record: formatRecord(f, schema.leaves), schema: schema}
-	return indexEntry{key: key, record: one.record, schema: indexSchema{schema.id, schema.raw, schema.listSizes}}, one, nil
+	return indexEntry{key: key, record: formatRecord(f, schema.leaves), schema: schema.rawSchema}, nil
 }
 
 // lookup finds a shard in the index. What does not hold together, although its checksum does, is as
 // good as absent.
 func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool) {
+	if l.index == nil {
+		return one, false
+	}
 	var err error
 	found := l.index.find(key, func(e indexEntry) {
 		one.record = slices.Clone(e.record)
@@ -146,30 +140,73 @@ func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool)
 	return one, err == nil && r.leaves == one.schema.leaves && r.footerBytes <= s.Size
 }
 
-// openFooter opens a shard for its footer alone.
-func openFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*parquet.Footer, error) {
-	o, err := store.Open(ctx, s)
-	if err != nil {
-		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
-	}
-	f, err := readFooter(ctx, o, s, tails)
-	if cerr := o.Close(); err == nil && cerr != nil {
-		return nil, &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: cerr}
-	}
-	return f, err
-}
-
 // schema returns the one fileSchema of this ID, which it makes from a copy of the bytes.
-func (l *footerLoader) schema(x indexSchema) (*fileSchema, error) {
+func (l *footerLoader) schema(x rawSchema) (*fileSchema, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.schemas[x.id]; s != nil {
 		return s, nil
 	}
-	s, err := newFileSchema(slices.Clone(x.raw), slices.Clone(x.sizes))
+	s, err := newFileSchema(x.clone())
 	if err != nil {
 		return nil, err
 	}
 	l.schemas[s.id] = s
 	return s, nil
+}
+
+func footerError(s shard.Shard, err error) error {
+	return &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+}
+
+// readFooter reads and checks a shard's footer: one read of its end, a second when the footer is
+// larger than the guess, and one of the page index when neither has it.
+func readFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*parquet.Footer, error) {
+	o, err := store.Open(ctx, s)
+	if err != nil {
+		return nil, footerError(s, err)
+	}
+	f, err := parseTail(ctx, o, s.Size, tails)
+	if err = cmp.Or(err, o.Close()); err != nil {
+		return nil, footerError(s, err)
+	}
+	return f, nil
+}
+
+func parseTail(ctx context.Context, o shard.Object, size int64, tails *tailGuess) (*parquet.Footer, error) {
+	if err := parquet.CheckSize(size); err != nil {
+		return nil, err
+	}
+	guess, end, err := tails.begin(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	buf := make([]byte, guess)
+	if err := o.ReadAt(ctx, buf, size-int64(len(buf))); err != nil {
+		return nil, err
+	}
+	n, err := parquet.FooterLength(buf[len(buf)-parquet.TailBytes:], size)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(buf)) < n+parquet.TailBytes {
+		buf = make([]byte, n+parquet.TailBytes)
+		if err := o.ReadAt(ctx, buf, size-int64(len(buf))); err != nil {
+			return nil, err
+		}
+	}
+	f, err := parquet.ParseFooter(buf[int64(len(buf))-n-parquet.TailBytes:len(buf)-parquet.TailBytes], size-n-parquet.TailBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.MeasureChunks(ctx, o, size-n-parquet.TailBytes); err != nil {
+		return nil, err
+	}
+	index := int64(0)
+	if lo, hi := f.IndexSpan(); lo < hi {
+		index = size - lo
+	}
+	tails.learn(n, index)
+	return f, f.ReadPageIndex(ctx, o, buf, size-int64(len(buf)))
 }

@@ -23,7 +23,7 @@ type Manifest struct {
 	files   []file
 	bound   []boundSchema
 	parts   []partitionColumn
-	utf8    InvalidUTF8
+	replace bool // what is not UTF-8; see Options.ReplaceUTF8
 	pool    *mem.Pool
 	hot     *Hot
 	objects *objects
@@ -38,7 +38,7 @@ type file struct {
 // A boundSchema is the projected columns as they lie in the files of one schema.
 type boundSchema struct {
 	columns []*node
-	leaves  []*leaf // in the order of a pre-order walk over columns
+	leaves  []*node // see leavesOf
 }
 
 // A Group is one row group.
@@ -60,7 +60,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{shards: shards, schema: &column.Schema{}, utf8: o.InvalidUTF8, pool: o.Pool, hot: o.Hot, objects: newObjects(store, shards)}
+	m := &Manifest{shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards)}
 	if err := m.bindSchemas(all, o); err != nil {
 		return nil, err
 	}
@@ -87,13 +87,12 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	for _, c := range columns {
 		m.schema.Fields = append(m.schema.Fields, c.field)
 	}
-	for _, p := range wanted {
-		c := newPartitionColumn(p)
-		m.parts = append(m.parts, c)
+	m.parts = wanted
+	for _, c := range wanted {
 		m.schema.Fields = append(m.schema.Fields, c.field)
 	}
 	for i, s := range schemas {
-		nodes, err := bind(columns, s)
+		nodes, err := bind(columns, s.columns)
 		if err != nil {
 			return &Error{Op: "schema", URI: owners[i], RowGroup: -1, Page: -1, Err: err}
 		}
@@ -136,14 +135,13 @@ func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners 
 	return schemas, owners, counts
 }
 
-// addGroups lists the row groups.
 func (m *Manifest) addGroups(all []loaded) error {
 	records := make([]record, len(all))
 	n := 0
 	for i := range all {
 		var err error
 		if records[i], err = parseRecord(all[i].record); err != nil {
-			return &Error{Op: "footer", URI: m.shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+			return footerError(m.shards[i], err)
 		}
 		n += records[i].groups
 	}
@@ -166,12 +164,12 @@ func (m *Manifest) addGroups(all []loaded) error {
 // newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
 func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), Bytes: r.bytes.at(g)}
-	for _, l := range m.bound[m.files[s].schema].leaves {
-		k := r.chunk(l.index, g)
+	for _, n := range m.bound[m.files[s].schema].leaves {
+		k := r.chunk(n.leaf.index, g)
 		group.Compressed += r.compressed.at(k)
 		if err := r.readable(k); err != nil {
 			return group, &Error{
-				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: l.path, Page: -1,
+				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: n.leaf.path, Page: -1,
 				Err: err, Hint: "leave the column out, or write it in another way",
 			}
 		}

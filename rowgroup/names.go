@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,12 +74,7 @@ func (n *names) near(path string) string {
 	if len(all) == 0 {
 		return n.some()
 	}
-	slices.SortFunc(all, func(a, b match) int {
-		if a.far != b.far {
-			return a.far - b.far
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortFunc(all, func(a, b match) int { return cmp.Or(a.far-b.far, strings.Compare(a.name, b.name)) })
 	quoted := make([]string, 0, nearNames)
 	for _, m := range all[:min(len(all), nearNames)] {
 		quoted = append(quoted, fmt.Sprintf("%q", m.name))

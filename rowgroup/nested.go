@@ -140,19 +140,19 @@ func (s *nestedShape) trim(skip, total int) (before, slots int) {
 	if row < skip {
 		begin = end
 	}
-	for _, l := range s.def[:begin] {
-		if int(l) >= s.itemDef {
-			before++
-		}
-	}
-	s.def, s.rep = s.def[begin:end], s.rep[begin:end]
-	for _, l := range s.def {
-		if int(l) >= s.itemDef {
-			slots++
-		}
-	}
-	s.entries = len(s.def)
+	before, slots = s.slots(s.def[:begin]), s.slots(s.def[begin:end])
+	s.def, s.rep, s.entries = s.def[begin:end], s.rep[begin:end], end-begin
 	return before, slots
+}
+
+// slots counts the entries that have a slot.
+func (s *nestedShape) slots(def []byte) (n int) {
+	for _, l := range def {
+		if int(l) >= s.itemDef {
+			n++
+		}
+	}
+	return n
 }
 
 // An ancestor is a Struct, List or Map on the way from a column to a leaf.
@@ -168,7 +168,6 @@ type assembly struct {
 	rows int
 }
 
-// nested decodes a column of any form.
 func (d *Decoder) nested(n *node) (*vector, error) {
 	a := assembly{d: d, rows: int(d.rows.Hi - d.rows.Lo)}
 	return a.node(n)

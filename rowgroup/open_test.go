@@ -81,9 +81,9 @@ func TestOpenNothing(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	o := Options{Parallel: -1, Columns: []string{}, InvalidUTF8: 9}
+	o := Options{Parallel: -1, Columns: []string{}}
 	_, err := Open(context.Background(), nil, nil, o)
-	for _, want := range []string{"parallel is -1", "no columns", "UTF-8 is 9"} {
+	for _, want := range []string{"parallel is -1", "no columns"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %q", err, want)
 		}

@@ -8,13 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// InvalidUTF8 says what becomes of string values that are not UTF-8.
-type InvalidUTF8 uint8
-
-const (
-	RefuseUTF8  InvalidUTF8 = iota // decoding fails and names the page
-	ReplaceUTF8                    // U+FFFD in the place of each byte that does not belong to a character
-)
+// A Pool is memory that is kept for reuse. The zero value works.
+type Pool mem.Pool
 
 // Options of Open. The zero value reads all columns and keeps no index.
 type Options struct {
@@ -27,14 +22,17 @@ type Options struct {
 	// shards.
 	MissingIsNull bool
 
+	// ReplaceUTF8 puts U+FFFD in the place of each byte of a string that does not belong to a
+	// character; else decoding fails and names the page.
+	ReplaceUTF8 bool
+
 	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string
 
-	Parallel    int         // footers in flight; 0 means what the shards' store likes, else 16
-	InvalidUTF8 InvalidUTF8 // for decoding
-	Pool        *mem.Pool   // buffers of Fetch; nil means a pool of the manifest's own
-	Hot         *Hot        // what is kept in memory for all manifests that share it; nil keeps nothing
-	Events      Events
+	Parallel int   // footers in flight; 0 means what the shards' store likes, else 16
+	Pool     *Pool // of what is fetched and decoded; nil means a pool of the manifest's own
+	Hot      *Hot  // what is kept in memory for all manifests that share it; nil keeps nothing
+	Events   Events
 }
 
 // Events are called while Open runs, if set, one at a time.
@@ -56,7 +54,7 @@ func (o Options) withDefaults(store shard.Store, shards []shard.Shard) Options {
 		o.Parallel = defaultParallel
 	}
 	if o.Pool == nil {
-		o.Pool = &mem.Pool{}
+		o.Pool = &Pool{}
 	}
 	return o
 }
@@ -69,9 +67,6 @@ func (o Options) Validate() error {
 	}
 	if o.Columns != nil && len(o.Columns) == 0 {
 		all = append(all, errors.New("no columns are asked for"))
-	}
-	if o.InvalidUTF8 > ReplaceUTF8 {
-		all = append(all, fmt.Errorf("invalid UTF-8 is %d", o.InvalidUTF8))
 	}
 	return errors.Join(all...)
 }

@@ -14,7 +14,7 @@ import (
 
 type tensorRow struct {
 	Row    int64       `parquet:"row"`
-	Wide   []float32   `parquet:"wide,list"` // 40 items: over orderedRow
+	Wide   []float32   `parquet:"wide,list"`
 	Small  []int16     `parquet:"small,list"`
 	Nested [][]float64 `parquet:"nested,list"`
 	Null   *int64      `parquet:"null,optional,dict"`
@@ -35,7 +35,7 @@ func filesOfForms(t *testing.T, rng *rand.Rand) map[string][]byte {
 }
 
 // Blocks laid in an order hold the rows that it names of blocks in the file's order, in every form,
-// for whole groups and slices, for all rows and some of them, in parts or not.
+// for whole groups and slices, for all rows and some of them.
 func TestDecodeInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	for name, file := range filesOfForms(t, rng) {
@@ -55,19 +55,13 @@ func TestDecodeInOrder(t *testing.T) {
 				if try%5 == 0 {
 					slices.Sort(l.Order)
 				}
-				if try%3 == 0 {
-					l.Parts, l.wide, l.Part = 2, 1, make([]uint8, n-lo)
-					for i := range l.Part {
-						l.Part[i] = uint8(1 + rng.IntN(2))
-					}
-				}
 				raw := fetch(t, m, Rows{Hi: int64(n)}) // whole, so that rows before lo are decoded too
 				raw.Rows = u
-				plain, err := d.Decode(raw, Layout{})
+				plain, err := d.whole(raw, Layout{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				laid, err := d.Decode(raw, l)
+				laid, err := d.whole(raw, l)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,14 +107,16 @@ func comparePicks(t *testing.T, s *column.Schema, laid, plain *Block, order []ui
 func TestDecodeRefusesOrder(t *testing.T) {
 	m, d := openDecoder(t, writeRows(t, [][]tensorRow{make([]tensorRow, 3)}), Options{})
 	for want, order := range map[string][]uint32{"an order of 4 rows for a unit of 3": {0, 1, 2, 1}, "an order with row 3 for a unit of 3": {0, 1, 3}} {
-		raw, err := m.Fetch(context.Background(), Rows{Hi: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Decode(raw, Layout{Order: order}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-		raw.Release()
+		t.Run(want, func(t *testing.T) {
+			raw, err := m.Fetch(context.Background(), Rows{Hi: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Decode(raw, Layout{Order: order}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+			raw.Release()
+		})
 	}
 }
 
@@ -129,7 +125,7 @@ func TestDecodeTheSameRowTwice(t *testing.T) {
 	m, d := openDecoder(t, writeRows(t, [][]everyRow{randomRows(5, 60)}, parquet.PageBufferSize(400)), Options{})
 	n := int(m.NumRows())
 	raw := fetch(t, m, Rows{Hi: int64(n)})
-	plain, err := d.Decode(raw, Layout{})
+	plain, err := d.whole(raw, Layout{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +133,7 @@ func TestDecodeTheSameRowTwice(t *testing.T) {
 	for i := range order {
 		order[i] = uint32(n - 1 - i/3)
 	}
-	laid, err := d.Decode(raw, Layout{Order: order})
+	laid, err := d.whole(raw, Layout{Order: order})
 	if err != nil {
 		t.Fatal(err)
 	}

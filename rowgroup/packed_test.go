@@ -23,29 +23,31 @@ func TestPacked(t *testing.T) {
 		{"all there are", 3, func(i int) int64 { return []int64{0, math.MaxInt64, 5}[i] }, 8},
 		{"random", 1000, func(int) int64 { return random.Int64N(1 << 30) }, 4},
 	} {
-		values := make([]int64, c.n)
-		for i := range values {
-			values[i] = c.value(i)
-		}
-		b := appendPacked([]byte("before"), c.n, func(i int) int64 { return values[i] })[6:]
-		if len(b) != packedHeader+c.n*c.width {
-			t.Errorf("%s: %d bytes", c.name, len(b))
-		}
-		p, rest, err := takePacked(append(b, "after"...), c.n)
-		if err != nil || string(rest) != "after" {
-			t.Errorf("%s: error %v, rest %q", c.name, err, rest)
-			continue
-		}
-		for i, v := range values {
-			if p.at(i) != v {
-				t.Errorf("%s: value %d is %d, want %d", c.name, i, p.at(i), v)
+		t.Run(c.name, func(t *testing.T) {
+			values := make([]int64, c.n)
+			for i := range values {
+				values[i] = c.value(i)
 			}
-		}
-		if c.width > 0 {
-			if _, _, err := takePacked(b[:len(b)-1], c.n); err == nil {
-				t.Errorf("%s: a byte less is no error", c.name)
+			b := appendPacked([]byte("before"), c.n, func(i int) int64 { return values[i] })[6:]
+			if len(b) != packedHeader+c.n*c.width {
+				t.Errorf("%d bytes", len(b))
 			}
-		}
+			p, rest, err := takePacked(append(b, "after"...), c.n)
+			if err != nil || string(rest) != "after" {
+				t.Errorf("error %v, rest %q", err, rest)
+				return
+			}
+			for i, v := range values {
+				if p.at(i) != v {
+					t.Errorf("value %d is %d, want %d", i, p.at(i), v)
+				}
+			}
+			if c.width > 0 {
+				if _, _, err := takePacked(b[:len(b)-1], c.n); err == nil {
+					t.Errorf("%s: a byte less is no error", c.name)
+				}
+			}
+		})
 	}
 	for _, b := range [][]byte{nil, make([]byte, 8), {3, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3}, {0, 0, 0, 0, 0, 0, 0, 0, 0x80}} {
 		if _, _, err := takePacked(b, 1); err == nil {

@@ -55,13 +55,15 @@ func TestPartitions(t *testing.T) {
 func TestPartitionsAreSuggested(t *testing.T) {
 	store, shards := partitionedShards(t)
 	for column, want := range map[string]string{"dtt": `there is "dt"`, "nothing": `there is "a", "dt", "lang"`} {
-		m, err := Open(context.Background(), store, shards, Options{Columns: []string{column}})
-		if err == nil {
-			m.Close()
-		}
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: %v", column, err)
-		}
+		t.Run(column, func(t *testing.T) {
+			m, err := Open(context.Background(), store, shards, Options{Columns: []string{column}})
+			if err == nil {
+				m.Close()
+			}
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 

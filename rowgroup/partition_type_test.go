@@ -1,10 +1,12 @@
 package rowgroup
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -51,31 +53,32 @@ func TestInferPartitions(t *testing.T) {
 		{"y=1/m=02/a y=2/m=10/a", "y int64: 1 2; m string: 02 10"},
 		{"y=1/m=x/a m=y/y=2/a", "y int64: 1 2; m string: x y"},
 	} {
-		columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
-		if err != nil {
-			t.Errorf("%s: %v", c.paths, err)
-		}
-		var got []string
-		for _, col := range columns {
-			text := fmt.Sprintf("%s %s:", col.key, col.kind)
-			for _, v := range col.values {
-				switch {
-				case v.null:
-					text += " null"
-				case col.kind == partitionString:
-					text += " " + v.text
-					if v.int != 0 {
-						t.Errorf("%s: a string has the number %d", c.paths, v.int)
-					}
-				default:
-					text += fmt.Sprint(" ", v.int)
-				}
+		t.Run(c.paths, func(t *testing.T) {
+			columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...))
+			if err != nil {
+				t.Errorf("%v", err)
 			}
-			got = append(got, text)
-		}
-		if g := strings.Join(got, "; "); g != c.want {
-			t.Errorf("%s: %q, want %q", c.paths, g, c.want)
-		}
+			var got []string
+			for _, col := range columns {
+				text := fmt.Sprintf("%s %s:", col.field.Name, col.field)
+				for _, n := range col.nodes {
+					switch data := n.partition.data; {
+					case n.partition.null:
+						text += " null"
+					case col.field.Type == column.TypeInt64:
+						text += fmt.Sprint(" ", int64(binary.LittleEndian.Uint64(data)))
+					case col.field.Type == column.TypeDate:
+						text += fmt.Sprint(" ", int32(binary.LittleEndian.Uint32(data)))
+					default:
+						text += " " + string(data)
+					}
+				}
+				got = append(got, text)
+			}
+			if g := strings.Join(got, "; "); g != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+		})
 	}
 	if columns, err := inferPartitions(nil); columns != nil || err != nil {
 		t.Errorf("no shards: %v, %v", columns, err)

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -26,11 +27,13 @@ func linear(n int, first, step int64) []byte {
 func TestDeltaBytesThatGrow(t *testing.T) {
 	text := craftLeaf(format.ByteArray, 0, 0, textField)
 	for n, fails := range map[int]bool{1000: false, 30_000: true, 200_000: true} {
-		body := append(append(linear(n, 0, 1), linear(n, 1, 0)...), bytes.Repeat([]byte("x"), n)...)
-		got, err := decodeCrafted(text, n, Layout{}, RefuseUTF8, new(craft).v1(n, format.DeltaByteArray, format.RLE, body).chunk(text.leaf, n))
-		if fails && (err == nil || !strings.Contains(err.Error(), "bytes")) || !fails && (err != nil || !strings.HasPrefix(got, `"x" "xx" "xxx" `)) {
-			t.Errorf("%d values: %.20s, %v", n, got, err)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			body := append(append(linear(n, 0, 1), linear(n, 1, 0)...), bytes.Repeat([]byte("x"), n)...)
+			got, err := decodeCrafted(text, n, Layout{}, refuseUTF8, new(craft).v1(n, format.DeltaByteArray, format.RLE, body).chunk(text.leaf, n))
+			if fails && (err == nil || !strings.Contains(err.Error(), "bytes")) || !fails && (err != nil || !strings.HasPrefix(got, `"x" "xx" "xxx" `)) {
+				t.Errorf("%d values: %.20s, %v", n, got, err)
+			}
+		})
 	}
 }
 

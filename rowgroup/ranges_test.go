@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -23,8 +24,10 @@ func TestMergeSpans(t *testing.T) {
 		{pairs{{0, 10}, {2, 3}, {8, 4}, {13, 1}}, pairs{{0, 12}, {13, 1}}},
 		{pairs{{4, 4}, {0, 0}, {4, 4}}, pairs{{4, 4}}},
 	} {
-		if got := mergeSpans(spans(c.in)); !slices.Equal(got, spans(c.want)) {
-			t.Errorf("%v becomes %v, want %v", c.in, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			if got := mergeSpans(spans(c.in)); !slices.Equal(got, spans(c.want)) {
+				t.Errorf("%v becomes %v, want %v", c.in, got, c.want)
+			}
+		})
 	}
 }

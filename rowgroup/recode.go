@@ -4,13 +4,12 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
 // blocks of one unit. The mapping writes what becomes of a value: dst has the width of the new
-// field and is zero. It is called once for each entry of a dictionary, else once for each value; nulls
-// stay null. An entry that cannot be mapped is an error when a value is coded by it.
+// field and is zero. It is called once for each entry of a dictionary, else once for each value;
+// nulls stay null. An entry that cannot be mapped is an error when a value is coded by it.
 // Only the goroutine that decoded the blocks may call it, before it hands them on.
 func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value []byte) error) error {
 	var dict recodedDict
@@ -41,27 +40,24 @@ func (b *Block) recode(col int, to *column.Field, m func(dst, value []byte) erro
 		}
 		v.codes, v.codeWidth, v.dict = old.codes, old.codeWidth, dict.to
 	case old.data != nil || old.views != nil:
-		v.data = b.parts[0].arena.Alloc(old.n * to.Width)
+		end := 0 // of the places that rows of the block have
+		for i := range b.rows {
+			end = max(end, old.place(i)+1)
+		}
+		v.data = b.arena.Alloc(end * to.Width)
 		clear(v.data)
-		for i := range old.n {
-			if old.nulls > 0 && old.isNull(i) {
+		for i := range b.rows {
+			k := old.place(i)
+			if old.nulls > 0 && old.isNull(k) {
 				continue
 			}
-			if err := m(v.data[i*to.Width:(i+1)*to.Width], old.bytesOf(i)); err != nil {
+			if err := m(v.data[k*to.Width:(k+1)*to.Width], old.bytesOf(k)); err != nil {
 				return err
 			}
 		}
 	}
 	b.cols[col] = v
 	return nil
-}
-
-// keeps is the memory of dictionaries.
-func (b *Block) keeps() *mem.Arena {
-	if b.common != nil {
-		return b.common.arena
-	}
-	return b.parts[0].arena
 }
 
 func newRecodedDict(from *vector, field *column.Field, m func(dst, value []byte) error, data []byte) recodedDict {
@@ -75,6 +71,14 @@ func newRecodedDict(from *vector, field *column.Field, m func(dst, value []byte)
 	return d
 }
 
+// place is where the vector has row i of its block.
+func (v *vector) place(i int) int {
+	if v.order != nil {
+		i = int(v.order[i])
+	}
+	return v.skip + i
+}
+
 // check looks for values that are coded by an entry that cannot be mapped.
 func (d *recodedDict) check(v *vector) error {
 	for i := 0; i < v.n && len(d.wrong) > 0; i++ {
@@ -85,7 +89,6 @@ func (d *recodedDict) check(v *vector) error {
 	return nil
 }
 
-// bytesOf value i of a vector without codes.
 func (v *vector) bytesOf(i int) []byte {
 	if v.field.Kind == column.Fixed {
 		return v.data[i*v.field.Width : (i+1)*v.field.Width]

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/parquet"
@@ -11,38 +12,47 @@ import (
 // schemaID identifies the schema of a file: equal IDs mean equal schemas.
 type schemaID [16]byte
 
-// A fileSchema is the schema of one or many files: all columns as they lie there, before shards are
-// united.
-type fileSchema struct {
-	id        schemaID
-	raw       []byte // the footer's list of SchemaElement
-	listSizes []byte // declared lengths of fixed-size lists; see listSizes
-	columns   []*node
-	leaves    int
+// A rawSchema is the schema of a file as bytes.
+type rawSchema struct {
+	id    schemaID
+	raw   []byte // the footer's list of SchemaElement
+	sizes []byte // declared lengths of fixed-size lists; see formatListSizes
 }
 
-func newSchemaID(raw, sizes []byte) schemaID {
+func newRawSchema(raw, sizes []byte) rawSchema {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n", len(raw))
 	h.Write(raw)
 	h.Write(sizes)
-	return schemaID(h.Sum(nil)[:len(schemaID{})])
+	return rawSchema{id: schemaID(h.Sum(nil)[:len(schemaID{})]), raw: raw, sizes: sizes}
+}
+
+func (s rawSchema) clone() rawSchema {
+	return rawSchema{id: s.id, raw: slices.Clone(s.raw), sizes: slices.Clone(s.sizes)}
+}
+
+// A fileSchema is the schema of one or many files: all columns as they lie there, before shards are
+// united.
+type fileSchema struct {
+	rawSchema
+	columns []*node
+	leaves  int
 }
 
 // newFileSchema builds the columns from the footer's list of elements.
-func newFileSchema(raw, sizes []byte) (*fileSchema, error) {
-	elements, leaves, err := parquet.ParseElements(raw)
+func newFileSchema(x rawSchema) (*fileSchema, error) {
+	elements, leaves, err := parquet.ParseElements(x.raw)
 	if err != nil {
 		return nil, err
 	}
 	b := schemaBuilder{elements: elements, next: 1}
-	s := &fileSchema{id: newSchemaID(raw, sizes), raw: raw, listSizes: sizes, leaves: leaves}
+	s := &fileSchema{rawSchema: x, leaves: leaves}
 	for range elements[0].Children {
 		if n := b.column("", 0, 0); n != nil {
 			s.columns = append(s.columns, n)
 		}
 	}
-	if lengths := parseListSizes(sizes); len(lengths) > 0 {
+	if lengths := parseListSizes(x.sizes); len(lengths) > 0 {
 		setListSizes(s.columns, "", lengths)
 	}
 	return s, b.err
@@ -89,15 +99,13 @@ func (b *schemaBuilder) column(parent string, def, rep int) *node {
 	if e.IsRepeated() {
 		return b.list(e.Name, path, b.content(e, path, def+1, rep+1), def, rep)
 	}
-	nullable := e.IsOptional()
-	if nullable {
+	if e.IsOptional() {
 		def++
 	}
 	n := b.content(e, path, def, rep)
-	if n == nil {
-		return nil
+	if n != nil {
+		n.field.Nullable = e.IsOptional()
 	}
-	n.nullable, n.field.Nullable = nullable, nullable
 	return n
 }
 

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"fmt"
 
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -75,9 +76,9 @@ func decimalWidth(precision int) int {
 
 func int32Field(e *parquet.Element) (column.Field, convert) {
 	switch {
-	case e.Has(parquet.LogicalDate, parquet.ConvertedDate):
+	case e.Has(parquet.LogicalDate, deprecated.Date):
 		return fixedField(column.TypeDate, 4), convertNone
-	case e.Has(parquet.LogicalTime, parquet.ConvertedTimeMillis):
+	case e.Has(parquet.LogicalTime, deprecated.TimeMillis):
 		f := fixedField(column.TypeTime, 8)
 		f.Unit, f.UTC = column.Milli, e.IsUTC()
 		return f, convertWidenInt
@@ -100,13 +101,13 @@ func int32Field(e *parquet.Element) (column.Field, convert) {
 
 func int64Field(e *parquet.Element) column.Field {
 	switch {
-	case e.Has(parquet.LogicalTimestamp, parquet.ConvertedTimestampMillis), e.Has(parquet.LogicalTimestamp, parquet.ConvertedTimestampMicros):
+	case e.Has(parquet.LogicalTimestamp, deprecated.TimestampMillis), e.Has(parquet.LogicalTimestamp, deprecated.TimestampMicros):
 		f := fixedField(column.TypeTimestamp, 8)
-		f.Unit, f.UTC = timeUnit(e, parquet.ConvertedTimestampMillis), e.IsUTC()
+		f.Unit, f.UTC = timeUnit(e, deprecated.TimestampMillis), e.IsUTC()
 		return f
-	case e.Has(parquet.LogicalTime, parquet.ConvertedTimeMicros):
+	case e.Has(parquet.LogicalTime, deprecated.TimeMicros):
 		f := fixedField(column.TypeTime, 8)
-		f.Unit, f.UTC = timeUnit(e, parquet.ConvertedTimeMillis), e.IsUTC()
+		f.Unit, f.UTC = timeUnit(e, deprecated.TimeMillis), e.IsUTC()
 		return f
 	}
 	if bits, signed := e.IntBits(); bits == 64 && !signed {
@@ -117,7 +118,7 @@ func int64Field(e *parquet.Element) column.Field {
 
 // timeUnit is that of the logical type, or by the converted type of which millis is the one in
 // milliseconds.
-func timeUnit(e *parquet.Element, millis int8) column.Unit {
+func timeUnit(e *parquet.Element, millis deprecated.ConvertedType) column.Unit {
 	switch {
 	case e.Logical.Kind == 0 && e.Converted == millis, e.Logical.Unit == 1:
 		return column.Milli
@@ -134,7 +135,7 @@ func fixedBinaryField(e *parquet.Element) column.Field {
 		return fixedField(column.TypeUUID, 16)
 	case width == 2 && e.Logical.Kind == parquet.LogicalFloat16:
 		return fixedField(column.TypeFloat16, 2)
-	case width == 12 && e.Logical.Kind == 0 && e.Converted == parquet.ConvertedInterval:
+	case width == 12 && e.Logical.Kind == 0 && e.Converted == deprecated.Interval:
 		return fixedField(column.TypeInterval, 12)
 	}
 	return fixedField(column.TypeFixedBinary, width)
@@ -142,13 +143,13 @@ func fixedBinaryField(e *parquet.Element) column.Field {
 
 func binaryType(e *parquet.Element) column.Type {
 	switch {
-	case e.Has(parquet.LogicalString, parquet.ConvertedUTF8):
+	case e.Has(parquet.LogicalString, deprecated.UTF8):
 		return column.TypeString
-	case e.Has(parquet.LogicalEnum, parquet.ConvertedEnum):
+	case e.Has(parquet.LogicalEnum, deprecated.Enum):
 		return column.TypeEnum
-	case e.Has(parquet.LogicalJSON, parquet.ConvertedJSON):
+	case e.Has(parquet.LogicalJSON, deprecated.Json):
 		return column.TypeJSON
-	case e.Has(parquet.LogicalBSON, parquet.ConvertedBSON):
+	case e.Has(parquet.LogicalBSON, deprecated.Bson):
 		return column.TypeBSON
 	}
 	return column.TypeBinary

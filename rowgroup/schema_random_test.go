@@ -62,7 +62,7 @@ func TestRandomSchemas(t *testing.T) {
 		s := fileSchemaOf(t, text)
 		want := leafLevels(parseSchema(t, text))
 		var got []string
-		for _, n := range schemaLeaves(s.columns) {
+		for _, n := range leavesOf(s.columns) {
 			got = append(got, fmt.Sprintf("%s %d/%d", n.leaf.path, n.leaf.maxDef, n.leaf.maxRep))
 			if n.leaf.index != len(got)-1 {
 				t.Errorf("leaf %d has index %d", len(got)-1, n.leaf.index)
@@ -112,10 +112,10 @@ func leafLevels(all []format.SchemaElement) []string {
 // checkLevels compares a node with its parent's levels: def is what makes a value present, rep how
 // often it repeats.
 func checkLevels(t *testing.T, n *node, def, rep int) {
-	if n.nullable {
+	if n.field.Nullable {
 		def++
 	}
-	if n.def != def || n.field.Nullable != n.nullable {
+	if n.def != def {
 		t.Errorf("%s: definition level %d, want %d", n.path, n.def, def)
 	}
 	switch n.field.Kind {
@@ -173,13 +173,13 @@ func TestRandomUnions(t *testing.T) {
 			t.Errorf("%d columns are united to %d", len(used), len(all))
 		}
 		for i, f := range files {
-			bound, err := bind(all, f)
+			bound, err := bind(all, f.columns)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []int
-			for _, l := range leavesOf(bound) {
-				got = append(got, l.index)
+			for _, n := range leavesOf(bound) {
+				got = append(got, n.leaf.index)
 			}
 			slices.Sort(got)
 			for k := range f.leaves {
@@ -203,18 +203,18 @@ func TestRandomProjections(t *testing.T) {
 		g := randomSchema{r: rand.New(rand.NewPCG(seed, 9))}
 		s := fileSchemaOf(t, g.columns(3, 4))
 		root := unite([]*fileSchema{s})
-		for _, n := range schemaLeaves(s.columns) {
+		for _, n := range leavesOf(s.columns) {
 			columns, err := project(root, []string{n.leaf.path}, false, []string{"file"}, []int{1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			bound, err := bind(columns, s)
+			bound, err := bind(columns, s.columns)
 			if err != nil {
 				t.Fatal(err)
 			}
 			found := false
-			for _, l := range leavesOf(bound) {
-				found = found || l.index == n.leaf.index
+			for _, b := range leavesOf(bound) {
+				found = found || b.leaf.index == n.leaf.index
 			}
 			if !found || len(bound) != 1 {
 				t.Errorf("%s: %d columns\n%s", n.leaf.path, len(bound), dumpNodes(bound))

@@ -272,17 +272,19 @@ func TestLogicalTypes(t *testing.T) {
 		{`double x (:UNKNOWN);`, "null 0"},
 		{`float x (DECIMAL(9,2));`, "float 4"},
 	} {
-		n := fileSchemaOf(t, "required "+c.element).columns[0]
-		got := fmt.Sprintf("%v %d", n.field, n.field.Width)
-		if n.leaf.convert != convertNone {
-			got += " " + []string{"", "narrow", "widen int", "widen uint", "widen float", "decimal", "null"}[n.leaf.convert]
-		}
-		if got != c.want {
-			t.Errorf("%s is %s, want %s", c.element, got, c.want)
-		}
-		if fixed := n.field.Kind == column.Fixed; fixed != (n.field.Width > 0) {
-			t.Errorf("%s has kind %d and width %d", c.element, n.field.Kind, n.field.Width)
-		}
+		t.Run(c.element, func(t *testing.T) {
+			n := fileSchemaOf(t, "required "+c.element).columns[0]
+			got := fmt.Sprintf("%v %d", n.field, n.field.Width)
+			if n.leaf.convert != convertNone {
+				got += " " + []string{"", "narrow", "widen int", "widen uint", "widen float", "decimal", "null"}[n.leaf.convert]
+			}
+			if got != c.want {
+				t.Errorf("%s is %s, want %s", c.element, got, c.want)
+			}
+			if fixed := n.field.Kind == column.Fixed; fixed != (n.field.Width > 0) {
+				t.Errorf("%s has kind %d and width %d", c.element, n.field.Kind, n.field.Width)
+			}
+		})
 	}
 }
 
@@ -293,8 +295,10 @@ func TestSchemaErrors(t *testing.T) {
 		{`required fixed(0) x;`, `a fixed length of 0 bytes`},
 		{strings.Repeat("required group g { ", 101) + "required int32 x; " + strings.Repeat("} ", 101), "nested over 100 deep"},
 	} {
-		if _, err := tryFileSchema(t, c.schema); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.60s: error %v, want %q", c.schema, err, c.want)
-		}
+		t.Run(c.schema, func(t *testing.T) {
+			if _, err := tryFileSchema(t, c.schema); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%.60s: error %v, want %q", c.schema, err, c.want)
+			}
+		})
 	}
 }

@@ -61,7 +61,6 @@ func spreadBits[T uint8 | uint16 | uint32 | uint64](d, s []T, w uint64) int {
 	return j
 }
 
-// spreadRuns goes run by run.
 func spreadRuns[T uint8 | uint16 | uint32 | uint64](d, s []T, w uint64) int {
 	j := 0
 	for i := 0; i < len(d); {

@@ -53,7 +53,6 @@ func (g *tailGuess) begin(ctx context.Context, size int64) (n int64, end func(),
 	return g.bytes(size), func() {}, nil
 }
 
-// bytes is how much to read, by the footers seen so far.
 func (g *tailGuess) bytes(size int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -65,32 +65,34 @@ func columnsFile(t *testing.T, n int) []byte {
 // not many more bytes than they have.
 func TestFootersTakeOneRead(t *testing.T) {
 	for name, file := range map[string][]byte{"wide": columnsFile(t, 700), "narrow": pagedFile(t, 9000, 9000)} {
-		files := map[string][]byte{}
-		for i := range 40 {
-			files[fmt.Sprintf("%03d.parquet", i)] = file
-		}
-		store, shards := putFiles(t, files)
-		recorder := &recordingStore{Store: store, noViews: true}
-		// One at a time: among several, the last read may be of a shard that began before any other.
-		m, err := Open(t.Context(), recorder, shards, Options{Parallel: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.PageEdges(39) == nil {
-			t.Errorf("%s: no page index", name)
-		}
-		_ = m.Close()
-		reads := recorder.take()
-		last := reads[len(reads)-1].N
-		f, err := footerOf(t, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lo, _ := f.IndexSpan()
-		needed := int64(len(file)) - lo
-		if len(reads) > 40+8 || last > needed*5/4+tailPage || last < needed {
-			t.Errorf("%s: %d reads, the last of %d bytes where %d are needed of %d", name, len(reads), last, needed, len(file))
-		}
+		t.Run(name, func(t *testing.T) {
+			files := map[string][]byte{}
+			for i := range 40 {
+				files[fmt.Sprintf("%03d.parquet", i)] = file
+			}
+			store, shards := putFiles(t, files)
+			recorder := &recordingStore{Store: store, noViews: true}
+			// One at a time: among several, the last read may be of a shard that began before any other.
+			m, err := Open(t.Context(), recorder, shards, Options{Parallel: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.PageEdges(39) == nil {
+				t.Errorf("%s: no page index", name)
+			}
+			_ = m.Close()
+			reads := recorder.take()
+			last := reads[len(reads)-1].N
+			f, err := footerOf(t, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lo, _ := f.IndexSpan()
+			needed := int64(len(file)) - lo
+			if len(reads) > 40+8 || last > needed*5/4+tailPage || last < needed {
+				t.Errorf("%d reads, the last of %d bytes where %d are needed of %d", len(reads), last, needed, len(file))
+			}
+		})
 	}
 }
 

@@ -1,10 +1,13 @@
 package rowgroup
 
 import (
+	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
@@ -37,7 +40,7 @@ func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 // takeText returns values of the Raw as the end of the column's text: a copy, unless they are
 // copied to their parts anyway.
 func (c *leafDecoder) takeText(b []byte) []byte {
-	if c.wide != nil && c.textLen == 0 && (c.d.utf8 == RefuseUTF8 || !isText(c.field.Type)) {
+	if c.wide != nil && c.textLen == 0 && (!c.d.replace || !isText(c.field.Type)) {
 		c.ownText, c.text = c.text, b[:len(b):len(b)]
 		return b
 	}
@@ -50,7 +53,7 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 // column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	lengths := mem.AsU32(c.d.lengths.take(4 * len(dst)))
-	used, err := parquet.DecodeDeltaPrefix(lengths, b)
+	used, err := parquet.DecodeDelta(lengths, b)
 	if err != nil {
 		return err
 	}
@@ -78,4 +81,119 @@ func textBudget(n int64) error {
 		}
 	}
 	return nil
+}
+
+// Repeated prefixes take no bytes, so the values of a small page have no bound but this: so many
+// times the pages' bytes, if that is more than the floor.
+const (
+	deltaGrowth = 1024
+	deltaFloor  = 64 << 20
+)
+
+// prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text.
+func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
+	d, err := parquet.ReadDeltaBytes(mem.AsU32(c.d.lengths.take(8*len(dst))), src, len(dst))
+	if err != nil {
+		return err
+	}
+	total, err := d.Total()
+	if err != nil {
+		return err
+	}
+	if err := textBudget(int64(c.textLen) + total); err != nil {
+		return err
+	}
+	if most := max(deltaFloor, deltaGrowth*c.scan.size); int64(c.textLen)+total > most {
+		return fmt.Errorf("%w: values of over %d bytes in pages of %d", parquet.ErrDelta, most, c.scan.size)
+	}
+	begin := c.textLen
+	text := c.textRoom(int(total))
+	at, last := 0, 0
+	for i, p := range d.Prefixes {
+		n := copy(text[at:], text[last:last+int(p)])
+		k := copy(text[at+n:], d.B[:d.Suffixes[i]])
+		d.B = d.B[k:]
+		dst[i] = uint64(begin+at)<<32 | uint64(n+k)
+		at, last = at+n+k, at
+	}
+	c.textLen += int(total)
+	return c.checkText(dst, text, false)
+}
+
+// decodeDeltaFixed builds DELTA_BYTE_ARRAY values of one width.
+func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
+	d, err := parquet.ReadDeltaBytes(mem.AsU32(c.d.lengths.take(8*n)), src, n)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Total(); err != nil {
+		return err
+	}
+	w := c.stored
+	for i, p := range d.Prefixes {
+		if int64(p)+int64(d.Suffixes[i]) != int64(w) {
+			return fmt.Errorf("%w: a value of %d bytes, not %d", parquet.ErrDelta, p+d.Suffixes[i], w)
+		}
+		v := dst[i*w : (i+1)*w]
+		if i > 0 {
+			copy(v[:p], dst[(i-1)*w:])
+		}
+		d.B = d.B[copy(v[p:], d.B[:d.Suffixes[i]]):]
+	}
+	return nil
+}
+
+var errUTF8 = errors.New("a string that is not UTF-8")
+
+// isText says whether the values of a type must be UTF-8.
+func isText(t column.Type) bool {
+	return t == column.TypeString || t == column.TypeEnum || t == column.TypeJSON
+}
+
+// checkText makes sure that string values are UTF-8. b holds the values that the views name; where
+// separated, each has its length of four bytes before it, else they stand side by side.
+func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
+	if !isText(c.field.Type) || c.allText(vs, b, separated) {
+		return nil
+	}
+	for i, v := range vs {
+		s := c.text[v>>32:][:uint32(v)]
+		if parquet.ValidUTF8(s) {
+			continue
+		}
+		if !c.d.replace {
+			return fmt.Errorf("%w: %.40q", errUTF8, s)
+		}
+		vs[i] = c.replaceText(s)
+	}
+	return nil
+}
+
+// allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot
+// tell. Lengths whose bytes are ASCII part values as letters would. Values side by side must also
+// not begin inside of a character.
+func (c *leafDecoder) allText(vs []uint64, b []byte, separated bool) bool {
+	lengths, inside := uint64(0), false
+	for _, v := range vs {
+		lengths |= v
+		inside = inside || !separated && uint32(v) > 0 && !utf8.RuneStart(c.text[v>>32])
+	}
+	if separated && lengths&0x80808080 != 0 {
+		return parquet.IsASCII(b)
+	}
+	return !inside && parquet.ValidUTF8(b)
+}
+
+// replaceText appends a value made good to the column's text.
+func (c *leafDecoder) replaceText(s []byte) uint64 {
+	var good []byte
+	for len(s) > 0 {
+		r, n := utf8.DecodeRune(s)
+		good = utf8.AppendRune(good, r)
+		s = s[n:]
+	}
+	begin := uint64(c.textLen)
+	copy(c.textRoom(len(good)), good)
+	c.textLen += len(good)
+	return begin<<32 | uint64(len(good))
 }

@@ -31,7 +31,7 @@ func projectTexts(t *testing.T, schemas, paths []string, missingIsNull bool) (st
 		fmt.Fprintf(&b, "%s: %v%s\n", c.field.Name, c.field, null)
 	}
 	for _, f := range files {
-		nodes, err := bind(columns, f)
+		nodes, err := bind(columns, f.columns)
 		if err != nil {
 			return "", err
 		}
@@ -247,15 +247,17 @@ func TestProject(t *testing.T) {
 		{"m.key", "m: map<string, struct<x: int32, y: int32>>?"},
 		{"m.key_value", "m: map<string, struct<x: int32, y: int32>>?"},
 	} {
-		got, err := projectTexts(t, []string{nestedSchema}, strings.Split(c.paths, ","), false)
-		if err != nil {
-			t.Errorf("%s: %v", c.paths, err)
-			continue
-		}
-		fields, _, _ := strings.Cut(got, "--\n")
-		if fields = strings.ReplaceAll(strings.TrimSpace(fields), "\n", "; "); fields != c.want {
-			t.Errorf("%s is\n%s, want\n%s", c.paths, fields, c.want)
-		}
+		t.Run(c.paths, func(t *testing.T) {
+			got, err := projectTexts(t, []string{nestedSchema}, strings.Split(c.paths, ","), false)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			fields, _, _ := strings.Cut(got, "--\n")
+			if fields = strings.ReplaceAll(strings.TrimSpace(fields), "\n", "; "); fields != c.want {
+				t.Errorf("%s is\n%s, want\n%s", c.paths, fields, c.want)
+			}
+		})
 	}
 }
 

@@ -20,19 +20,21 @@ func TestUnreadableColumn(t *testing.T) {
 			c.MetaData = format.ColumnMetaData{}
 		}},
 	} {
-		f := fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{5}, meta: func(m *format.FileMetaData) {
-			c.change(&m.RowGroups[0].Columns[1])
-		}}
-		store, shards := putFiles(t, map[string][]byte{"a.parquet": f.bytes(t)})
-		_, err := Open(context.Background(), store, shards, Options{})
-		want := `mem://t/a.parquet: row group 0, column "b": ` + c.want + ` (leave the column out, or write it in another way)`
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: error is %v\nwant     %s", c.name, err, want)
-		}
-		m, err := Open(context.Background(), store, shards, Options{Columns: []string{"a"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Close()
+		t.Run(c.name, func(t *testing.T) {
+			f := fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{5}, meta: func(m *format.FileMetaData) {
+				c.change(&m.RowGroups[0].Columns[1])
+			}}
+			store, shards := putFiles(t, map[string][]byte{"a.parquet": f.bytes(t)})
+			_, err := Open(context.Background(), store, shards, Options{})
+			want := `mem://t/a.parquet: row group 0, column "b": ` + c.want + ` (leave the column out, or write it in another way)`
+			if err == nil || err.Error() != want {
+				t.Errorf("error is %v\nwant     %s", err, want)
+			}
+			m, err := Open(context.Background(), store, shards, Options{Columns: []string{"a"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Close()
+		})
 	}
 }

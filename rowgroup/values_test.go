@@ -77,7 +77,7 @@ func TestConvert(t *testing.T) {
 			coded := new(craft).dict(2, c.body).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...))
 			snappy := (&craft{codec: format.Snappy}).v1(2, format.Plain, format.RLE, c.body)
 			for form, k := range map[string]*craft{"plain": plainPage, "coded": coded, "snappy": snappy} {
-				got, err := decodeCrafted(c.n, 2, Layout{}, RefuseUTF8, k.chunk(c.n.leaf, 2))
+				got, err := decodeCrafted(c.n, 2, Layout{}, refuseUTF8, k.chunk(c.n.leaf, 2))
 				if fail, is := strings.CutPrefix(c.want, "!"); is {
 					if err == nil || !strings.Contains(err.Error(), fail) {
 						t.Errorf("%s: got %s, %v, want the error %q", form, got, err, fail)
@@ -101,15 +101,17 @@ func TestUTF8(t *testing.T) {
 		"mixed":   new(craft).dict(2, values).v1(1, format.RLEDictionary, format.RLE, codes8(1, packed1(0)...)).v1(1, format.Plain, format.RLE, plainText("ok")),
 		"lengths": new(craft).v1(2, format.DeltaLengthByteArray, format.RLE, lengths),
 	} {
-		if _, err := decodeCrafted(text, 2, Layout{}, RefuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
-			t.Errorf("%s: refused with %v", name, err)
-		}
-		if got, err := decodeCrafted(text, 2, Layout{}, ReplaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {
-			t.Errorf("%s: replaced: %s, %v", name, got, err)
-		}
-		if got, err := decodeCrafted(raw, 2, Layout{}, RefuseUTF8, withLeaf(c.chunk(raw.leaf, 2), raw.leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
-			t.Errorf("%s: as bytes: %s, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+				t.Errorf("refused with %v", err)
+			}
+			if got, err := decodeCrafted(text, 2, Layout{}, replaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {
+				t.Errorf("replaced: %s, %v", got, err)
+			}
+			if got, err := decodeCrafted(raw, 2, Layout{}, refuseUTF8, withLeaf(c.chunk(raw.leaf, 2), raw.leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
+				t.Errorf("as bytes: %s, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -165,12 +167,14 @@ func TestUTF8AcrossValues(t *testing.T) {
 		"plain":    new(craft).v1(2, format.Plain, format.RLE, plainText("가\xeb", "\x82\x98")),
 		"long":     new(craft).v1(2, format.Plain, format.RLE, plainText(strings.Repeat("가", 50)+"\xeb", "\x82\x98")),
 	} {
-		if got, err := decodeCrafted(text, 2, Layout{}, RefuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
 	}
 	c := new(craft).v1(3, format.Plain, format.RLE, plainText(strings.Repeat("가", 50), "나", ""))
-	if got, err := decodeCrafted(text, 3, Layout{}, RefuseUTF8, c.chunk(text.leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {
+	if got, err := decodeCrafted(text, 3, Layout{}, refuseUTF8, c.chunk(text.leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -178,7 +182,7 @@ func TestUTF8AcrossValues(t *testing.T) {
 func TestChecksum(t *testing.T) {
 	n := craftLeaf(format.Int32, 0, 0, i32Field)
 	c := (&craft{crc: true}).dict(1, le32(7)).v1(1, format.RLEDictionary, format.RLE, codes8(1, repeated(1, 0)...)).v2(1, 1, format.Plain, nil, nil, le32(9))
-	if got, err := decodeCrafted(n, 2, Layout{}, RefuseUTF8, c.chunk(n.leaf, 2)); err != nil || got != "07000000 09000000" {
+	if got, err := decodeCrafted(n, 2, Layout{}, refuseUTF8, c.chunk(n.leaf, 2)); err != nil || got != "07000000 09000000" {
 		t.Fatalf("got %s, %v", got, err)
 	}
 	for _, part := range [][]byte{le32(7), codes8(1, repeated(1, 0)...), le32(9)} {
@@ -186,7 +190,7 @@ func TestChecksum(t *testing.T) {
 		k.pages = bytes.Clone(c.pages)
 		at := bytes.LastIndex(k.pages, part)
 		k.pages[at] ^= 1
-		if _, err := decodeCrafted(n, 2, Layout{}, RefuseUTF8, k.chunk(n.leaf, 2)); err == nil || !strings.Contains(err.Error(), "checksum") {
+		if _, err := decodeCrafted(n, 2, Layout{}, refuseUTF8, k.chunk(n.leaf, 2)); err == nil || !strings.Contains(err.Error(), "checksum") {
 			t.Errorf("damage at byte %d: %v", at, err)
 		}
 	}
@@ -207,44 +211,44 @@ func TestSpreadOverParts(t *testing.T) {
 		l    *leaf
 		rows int
 	}{{text, texts, text.leaf, 7}, {list, lists, list.children[0].leaf, 4}} {
-		want, err := decodeCrafted(c.n, c.rows, Layout{}, RefuseUTF8, c.c.chunk(c.l, c.rows))
+		want, err := decodeCrafted(c.n, c.rows, Layout{}, refuseUTF8, c.c.chunk(c.l, c.rows))
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := Layout{Part: []uint8{1, 2, 1, 3, 2, 2, 1}[:c.rows], Parts: 3, wide: 1}
-		got, err := decodeCrafted(c.n, c.rows, l, RefuseUTF8, c.c.chunk(c.l, c.rows))
+		got, err := decodeCrafted(c.n, c.rows, l, refuseUTF8, c.c.chunk(c.l, c.rows))
 		if err != nil || got != want {
 			t.Errorf("got %.300s, %v, want %.300s", got, err, want)
 		}
 	}
 	nulls := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
 	c := new(craft).v1(2, format.Plain, format.RLE, sized32(packed1(0)...), sized32(packed2(3, 2)...), le32(1))
-	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 1}, Parts: 1, wide: 1}, RefuseUTF8, c.chunk(nulls.children[0].leaf, 2))
+	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 2}, Parts: 2, wide: 1}, refuseUTF8, c.chunk(nulls.children[0].leaf, 2))
 	if err != nil || got != "[01000000] [null]" {
 		t.Errorf("null items: %s, %v", got, err)
 	}
 }
 
-// releasePart frees the memory of the rows of one part alone.
-func TestReleasePart(t *testing.T) {
+// Release frees the memory of the rows of one part alone.
+func TestReleaseOfParts(t *testing.T) {
 	n := craftLeaf(format.ByteArray, 0, 0, column.Field{Kind: column.Binary, Type: column.TypeBinary})
 	value := strings.Repeat("v", 300_000)
 	c := new(craft).v1(2, format.Plain, format.RLE, plainText(value, value))
 	pool := &mem.Pool{}
-	d := newDecoder(pool, RefuseUTF8)
-	b, err := d.Decode(&Raw{Rows: Rows{Hi: 2}, columns: []*node{n}, chunks: []rawChunk{c.chunk(n.leaf, 2)}}, Layout{Part: []uint8{1, 2}, Parts: 2})
+	d := newDecoder(pool, false)
+	blocks, err := d.Decode(&Raw{Rows: Rows{Hi: 2}, columns: []*node{n}, chunks: []rawChunk{c.chunk(n.leaf, 2)}}, Layout{Part: []uint8{1, 2}, Parts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := b.Bytes()
-	b.releasePart(1)
-	if left := b.Bytes(); all-left < 300_000 || left < 300_000 {
+	all := pool.Stats().InUse
+	blocks[0].Release()
+	if left := pool.Stats().InUse; all-left < 300_000 || left < 300_000 {
 		t.Errorf("%d bytes, %d after one of two parts", all, left)
 	}
-	if got := string(b.cols[0].bytes(1)); got != value {
+	if got := string(blocks[1].cols[0].bytes(0)); got != value {
 		t.Error("the value of the other part is gone")
 	}
-	b.Release()
+	blocks[1].Release()
 	d.Close()
 	if n := pool.Stats().InUse; n != 0 {
 		t.Errorf("%d bytes in use", n)
@@ -269,7 +273,7 @@ func TestConstantColumns(t *testing.T) {
 		{gone, "null null null", nil},
 		{unknown, "null null null", []rawChunk{new(craft).chunk(unknown.leaf, 3)}},
 	} {
-		if got, err := decodeCrafted(c.n, 3, Layout{}, RefuseUTF8, c.chunks...); err != nil || got != c.want {
+		if got, err := decodeCrafted(c.n, 3, Layout{}, refuseUTF8, c.chunks...); err != nil || got != c.want {
 			t.Errorf("%s: got %s, %v", c.n.field.Name, got, err)
 		}
 	}
@@ -282,16 +286,16 @@ func TestNestedByHand(t *testing.T) {
 	pair := &node{field: &column.Field{Name: "pair", Kind: column.Struct}, def: 1, children: []*node{a, lacking, b}}
 	good := new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b101)...), le32(1, 2)).chunk(a.leaf, 3)
 	other := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 0, 2)...), le32(9)).chunk(b.leaf, 3)
-	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null 09000000}" {
+	if got, err := decodeCrafted(pair, 3, Layout{}, refuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null 09000000}" {
 		t.Errorf("got %s, %v", got, err)
 	}
 	bad := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 2, 0)...), le32(9)).chunk(b.leaf, 3)
-	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, bad); err == nil || !strings.Contains(err.Error(), "do not agree") {
+	if got, err := decodeCrafted(pair, 3, Layout{}, refuseUTF8, good, bad); err == nil || !strings.Contains(err.Error(), "do not agree") {
 		t.Errorf("got %s, %v", got, err)
 	}
 	b.leaf.convert = convertNull
 	defer func() { b.leaf.convert = convertNone }()
-	if got, err := decodeCrafted(pair, 3, Layout{}, RefuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null null}" {
+	if got, err := decodeCrafted(pair, 3, Layout{}, refuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null null}" {
 		t.Errorf("a member that is null throughout: %s, %v", got, err)
 	}
 }
@@ -301,12 +305,12 @@ func TestDeclaredListSize(t *testing.T) {
 	list.field.ListSize = 2
 	l := list.children[0].leaf
 	c := new(craft).v1(5, format.Plain, format.RLE, sized32(packed1(0b10010)...), sized32(packed2(2, 2, 0, 2, 2)...), le32(1, 2, 3, 4))
-	if got, err := decodeCrafted(list, 3, Layout{}, RefuseUTF8, c.chunk(l, 3)); err != nil || got != "[01000000 02000000] null [03000000 04000000]" {
+	if got, err := decodeCrafted(list, 3, Layout{}, refuseUTF8, c.chunk(l, 3)); err != nil || got != "[01000000 02000000] null [03000000 04000000]" {
 		t.Errorf("got %s, %v", got, err)
 	}
 	c = new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b010)...), sized32(repeated(3, 2)...), le32(1, 2, 3))
-	for _, layout := range []Layout{{}, {Part: []uint8{1, 1}, Parts: 1, wide: 1}} {
-		if _, err := decodeCrafted(list, 2, layout, RefuseUTF8, c.chunk(l, 2)); err == nil || !strings.Contains(err.Error(), "row 1 of the unit has a list of 1") {
+	for _, layout := range []Layout{{}, {Part: []uint8{1, 2}, Parts: 2, wide: 1}} {
+		if _, err := decodeCrafted(list, 2, layout, refuseUTF8, c.chunk(l, 2)); err == nil || !strings.Contains(err.Error(), "row 1 of the unit has a list of 1") {
 			t.Errorf("a list of 1: %v", err)
 		}
 	}

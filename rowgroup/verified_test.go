@@ -116,7 +116,7 @@ func wideFile(t *testing.T, codec parquetgo.WriterOption, page, version int) []b
 }
 
 // decodeLent decodes the file's row group from a store that lends.
-func decodeLent(t *testing.T, file []byte, damagedAt int64, l Layout) (*Block, *lender, error) {
+func decodeLent(t *testing.T, file []byte, damagedAt int64, l Layout) ([]*Block, *lender, error) {
 	t.Helper()
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": file})
 	from := &lender{Store: store, damagedAt: damagedAt}
@@ -127,20 +127,22 @@ func decodeLent(t *testing.T, file []byte, damagedAt int64, l Layout) (*Block, *
 	t.Cleanup(func() { m.Close() })
 	raw := fetch(t, m, Rows{Hi: 300})
 	from.verified = nil
-	d := m.NewDecoder(&mem.Pool{})
+	d := newDecoder(&mem.Pool{}, false)
 	t.Cleanup(d.Close)
-	b, err := d.Decode(raw, l)
-	return b, from, err
+	blocks, err := d.Decode(raw, l)
+	return blocks, from, err
 }
 
-func allRows(b *Block) string {
+func allRows(blocks []*Block) string {
 	var all strings.Builder
-	for i := range b.rows {
-		for _, v := range b.cols {
-			if v.field.Kind == column.Binary && v.nulls == 0 {
-				all.Write(v.bytes(v.skip + i))
-			} else {
-				all.WriteString(dump(v, v.skip+i))
+	for _, b := range blocks {
+		for i := range b.rows {
+			for _, v := range b.cols {
+				if v.field.Kind == column.Binary && v.nulls == 0 {
+					all.Write(v.bytes(v.place(i)))
+				} else {
+					all.WriteString(dump(v, v.place(i)))
+				}
 			}
 		}
 	}
@@ -153,16 +155,17 @@ func TestVerifiedAfterUse(t *testing.T) {
 	for i := range part {
 		part[i] = uint8(1 + i%3)
 	}
+	order := byPart(Layout{Part: part})
 	for name, codec := range map[string]parquetgo.WriterOption{
 		"snappy": parquetgo.Compression(&parquetgo.Snappy), "zstd": parquetgo.Compression(&parquetgo.Zstd), "plain": parquetgo.Compression(&parquetgo.Uncompressed),
 	} {
 		for _, page := range []int{20_000, 200_000, 10_000_000} {
 			for version := 1; version <= 2; version++ {
-				for _, l := range []Layout{{}, {Part: part, Parts: 3}} {
+				for _, l := range []Layout{{}, {Part: part, Parts: 3, Order: order}} {
 					t.Run(fmt.Sprintf("%s/%d/v%d/%d parts", name, page, version, l.Parts), func(t *testing.T) {
 						file := wideFile(t, codec, page, version)
 						m := openBytes(t, Options{}, map[string][]byte{"a.parquet": file})
-						d := m.NewDecoder(&mem.Pool{})
+						d := newDecoder(&mem.Pool{}, false)
 						defer d.Close()
 						want, err := d.Decode(fetch(t, m, Rows{Hi: 300}), l)
 						if err != nil {

@@ -22,7 +22,7 @@ var errNotFlat = errors.New("items are null")
 type spreader struct {
 	part   []uint8 // of each row of the unit
 	before int64   // rows decoded that lie before the unit; known when the first page is stored
-	parts  []part
+	blocks []*Block
 	open   []openChunk // of each part
 	base   [][]byte
 	views  []uint64 // of lists: of each row decoded
@@ -55,11 +55,10 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	if limit == 0 {
 		limit = wideDefault
 	}
-	if d.layout.Part == nil || rows <= 0 || bytes < limit*rows || bytes > wideMost {
+	if len(d.blocks) < 2 || rows <= 0 || bytes < limit*rows || bytes > wideMost {
 		return nil
 	}
-	d.needParts()
-	s := &spreader{part: d.layout.Part, parts: d.block.parts, open: make([]openChunk, d.layout.Parts+1)}
+	s := &spreader{part: d.layout.Part, blocks: d.blocks, open: make([]openChunk, d.layout.Parts+1)}
 	for i := range s.open {
 		s.open[i].coming = bytes / rows * int64(len(s.part)) / int64(d.layout.Parts) // parts of a unit are of one size
 	}
@@ -73,7 +72,7 @@ func (s *spreader) put(row int64, value []byte) uint64 {
 		return 0
 	}
 	o := &s.open[s.part[row]]
-	arena := s.parts[s.part[row]].arena
+	arena := s.blocks[s.part[row]-1].arena
 	if len(value) > len(o.free) {
 		if len(value) > wideOwnChunk {
 			own := s.chunk(arena, len(value))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -33,22 +34,22 @@ func TestWide(t *testing.T) {
 	o := Options{IndexDir: t.TempDir() + "/index"}
 
 	before := heapInUse()
-	start := time.Now()
+	start := processorTime(t)
 	cold, reads := openRecorded(t, store, shards, o)
-	first := time.Since(start)
+	first := processorTime(t) - start
 	if reads < files || reads > files+16 || len(cold.Schema().Fields) != columns || cold.NumRows() != 2000*int64(files) {
 		t.Errorf("%d reads, %d columns, %d rows", reads, len(cold.Schema().Fields), cold.NumRows())
 	}
 	held := heapInUse() - before
-	start = time.Now()
+	start = processorTime(t)
 	warm, reads := openRecorded(t, store, shards, o)
-	second := time.Since(start)
+	second := processorTime(t) - start
 	if reads != 0 {
 		t.Errorf("%d reads at the second start", reads)
 	}
 	t.Logf("footer of %d bytes; first start %v, second %v; %d MiB held", len(b), first, second, held>>20)
 	if first > 20*time.Second || second > 4*time.Second {
-		t.Errorf("the first start took %v, the second %v", first, second)
+		t.Errorf("the first start took %v of the processor, the second %v", first, second)
 	}
 	const perChunk = 32
 	if limit := int64(files*2*columns*perChunk + columns*2000); held > limit {
@@ -63,6 +64,17 @@ func TestWide(t *testing.T) {
 		t.Errorf("two columns are %d bytes", r.Bytes())
 	}
 	runtime.KeepAlive(warm)
+}
+
+// processorTime is what this process has used so far, which other processes do not lengthen as they
+// do the time on the clock.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func heapInUse() int64 {
@@ -89,9 +101,9 @@ func TestManyShards(t *testing.T) {
 	store, shards := putFiles(t, all)
 	o := Options{IndexDir: t.TempDir() + "/index"}
 	openRecorded(t, store, shards, o)
-	start := time.Now()
+	start := processorTime(t)
 	m, reads := openRecorded(t, store, shards, o)
-	took := time.Since(start)
+	took := processorTime(t) - start
 	t.Logf("second start %v", took)
 	if reads != 0 || m.NumRows() != int64(files)*300 || took > 3*time.Second {
 		t.Errorf("%d reads, %d rows, %v", reads, m.NumRows(), took)

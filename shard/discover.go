@@ -49,10 +49,7 @@ func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOp
 		}
 	}
 	f.note(o.Noted)
-	all := make([]Shard, 0, len(f.found))
-	for _, s := range f.found {
-		all = append(all, s)
-	}
+	all := slices.Collect(maps.Values(f.found))
 	sortShards(all)
 	return all, nil
 }
@@ -68,7 +65,6 @@ type finder struct {
 	twice map[string]string // address of a file that was named more than once, by identity
 }
 
-// discover adds what one address names.
 func (f *finder) discover(ctx context.Context, address string) error {
 	if len(address) > maxAddress {
 		return &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it has %d bytes, and an address has at most %d", ErrBadURI, len(address), maxAddress)}

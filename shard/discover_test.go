@@ -44,13 +44,15 @@ func TestDiscover(t *testing.T) {
 		{"@mem://list/one", "mem://d/b mem://e/dt=1/a mem://e/dt=1/b"},
 		{"@mem://list/one mem://d/a", "mem://d/a mem://d/b mem://e/dt=1/a mem://e/dt=1/b"},
 	} {
-		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
-		if err != nil {
-			t.Errorf("%s: %v", c.addresses, err)
-		}
-		if got := strings.Join(uris(found), " "); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.addresses, got, c.want)
-		}
+		t.Run(c.addresses, func(t *testing.T) {
+			found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
+			if err != nil {
+				t.Errorf("%v", err)
+			}
+			if got := strings.Join(uris(found), " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 
@@ -78,14 +80,16 @@ func TestDiscoverErrors(t *testing.T) {
 		{"@mem://lists", shard.ErrBadURI, "@mem://lists: list: bad address: it is not a list file"},
 		{"s3://b/k", shard.ErrBadURI, "s3://b/k: list: bad address: this program has no store for s3://, only for bare paths, file://, mem://"},
 	} {
-		found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
-		if !errors.Is(err, c.kind) || found != nil {
-			t.Errorf("%q: %d shards, error %v", c.addresses, len(found), err)
-			continue
-		}
-		if err.Error() != c.want {
-			t.Errorf("%q:\n got %s\nwant %s", c.addresses, err, c.want)
-		}
+		t.Run(c.addresses, func(t *testing.T) {
+			found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
+			if !errors.Is(err, c.kind) || found != nil {
+				t.Errorf("%d shards, error %v", len(found), err)
+				return
+			}
+			if err.Error() != c.want {
+				t.Errorf("%q:\n got %s\nwant %s", c.addresses, err, c.want)
+			}
+		})
 	}
 }
 
@@ -186,13 +190,15 @@ func TestRelativePaths(t *testing.T) {
 		{"s3://b/k/x mem://b/k/y", "s3://b/k/x mem://b/k/y"},
 		{"/x s3://b/k", "/x s3://b/k"},
 	} {
-		var shards []shard.Shard
-		for _, uri := range strings.Fields(c.in) {
-			shards = append(shards, shard.Shard{URI: uri})
-		}
-		if got := strings.Join(shard.RelativePaths(shards), " "); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.in, got, c.want)
-		}
+		t.Run(c.in, func(t *testing.T) {
+			var shards []shard.Shard
+			for _, uri := range strings.Fields(c.in) {
+				shards = append(shards, shard.Shard{URI: uri})
+			}
+			if got := strings.Join(shard.RelativePaths(shards), " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -41,20 +41,15 @@ func (e *Error) Error() string { return e.Spelled(option.Go) }
 
 // Spelled is the message with options of the store as name spells them.
 func (e *Error) Spelled(name func(field string) string) string {
-	var b strings.Builder
-	b.WriteString(brief(Redact(e.URI), longestAddress))
-	b.WriteString(": ")
+	text := brief(Redact(e.URI), longestAddress) + ": "
 	if e.Op != "" {
-		b.WriteString(e.Op)
-		b.WriteString(": ")
+		text += e.Op + ": "
 	}
-	b.WriteString(brief(option.Spelled(e.Err, name), longestText))
+	text += brief(option.Spelled(e.Err, name), longestText)
 	if e.Hint != "" {
-		b.WriteString(" (")
-		b.WriteString(option.Spell(e.Hint, name))
-		b.WriteString(")")
+		text += " (" + option.Spell(e.Hint, name) + ")"
 	}
-	return b.String()
+	return text
 }
 
 // How much of an address and of an error's text a message prints, in bytes. No key of S3 and hardly

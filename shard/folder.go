@@ -5,13 +5,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// besides are the endings of names that lie beside the data of a folder and are not data:
-// descriptions and checksums.
+// besides are the endings of names that lie beside the data: descriptions and checksums.
 var besides = []string{".md", ".json", ".txt", ".crc"}
 
-// isBeside reports whether a name is that of a description or a checksum.
 func isBeside(name string) bool { return slices.Contains(besides, strings.ToLower(path.Ext(name))) }
 
 // isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy,
@@ -21,8 +21,7 @@ func isParquet(name string) bool {
 	return strings.Contains(name, ".parq") || strings.HasSuffix(name, ".pq")
 }
 
-// isDirectory reports whether an address named the directory that all of its shards lie below,
-// rather than a file or a pattern.
+// isDirectory reports whether an address names a directory above all of its shards, and no pattern.
 func isDirectory(address string, found []Shard) bool {
 	prefix := strings.TrimRight(address, "/") + "/"
 	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
@@ -58,7 +57,7 @@ func leaveOut(address string, found []Shard) (kept []Shard, out []string, err er
 
 // onlyParquet says how the parquet files of a directory are named alone.
 func onlyParquet(address string) string {
-	return fmt.Sprintf("to read its parquet files alone, give %s/**/*.parquet", Redact(strings.TrimRight(address, "/")))
+	return fmt.Sprintf("to read its parquet files alone, give %s/**/*.parquet", option.Literal(Redact(strings.TrimRight(address, "/"))))
 }
 
 // few names the first two of some files and counts the others.

@@ -25,8 +25,7 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// addressError is how the runtime describes a fault at an address that is not nil's; see
-// debug.SetPanicOnFault.
+// addressError is the runtime's error of a fault at an address that is not nil's.
 type addressError interface {
 	runtime.Error
 	Addr() uintptr

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"testing"
 )
@@ -72,9 +73,11 @@ func TestUse(t *testing.T) {
 		{nil, ErrChanged, ErrChanged},
 		{own, ErrChanged, ErrChanged},
 	} {
-		if err := Use(lender{verify: c.verify}, func() error { return c.f }); err != c.want {
-			t.Errorf("f %v, verify %v: %v", c.f, c.verify, err)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			if err := Use(lender{verify: c.verify}, func() error { return c.f }); err != c.want {
+				t.Errorf("f %v, verify %v: %v", c.f, c.verify, err)
+			}
+		})
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 // maxList is the size of the longest list file: some ten million addresses.
 const maxList = 1 << 30 // bytes
 
-// discoverList adds what the lines of a list file name.
 func (f *finder) discoverList(ctx context.Context, list string) error {
 	content, err := readAll(ctx, f.store, list)
 	if e := (*Error)(nil); errors.As(err, &e) && e.URI == list {
@@ -21,11 +20,11 @@ func (f *finder) discoverList(ctx context.Context, list string) error {
 		return err
 	}
 	lines, err := parseList(content)
+	if err == nil && len(lines) == 0 {
+		err = fmt.Errorf("%w: this list file names no shard", ErrNotExist)
+	}
 	if err != nil {
 		return &Error{Op: "list", URI: "@" + Redact(list), Err: err}
-	}
-	if len(lines) == 0 {
-		return &Error{Op: "list", URI: "@" + Redact(list), Err: fmt.Errorf("%w: this list file names no shard", ErrNotExist)}
 	}
 	for _, l := range lines {
 		if strings.HasPrefix(l.address, "@") {
@@ -47,14 +46,12 @@ func (f *finder) discoverList(ctx context.Context, list string) error {
 	return nil
 }
 
-// A line is an address in a list file.
 type line struct {
 	number  int // from 1
 	address string
 }
 
-// parseList returns the addresses of a list file. White space around them is dropped, as is a byte
-// order mark.
+// parseList returns the addresses of a list file, without white space or a byte order mark.
 func parseList(content []byte) ([]line, error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	var all []line
@@ -76,7 +73,6 @@ func parseList(content []byte) ([]line, error) {
 	return all, nil
 }
 
-// readAll reads the one file that an address names.
 func readAll(ctx context.Context, store Store, address string) (content []byte, err error) {
 	files, err := store.List(ctx, address)
 	if err != nil {

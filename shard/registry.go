@@ -15,7 +15,6 @@ import (
 type Stores map[string]Store
 
 var (
-	_ Store      = Stores(nil)
 	_ Identifier = Stores(nil)
 	_ Remote     = Stores(nil)
 	_ io.Closer  = Stores(nil)
@@ -116,15 +115,11 @@ func (s Stores) find(uri string) (Store, error) {
 	return nil, fmt.Errorf("%w: this program has no store for %s://, only for %s", ErrBadURI, scheme, s.names())
 }
 
-// names lists the schemes for a message.
 func (s Stores) names() string {
-	var names []string
-	for _, scheme := range slices.Sorted(maps.Keys(s)) {
-		switch scheme {
-		case "":
-			names = append(names, "bare paths")
-		default:
-			names = append(names, scheme+"://")
+	names := slices.Sorted(maps.Keys(s))
+	for i, scheme := range names {
+		if names[i] = "bare paths"; scheme != "" {
+			names[i] = scheme + "://"
 		}
 	}
 	if len(names) == 0 {

@@ -17,7 +17,7 @@ func TestStoresChoose(t *testing.T) {
 	one.Put("a", []byte("1"))
 	two.Put("a", []byte("22"))
 	// The scheme's store is asked, whatever it serves.
-	s := shard.Stores{"mem": one, "two": shardtest.NewMeter(two)}
+	s := shard.Stores{"mem": one, "two": shardtest.NewFaults(two, shardtest.Rule{Op: shardtest.OpList})}
 	found, err := s.List(t.Context(), "MEM://a")
 	if err != nil || len(found) != 1 || found[0].Size != 1 {
 		t.Fatalf("%+v, %v", found, err)
@@ -30,7 +30,7 @@ func TestStoresChoose(t *testing.T) {
 	if _, err := s.List(t.Context(), "two://a"); err == nil {
 		t.Fatal("the other store was not asked")
 	}
-	if s["two"].(*shardtest.Meter).Stats().Lists != 1 {
+	if s["two"].(*shardtest.Faults).Struck(0) != 1 {
 		t.Fatal("the other store was not asked")
 	}
 }
@@ -41,13 +41,14 @@ func TestIdentityPassesOn(t *testing.T) {
 	want := shard.Identity(local.Store{}, "a")
 	for name, store := range map[string]shard.Store{
 		"stores": all.Stores(all.Options{}),
-		"meter":  shardtest.NewMeter(local.Store{}),
 		"faults": shardtest.NewFaults(local.Store{}),
-		"both":   shardtest.NewMeter(shardtest.NewFaults(all.Stores(all.Options{}))),
+		"both":   shardtest.NewFaults(shardtest.NewFaults(all.Stores(all.Options{}))),
 	} {
-		if got := shard.Identity(store, "./x/../a"); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := shard.Identity(store, "./x/../a"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
 	}
 	if got := shard.Identity(&mem.Store{}, "MEM://a/./b"); got != "mem://a/./b" {
 		t.Errorf("without an opinion: %s", got)
@@ -103,7 +104,7 @@ func TestStoresOptional(t *testing.T) {
 	if n := s.Parallel("a://x"); n != 7 {
 		t.Errorf("%d reads at once, want 7", n)
 	}
-	if n := shardtest.NewMeter(s).Parallel("/x") + s.Parallel("none://x"); n != 0 {
+	if n := shardtest.NewFaults(s).Parallel("/x") + s.Parallel("none://x"); n != 0 {
 		t.Errorf("%d reads at once for stores without an opinion", n)
 	}
 	if got := s.Traffic(); got.Reads != 6 || got.Window != 5 {

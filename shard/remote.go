@@ -8,7 +8,7 @@ import (
 // A Remote is a Store that asks servers.
 type Remote interface {
 	// Parallel is how many reads of an address's shards to keep under way, since each waits for a
-	// network; 0 is no opinion.
+	// network; 0 leaves it to others.
 	Parallel(uri string) int
 	// Traffic is what the store asked of its servers so far.
 	Traffic() Traffic

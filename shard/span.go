@@ -13,6 +13,17 @@ type Span struct{ Off, N int64 }
 // End is the byte after the last.
 func (s Span) End() int64 { return s.Off + s.N }
 
+// Within refuses a span that does not lie within a shard of so many bytes.
+func (s Span) Within(size int64) error {
+	switch {
+	case s.Off < 0 || s.N < 0:
+		return fmt.Errorf("no such range: %d bytes from byte %d on", s.N, s.Off)
+	case s.Off > size || s.N > size-s.Off:
+		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", s.N, s.Off, size, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
 // A Range is bytes of a shard, from byte Off on, and the memory that they fill.
 type Range struct {
 	Off int64
@@ -27,13 +38,10 @@ func (r Range) Span() Span { return Span{r.Off, int64(len(r.P))} }
 func CheckRanges(ranges []Range, size int64) error {
 	end := int64(0)
 	for _, r := range ranges {
-		n := int64(len(r.P))
-		switch {
-		case r.Off < 0:
-			return fmt.Errorf("no such range: %d bytes from byte %d on", n, r.Off)
-		case r.Off > size || n > size-r.Off:
-			return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, r.Off, size, io.ErrUnexpectedEOF)
-		case r.Off < end:
+		if err := r.Span().Within(size); err != nil {
+			return err
+		}
+		if r.Off < end {
 			return fmt.Errorf("the range from byte %d on begins before another ends, at byte %d", r.Off, end)
 		}
 		end = r.Span().End()

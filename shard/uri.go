@@ -2,6 +2,7 @@ package shard
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -97,10 +98,8 @@ func redactQuery(query string) string {
 	params := strings.Split(query, "&")
 	for i, p := range params {
 		name, _, hasValue := strings.Cut(p, "=")
-		for _, secret := range secretParams {
-			if hasValue && strings.EqualFold(name, secret) {
-				params[i] = name + "=***"
-			}
+		if hasValue && slices.Contains(secretParams, strings.ToLower(name)) {
+			params[i] = name + "=***"
 		}
 	}
 	return strings.Join(params, "&")

@@ -27,9 +27,11 @@ func TestSplitScheme(t *testing.T) {
 		{"file://a", "file", "a"},
 		{"mem://", "mem", ""},
 	} {
-		if scheme, rest := SplitScheme(c.address); scheme != c.scheme || rest != c.rest {
-			t.Errorf("%q: %q, %q, want %q, %q", c.address, scheme, rest, c.scheme, c.rest)
-		}
+		t.Run(c.address, func(t *testing.T) {
+			if scheme, rest := SplitScheme(c.address); scheme != c.scheme || rest != c.rest {
+				t.Errorf("%q, %q, want %q, %q", scheme, rest, c.scheme, c.rest)
+			}
+		})
 	}
 }
 
@@ -44,9 +46,11 @@ func TestNormal(t *testing.T) {
 		{"file://localhost/a", "/a"},
 		{"S3://b//k/./x", "s3://b//k/./x"},
 	} {
-		if got := normal(c.uri); got != c.want {
-			t.Errorf("%q: %q, want %q", c.uri, got, c.want)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			if got := normal(c.uri); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
@@ -66,9 +70,11 @@ func TestRedact(t *testing.T) {
 		{"https://h/k?design=1&sig", "https://h/k?design=1&sig"},
 		{"webhdfs://n/k?delegation=hush", "webhdfs://n/k?delegation=***"},
 	} {
-		if got := Redact(c.uri); got != c.want {
-			t.Errorf("%q: %q, want %q", c.uri, got, c.want)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			if got := Redact(c.uri); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -1,12 +1,17 @@
-// Package shuffle makes the order in which rows are trained on: "lane-tick/1", a pure function of a
-// manifest, parameters, a seed, an epoch and a position, in integers only.
+// Package shuffle makes the order in which samples are trained on: "lane-tick/1", a pure function
+// of a manifest, parameters, a seed, an epoch and a position, in integers only.
+//
+// The order counts samples. A sample is a row, unless a rule made others of the rows of each unit
+// before: [Manifest].Rule names it, and [Unit].Samples has their numbers. The package knows the
+// numbers alone. Where this page, a field or a method says rows of an order, of a lane, a span, a
+// step or a buffer, under a rule these are samples.
 //
 // A [Manifest] says what the data is, [CutUnits] cuts its row groups into units, [Options] choose
 // [Params] by a frozen rule, and [New] makes the [Plan]. A plan has epochs, an [Epoch] has lanes,
 // and the [Iter] of a [Lane] tells tick by tick which units must be there, which rows leave in
 // which order, and which units are done. A [View] says which rows of which lanes a worker takes in
 // a step, [Steps] how many steps there are. A [State] is where training stands. A [Sequence] is the
-// order without shuffle.
+// order without shuffle. A [Ratio] divides numbered rows by weight.
 //
 // The package imports nothing of ours, reads no clock and no file, starts no goroutine and
 // allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
@@ -34,13 +39,16 @@
 //	"order"   epoch, line lane                          the order of a lane's spans
 //	"rows"    epoch, group, row                         the row order of the span that begins at row number row - lo of the unit
 //	"tick"    epoch, line lane, tick                    the order of a tick's rows
+//	"mix"     level                                     the phases of a level's lanes, see Shares
+//	"part"    row                                       which rows of a run are of which part; the caller's seed
 //
 // # Data
 //
 // Shards stand in ascending order of their relative paths, byte by byte. Row groups are numbered
 // over all shards in that order. A unit is rows [lo, hi) of a group; the units of a group cover it
-// in ascending order; groups without rows have none. The rows of a unit are numbered from 0. N is
-// the number of rows, n of units.
+// in ascending order; groups without rows have none. Its samples are numbered from 0; without a
+// rule they are its rows. Under a rule it has any number of them, 0 to 2^31-1. N is the number of
+// samples, n of units that have any.
 //
 // [CutUnits] makes the units of a group of r rows and B uncompressed bytes (all columns):
 //
@@ -57,16 +65,18 @@
 // shards, and for each shard its path, its size in bytes, the number of its row groups and the rows
 // of each. The versions hash has the name "shardfeed/manifest/versions/1", the number of shards,
 // and for each its path, size and version. The units hash is the first 8 bytes of the one with the
-// name "shardfeed/units/1" and for each unit its group and lo. All are lower-case hex.
+// name "shardfeed/units/1" and for each unit its group and lo, and under a rule -1 and its number
+// of samples. All are lower-case hex.
 //
 // # Parameters
 //
-// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * N / (bytes of
-// all columns)) rows. The default is a hundredth of the bytes, at least 2^28, at most 2^31, then at
-// most floor(world size * memory / 4) where the user gave memory. Without bytes it is N.
+// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * (rows of all
+// files) / (bytes of all columns)) rows. The default is a hundredth of the bytes, at least 2^28, at
+// most 2^31, then at most floor(world size * memory / 4) where the user gave memory. Without bytes
+// it is the rows of all files.
 //
-// [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the largest
-// unit:
+// [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the samples of
+// the largest unit:
 //
 //	L     the pinned number; or the odd part of W; while 2L <= 64 and 2L <= n/8 and 2L <= R/(4*Umax): L = 2L; then while L < M: L = 2L
 //	U     min(Umax, ceil(N/L))
@@ -88,6 +98,7 @@
 //	          the first radix f1 belongs to the lowest digit d1 = i mod f1, d2 = (i/f1) mod f2, ..; line = d1*L/f1 + d2*L/(f1*f2) + ..
 //	line      the shards in the order of perm(shards) of "assign", in each its units, in each its rows; cut into L runs, run l having the rows
 //	          of the slot i with line(i) = l. What a run has of a unit is a span; a cut inside a unit makes two spans of it
+//	          (a unit without samples makes none)
 //	order     the spans of a line lane in the order of the line get a key each from "order": spread 0: next. Spread H > 0: first the
 //	          lane's shards, in the order of the line, are shuffled, then key = (place of the span's shard) * 2^32 + below(H * 2^32).
 //	          They arrive by ascending (key, unit, first row), numbered j = 0, 1, ..
@@ -113,6 +124,20 @@
 // Span j emits its rows in the order perm(n_j) of "rows". In tick k the lane takes, for ascending
 // j, the rows with numbers C(j, k-1) to C(j, k)-1 in that order, and shuffles them all with "tick".
 //
+// # Shares
+//
+// A [Ratio] has integer weights w_d >= 0 with the sum T = 2^20: of each weight's exact share of T
+// the floor, at least 1 unless the weight is 0. What is left goes to the largest remainders, equal
+// ones in order; what is too much comes off the largest weight, one by one. Level j has the j-th
+// largest weight above 0, equal ones in order: w_j. r_0 = T, r_(j+1) = r_j - w_j.
+//
+//	f_j(slot)  floor(r_j * perm_j(slot) / L), perm_j = perm(L) of "mix"; 0 where there is one lane
+//	K_0 = n, K_(j+1) = floor((K_j * (r_j - w_j) + f_j) / r_j), products in 128 bits
+//	C_j(n)     K_j - K_(j+1): so many of the first n samples of the lane are of level j
+//
+// Sample n is of the level with C_j(n+1) > C_j(n). T samples in a row are divided exactly. These
+// are the nested floors of Grain's mix; phases and lanes are ours.
+//
 // # Steps, ranks and workers
 //
 // A step is G = batch size * W consecutive positions, the last step of an epoch under "pad" and
@@ -136,13 +161,14 @@
 //
 // # Order without shuffle
 //
-// "sequential/1": row p is the p-th row of the groups in order. Of a step of c rows rank r has
+// "sequential/1": row p is the p-th row of the groups in order, under a rule the p-th sample of the
+// units. Of a step of c rows rank r has
 // block r of W, in it worker k block k of K.
 //
 // # State
 //
-// One JSON object, under 1 KiB, the same on every rank and worker; all fields but the last two are
-// always there, others are refused:
+// One JSON object, under 1 KiB, the same on every rank and worker; all fields but the last three
+// are always there, others are refused:
 //
 //	v             1
 //	plan          "lane-tick/1", or "sequential/1" when shuffle is false
@@ -154,6 +180,7 @@
 //	global_batch  G when the state was taken; another G goes on at the same position
 //	manifest      the content hash
 //	units         the units hash; with shuffle
+//	rule          16 hex digits of the rule; with a rule
 //	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
 //	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle
 //

@@ -82,8 +82,8 @@ func (e *Epoch) place(at int, rows int64) cut {
 		return cut{shard: at}
 	}
 	u := e.plan.shardUnits[e.shards[at]]
-	for rows > 0 && rows >= e.plan.units[u].Rows() {
-		rows -= e.plan.units[u].Rows()
+	for rows > 0 && rows >= e.plan.units[u].Samples {
+		rows -= e.plan.units[u].Samples
 		u++
 	}
 	return cut{shard: at, unit: u, row: rows}

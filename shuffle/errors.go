@@ -7,9 +7,16 @@ import "fmt"
 type Error struct {
 	Field string // what is wrong, in the words of the flags and of the state's JSON
 	Msg   string
+
+	sentence bool // Msg says all
 }
 
-func (e *Error) Error() string { return "shuffle: " + e.Field + ": " + e.Msg }
+func (e *Error) Error() string {
+	if e.sentence {
+		return e.Msg
+	}
+	return "shuffle: " + e.Field + ": " + e.Msg
+}
 
 func refuse(field, format string, args ...any) error {
 	return &Error{Field: field, Msg: fmt.Sprintf(format, args...)}

@@ -200,26 +200,28 @@ func TestMixesSortedData(t *testing.T) {
 		{"whole groups", Options{Buffer: R}, min(deffFile, deffBlock), chiBlock},
 		{"quarters", Options{Buffer: R, UnitRows: 690}, deffGroup / 2, chiGroup / 2},
 	} {
-		p := newPlan(t, m, c.o, 7)
-		chi, deff, groups, first, last := mixPlan(p, batch).result()
-		q := p.Quality(int64(batch))
-		t.Logf("%s (L %d, A %d, D %d): chi %.2f, deff %.2f (foretold %.2f), groups %.0f (%.0f), first 1 %% %.0f, last 1 %% %.0f",
-			c.name, p.params.Lanes, p.params.Quantum, p.params.Life, chi, deff, q.Deff, groups, q.Units, first, last)
-		if math.Abs(deff/q.Deff-1) > 0.15 {
-			t.Errorf("%s: deff %.2f is not within 15 %% of %.2f", c.name, deff, q.Deff)
-		}
-		if chi > 1.15*q.Deff {
-			t.Errorf("%s: chi-square %.2f is over 1.15 x %.2f", c.name, chi, q.Deff)
-		}
-		if math.Abs(groups/q.Units-1) > 0.15 {
-			t.Errorf("%s: %.0f groups in the mean batch, %.0f were foretold", c.name, groups, q.Units)
-		}
-		if last < 0.8*groups || first < 0.4*groups {
-			t.Errorf("%s: first and last batches have %.0f and %.0f groups, the mean %.0f", c.name, first, last, groups)
-		}
-		if deff >= c.beats || chi >= c.chiBelow {
-			t.Errorf("%s: deff %.2f and chi-square %.2f must be below %.2f and %.2f", c.name, deff, chi, c.beats, c.chiBelow)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlan(t, m, c.o, 7)
+			chi, deff, groups, first, last := mixPlan(p, batch).result()
+			q := p.Quality(int64(batch))
+			t.Logf("%s (L %d, A %d, D %d): chi %.2f, deff %.2f (foretold %.2f), groups %.0f (%.0f), first 1 %% %.0f, last 1 %% %.0f",
+				c.name, p.params.Lanes, p.params.Quantum, p.params.Life, chi, deff, q.Deff, groups, q.Units, first, last)
+			if math.Abs(deff/q.Deff-1) > 0.15 {
+				t.Errorf("deff %.2f is not within 15 %% of %.2f", deff, q.Deff)
+			}
+			if chi > 1.15*q.Deff {
+				t.Errorf("chi-square %.2f is over 1.15 x %.2f", chi, q.Deff)
+			}
+			if math.Abs(groups/q.Units-1) > 0.15 {
+				t.Errorf("%.0f groups in the mean batch, %.0f were foretold", groups, q.Units)
+			}
+			if last < 0.8*groups || first < 0.4*groups {
+				t.Errorf("first and last batches have %.0f and %.0f groups, the mean %.0f", first, last, groups)
+			}
+			if deff >= c.beats || chi >= c.chiBelow {
+				t.Errorf("deff %.2f and chi-square %.2f must be below %.2f and %.2f", deff, chi, c.beats, c.chiBelow)
+			}
+		})
 	}
 }
 

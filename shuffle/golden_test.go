@@ -48,6 +48,37 @@ func TestGoldenOrder(t *testing.T) {
 	}
 }
 
+// goldenRuled is goldenManifest and its units under a rule that empties units, thins and repeats
+// them.
+func goldenRuled(t *testing.T, unitRows int64) (*Manifest, []Unit) {
+	m := goldenManifest()
+	m.Rule = someRule
+	units := wholeUnits(t, m, unitRows)
+	for i := range units {
+		units[i].Samples = units[i].Rows() * int64(i%7) / 4
+	}
+	return m, units
+}
+
+func TestGoldenOrderOfARule(t *testing.T) {
+	for _, c := range []struct {
+		o     Options
+		epoch uint64
+		want  string
+	}{
+		{Options{Buffer: 700}, 0, "51a8f98f826dbefe8639b16798969cfc"},
+		{Options{Buffer: 3000, WorldSize: 6, UnitRows: 100}, 3, "d31656c5c621aecc29a40c3abc124f14"},
+		{Options{Buffer: 3000, UnitRows: 100, Lanes: 11, Tail: Carry}, 4, "a5315928d528a8d2feb457be4d282b9f"},
+		{Options{Buffer: 3000, UnitRows: 100, Spread: 2, Assign: PerEpoch}, 5, "40d9c224f0feb5eda4b73912002031d9"},
+	} {
+		m, units := goldenRuled(t, c.o.UnitRows)
+		p := planOf(t, m, units, c.o, 7)
+		if got := orderHash(t, p.Epoch(c.epoch)); got != c.want {
+			t.Errorf("%+v epoch %d: order %s, want %s", c.o, c.epoch, got, c.want)
+		}
+	}
+}
+
 func orderHash(t *testing.T, e *Epoch) string {
 	h := sha256.New()
 	for _, r := range epochRows(t, e) {
@@ -68,10 +99,13 @@ const goldenFirst = "2 1 1 [{0 3} {1 3} {0 1} {1 2} {0 2} {2 2} {0 0} {2 1} {1 1
 
 func TestGoldenHashes(t *testing.T) {
 	m := goldenManifest()
+	ruled, units := goldenRuled(t, 0)
 	for _, c := range [][2]string{
 		{m.Content(), goldenContent},
 		{m.Versions(), goldenVersions},
 		{newPlan(t, m, Options{}, 0).UnitsHash(), goldenUnits},
+		{planOf(t, ruled, units, Options{}, 0).UnitsHash(), goldenRuledUnits},
+		{ruled.Content(), goldenContent},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("hash %s, want %s", c[0], c[1])
@@ -83,4 +117,6 @@ const (
 	goldenContent  = "f2306c03066803da0287e21b311e920ccab7ec6c68a84c8233534713716d2c35"
 	goldenVersions = "ad48bdc229edc0f5d1e34243835d77dc7d7f488cf63112085a6fd3f391ae6036"
 	goldenUnits    = "487c217eec465f5c"
+
+	goldenRuledUnits = "e51c7d8e44b15667"
 )

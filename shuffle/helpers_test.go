@@ -45,7 +45,11 @@ func wholeUnits(t testing.TB, m *Manifest, unitRows int64) []Unit {
 
 func newPlan(t testing.TB, m *Manifest, o Options, seed uint64) *Plan {
 	t.Helper()
-	units := wholeUnits(t, m, o.UnitRows)
+	return planOf(t, m, wholeUnits(t, m, o.UnitRows), o, seed)
+}
+
+func planOf(t testing.TB, m *Manifest, units []Unit, o Options, seed uint64) *Plan {
+	t.Helper()
 	params, err := o.Params(units)
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +59,24 @@ func newPlan(t testing.TB, m *Manifest, o Options, seed uint64) *Plan {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// someRule names a rule.
+const someRule = "0123456789abcdef"
+
+// thin gives the manifest a rule, under which units lose rows: some none, some most, some all.
+func thin(r *rng, m *Manifest, units []Unit) {
+	m.Rule = someRule
+	for i := range units {
+		switch u := &units[i]; r.below(4) {
+		case 0:
+			u.Samples = 0
+		case 1:
+			u.Samples = int64(r.below(uint64(u.Rows()+9)/10 + 1))
+		case 2:
+			u.Samples = int64(r.below(uint64(u.Rows() + 1)))
+		}
+	}
 }
 
 // laneRows are the rows of a lane in the order in which it emits them.

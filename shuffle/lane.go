@@ -9,11 +9,10 @@ import (
 // Span is a unit or the part of it that a lane has.
 type Span struct {
 	Unit     int   // index into Plan.Units
-	From, To int64 // rows of the unit by number, [From, To)
-	Lo, Hi   int64 // rows of the group: they hold the span's, and begin and end with one of them. Unit.Selected tells which are
+	From, To int64 // samples of the unit by number, [From, To), at least one
 }
 
-// Rows of the span.
+// Rows is the span's samples.
 func (s Span) Rows() int64 { return s.To - s.From }
 
 // Lane is one lane of an epoch: its spans in the order in which they arrive, and the ticks in which
@@ -62,14 +61,14 @@ func (l *Lane) lineSpans() []span {
 			}
 		}
 		for u := first; u < end; u++ {
-			lo, hi := int64(0), p.units[u].Rows()
+			lo, hi := int64(0), p.units[u].Samples
 			if s == from.shard && u == from.unit {
 				lo = from.row
 			}
 			if s == to.shard && u == to.unit {
 				hi = to.row
 			}
-			if lo < hi { // a lane without rows may lie inside a unit
+			if lo < hi { // a lane without samples may lie inside a unit, and a unit may have none
 				out = append(out, span{unit: uint32(u), lo: uint32(lo), rows: uint32(hi - lo)})
 			}
 		}

@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -53,9 +54,11 @@ func TestBoundOfLanes(t *testing.T) {
 	p := newPlan(t, manifestOf(slices.Repeat([]int64{1000}, 100)), Options{Buffer: 20_000, WorldSize: 4}, 1)
 	lane := p.params.LaneBound(p.sizes.rows, p.sizes.largest)
 	for lanes, want := range map[int]int64{0: 0, 1: lane, 2: 2 * lane, 1 << 30: 100_000} {
-		if got := p.Bound(lanes); got != want {
-			t.Errorf("%d lanes: bound %d, want %d", lanes, got, want)
-		}
+		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
+			if got := p.Bound(lanes); got != want {
+				t.Errorf("%d lanes: bound %d, want %d", lanes, got, want)
+			}
+		})
 	}
 }
 
@@ -159,40 +162,42 @@ func TestSeekLoadsTheResident(t *testing.T) {
 func TestLocality(t *testing.T) {
 	m := studyManifest(300)
 	for _, c := range []struct{ world, lanes int }{{8, 0}, {3, 0}, {6, 48}, {64, 64}, {12, 96}} {
-		p := newPlan(t, m, Options{Buffer: m.Rows() / 5, WorldSize: c.world, Lanes: c.lanes}, 3)
-		for epoch := range uint64(2) {
-			e := p.Epoch(epoch)
-			ranks := map[int32]map[int]bool{}
-			lanes := map[int]int{}
-			for rank := range c.world {
-				v, err := p.View(Worker{Rank: rank, WorldSize: c.world})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, slot := range v.Slots(e, 0, p.Rows(), int64(c.world)) {
-					l := e.Lane(slot)
-					for j := range l.Spans() {
-						unit := l.Span(j).Unit
-						lanes[unit]++
-						shard := m.Groups[p.units[unit].Group].Shard
-						if ranks[shard] == nil {
-							ranks[shard] = map[int]bool{}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			p := newPlan(t, m, Options{Buffer: m.Rows() / 5, WorldSize: c.world, Lanes: c.lanes}, 3)
+			for epoch := range uint64(2) {
+				e := p.Epoch(epoch)
+				ranks := map[int32]map[int]bool{}
+				lanes := map[int]int{}
+				for rank := range c.world {
+					v, err := p.View(Worker{Rank: rank, WorldSize: c.world})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, slot := range v.Slots(e, 0, p.Rows(), int64(c.world)) {
+						l := e.Lane(slot)
+						for j := range l.Spans() {
+							unit := l.Span(j).Unit
+							lanes[unit]++
+							shard := m.Groups[p.units[unit].Group].Shard
+							if ranks[shard] == nil {
+								ranks[shard] = map[int]bool{}
+							}
+							ranks[shard][rank] = true
 						}
-						ranks[shard][rank] = true
 					}
 				}
+				shared, cuts := 0, 0
+				for _, r := range ranks {
+					shared += len(r) - 1
+				}
+				for _, n := range lanes {
+					cuts += n - 1
+				}
+				if shared > c.world-1 || cuts > p.params.Lanes-1 || len(lanes) != len(p.units) {
+					t.Errorf("%+v: %d shards are shared, %d units are cut in %d lanes, %d units of %d", c, shared, cuts, p.params.Lanes, len(lanes), len(p.units))
+				}
 			}
-			shared, cuts := 0, 0
-			for _, r := range ranks {
-				shared += len(r) - 1
-			}
-			for _, n := range lanes {
-				cuts += n - 1
-			}
-			if shared > c.world-1 || cuts > p.params.Lanes-1 || len(lanes) != len(p.units) {
-				t.Errorf("%+v: %d shards are shared, %d units are cut in %d lanes, %d units of %d", c, shared, cuts, p.params.Lanes, len(lanes), len(p.units))
-			}
-		}
+		})
 	}
 }
 

@@ -30,11 +30,19 @@ type Manifest struct {
 	Base   string // what the paths are relative to; no part of any hash, so data may move
 	Shards []Shard
 	Groups []Group
+
+	// Rule names what makes samples of rows: the first 16 hex digits of the SHA-256 of its
+	// canonical text. It is "" when each row is a sample. It is of the run, not of the files: no
+	// hash and no saved manifest has it, states do.
+	Rule string
 }
 
 // Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and
-// index without gaps.
+// index without gaps, a rule by its digits.
 func (m *Manifest) Validate() error {
+	if m.Rule != "" && !isHex(m.Rule, 16) {
+		return refuse("rule", "must be 16 hex digits, got %q", m.Rule)
+	}
 	if len(m.Groups) > math.MaxInt32 {
 		return refuse("manifest", "%d row groups are more than %d", len(m.Groups), math.MaxInt32)
 	}

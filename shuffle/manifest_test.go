@@ -19,13 +19,15 @@ func TestManifestRefuses(t *testing.T) {
 		"rows":        func(m *Manifest) { m.Groups[1].Rows = -1 },
 		"overflow":    func(m *Manifest) { m.Groups[0].Rows, m.Groups[1].Rows = 1<<62, 1<<62 },
 	} {
-		m := manifestOf([]int64{10, 20}, []int64{30}, []int64{40})
-		if err := m.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		if spoil(m); m.Validate() == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			m := manifestOf([]int64{10, 20}, []int64{30}, []int64{40})
+			if err := m.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if spoil(m); m.Validate() == nil {
+				t.Errorf("%s: accepted", name)
+			}
+		})
 	}
 }
 
@@ -51,10 +53,12 @@ func TestManifestHashes(t *testing.T) {
 		{"a shard more", func(m *Manifest) { m.Shards = append(m.Shards, Shard{Path: "z"}) }, true, true},
 		{"a shard fewer", func(m *Manifest) { m.Shards = m.Shards[:2] }, true, true},
 	} {
-		m := build()
-		if c.change(m); (m.Content() != content) != c.content || (m.Versions() != versions) != c.versionsToo {
-			t.Errorf("%s: content changed %t, versions changed %t", c.name, m.Content() != content, m.Versions() != versions)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			m := build()
+			if c.change(m); (m.Content() != content) != c.content || (m.Versions() != versions) != c.versionsToo {
+				t.Errorf("content changed %t, versions changed %t", m.Content() != content, m.Versions() != versions)
+			}
+		})
 	}
 }
 

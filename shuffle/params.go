@@ -29,8 +29,8 @@ const (
 )
 
 // Params are the numbers that, with a manifest, its units and a seed, fix the order of all epochs.
-// They come from [Options.Params] or from a state, never from the machine. All are rows but where
-// it is said.
+// They come from [Options.Params] or from a state, never from the machine. All are samples but
+// where it is said.
 type Params struct {
 	Lanes    int    `json:"lanes"`     // L, their number
 	Quantum  int64  `json:"quantum"`   // A, by which a lane admits units and emits rows in one tick

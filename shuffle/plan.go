@@ -12,7 +12,7 @@ type Plan struct {
 
 	sizes      sizes
 	shardUnits []int   // units of shard s are [shardUnits[s], shardUnits[s+1])
-	shardRows  []int64 // rows of shard s
+	shardRows  []int64 // samples of shard s
 	lineOf     []int   // slot -> line lane
 	slotOf     []int   // line lane -> slot
 	sticky     []uint32
@@ -21,8 +21,9 @@ type Plan struct {
 }
 
 // New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits]
-// or of their kind: ascending, none empty, all rows of all groups. Manifest and units are kept and
-// must not change any more.
+// or of their kind: ascending, none without rows, all rows of all groups. Under the manifest's rule
+// each has the samples that the rule makes of its rows. Manifest and units are kept and must not
+// change any more.
 func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
 	p.lineOf = reverseDigits(params.Lanes)
 	p.slotOf = invert(p.lineOf)
 	p.sticky = p.shuffledShards(0)
-	p.content, p.unitsHash = m.Content(), hashUnits(units)
+	p.content, p.unitsHash = m.Content(), hashUnits(units, m.Rule != "")
 	return p, nil
 }
 
@@ -52,7 +53,7 @@ func (p *Plan) indexShards() {
 	for _, u := range p.units {
 		s := p.manifest.Groups[u.Group].Shard
 		p.shardUnits[s+1]++
-		p.shardRows[s] += u.Rows()
+		p.shardRows[s] += u.Samples
 	}
 	for s := range shards {
 		p.shardUnits[s+1] += p.shardUnits[s]
@@ -70,10 +71,10 @@ func (p *Plan) Units() []Unit { return p.units }
 // Params of the plan.
 func (p *Plan) Params() Params { return p.params }
 
-// Rows of an epoch.
+// Rows is N, the samples of an epoch.
 func (p *Plan) Rows() int64 { return p.sizes.rows }
 
-// Bound is the most rows that the given number of lanes hold at any time, their next tick's
+// Bound is the most samples that the given number of lanes hold at any time, their next tick's
 // arrivals included.
 func (p *Plan) Bound(lanes int) int64 {
 	lane := p.params.LaneBound(p.sizes.rows, p.sizes.largest)
@@ -86,5 +87,5 @@ func (p *Plan) Bound(lanes int) int64 {
 	return lane * int64(lanes)
 }
 
-// UnitsHash tells how the groups were cut: 16 hex digits.
+// UnitsHash tells how the groups were cut and what the rule made of them: 16 hex digits.
 func (p *Plan) UnitsHash() string { return p.unitsHash }

@@ -51,7 +51,7 @@ func (p *Plan) Quality(globalBatch int64) Quality {
 func (p *Plan) rowMeanUnit() float64 {
 	var sum float64
 	for _, u := range p.units {
-		n := float64(u.Rows())
+		n := float64(u.Samples)
 		sum += n * n
 	}
 	return sum / float64(p.sizes.rows)

@@ -20,22 +20,24 @@ func TestQualityProposes(t *testing.T) {
 		{"a row a lane", Options{Buffer: 8, WorldSize: 8}, true, 1},
 		{"more than the data", Options{Buffer: 1 << 40, WorldSize: 512}, false, 0},
 	} {
-		q := newPlan(t, m, c.o, 1).Quality(256)
-		if q.FewUnits != c.few || q.UnitRows != c.unitRows {
-			t.Errorf("%s: %+v", c.name, q)
-		}
-		if !c.few {
-			continue
-		}
-		// What is proposed must help: then four units fit a lane's share.
-		c.o.UnitRows = q.UnitRows
-		if p := newPlan(t, m, c.o, 1); p.Quality(256).FewUnits && p.sizes.largest > 1 {
-			t.Errorf("%s: with unit_rows %d it still has few units", c.name, q.UnitRows)
-		}
-		c.o.UnitRows, c.o.Buffer = 0, q.BufferRows
-		if newPlan(t, m, c.o, 1).Quality(256).FewUnits {
-			t.Errorf("%s: with a buffer of %d rows it still has few units", c.name, q.BufferRows)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			q := newPlan(t, m, c.o, 1).Quality(256)
+			if q.FewUnits != c.few || q.UnitRows != c.unitRows {
+				t.Errorf("%+v", q)
+			}
+			if !c.few {
+				return
+			}
+			// What is proposed must help: then four units fit a lane's share.
+			c.o.UnitRows = q.UnitRows
+			if p := newPlan(t, m, c.o, 1); p.Quality(256).FewUnits && p.sizes.largest > 1 {
+				t.Errorf("with unit_rows %d it still has few units", q.UnitRows)
+			}
+			c.o.UnitRows, c.o.Buffer = 0, q.BufferRows
+			if newPlan(t, m, c.o, 1).Quality(256).FewUnits {
+				t.Errorf("with a buffer of %d rows it still has few units", q.BufferRows)
+			}
+		})
 	}
 }
 

@@ -49,9 +49,16 @@ func referenceCase(t *testing.T, c orderCase, in *bytes.Buffer) string {
 		shards[g.Shard] = append(shards[g.Shard], g.Rows)
 	}
 	o, p := c.options, c.plan.params
+	var samples []int64
+	if c.plan.manifest.Rule != "" {
+		for _, u := range c.plan.units {
+			samples = append(samples, u.Samples)
+		}
+	}
 	err := json.NewEncoder(in).Encode(map[string]any{
 		"shards": shards, "unit_rows": o.UnitRows, "buffer": o.Buffer, "world": o.WorldSize, "max_world": o.MaxWorldSize, "lanes": o.Lanes,
 		"start": p.Start, "spread": p.Spread, "assign": p.Assign, "tail": p.Tail, "seed": c.plan.seed, "epoch": c.e.number,
+		"samples": samples,
 	})
 	if err != nil {
 		t.Fatal(err)

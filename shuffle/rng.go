@@ -15,6 +15,8 @@ const (
 	domOrder  = "order"  // ids: epoch, line lane
 	domRows   = "rows"   // ids: epoch, group, first row
 	domTick   = "tick"   // ids: epoch, line lane, tick
+	domMix    = "mix"    // ids: level
+	domPart   = "part"   // ids: first row
 )
 
 // rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is

@@ -37,12 +37,14 @@ func TestGoldenRNG(t *testing.T) {
 		{domRows, 1<<64 - 1, []uint64{0, 1 << 31, 1 << 40}, goldenRows},
 		{domTick, 42, []uint64{1, 2, 3}, goldenTick},
 	} {
-		r := newRNG(c.dom, c.seed, c.ids...)
-		for i, want := range c.want {
-			if got := r.uint64(); got != want {
-				t.Errorf("%s seed %d ids %v: number %d is %#x, want %#x", c.dom, c.seed, c.ids, i, got, want)
+		t.Run(c.dom, func(t *testing.T) {
+			r := newRNG(c.dom, c.seed, c.ids...)
+			for i, want := range c.want {
+				if got := r.uint64(); got != want {
+					t.Errorf("%s seed %d ids %v: number %d is %#x, want %#x", c.dom, c.seed, c.ids, i, got, want)
+				}
 			}
-		}
+		})
 	}
 }
 

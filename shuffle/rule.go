@@ -111,7 +111,7 @@ type sizes struct {
 func measure(units []Unit) sizes {
 	var s sizes
 	for _, u := range units {
-		if n := u.Rows(); n > 0 {
+		if n := u.Samples; n > 0 {
 			s.units++
 			s.rows += n
 			s.largest = max(s.largest, n)

@@ -9,7 +9,7 @@ import (
 func evenUnits(n int, rows int64) []Unit {
 	u := make([]Unit, n)
 	for i := range u {
-		u[i] = Unit{Group: i, Hi: rows}
+		u[i] = Unit{Group: i, Hi: rows, Samples: rows}
 	}
 	return u
 }
@@ -47,22 +47,24 @@ func TestRule(t *testing.T) {
 		{"pinned lanes", evenUnits(40, 2500), Options{Buffer: 100_000, Lanes: 10}, 10, 312, 66, false, 100_000},
 		{"life of 65,535 at most", evenUnits(1_000_000, 8), Options{Buffer: 1 << 40, Lanes: 1}, 1, 1, 65535, false, 8_000_000},
 	} {
-		p, err := c.o.Params(c.units)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Lanes != c.lanes || p.Quantum != c.quantum || p.Life != c.d {
-			t.Errorf("%s: L %d, A %d, D %d; want %d, %d, %d", c.name, p.Lanes, p.Quantum, p.Life, c.lanes, c.quantum, c.d)
-		}
-		plan := &Plan{params: p, sizes: measure(c.units)}
-		if got := plan.Bound(p.Lanes); got != c.boundOfRows {
-			t.Errorf("%s: bound %d, want %d", c.name, got, c.boundOfRows)
-		}
-		s := measure(c.units)
-		need := int64(p.Lanes) * laneBound(p.Quantum, 1, p.laneUnit(s.rows, s.largest))
-		if over := need > c.o.Buffer; over != c.boundOverR {
-			t.Errorf("%s: needs %d rows, the buffer has %d", c.name, need, c.o.Buffer)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			p, err := c.o.Params(c.units)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Lanes != c.lanes || p.Quantum != c.quantum || p.Life != c.d {
+				t.Errorf("L %d, A %d, D %d; want %d, %d, %d", p.Lanes, p.Quantum, p.Life, c.lanes, c.quantum, c.d)
+			}
+			plan := &Plan{params: p, sizes: measure(c.units)}
+			if got := plan.Bound(p.Lanes); got != c.boundOfRows {
+				t.Errorf("bound %d, want %d", got, c.boundOfRows)
+			}
+			s := measure(c.units)
+			need := int64(p.Lanes) * laneBound(p.Quantum, 1, p.laneUnit(s.rows, s.largest))
+			if over := need > c.o.Buffer; over != c.boundOverR {
+				t.Errorf("needs %d rows, the buffer has %d", need, c.o.Buffer)
+			}
+		})
 	}
 }
 
@@ -114,9 +116,11 @@ func TestBufferSize(t *testing.T) {
 		{"nothing", BufferSize{}, 0, 0, 1},
 		{"large", BufferSize{}, 1 << 40, 1 << 50, 2 << 20},
 	} {
-		if got := c.b.Resolve(c.rows, c.bytes); got != c.want {
-			t.Errorf("%s: %d rows, want %d", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.b.Resolve(c.rows, c.bytes); got != c.want {
+				t.Errorf("%d rows, want %d", got, c.want)
+			}
+		})
 	}
 }
 
@@ -169,11 +173,13 @@ func TestNewRefuses(t *testing.T) {
 		"too short":     func(u []Unit) []Unit { u[1].Hi--; return u },
 		"too long":      func(u []Unit) []Unit { u[1].Hi++; return u },
 		"empty":         func(u []Unit) []Unit { return append([]Unit{{}}, u...) },
-		"no group":      func(u []Unit) []Unit { return append(u, Unit{Group: 3, Hi: 1}) },
+		"no group":      func(u []Unit) []Unit { return append(u, Unit{Group: 3, Hi: 1, Samples: 1}) },
 	} {
-		if _, err := New(m, spoil(append([]Unit{}, units...)), params, 0); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := New(m, spoil(append([]Unit{}, units...)), params, 0); err == nil {
+				t.Errorf("%s: accepted", name)
+			}
+		})
 	}
 	if _, err := New(m, units, Params{}, 0); err == nil {
 		t.Error("zero parameters are accepted")

@@ -2,12 +2,13 @@ package shuffle
 
 import "sort"
 
-// Sequence is the order without shuffle: row p is the p-th row of the units. It is immutable and
-// safe for concurrent use.
+// Sequence is the order without shuffle: position p is the p-th sample of the units. It is
+// immutable and safe for concurrent use.
 type Sequence struct {
 	units   []Unit
 	starts  []int64 // first position of unit i; one more than units
 	content string
+	rule    string
 }
 
 // NewSequence of units as CutUnits makes them. They are kept and must not change any more.
@@ -18,20 +19,20 @@ func NewSequence(m *Manifest, units []Unit) (*Sequence, error) {
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content()}
+	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content(), rule: m.Rule}
 	for i, u := range units {
-		s.starts[i+1] = s.starts[i] + u.Rows()
+		s.starts[i+1] = s.starts[i] + u.Samples
 	}
 	return s, nil
 }
 
-// Rows of an epoch.
+// Rows is N, the samples of an epoch.
 func (s *Sequence) Rows() int64 { return s.starts[len(s.units)] }
 
 // Units of the sequence, in order.
 func (s *Sequence) Units() []Unit { return s.units }
 
-// Start is the position of the first row of unit i.
+// Start is the position of the first sample of unit i.
 func (s *Sequence) Start(i int) int64 { return s.starts[i] }
 
 // UnitAt is the unit that holds position p, which must be in [0, Rows).
@@ -46,7 +47,9 @@ func (s *Sequence) Spans(lo, hi int64, yield func(Span)) {
 	}
 	for i := s.UnitAt(lo); i < len(s.units) && s.starts[i] < hi; i++ {
 		from, to := max(lo, s.starts[i])-s.starts[i], min(hi, s.starts[i+1])-s.starts[i]
-		yield(s.units[i].Span(i, from, to))
+		if from < to {
+			yield(Span{Unit: i, From: from, To: to})
+		}
 	}
 }
 

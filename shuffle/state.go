@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,11 +27,12 @@ type State struct {
 	Shuffle     bool    `json:"shuffle"`          //
 	Seed        uint64  `json:"seed"`             //
 	Epoch       uint64  `json:"epoch"`            // from 0
-	Position    int64   `json:"position"`         // rows of the epoch that training took, over all ranks
-	Rows        int64   `json:"rows"`             // of an epoch
-	GlobalBatch int64   `json:"global_batch"`     // rows per step over all ranks, when the state was taken
+	Position    int64   `json:"position"`         // samples of the epoch that training took, over all ranks
+	Rows        int64   `json:"rows"`             // N, samples of an epoch
+	GlobalBatch int64   `json:"global_batch"`     // samples per step over all ranks, when the state was taken
 	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
 	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
+	Rule        string  `json:"rule,omitempty"`   // Manifest.Rule, 16 hex digits; with a rule
 	Params      *Params `json:"params,omitempty"` // with shuffle
 }
 
@@ -39,7 +41,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 	params := p.params
 	return State{
 		Format: stateVersion, Plan: Version, Shuffle: true, Seed: p.seed, Epoch: epoch, Position: position, Rows: p.Rows(),
-		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Params: &params,
+		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Rule: p.manifest.Rule, Params: &params,
 	}
 }
 
@@ -48,7 +50,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content,
+		GlobalBatch: globalBatch, Manifest: s.content, Rule: s.rule,
 	}
 }
 
@@ -115,6 +117,7 @@ func (s State) Validate() error {
 		check(s.Params != nil, "params", "are missing")
 	}
 	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
+	check(s.Rule == "" || isHex(s.Rule, 16), "rule", "must be 16 hex digits, got %q", s.Rule)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
 	check(s.Epoch <= maxEpoch, "epoch", "must be from 0 to %d, got %d", uint64(maxEpoch), s.Epoch)
@@ -139,7 +142,7 @@ func isHex(s string, digits int) bool {
 // Fits says whether the state continues this plan; the error lists each field that differs. Seed,
 // epoch and position are the state's to say.
 func (s State) Fits(p *Plan) error {
-	errs := s.fitsData(p.content, p.Rows(), true)
+	errs := s.fitsData(p.content, p.manifest.Rule, p.Rows(), true)
 	if s.Params == nil {
 		return errors.Join(append(errs, refuse("params", "are missing"))...)
 	}
@@ -166,14 +169,14 @@ func (s State) Fits(p *Plan) error {
 
 // FitsSequence says whether the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
-	errs := s.fitsData(seq.content, seq.Rows(), false)
+	errs := s.fitsData(seq.content, seq.rule, seq.Rows(), false)
 	if !s.Shuffle && s.Units != "" {
 		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})
 	}
 	return errors.Join(errs...)
 }
 
-func (s State) fitsData(content string, rows int64, shuffled bool) []error {
+func (s State) fitsData(content, rule string, rows int64, shuffled bool) []error {
 	var errs []error
 	differ := func(field, saved, here string) {
 		if saved != here {
@@ -181,6 +184,7 @@ func (s State) fitsData(content string, rows int64, shuffled bool) []error {
 		}
 	}
 	differ("shuffle", strconv.FormatBool(s.Shuffle), strconv.FormatBool(shuffled))
+	differ("rule", cmp.Or(s.Rule, "none"), cmp.Or(rule, "none")) // before what follows from it
 	differ("rows", strconv.FormatInt(s.Rows, 10), strconv.FormatInt(rows, 10))
 	differ("manifest", s.Manifest, content)
 	return errs

@@ -36,6 +36,7 @@ func TestStateJSON(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	large := p.State(1<<63, 1<<62, 1<<62)
+	large.Rule = someRule
 	large.Rows = 1<<63 - 1
 	*large.Params = Params{Lanes: maxLanes, Quantum: 1 << 44, Life: maxLife, Buffer: 1<<63 - 1, Start: Filled, Spread: 1 << 30, Assign: Sticky, Tail: Carry, UnitRows: 1<<63 - 1}
 	if n := len(large.JSON()); n >= 1024 {
@@ -63,6 +64,7 @@ func TestStateFits(t *testing.T) {
 	for field, change := range map[string]func(s *State){
 		"shuffle":   func(s *State) { s.Shuffle = false },
 		"seed":      func(s *State) { s.Seed++ },
+		"rule":      func(s *State) { s.Rule, s.Rows = someRule, s.Rows-1 },
 		"rows":      func(s *State) { s.Rows++ },
 		"manifest":  func(s *State) { s.Manifest = strings.Repeat("0", 64) },
 		"units":     func(s *State) { s.Units = strings.Repeat("0", 16) },
@@ -76,15 +78,17 @@ func TestStateFits(t *testing.T) {
 		"tail":      func(s *State) { s.Params.Tail = Carry },
 		"unit_rows": func(s *State) { s.Params.UnitRows++ },
 	} {
-		s := p.State(0, 0, 8)
-		if err := s.Fits(p); err != nil {
-			t.Fatal(err)
-		}
-		change(&s)
-		var differs *MismatchError
-		if err := s.Fits(p); !errors.As(err, &differs) || differs.Field != field {
-			t.Errorf("%s: %v", field, err)
-		}
+		t.Run(field, func(t *testing.T) {
+			s := p.State(0, 0, 8)
+			if err := s.Fits(p); err != nil {
+				t.Fatal(err)
+			}
+			change(&s)
+			var differs *MismatchError
+			if err := s.Fits(p); !errors.As(err, &differs) || differs.Field != field {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	s := p.State(0, 0, 8)
 	if s.Params = nil; s.Fits(p) == nil {
@@ -114,6 +118,9 @@ func TestParseStateRefuses(t *testing.T) {
 		{`"manifest":"`, `"manifest":"0`},
 		{`"manifest":"f`, `"manifest":"F`},
 		{`"units":"`, `"units":"0`},
+		{`"units":"`, `"rule":"0123456789ABCDEF","units":"`},
+		{`"units":"`, `"rule":"0123","units":"`},
+		{`"units":"`, `"rule":7,"units":"`},
 		{`"lanes":2`, `"lanes":0`},
 		{`"life":1`, `"life":65536`},
 		{`"quantum":79`, `"quantum":9223372036854775807`},

@@ -1,5 +1,7 @@
 package shuffle
 
+import "fmt"
+
 // Tail is what becomes of the last N mod G rows of an epoch, which fill no global batch.
 type Tail string
 
@@ -39,7 +41,8 @@ func (s Steps) Validate() error {
 		return refuse("global_batch", "%d is under 1 row", s.GlobalBatch)
 	}
 	if s.Tail == Drop && s.Rows < s.GlobalBatch {
-		return refuse("tail", "%d rows are fewer than one global batch of %d rows, and %q leaves out what does not fill one", s.Rows, s.GlobalBatch, Drop)
+		return &Error{Field: "tail", sentence: true, Msg: fmt.Sprintf("%d rows are fewer than one global batch of %d rows, so nothing is left when the "+
+			"last rows are dropped: use a smaller batch size, or keep the last rows", s.Rows, s.GlobalBatch)}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -27,16 +28,18 @@ func TestSteps(t *testing.T) {
 		{Carry, 3, 10, 0, 0, 0, 3, -3},
 		{Carry, 3, 10, -9, 1, -9, 10, -2},
 	} {
-		s := Steps{Rows: c.rows, GlobalBatch: c.g, Tail: c.tail}
-		if got := s.Count(c.from); got != c.count {
-			t.Errorf("%+v: %d steps", c, got)
-		}
-		if pos, n := s.At(c.from, max(0, c.count-1)); pos != c.lastPos || n != c.lastN {
-			t.Errorf("%+v: last step at %d of %d rows", c, pos, n)
-		}
-		if got := s.Next(c.from); got != c.next {
-			t.Errorf("%+v: the next epoch begins at %d", c, got)
-		}
+		t.Run(fmt.Sprintf("%+v", c.tail), func(t *testing.T) {
+			s := Steps{Rows: c.rows, GlobalBatch: c.g, Tail: c.tail}
+			if got := s.Count(c.from); got != c.count {
+				t.Errorf("%+v: %d steps", c, got)
+			}
+			if pos, n := s.At(c.from, max(0, c.count-1)); pos != c.lastPos || n != c.lastN {
+				t.Errorf("%+v: last step at %d of %d rows", c, pos, n)
+			}
+			if got := s.Next(c.from); got != c.next {
+				t.Errorf("%+v: the next epoch begins at %d", c, got)
+			}
+		})
 	}
 }
 
@@ -94,10 +97,12 @@ func TestNormalize(t *testing.T) {
 		{Carry, 111, 4, 2},
 		{Carry, 330, 6, 3},
 	} {
-		s := Steps{Rows: 109, GlobalBatch: 10, Tail: c.tail}
-		if e, pos := s.Normalize(3, c.pos); e != c.epoch || pos != c.want {
-			t.Errorf("%s %d: epoch %d position %d", c.tail, c.pos, e, pos)
-		}
+		t.Run(fmt.Sprintf("%+v", c.tail), func(t *testing.T) {
+			s := Steps{Rows: 109, GlobalBatch: 10, Tail: c.tail}
+			if e, pos := s.Normalize(3, c.pos); e != c.epoch || pos != c.want {
+				t.Errorf("%s %d: epoch %d position %d", c.tail, c.pos, e, pos)
+			}
+		})
 	}
 }
 

@@ -14,7 +14,7 @@ func (l *Lane) Ticks() int64 { return l.ticks }
 // Span j.
 func (l *Lane) Span(j int) Span {
 	s := l.spans[j]
-	return l.epoch.plan.units[s.unit].Span(int(s.unit), int64(s.lo), int64(s.lo)+int64(s.rows))
+	return Span{Unit: int(s.unit), From: int64(s.lo), To: int64(s.lo) + int64(s.rows)}
 }
 
 // Arrival is the tick at which span j must be there.

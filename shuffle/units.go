@@ -14,19 +14,16 @@ const (
 	maxGroupUnits = 1 << 24 // more means that the metadata is wrong or unit_rows absurd
 )
 
-// Unit is the rows that are loaded and permuted together: rows [Lo, Hi) of a row group.
+// Unit is the rows that are loaded and permuted together: rows [Lo, Hi) of a row group. The order
+// counts the samples that they make.
 type Unit struct {
-	Group  int // index into Manifest.Groups
-	Lo, Hi int64
+	Group   int // index into Manifest.Groups
+	Lo, Hi  int64
+	Samples int64 // Hi - Lo; under Manifest.Rule any number from 0 to 2^31-1
 }
 
 // Rows of the unit.
 func (u Unit) Rows() int64 { return u.Hi - u.Lo }
-
-// Span of the unit, whose number is given: its rows with the numbers [from, to), at least one.
-func (u Unit) Span(number int, from, to int64) Span {
-	return Span{Unit: number, From: from, To: to, Lo: u.Lo + from, Hi: u.Lo + to}
-}
 
 // Layout is what the metadata of a row group says about cutting it. It comes from the files alone:
 // neither from the projection nor from the machine.
@@ -40,7 +37,8 @@ type Layout struct {
 	Decoded func(edges []int64) int64
 }
 
-// CutUnits cuts the groups of a manifest into units, in order; groups without rows have none.
+// CutUnits cuts the groups of a manifest into units, in order; groups without rows have none. Each
+// row is a sample.
 // layout is called once per group with its number. unitRows > 0 pins the size: a group becomes
 // ceil(rows/unitRows) slices, edges moved to pages where there are any. Else a group is cut into
 // the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes to decode grow by at most a
@@ -62,10 +60,10 @@ func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) ([]Uni
 		}
 		lo := int64(0)
 		for _, edge := range groupEdges(rows, l, unitRows) {
-			units = append(units, Unit{Group: g, Lo: lo, Hi: edge})
+			units = append(units, Unit{Group: g, Lo: lo, Hi: edge, Samples: edge - lo})
 			lo = edge
 		}
-		units = append(units, Unit{Group: g, Lo: lo, Hi: rows})
+		units = append(units, Unit{Group: g, Lo: lo, Hi: rows, Samples: rows - lo})
 	}
 	if len(units) > math.MaxInt32 {
 		return nil, refuse("unit_rows", "%d units are more than %d", len(units), math.MaxInt32)
@@ -172,7 +170,8 @@ func nearest(pages []int64, row int64) int64 {
 	return pages[i]
 }
 
-// checkUnits says whether the units cover the groups of a manifest.
+// checkUnits says whether the units cover the groups of a manifest and have samples as its rule
+// allows.
 func checkUnits(m *Manifest, units []Unit) error {
 	if len(units) > math.MaxInt32 {
 		return refuse("units", "%d are more than %d", len(units), math.MaxInt32)
@@ -184,6 +183,9 @@ func checkUnits(m *Manifest, units []Unit) error {
 			u := units[i]
 			if u.Lo != lo || u.Hi <= u.Lo || u.Hi > rows || u.Hi-u.Lo > math.MaxInt32 {
 				return refuse("units", "unit %d is rows %d..%d of group %d of %d rows, where rows from %d on come", i, u.Lo, u.Hi, g, rows, lo)
+			}
+			if err := m.checkSamples(i, u); err != nil {
+				return err
 			}
 			lo = u.Hi
 		}
@@ -197,12 +199,27 @@ func checkUnits(m *Manifest, units []Unit) error {
 	return nil
 }
 
-// hashUnits tells how groups were cut.
-func hashUnits(units []Unit) string {
+// checkSamples says whether unit i may have its samples.
+func (m *Manifest) checkSamples(i int, u Unit) error {
+	switch {
+	case m.Rule == "" && u.Samples != u.Rows():
+		return refuse("units", "unit %d has %d samples of %d rows; without a rule each row is one", i, u.Samples, u.Rows())
+	case u.Samples < 0 || u.Samples > math.MaxInt32:
+		return refuse("units", "unit %d has %d samples, it must be from 0 to %d", i, u.Samples, math.MaxInt32)
+	}
+	return nil
+}
+
+// hashUnits tells how groups were cut, and under a rule how many samples each unit has.
+func hashUnits(units []Unit, ruled bool) string {
 	h := newHasher("shardfeed/units/1")
 	for _, u := range units {
 		h.number(int64(u.Group))
 		h.number(u.Lo)
+		if ruled {
+			h.number(-1) // which no group is: another list of units never writes the same
+			h.number(u.Samples)
+		}
 	}
 	return h.sum()[:16]
 }

@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -65,9 +66,11 @@ func TestGroupEdges(t *testing.T) {
 		{"pinned over 256 MiB", 1000, Layout{Bytes: 1024 * mib}, 1000, nil},
 		{"pinned beyond what a permutation may take", 40_000_000, Layout{Pages: []int64{0, 30_000_000}}, 1 << 40, []int64{13_333_333, 26_666_666}},
 	} {
-		if got := groupEdges(c.rows, c.layout, c.unitRows); !slices.Equal(got, c.want) {
-			t.Errorf("%s: edges %v, want %v", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := groupEdges(c.rows, c.layout, c.unitRows); !slices.Equal(got, c.want) {
+				t.Errorf("edges %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 
@@ -115,9 +118,11 @@ func TestCutUnitsRefuses(t *testing.T) {
 	for _, c := range []struct {
 		rows, bytes, unitRows int64
 	}{{10, 0, -1}, {1 << 62, 0, 0}, {1 << 40, 0, 1}, {1 << 30, 1 << 62, 0}} {
-		m := manifestOf([]int64{c.rows})
-		if units, err := CutUnits(m, func(int) Layout { return Layout{Bytes: c.bytes} }, c.unitRows); err == nil {
-			t.Errorf("%+v makes %d units", c, len(units))
-		}
+		t.Run(fmt.Sprintf("%+v", c.rows), func(t *testing.T) {
+			m := manifestOf([]int64{c.rows})
+			if units, err := CutUnits(m, func(int) Layout { return Layout{Bytes: c.bytes} }, c.unitRows); err == nil {
+				t.Errorf("%+v makes %d units", c, len(units))
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -143,24 +144,26 @@ func TestWorkersOwnRunsOfLanes(t *testing.T) {
 	for _, c := range []struct{ lanes, world, workers int }{
 		{64, 8, 1}, {64, 8, 4}, {64, 1, 64}, {64, 64, 1}, {48, 3, 1}, {48, 3, 4}, {48, 6, 8}, {48, 12, 2}, {60, 15, 2}, {60, 3, 5}, {1, 1, 1}, {7, 7, 1},
 	} {
-		p := newPlan(t, m, Options{Buffer: 10_000, Lanes: c.lanes}, 1)
-		e := p.Epoch(0)
-		per := c.lanes / c.world / c.workers
-		for i := range c.world * c.workers {
-			v, err := p.View(Worker{Rank: i / c.workers, WorldSize: c.world, Worker: i % c.workers, Workers: c.workers})
-			if err != nil {
-				t.Fatal(err)
-			}
-			slots := v.Slots(e, 0, p.Rows(), int64(c.world)*10)
-			if !v.Exclusive() || len(slots) != per {
-				t.Fatalf("%+v: worker %d has %d lanes, not %d", c, i, len(slots), per)
-			}
-			for k, slot := range slots {
-				if p.lineOf[slot] != i*per+k {
-					t.Fatalf("%+v: worker %d has line lane %d, not %d", c, i, p.lineOf[slot], i*per+k)
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			p := newPlan(t, m, Options{Buffer: 10_000, Lanes: c.lanes}, 1)
+			e := p.Epoch(0)
+			per := c.lanes / c.world / c.workers
+			for i := range c.world * c.workers {
+				v, err := p.View(Worker{Rank: i / c.workers, WorldSize: c.world, Worker: i % c.workers, Workers: c.workers})
+				if err != nil {
+					t.Fatal(err)
+				}
+				slots := v.Slots(e, 0, p.Rows(), int64(c.world)*10)
+				if !v.Exclusive() || len(slots) != per {
+					t.Fatalf("%+v: worker %d has %d lanes, not %d", c, i, len(slots), per)
+				}
+				for k, slot := range slots {
+					if p.lineOf[slot] != i*per+k {
+						t.Fatalf("%+v: worker %d has line lane %d, not %d", c, i, p.lineOf[slot], i*per+k)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -175,9 +178,11 @@ func TestReverseDigits(t *testing.T) {
 		{6, []int{0, 2, 4, 1, 3, 5}}, // radices 3, 2
 		{9, []int{0, 3, 6, 1, 4, 7, 2, 5, 8}},
 	} {
-		if got := reverseDigits(c.n); !slices.Equal(got, c.want) {
-			t.Errorf("%d: %v, want %v", c.n, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c.n), func(t *testing.T) {
+			if got := reverseDigits(c.n); !slices.Equal(got, c.want) {
+				t.Errorf("%d: %v, want %v", c.n, got, c.want)
+			}
+		})
 	}
 	for n := 1; n <= 300; n++ {
 		got := invert(invert(reverseDigits(n)))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard/local"
 )
@@ -14,11 +13,11 @@ type ours struct {
 	set         string
 	columns     []string
 	materialize bool
-	pool        mem.Pool
+	pool        rowgroup.Pool
 }
 
 func newOurs(set string, columns []string, materialize bool) *ours {
-	return &ours{set: set, columns: columns, materialize: materialize, pool: mem.Pool{Keep: 256 << 20}}
+	return &ours{set: set, columns: columns, materialize: materialize, pool: rowgroup.Pool{Keep: 256 << 20}}
 }
 
 func (o *ours) pass(ctx context.Context) (rows, bytes int64, err error) {
@@ -27,12 +26,12 @@ func (o *ours) pass(ctx context.Context) (rows, bytes int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	m, err := rowgroup.Open(ctx, store, shards, rowgroup.Options{Columns: o.columns})
+	m, err := rowgroup.Open(ctx, store, shards, rowgroup.Options{Columns: o.columns, Pool: &o.pool})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer m.Close()
-	d := m.NewDecoder(&o.pool)
+	d := m.NewDecoder()
 	defer d.Close()
 	d.Materialize = o.materialize
 	for _, g := range m.Groups() {
@@ -40,14 +39,14 @@ func (o *ours) pass(ctx context.Context) (rows, bytes int64, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		b, err := d.Decode(raw, rowgroup.Layout{})
+		blocks, err := d.Decode(raw, rowgroup.Layout{})
 		raw.Release()
 		if err != nil {
 			return 0, 0, err
 		}
-		rows += int64(b.Rows())
+		rows += int64(blocks[0].Rows())
 		bytes += g.Bytes
-		b.Release()
+		blocks[0].Release()
 	}
 	return rows, bytes, nil
 }

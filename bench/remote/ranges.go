@@ -59,11 +59,3 @@ func uris(pieces []piece) []string {
 	}
 	return all
 }
-
-// largest is the bytes of the largest range.
-func largest(pieces []piece) (n int64) {
-	for _, p := range pieces {
-		n = max(n, p.n)
-	}
-	return n
-}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +11,12 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // A way reads ranges. Each worker has a reader of its own.
@@ -106,7 +109,7 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 		}
 	}
 	sums := make([]uint32, len(pieces))
-	size := largest(pieces)
+	size := slices.MaxFunc(pieces, func(a, b piece) int { return cmp.Compare(a.n, b.n) }).n
 	buffers := make([][]byte, f.inFlight) // kept to the end, so that the process's peak holds all of them
 	var next, touched atomic.Int64
 	user, system, start := cpu("user"), cpu("system"), time.Now()
@@ -145,4 +148,17 @@ func readAll(ctx context.Context, w way, f readFlags, pieces []piece) (result, e
 		}
 	}
 	return r, nil
+}
+
+// cpu is the processor time that the process has taken, in seconds: "user" or "system".
+func cpu(kind string) float64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	t := u.Utime
+	if kind == "system" {
+		t = u.Stime
+	}
+	return float64(t.Sec) + float64(t.Usec)/1e6
 }

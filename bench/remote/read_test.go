@@ -88,8 +88,8 @@ func TestReadPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(uris(pieces), " "); got != "s3://b/k s3://b/l" || largest(pieces) != 7 {
-			t.Errorf("addresses %s, the largest range %d", got, largest(pieces))
+		if got := strings.Join(uris(pieces), " "); got != "s3://b/k s3://b/l" {
+			t.Errorf("addresses %s", got)
 		}
 	}
 }

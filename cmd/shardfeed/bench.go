@@ -51,14 +51,10 @@ what lies there is not touched.`,
 		if err != nil {
 			return err
 		}
-		if f.json {
-			return writeJSON(a.stdout, m)
-		}
-		return m.report().writeTo(a.stdout)
+		return a.print(f, m, m.report())
 	})
 }
 
-// A measurement is what bench found.
 type measurement struct {
 	Rows              int64              `json:"rows"`
 	Batches           int64              `json:"batches"`
@@ -81,7 +77,6 @@ type measurement struct {
 	memory int64 // limit of a rank
 }
 
-// measure streams the data set once.
 func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *measurement, err error) {
 	begin := time.Now()
 	user, system := cpuTime()
@@ -123,7 +118,6 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	return m, nil
 }
 
-// addStats takes over what the loader and its stream counted.
 func (m *measurement) addStats(all ...loader.Stats) {
 	var sum iterable.Stats
 	for _, s := range all {
@@ -142,10 +136,9 @@ func (m *measurement) report() *report {
 		}
 		return n / d
 	}
-	second := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 	r.section("bench")
 	r.fact("rows", "%s in %s of %.1f row groups in the mean", count(m.Rows), plural(m.Batches, "batch"), m.GroupsPerBatch)
-	r.fact("time", "%s, the first batch after %s", second(m.Seconds), second(m.FirstBatchSeconds))
+	r.fact("time", "%s, the first batch after %s", seconds(m.Seconds), seconds(m.FirstBatchSeconds))
 	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
 	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
 	r.fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))

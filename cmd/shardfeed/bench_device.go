@@ -10,7 +10,6 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// A deviceStream is batches on a device.
 type deviceStream struct {
 	*gpu.Loader
 	device  gpu.Device
@@ -37,18 +36,12 @@ func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags) (benched, error) 
 }
 
 func (s *deviceStream) each(ctx context.Context, do func(valid int, epoch uint64) (more bool)) error {
-	for batch, err := range s.Batches(ctx) {
-		if err != nil {
-			return err
-		}
-		s.touched.touchDevice(batch.Bytes, batch.Columns)
-		valid, epoch := batch.Valid, batch.State.Epoch
-		batch.Release()
-		if !do(valid, epoch) {
-			return nil
-		}
-	}
-	return nil
+	return eachOf(s.Batches(ctx), func(b *gpu.Batch) bool {
+		s.touched.touchDevice(b.Bytes, b.Columns)
+		valid, epoch := b.Valid, b.State.Epoch
+		b.Release()
+		return do(valid, epoch)
+	})
 }
 
 func (s *deviceStream) result(m *measurement) {
@@ -65,7 +58,6 @@ func (s *deviceStream) result(m *measurement) {
 // Close also closes the device, after everything that was made on it.
 func (s *deviceStream) Close() error { return errors.Join(s.Loader.Close(), s.device.Close()) }
 
-// A deviceUse is what bench did with a device.
 type deviceUse struct {
 	Name       string `json:"name"`
 	Model      string `json:"model"`
@@ -75,7 +67,6 @@ type deviceUse struct {
 	HostCopied int64  `json:"host_copied_bytes"` // on the host, after collation
 }
 
-// report prints what a device was used for, if one was.
 func (u *deviceUse) report(r *report, seconds float64) {
 	if u == nil {
 		return

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -20,7 +21,6 @@ type benched interface {
 	Close() error
 }
 
-// stream is the stream that the flags ask for.
 func (a *app) stream(ds *iterable.Dataset, f *flags) (benched, error) {
 	if f.device != "" {
 		return a.openDeviceStream(ds, f)
@@ -39,15 +39,19 @@ type hostStream struct {
 }
 
 func (s *hostStream) each(ctx context.Context, do func(valid int, epoch uint64) (more bool)) error {
-	for batch, err := range s.Batches(ctx) {
-		if err != nil {
+	return eachOf(s.Batches(ctx), func(b *loader.Batch) bool {
+		s.touched.touch(b.Columns)
+		valid, epoch := b.Valid, b.State.Epoch
+		b.Release()
+		return do(valid, epoch)
+	})
+}
+
+// eachOf takes batches until do returns false.
+func eachOf[B any](batches iter.Seq2[B, error], do func(B) (more bool)) error {
+	for b, err := range batches {
+		if err != nil || !do(b) {
 			return err
-		}
-		s.touched.touch(batch.Columns)
-		valid, epoch := batch.Valid, batch.State.Epoch
-		batch.Release()
-		if !do(valid, epoch) {
-			return nil
 		}
 	}
 	return nil

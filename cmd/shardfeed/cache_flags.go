@@ -20,7 +20,6 @@ type cacheFlags struct {
 	cacheNeeded bool // the verb is about the cache: that there can be none is an error
 }
 
-// cache registers the flags that say whether, where and how much is kept.
 func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
 		f.capacity(fs)
@@ -28,7 +27,6 @@ func (f *cacheFlags) cache(fs *pflag.FlagSet) {
 	})
 }
 
-// capacity registers the flags that say where and how much is kept.
 func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	f.directory(fs)
 	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: "+limitVariable+
@@ -36,12 +34,10 @@ func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
 }
 
-// directory registers the flag that says where it is kept.
 func (f *cacheFlags) directory(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "`directory` on a local disk (default: "+dirVariable+", SLURM_TMPDIR/shardfeed, XDG_CACHE_HOME/shardfeed, ~/.cache/shardfeed)")
 }
 
-// checkCache checks the flags.
 func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("cache-dir") && f.cacheDir == "":

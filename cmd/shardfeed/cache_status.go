@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
 // cacheStatus is the cache's directory and what a run could keep there; sizes are in bytes.
@@ -24,7 +25,7 @@ func (f *cacheFlags) cacheStatus() cacheStatus {
 		c.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
 		return c
 	}
-	exists := nearestDir(c.Path)
+	exists := trusted.Nearest(c.Path)
 	c.Free = freeBytes(exists)
 	if err := cache.Fit(c.Path); err != nil {
 		c.State = fmt.Sprintf("cannot be used: %v", err)

@@ -13,7 +13,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// caches is the command whose subcommands maintain the cache on this machine's disk.
 func (a *app) caches() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
@@ -55,12 +54,9 @@ func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context,
 		if err != nil {
 			return err
 		}
-		if f.json {
-			return writeJSON(a.stdout, object)
-		}
 		r := &report{}
 		people(r)
-		return r.writeTo(a.stdout)
+		return a.print(f, object, r)
 	})
 }
 
@@ -111,7 +107,6 @@ used and until when it is kept. A shard that changed on its server is there once
 	})
 }
 
-// listEntries prints a table of the held shards.
 func listEntries(r *report, dir string, entries []cache.Entry) {
 	if len(entries) == 0 {
 		r.line("the cache is empty: " + dir)

@@ -118,6 +118,11 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err := c.contradicts(fs, ds.Dataset); err != nil {
 		return err
 	}
+	if c.saveState != "" {
+		if err := c.saveFile().apart(ctx, ds.Dataset, &c.flags, addresses); err != nil {
+			return err
+		}
+	}
 	format, err := formatOf(c.format, ds.Schema())
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// readState reads a state's file.
 func readState(name string) (*shuffle.State, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// spec is what the flags say of a data set.
 func (f *flags) spec(addresses []string) shardfeed.Spec {
 	s := shardfeed.Spec{
 		Addresses: addresses, Columns: f.columns, Strict: f.strict, Missing: f.missing, InvalidUTF8: f.invalidUTF8, Manifest: f.manifest,
-		Plan: f.plan, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text(), Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
+		Plan: f.plan, SavedPlan: f.pinned, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text, Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
 		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit,
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
@@ -27,7 +26,6 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 	return s
 }
 
-// checkSpec finds values that cannot be meant.
 func (f *flags) checkSpec() error {
 	if err := f.spec([]string{"any"}).Validate(); err != nil {
 		return usagef("%s", option.Spelled(err, option.Flag))

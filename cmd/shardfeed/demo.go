@@ -22,7 +22,6 @@ const (
 	demoBatch  = 32
 )
 
-// A demoCommand is one run of demo.
 type demoCommand struct {
 	*app
 	flags
@@ -58,12 +57,7 @@ once, and how well the batches were mixed.`,
 		if err != nil {
 			return err
 		}
-		if d.json {
-			err = writeJSON(a.stdout, result)
-		} else {
-			err = result.report().writeTo(a.stdout)
-		}
-		return errors.Join(err, result.verify())
+		return errors.Join(a.print(&d.flags, result, result.report()), result.verify())
 	})
 }
 

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A demoResult is what demo measured.
 type demoResult struct {
 	Rows              int64              `json:"rows"` // of an epoch
 	Shards            int                `json:"shards"`
@@ -48,11 +46,10 @@ func (d *demoResult) report() *report {
 	r := &report{}
 	rows := float64(d.Rows) * float64(d.Epochs)
 	cpu := d.UserSeconds + d.SystemSeconds
-	second := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 	r.section(fmt.Sprintf("%s in %s with %s, %s to %s", plural(d.Rows, "product"), plural(int64(d.Shards), "shard"),
 		plural(int64(d.RowGroups), "row group"), plural(int64(d.Epochs), "shuffled epoch"), plural(int64(d.Ranks), "rank")))
 	r.fact("steps", "%s of %d x %d rows", count(d.Steps), d.Ranks, d.BatchSize)
-	r.fact("time", "%s, the first batch after %s", second(d.Seconds), second(d.FirstBatchSeconds))
+	r.fact("time", "%s, the first batch after %s", seconds(d.Seconds), seconds(d.FirstBatchSeconds))
 	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(rows/d.Seconds)), float64(d.DecodedBytes)/1e6/d.Seconds)
 	r.fact("processor", "%.3g s user, %.3g s system: %.1f us a row", d.UserSeconds, d.SystemSeconds, cpu*1e6/rows)
 	r.fact("memory", "%v reserved of the limit of %v; peak %v resident", mem.Bytes(d.BudgetBytes), mem.Bytes(d.Memory), mem.Bytes(d.PeakRSS))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,8 @@ import (
 
 // A globalBatch is one step of all ranks, put together from their parts.
 type globalBatch struct {
-	epoch, step int64
-	rows        []int64 // places among all rows
-	parts       int     // ranks that have given theirs
+	rows  []int64 // places among all rows
+	parts int     // ranks that have given theirs
 }
 
 // A trainer stands for training: ranks hand their batches in, and it checks each row and measures
@@ -56,7 +56,7 @@ func (t *trainer) take(epoch, step int64, rows []int64, bytes int64) {
 	key := [2]int64{epoch, step}
 	b := t.waiting[key]
 	if b == nil {
-		b = &globalBatch{epoch: epoch, step: step}
+		b = &globalBatch{}
 		t.waiting[key] = b
 	}
 	b.rows = append(b.rows, rows...)
@@ -67,7 +67,6 @@ func (t *trainer) take(epoch, step int64, rows []int64, bytes int64) {
 	}
 }
 
-// train streams all ranks at once.
 func (d *demoCommand) train(ctx context.Context, ds *iterable.Dataset, budget *mem.Budget) (*demoResult, error) {
 	var groups []int64
 	for _, g := range ds.Manifest().Groups() {
@@ -107,21 +106,12 @@ func (d *demoCommand) train(ctx context.Context, ds *iterable.Dataset, budget *m
 		Rows: ds.NumRows(), Shards: len(ds.Manifest().Shards()), RowGroups: len(t.mixing.ends), Ranks: demoRanks, Epochs: demoEpochs,
 		BatchSize: d.batchSize, Steps: t.steps, Seconds: seconds, FirstBatchSeconds: max(first[0], first[1]).Seconds(), DecodedBytes: t.bytes,
 		UserSeconds: (userEnd - user).Seconds(), SystemSeconds: (systemEnd - system).Seconds(), PeakRSS: peakRSS(),
-		BudgetBytes: reserved, Memory: demoRanks * d.memoryOf(), Mixing: t.mixing.result(), Waits: waits(stats...), ledgers: t.ledgers,
+		BudgetBytes: reserved, Memory: demoRanks * cmp.Or(int64(d.memory), mem.DefaultLimit()), Mixing: t.mixing.result(), Waits: waits(stats...), ledgers: t.ledgers,
 	}
 	r.RowsOnce = r.verify() == nil
 	return r, nil
 }
 
-// memoryOf is the limit of a rank.
-func (d *demoCommand) memoryOf() int64 {
-	if d.memory > 0 {
-		return int64(d.memory)
-	}
-	return mem.DefaultLimit()
-}
-
-// rank streams one rank's batches to consume.
 func (d *demoCommand) rank(ctx context.Context, ds *iterable.Dataset, rank int, consume func(*loader.Batch) error) (s loader.Stats, err error) {
 	l, err := loader.New(ds, loader.Options{
 		BatchSize: d.batchSize, Workers: max(1, runtime.GOMAXPROCS(0)/demoRanks), Rank: rank, WorldSize: demoRanks, Epochs: demoEpochs,

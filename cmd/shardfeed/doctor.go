@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
@@ -33,24 +34,18 @@ and the cache are kept and what memory this process may use. It changes nothing.
 		if err != nil {
 			return err
 		}
-		if f.json {
-			err = writeJSON(a.stdout, d)
-		} else {
-			err = d.report().writeTo(a.stdout)
-		}
-		if err != nil {
+		if err := a.print(f, d, d.report()); err != nil {
 			return err
 		}
 		return d.problem
 	})
 }
 
-// A diagnosis is what doctor finds.
 type diagnosis struct {
-	Places  []place     `json:"places"`
-	Index   directory   `json:"index"`
-	Cache   cacheStatus `json:"cache"`
-	Machine machine     `json:"machine"`
+	Places  []addressCheck `json:"places"`
+	Index   directory      `json:"index"`
+	Cache   cacheStatus    `json:"cache"`
+	Machine machine        `json:"machine"`
 
 	problem error // the first shard that could not be read
 }
@@ -91,17 +86,9 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 
 func thisMachine() machine {
 	m, ranks := mem.ThisMachine(), mem.LocalWorldSize()
-	lock, err := lockLimit()
-	if err != nil {
-		lock = 0
-	}
-	files, err := fileLimit()
-	if err != nil {
-		files = 0
-	}
 	return machine{
 		CPUs: runtime.GOMAXPROCS(0), Installed: m.Installed, Cgroup: m.Cgroup, LocalRanks: ranks,
-		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: lock, OpenFiles: files,
+		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: limitOf(unix.RLIMIT_MEMLOCK), OpenFiles: limitOf(unix.RLIMIT_NOFILE),
 	}
 }
 

@@ -21,8 +21,8 @@ const (
 	tailBytes    = 8       // length of the footer and magic, at the end of a shard
 )
 
-// A place is what one address holds and how fast it answers.
-type place struct {
+// An addressCheck is what one address holds and how fast it answers.
+type addressCheck struct {
 	Address    string   `json:"address"`
 	Facts      []fact   `json:"facts"` // how it is reached, and as whom
 	Shards     int      `json:"shards"`
@@ -44,8 +44,8 @@ type fact struct {
 }
 
 // examine says how an address is reached, lists it and reads a little of its shards.
-func examine(ctx context.Context, store shard.Stores, address string) *place {
-	p := &place{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
+func examine(ctx context.Context, store shard.Stores, address string) *addressCheck {
+	p := &addressCheck{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
 	if !shardfeed.IsRemote(address) {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
@@ -63,20 +63,23 @@ func examine(ctx context.Context, store shard.Stores, address string) *place {
 }
 
 // explain takes over what the store says of how it reaches the address.
-func (p *place) explain(ctx context.Context, store shard.Remote, address string) {
+func (p *addressCheck) explain(ctx context.Context, store shard.Remote, address string) {
 	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
 	if err != nil {
 		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + option.Spelled(err, option.Flag)})
 	}
 	for _, f := range facts {
-		p.Facts = append(p.Facts, fact{f.Name, option.Spell(f.Value, option.Flag)})
+		if f.Name == "try" { // a hint, which may name flags
+			f.Value = option.Spell(f.Value, option.Flag)
+		}
+		p.Facts = append(p.Facts, fact{f.Name, f.Value})
 	}
 }
 
-func (p *place) fail(err error) { p.problem, p.Problem = err, option.Spelled(err, option.Flag) }
+func (p *addressCheck) fail(err error) { p.problem, p.Problem = err, option.Spelled(err, option.Flag) }
 
 // read times the footers and ranges of a few shards.
-func (p *place) read(ctx context.Context, store shard.Store, shards []shard.Shard) {
+func (p *addressCheck) read(ctx context.Context, store shard.Store, shards []shard.Shard) {
 	for _, s := range shards {
 		p.Bytes += s.Size
 	}
@@ -86,40 +89,34 @@ func (p *place) read(ctx context.Context, store shard.Store, shards []shard.Shar
 	var footers, ranges []float64
 	for i := range min(sampleShards, len(shards)) {
 		s := shards[i*len(shards)/min(sampleShards, len(shards))]
-		t, err := timeShard(ctx, store, s)
+		n := min(rangeBytes, s.Size)
+		footer, read, err := timeShard(ctx, store, s, n)
 		if err != nil {
 			p.fail(err)
 			break
 		}
-		footers, ranges = append(footers, t.footer.Seconds()), append(ranges, t.read.Seconds())
-		p.RangeBytes = max(p.RangeBytes, t.bytes)
+		footers, ranges = append(footers, footer.Seconds()), append(ranges, read.Seconds())
+		p.RangeBytes = max(p.RangeBytes, n)
 	}
 	p.Footer, p.Range = median(footers), median(ranges)
 }
 
-// timing is how long the parts of reading a shard took.
-type timing struct {
-	footer, read time.Duration
-	bytes        int64 // of the read
-}
-
-// timeShard opens a shard, reads its footer as a run would, and a range in its middle.
-func timeShard(ctx context.Context, store shard.Store, s shard.Shard) (t timing, err error) {
+// timeShard opens a shard, reads its footer as a run would, and a range of so many bytes in its
+// middle.
+func timeShard(ctx context.Context, store shard.Store, s shard.Shard, bytes int64) (footer, read time.Duration, err error) {
 	begin := time.Now()
 	o, err := store.Open(ctx, s)
 	if err != nil {
-		return t, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
 	if err := readFooter(ctx, o, s); err != nil {
-		return t, err
+		return 0, 0, err
 	}
-	t.footer = time.Since(begin)
-	t.bytes = min(rangeBytes, s.Size)
+	footer = time.Since(begin)
 	begin = time.Now()
-	err = o.ReadAt(ctx, make([]byte, t.bytes), (s.Size-t.bytes)/2)
-	t.read = time.Since(begin)
-	return t, err
+	err = o.ReadAt(ctx, make([]byte, bytes), (s.Size-bytes)/2)
+	return footer, time.Since(begin), err
 }
 
 func readFooter(ctx context.Context, o shard.Object, s shard.Shard) error {
@@ -151,8 +148,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-func (p *place) report(r *report) {
-	seconds := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
+func (p *addressCheck) report(r *report) {
 	r.section(p.Address)
 	for _, f := range p.Facts {
 		r.fact(f.Name, "%s", f.Value)

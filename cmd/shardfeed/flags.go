@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +49,6 @@ type flags struct {
 	cacheFlags
 }
 
-// remote registers the flags of remote shards: how they are reached and kept.
 func (f *flags) remote(fs *pflag.FlagSet) {
 	f.storage(fs)
 	f.cache(fs)
@@ -71,7 +68,6 @@ func (f *flags) what(fs *pflag.FlagSet) {
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
 }
 
-// order registers the flags of the order.
 func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }
 
 func (f *flags) orderFlags(fs *pflag.FlagSet) {
@@ -107,7 +103,6 @@ func (f *flags) manyEpochs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
 }
 
-// split registers the flags of world size, rank and memory.
 func (f *flags) split(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
@@ -213,7 +208,6 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 	return nil
 }
 
-// checkRemote checks the flags of storage and cache.
 func (f *flags) checkRemote(fs *pflag.FlagSet) error {
 	if err := f.checkStorage(fs); err != nil {
 		return err
@@ -248,36 +242,4 @@ func completeValues(c *cobra.Command) {
 			_ = c.MarkFlagDirname(name)
 		}
 	}
-}
-
-// A rowLimit is a flag that is a number of rows, or not given.
-type rowLimit struct {
-	given bool
-	rows  int64
-}
-
-func (l *rowLimit) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 {
-		return fmt.Errorf("must be a number of rows of at least 0, got %q", s)
-	}
-	*l = rowLimit{given: true, rows: n}
-	return nil
-}
-
-func (l *rowLimit) String() string {
-	if !l.given {
-		return ""
-	}
-	return strconv.FormatInt(l.rows, 10)
-}
-
-func (l *rowLimit) Type() string { return "rows" }
-
-// left is how many of n rows may still come after done rows.
-func (l *rowLimit) left(done, n int64) int64 {
-	if !l.given {
-		return n
-	}
-	return max(0, min(n, l.rows-done))
 }

@@ -39,19 +39,13 @@ program: the driver's library is looked for when it runs.`,
 		if err != nil {
 			return err
 		}
-		if f.json {
-			err = writeJSON(a.stdout, s)
-		} else {
-			err = s.report().writeTo(a.stdout)
-		}
-		if err != nil {
+		if err := a.print(f, s, s.report()); err != nil {
 			return err
 		}
 		return s.problem
 	})
 }
 
-// A survey is what gpu finds.
 type survey struct {
 	Driver  *driver  `json:"driver"` // null: none
 	Auto    string   `json:"auto"`   // the device that auto takes, "" when it fails
@@ -62,7 +56,6 @@ type survey struct {
 	problem error // the driver's, or the first device's that could not be used
 }
 
-// A driver is CUDA's, as it was found.
 type driver struct {
 	Version string `json:"version"`
 	Library string `json:"library"`
@@ -95,7 +88,8 @@ func (a *app) survey(ctx context.Context, name string, window time.Duration) (*s
 		}
 		found := device{Name: n, Node: -1}
 		if err == nil {
-			found.take(dev.Info())
+			i := dev.Info()
+			found = device{Name: i.Name, Model: i.Model, Memory: i.Memory, Bus: i.Bus, Node: i.Node}
 			found.Rates, err = measureDevice(ctx, dev, window, bar)
 			err = errors.Join(err, dev.Close())
 		}
@@ -116,7 +110,7 @@ func (s *survey) find() (names []string) {
 			s.problem, s.Auto = err, ""
 		}
 	}
-	found, err := cuda.Load(cuda.Options{})
+	found, err := cuda.Load("")
 	if err != nil { // which is why
 		return nil
 	}
@@ -128,7 +122,6 @@ func (s *survey) find() (names []string) {
 	return names
 }
 
-// add adds a device, and its problem if it has one.
 func (s *survey) add(d device, err error) {
 	if err = lost(err); err != nil {
 		d.Problem = oneLine(err.Error())
@@ -137,8 +130,4 @@ func (s *survey) add(d device, err error) {
 		}
 	}
 	s.Devices = append(s.Devices, d)
-}
-
-func (d *device) take(i gpu.Info) {
-	d.Name, d.Model, d.Memory, d.Bus, d.Node = i.Name, i.Model, i.Memory, i.Bus, i.Node
 }

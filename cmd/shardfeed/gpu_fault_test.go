@@ -19,7 +19,7 @@ import (
 // A mapped file that shrinks is an error in a program that calls CUDA's driver too, on whatever
 // thread, with cgo and without: the calls leave the runtime its signals.
 func TestFaultBesideDriver(t *testing.T) {
-	driver, err := cuda.Load(cuda.Options{Library: fakecuda.Open(t).Library})
+	driver, err := cuda.Load(fakecuda.Open(t).Library)
 	if err != nil {
 		t.Fatal(err)
 	}

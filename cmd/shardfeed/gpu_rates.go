@@ -28,6 +28,7 @@ type rates struct {
 
 // A probe copies between the host and one device. It closes in the opposite order of opening.
 type probe struct {
+	ctx    context.Context // of the measurement
 	stream gpu.Stream
 	event  gpu.Event
 	memory gpu.DeviceMemory
@@ -42,22 +43,18 @@ func measureDevice(ctx context.Context, dev gpu.Device, window time.Duration, sh
 	if window == 0 {
 		return nil, nil
 	}
-	p := &probe{window: window / probeRates, shown: shown}
+	p := &probe{ctx: ctx, window: window / probeRates, shown: shown}
 	defer func() { err = errors.Join(err, p.close()) }()
-	if err := p.open(dev); err != nil {
-		return nil, err
-	}
 	r = &rates{}
-	if err := p.pinned(ctx, dev, r); err != nil {
-		return nil, err
-	}
-	if err := p.pageable(ctx, dev, r); err != nil {
-		return nil, err
+	for _, step := range []func(gpu.Device, *rates) error{p.open, p.pinned, p.pageable} {
+		if err := step(dev, r); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }
 
-func (p *probe) open(dev gpu.Device) (err error) {
+func (p *probe) open(dev gpu.Device, _ *rates) (err error) {
 	if p.memory, err = dev.Alloc(probeBytes); err != nil {
 		return err
 	}
@@ -66,11 +63,10 @@ func (p *probe) open(dev gpu.Device) (err error) {
 		return err
 	}
 	p.opened = append(p.opened, p.event.Free)
-	if p.stream, err = dev.NewStream(); err != nil {
-		return err
+	if p.stream, err = dev.NewStream(); err == nil {
+		p.opened = append(p.opened, p.stream.Close)
 	}
-	p.opened = append(p.opened, p.stream.Close)
-	return nil
+	return err
 }
 
 // close waits for copies under way, which may still use the memory after an error, and frees
@@ -87,7 +83,7 @@ func (p *probe) close() error {
 }
 
 // pinned measures memory that the device page-locks as it allocates it.
-func (p *probe) pinned(ctx context.Context, dev gpu.Device, r *rates) (err error) {
+func (p *probe) pinned(dev gpu.Device, r *rates) error {
 	begin := time.Now()
 	m, err := dev.AllocHost(probeBytes)
 	if err != nil {
@@ -98,15 +94,11 @@ func (p *probe) pinned(ctx context.Context, dev gpu.Device, r *rates) (err error
 		return nil
 	}
 	r.PageLock = perGiB(time.Since(begin))
-	if r.PinnedTo, err = p.rate(ctx, m.Bytes(), p.to); err != nil {
-		return err
-	}
-	r.PinnedFrom, err = p.rate(ctx, m.Bytes(), p.from)
-	return err
+	return p.rates(m.Bytes(), &r.PinnedTo, &r.PinnedFrom)
 }
 
 // pageable measures ordinary memory, before and after it is registered with the device.
-func (p *probe) pageable(ctx context.Context, dev gpu.Device, r *rates) (err error) {
+func (p *probe) pageable(dev gpu.Device, r *rates) error {
 	var pool mem.Pool // a mapping: what is copied beside the host must not be Go's heap
 	b := pool.Get(probeBytes)
 	p.opened = append(p.opened, func() error {
@@ -115,14 +107,11 @@ func (p *probe) pageable(ctx context.Context, dev gpu.Device, r *rates) (err err
 		return nil
 	})
 	clear(b) // the first touch of a page is not a part of a copy
-	if r.PageableTo, err = p.rate(ctx, b, p.to); err != nil {
-		return err
-	}
-	if r.PageableFrom, err = p.rate(ctx, b, p.from); err != nil {
+	if err := p.rates(b, &r.PageableTo, &r.PageableFrom); err != nil {
 		return err
 	}
 	begin := time.Now()
-	unregister, err := gpu.Register(dev, b)
+	unregister, err := dev.Register(b)
 	if errors.Is(err, gpu.ErrUnsupported) {
 		return nil
 	}
@@ -131,7 +120,14 @@ func (p *probe) pageable(ctx context.Context, dev gpu.Device, r *rates) (err err
 	}
 	p.opened = append(p.opened, unregister)
 	r.Register = perGiB(time.Since(begin))
-	r.RegisteredTo, err = p.rate(ctx, b, p.to)
+	return p.rates(b, &r.RegisteredTo, nil)
+}
+
+// rates measures copies of b to the device, and back where that is asked for.
+func (p *probe) rates(b []byte, to, from *float64) (err error) {
+	if *to, err = p.rate(b, p.to); err == nil && from != nil {
+		*from, err = p.rate(b, p.from)
+	}
 	return err
 }
 
@@ -140,7 +136,7 @@ func (p *probe) to(b []byte, off int) error { return p.stream.ToDevice(p.memory,
 func (p *probe) from(b []byte, off int) error { return p.stream.ToHost(b, p.memory, off) }
 
 // rate is the bytes per second at which b is copied, over and over until the window is past.
-func (p *probe) rate(ctx context.Context, b []byte, piece func(b []byte, off int) error) (float64, error) {
+func (p *probe) rate(b []byte, piece func(b []byte, off int) error) (float64, error) {
 	if err := p.round(b, piece); err != nil { // the first time is slower
 		return 0, err
 	}
@@ -153,8 +149,8 @@ func (p *probe) rate(ctx context.Context, b []byte, piece func(b []byte, off int
 		now := time.Now()
 		p.shown.add(int(now.Sub(shown).Milliseconds()))
 		shown = now
-		if now.Sub(begin) >= p.window || ctx.Err() != nil {
-			return float64(copied) / now.Sub(begin).Seconds(), ctx.Err()
+		if now.Sub(begin) >= p.window || p.ctx.Err() != nil {
+			return float64(copied) / now.Sub(begin).Seconds(), p.ctx.Err()
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
@@ -78,7 +77,6 @@ func (m *rates) report(r *report) {
 			r.fact(f.name, "%s", strings.Join(parts, ", "))
 		}
 	}
-	seconds := func(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 	if m.PageLock > 0 {
 		r.fact("page-locking", "%s per GiB, allocation included", seconds(m.PageLock))
 	}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
@@ -31,7 +29,7 @@ func indexDirectory(path string) directory {
 		d.State = "cannot be used: " + fileError(err).Error()
 		return d
 	}
-	exists := nearestDir(d.Path)
+	exists := trusted.Nearest(d.Path)
 	d.Free = freeBytes(exists)
 	switch {
 	case readOnly:
@@ -67,14 +65,4 @@ func (d *directory) count() (readOnly bool, err error) {
 		}
 	}
 	return dir.ReadOnly(), nil
-}
-
-// nearestDir is the path, or the closest directory above it that exists.
-func nearestDir(path string) string {
-	for {
-		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,17 +36,13 @@ files lie: block size, copies, erasure coding, hosts.`,
 		if err != nil {
 			return err
 		}
-		if f.json {
-			return writeJSON(a.stdout, i)
-		}
-		return printLines(a.stdout, i.text())
+		return a.print(f, i, i.report())
 	})
 }
 
-// An inspection is what inspect finds.
 type inspection struct {
 	*inspect.Report
-	Placement []placement `json:"placement,omitempty"` // of the first shards, where their store knows it
+	Placement []*placement `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
 // inspection reads footers, and asks how the shards lie on their servers. It keeps no bytes of
@@ -81,15 +76,10 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 	return i, err
 }
 
-func (i *inspection) text() string { return i.String() + placementText(i.Placement) }
-
-// printLines prints text whose lines may hold names from files.
-func printLines(w io.Writer, text string) error {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(printable(strings.TrimSuffix(line, "\n")))
-		b.WriteByte('\n')
+func (i *inspection) report() *report {
+	r := &report{}
+	for line := range strings.Lines(i.String() + placementText(i.Placement)) {
+		r.line(strings.TrimSuffix(line, "\n"))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return r
 }

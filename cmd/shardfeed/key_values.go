@@ -47,7 +47,6 @@ func notJSON(err error) error {
 	return err
 }
 
-// read takes the keys of a JSON object.
 func (k *keyValues) read(file string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -20,7 +20,6 @@ func newLedger(n int64) *ledger {
 	return &ledger{seen: make([]uint64, (n+63)/64), n: n}
 }
 
-// add notes that a row came.
 func (l *ledger) add(row int64) {
 	l.came++
 	if row < 0 || row >= l.n {
@@ -34,7 +33,6 @@ func (l *ledger) add(row int64) {
 	*word |= bit
 }
 
-// missing is how many rows did not come.
 func (l *ledger) missing() int64 {
 	n := l.n
 	for _, w := range l.seen {

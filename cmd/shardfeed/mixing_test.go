@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -68,9 +69,11 @@ func TestMixingOfWholeData(t *testing.T) {
 func TestMixingGroup(t *testing.T) {
 	m := newMixing([]int64{3, 0, 1, 2})
 	for row, want := range []int{0, 0, 0, 1, 2, 2} {
-		if got := m.group(int64(row)); got != want {
-			t.Errorf("row %d is in group %d, want %d", row, got, want)
-		}
+		t.Run(fmt.Sprintf("row %d", row), func(t *testing.T) {
+			if got := m.group(int64(row)); got != want {
+				t.Errorf("row %d is in group %d, want %d", row, got, want)
+			}
+		})
 	}
 }
 

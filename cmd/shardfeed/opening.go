@@ -25,8 +25,6 @@ type opening struct {
 	shards   atomic.Int64
 	read, of atomic.Int64
 
-	tell func(shards, read, of int64) // told as well, if set
-
 	once    sync.Once
 	closing chan struct{}
 	done    chan struct{}
@@ -42,23 +40,13 @@ func newOpening(w io.Writer) *opening {
 	return o
 }
 
-// listed says how many shards the list under way has so far.
 func (o *opening) listed(n int) {
 	o.shards.Store(int64(n))
-	o.told()
 }
 
-// footers says that n of so many footers were read.
 func (o *opening) footers(n, of int) {
 	o.read.Store(int64(n))
 	o.of.Store(int64(of))
-	o.told()
-}
-
-func (o *opening) told() {
-	if o.tell != nil {
-		o.tell(o.shards.Load(), o.read.Load(), o.of.Load())
-	}
 }
 
 // close clears the line. It may be called twice.

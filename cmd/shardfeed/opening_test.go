@@ -23,10 +23,12 @@ func TestOpeningLine(t *testing.T) {
 		{func() {}, 40, "footers  ███████░░░░░░░ 6,173 of 12,345"},
 		{func() {}, 20, "6,173 of 12,345"},
 	} {
-		step.do()
-		if got := o.line(step.columns); got != step.want {
-			t.Errorf("got %q, want %q", got, step.want)
-		}
+		t.Run(step.want, func(t *testing.T) {
+			step.do()
+			if got := o.line(step.columns); got != step.want {
+				t.Errorf("got %q, want %q", got, step.want)
+			}
+		})
 	}
 	o.close()
 	o.close()

@@ -35,7 +35,7 @@ type placement struct {
 
 // placements asks how the first shards lie on their servers; those of stores that do not know are
 // left out.
-func placements(ctx context.Context, store shard.Remote, shards []shard.Shard) ([]placement, error) {
+func placements(ctx context.Context, store shard.Remote, shards []shard.Shard) ([]*placement, error) {
 	shards = shards[:min(len(shards), placedShards)]
 	found := make([]*placement, len(shards))
 	tasks, ctx := errgroup.WithContext(ctx)
@@ -53,13 +53,7 @@ func placements(ctx context.Context, store shard.Remote, shards []shard.Shard) (
 		})
 	}
 	err := tasks.Wait()
-	var all []placement
-	for _, p := range found {
-		if p != nil {
-			all = append(all, *p)
-		}
-	}
-	return all, err
+	return slices.DeleteFunc(found, func(p *placement) bool { return p == nil }), err
 }
 
 func newPlacement(uri string, p shard.Placement) *placement {
@@ -76,7 +70,7 @@ func newPlacement(uri string, p shard.Placement) *placement {
 }
 
 // placementText is a table for people, or nothing where no store knows.
-func placementText(all []placement) string {
+func placementText(all []*placement) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -99,7 +93,6 @@ func placementText(all []placement) string {
 	return b.String()
 }
 
-// someHosts names a few hosts and counts the rest.
 func someHosts(hosts []string) string {
 	if len(hosts) <= placedHosts {
 		return strings.Join(hosts, " ")

@@ -55,7 +55,7 @@ func TestPlacementsAreBounded(t *testing.T) {
 	if got, err := placements(t.Context(), placer{}, shards); err != nil || len(got) != placedShards || got[placedShards-1].URI != "x39" {
 		t.Errorf("got %d, %v", len(got), err)
 	}
-	text := placementText([]placement{{Policy: "RS-6-3-1024k", Hosts: strings.Fields("a b c d e f g h i")}})
+	text := placementText([]*placement{{Policy: "RS-6-3-1024k", Hosts: strings.Fields("a b c d e f g h i")}})
 	if !strings.Contains(text, "RS-6-3-1024k") || !strings.Contains(text, "a b c d e f and 3 more") {
 		t.Errorf("got %s", text)
 	}

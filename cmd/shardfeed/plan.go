@@ -53,20 +53,19 @@ well batches would be mixed.`,
 		defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
 		if err == nil && saved.name != "" {
-			err = savePlan(ctx, saved, ds.Dataset, f)
+			err = savePlan(ctx, saved, ds.Dataset, f, addresses)
 		}
 		if err != nil {
 			return err
 		}
-		if f.json {
-			return writeJSON(a.stdout, planObject(p))
-		}
-		return planReport(p).writeTo(a.stdout)
+		return a.print(f, planObject(p), planReport(p))
 	})
 }
 
-// savePlan writes the plan of streams with these flags.
-func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags) error {
+func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, addresses []string) error {
+	if err := to.apart(ctx, ds, f, addresses); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
 	if err != nil {
 		return fileError(err)
@@ -128,9 +127,13 @@ type quality struct {
 }
 
 func planObject(p *iterable.Plan) *plan {
+	order := shuffle.Sequential
+	if p.Shuffle {
+		order = shuffle.Version
+	}
 	o := &plan{
 		Shards: p.Shards, RowGroups: p.Groups, Units: p.Units, Rows: p.Rows, Bytes: p.Bytes, Encoded: p.Encoded, Decoded: p.Decoded,
-		Shuffle: p.Shuffle, Order: orderName(p), Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
+		Shuffle: p.Shuffle, Order: order, Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
 		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
 		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,
 		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.ProposalsSpelled(option.Flag)...),
@@ -142,11 +145,4 @@ func planObject(p *iterable.Plan) *plan {
 		o.Quality = &quality{p.Quality.Independent, p.Quality.Deff, p.Quality.Units, mixingMeaning(p)}
 	}
 	return o
-}
-
-func orderName(p *iterable.Plan) string {
-	if p.Shuffle {
-		return shuffle.Version
-	}
-	return shuffle.Sequential
 }

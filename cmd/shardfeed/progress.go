@@ -68,7 +68,6 @@ func barFor(columns int, what string, total int64) fittingBar {
 	return fittingBar{rate: left >= 0, times: left >= times, count: left >= times+count}
 }
 
-// columns is the width of a terminal.
 func columns(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -80,7 +79,6 @@ func columns(w io.Writer) int {
 
 const usualColumns = 80
 
-// add counts n rows more.
 func (p *progress) add(n int) {
 	if p.bar != nil {
 		_ = p.bar.Add(n) // a lost terminal does not stop the run

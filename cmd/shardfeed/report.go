@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rivo/uniseg"
 )
@@ -15,7 +16,6 @@ import (
 // an error on the way leaves no half of it.
 type report struct{ b bytes.Buffer }
 
-// section begins a part of the report.
 func (r *report) section(title string) {
 	if r.b.Len() > 0 {
 		r.b.WriteByte('\n')
@@ -53,27 +53,27 @@ func (r *report) writeTo(w io.Writer) error {
 	return err
 }
 
+// print prints what a verb found: the object with --json, else the report.
+func (a *app) print(f *flags, object any, r *report) error {
+	if f.json {
+		return writeJSON(a.stdout, object)
+	}
+	return r.writeTo(a.stdout)
+}
+
 // writeJSON prints v as one object on one line.
 func writeJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	e := json.NewEncoder(w) // which writes nothing before it has encoded all
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return e.Encode(v)
 }
 
 // printable escapes control characters, which names in files may hold, so that they do not reach
 // the terminal.
 func printable(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
-		return s
-	}
 	var b strings.Builder
 	for _, c := range s {
-		if isControl(c) {
+		if unicode.IsControl(c) {
 			fmt.Fprintf(&b, `\x%02x`, c)
 			continue
 		}
@@ -82,13 +82,10 @@ func printable(s string) string {
 	return b.String()
 }
 
-func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
-
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
 }
 
-// count prints a number with commas.
 func count(n int64) string {
 	s := fmt.Sprintf("%d", n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -111,7 +108,6 @@ func plural(n int64, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// took prints a time with three digits.
 func took(d time.Duration) string {
 	switch {
 	case d >= 100*time.Second:
@@ -123,6 +119,9 @@ func took(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.3g us", d.Seconds()*1e6)
 }
+
+// seconds prints a number of seconds as took does.
+func seconds(s float64) string { return took(time.Duration(s * float64(time.Second))) }
 
 // bar draws value as a part of full, width characters wide.
 func bar(value, full float64, width int) string {

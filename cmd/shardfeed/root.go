@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -95,6 +94,26 @@ func reason(err error) error {
 	return lost(err)
 }
 
+// lost is the error by which a device was lost, without those of giving back what it had: each of
+// them repeats it. Other errors stay as they are.
+func lost(err error) error {
+	var device interface{ Lost() bool }
+	if !errors.As(err, &device) || !device.Lost() {
+		return err
+	}
+	for {
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok {
+			return err
+		}
+		first := joined.Unwrap()[0]
+		if !strings.HasPrefix(err.Error()+"\n", first.Error()+"\n") { // a message of its own around several errors
+			return err
+		}
+		err = first
+	}
+}
+
 // note keeps something unexpected that the user may want to know.
 func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
@@ -127,13 +146,7 @@ func oneLine(s string) string {
 		default:
 			b.WriteString("; ")
 		}
-		for _, r := range line {
-			if unicode.IsControl(r) {
-				fmt.Fprintf(&b, `\x%02x`, r)
-				continue
-			}
-			b.WriteRune(r)
-		}
+		b.WriteString(printable(line))
 	}
 	return shorten(b.String(), maxMessage)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -25,7 +27,6 @@ type saveFile struct {
 	kind saveKind
 }
 
-// A saveKind is what a file holds.
 type saveKind struct {
 	noun   string
 	prefix string                          // what the command writes begins with it
@@ -154,7 +155,6 @@ func (s saveFile) write(ctx context.Context, content []byte) error {
 	return fileError(err)
 }
 
-// replaceFile puts a new file in the place of the old one.
 func replaceFile(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), tempPrefix(path)+"*")
 	if err != nil {
@@ -176,6 +176,10 @@ func replaceFile(path string, content []byte) error {
 	}
 	return errors.Join(err, file.Close())
 }
+
+// lockFile locks an open file for as long as it is open. It fails when another process has it
+// locked.
+func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 // writeStream writes to a pipe, a device or an open file.
 func writeStream(ctx context.Context, name string, content []byte) error {
@@ -228,7 +232,6 @@ func removeIfAbandoned(name string, kind saveKind) {
 	}
 }
 
-// writeState writes a state.
 func (s saveFile) writeState(ctx context.Context, state shuffle.State) error {
 	return s.write(ctx, append(state.JSON(), '\n'))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -27,7 +28,6 @@ const (
 // logLevels by their names.
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warning": slog.LevelWarn, "error": slog.LevelError}
 
-// A serveCommand holds the flags of serve.
 type serveCommand struct {
 	socket  string
 	job     string
@@ -63,10 +63,6 @@ environment. It ends when its last client has been gone for the grace period.`,
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
-	ready := io.WriteCloser(nopCloser{io.Discard}) // stays open on failure: the starter then reads the error that is printed last
-	if s.readyFD >= 0 {
-		ready = os.NewFile(uintptr(s.readyFD), "ready")
-	}
 	logger, closeLog, err := s.logger(a.stderr)
 	if err != nil {
 		return err
@@ -85,28 +81,29 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	}
 	h := newHost(logger)
 	server := engine.New(engine.Options{
-		Open: h.open, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: s.gracePeriod(), Build: version(), Log: s.log,
+		Open: h.open, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: cmp.Or(s.grace, -1), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.Budget().Limit()))
-	if err := json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path}); err != nil {
+	if err := s.tellReady(path); err != nil {
 		logger.Warn("the starter does not wait for the socket", "error", err)
 	}
-	_ = ready.Close() // the starter reads until then
 	err = server.Serve(ctx, l)
 	h.close(ctx)
 	logger.Info("ended", "error", err)
 	return err
 }
 
-// gracePeriod is the grace period as the server takes it.
-func (s *serveCommand) gracePeriod() time.Duration {
-	if s.grace <= 0 {
-		return -1
+// tellReady tells the starter that the socket can be used. On failure the descriptor stays open:
+// the starter then reads the error that is printed last.
+func (s *serveCommand) tellReady(path string) error {
+	if s.readyFD < 0 {
+		return nil
 	}
-	return s.grace
+	ready := os.NewFile(uintptr(s.readyFD), "ready")
+	defer ready.Close()
+	return json.NewEncoder(ready).Encode(map[string]any{"pid": os.Getpid(), "socket": path})
 }
 
-// path returns the path of the socket.
 func (s *serveCommand) path() (string, error) {
 	if s.socket != "" {
 		return s.socket, nil
@@ -139,7 +136,7 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
-	return engine.RedactLog(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))), done, nil
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: engine.RedactAttr})), done, nil
 }
 
 // checkLog refuses a file that is not text: lines at its end would make a shard or a model
@@ -162,7 +159,6 @@ func checkLog(name string) error {
 	return nil
 }
 
-// sameFile reports whether w is the named file.
 func sameFile(w io.Writer, name string) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -175,7 +171,3 @@ func sameFile(w io.Writer, name string) bool {
 	b, err := os.Stat(name)
 	return err == nil && os.SameFile(a, b)
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }

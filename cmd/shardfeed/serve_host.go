@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A host opens data sets for an engine.
 type host struct {
 	*shardfeed.Host
 	log *slog.Logger
@@ -25,7 +23,6 @@ type host struct {
 
 func newHost(log *slog.Logger) *host { return &host{Host: shardfeed.NewHost(nil), log: log} }
 
-// open opens what a trainer asks for.
 func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	s := r.Spec
 	s.LocalWorldSize = r.LocalWorldSize
@@ -58,7 +55,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		}
 	})
 	return &engine.Data{
-		Dataset: ds.Dataset, Loader: how, Slots: s.Slots, Versioned: allRemote(s.Addresses), Warnings: warnings, Files: files.tell(nil),
+		Dataset: ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,
@@ -67,9 +64,14 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 
 // openingEvents tell how far an opening is, and keep what there is to say.
 func openingEvents(noted, files *notes, progress func(engine.Progress)) shardfeed.Events {
-	shown := newOpening(io.Discard)
-	shown.tell = throttled(progress)
-	return shardfeed.Events{Note: noted.add, Files: files.add, Listed: shown.listed, Footers: shown.footers}
+	tell := throttled(progress)
+	return shardfeed.Events{
+		Note: noted.add, Files: files.add,
+		Listed: func(n int) { tell(engine.Progress{Shards: int64(n), Doing: "list"}) },
+		Footers: func(n, of int) {
+			tell(engine.Progress{Shards: int64(of), Footers: int64(n), Of: int64(of), Doing: "footers"})
+		},
+	}
 }
 
 // notes keep what is said until a trainer hears it.
@@ -111,21 +113,17 @@ func allRemote(addresses []string) bool {
 }
 
 // throttled tells of an opening now and then.
-func throttled(progress func(engine.Progress)) func(shards, read, of int64) {
+func throttled(progress func(engine.Progress)) func(engine.Progress) {
 	var mu sync.Mutex
 	var last time.Time
-	return func(shards, read, of int64) {
+	return func(p engine.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(last) < openingEvery && read < of {
+		if time.Since(last) < openingEvery && p.Footers < p.Of {
 			return
 		}
 		last = time.Now()
-		doing := "footers"
-		if of == 0 {
-			doing = "list"
-		}
-		progress(engine.Progress{Shards: shards, Footers: read, Of: of, Doing: doing})
+		progress(p)
 	}
 }
 

@@ -94,7 +94,7 @@ func TestServerKerberos(t *testing.T) {
 		}
 		begin := time.Now()
 		code, _, stderr = command(t, append(args, "--keytab", filepath.Join(dir, "none"))...)
-		if took := time.Since(begin); took > 10*time.Second {
+		if took := time.Since(begin); took > 45*time.Second {
 			t.Errorf("%s with a keytab that is not there: an error after %v", address, took)
 		}
 		if code != exitFailed || !strings.Contains(stderr, "none") {

@@ -23,17 +23,19 @@ func TestStorageFlags(t *testing.T) {
 		{"--hdfs-conf d --keytab k --principal p@R", map[string]string{"hdfs-conf": "d", "keytab": "k", "principal": "p@R"}},
 	}
 	for _, c := range cases {
-		var f storageFlags
-		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-		f.storage(fs)
-		if err := fs.Parse(strings.Fields(c.args)); err != nil {
-			t.Fatalf("%s: %v", c.args, err)
-		}
-		if err := f.checkStorage(fs); err != nil {
-			t.Errorf("%s: %v", c.args, err)
-		}
-		if got := f.options(); !maps.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.args, got, c.want)
-		}
+		t.Run(c.args, func(t *testing.T) {
+			var f storageFlags
+			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+			f.storage(fs)
+			if err := fs.Parse(strings.Fields(c.args)); err != nil {
+				t.Fatalf("%v", err)
+			}
+			if err := f.checkStorage(fs); err != nil {
+				t.Errorf("%v", err)
+			}
+			if got := f.options(); !maps.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 }

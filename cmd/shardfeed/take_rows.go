@@ -16,7 +16,7 @@ import (
 func takeRows(ctx context.Context, ds *iterable.Dataset, rows []int64, do func(columns []*column.Array, n int) error) error {
 	t := rowTaker{manifest: ds.Manifest(), schema: ds.Schema(), do: do}
 	t.arena = t.pool.NewArena()
-	t.decoder = t.manifest.NewDecoder(&t.pool)
+	t.decoder = t.manifest.NewDecoder()
 	defer func() {
 		t.decoder.Close()
 		t.arena.Free()
@@ -71,30 +71,30 @@ func (t *rowTaker) span(ctx context.Context, span rowgroup.Rows, first int64, ro
 	if err != nil {
 		return err
 	}
-	block, err := t.decoder.Decode(raw, rowgroup.Layout{})
+	blocks, err := t.decoder.Decode(raw, rowgroup.Layout{})
 	raw.Release()
 	if err != nil {
 		return err
 	}
-	defer block.Release()
+	defer blocks[0].Release()
 	for some := range slices.Chunk(rows, maxGather) {
 		picks := make([]rowgroup.Pick, len(some))
 		for i, row := range some {
 			picks[i] = rowgroup.MakePick(0, int(row-first-span.Lo))
 		}
-		if err := t.hand(block, picks); err != nil {
+		if err := t.hand(blocks, picks); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *rowTaker) hand(block *rowgroup.Block, picks []rowgroup.Pick) error {
+func (t *rowTaker) hand(blocks []*rowgroup.Block, picks []rowgroup.Pick) error {
 	defer t.arena.Free()
 	columns := make([]*column.Array, len(t.schema.Fields))
 	for c, f := range t.schema.Fields {
 		var err error
-		columns[c], err = t.gatherer.Gather(c, f, []*rowgroup.Block{block}, picks, func(n int) ([]byte, error) { return t.arena.Alloc(n), nil })
+		columns[c], err = t.gatherer.Gather(c, f, blocks, picks, func(n int) ([]byte, error) { return t.arena.Alloc(n), nil })
 		if err != nil {
 			return err
 		}

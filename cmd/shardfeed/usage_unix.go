@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package main
 
 import (
@@ -17,23 +15,16 @@ func cpuTime() (user, system time.Duration) {
 	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano())
 }
 
-// lockLimit is how much memory the process may lock (pin), in bytes; -1 when there is no limit.
-func lockLimit() (bytes int64, err error) {
+// limitOf is what the process may take of a resource; -1 when there is no limit, 0 if unknown.
+func limitOf(resource int) int64 {
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {
-		return 0, err
+	switch err := unix.Getrlimit(resource, &l); {
+	case err != nil:
+		return 0
+	case l.Cur > 1<<62:
+		return -1
 	}
-	if l.Cur > 1<<62 {
-		return -1, nil
-	}
-	return int64(l.Cur), nil
-}
-
-// fileLimit is how many files the process may have open.
-func fileLimit() (int64, error) {
-	var l unix.Rlimit
-	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
-	return int64(min(l.Cur, 1<<62)), err
+	return int64(l.Cur)
 }
 
 // freeBytes is the free space for this user in the file system of a directory; 0 if unknown.

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"time"
-
-	"github.com/shardfeed/shardfeed/loader"
-)
+import "github.com/shardfeed/shardfeed/loader"
 
 // waitMeaning says what a stage's wait means, in the order in which data moves.
 var waitMeaning = [...][2]string{
@@ -35,8 +31,8 @@ func waits(ranks ...loader.Stats) map[string]float64 {
 func reportWaits(r *report, title string, w map[string]float64) {
 	r.section(title)
 	for _, stage := range waitMeaning {
-		if seconds, ok := w[stage[0]]; ok {
-			r.fact(stage[0], "%-9s %s", took(time.Duration(seconds*float64(time.Second))), stage[1])
+		if waited, ok := w[stage[0]]; ok {
+			r.fact(stage[0], "%-9s %s", seconds(waited), stage[1])
 		}
 	}
 }

@@ -51,12 +51,7 @@ everything once.`,
 		if err != nil {
 			return err
 		}
-		if f.json {
-			err = writeJSON(a.stdout, w)
-		} else {
-			err = w.report().writeTo(a.stdout)
-		}
-		return errors.Join(err, w.verdict())
+		return errors.Join(a.print(f, w, w.report()), w.verdict())
 	})
 }
 
@@ -76,7 +71,6 @@ type warmth struct {
 	mu sync.Mutex
 }
 
-// warmUp fetches a rank's part.
 func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
 	begin := time.Now()
 	for _, address := range addresses {
@@ -153,7 +147,6 @@ func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []warmShar
 	return nil
 }
 
-// verdict fails unless all is there.
 func (w *warmth) verdict() error {
 	if w.Complete {
 		return nil
@@ -167,7 +160,7 @@ func (w *warmth) report() *report {
 	r.section("cache in " + w.Directory)
 	r.fact("wanted", "%v: %s, %s", mem.Bytes(w.Bytes), plural(int64(w.Shards), "shard"), plural(int64(w.RowGroups), "row group"))
 	r.fact("was there", "%v", mem.Bytes(w.There))
-	r.fact("fetched", "%v in %s, %.1f MB/s", mem.Bytes(w.Fetched), took(time.Duration(w.Seconds*float64(time.Second))), float64(w.Fetched)/1e6/max(w.Seconds, 1e-6))
+	r.fact("fetched", "%v in %s, %.1f MB/s", mem.Bytes(w.Fetched), seconds(w.Seconds), float64(w.Fetched)/1e6/max(w.Seconds, 1e-6))
 	r.fact("did not fit", "%v", mem.Bytes(w.Lacking))
 	return r
 }

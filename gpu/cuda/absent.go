@@ -2,43 +2,14 @@
 
 package cuda
 
-import (
-	"fmt"
-	"runtime"
+import "github.com/shardfeed/shardfeed/gpu"
 
-	"github.com/shardfeed/shardfeed/gpu"
-)
+const supported = false
 
-// A Driver is NVIDIA's, loaded; this build has none.
-type Driver struct{}
+func openLibrary(string) (uintptr, error) { return 0, gpu.ErrNoDriver }
 
-// Load returns an error that matches gpu.ErrNoDriver.
-func Load(Options) (*Driver, error) {
-	return nil, &Error{
-		Op: "load", Text: fmt.Sprintf("this build for %s/%s has no CUDA", runtime.GOOS, runtime.GOARCH),
-		Hint: "builds for linux/amd64 and linux/arm64 without the build tag nocuda have it",
-	}
-}
+func (f *function) lookUp(uintptr, string) error { return gpu.ErrNoDriver }
 
-// Library is the loaded library.
-func (d *Driver) Library() string { return "" }
+func (f *function) call(...uintptr) int { return codeStubLibrary }
 
-// Version is the newest version of CUDA that the driver can do, as in 12.8.
-func (d *Driver) Version() string { return "" }
-
-// Count is the number of devices that the driver shows to this process.
-func (d *Driver) Count() (int, error) { return 0, gpu.ErrNoDriver }
-
-// Open takes a device.
-func (d *Driver) Open(int) (*Device, error) { return nil, gpu.ErrNoDriver }
-
-// A Device is a GPU; this build has none, so that its methods are never called.
-type Device struct{ gpu.Device }
-
-// Register page-locks b for the device.
-func (d *Device) Register([]byte) (unregister func() error, err error) {
-	return nil, gpu.ErrUnsupported
-}
-
-// Stream is a stream of other code as a gpu.Stream.
-func (d *Device) Stream(uintptr) gpu.Stream { return nil }
+func preferNode(int) (restore func()) { return func() {} }

@@ -12,7 +12,7 @@ import (
 
 // TestAbsent: a build without CUDA says so, and auto takes the host.
 func TestAbsent(t *testing.T) {
-	_, load := Load(Options{})
+	_, load := Load("")
 	_, choose := Choose("cuda:0")
 	for _, err := range []error{load, choose, Available()} {
 		if !errors.Is(err, gpu.ErrNoDriver) || !strings.Contains(err.Error(), "nocuda") {

@@ -1,6 +1,10 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package cuda
+
+// A function is one of the driver, by the name that errors have it under.
+type function struct {
+	op      string
+	address uintptr
+}
 
 // api is every function of the driver that is called.
 type api struct {

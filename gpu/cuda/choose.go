@@ -36,7 +36,7 @@ func Choose(name string) (gpu.Device, error) {
 
 // open takes a device of the machine's driver.
 func open(index int) (gpu.Device, error) {
-	driver, err := Load(Options{})
+	driver, err := Load("")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func open(index int) (gpu.Device, error) {
 
 // Available is nil when Choose finds a GPU for auto, or says why it takes the host, or fails.
 func Available() error {
-	driver, err := Load(Options{})
+	driver, err := Load("")
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,23 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package cuda
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/gpu"
 )
+
+// maxNodes is the most NUMA nodes that a kernel is built for.
+const maxNodes = 1024
 
 // A Device is a GPU with its primary context, which the process's other CUDA code shares. Its
 // methods are safe for concurrent use.
@@ -27,10 +33,7 @@ type Device struct {
 	released bool // the context was given back
 }
 
-var (
-	_ gpu.Device    = (*Device)(nil)
-	_ gpu.Registrar = (*Device)(nil)
-)
+var _ gpu.Device = (*Device)(nil)
 
 // Open takes the device with an index as cuda:N counts: from 0, over the devices that the driver
 // shows to this process.
@@ -59,21 +62,32 @@ func (d *Driver) Open(index int) (*Device, error) {
 func (d *Driver) info(index int, number int32) (gpu.Info, error) {
 	info := gpu.Info{Name: fmt.Sprintf("cuda:%d", index), Driver: d.Version(), Type: gpu.CUDA, Index: index, Node: -1}
 	name, bus := make([]byte, 256), make([]byte, 32)
-	if err := d.do(&d.api.deviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(number)); err != nil {
-		return gpu.Info{}, err
-	}
-	info.Model = text(name)
 	var total uintptr // size_t
-	if err := d.do(&d.api.deviceTotalMem, uintptr(unsafe.Pointer(&total)), uintptr(number)); err != nil {
+	if err := cmp.Or(
+		d.do(&d.api.deviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(number)),
+		d.do(&d.api.deviceTotalMem, uintptr(unsafe.Pointer(&total)), uintptr(number)),
+		d.do(&d.api.deviceGetPCIBusID, uintptr(unsafe.Pointer(&bus[0])), uintptr(len(bus)), uintptr(number)),
+	); err != nil {
 		return gpu.Info{}, err
 	}
-	info.Memory = int64(total)
-	if err := d.do(&d.api.deviceGetPCIBusID, uintptr(unsafe.Pointer(&bus[0])), uintptr(len(bus)), uintptr(number)); err != nil {
-		return gpu.Info{}, err
-	}
+	info.Model, info.Memory = text(name), int64(total)
 	info.Bus = strings.ToLower(text(bus)) // as the kernel writes it
 	info.Node = busNode(d.sysfs, info.Bus)
 	return info, nil
+}
+
+// busNode is the NUMA node of a PCI device; -1 where the kernel does not know it, as on machines
+// that have one.
+func busNode(sysfs, bus string) int {
+	text, err := os.ReadFile(filepath.Join(sysfs, "bus/pci/devices", bus, "numa_node"))
+	if err != nil {
+		return -1
+	}
+	node, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || node < 0 || node >= maxNodes {
+		return -1
+	}
+	return node
 }
 
 // text is a string of C in a buffer.
@@ -113,19 +127,34 @@ func (d *Device) Close() error {
 	return d.releaseLocked()
 }
 
-// take counts something that the device is about to give.
-func (d *Device) take(op string, k kind) error {
+// take calls a function that gives something, and counts it.
+//
+//go:uintptrescapes
+func (d *Device) take(k kind, f *function, args ...uintptr) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return fmt.Errorf("cuda: %s: %s: %w", op, d.info.Name, gpu.ErrClosed)
+	closed := d.closed
+	if !closed {
+		d.held[k]++
 	}
-	d.held[k]++
+	d.mu.Unlock()
+	if closed {
+		return fmt.Errorf("cuda: %s: %s: %w", f.op, d.info.Name, gpu.ErrClosed)
+	}
+	if err := d.do(f, args...); err != nil {
+		return errors.Join(err, d.drop(k))
+	}
 	return nil
 }
 
-// give counts something as freed, or as never given.
-func (d *Device) give(k kind) error {
+// give calls a function that takes something back, which is gone whether or not it fails.
+//
+//go:uintptrescapes
+func (d *Device) give(k kind, f *function, args ...uintptr) error {
+	return errors.Join(d.do(f, args...), d.drop(k))
+}
+
+// drop counts something as given back, or as never given.
+func (d *Device) drop(k kind) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.held[k]--

@@ -162,8 +162,10 @@ func TestFlags(t *testing.T) {
 		"cuMemHostAlloc":    1, // portable
 		"cuMemHostRegister": 1,
 	} {
-		if flags[op] != want {
-			t.Errorf("%s: flags %d, want %d", op, flags[op], want)
-		}
+		t.Run(op, func(t *testing.T) {
+			if flags[op] != want {
+				t.Errorf("flags %d, want %d", flags[op], want)
+			}
+		})
 	}
 }

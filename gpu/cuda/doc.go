@@ -1,9 +1,5 @@
 // Package cuda is NVIDIA's driver as a gpu.Device. The driver is looked for when [Load] is called;
-// neither CUDA nor cgo is needed to build.
-//
-// [Choose] opens a device by name. [Load] gives the driver itself, of which there may be several;
-// [Driver.Open] takes a [Device]. What goes wrong is an [Error], with the driver's code and what to
-// do about it.
+// neither CUDA nor cgo is needed to build. [Choose] opens a device by name.
 //
 // On Linux on amd64 and arm64 the driver's library is called through purego, in one file,
 // driver.go. Everywhere else, and with the build tag nocuda, Load returns gpu.ErrNoDriver and
@@ -21,9 +17,8 @@
 // asynchronous copies outlive the call, and Go may move or free what is its own. What is freed is
 // gone, whether the driver had an error or not; nothing is freed twice.
 //
-// Events let who waits for them sleep. The wait holds a thread, so one goroutine should wait for
-// many events, in order. A stream that is closed has done what it was given: the driver would
-// return at once.
+// A wait for an event holds a thread, so one goroutine should wait for many events, in order.
+// Closing a stream waits for its work: the driver would return at once.
 //
 // After some failures of the device its context is lost ([Error.Lost]): every later call of the
 // process has the same error, and Close still gives the device back.

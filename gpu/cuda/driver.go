@@ -4,18 +4,14 @@ package cuda
 
 import "github.com/ebitengine/purego"
 
-// This file is all that the package knows of calling C: a library is opened, a function looked up
-// and called. It could be replaced by the same three in cgo.
+// absent.go stands for this file and numa.go where there is no CUDA. Here is all that the package
+// knows of calling C: a library is opened, a function looked up and called.
+
+const supported = true
 
 // openLibrary loads a shared library; nothing of it becomes visible to others.
 func openLibrary(path string) (handle uintptr, err error) {
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
-}
-
-// A function is one of the driver, by the name that errors have it under.
-type function struct {
-	op      string
-	address uintptr
 }
 
 func (f *function) lookUp(library uintptr, symbol string) (err error) {

@@ -94,42 +94,38 @@ var lostCodes = []int{214, 220, codeIllegalAddress, 702, 710, 714, 715, 716, 717
 
 // hint is the advice for a code that a function returned.
 func hint(op string, code int) string {
-	if slices.Contains(lostCodes, code) {
+	switch {
+	case slices.Contains(lostCodes, code):
 		return "earlier work of the device failed, maybe other code's, and its context is lost: the process has to end; save what can be saved"
-	}
-	switch code {
-	case codeOutOfMemory:
+	case code == codeOutOfMemory:
 		return memoryHint(op)
-	case codeNotInitialised:
-		return "the driver is not initialised in this process: a child of fork cannot use its parent's, start it anew instead"
-	case codeStubLibrary:
-		return "this is the CUDA toolkit's stub, not the driver: take its folder out of LD_LIBRARY_PATH, or install the driver"
-	case codeRuntimeTooNew, codeDriverMismatch, codeCompatUnsupported:
-		return "the driver's library is older or newer than its kernel module: restart after an update; in a container, use the host's library"
-	case codeUnavailable:
-		return "the device is held by another process: see nvidia-smi, and its compute mode"
-	case codeNoDevice:
-		return "CUDA_VISIBLE_DEVICES may hide it; a container has to be given its GPUs (docker run --gpus all); nvidia-smi says what the driver sees"
-	case codeInvalidDevice:
-		return "devices are counted from 0, and only those of CUDA_VISIBLE_DEVICES"
-	case codeInvalidContext, codeContextDestroyed:
-		return "other CUDA code of the process has reset the device: close its user before"
-	case codeOperatingSystem:
-		return "the operating system refused: see dmesg, the container's limits and whether /dev/nvidia* may be used"
-	case codeAlreadyRegistered:
-		return "the memory, or a page of it, is registered already: register a mapping once, as a whole"
-	case codeNotRegistered:
-		return "the memory is not registered, or not from this address on"
-	case codeNotPermitted:
-		return "the device does not allow it to this process: see its compute mode and the container's rights"
-	case codeNotSupported:
-		return "neither the device nor this system can do this (some virtual machines and WSL cannot page-lock memory)"
-	case codeSystemNotReady:
-		return "the system's services for the device are not running: nvidia-fabricmanager on machines with NVSwitch"
-	case codeUnknown:
-		return "the driver does not say more: dmesg may (Xid), and restarting the driver or the machine may help"
 	}
-	return ""
+	return hints[code]
+}
+
+const (
+	otherVersion = "the driver's library is older or newer than its kernel module: restart after an update; in a container, use the host's library"
+	otherReset   = "other CUDA code of the process has reset the device: close its user before"
+)
+
+var hints = map[int]string{
+	codeNotInitialised:    "the driver is not initialised in this process: a child of fork cannot use its parent's, start a new process instead",
+	codeStubLibrary:       "this is the CUDA toolkit's stub, not the driver: take its folder out of LD_LIBRARY_PATH, or install the driver",
+	codeRuntimeTooNew:     otherVersion,
+	codeUnavailable:       "the device is held by another process: see nvidia-smi, and its compute mode",
+	codeNoDevice:          "CUDA_VISIBLE_DEVICES may hide it; a container has to be given its GPUs (docker run --gpus all); nvidia-smi says what the driver sees",
+	codeInvalidDevice:     "devices are counted from 0, and only those of CUDA_VISIBLE_DEVICES",
+	codeInvalidContext:    otherReset,
+	codeOperatingSystem:   "the operating system refused: see dmesg, the container's limits and whether /dev/nvidia* may be used",
+	codeContextDestroyed:  otherReset,
+	codeAlreadyRegistered: "the memory, or a page of it, is registered already: register a mapping once, as a whole",
+	codeNotRegistered:     "the memory is not registered, or not from this address on",
+	codeNotPermitted:      "the device does not allow it to this process: see its compute mode and the container's rights",
+	codeNotSupported:      "neither the device nor this system can do this (some virtual machines and WSL cannot page-lock memory)",
+	codeSystemNotReady:    "the system's services for the device are not running: nvidia-fabricmanager on machines with NVSwitch",
+	codeDriverMismatch:    otherVersion,
+	codeCompatUnsupported: otherVersion,
+	codeUnknown:           "the driver does not say more: dmesg may (Xid), and restarting the driver or the machine may help",
 }
 
 func memoryHint(op string) string {

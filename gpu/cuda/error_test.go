@@ -23,9 +23,11 @@ func TestError(t *testing.T) {
 		},
 		{&Error{Op: "load", Text: "no such file", Hint: "looked in /lib"}, "cuda: load: no such file; looked in /lib"},
 	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if got := c.err.Error(); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
 	}
 	wrapped := fmt.Errorf("the ring: %w", &Error{Op: "cuMemHostAlloc", Code: 2})
 	if !errors.Is(wrapped, gpu.ErrOutOfMemory) || errors.Is(wrapped, gpu.ErrNoDriver) || errors.Is(wrapped, errors.ErrUnsupported) {

@@ -16,7 +16,7 @@ import (
 // session uses a driver for everything that it can do, gives all of it back, and returns every
 // error on the way.
 func session(library string, mapping []byte) error {
-	driver, err := Load(Options{Library: library})
+	driver, err := Load(library)
 	if err != nil {
 		return err
 	}
@@ -153,21 +153,24 @@ func TestHints(t *testing.T) {
 		{999, "CUDA_ERROR_UNKNOWN", "dmesg", nil},
 		{4711, "CUresult", "", nil},
 	} {
-		r.fake.Fault("cuMemAlloc", 1, c.code)
-		_, err := dev.Alloc(64)
-		r.fake.ForgetFaults()
-		e := r.failed(err, "cuMemAlloc", c.code)
-		if e.Name != c.name || !strings.Contains(e.Hint, c.hint) || (c.hint == "") != (e.Hint == "") {
-			t.Errorf("%d: %v, want %s and advice: %s", c.code, err, c.name, c.hint)
-		}
-		for _, class := range []error{gpu.ErrNoDriver, gpu.ErrNoDevice, gpu.ErrOutOfMemory, gpu.ErrUnsupported, gpu.ErrClosed} {
-			if errors.Is(err, class) != (class == c.class) {
-				t.Errorf("%d: is %v: %v", c.code, class, errors.Is(err, class))
+		t.Run(c.name, func(t *testing.T) {
+			r := r.in(t)
+			r.fake.Fault("cuMemAlloc", 1, c.code)
+			_, err := dev.Alloc(64)
+			r.fake.ForgetFaults()
+			e := r.failed(err, "cuMemAlloc", c.code)
+			if e.Name != c.name || !strings.Contains(e.Hint, c.hint) || (c.hint == "") != (e.Hint == "") {
+				t.Errorf("%d: %v, want %s and advice: %s", c.code, err, c.name, c.hint)
 			}
-		}
-		if e.Lost() != (c.code == 700 || c.code == 719) {
-			t.Errorf("%d: lost %v", c.code, e.Lost())
-		}
+			for _, class := range []error{gpu.ErrNoDriver, gpu.ErrNoDevice, gpu.ErrOutOfMemory, gpu.ErrUnsupported, gpu.ErrClosed} {
+				if errors.Is(err, class) != (class == c.class) {
+					t.Errorf("%d: is %v: %v", c.code, class, errors.Is(err, class))
+				}
+			}
+			if e.Lost() != (c.code == 700 || c.code == 719) {
+				t.Errorf("%d: lost %v", c.code, e.Lost())
+			}
+		})
 	}
 }
 

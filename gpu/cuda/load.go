@@ -1,11 +1,11 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package cuda
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"unsafe"
 )
@@ -27,19 +27,26 @@ type Driver struct {
 	sysfs   string
 }
 
-// Load loads the driver. The error matches gpu.ErrNoDriver when there is none that could be used,
-// and gpu.ErrNoDevice when it has no device.
-func Load(o Options) (*Driver, error) { return load(o.withDefaults(), "/sys") }
+// Load loads the driver from a library, by its path or name; "" is $SHARDFEED_LIBCUDA, or else
+// libcuda.so.1 where the system's loader finds it. The error matches gpu.ErrNoDriver when there is
+// none that could be used, and gpu.ErrNoDevice when it has no device.
+func Load(library string) (*Driver, error) { return load(library, "/sys") }
 
 // load loads a driver whose devices' NUMA nodes are read below sysfs.
-func load(o Options, sysfs string) (*Driver, error) {
-	d := &Driver{library: o.Library, sysfs: sysfs}
-	if err := checkLibrary(o.Library); err != nil {
-		return nil, noDriver(o.Library, err)
+func load(library, sysfs string) (*Driver, error) {
+	if !supported {
+		return nil, &Error{
+			Op: "load", Text: fmt.Sprintf("this build for %s/%s has no CUDA", runtime.GOOS, runtime.GOARCH),
+			Hint: "builds for linux/amd64 and linux/arm64 without the build tag nocuda have it",
+		}
 	}
-	handle, err := openLibrary(o.Library)
+	d := &Driver{library: cmp.Or(library, os.Getenv(libraryVariable), driverLibrary), sysfs: sysfs}
+	if err := checkLibrary(d.library); err != nil {
+		return nil, noDriver(d.library, err)
+	}
+	handle, err := openLibrary(d.library)
 	if err != nil {
-		return nil, noDriver(o.Library, err)
+		return nil, noDriver(d.library, err)
 	}
 	var missing []string
 	for _, s := range d.api.symbols() {
@@ -50,7 +57,7 @@ func load(o Options, sysfs string) (*Driver, error) {
 	}
 	if len(missing) > 0 {
 		return nil, &Error{
-			Op: "load", Text: fmt.Sprintf("%s has no %s", o.Library, strings.Join(missing, ", ")),
+			Op: "load", Text: fmt.Sprintf("%s has no %s", d.library, strings.Join(missing, ", ")),
 			Hint: "the driver is too old (CUDA 11.0, driver 450, is the first that will do), or the file is no driver",
 		}
 	}
@@ -65,16 +72,6 @@ func load(o Options, sysfs string) (*Driver, error) {
 	return d, nil
 }
 
-func (o Options) withDefaults() Options {
-	if o.Library == "" {
-		o.Library = os.Getenv(libraryVariable)
-	}
-	if o.Library == "" {
-		o.Library = driverLibrary
-	}
-	return o
-}
-
 // noDriver says that a library could not be loaded, and where it was looked for.
 func noDriver(library string, err error) *Error {
 	e := &Error{Op: "load", Text: err.Error()}
@@ -82,7 +79,7 @@ func noDriver(library string, err error) *Error {
 		e.Hint = "looked for where the system's loader does (LD_LIBRARY_PATH, /etc/ld.so.cache); it comes with NVIDIA's driver, not with the toolkit; " +
 			libraryVariable + " names it where it lies elsewhere"
 	} else {
-		e.Hint = "this is the library that was asked for, by " + libraryVariable + " or by option; without it " + driverLibrary + " is looked for"
+		e.Hint = "this is the library that was asked for, by " + libraryVariable + " or by argument; without it " + driverLibrary + " is looked for"
 	}
 	return e
 }

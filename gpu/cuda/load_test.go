@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +53,7 @@ func TestNoDriver(t *testing.T) {
 		{"another library", "libc.so.6", "libc.so.6 has no cuInit, ", "no driver"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(Options{Library: c.library})
+			_, err := Load(c.library)
 			var e *Error
 			if !errors.Is(err, gpu.ErrNoDriver) || !errors.As(err, &e) || e.Op != "load" || e.Code != 0 {
 				t.Fatalf("%v, want an *Error that is gpu.ErrNoDriver", err)
@@ -70,7 +71,7 @@ func TestCutInPath(t *testing.T) {
 	copyFile(t, fakecuda.Build(t), filepath.Join(dir, "libcuda.so.1"), 9000)
 	t.Setenv("LD_LIBRARY_PATH", "/nowhere:"+dir)
 	t.Setenv(libraryVariable, "")
-	if _, err := Load(Options{}); !errors.Is(err, gpu.ErrNoDriver) || !strings.Contains(err.Error(), "the file is cut") {
+	if _, err := Load(""); !errors.Is(err, gpu.ErrNoDriver) || !strings.Contains(err.Error(), "the file is cut") {
 		t.Errorf("%v, want that the file is cut", err)
 	}
 }
@@ -80,7 +81,7 @@ func TestTwoDrivers(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()
 	other := &rig{T: t, fake: fakecuda.OpenLibrary(t, copyFile(t, r.fake.Library, filepath.Join(dir, "other.so"), -1))}
-	other.driver = other.load(Options{Library: other.fake.Library})
+	other.driver = other.load(other.fake.Library)
 	a, b := r.open(0), other.open(0)
 	for range 10 {
 		r.must(use(a, r.mapping(4096)), use(b, r.mapping(4096)))
@@ -101,14 +102,17 @@ func TestInit(t *testing.T) {
 		code  int
 		class error
 	}{{"cuInit", 100, gpu.ErrNoDevice}, {"cuInit", 34, gpu.ErrNoDriver}, {"cuInit", 803, nil}, {"cuDriverGetVersion", 999, nil}} {
-		f.Fault(c.op, 1, c.code)
-		_, err := Load(Options{Library: f.Library})
-		r.failed(err, c.op, c.code)
-		for _, class := range []error{gpu.ErrNoDevice, gpu.ErrNoDriver} {
-			if errors.Is(err, class) != (class == c.class) {
-				t.Errorf("%s, %d: is %v: %v", c.op, c.code, class, errors.Is(err, class))
+		t.Run(fmt.Sprintf("%s %d", c.op, c.code), func(t *testing.T) {
+			r := r.in(t)
+			f.Fault(c.op, 1, c.code)
+			_, err := Load(f.Library)
+			r.failed(err, c.op, c.code)
+			for _, class := range []error{gpu.ErrNoDevice, gpu.ErrNoDriver} {
+				if errors.Is(err, class) != (class == c.class) {
+					t.Errorf("%s, %d: is %v: %v", c.op, c.code, class, errors.Is(err, class))
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package cuda
 
 import (
@@ -26,15 +24,12 @@ func (d *Device) AllocHost(n int) (gpu.HostMemory, error) {
 	if n <= 0 {
 		return nil, misuse(alloc.op, "%d bytes were asked for", n)
 	}
-	if err := d.take(alloc.op, pinned); err != nil {
-		return nil, err
-	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer preferNode(d.info.Node)()
 	var p unsafe.Pointer
-	if err := d.do(alloc, uintptr(unsafe.Pointer(&p)), uintptr(n), hostAllocPortable); err != nil {
-		return nil, errors.Join(asked(err, n), d.give(pinned))
+	if err := d.take(pinned, alloc, uintptr(unsafe.Pointer(&p)), uintptr(n), hostAllocPortable); err != nil {
+		return nil, asked(err, n)
 	}
 	m := &hostMemory{device: d}
 	bytes := unsafe.Slice((*byte)(p), n)
@@ -67,8 +62,7 @@ func (m *hostMemory) Free() error {
 	if b == nil {
 		return nil
 	}
-	d := m.device
-	return errors.Join(d.do(&d.driver.api.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(*b)))), d.give(pinned))
+	return m.device.give(pinned, &m.device.driver.api.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(*b))))
 }
 
 // Register page-locks memory that is mapped elsewhere. It costs about as much as touching each
@@ -78,19 +72,16 @@ func (d *Device) Register(b []byte) (unregister func() error, err error) {
 	if len(b) == 0 {
 		return nil, misuse(register.op, "0 bytes were given")
 	}
-	if err := d.take(register.op, registered); err != nil {
-		return nil, err
-	}
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	if err := d.do(register, uintptr(p), uintptr(len(b)), hostRegisterPortable); err != nil {
-		return nil, errors.Join(asked(err, len(b)), d.give(registered))
+	if err := d.take(registered, register, uintptr(p), uintptr(len(b)), hostRegisterPortable); err != nil {
+		return nil, asked(err, len(b))
 	}
 	var done atomic.Bool
 	return func() error {
 		if done.Swap(true) {
 			return nil
 		}
-		return errors.Join(d.do(&d.driver.api.memHostUnregister, uintptr(p)), d.give(registered))
+		return d.give(registered, &d.driver.api.memHostUnregister, uintptr(p))
 	}, nil
 }
 
@@ -107,12 +98,9 @@ func (d *Device) Alloc(n int) (gpu.DeviceMemory, error) {
 	if n <= 0 {
 		return nil, misuse(alloc.op, "%d bytes were asked for", n)
 	}
-	if err := d.take(alloc.op, deviceAllocation); err != nil {
-		return nil, err
-	}
 	var p uintptr // CUdeviceptr, 64 bits
-	if err := d.do(alloc, uintptr(unsafe.Pointer(&p)), uintptr(n)); err != nil {
-		return nil, errors.Join(asked(err, n), d.give(deviceAllocation))
+	if err := d.take(deviceAllocation, alloc, uintptr(unsafe.Pointer(&p)), uintptr(n)); err != nil {
+		return nil, asked(err, n)
 	}
 	m := &deviceMemory{device: d, size: n}
 	m.pointer.Store(p)
@@ -130,5 +118,5 @@ func (m *deviceMemory) Free() error {
 	if p == 0 {
 		return nil
 	}
-	return errors.Join(m.device.do(&m.device.driver.api.memFree, p), m.device.give(deviceAllocation))
+	return m.device.give(deviceAllocation, &m.device.driver.api.memFree, p)
 }

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestRegister(t *testing.T) {
 	eachDriver(t, func(t *testing.T, r *rig) {
 		dev := r.open(0)
 		b := r.mapping(1 << 20)
-		unregister, err := gpu.Register(dev, b)
+		unregister, err := dev.Register(b)
 		r.must(err)
 		_, err = dev.Register(b)
 		e := r.failed(err, "cuMemHostRegister", 712)
@@ -125,10 +126,13 @@ func TestOutOfMemory(t *testing.T) {
 		{host, "cuMemHostAlloc", "3145728 bytes", "ulimit -l"},
 		{registered, "cuMemHostRegister", "4194304 bytes", "container's memory limit"},
 	} {
-		e := r.failed(c.err, c.op, 2)
-		if !errors.Is(c.err, gpu.ErrOutOfMemory) || !strings.Contains(e.Text, c.size) || !strings.Contains(e.Hint, c.do) {
-			t.Errorf("%v, want %s and advice: %s", c.err, c.size, c.do)
-		}
+		t.Run(c.op, func(t *testing.T) {
+			r := r.in(t)
+			e := r.failed(c.err, c.op, 2)
+			if !errors.Is(c.err, gpu.ErrOutOfMemory) || !strings.Contains(e.Text, c.size) || !strings.Contains(e.Hint, c.do) {
+				t.Errorf("%v, want %s and advice: %s", c.err, c.size, c.do)
+			}
+		})
 	}
 }
 
@@ -138,18 +142,21 @@ func TestRefused(t *testing.T) {
 	r := newRig(t)
 	dev := r.open(0)
 	for _, code := range []int{304, 800, 801} {
-		for _, op := range []string{opHostAlloc, opHostRegister, "cuMemAlloc"} {
-			r.fake.Fault(op, 1, code)
-		}
-		_, host := dev.AllocHost(4096)
-		_, registered := dev.Register(r.mapping(4096))
-		_, device := dev.Alloc(4096)
-		r.fake.ForgetFaults()
-		for op, err := range map[string]error{opHostAlloc: host, opHostRegister: registered, "cuMemAlloc": device} {
-			want := code == 801 || op != "cuMemAlloc"
-			if r.failed(err, op, code); errors.Is(err, gpu.ErrUnsupported) != want {
-				t.Errorf("%v: is not supported: %v, want %v", err, !want, want)
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			r := r.in(t)
+			for _, op := range []string{opHostAlloc, opHostRegister, "cuMemAlloc"} {
+				r.fake.Fault(op, 1, code)
 			}
-		}
+			_, host := dev.AllocHost(4096)
+			_, registered := dev.Register(r.mapping(4096))
+			_, device := dev.Alloc(4096)
+			r.fake.ForgetFaults()
+			for op, err := range map[string]error{opHostAlloc: host, opHostRegister: registered, "cuMemAlloc": device} {
+				want := code == 801 || op != "cuMemAlloc"
+				if r.failed(err, op, code); errors.Is(err, gpu.ErrUnsupported) != want {
+					t.Errorf("%v: is not supported: %v, want %v", err, !want, want)
+				}
+			}
+		})
 	}
 }

@@ -3,38 +3,17 @@
 package cuda
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxNodes is the most NUMA nodes that a kernel is built for.
-const maxNodes = 1024
-
 // preferred is MPOL_PREFERRED: memory comes from the node while it has some.
 const preferred = 1
 
 // nodeMask has a bit for each node.
 type nodeMask [maxNodes / 64]uint64
-
-// busNode is the NUMA node of a PCI device; -1 where the kernel does not know it, as on machines
-// that have one.
-func busNode(sysfs, bus string) int {
-	text, err := os.ReadFile(filepath.Join(sysfs, "bus/pci/devices", bus, "numa_node"))
-	if err != nil {
-		return -1
-	}
-	node, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || node < 0 || node >= maxNodes {
-		return -1
-	}
-	return node
-}
 
 // preferNode lets the memory that the thread asks for come from a node, until restore is called.
 // The thread must be locked. It is a wish: where there is no such node, or a container forbids it,

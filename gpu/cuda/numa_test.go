@@ -49,7 +49,7 @@ func TestNode(t *testing.T) {
 		t.Run(c.text, func(t *testing.T) {
 			f := fakecuda.Open(t)
 			r := &rig{T: t, fake: f}
-			driver, err := load(Options{Library: f.Library}, sysfs(t, c.text))
+			driver, err := load(f.Library, sysfs(t, c.text))
 			r.must(err)
 			r.driver = driver
 			dev := r.open(0)
@@ -75,7 +75,7 @@ func TestNode(t *testing.T) {
 func TestNodeRestored(t *testing.T) {
 	f := fakecuda.Open(t)
 	r := &rig{T: t, fake: f}
-	driver, err := load(Options{Library: f.Library}, sysfs(t, "0\n"))
+	driver, err := load(f.Library, sysfs(t, "0\n"))
 	r.must(err)
 	r.driver = driver
 	dev := r.open(0)

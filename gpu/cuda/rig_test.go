@@ -18,7 +18,7 @@ import (
 func eachDriver(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Run("fake", func(t *testing.T) { test(t, newRig(t)) })
 	t.Run("real", func(t *testing.T) {
-		driver, err := Load(Options{Library: driverLibrary})
+		driver, err := Load(driverLibrary)
 		if err != nil && os.Getenv("SHARDFEED_GPU") == "require" {
 			t.Fatal("SHARDFEED_GPU=require:", err)
 		}
@@ -40,13 +40,16 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{T: t, fake: fakecuda.Open(t)}
-	r.driver = r.load(Options{Library: r.fake.Library})
+	r.driver = r.load(r.fake.Library)
 	return r
 }
 
-func (r *rig) load(o Options) *Driver {
+// in is the same driver for a subtest.
+func (r *rig) in(t *testing.T) *rig { return &rig{T: t, fake: r.fake, driver: r.driver} }
+
+func (r *rig) load(library string) *Driver {
 	r.Helper()
-	driver, err := Load(o)
+	driver, err := Load(library)
 	r.must(err)
 	return driver
 }
@@ -91,12 +94,12 @@ func (r *rig) alloc(dev *Device, n int) gpu.DeviceMemory {
 	return m
 }
 
-func (r *rig) stream(dev *Device) *stream {
+func (r *rig) stream(dev *Device) *cuStream {
 	r.Helper()
 	s, err := dev.NewStream()
 	r.must(err)
 	r.free(s.Close)
-	return s.(*stream)
+	return s.(*cuStream)
 }
 
 func (r *rig) event(dev *Device) gpu.Event {

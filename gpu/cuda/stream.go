@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package cuda
 
 import (
@@ -11,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/gpu"
 )
 
-// stream is a stream of ours, or one of other code that is borrowed.
-type stream struct {
+// cuStream is a stream of ours, or one of other code that is borrowed.
+type cuStream struct {
 	device *Device
 	handle uintptr
 	own    bool
@@ -21,25 +19,21 @@ type stream struct {
 
 // NewStream returns a stream that does not wait for the process's stream 0.
 func (d *Device) NewStream() (gpu.Stream, error) {
-	create := &d.driver.api.streamCreate
-	if err := d.take(create.op, ownStream); err != nil {
+	s := &cuStream{device: d, own: true}
+	if err := d.take(ownStream, &d.driver.api.streamCreate, uintptr(unsafe.Pointer(&s.handle)), streamNonBlocking); err != nil {
 		return nil, err
-	}
-	s := &stream{device: d, own: true}
-	if err := d.do(create, uintptr(unsafe.Pointer(&s.handle)), streamNonBlocking); err != nil {
-		return nil, errors.Join(err, d.give(ownStream))
 	}
 	return s, nil
 }
 
 // Stream is a stream of other code (a cudaStream_t or CUstream of the device's primary context; 0
 // is the default one) as a gpu.Stream. Its Close leaves the stream as it is.
-func (d *Device) Stream(handle uintptr) gpu.Stream { return &stream{device: d, handle: handle} }
+func (d *Device) Stream(handle uintptr) gpu.Stream { return &cuStream{device: d, handle: handle} }
 
 // ToDevice queues a copy. The source may also be memory that is not page-locked, as long as it is
 // not Go's: the driver copies that by way of a buffer of its own, and mostly lets the caller wait
 // for it.
-func (s *stream) ToDevice(dst gpu.DeviceMemory, off int, src []byte) error {
+func (s *cuStream) ToDevice(dst gpu.DeviceMemory, off int, src []byte) error {
 	copyTo := &s.device.driver.api.memcpyHtoDAsync
 	p, err := s.place(copyTo.op, dst, off, len(src))
 	if err != nil || len(src) == 0 {
@@ -49,7 +43,7 @@ func (s *stream) ToDevice(dst gpu.DeviceMemory, off int, src []byte) error {
 }
 
 // ToHost queues a copy the other way.
-func (s *stream) ToHost(dst []byte, src gpu.DeviceMemory, off int) error {
+func (s *cuStream) ToHost(dst []byte, src gpu.DeviceMemory, off int) error {
 	copyFrom := &s.device.driver.api.memcpyDtoHAsync
 	p, err := s.place(copyFrom.op, src, off, len(dst))
 	if err != nil || len(dst) == 0 {
@@ -59,7 +53,7 @@ func (s *stream) ToHost(dst []byte, src gpu.DeviceMemory, off int) error {
 }
 
 // place is the address of n bytes at off of memory of the stream's device.
-func (s *stream) place(op string, m gpu.DeviceMemory, off, n int) (uintptr, error) {
+func (s *cuStream) place(op string, m gpu.DeviceMemory, off, n int) (uintptr, error) {
 	if err := s.open(op); err != nil {
 		return 0, err
 	}
@@ -77,17 +71,17 @@ func (s *stream) place(op string, m gpu.DeviceMemory, off, n int) (uintptr, erro
 }
 
 // Record makes e pass when all that the stream was given until now is done.
-func (s *stream) Record(e gpu.Event) error { return s.with(&s.device.driver.api.eventRecord, e) }
+func (s *cuStream) Record(e gpu.Event) error { return s.with(&s.device.driver.api.eventRecord, e) }
 
 // Await lets what the stream is given from now on wait for e, which may be another device's.
-func (s *stream) Await(e gpu.Event) error { return s.with(&s.device.driver.api.streamWaitEvent, e) }
+func (s *cuStream) Await(e gpu.Event) error { return s.with(&s.device.driver.api.streamWaitEvent, e) }
 
-// with calls a function of a stream and an event. Their order differs, and the wait has flags too, 0.
-func (s *stream) with(f *function, e gpu.Event) error {
+// with calls a function of a stream and an event. Their order differs; the wait has flags, 0.
+func (s *cuStream) with(f *function, e gpu.Event) error {
 	if err := s.open(f.op); err != nil {
 		return err
 	}
-	own, ok := e.(*event)
+	own, ok := e.(*cuEvent)
 	if !ok {
 		return misuse(f.op, "an event of another device: %T", e)
 	}
@@ -101,7 +95,7 @@ func (s *stream) with(f *function, e gpu.Event) error {
 }
 
 // Sync waits until all is done.
-func (s *stream) Sync() error {
+func (s *cuStream) Sync() error {
 	sync := &s.device.driver.api.streamSynchronize
 	if err := s.open(sync.op); err != nil {
 		return err
@@ -109,7 +103,7 @@ func (s *stream) Sync() error {
 	return s.device.do(sync, s.handle)
 }
 
-func (s *stream) open(op string) error {
+func (s *cuStream) open(op string) error {
 	if s.closed.Load() {
 		return fmt.Errorf("cuda: %s: the stream: %w", op, gpu.ErrClosed)
 	}
@@ -118,16 +112,16 @@ func (s *stream) open(op string) error {
 
 // Close waits until all is done: the driver itself would return at once, and go on reading what the
 // caller frees next.
-func (s *stream) Close() error {
+func (s *cuStream) Close() error {
 	if s.closed.Swap(true) || !s.own {
 		return nil
 	}
 	d := s.device
-	return errors.Join(d.do(&d.driver.api.streamSynchronize, s.handle), d.do(&d.driver.api.streamDestroy, s.handle), d.give(ownStream))
+	return errors.Join(d.do(&d.driver.api.streamSynchronize, s.handle), d.give(ownStream, &d.driver.api.streamDestroy, s.handle))
 }
 
-// event is an event of ours.
-type event struct {
+// cuEvent is an event of ours.
+type cuEvent struct {
 	device *Device
 	handle uintptr
 	freed  atomic.Bool
@@ -135,19 +129,15 @@ type event struct {
 
 // NewEvent returns an event that lets those who wait for it sleep.
 func (d *Device) NewEvent() (gpu.Event, error) {
-	create := &d.driver.api.eventCreate
-	if err := d.take(create.op, ownEvent); err != nil {
+	e := &cuEvent{device: d}
+	if err := d.take(ownEvent, &d.driver.api.eventCreate, uintptr(unsafe.Pointer(&e.handle)), eventBlockingSync|eventDisableTiming); err != nil {
 		return nil, err
-	}
-	e := &event{device: d}
-	if err := d.do(create, uintptr(unsafe.Pointer(&e.handle)), eventBlockingSync|eventDisableTiming); err != nil {
-		return nil, errors.Join(err, d.give(ownEvent))
 	}
 	return e, nil
 }
 
 // Done reports whether the event has passed.
-func (e *event) Done() (bool, error) {
+func (e *cuEvent) Done() (bool, error) {
 	err := e.ask(&e.device.driver.api.eventQuery)
 	if code := (*Error)(nil); errors.As(err, &code) && code.Code == codeNotReady {
 		return false, nil
@@ -157,9 +147,9 @@ func (e *event) Done() (bool, error) {
 
 // Wait sleeps until the event has passed. It holds a thread for that long, so one goroutine should
 // wait for many events, in order.
-func (e *event) Wait() error { return e.ask(&e.device.driver.api.eventSynchronize) }
+func (e *cuEvent) Wait() error { return e.ask(&e.device.driver.api.eventSynchronize) }
 
-func (e *event) ask(f *function) error {
+func (e *cuEvent) ask(f *function) error {
 	if e.freed.Load() {
 		return misuse(f.op, "the event was freed")
 	}
@@ -167,9 +157,9 @@ func (e *event) ask(f *function) error {
 }
 
 // Free gives the event back; one that has not passed yet goes when it does.
-func (e *event) Free() error {
+func (e *cuEvent) Free() error {
 	if e.freed.Swap(true) {
 		return nil
 	}
-	return errors.Join(e.device.do(&e.device.driver.api.eventDestroy, e.handle), e.device.give(ownEvent))
+	return e.device.give(ownEvent, &e.device.driver.api.eventDestroy, e.handle)
 }

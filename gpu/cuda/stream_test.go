@@ -189,19 +189,22 @@ func TestRecycled(t *testing.T) {
 	dev := r.open(0)
 	host, back, there, s, e := r.host(dev, 4096), r.host(dev, 4096), r.alloc(dev, 4096), r.stream(dev), r.event(dev)
 	for _, wait := range []bool{true, false} {
-		r.hold(!wait)
-		fill(host.Bytes(), 1)
-		r.must(s.ToDevice(there, 0, host.Bytes()), s.Record(e))
-		if wait {
-			r.must(e.Wait())
-		}
-		sent := bytes.Clone(host.Bytes())
-		fill(host.Bytes(), 2)
-		r.hold(false)
-		r.must(s.ToHost(back.Bytes(), there, 0), s.Sync())
-		if right := bytes.Equal(back.Bytes(), sent); right != wait {
-			t.Errorf("waited %v: the device has what was sent %v", wait, right)
-		}
+		t.Run(fmt.Sprintf("wait %t", wait), func(t *testing.T) {
+			r := r.in(t)
+			r.hold(!wait)
+			fill(host.Bytes(), 1)
+			r.must(s.ToDevice(there, 0, host.Bytes()), s.Record(e))
+			if wait {
+				r.must(e.Wait())
+			}
+			sent := bytes.Clone(host.Bytes())
+			fill(host.Bytes(), 2)
+			r.hold(false)
+			r.must(s.ToHost(back.Bytes(), there, 0), s.Sync())
+			if right := bytes.Equal(back.Bytes(), sent); right != wait {
+				t.Errorf("waited %v: the device has what was sent %v", wait, right)
+			}
+		})
 	}
 }
 

@@ -182,7 +182,7 @@ func descend(depth int, f func()) byte {
 // BenchmarkCall is the price of a call of the driver: the lock of the thread, the context, and the
 // call.
 func BenchmarkCall(b *testing.B) {
-	driver, err := Load(Options{Library: fakecuda.Open(b).Library})
+	driver, err := Load(fakecuda.Open(b).Library)
 	if err != nil {
 		b.Fatal(err)
 	}

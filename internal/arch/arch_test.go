@@ -87,30 +87,32 @@ var rules = []rule{
 	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs"}},
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
-	{at: "shard/driver", may: []string{"shard"}},
-	{at: "shard/s3", may: []string{"shard", "shard/driver"}},
-	{at: "shard/hdfs", may: []string{"shard", "shard/driver"}},
+	{at: "shard/driver", may: []string{"shard", "internal/cause"}},
+	{at: "shard/s3", may: []string{"shard", "shard/driver", "internal/cause"}},
+	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "internal/cause"}},
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
 	{at: "column"}, // what all layers tell each other of columns
+	{at: "rule", may: []string{"column", "shuffle", "internal/option"}}, // the language of filters: no stores, no files
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
 	{at: "internal/cause"},
+	{at: "internal/iteration", may: []string{"shuffle"}}, // what the loaders of the host and of devices share
 	{at: "internal/size"},
 	{at: "internal/trusted"},
-	{at: "cache", may: []string{"shard", "internal/mem", "internal/trusted"}},
+	{at: "cache", may: []string{"shard", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
-	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
-	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem"}},
-	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size"}},
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
 	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
 	{at: "cmd", anyOur: true},
@@ -192,9 +194,9 @@ func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
 		{"internal/option"},
 		{"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted"},
-		{"cache", "internal/parquet"},
+		{"cache", "internal/parquet", "rule"},
 		{"rowgroup"},
-		{"iterable"},
+		{"iterable", "internal/iteration"},
 		{"loader"},
 		{"gpu", "loader/loaderarrow", root},
 		{"internal/engine"},
@@ -286,7 +288,7 @@ func TestShuffleIsPure(t *testing.T) {
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
 		"bench", "bin", "cache", "cmd", "column", "dist", "docs", "examples", "gpu", "internal", "iterable", "loader", "python",
-		"rowgroup", "shard", "shuffle", "testdata", "tools",
+		"rowgroup", "rule", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,7 +46,10 @@ type agreed struct {
 // abortAll fails iterations of other ranks. No session's mutex may be held.
 func abortAll(others []*iteration, err error) {
 	for _, it := range others {
-		it.abort(err)
+		it.session.mu.Lock()
+		it.fail(err)
+		it.run.endAfter(it)
+		it.session.mu.Unlock()
 	}
 }
 
@@ -94,7 +98,7 @@ func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 // newAgreed is the entry of a rank whose iteration begins. before is its last entry, or nil.
 func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
-		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{},
+		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{}, bounds: map[int]int64{},
 	}
 	if before != nil {
 		mine.objects = slices.Clone(before.objects)
@@ -129,25 +133,15 @@ func limit(a, b *agreed) {
 		behind.bind(ahead.iteration.join.Rank, max(rows, it.reached())+it.slack())
 		return
 	}
-	behind.unbind(ahead.iteration.join.Rank)
-	ahead.unbind(it.join.Rank)
+	behind.bind(ahead.iteration.join.Rank, 0)
+	ahead.bind(it.join.Rank, 0)
 }
 
+// bind sets how far the iteration may go because of another rank; 0 lifts that.
 func (r *agreed) bind(rank int, position int64) {
-	if r.bounds == nil {
-		r.bounds = map[int]int64{}
+	if r.bounds[rank] = position; position == 0 {
+		delete(r.bounds, rank)
 	}
-	r.bounds[rank] = position
-	r.publish()
-}
-
-func (r *agreed) unbind(rank int) {
-	delete(r.bounds, rank)
-	r.publish()
-}
-
-// publish passes the nearest bound on to the iteration.
-func (r *agreed) publish() {
 	_, nearest := r.nearest()
 	r.iteration.bound.Store(nearest)
 }
@@ -163,14 +157,8 @@ func (r *agreed) nearest() (rank int, position int64) {
 }
 
 // overtaken handles an iteration that passed its bound, in an epoch that another rank has left. It
-// ends the iterations of all other ranks, and returns the error for this one.
-func (a *agreements) overtaken(it *iteration) error {
-	others, err := a.overtakes(it)
-	abortAll(others, err)
-	return err
-}
-
-func (a *agreements) overtakes(it *iteration) (others []*iteration, err error) {
+// returns the error, for it and for the iterations of all other ranks.
+func (a *agreements) overtaken(it *iteration) (others []*iteration, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := agreementOf(it)
@@ -200,9 +188,6 @@ func (a *agreements) overtakes(it *iteration) (others []*iteration, err error) {
 func (a *agreements) add(job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.clients == nil {
-		a.clients, a.ranks, a.found = map[string]int{}, map[string]map[int]*agreed{}, map[string]*finding{}
-	}
 	a.clients[job]++
 }
 
@@ -216,7 +201,6 @@ func (a *agreements) remove(job string) {
 	maps.DeleteFunc(a.found, func(key string, _ *finding) bool { return strings.HasPrefix(key, jobOf(job)) })
 }
 
-// forget drops the entries of a group's ranks.
 func (a *agreements) forget(g *group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,46 +220,29 @@ func (a *agreements) forget(g *group) {
 // keptEpochs is the number of epochs for which an entry says how far its rank came.
 const keptEpochs = 4
 
-// differences lists what two ranks do not have in common.
 func differences(a, b *agreed, rankA, rankB int) []string {
-	names := map[string]bool{}
-	for name := range a.print {
-		names[name] = true
-	}
-	for name := range b.print {
-		names[name] = true
-	}
+	names := maps.Clone(a.print)
+	maps.Copy(names, b.print)
 	var differ []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		place := name == placeEpoch || name == placePosition
 		if a.print[name] == b.print[name] || place && !(a.first && b.first) {
 			continue
 		}
-		differ = append(differ, fmt.Sprintf("%s: %s on rank %d, %s on rank %d", name, shown(a.print[name]), rankA, shown(b.print[name]), rankB))
+		differ = append(differ, fmt.Sprintf("%s: %s on rank %d, %s on rank %d", name, cmp.Or(a.print[name], "none"), rankA, cmp.Or(b.print[name], "none"), rankB))
 	}
 	return differ
 }
 
-func shown(value string) string {
-	if value == "" {
-		return "none"
-	}
-	return value
-}
-
 func ranksError(differ []string) error {
-	return &Failure{
-		Kind: KindRanks, RowGroup: -1, Step: -1, Details: differ,
-		Text: "the ranks do not read the same data in the same order: " + strings.Join(differ, "; "),
-		Hint: "give all ranks the same arguments and the same state",
-	}
+	f := newFailure(KindRanks, "the ranks do not read the same data in the same order: %s", strings.Join(differ, "; "))
+	f.Details = differ
+	return f.with("give all ranks the same arguments and the same state")
 }
 
-// epochsError reports two ranks in different epochs.
 func epochsError(ahead, behind *iteration, why string) error {
 	differ := fmt.Sprintf("epoch: %d on rank %d, %d on rank %d", ahead.epoch, ahead.join.Rank, behind.epoch, behind.join.Rank)
-	return &Failure{
-		Kind: KindRanks, RowGroup: -1, Step: -1, Details: []string{differ}, Text: "the ranks read different epochs at a time: " + differ + "; " + why,
-		Hint: "take the same batches on every rank, also for a look at the first one, or call set_epoch before each epoch",
-	}
+	f := newFailure(KindRanks, "the ranks read different epochs at a time: %s; %s", differ, why)
+	f.Details = []string{differ}
+	return f.with("take the same batches on every rank, also for a look at the first one, or call set_epoch before each epoch")
 }

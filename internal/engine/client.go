@@ -1,19 +1,16 @@
 package engine
 
-import "fmt"
-
 // A client is a connection's use of an open data set: the sessions of its data set object, and a
-// part of one iteration at a time. Only the goroutine of the connection calls its methods.
+// participant of one iteration at a time. Only the goroutine of the connection calls its methods.
 type client struct {
-	engine *engine
-	hello  Hello
-	group  *group
-	part   *part // of the last iteration that it joined
-	closed bool
+	engine      *engine
+	hello       Hello
+	group       *group
+	participant *participant // of the last iteration that it joined
+	closed      bool
 }
 
-// join begins an iteration or takes part in one. It does not wait: the consumer gets what comes
-// of it.
+// join begins an iteration or takes part in one. The consumer gets what comes of it.
 func (c *client) join(j Join, to consumer) error {
 	j.WorldSize = max(1, j.WorldSize)
 	switch {
@@ -25,21 +22,20 @@ func (c *client) join(j Join, to consumer) error {
 		return protocolError("JOIN without an iteration")
 	case c.closed:
 		return errEngineEnds
-	case c.part != nil && !c.part.isOver():
+	case c.participant != nil && !c.participant.isOver():
 		return protocolError("JOIN before the END of the iteration before")
 	}
-	p := &part{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
+	p := &participant{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
 	if err := p.session.take(p); err != nil {
 		return err
 	}
-	c.part = p
+	c.participant = p
 	return nil
 }
 
-// leave ends the connection's part of its iteration. The consumer gets the end exactly once,
-// also without an iteration.
+// leave ends the participant. The consumer gets one end, also without an iteration.
 func (c *client) leave(to consumer) {
-	if c.part == nil || !c.part.leave() {
+	if c.participant == nil || !c.participant.leave() {
 		to.end(End{Left: true})
 	}
 }
@@ -50,14 +46,13 @@ func (c *client) close() {
 		return
 	}
 	c.closed = true
-	if c.part != nil {
-		c.part.disconnect()
+	if c.participant != nil {
+		c.participant.disconnect()
 	}
 	c.group.leave()
 	c.engine.agreed.remove(c.hello.Job)
 }
 
-// setEpoch sets the epoch of the next iteration.
 func (c *client) setEpoch(e SetEpoch) (Session, error) {
 	if e.Epoch < 0 {
 		return Session{}, valueError("epoch must be at least 0, got %d", e.Epoch)
@@ -65,7 +60,6 @@ func (c *client) setEpoch(e SetEpoch) (Session, error) {
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
-// ask returns where the session of a rank stands.
 func (c *client) ask(a Ask) (Session, error) {
 	a.WorldSize = max(1, a.WorldSize)
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
@@ -73,6 +67,3 @@ func (c *client) ask(a Ask) (Session, error) {
 	}
 	return c.group.session(a.Rank).ask(a)
 }
-
-// who returns the name of the connection in messages.
-func (c *client) who() string { return fmt.Sprintf("process %d", c.hello.PID) }

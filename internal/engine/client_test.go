@@ -111,7 +111,7 @@ func (c *testClient) releaseAll(t testing.TB) {
 func (c *testClient) fill(n int) error {
 	buf, oob := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4*8))
 	for c.in.Len() < n {
-		_ = c.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = c.conn.SetReadDeadline(time.Now().Add(patience))
 		k, o, _, _, err := c.conn.ReadMsgUnix(buf, oob)
 		if err == nil && k == 0 {
 			err = io.EOF

@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +41,6 @@ type connection struct {
 	handler atomic.Pointer[handler] // from OPENED on
 }
 
-// newConnection returns a connection. The limits say how long a frame may take and how many bytes
-// large frames may share.
 func newConnection(t *sender, welcome Welcome, limits frameLimits, open opener) *connection {
 	limits.deadline = t.conn.SetReadDeadline
 	c := &connection{sender: t, welcome: welcome, open: open, frames: newFrameReader(t.conn), limits: limits}
@@ -65,7 +61,7 @@ func (c *connection) serve(ctx context.Context) {
 	err := c.read(ctx)
 	c.frames.handled()
 	if stop() {
-		c.part(err)
+		c.hangUp(err)
 	} else {
 		<-told
 	}
@@ -80,8 +76,7 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-// part logs why reading ended, and closes the connection.
-func (c *connection) part(err error) {
+func (c *connection) hangUp(err error) {
 	if isGone(err) {
 		c.log.Debug("a trainer has gone")
 	} else {
@@ -92,12 +87,7 @@ func (c *connection) part(err error) {
 
 // read handles one frame after the other. It returns io.EOF when the trainer has ended.
 func (c *connection) read(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.log.Error("panic", "value", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
+	defer recovered(&c.log, &err)
 	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	for {
 		kind, payload, err := c.frames.next()
@@ -148,7 +138,6 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	return protocolError("a trainer sends no %v", kind)
 }
 
-// greet handles HELLO.
 func (c *connection) greet(kind frameKind, payload []byte) error {
 	if kind != kindHello || c.greeted {
 		return protocolError("%v where HELLO has to be, once", kind)
@@ -177,7 +166,6 @@ func (c *connection) greet(kind frameKind, payload []byte) error {
 	return nil
 }
 
-// begin handles OPEN.
 func (c *connection) begin(ctx context.Context, payload []byte) error {
 	if c.asked {
 		return protocolError("a second OPEN")
@@ -199,12 +187,7 @@ func (c *connection) begin(ctx context.Context, payload []byte) error {
 }
 
 func (c *connection) openData(ctx context.Context, o Open) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.log.Error("panic", "value", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
+	defer recovered(&c.log, &err)
 	h, told, err := c.open(ctx, c.hello, o, c.progress)
 	if err != nil {
 		return err
@@ -214,8 +197,7 @@ func (c *connection) openData(ctx context.Context, o Open) (err error) {
 	return nil
 }
 
-// join handles JOIN. A refused JOIN is answered by ERROR and the connection stays, unless it broke
-// the protocol.
+// A refused JOIN is answered by ERROR and the connection stays, unless it broke the protocol.
 func (c *connection) join(h handler, payload []byte) error {
 	var j Join
 	if err := decode(kindJoin, payload, true, &j); err != nil {
@@ -229,7 +211,6 @@ func (c *connection) join(h handler, payload []byte) error {
 	return err
 }
 
-// answer handles EPOCH and ASK.
 func (c *connection) answer(kind frameKind, payload []byte, v any, do func() (Session, error)) error {
 	if err := decode(kind, payload, false, v); err != nil {
 		return err

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"time"
 )
 
@@ -41,7 +40,6 @@ func newDataset(e *engine, key string, r Request) *dataset {
 	return d
 }
 
-// note shows a text to the trainers that read the data set now.
 func (d *dataset) note(text string) {
 	for _, r := range d.engine.runs() {
 		if r.session.dataset == d {
@@ -54,17 +52,16 @@ func (d *dataset) note(text string) {
 func (d *dataset) serve() {
 	began := time.Now()
 	d.data, d.err = d.open()
-	if d.err == nil {
-		d.summary = describe(d.data)
-		d.engine.Logger.Info("opened", "addresses", d.request.Spec.Addresses, "rows", d.summary.Rows, "shards", d.summary.Shards, "took", time.Since(began))
-	} else {
-		d.engine.Logger.Error("open failed", "addresses", d.request.Spec.Addresses, "error", d.err)
-		d.forget()
-	}
-	close(d.ready)
+	log := d.engine.Logger.With("addresses", d.request.Spec.Addresses)
 	if d.err != nil {
+		log.Error("open failed", "error", d.err)
+		d.forget()
+		close(d.ready)
 		return
 	}
+	d.summary = describe(d.data)
+	log.Info("opened", "rows", d.summary.Rows, "shards", d.summary.Shards, "took", time.Since(began))
+	close(d.ready)
 	<-d.ctx.Done()
 	for _, r := range d.engine.runs() {
 		if r.session.dataset == d {
@@ -79,20 +76,14 @@ func (d *dataset) serve() {
 		err = errors.Join(err, d.data.Close(ctx))
 	}
 	if err != nil {
-		d.engine.Logger.Warn("closing a data set", "addresses", d.request.Spec.Addresses, "error", err)
+		log.Warn("closing a data set", "error", err)
 		return
 	}
-	d.engine.Logger.Info("closed", "addresses", d.request.Spec.Addresses)
+	log.Info("closed")
 }
 
-// open opens the data set, and turns a panic into an error.
 func (d *dataset) open() (data *Data, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			d.engine.Logger.Error("panic", "value", v, "stack", string(debug.Stack()))
-			data, err = nil, newFailure(KindInternal, "panic: %v", v)
-		}
-	}()
+	defer recovered(&d.engine.Logger, &err)
 	return d.engine.Open(d.ctx, d.request, d.progress)
 }
 
@@ -100,12 +91,15 @@ func (d *dataset) open() (data *Data, err error) {
 func (d *dataset) forget() {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
+	d.forgetLocked()
+}
+
+func (d *dataset) forgetLocked() {
 	if d.engine.datasets[d.key] == d {
 		delete(d.engine.datasets, d.key)
 	}
 }
 
-// wait waits until the data set is open, and passes on progress.
 func (d *dataset) wait(ctx context.Context, progress func(Progress)) error {
 	mu := &d.engine.mu
 	mu.Lock()
@@ -127,7 +121,6 @@ func (d *dataset) wait(ctx context.Context, progress func(Progress)) error {
 	}
 }
 
-// progress passes progress on to all clients that wait.
 func (d *dataset) progress(p Progress) {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
@@ -145,9 +138,7 @@ func (d *dataset) release() {
 	if d.users--; d.users > 0 {
 		return
 	}
-	if d.engine.datasets[d.key] == d {
-		delete(d.engine.datasets, d.key)
-	}
+	d.forgetLocked()
 	d.cancel()
 }
 
@@ -176,7 +167,6 @@ type group struct {
 	sessions map[int]*session
 }
 
-// session returns the session of a rank.
 func (g *group) session(rank int) *session {
 	e := g.dataset.engine
 	e.mu.Lock()
@@ -195,18 +185,14 @@ func (g *group) leave() {
 	e.mu.Lock()
 	g.users--
 	last := g.users == 0
-	var ended []*session
 	if last {
 		delete(g.dataset.groups, g.name)
-		for _, s := range g.sessions {
-			ended = append(ended, s)
-		}
 	}
 	e.mu.Unlock()
-	for _, s := range ended {
-		s.close()
-	}
 	if last {
+		for _, s := range g.sessions { // no client is left that could add one
+			s.close()
+		}
 		e.agreed.forget(g)
 	}
 	g.dataset.release()

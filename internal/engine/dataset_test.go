@@ -25,7 +25,7 @@ func TestOpenShares(t *testing.T) {
 	other.Seed = 8
 	a, b, c := connect(t, e, "a", testSpec()), connect(t, e, "b", testSpec()), connect(t, e, "a", other)
 	again, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "a", Spec: other, Opening: "2"}, func(Progress) {})
-	if err != nil || again.group.dataset == c.group.dataset || open.Load() != 3 {
+	if err != nil || again.(*client).group.dataset == c.group.dataset || open.Load() != 3 {
 		t.Fatalf("%d were opened, %v", open.Load(), err)
 	}
 	again.close()
@@ -97,7 +97,7 @@ func TestOpenWaits(t *testing.T) {
 		group = &sync.WaitGroup{}
 		for i := range errs {
 			group.Go(func() {
-				var s *client
+				var s handler
 				if s, _, errs[i] = e.open(ctx, Hello{}, Open{Spec: testSpec()}, func(Progress) { heard.Add(1) }); errs[i] == nil {
 					s.close()
 				}

@@ -40,7 +40,6 @@ func onDeath(pid int, gone func()) (stop func()) {
 	}
 }
 
-// hasEnded reports whether the process of a pidfd has ended.
 func hasEnded(fd uintptr) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 	return err == nil && n > 0

@@ -13,26 +13,28 @@
 //
 // # Life of an iteration
 //
-//	connections                         session, under its lock             run, the goroutine that owns the iteration
+//	connections                      session, under its lock         run, which owns the iteration
 //
-//	first JOIN ----------------------> newIteration: uses up an epoch
-//	further JOINs of torch workers --> add: a part for each
-//	last JOIN -----------------------> begin: arrange the parts,
-//	                                   compare the ranks
-//	                                     |-- a run waits for it: adopt --> continues with its loader
-//	                                     `-- else: start ----------------> newLoader: a ring for each part
-//	JOINED, RING <-------------------------------------------------------- announce
-//	BATCH <--------------------------------------------------------------- deal: a batch to the part whose turn it is
+//	first JOIN --------------------> newIteration: uses up an epoch
+//	further JOINs of workers ------> add: a participant for each
+//	last JOIN ---------------------> begin: arrange the participants,
+//	                                 compare the ranks
+//	                                  |-- a run waits: adopt ------> continues with its loader
+//	                                  `-- else: start -------------> newLoader: a ring for each
+//	JOINED, RING <------------------------------------------------- announce
+//	BATCH <-------------------------------------------------------- deal: to whose turn it is
 //	RELEASE -> ring -> the loader takes the slot for a later batch
-//	LEAVE, end of the connection -----> part.leave, part.disconnect: it is
-//	                                   over; the last one cancels the run
-//	END <----------------------------------------------------------------- end: then the run waits for the next iteration
-//	ERROR <--------------------------------------------------------------- finish: frees the rings; the parts that are not over fail
+//	LEAVE, end of the connection --> leave, disconnect: it is over;
+//	                                 the last one cancels the run
+//	END <---------------------------------------------------------- end, and wait for the next
+//	ERROR <-------------------------------------------------------- finish: free the rings, and
+//	                                                                fail those not yet over
 //
-// The run's goroutine alone makes, deals and ends batches. Others only mark a part as over, or
-// cancel the run, under the session's lock, under which consumers are called too: nothing follows
-// the end of a part. The engine's lock guards what sessions share: open data sets, running
-// iterations, and what ranks compare. It is taken inside a session's lock, never around one.
+// The run's goroutine alone makes, deals and ends batches. Others only mark a participant as over,
+// or cancel the run, under the session's lock, under which consumers are called too: nothing
+// follows the end of a participant. The engine's lock guards what sessions share: open data sets,
+// running iterations, and what ranks compare. It is taken inside a session's lock, never around
+// one.
 //
 // The rest of this page is the protocol, version 1. All integers are little-endian.
 //

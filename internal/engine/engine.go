@@ -22,7 +22,7 @@ type Options struct {
 	// goroutine may call progress.
 	Open func(ctx context.Context, r Request, progress func(Progress)) (*Data, error)
 
-	Logger        *slog.Logger  // nil: no log
+	Logger        *slog.Logger  // whose handler has RedactAttr; nil: no log
 	Budget        *mem.Budget   // of all streams, and of rings beyond their estimates; nil: no limit
 	Grace         time.Duration // after the last connection has gone; 0 is 10 s, below 0 the engine stays
 	WorkerTimeout time.Duration // for the torch workers of an iteration that has begun; 0 is 60 s
@@ -47,7 +47,6 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Logger = RedactLog(o.Logger)
 	if o.Budget == nil {
 		o.Budget = mem.NewBudget(0)
 	}
@@ -75,6 +74,10 @@ type Data struct {
 	// Loader says how to make batches. Rank, world size, epoch, state and allocator are set by each
 	// iteration.
 	Loader loader.Options
+
+	// FewerWorkers lets an iteration do with fewer workers than Loader has where they need more
+	// than the stream's memory.
+	FewerWorkers bool
 
 	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
@@ -121,7 +124,6 @@ type consumer interface {
 	fail(error)
 }
 
-// A ringNeed says how large a ring must be.
 type ringNeed struct {
 	slots int
 	bytes int64 // of a slot with its header; an estimate: batches may need more
@@ -148,7 +150,7 @@ type engine struct {
 
 func newEngine(o Options) *engine {
 	e := &engine{Options: o.withDefaults(), datasets: map[string]*dataset{}, running: map[*run]bool{}}
-	e.agreed.mu = &e.mu
+	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }
@@ -159,9 +161,8 @@ func (e *engine) close() {
 	e.owned.Wait()
 }
 
-// open returns a client of the data set that a connection asks for, and opens the data set unless
-// it is open. It waits until that is done.
-func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (*client, Opened, error) {
+// open returns a client of the data set that a connection asks for, once that is open.
+func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error) {
 	if len(o.Spec.Addresses) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")
 	}
@@ -202,14 +203,12 @@ func (e *engine) acquire(key string, r Request) (*dataset, error) {
 	return d, nil
 }
 
-// runs returns the runs that have not ended.
 func (e *engine) runs() []*run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Collect(maps.Keys(e.running))
 }
 
-// start starts a run's goroutine.
 func (e *engine) start(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -29,29 +31,34 @@ func newFailure(kind, format string, args ...any) *Failure {
 	return &Failure{Kind: kind, Text: fmt.Sprintf(format, args...), RowGroup: -1, Step: -1}
 }
 
+// with adds what the user can do.
+func (f *Failure) with(hint string) *Failure {
+	f.Hint = hint
+	return f
+}
+
 func valueError(format string, args ...any) error { return newFailure(KindValue, format, args...) }
 
 func timeoutError(format string, args ...any) error { return newFailure(KindTimeout, format, args...) }
 
-// failureOf returns what a trainer gets to know of an error: where it happened, by the errors of
-// all layers, and what the user can do.
-func failureOf(err error) Failure {
-	var ready *Failure
-	if errors.As(err, &ready) {
-		f := *ready
-		if f.Text != err.Error() && ready.Error() != err.Error() {
-			f.Text = err.Error() // with the text around it
-		}
-		return filled(f)
+// recovered makes an error of a panic. It is deferred.
+func recovered(log **slog.Logger, err *error) {
+	if v := recover(); v != nil {
+		(*log).Error("panic", "value", v, "stack", string(debug.Stack()))
+		*err = newFailure(KindInternal, "panic: %v", v)
 	}
-	f := Failure{Kind: kindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
-	locate(&f, err)
-	return filled(f)
 }
 
-// filled returns a failure without secrets, and without null in its JSON.
-func filled(f Failure) Failure {
-	f.Text, f.Hint, f.Details = redact(f.Text), redact(f.Hint), redactAll(f.Details, redact)
+// failureOf returns what a trainer gets to know of an error.
+func failureOf(err error) Failure {
+	f := Failure{Kind: kindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
+	var ready *Failure
+	if !errors.As(err, &ready) {
+		locate(&f, err)
+	} else if f = *ready; f.Text != err.Error() && ready.Error() != err.Error() {
+		f.Text = err.Error() // with the text around it
+	}
+	f.Text, f.Hint, f.Details = redact(f.Text), redact(f.Hint), redactAll(f.Details, redact) // never null in its JSON
 	return f
 }
 
@@ -76,7 +83,7 @@ func locate(f *Failure, err error) {
 	}
 	var r *rowgroup.Error
 	if errors.As(err, &r) {
-		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, option.Spell(r.Hint, option.Argument)
+		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, r.Hint
 		if r.Column != "" {
 			f.Column = r.Column
 		}
@@ -111,7 +118,6 @@ func kindOf(err error) string {
 		store    *shard.Error
 		slow     *loader.TimeoutError
 		broke    *iterable.PanicError
-		ring     *RingError
 		recode   *iterable.TransformError
 		option   *iterable.OptionError
 		ready    *Failure
@@ -125,7 +131,7 @@ func kindOf(err error) string {
 		return KindGone
 	case errors.As(err, &broke):
 		return KindInternal
-	case errors.As(err, &memory), errors.As(err, &over), errors.As(err, &ring):
+	case errors.As(err, &memory), errors.As(err, &over):
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState

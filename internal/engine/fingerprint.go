@@ -43,7 +43,6 @@ func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
 // fewColumns is the length up to which a list of columns is shown as it is.
 const fewColumns = 200
 
-// columnsOf lists the columns, or hashes them when there are many.
 func columnsOf(nodes []Node) string {
 	var names []string
 	for _, n := range nodes {

@@ -92,8 +92,7 @@ type frameLimits struct {
 	ctx      context.Context       // ends the waiting for capacity
 }
 
-// keptPayload is the size up to which a payload's buffer is kept for the next frame, and needs no
-// capacity.
+// keptPayload is the size of a buffer that is kept for the next frame, and takes no capacity.
 const keptPayload = 4 << 10
 
 func newFrameReader(from io.Reader) frameReader {
@@ -126,7 +125,6 @@ func (r *frameReader) next() (frameKind, []byte, error) {
 	return kind, r.payload, nil
 }
 
-// fill reads all of p, within the limits' time.
 func (r *frameReader) fill(p []byte) error {
 	defer r.within(len(p))()
 	_, err := io.ReadFull(r.from, p)
@@ -143,7 +141,6 @@ func (r *frameReader) within(n int) (end func()) {
 	return func() { _ = r.limits.deadline(time.Time{}) }
 }
 
-// cut returns the error of an incomplete frame.
 func (r *frameReader) cut(err error, what string) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -154,7 +151,6 @@ func (r *frameReader) cut(err error, what string) error {
 	return err
 }
 
-// reserve waits for capacity for a large payload.
 func (r *frameReader) reserve(size int64) error {
 	if r.limits == nil || size <= keptPayload {
 		return nil
@@ -197,14 +193,12 @@ func (r *frameReader) read(n int) error {
 	return nil
 }
 
-// appendFrame appends a frame's header for a payload of size bytes.
 func appendFrame(to []byte, kind frameKind, size int) []byte {
 	to = binary.LittleEndian.AppendUint32(to, uint32(size))
 	to = binary.LittleEndian.AppendUint16(to, uint16(kind))
 	return binary.LittleEndian.AppendUint16(to, 0)
 }
 
-// appendMessage appends a frame of JSON.
 func appendMessage(to []byte, kind frameKind, v any) ([]byte, error) {
 	payload, err := json.Marshal(v)
 	if err != nil {

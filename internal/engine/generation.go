@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"fmt"
+	"errors"
 	"math"
 	"os"
 	"syscall"
@@ -33,7 +33,6 @@ type generation struct {
 	giving  []func() // give back reserved bytes
 }
 
-// roundSlot rounds the size of a slot up to whole pages.
 func roundSlot(n int64) int64 {
 	align := int64(os.Getpagesize())
 	if n >= 8*hugePage {
@@ -66,30 +65,16 @@ func newGeneration(number uint32, slots int, size int64) (*generation, error) {
 	return g, nil
 }
 
-// A RingError reports that there is no memory for a trainer's ring.
-type RingError struct {
-	Slots int
-	Size  int64 // of a slot
-	Err   error
-}
-
-func (e *RingError) Error() string {
-	return fmt.Sprintf("shared memory of %d slots of %v for batches: %v (a smaller batch_size, fewer columns or fewer slots take less)",
-		e.Slots, mem.Bytes(e.Size), e.Err)
-}
-
-func (e *RingError) Unwrap() error { return e.Err }
-
 func ringError(slots int, size int64, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
 		err = os.NewSyscallError("map", errno)
 	}
-	return &RingError{Slots: slots, Size: size, Err: err}
+	return newFailure(KindMemory, "shared memory of %d slots of %v for batches: %v (a smaller batch_size, fewer columns or fewer slots take less)",
+		slots, mem.Bytes(size), err)
 }
 
 func (g *generation) slots() int { return len(g.seqs) }
 
-// bytes returns the bytes of a slot.
 func (g *generation) bytes(slot uint32) []byte {
 	at := int(slot) * g.size
 	return g.memory[at : at+g.size : at+g.size]
@@ -134,11 +119,8 @@ func (g *generation) touch(slot uint32, end int, need ringNeed) (give func(), er
 
 // close frees the memory. No slot may be in use.
 func (g *generation) close() error {
-	err := unix.Munmap(g.memory)
+	err := errors.Join(unix.Munmap(g.memory), g.file.Close())
 	g.memory = nil
-	if e := g.file.Close(); err == nil {
-		err = e
-	}
 	for _, give := range g.giving {
 		give()
 	}

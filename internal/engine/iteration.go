@@ -12,12 +12,12 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An iteration is one epoch of a session, or the rest of one after a state. One part reads it, or K
-// parts of torch workers. It is made with the first part and begins with the last. Whatever goes
-// wrong, each part gets the error.
+// An iteration is one epoch of a session, or the rest of one after a state. One participant reads
+// it, or K participants of torch workers. It is made with the first participant and begins with the
+// last. Whatever goes wrong, each participant gets the error.
 type iteration struct {
 	session *session
-	join    Join          // of the first part; the others agree with it
+	join    Join          // of the first participant; the others agree with it
 	state   shuffle.State // where it begins
 	steps   shuffle.Steps // of the batches
 	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
@@ -29,13 +29,13 @@ type iteration struct {
 	announced bool // by the run's goroutine
 	timer     *time.Timer
 
-	order []*part // by the steps: the n-th batch is the (n mod K)-th part's
+	order []*participant // by the steps: the n-th batch is the (n mod K)-th participant's
 
 	// Guarded by the session's mutex.
-	parts []*part       // by worker; nil until it has joined
-	run   *run          // nil until it begins
-	now   shuffle.State // after the last batch
-	gone  int           // parts that have left
+	participants []*participant // by worker; nil until it has joined
+	run          *run           // nil until it begins
+	now          shuffle.State  // after the last batch
+	gone         int            // participants that have left
 
 	dealt atomic.Int64 // batches
 	bound atomic.Int64 // the position at which another rank has left the epoch; 0: none has
@@ -47,7 +47,7 @@ func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) 
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
-		parts: make([]*part, max(1, j.Workers)),
+		participants: make([]*participant, max(1, j.Workers)),
 	}
 	if j.Workers > 1 {
 		it.timer = time.AfterFunc(s.dataset.engine.WorkerTimeout, it.timeOut)
@@ -55,29 +55,27 @@ func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) 
 	return it
 }
 
-// add adds a worker's part. The session's mutex is held.
-func (it *iteration) add(p *part) error {
+// add adds a worker's participant. The session's mutex is held.
+func (it *iteration) add(p *participant) error {
 	j, first := p.join, it.join
 	if j.Workers != first.Workers || j.WorldSize != first.WorldSize {
 		return valueError("worker %d joins as one of %d in a world of %d, others of the same iteration as one of %d in a world of %d",
 			j.Worker, j.Workers, j.WorldSize, first.Workers, first.WorldSize)
 	}
 	p.iteration = it
-	it.parts[j.Worker] = p
+	it.participants[j.Worker] = p
 	return nil
 }
 
 // complete reports whether all workers have joined. The session's mutex is held.
-func (it *iteration) complete() bool { return !slices.Contains(it.parts, nil) }
+func (it *iteration) complete() bool { return !slices.Contains(it.participants, nil) }
 
-// stop stops the timer that waits for workers.
 func (it *iteration) stop() {
 	if it.timer != nil {
 		it.timer.Stop()
 	}
 }
 
-// timeOut fails an iteration that some torch workers have not joined in time.
 func (it *iteration) timeOut() {
 	s := it.session
 	s.mu.Lock()
@@ -87,39 +85,35 @@ func (it *iteration) timeOut() {
 	}
 	delete(s.forming, it.join.Iteration)
 	var missing []string
-	for k, p := range it.parts {
+	for k, p := range it.participants {
 		if p == nil {
 			missing = append(missing, fmt.Sprint(k))
 		}
 	}
-	it.fail(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.parts),
+	it.fail(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.participants),
 		s.dataset.engine.WorkerTimeout))
 }
 
-// fail fails all parts. The session's mutex is held.
+// fail fails all participants. The session's mutex is held.
 func (it *iteration) fail(err error) {
 	it.stop()
-	for _, p := range it.parts {
+	for _, p := range it.participants {
 		if p != nil {
 			p.fail(err)
 		}
 	}
 }
 
-// note shows a note to all parts. The session's mutex is held.
-func (it *iteration) note(n Note) {
-	for _, p := range it.parts {
-		p.call(func(c consumer) { c.note(n) })
-	}
-}
-
-// announce tells the parts once that the iteration begins, also when its loader is made again.
+// announce tells the participants once that it begins, also when its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
 		return
 	}
 	it.announced = true
-	joined := it.joined()
+	joined := Joined{
+		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
+		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize),
+	}
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()
 	for _, p := range it.order {
@@ -131,32 +125,27 @@ func (it *iteration) announce() {
 		it.order[0].call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
 	}
 	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
-		"position", it.state.Position, "batches", it.count, "workers", len(it.parts))
+		"position", it.state.Position, "batches", it.count, "workers", len(it.participants))
 }
 
-// arrange orders the parts by their next steps, which must be consecutive. The iteration begins
-// with the first of them.
+// arrange orders the participants by their next steps, which must be consecutive.
 func (it *iteration) arrange() error {
 	global := it.steps.GlobalBatch
-	next := func(p *part) int64 {
+	next := func(p *participant) int64 {
 		if p.join.Next != nil {
 			return *p.join.Next
 		}
 		return it.state.Position + int64(p.join.Worker)*global
 	}
-	it.order = slices.SortedFunc(slices.Values(it.parts), func(a, b *part) int { return cmp.Compare(next(a), next(b)) })
+	it.order = slices.SortedFunc(slices.Values(it.participants), func(a, b *participant) int { return cmp.Compare(next(a), next(b)) })
 	first, apart := next(it.order[0]), global
 	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1])-first == s.GlobalBatch {
 		apart = s.GlobalBatch // saved at another world size: all rows before the first are taken, and none after
 	}
 	for i, p := range it.order {
 		if want := first + int64(i)*apart; next(p) != want {
-			return &Failure{
-				Kind: KindState, RowGroup: -1, Step: -1,
-				Text: fmt.Sprintf("the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
-					p.join.Worker, next(p), want),
-				Hint: "load states that were saved together, with as many workers",
-			}
+			return newFailure(KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
+				p.join.Worker, next(p), want).with("load states that were saved together, with as many workers")
 		}
 	}
 	if first < 0 && it.steps.Tail != shuffle.Carry {
@@ -171,16 +160,18 @@ func (it *iteration) arrange() error {
 // begins sets the run that reads the iteration. The session's mutex is held.
 func (it *iteration) begins(r *run) {
 	it.run = r
-	if it.gone == len(it.parts) {
+	if it.gone == len(it.participants) {
 		r.cancel(errNotWanted)
 	}
 }
 
-// deal hands a batch to the part whose turn it is. A part that has left gets none.
-func (it *iteration) deal(p *part, b *loader.Batch) error {
+// deal hands a batch to the participant whose turn it is. A participant that has left gets none.
+func (it *iteration) deal(p *participant, b *loader.Batch) error {
 	it.dealt.Add(1)
 	if most := it.bound.Load(); most != 0 && it.reached() > most {
-		if err := it.session.dataset.engine.agreed.overtaken(it); err != nil {
+		others, err := it.session.dataset.engine.agreed.overtaken(it)
+		abortAll(others, err)
+		if err != nil {
 			b.Release()
 			return err
 		}
@@ -197,15 +188,15 @@ func (it *iteration) deal(p *part, b *loader.Batch) error {
 	return err
 }
 
-// reached returns the position behind the last batch that was dealt out. It does not start again at
-// the end of the epoch.
+// reached returns the position behind the last batch. It passes the end of the epoch.
 func (it *iteration) reached() int64 { return it.from + it.dealt.Load()*it.steps.GlobalBatch }
 
 // slack returns by how many rows ranks may seem apart that take the same batches: what waits in
 // rings, for torch workers, and on devices.
 func (it *iteration) slack() int64 {
 	k := len(it.order)
-	batches := k*slotsOf(it.session.dataset.data, k) + copiedAhead
+	data := it.session.dataset.data
+	batches := k*slotsOf(data, data.Loader.Workers, k) + copiedAhead
 	if k > 1 {
 		batches += workersAhead * k
 	}
@@ -217,54 +208,33 @@ const (
 	workersAhead = 4 // batches of each torch worker
 )
 
-// left counts a part that has left. The last one ends the run. The session's mutex is held.
+// left counts a participant that has left. The last one ends the run. The session's mutex is held.
 func (it *iteration) left() {
 	it.gone++
-	if it.gone == len(it.parts) && it.run != nil {
+	if it.gone == len(it.participants) && it.run != nil {
 		it.run.cancel(errNotWanted)
 	}
 }
 
-// disconnected handles the end of a part's connection. In the middle of an iteration of several
-// workers it fails the others. After the iteration it ends the run that reads ahead. The session's
-// mutex is held.
-func (it *iteration) disconnected(p *part, inMidst bool) {
+// disconnected handles the end of a participant's connection. In the middle of an iteration of
+// several workers it fails the others. After the iteration it ends the run that reads ahead. The
+// session's mutex is held.
+func (it *iteration) disconnected(p *participant, inMidst bool) {
 	if !inMidst {
 		it.run.endAfter(it)
 		return
 	}
 	it.left()
-	if len(it.parts) == 1 {
+	if len(it.participants) == 1 {
 		return
 	}
-	err := &Failure{
-		Kind: KindInternal, RowGroup: -1, Step: -1,
-		Text: fmt.Sprintf("torch worker %d of %d (%s) ended within the epoch", p.join.Worker, len(it.parts), p.client.who()),
-		Hint: "its own error says why; a worker that was killed may have run out of memory",
-	}
+	err := newFailure(KindInternal, "torch worker %d of %d (process %d) ended within the epoch", p.join.Worker, len(it.participants), p.client.hello.PID).
+		with("its own error says why; a worker that was killed may have run out of memory")
 	if it.session.forming[it.join.Iteration] == it {
 		delete(it.session.forming, it.join.Iteration)
 	}
 	it.fail(err)
 	if it.run != nil {
 		it.run.cancel(err)
-	}
-}
-
-// abort fails an iteration because of another rank.
-func (it *iteration) abort(err error) {
-	it.session.mu.Lock()
-	defer it.session.mu.Unlock()
-	it.fail(err)
-	it.run.endAfter(it)
-}
-
-// joined returns the answer to each consumer when the iteration begins.
-func (it *iteration) joined() Joined {
-	s := it.session
-	epoch, _, _ := epochOf(it.state, it.steps)
-	return Joined{
-		Epoch: int64(epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Fingerprint: s.fingerprint(it.state, it.join.WorldSize),
-		Schema: s.dataset.summary.Schema,
 	}
 }

@@ -72,31 +72,12 @@ func claim(path string) (*marker, error) {
 			return nil, err
 		}
 		if m != nil {
-			if err := claimOld(path, m); err != nil {
-				return nil, errors.Join(err, m.remove())
-			}
 			return m, nil
 		}
 		if found, _ := lookAt(path); found == living || time.Now().After(end) {
 			return nil, fmt.Errorf("%s: %w", path, ErrServing)
 		}
 	}
-}
-
-// claimOld takes the path over from an engine of an older build that died there.
-func claimOld(path string, m *marker) error {
-	old, busy, err := lockOldMarker(path)
-	if busy {
-		return fmt.Errorf("%s: %w", path, ErrServing)
-	}
-	if old == nil || err != nil {
-		return err
-	}
-	if found, _ := lookAt(path); found != dead {
-		return old.Close() // an empty file alone may be anything
-	}
-	m.left = true
-	return old.remove()
 }
 
 // bind listens at path. It removes a dead socket there if an engine left it, and never another
@@ -178,11 +159,8 @@ func kindOfFile(mode fs.FileMode) string {
 func sweep(dir, own string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if socket, is := strings.CutSuffix(path, markerSuffix); is && socket != own {
+		if socket, is := strings.CutSuffix(filepath.Join(dir, e.Name()), markerSuffix); is && socket != own {
 			sweepOne(socket)
-		} else if socket, is := strings.CutSuffix(path, oldSuffix); is && socket != own {
-			sweepOld(socket)
 		}
 	}
 }
@@ -194,24 +172,6 @@ func sweepOne(socket string) {
 	}
 	if found, err := lookAt(socket); err == nil && found == dead {
 		_ = os.Remove(socket)
-	}
-	_ = m.remove()
-}
-
-// sweepOld removes what an engine of an older build left: an empty marker beside a dead socket. One
-// alone does not prove it.
-func sweepOld(socket string) {
-	if found, err := lookAt(socket); err != nil || found != dead {
-		return
-	}
-	m, _, err := lockOldMarker(socket)
-	if m == nil || err != nil {
-		return
-	}
-	for _, name := range []string{socket, socket + oldFresh} {
-		if found, err := lookAt(name); err == nil && found == dead {
-			_ = os.Remove(name)
-		}
 	}
 	_ = m.remove()
 }

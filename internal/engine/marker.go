@@ -15,8 +15,6 @@ import (
 const (
 	markerSuffix = ".shardfeed-engine" // reserved: the marker of NAME is NAME.shardfeed-engine
 	markerLine   = "shardfeed engine of "
-	oldSuffix    = ".engine" // of the markers that older builds left; they are empty
-	oldFresh     = ".new"    // of the sockets that older builds had not renamed yet
 )
 
 // A marker is the file beside a socket that an engine holds locked while it lives. It is written
@@ -48,7 +46,6 @@ func makeMarker(socket string) (*marker, error) {
 	return m, nil
 }
 
-// lockMarker locks a marker that exists.
 func lockMarker(socket string) (*marker, error) {
 	m, err := lockOwn(socket+markerSuffix, 0)
 	if m == nil || err != nil {
@@ -67,17 +64,6 @@ func lockMarker(socket string) (*marker, error) {
 }
 
 func markerOf(socket string) string { return markerLine + filepath.Base(socket) + "\n" }
-
-// lockOldMarker locks the marker that an older build left for a socket: an empty file. It returns
-// nil when there is none; busy reports that an engine of that build lives.
-func lockOldMarker(socket string) (m *marker, busy bool, err error) {
-	info, err := os.Lstat(socket + oldSuffix)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 0 || !isOwn(info) {
-		return nil, false, nil
-	}
-	m, err = lockOwn(socket+oldSuffix, 0)
-	return m, m == nil && err == nil, err
-}
 
 // lockOwn opens and locks a regular file of this user. It returns nil when the lock is taken or the
 // file was just removed.

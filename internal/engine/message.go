@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -18,6 +19,13 @@ type Hello struct {
 	PID     int    `json:"pid"`
 
 	LocalWorldSize int `json:"local_world_size"` // ranks of the job on this node; 0 is 1
+}
+
+func (h Hello) validate() error {
+	if h.PID < 0 || h.LocalWorldSize < 0 {
+		return protocolError("HELLO: pid %d, local_world_size %d", h.PID, h.LocalWorldSize)
+	}
+	return nil
 }
 
 // Welcome describes the engine.
@@ -37,6 +45,16 @@ type Open struct {
 
 	Dataset string `json:"dataset"` // identity of the trainer's data set object; the same in its torch workers and iterators
 	Spec    Spec   `json:"spec"`
+}
+
+func (o Open) validate() error {
+	if o.Dataset == "" {
+		return protocolError("OPEN without the identity of a data set")
+	}
+	if err := o.Spec.Validate(); err != nil {
+		return valueError("%s", option.Spelled(err, option.Argument))
+	}
+	return nil
 }
 
 // Spec says what a trainer opens.

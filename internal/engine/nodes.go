@@ -10,15 +10,13 @@ var kinds = [...]string{
 	column.Fixed: "fixed", column.Binary: "binary", column.List: "list", column.Struct: "struct", column.Map: "map", column.Null: "null",
 }
 
-// describe returns what a trainer gets to know of a data set.
 func describe(d *Data) Opened {
 	m := d.Dataset.Manifest()
 	data := d.Dataset.List()
-	o := Opened{
+	return Opened{
 		Rows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
 		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
-	return o
 }
 
 // batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
@@ -43,7 +41,6 @@ func batchNodes(s *column.Schema, o loader.Options) []Node {
 	return nodes
 }
 
-// added returns the columns that a padding adds.
 func added(p loader.Padding, size int) []Node {
 	name := p.Lengths
 	if name == "" {

@@ -94,7 +94,6 @@ func (o *outbox) push(p *parcel, wait bool) error {
 	return err
 }
 
-// drop closes the descriptor.
 func (p *parcel) drop() {
 	if p.file != nil {
 		_ = p.file.Close() // the receiver has its own
@@ -172,7 +171,6 @@ func (o *outbox) drain() {
 	o.idle.Broadcast()
 }
 
-// pushAll sends all of a parcel.
 func (o *outbox) pushAll(p parcel) error {
 	defer p.drop()
 	for len(p.data) > 0 {

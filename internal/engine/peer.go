@@ -10,7 +10,6 @@ import (
 // A peer is the user and process at the other end of a socket, as the kernel reports them.
 type peer struct{ uid, pid int }
 
-// checkPeer refuses the processes of other users.
 func checkPeer(c *net.UnixConn) (peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

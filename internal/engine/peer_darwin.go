@@ -8,7 +8,6 @@ import (
 
 const solLocal = 0 // SOL_LOCAL
 
-// peerOf returns the user and the process at the other end of a Unix socket.
 func peerOf(fd int) (peer, error) {
 	c, err := unix.GetsockoptXucred(fd, solLocal, unix.LOCAL_PEERCRED)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf returns the user and the process at the other end of a Unix socket.
 func peerOf(fd int) (peer, error) {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

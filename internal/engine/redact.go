@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -37,50 +36,14 @@ func redactAll(texts []string, one func(string) string) []string {
 	return all
 }
 
-// RedactLog returns a logger that writes no passwords and signatures of addresses.
-func RedactLog(l *slog.Logger) *slog.Logger {
-	if _, is := l.Handler().(redacting); is {
-		return l
-	}
-	return slog.New(redacting{l.Handler()})
-}
-
-// redacting is a handler that hides secrets from the one that it wraps.
-type redacting struct{ slog.Handler }
-
-func (h redacting) Handle(ctx context.Context, r slog.Record) error {
-	clean := slog.NewRecord(r.Time, r.Level, redact(r.Message), r.PC)
-	r.Attrs(func(a slog.Attr) bool {
-		clean.AddAttrs(redactAttr(a))
-		return true
-	})
-	return h.Handler.Handle(ctx, clean)
-}
-
-func (h redacting) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return redacting{h.Handler.WithAttrs(redactAttrs(attrs))}
-}
-
-func (h redacting) WithGroup(name string) slog.Handler { return redacting{h.Handler.WithGroup(name)} }
-
-func redactAttrs(attrs []slog.Attr) []slog.Attr {
-	clean := make([]slog.Attr, len(attrs))
-	for i, a := range attrs {
-		clean[i] = redactAttr(a)
-	}
-	return clean
-}
-
-func redactAttr(a slog.Attr) slog.Attr {
-	switch v := a.Value.Resolve(); v.Kind() {
+// RedactAttr is for slog.HandlerOptions: a log without passwords and signatures of addresses.
+func RedactAttr(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
 	case slog.KindString:
-		return slog.String(a.Key, redact(v.String()))
-	case slog.KindGroup:
-		return slog.Attr{Key: a.Key, Value: slog.GroupValue(redactAttrs(v.Group())...)}
+		return slog.String(a.Key, redact(a.Value.String()))
 	case slog.KindAny:
-		switch x := v.Any().(type) {
+		switch x := a.Value.Any().(type) {
 		case nil:
-			return a
 		case []string:
 			return slog.Any(a.Key, redactAll(x, redactAddress))
 		default:

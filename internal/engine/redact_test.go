@@ -60,7 +60,7 @@ func TestServeHidesSecrets(t *testing.T) {
 			notes := make(chan func(string), 1)
 			stores := wares(t, 1, 70, noImages)
 			path := serveWares(t, stores, func(o *Options, d *Data) {
-				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: RedactAttr}))
 				o.Open = func(_ context.Context, r Request, _ func(Progress)) (*Data, error) {
 					if fails {
 						return nil, fmt.Errorf("asked %s: %w", said, &shard.Error{Op: "list", URI: secretAddresses[0], Err: errors.New(said), Hint: said})

@@ -44,12 +44,12 @@ func (r *ring) fit(need ringNeed) error {
 		return errGone
 	}
 	need.slots = max(need.slots, 2, r.need.slots) // one that the trainer holds and one that it waits for
-	if g := r.newest; g == nil || g.slots() < need.slots || int64(g.size) < need.bytes {
-		size := need.bytes
-		if g != nil {
-			size = max(size, int64(g.size))
-		}
-		if err := r.growLocked(need.slots, size); err != nil {
+	size, slots := int64(0), 0
+	if r.newest != nil {
+		size, slots = int64(r.newest.size), r.newest.slots()
+	}
+	if slots < need.slots || size < need.bytes {
+		if err := r.growLocked(need.slots, max(size, need.bytes)); err != nil {
 			return err
 		}
 	}
@@ -73,6 +73,14 @@ func (r *ring) growLocked(slots int, size int64) error {
 		r.dropLocked(before)
 	}
 	return nil
+}
+
+// widenLocked makes slots of at least n bytes, and some more.
+func (r *ring) widenLocked(n int64) error {
+	if n <= int64(r.newest.size) {
+		return nil
+	}
+	return r.growLocked(r.need.slots, max(n+n/4, 2*int64(r.newest.size)))
 }
 
 // dropLocked frees a generation that is not used any more.
@@ -110,10 +118,8 @@ func (r *ring) take(size int) (loader.Memory, error) {
 	if r.used >= r.need.slots {
 		return nil, nil
 	}
-	if size > r.newest.size {
-		if err := r.growLocked(r.need.slots, max(int64(size)+int64(size)/4, 2*int64(r.newest.size))); err != nil {
-			return nil, err
-		}
+	if err := r.widenLocked(int64(size)); err != nil {
+		return nil, err
 	}
 	r.used++
 	g := r.newest
@@ -127,10 +133,8 @@ func (r *ring) larger(n int64) (*generation, uint32, error) {
 	if r.closed {
 		return nil, 0, errGone
 	}
-	if int64(r.newest.size) < n {
-		if err := r.growLocked(r.need.slots, max(n+n/4, 2*int64(r.newest.size))); err != nil {
-			return nil, 0, err
-		}
+	if err := r.widenLocked(n); err != nil {
+		return nil, 0, err
 	}
 	return r.newest, r.newest.take(), nil
 }
@@ -151,7 +155,6 @@ func (r *ring) announced(g *generation, slot uint32) uint64 {
 	return r.seq
 }
 
-// release takes back a slot that the trainer has released.
 func (r *ring) release(x release) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

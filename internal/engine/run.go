@@ -20,6 +20,7 @@ var errNotWanted = errors.New("the batches have no consumer any more")
 type run struct {
 	session   *session
 	continues bool
+	workers   int // of the loader
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when all is freed
@@ -31,7 +32,7 @@ type run struct {
 
 	// Used by the loader, which asks for the memory of one batch after the other. It begins batches
 	// of the next epoch before the last ones of this epoch are dealt out.
-	rings []*part // by the steps
+	rings []*participant // by the steps
 	steps shuffle.Steps
 	from  int64 // where the first step of the epoch begins
 	begun int64 // batches of the epoch that have begun
@@ -40,7 +41,10 @@ type run struct {
 
 // newRun returns a run of an iteration. The session's mutex is held.
 func newRun(it *iteration, continues bool) *run {
-	r := &run{session: it.session, continues: continues, done: make(chan struct{}), next: make(chan *iteration, 1), now: it}
+	r := &run{
+		session: it.session, continues: continues, workers: it.session.dataset.data.Loader.Workers,
+		done: make(chan struct{}), next: make(chan *iteration, 1), now: it,
+	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
 	it.begins(r)
 	return r
@@ -51,11 +55,18 @@ func (r *run) do() {
 	r.session.dataset.engine.settle(r)
 	it := r.now
 	err := r.iterate(it)
-	for tries := 0; tries < 2 && r.shortOfShared(err); tries++ {
-		if !r.session.dataset.engine.freeMemory(r) {
+	for freed := 0; r.ctx.Err() == nil && it.dealt.Load() == 0; err = r.iterate(it) { // rows that were dealt must not come again
+		var over *mem.OverLimit
+		if !errors.As(err, &over) {
 			break
 		}
-		err = r.iterate(it)
+		if over.Shared { // other streams hold the memory
+			if freed++; freed > 2 || !r.session.dataset.engine.freeMemory(r) {
+				break
+			}
+		} else if r.workers /= 2; r.workers == 0 || !r.session.dataset.data.FewerWorkers {
+			break
+		}
 	}
 	if cause := context.Cause(r.ctx); cause != nil {
 		err = cause
@@ -71,7 +82,7 @@ func (r *run) do() {
 }
 
 // finish removes the run from its session, frees the rings of its iteration and, with an error,
-// fails its parts. It returns the iteration.
+// fails its participants. It returns the iteration.
 func (r *run) finish(err error) *iteration {
 	s := r.session
 	s.mu.Lock()
@@ -82,24 +93,18 @@ func (r *run) finish(err error) *iteration {
 	if err != nil {
 		r.now.fail(err)
 	}
-	for _, p := range r.now.parts {
+	for _, p := range r.now.participants {
 		p.unlink()
 	}
 	return r.now
 }
 
-// note shows a note to the consumers of the run's iteration.
 func (r *run) note(n Note) {
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
-	r.now.note(n)
-}
-
-// shortOfShared reports whether an iteration could not begin because other streams of the engine
-// hold the memory that it needs.
-func (r *run) shortOfShared(err error) bool {
-	var over *mem.OverLimit
-	return errors.As(err, &over) && over.Shared && r.ctx.Err() == nil
+	for _, p := range r.now.participants {
+		p.call(func(c consumer) { c.note(n) })
+	}
 }
 
 // iterate reads with one loader, from an iteration on.
@@ -108,8 +113,8 @@ func (r *run) iterate(it *iteration) error {
 	if err != nil {
 		return err
 	}
-	r.session.works(l)
-	defer r.session.rests(l)
+	r.session.count(func(t *tally) { t.begins(l) })
+	defer r.session.count(func(t *tally) { t.ends(l) })
 	defer l.Close() // its error counts batches that were not released; there are none
 	it.announce()
 	var n int64
@@ -138,28 +143,27 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	state := it.state
 	state.GlobalBatch = it.steps.GlobalBatch // the same steps in bundles: not a change worth a note
 	o.State, o.Epoch, o.Epochs = &state, 0, 1
-	if epoch, _, _ := epochOf(it.state, it.steps); epoch > it.state.Epoch {
-		o.Epochs = int(epoch-it.state.Epoch) + 1
+	if it.epoch > it.state.Epoch {
+		o.Epochs = int(it.epoch-it.state.Epoch) + 1
 	}
 	if r.continues {
 		o.Epochs = -1
 	}
-	slots := slotsOf(d, len(it.order))
+	o.Workers = r.workers
+	slots := slotsOf(d, r.workers, len(it.order))
 	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.dataset.engine.reserveRing}
 	for _, p := range it.order {
 		if err := p.connect(need); err != nil {
 			return nil, err
 		}
 	}
-	r.rings, r.steps, r.begun = it.order, it.steps, 0
-	_, r.from, r.left = epochOf(it.state, it.steps)
+	r.rings, r.steps, r.begun, r.from, r.left = it.order, it.steps, 0, it.from, it.count
 	o.MaxBatches = slots * len(it.order)
 	o.Allocator = r
 	return loader.New(d.Dataset, o)
 }
 
-// Begin returns the memory of the loader's next batch: a slot in the ring of the consumer that will
-// get it.
+// Begin returns a slot in the ring of the consumer that will get the loader's next batch.
 func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	if r.left == 0 {
 		_, r.from, r.left = epochOf(shuffle.State{Position: r.steps.Next(r.from)}, r.steps)
@@ -260,13 +264,12 @@ func (r *run) waitFor(other *run) bool {
 	}
 }
 
-// slotsOf returns the slots of each of k rings: together what the loader keeps in flight, and some
-// for the consumers.
-func slotsOf(d *Data, k int) int {
+// slotsOf returns the slots of each of k rings: what the loader keeps in flight, and some more.
+func slotsOf(d *Data, workers, k int) int {
 	if d.Slots > 0 {
 		return d.Slots
 	}
-	flight := d.Loader.Workers * max(d.Loader.PrefetchFactor, 2)
+	flight := workers * max(d.Loader.PrefetchFactor, 2)
 	if k == 1 {
 		return flight + 4
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -209,7 +211,7 @@ func TestMemory(t *testing.T) {
 	for range 2 { // the second time with what the first has given back
 		small := mem.NewBudget(need + need/2)
 		e := testEngine(t, Options{Budget: small, Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
-			return shopWithin(ctx, r, small)
+			return shopWithin(ctx, r, small, 64<<20)
 		}})
 		a, b := newSink(t, connect(t, e, "train", testSpec())), newSink(t, connect(t, e, "validation", testSpec()))
 		for epoch := range 2 {
@@ -240,6 +242,106 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%v, %d reserved", err, e.Budget.Admitted())
 	}
 	free()
+}
+
+// The memory that an error advises is admitted, also where it brings more workers: an iteration
+// does with as many as fit, unless the trainer has asked for them.
+func TestFewerWorkers(t *testing.T) {
+	join := func(memory int64, workers int, fewer bool) (*sink, error) {
+		e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+			d, err := shopWithin(ctx, r, mem.NewBudget(0), memory)
+			if err == nil {
+				d.Loader.Workers, d.FewerWorkers = workers, fewer
+			}
+			return d, err
+		}})
+		s := newSink(t, connect(t, e, "d", Spec{Addresses: []string{"shop"}, Shuffle: true, BatchSize: 500}))
+		s.ask(alone(0))
+		for {
+			switch v := s.next().(type) {
+			case *got:
+				return s, nil
+			case error:
+				return s, v
+			}
+		}
+	}
+	_, err := join(100<<10, 8, true)
+	var refused *iterable.MemoryError
+	if !errors.As(err, &refused) || refused.Memory == 0 {
+		t.Fatalf("under 100 KiB: %v", err)
+	}
+	for _, c := range []struct {
+		fewer bool
+		kind  string
+	}{{true, ""}, {false, KindMemory}} {
+		t.Run(fmt.Sprintf("fewer %t", c.fewer), func(t *testing.T) {
+			s, err := join(refused.Memory, 200, c.fewer)
+			if kind := kindOf(err); err != nil && kind != c.kind || err == nil && c.kind != "" {
+				t.Fatalf("under the advised %d: %v", refused.Memory, err)
+			}
+			if err == nil {
+				s.batches(-1)
+			}
+		})
+	}
+}
+
+// An outgrowing sink fails for memory once, at a batch in the midst of an epoch, as a ring does that
+// finds no memory for a batch beyond its estimate.
+type outgrowing struct {
+	*sink
+	need  ringNeed
+	begun int
+}
+
+func (o *outgrowing) ring(n ringNeed) (loader.Allocator, error) {
+	o.need = n
+	_, err := o.sink.ring(n)
+	return o, err
+}
+
+func (o *outgrowing) Begin(ctx context.Context, size int) (loader.Memory, error) {
+	if o.begun++; o.begun == 2*cap(o.tokens) { // more than were ready before the first was dealt out
+		_, err := o.need.reserve(1 << 50)
+		return nil, err
+	}
+	return o.sink.Begin(ctx, size)
+}
+
+// An iteration that has dealt out batches is not begun again when memory runs short: its rows would
+// come twice.
+func TestNoRetryInTheMidst(t *testing.T) {
+	budget := mem.NewBudget(1 << 40)
+	e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+		return shopWithin(ctx, r, budget, 64<<20)
+	}})
+	ahead := newSink(t, connect(t, e, "train", testSpec()))
+	for epoch := range 2 { // the run reads the next epoch ahead: memory that can be freed
+		ahead.join(alone(epoch))
+		ahead.batches(-1)
+	}
+	until(t, "batches that are ready", func() bool { return len(ahead.tokens) >= 2 })
+	s := newSink(t, connect(t, e, "validation", testSpec()))
+	if err := s.client.join(alone(0), &outgrowing{sink: s}); err != nil {
+		t.Fatal(err)
+	}
+	for last := int64(-1); ; {
+		switch v := s.next().(type) {
+		case *got:
+			if v.step != last+1 {
+				t.Fatalf("step %d came after step %d", v.step, last)
+			}
+			last = v.step
+		case error:
+			if kindOf(v) != KindMemory || last < 0 {
+				t.Errorf("after step %d: %v", last, v)
+			}
+			return
+		case End:
+			t.Fatal("the iteration ended without an error")
+		}
+	}
 }
 
 // The end of the engine fails what is going on, and nothing of it is left.
@@ -279,15 +381,14 @@ func TestSlowConsumer(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	d := &Data{}
-	d.Loader.Workers = 4
 	for k, want := range map[int]int{1: 12, 2: 6, 3: 5, 16: 3} {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			if got := slotsOf(d, k); got != want {
+			if got := slotsOf(d, 4, k); got != want {
 				t.Errorf("%d consumers have %d slots each, want %d", k, got, want)
 			}
 		})
 	}
-	if d.Slots = 64; slotsOf(d, 3) != 64 {
+	if d.Slots = 64; slotsOf(d, 4, 3) != 64 {
 		t.Error("slots that the trainer asks for")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -67,8 +68,7 @@ func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// refuse sends an error as the connection's last frame, unless the trainer has gone, and closes the
-// connection.
+// refuse sends an error as the last frame, unless the trainer has gone, and ends the connection.
 func (t *sender) refuse(err error) {
 	t.mu.Lock()
 	if !isGone(err) {
@@ -120,8 +120,13 @@ func (t *sender) sendRing(number uint32) error {
 	if g == nil {
 		return err
 	}
-	t.frame = appendRing(t.frame[:0], g.number, g.slots(), int64(g.size))
-	if t.out.add(t.frame, file, false) != nil {
+	return t.putLocked(appendRing(t.frame[:0], g.number, g.slots(), int64(g.size)), file)
+}
+
+// putLocked sends a frame that was made in the place of the last one.
+func (t *sender) putLocked(frame []byte, file *os.File) error {
+	t.frame = frame
+	if t.over || t.out.add(frame, file, false) != nil {
 		return errGone
 	}
 	return nil
@@ -136,7 +141,6 @@ func (t *sender) deliver(b *loader.Batch) error {
 	return t.announce(s, b)
 }
 
-// announce lays a batch out in its slot and sends BATCH.
 func (t *sender) announce(s *slot, b *loader.Batch) error {
 	a, err := s.write(b)
 	if err != nil {
@@ -147,14 +151,7 @@ func (t *sender) announce(s *slot, b *loader.Batch) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
-		return errGone
-	}
-	t.frame = a.append(t.frame[:0])
-	if t.out.add(t.frame, nil, false) != nil {
-		return errGone
-	}
-	return nil
+	return t.putLocked(a.append(t.frame[:0]), nil)
 }
 
 func (t *sender) end(e End) { t.send(kindEnd, e) }

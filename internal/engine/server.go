@@ -14,10 +14,8 @@ import (
 
 // A Server serves batches of the data sets that trainers ask for.
 type Server struct {
-	options Options
-	engine  *engine
-	open    opener
-	limits  frameLimits // of each connection
+	engine *engine
+	limits frameLimits // of each connection
 
 	mu          sync.Mutex
 	connected   int
@@ -30,14 +28,7 @@ type Server struct {
 // New returns a server. It opens nothing before a trainer asks.
 func New(o Options) *Server {
 	e := newEngine(o)
-	limits := frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}
-	return &Server{options: e.Options, engine: e, limits: limits, open: func(ctx context.Context, h Hello, o Open, told func(Progress)) (handler, Opened, error) {
-		s, opened, err := e.open(ctx, h, o, told)
-		if err != nil {
-			return nil, Opened{}, err
-		}
-		return s, opened, nil
-	}}
+	return &Server{engine: e, limits: frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}}
 }
 
 // errIdle ends a server that has no connection.
@@ -49,8 +40,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.mu.Lock()
-	if s.options.Grace >= 0 {
-		s.idle = time.AfterFunc(s.options.Grace, func() { s.expire(cancel) })
+	if s.engine.Grace >= 0 {
+		s.idle = time.AfterFunc(s.engine.Grace, func() { s.expire(cancel) })
 	}
 	s.mu.Unlock()
 	unlisten := sync.OnceValue(l.Close)
@@ -104,7 +95,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 		}
 		if err != nil {
 			if !refused {
-				s.options.Logger.Error("a connection cannot be taken", "error", err)
+				s.engine.Logger.Error("a connection cannot be taken", "error", err)
 			}
 			refused = true
 			select {
@@ -130,11 +121,11 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	if s.ending {
 		return errEnding
 	}
-	if limit := s.options.MaxConnections; s.connected >= limit {
+	if limit := s.engine.MaxConnections; s.connected >= limit {
 		err := newFailure(KindInternal, "the engine has %d connections, the most that it takes: close data sets that are not used any more, "+
 			"or use fewer torch workers", limit)
 		if !s.full {
-			s.options.Logger.Error("a connection is refused", "error", err)
+			s.engine.Logger.Error("a connection is refused", "error", err)
 		}
 		s.full = true
 		return err
@@ -145,7 +136,7 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 		defer s.left()
 		if err := s.serve(ctx, conn); err != nil {
 			_ = conn.Close()
-			s.options.Logger.Error("a connection is refused", "error", err)
+			s.engine.Logger.Error("a connection is refused", "error", err)
 		}
 	})
 	return nil
@@ -155,7 +146,7 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 // server that ends only sees it close, and looks for the next engine.
 func (s *Server) reject(conn net.Conn, err error) {
 	if u, ok := conn.(*net.UnixConn); ok && !errors.Is(err, errEnding) {
-		if t, failed := newSender(u, s.options.Logger); failed == nil {
+		if t, failed := newSender(u, s.engine.Logger); failed == nil {
 			t.refuse(err)
 		}
 	}
@@ -168,7 +159,7 @@ func (s *Server) left() {
 	defer s.mu.Unlock()
 	s.connected--
 	if s.connected == 0 && s.idle != nil && !s.ending {
-		s.idle.Reset(s.options.Grace)
+		s.idle.Reset(s.engine.Grace)
 	}
 }
 
@@ -177,7 +168,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) error {
 	if !ok {
 		return fmt.Errorf("%T is not a Unix socket", conn)
 	}
-	t, err := newSender(u, s.options.Logger)
+	t, err := newSender(u, s.engine.Logger)
 	if err != nil {
 		return err
 	}
@@ -188,7 +179,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) error {
 	}
 	stop := onDeath(p.pid, func() { _ = u.CloseRead() })
 	defer stop()
-	welcome := Welcome{Version: Version, Build: s.options.Build, PID: os.Getpid(), Log: s.options.Log}
-	newConnection(t, welcome, s.limits, s.open).serve(ctx)
+	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), Log: s.engine.Log}
+	newConnection(t, welcome, s.limits, s.engine.open).serve(ctx)
 	return nil
 }

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when
-// it begins, however it ends. The mutex guards the session's iterations, their parts and their
-// runs, and is held while a consumer is called.
+// it begins, however it ends. The mutex guards the session's iterations, their participants and
+// their runs, and is held while a consumer is called.
 type session struct {
 	dataset *dataset
 	rank    int
@@ -37,8 +36,8 @@ func newSession(d *dataset, rank int) *session {
 	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}}
 }
 
-// take adds a part to the iteration that it names, which begins when it is complete.
-func (s *session) take(p *part) error {
+// take adds a participant to the iteration that it names, which begins when it is complete.
+func (s *session) take(p *participant) error {
 	s.mu.Lock()
 	it, err := s.add(p)
 	var others []*iteration
@@ -52,14 +51,14 @@ func (s *session) take(p *part) error {
 	return err
 }
 
-// add returns the iteration of a part, with the part in it. The mutex is held.
-func (s *session) add(p *part) (*iteration, error) {
+// add returns the iteration of a participant, with the participant in it. The mutex is held.
+func (s *session) add(p *participant) (*iteration, error) {
 	if s.closed {
 		return nil, errEngineEnds
 	}
 	j := p.join
 	it := s.forming[j.Iteration]
-	if it != nil && it.parts[min(j.Worker, len(it.parts)-1)] != nil { // a worker that comes again begins another
+	if it != nil && it.participants[min(j.Worker, len(it.participants)-1)] != nil { // a worker that comes again begins another
 		it.fail(timeoutError("a torch worker began another iteration before all had joined this one"))
 		it = nil
 	}
@@ -132,7 +131,7 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 	state, err := s.dataset.data.Dataset.Start(j.WorldSize, o)
 	wrong := (*shuffle.Error)(nil) // of "tail": too few rows, whatever the state
 	if errors.As(err, &wrong) && wrong.Field != "tail" && o.State == j.State && j.State != nil {
-		err = &Failure{Kind: KindState, Text: "the state cannot be gone on from: " + err.Error(), RowGroup: -1, Step: -1}
+		err = newFailure(KindState, "the state cannot be gone on from: %v", err)
 	}
 	return state, err
 }
@@ -149,14 +148,12 @@ func (s *session) told(j Join) (int64, bool) {
 	return 0, false
 }
 
-// batchSize returns the rows of a batch.
 func (s *session) batchSize() int { return max(1, s.dataset.data.Loader.BatchSize) }
 
-// steps returns the arithmetic of steps from a state on.
 func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, error) {
 	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
 	if steps.Rows == 0 {
-		return steps, &Failure{Kind: KindData, Text: "the data set has no rows", RowGroup: -1, Step: -1}
+		return steps, newFailure(KindData, "the data set has no rows")
 	}
 	return steps, steps.Validate()
 }
@@ -185,20 +182,13 @@ func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 	return nil, nil
 }
 
-// works and rests count the loader of a run.
-func (s *session) works(l *loader.Loader) {
+// count changes the figures.
+func (s *session) count(change func(*tally)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.figures.begins(l)
+	change(&s.figures)
 }
 
-func (s *session) rests(l *loader.Loader) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.figures.ends(l)
-}
-
-// setEpoch keeps an epoch for the next iteration.
 func (s *session) setEpoch(e SetEpoch) Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

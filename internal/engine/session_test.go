@@ -278,6 +278,19 @@ func TestWrongState(t *testing.T) {
 	}
 }
 
+// Too few rows for one step are the fault of the world size, and not of the state that came along.
+func TestStateOfTooFewRows(t *testing.T) {
+	spec := testSpec()
+	spec.Tail = string(shuffle.Drop)
+	sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
+	joined := sink.join(alone(0))
+	sink.leave()
+	err := sink.client.join(Join{Iteration: "1", State: &joined.State, WorldSize: 64}, sink)
+	if f := failureOf(err); f.Kind != KindValue || !strings.Contains(f.Text, "fewer than one global batch of 3200 rows") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // ASK says what an iteration would be, and what the session did.
 func TestAsk(t *testing.T) {
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {

@@ -18,14 +18,14 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-const patience = 20 * time.Second // of tests that wait for an event
+const patience = time.Minute // of tests that wait for an event
 
 // shop opens testdata/shop by a spec.
 func shop(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
-	return shopWithin(ctx, r, shopBudget)
+	return shopWithin(ctx, r, shopBudget, 64<<20)
 }
 
-func shopWithin(ctx context.Context, r Request, budget *mem.Budget) (*Data, error) {
+func shopWithin(ctx context.Context, r Request, budget *mem.Budget, memory int64) (*Data, error) {
 	if r.Spec.Addresses[0] == "nothing" {
 		return nil, &shard.Error{Op: "list", URI: "nothing", Err: shard.ErrNotExist}
 	}
@@ -35,7 +35,7 @@ func shopWithin(ctx context.Context, r Request, budget *mem.Budget) (*Data, erro
 	}
 	store := local.Store{}
 	ds, err := iterable.Open(ctx, shard.Stores{"": store, "file": store}, []string{path}, iterable.Options{
-		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: 64 << 20, Budget: (*iterable.Budget)(budget),
+		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: memory, Budget: (*iterable.Budget)(budget),
 	})
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func connect(t *testing.T, e *engine, dataset string, s Spec) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.close)
-	return c
+	return c.(*client)
 }
 
 // A sink is a consumer that keeps what it gets until the test looks at it; a slot is free again

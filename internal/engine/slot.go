@@ -30,13 +30,13 @@ type slot struct {
 	index uint32
 	n     int // bytes that were given out of the slot at index
 
-	left   []place // smaller slots, with bytes of the batch in them
-	behind int64   // those bytes
-	sent   bool    // the trainer's
+	left   []outgrown // smaller slots, with bytes of the batch in them
+	behind int64      // those bytes
+	sent   bool       // the trainer's
 }
 
-// A place is a slot that became too small.
-type place struct {
+// An outgrown slot became too small.
+type outgrown struct {
 	at    *generation
 	index uint32
 }
@@ -61,7 +61,6 @@ func (s *slot) Alloc(n int) ([]byte, error) {
 	return s.at.bytes(s.index)[at : at+n : at+n], nil
 }
 
-// touch makes the slot's bytes up to end present in memory.
 func (s *slot) touch(end int) error {
 	give, err := s.at.touch(s.index, end, s.need)
 	if give != nil {
@@ -77,7 +76,7 @@ func (s *slot) grow(n int64) error {
 	if err != nil {
 		return err
 	}
-	s.left = append(s.left, place{s.at, s.index})
+	s.left = append(s.left, outgrown{s.at, s.index})
 	s.at, s.index, s.n, s.behind = g, index, firstByte, behind
 	return nil
 }
@@ -97,15 +96,15 @@ func (s *slot) Free() {
 // Free does not take it back after that. The caller sends the announcement that it returns.
 func (s *slot) write(b *loader.Batch) (announcement, error) {
 	for {
-		l := layout{slot: s}
+		w := slotWriter{slot: s}
 		for _, a := range b.Columns {
-			if err := l.measure(a); err != nil {
+			if err := w.measure(a); err != nil {
 				return announcement{}, err
 			}
 		}
-		end := int64(s.n) + l.outside + headSize + int64(l.nodes)*nodeSize
+		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize
 		if end <= int64(s.at.size) {
-			return s.fill(b, &l, int(end))
+			return s.fill(b, &w, int(end))
 		}
 		if err := s.grow(end - int64(s.n)); err != nil {
 			return announcement{}, err
@@ -113,21 +112,21 @@ func (s *slot) write(b *loader.Batch) (announcement, error) {
 	}
 }
 
-func (s *slot) fill(b *loader.Batch, l *layout, end int) (announcement, error) {
+func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, error) {
 	if err := s.touch(end); err != nil {
 		return announcement{}, err
 	}
-	l.bytes, l.next = s.at.bytes(s.index), s.n
-	head := s.n + int(l.outside)
-	l.node = head + headSize
+	w.bytes, w.next = s.at.bytes(s.index), s.n
+	head := s.n + int(w.outside)
+	w.node = head + headSize
 	for _, a := range b.Columns {
-		l.describe(a)
+		w.describe(a)
 	}
 	seq := s.ring.announced(s.at, s.index)
 	s.sent = true
-	h, le := l.bytes[head:head+headSize], binary.LittleEndian
+	h, le := w.bytes[head:head+headSize], binary.LittleEndian
 	le.PutUint32(h[0:], batchMagic)
-	le.PutUint32(h[4:], uint32(l.nodes))
+	le.PutUint32(h[4:], uint32(w.nodes))
 	le.PutUint64(h[8:], seq)
 	le.PutUint32(h[16:], uint32(b.Rows))
 	le.PutUint32(h[20:], uint32(b.Valid))
@@ -139,9 +138,9 @@ func (s *slot) fill(b *loader.Batch, l *layout, end int) (announcement, error) {
 	return announcement{generation: s.at.number, slot: s.index, seq: seq, offset: uint64(head), used: uint64(end)}, nil
 }
 
-// A layout says where the buffers of a batch lie in its slot. Gathered columns lie there already.
-// Buffers of transforms, and buffers in slots that became too small, are copied.
-type layout struct {
+// A slotWriter says where the buffers of a batch lie in its slot. Gathered columns lie there
+// already. Buffers of transforms, and buffers in slots that became too small, are copied.
+type slotWriter struct {
 	slot    *slot
 	nodes   int
 	outside int64 // bytes to copy
@@ -152,20 +151,19 @@ type layout struct {
 }
 
 // within returns where b lies in the slot, or -1.
-func (l *layout) within(b []byte) int {
-	base := l.slot.at.bytes(l.slot.index)
+func (w *slotWriter) within(b []byte) int {
+	base := w.slot.at.bytes(w.slot.index)
 	off := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(base)))
-	if off < firstByte || off >= uintptr(l.slot.n) || off%batchAlign != 0 {
+	if off < firstByte || off >= uintptr(w.slot.n) || off%batchAlign != 0 {
 		return -1
 	}
 	return int(off)
 }
 
-// buffers are the memory of one node.
 type buffers struct{ valid, offsets, data []byte }
 
-// parts returns the buffers of a node without its children. It fails when they do not fit together.
-func parts(a *column.Array) (p buffers, err error) {
+// buffersOf returns the buffers of a node, or an error when they do not fit together.
+func buffersOf(a *column.Array) (p buffers, err error) {
 	short := func(what string, have, want int) error {
 		return fmt.Errorf("%s: %d where %d values take %d; this is a bug", what, have, a.Len, want)
 	}
@@ -205,9 +203,9 @@ func parts(a *column.Array) (p buffers, err error) {
 }
 
 // measure counts the nodes and the bytes to copy.
-func (l *layout) measure(a *column.Array) error {
-	l.nodes++
-	p, err := parts(a)
+func (w *slotWriter) measure(a *column.Array) error {
+	w.nodes++
+	p, err := buffersOf(a)
 	if err == nil && (a.Len > math.MaxUint32 || a.Len < 0) {
 		err = fmt.Errorf("%d values do not fit a batch", a.Len)
 	}
@@ -215,23 +213,22 @@ func (l *layout) measure(a *column.Array) error {
 		return fmt.Errorf("column %q: %w", a.Field.Name, err)
 	}
 	for _, b := range [...][]byte{p.valid, p.offsets, p.data} {
-		if len(b) > 0 && l.within(b) < 0 {
-			l.outside += int64(aligned(len(b)))
+		if len(b) > 0 && w.within(b) < 0 {
+			w.outside += int64(aligned(len(b)))
 		}
 	}
 	for _, c := range a.Children {
-		if err := l.measure(c); err != nil {
+		if err := w.measure(c); err != nil {
 			return fmt.Errorf("column %q: %w", a.Field.Name, err)
 		}
 	}
 	return nil
 }
 
-// describe writes the descriptors of a node and of its children.
-func (l *layout) describe(a *column.Array) {
-	p, _ := parts(a) // measure has seen its error
-	d := l.bytes[l.node : l.node+nodeSize]
-	l.node += nodeSize
+func (w *slotWriter) describe(a *column.Array) {
+	p, _ := buffersOf(a) // measure has seen its error
+	d := w.bytes[w.node : w.node+nodeSize]
+	w.node += nodeSize
 	size := 0
 	if a.Field.Kind == column.List && p.offsets == nil {
 		size = a.Field.ListSize
@@ -239,28 +236,27 @@ func (l *layout) describe(a *column.Array) {
 	le := binary.LittleEndian
 	le.PutUint64(d[0:], uint64(a.Len))
 	le.PutUint64(d[8:], uint64(a.Nulls))
-	le.PutUint64(d[16:], l.place(p.valid))
-	le.PutUint64(d[24:], l.place(p.offsets))
-	le.PutUint64(d[32:], l.place(p.data))
+	le.PutUint64(d[16:], w.place(p.valid))
+	le.PutUint64(d[24:], w.place(p.offsets))
+	le.PutUint64(d[32:], w.place(p.data))
 	le.PutUint64(d[40:], uint64(len(p.data)))
 	le.PutUint64(d[48:], uint64(size))
 	le.PutUint64(d[56:], 0)
 	for _, c := range a.Children {
-		l.describe(c)
+		w.describe(c)
 	}
 }
 
-// place returns the offset of b in the slot, and copies it there first if necessary. It returns 0
-// for an empty b.
-func (l *layout) place(b []byte) uint64 {
+// place returns the offset of b in the slot, and copies it there if necessary; 0: b is empty.
+func (w *slotWriter) place(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0
 	}
-	if at := l.within(b); at >= 0 {
+	if at := w.within(b); at >= 0 {
 		return uint64(at)
 	}
-	at := l.next
-	copy(l.bytes[at:], b)
-	l.next += aligned(len(b))
+	at := w.next
+	copy(w.bytes[at:], b)
+	w.next += aligned(len(b))
 	return uint64(at)
 }

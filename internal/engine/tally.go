@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +14,6 @@ type tally struct {
 	loaders map[*loader.Loader]time.Time // those at work, and since when
 }
 
-// joined notes the time of the first JOIN.
 func (t *tally) joined() {
 	if t.asked.IsZero() {
 		t.asked = time.Now()
@@ -30,13 +28,15 @@ func (t *tally) begins(l *loader.Loader) {
 }
 
 func (t *tally) ends(l *loader.Loader) {
-	stats := l.Stats()
-	t.sum.Took += time.Since(t.loaders[l])
-	t.sum.Loaders = append(t.sum.Loaders, stats)
+	t.sum.add(l, t.loaders[l])
 	delete(t.loaders, l)
 }
 
-// batch counts a batch.
+func (f *Figures) add(l *loader.Loader, since time.Time) {
+	f.Loaders = append(f.Loaders, l.Stats())
+	f.Took += time.Since(since)
+}
+
 func (t *tally) batch(b *loader.Batch) {
 	if t.sum.Batches == 0 {
 		t.sum.FirstBatch = time.Since(t.asked)
@@ -49,10 +49,9 @@ func (t *tally) batch(b *loader.Batch) {
 // figures returns the sum over the loaders at work and the ended ones.
 func (t *tally) figures() Figures {
 	f := t.sum
-	f.Loaders = slices.Clone(f.Loaders)
-	for l := range maps.Keys(t.loaders) {
-		f.Loaders = append(f.Loaders, l.Stats())
-		f.Took += time.Since(t.loaders[l])
+	f.Loaders = slices.Clip(f.Loaders)
+	for l, since := range t.loaders {
+		f.add(l, since)
 	}
 	return f
 }

@@ -20,9 +20,13 @@ var flags = []string{"-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-f
 
 // Build compiles the library and returns its path; without the functions that are named, as in an
 // old driver. It is kept in the user's cache, where there is one, for as long as the source is the
-// same. Without a C compiler the test is skipped, or fails with CI=true.
+// same. Without a C compiler the test is skipped, or fails with CI=true; it is skipped too where
+// package cuda is not built.
 func Build(t testing.TB, without ...string) string {
 	t.Helper()
+	if !supported {
+		t.Skip("SKIPPED: the fake CUDA driver is for builds for Linux on amd64 and arm64, without the tag nocuda")
+	}
 	args := slices.Clone(flags)
 	for _, name := range without {
 		args = append(args, fmt.Sprintf("-D%s=without_%s", name, name))

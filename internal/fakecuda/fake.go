@@ -1,15 +1,10 @@
-//go:build linux && (amd64 || arm64) && !nocuda
-
 package fakecuda
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"testing"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // A Fake is the library in this process, and what a test says to it. There is one in a process for
@@ -30,7 +25,7 @@ func Open(t testing.TB) *Fake {
 // OpenLibrary is Open for a library that was built before.
 func OpenLibrary(t testing.TB, path string) *Fake {
 	t.Helper()
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	handle, err := openLibrary(path)
 	if err != nil {
 		t.Fatal("fakecuda:", err)
 	}
@@ -71,7 +66,7 @@ func (f *Fake) Hold() { f.call("fakecuda_hold", 1) }
 // Release lets the copies begin that were held.
 func (f *Fake) Release() { f.call("fakecuda_hold", 0) }
 
-// Fault makes the nth call of a function from now on return code and do nothing; every one with nth 0.
+// Fault makes the nth call of a function from now on return code and do nothing; with nth 0 each.
 // The op "copy" is a copy on a stream, when it runs: its failure sticks to the context.
 func (f *Fake) Fault(op string, nth, code int) {
 	name := append([]byte(op), 0)
@@ -128,14 +123,4 @@ func (f *Fake) read(name string, into any) {
 //go:uintptrescapes
 func (f *Fake) Call(name string, args ...uintptr) int {
 	return int(int32(f.call(name, args...)))
-}
-
-//go:uintptrescapes
-func (f *Fake) call(name string, args ...uintptr) uintptr {
-	address, err := purego.Dlsym(f.handle, name)
-	if err != nil {
-		panic(fmt.Sprintf("fakecuda: %s: %v", name, err))
-	}
-	r, _, _ := purego.SyscallN(address, args...)
-	return r
 }

@@ -142,7 +142,7 @@ func TestDestroyedEarly(t *testing.T) {
 	r.must("cuStreamDestroy_v2", s)
 	r.Release()
 	for begin := time.Now(); r.Counts().Copies != 1; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 5*time.Second {
+		if time.Since(begin) > time.Minute {
 			t.Fatal("the copy is not done")
 		}
 	}

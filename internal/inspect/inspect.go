@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -92,12 +93,12 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o row
 	if err != nil {
 		return nil, err
 	}
-	tallies := make([]*tally, len(footers))
+	total, tallies := newTally(), make([]*tally, len(footers))
 	var samples []sample
 	for i := range footers {
 		tallies[i] = newTally()
-		tallies[i].add(&footers[i], shards[i].Size)
-		if err := tallies[i].detail(&footers[i], more[i]); err != nil {
+		add(&footers[i], shards[i].Size, tallies[i], total)
+		if err := detail(&footers[i], more[i], tallies[i], total); err != nil {
 			return nil, &rowgroup.Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
 		}
 		samples = append(samples, tallies[i].samples(i, &footers[i])...)
@@ -107,10 +108,9 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o row
 	}
 	r := &Report{}
 	schemas := map[string]bool{}
-	total := newTally()
 	for i, f := range footers {
 		schemas[f.Schema] = true
-		total.merge(tallies[i])
+		total.addSamples(tallies[i])
 		r.Shards = append(r.Shards, ShardReport{
 			URI: shards[i].URI, CreatedBy: f.CreatedBy, RowGroupRows: rowsOfGroups(&footers[i]),
 			SortedBy: sortedBy(&footers[i], more[i]), KeyValues: keyValues(more[i]), Content: tallies[i].finish(),
@@ -136,7 +136,6 @@ type columnKey struct {
 
 func newTally() *tally { return &tally{places: map[columnKey]int{}} }
 
-// columnKeys are the keys of a shard's leaves.
 func columnKeys(leaves []rowgroup.Leaf) []columnKey {
 	seen := make(map[string]int, len(leaves))
 	keys := make([]columnKey, len(leaves))
@@ -147,23 +146,30 @@ func columnKeys(leaves []rowgroup.Leaf) []columnKey {
 	return keys
 }
 
-// add counts a shard of that size.
-func (t *tally) add(f *rowgroup.Footer, size int64) {
-	t.FileBytes += size
-	t.FooterBytes += f.Bytes
+// add counts a shard of that size in each tally.
+func add(f *rowgroup.Footer, size int64, tallies ...*tally) {
 	stored := make([]int64, f.Groups())
 	keys := columnKeys(f.Leaves)
+	columns := make([]*Column, len(tallies))
 	for i, l := range f.Leaves {
-		c := t.column(Column{Path: l.Path, nth: keys[i].nth, Type: l.Type, physical: l.Physical, repeated: l.Repeated})
+		for k, t := range tallies {
+			columns[k] = t.column(Column{Path: l.Path, nth: keys[i].nth, Type: l.Type, physical: l.Physical, repeated: l.Repeated})
+		}
 		for g := range stored {
 			chunk := f.Chunk(l, g)
-			c.addChunk(&chunk)
+			for _, c := range columns {
+				c.addChunk(&chunk)
+			}
 			stored[g] += chunk.Compressed
 		}
 	}
-	for g := range stored {
-		rows, bytes := f.Group(g)
-		t.addGroup(rows, bytes, stored[g])
+	for _, t := range tallies {
+		t.FileBytes += size
+		t.FooterBytes += f.Bytes
+		for g := range stored {
+			rows, bytes := f.Group(g)
+			t.addGroup(rows, bytes, stored[g])
+		}
 	}
 }
 
@@ -187,10 +193,8 @@ func (t *tally) column(c Column) *Column {
 		t.Columns = append(t.Columns, c)
 	}
 	old := &t.Columns[i]
-	for typ := range strings.SplitSeq(c.Type, " or ") {
-		if !slices.Contains(strings.Split(old.Type, " or "), typ) {
-			old.Type += " or " + typ
-		}
+	if !slices.Contains(strings.Split(old.Type, " or "), c.Type) {
+		old.Type += " or " + c.Type
 	}
 	return old
 }
@@ -227,44 +231,11 @@ func addName(all []string, name string) []string {
 	return append(all, name)
 }
 
-// merge adds another tally.
-func (t *tally) merge(o *tally) {
-	t.FileBytes += o.FileBytes
-	t.FooterBytes += o.FooterBytes
-	t.RowGroups += o.RowGroups
-	t.Rows += o.Rows
-	t.Uncompressed += o.Uncompressed
-	t.Compressed += o.Compressed
-	t.LargestRowGroup = max(t.LargestRowGroup, o.LargestRowGroup)
-	t.LargestBytes = max(t.LargestBytes, o.LargestBytes)
-	t.LargestEncoded = max(t.LargestEncoded, o.LargestEncoded)
-	for i := range o.Columns {
-		t.mergeColumn(&o.Columns[i])
-	}
-}
-
-func (t *tally) mergeColumn(o *Column) {
-	c := t.column(Column{Path: o.Path, nth: o.nth, Type: o.Type, physical: o.physical, repeated: o.repeated})
-	c.Values += o.Values
-	c.Compressed += o.Compressed
-	c.Uncompressed += o.Uncompressed
-	c.Pages += o.Pages
-	c.LargestPage = max(c.LargestPage, o.LargestPage)
-	c.chunks += o.chunks
-	c.indexed += o.indexed
-	c.pageBytes += o.pageBytes
-	if c.PageBytes == 0 {
-		c.PageBytes = o.PageBytes
-	}
-	if c.unreadable == "" {
-		c.unreadable = o.unreadable
-	}
-	c.span.merge(&o.span)
-	for _, name := range o.Codecs {
-		c.Codecs = addName(c.Codecs, name)
-	}
-	for _, name := range o.Encodings {
-		c.Encodings = addName(c.Encodings, name)
+// addSamples takes over the sizes of a shard's first pages, for columns that have none yet.
+func (t *tally) addSamples(shard *tally) {
+	for i := range shard.Columns {
+		c := t.column(shard.Columns[i])
+		c.PageBytes = cmp.Or(c.PageBytes, shard.Columns[i].PageBytes)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,9 +119,11 @@ func TestInspectNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.b": "a.b", "한글": "한글", "": `""`, " ": `" "`, "n\nl": `"n\nl"`, "\u2028": `"\u2028"`, "a b": "a b", "\x1b[2J": `"\x1b[2J"`,
 	} {
-		if got := plainName(name); got != want {
-			t.Errorf("%q: %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := plainName(name); got != want {
+				t.Errorf("%s", got)
+			}
+		})
 	}
 }
 
@@ -188,8 +191,10 @@ func TestInspectWarnings(t *testing.T) {
 
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 150 << 10: "150 KiB", 1 << 30: "1.0 GiB", 1 << 62: "4.0 EiB"} {
-		if got := formatBytes(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if got := formatBytes(n); got != want {
+				t.Errorf("%d is %s, want %s", n, got, want)
+			}
+		})
 	}
 }

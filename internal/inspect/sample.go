@@ -16,7 +16,6 @@ type sample struct {
 	page   rowgroup.PageAt
 }
 
-// samples lists those of a shard.
 func (t *tally) samples(shard int, f *rowgroup.Footer) (all []sample) {
 	group := 0
 	for group < f.Groups() && rowsOf(f, group) == 0 {

@@ -104,13 +104,8 @@ func (r *Report) warnBlock() *Warning {
 	}
 }
 
-// buffer is the default shuffle buffer in bytes.
-func (r *Report) buffer() int64 {
-	return min(max(r.Total.Uncompressed/bufferShare, bufferLeast), bufferMost)
-}
-
 func (r *Report) warnShuffle() *Warning {
-	buffer, unit := r.buffer(), r.Total.LargestBytes
+	buffer, unit := min(max(r.Total.Uncompressed/bufferShare, bufferLeast), bufferMost), r.Total.LargestBytes
 	if r.Total.Uncompressed <= buffer {
 		return nil // all rows fit in the buffer
 	}

@@ -6,14 +6,6 @@ import (
 	"strconv"
 )
 
-func appendFloat64(dst []byte, bits uint64) []byte {
-	return appendFloat(dst, math.Float64frombits(bits), 64)
-}
-
-func appendFloat32(dst []byte, bits uint32) []byte {
-	return appendFloat(dst, float64(math.Float32frombits(bits)), 32)
-}
-
 // appendFloat appends the shortest decimal that reads back as f in a float of so many bits. It has
 // a point or an exponent, so that it reads back as a float and not as an integer (for which -0
 // would be 0, and numbers beyond 2^53 would differ).

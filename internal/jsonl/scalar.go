@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"strconv"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -39,9 +40,9 @@ func scalar(f *column.Field) formatter {
 	case column.TypeFloat16:
 		return func(dst, v []byte) []byte { return appendFloat16(dst, le.Uint16(v)) }
 	case column.TypeFloat32:
-		return func(dst, v []byte) []byte { return appendFloat32(dst, le.Uint32(v)) }
+		return func(dst, v []byte) []byte { return appendFloat(dst, float64(math.Float32frombits(le.Uint32(v))), 32) }
 	case column.TypeFloat64:
-		return func(dst, v []byte) []byte { return appendFloat64(dst, le.Uint64(v)) }
+		return func(dst, v []byte) []byte { return appendFloat(dst, math.Float64frombits(le.Uint64(v)), 64) }
 	case column.TypeString, column.TypeEnum, column.TypeJSON:
 		return appendString
 	case column.TypeUUID:

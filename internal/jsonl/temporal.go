@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/shardfeed/shardfeed/column"
 )
@@ -86,35 +87,13 @@ func appendClock(dst []byte, seconds, fraction int64, digits int) []byte {
 // appendDate writes a day, counted from 1970-01-01, of the proleptic Gregorian calendar. Year 0 is
 // the year before year 1.
 func appendDate(dst []byte, day int64) []byte {
-	year, month, dayOfMonth := civil(day)
+	year, month, dayOfMonth := time.Unix(day*secondsPerDay, 0).UTC().Date()
 	if year < 0 {
 		dst, year = append(dst, '-'), -year
 	}
-	dst = appendPadded(dst, year, 4)
-	dst = appendPadded(append(dst, '-'), month, 2)
-	return appendPadded(append(dst, '-'), dayOfMonth, 2)
-}
-
-// civil turns a day into a date. Years begin in March here, so that the leap day is the last of its
-// year, and come in eras of 400, which all have the same number of days.
-func civil(day int64) (year, month, dayOfMonth int64) {
-	const (
-		daysPerEra     = 146097
-		daysPerCentury = 36524
-		daysPer4Years  = 1461
-		marchOfYear0   = 719468 // days from 0000-03-01 to 1970-01-01
-	)
-	era, day := floorDiv(day+marchOfYear0, daysPerEra)
-	// Each correction takes out the leap days before this one: one in 4 years, except one per
-	// century, plus one per era.
-	yearOfEra := (day - day/(daysPer4Years-1) + day/daysPerCentury - day/(daysPerEra-1)) / 365
-	day -= 365*yearOfEra + yearOfEra/4 - yearOfEra/100
-	fromMarch := (5*day + 2) / 153 // five months from March or August on have 153 days
-	year, month, dayOfMonth = era*400+yearOfEra, fromMarch+3, day-(153*fromMarch+2)/5+1
-	if month > 12 {
-		year, month = year+1, month-12
-	}
-	return year, month, dayOfMonth
+	dst = appendPadded(dst, int64(year), 4)
+	dst = appendPadded(append(dst, '-'), int64(month), 2)
+	return appendPadded(append(dst, '-'), int64(dayOfMonth), 2)
 }
 
 // floorDiv divides so that the rest is never negative; d > 0.

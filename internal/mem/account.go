@@ -3,6 +3,7 @@ package mem
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -56,12 +57,7 @@ func (a *Account) Acquire(ctx context.Context, p Purpose, n int64) error {
 	if w.granted {
 		return nil
 	}
-	for i, x := range a.waiters {
-		if x == w {
-			a.waiters = append(a.waiters[:i], a.waiters[i+1:]...)
-			break
-		}
-	}
+	a.waiters = slices.DeleteFunc(a.waiters, func(x *waiter) bool { return x == w })
 	a.wakeLocked()
 	return ctx.Err()
 }
@@ -157,7 +153,7 @@ func (a *Account) String() string {
 
 // roomLocked is what is taken of the room that p uses, and its size.
 func (a *Account) roomLocked(p Purpose) (used, room int64) {
-	if p == Decode || p == Shuffle {
+	if p.room() == Decode {
 		return a.used[Decode] + a.used[Shuffle], a.reserved[Decode] + a.reserved[Shuffle]
 	}
 	return a.used[p], a.reserved[p]
@@ -170,16 +166,7 @@ func (a *Account) fitsLocked(p Purpose, n int64) bool {
 
 // waitingLocked says whether an Acquire waits for the room that p uses.
 func (a *Account) waitingLocked(p Purpose) bool {
-	for _, w := range a.waiters {
-		if sameRoom(w.purpose, p) {
-			return true
-		}
-	}
-	return false
-}
-
-func sameRoom(p, q Purpose) bool {
-	return p == q || (p == Decode || p == Shuffle) && (q == Decode || q == Shuffle)
+	return slices.ContainsFunc(a.waiters, func(w *waiter) bool { return w.purpose.room() == p.room() })
 }
 
 func (a *Account) chargeLocked(p Purpose, n int64) {
@@ -193,10 +180,7 @@ func (a *Account) wakeLocked() {
 	var full [purposes]bool // by the first purpose of a room
 	kept := a.waiters[:0]
 	for _, w := range a.waiters {
-		room := w.purpose
-		if room == Shuffle {
-			room = Decode
-		}
+		room := w.purpose.room()
 		if full[room] || !a.fitsLocked(w.purpose, w.n) {
 			full[room] = true
 			kept = append(kept, w)

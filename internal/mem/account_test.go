@@ -70,16 +70,18 @@ func TestReleaseOfTooMuchPanics(t *testing.T) {
 		"release": func(a *Account) { a.Release(Fetch, 2) },
 		"move":    func(a *Account) { a.Move(Fetch, Decode, 2) },
 	} {
-		a := account(t, Amounts{Fetch: 3})
-		a.Charge(Fetch, 1)
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+		t.Run(name, func(t *testing.T) {
+			a := account(t, Amounts{Fetch: 3})
+			a.Charge(Fetch, 1)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", name)
+					}
+				}()
+				f(a)
 			}()
-			f(a)
-		}()
+		})
 	}
 }
 
@@ -178,7 +180,7 @@ func TestAccountString(t *testing.T) {
 
 func waitFor(t *testing.T, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not come to that")
 		}

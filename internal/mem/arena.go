@@ -1,5 +1,7 @@
 package mem
 
+import "slices"
+
 // smallBytes is the size under which an arena packs several allocations into one buffer of the
 // pool.
 const smallBytes = 32 << 10
@@ -74,16 +76,10 @@ func (a *Arena) keep(b []byte) {
 
 // giveBack returns the buffer that b begins, when b has a buffer of its own.
 func (a *Arena) giveBack(b []byte) {
-	if cap(b) == 0 {
-		return
-	}
-	p := &b[:1][0]
-	for i := len(a.bufs) - 1; i >= 0; i-- {
-		if c := a.bufs[i]; &c[:1][0] == p && cap(c) > 4*smallBytes {
-			a.bytes -= int64(cap(c))
-			a.pool.Put(c)
-			a.bufs = append(a.bufs[:i], a.bufs[i+1:]...)
-			return
-		}
+	i := slices.IndexFunc(a.bufs, func(c []byte) bool { return address(c) == address(b) })
+	if i >= 0 && cap(a.bufs[i]) > 4*smallBytes {
+		a.bytes -= int64(cap(a.bufs[i]))
+		a.pool.Put(a.bufs[i])
+		a.bufs = slices.Delete(a.bufs, i, i+1)
 	}
 }

@@ -3,10 +3,10 @@
 package mem
 
 // mapAligned returns n bytes that begin at a multiple of align, a power of two.
-func mapAligned(n, align int) (whole, b []byte) {
+func mapAligned(n, align int) (whole, b []byte, err error) {
 	whole = make([]byte, n+align)
 	skip := int(-address(whole) & uintptr(align-1))
-	return whole, whole[skip : skip+n : skip+n]
+	return whole, whole[skip : skip+n : skip+n], nil
 }
 
 func unmap([]byte) {}

@@ -2,23 +2,19 @@
 
 package mem
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // mapAligned maps n bytes of zeroed memory that begin at a multiple of align, a power of two. whole
 // is what unmap takes.
-func mapAligned(n, align int) (whole, b []byte) {
-	whole, err := unix.Mmap(-1, 0, n+align, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+func mapAligned(n, align int) (whole, b []byte, err error) {
+	whole, err = unix.Mmap(-1, 0, n+align, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		panic("mem: out of address space: " + err.Error())
+		return nil, nil, err
 	}
-	skip := int(-uintptr(unsafe.Pointer(&whole[0])) & uintptr(align-1))
+	skip := int(-address(whole) & uintptr(align-1))
 	b = whole[skip : skip+n : skip+n]
 	adviseHuge(b)
-	return whole, b
+	return whole, b, nil
 }
 
 func unmap(whole []byte) {

@@ -98,7 +98,7 @@ func (p *Pool) takeLocked(c int) []byte {
 		}
 	}
 	if c >= hugePage {
-		whole, b := mapAligned(c, hugePage)
+		whole, b := mustMap(c, hugePage)
 		p.mapped[&b[0]] = whole
 		return b
 	}
@@ -130,6 +130,22 @@ func (p *Pool) trimLocked(keep int64) {
 		unmap(p.mapped[&b[0]])
 		delete(p.mapped, &b[0])
 	}
+}
+
+// mustMap is mapAligned for a pool, whose callers have asked the account first.
+func mustMap(n, align int) (whole, b []byte) {
+	whole, b, err := mapAligned(n, align)
+	if err != nil {
+		panic("mem: out of address space: " + err.Error())
+	}
+	return whole, b
+}
+
+// Map returns n zeroed bytes outside of Go's heap, page-aligned, for a single large buffer. free
+// gives them back.
+func Map(n int) (b []byte, free func(), err error) {
+	whole, b, err := mapAligned(n, 4<<10)
+	return b, func() { unmap(whole) }, err
 }
 
 // ClassBytes is the capacity of a new buffer of n bytes, for those who plan ahead.

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
@@ -21,9 +22,11 @@ func TestClassOf(t *testing.T) {
 		{5 << 20, 5 << 20},
 		{5<<20 + 1, 6 << 20},
 	} {
-		if got := classOf(c.n); got != c.want {
-			t.Errorf("classOf(%d) = %d, want %d", c.n, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			if got := classOf(c.n); got != c.want {
+				t.Errorf("classOf(%d) = %d, want %d", c.n, got, c.want)
+			}
+		})
 	}
 	for n := 1; n < 64<<20; n = n*9/8 + 1 {
 		if c := classOf(n); c < n || c > max(minClass, n+n/4) {

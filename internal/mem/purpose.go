@@ -23,6 +23,14 @@ var purposeNames = [purposes]string{"fetch", "decode", "shuffle", "batch", "ring
 
 func (p Purpose) String() string { return purposeNames[p] }
 
+// room is the first of the purposes that share p's room.
+func (p Purpose) room() Purpose {
+	if p == Shuffle {
+		return Decode
+	}
+	return p
+}
+
 // Amounts is bytes by purpose.
 type Amounts [purposes]int64
 

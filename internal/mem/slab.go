@@ -1,6 +1,9 @@
 package mem
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // slabBytes is what buffers smaller than a huge page are cut from, and the edge at which a slab
 // begins: so a buffer's address names its slab.
@@ -16,7 +19,7 @@ type slab struct {
 }
 
 func newSlab() *slab {
-	whole, b := mapAligned(slabBytes, slabBytes)
+	whole, b := mustMap(slabBytes, slabBytes)
 	return &slab{whole: whole, b: b}
 }
 
@@ -28,16 +31,10 @@ func (s *slab) cut(c int) {
 	}
 }
 
-func (s *slab) empty() bool { return len(s.free) == slabBytes/s.class }
-
 func (s *slab) take() []byte {
 	at := int(s.free[len(s.free)-1])
 	s.free = s.free[:len(s.free)-1]
 	return s.b[at : at+s.class : at+s.class]
-}
-
-func (s *slab) put(b []byte) {
-	s.free = append(s.free, int32(address(b)-address(s.b)))
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
@@ -98,21 +95,15 @@ func (s *slabs) put(b []byte) (emptied bool) {
 	if len(x.free) == 0 {
 		s.partial[x.class] = append(s.partial[x.class], x)
 	}
-	x.put(b)
-	if !x.empty() {
+	x.free = append(x.free, int32(address(b)-address(x.b)))
+	if len(x.free) < slabBytes/x.class {
 		return false
 	}
-	for i, y := range s.partial[x.class] {
-		if x == y {
-			s.leave(x.class, i)
-			break
-		}
-	}
+	s.leave(x.class, slices.Index(s.partial[x.class], x))
 	s.spare = append(s.spare, x)
 	return true
 }
 
-// unmapSpare unmaps a spare slab.
 func (s *slabs) unmapSpare() {
 	x := s.spare[len(s.spare)-1]
 	s.spare = s.spare[:len(s.spare)-1]
@@ -121,9 +112,4 @@ func (s *slabs) unmapSpare() {
 }
 
 // leave takes the i-th slab out of those of a class that have free buffers.
-func (s *slabs) leave(class, i int) {
-	l := s.partial[class]
-	last := len(l) - 1
-	l[i], l[last] = l[last], nil
-	s.partial[class] = l[:last]
-}
+func (s *slabs) leave(class, i int) { s.partial[class] = slices.Delete(s.partial[class], i, i+1) }

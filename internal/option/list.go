@@ -2,7 +2,6 @@ package option
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -24,9 +23,10 @@ type List struct {
 	errs []error
 }
 
-// Add notes a problem of a field; the text follows the field's name.
+// Add notes a problem of a field. The text follows the field's name, and names others in its
+// format.
 func (l *List) Add(field, format string, args ...any) {
-	l.errs = append(l.errs, l.New(field, fmt.Sprintf(format, args...)))
+	l.errs = append(l.errs, l.New(field, sprintf(format, args...)))
 }
 
 // Within checks a number of which 0 takes the default.

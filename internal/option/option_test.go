@@ -77,6 +77,21 @@ func TestNames(t *testing.T) {
 
 // Braces that users wrote stay as they are.
 func TestSpellLeavesOtherBraces(t *testing.T) {
+	for _, text := range []string{"part-{000..999}.parquet", "{", "}{", "{a}", "{}", "no such file: {x, y}", "{Abc}", "{{Abc}}", "{Abc"} {
+		t.Run(text, func(t *testing.T) {
+			if got := Spell(Literal(text), strings.ToUpper); got != text {
+				t.Errorf("a literal became %q", got)
+			}
+			if got := Spell("lower {Workers} of "+Literal(text)+" or {Lanes}", strings.ToLower); got != "lower workers of "+text+" or lanes" {
+				t.Errorf("between fields: %q", got)
+			}
+			l := List{New: newProblem}
+			l.Add("Start", "is %v, %q beside {Lanes}", text, text)
+			if got, want := Spelled(l.Err(), strings.ToUpper), fmt.Sprintf("START is %v, %q beside LANES", text, text); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
 	for _, text := range []string{"part-{000..999}.parquet", "{", "}{", "{a}", "{}", "no such file: {x, y}"} {
 		if got := Spell(text, strings.ToUpper); got != text {
 			t.Errorf("%q became %q", text, got)

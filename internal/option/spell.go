@@ -1,34 +1,36 @@
 package option
 
-import "strings"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // Go spells a field as Go does.
 func Go(field string) string { return field }
 
-// Spell replaces {Field} in a text by what name makes of it.
+// Spell replaces {Field} in a text by what name makes of it. Braces around anything that cannot be
+// a field, and those of a Literal, are the user's.
 func Spell(text string, name func(field string) string) string {
-	var b strings.Builder
-	for {
-		before, rest, opened := strings.Cut(text, "{")
-		field, after, closed := strings.Cut(rest, "}")
-		if !opened || !closed || !isName(field) {
-			b.WriteString(text)
-			return b.String()
-		}
-		b.WriteString(before)
-		b.WriteString(name(field))
-		text = after
-	}
+	text = fieldInText.ReplaceAllStringFunc(text, func(field string) string { return name(field[1 : len(field)-1]) })
+	return strings.ReplaceAll(text, "{"+literal, "{")
 }
 
-// isName reports whether text between braces can be a field: anything else is the user's.
-func isName(text string) bool {
-	for _, c := range text {
-		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return text != "" && text[0] >= 'A' && text[0] <= 'Z'
+var fieldInText = regexp.MustCompile(`\{[A-Z][A-Za-z0-9._-]*\}`)
+
+// What stands between a brace and the text behind it, in texts that are still to be spelled.
+const (
+	literal = "\x00" // the brace is the user's
+	ours    = "\x01" // it is not
+)
+
+// Literal is a user's text as a part of one that is to be spelled.
+func Literal(text string) string { return strings.ReplaceAll(text, "{", "{"+literal) }
+
+// sprintf is a text whose fields stand in the format: braces in the arguments are the user's.
+func sprintf(format string, args ...any) string {
+	format = fieldInText.ReplaceAllStringFunc(format, func(field string) string { return ours + field[1:] })
+	return strings.ReplaceAll(Literal(fmt.Sprintf(format, args...)), ours, "{")
 }
 
 // Spelled is the message of err and of all errors within it, with fields as name spells them.

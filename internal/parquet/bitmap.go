@@ -49,11 +49,7 @@ func (m Bitmap) appendPacked(pos int, b []byte, n int) (ones int) {
 		m.Or(pos, w)
 	}
 	if n > 0 {
-		w := uint64(0)
-		for i, c := range b[:(n+7)/8] {
-			w |= uint64(c) << (8 * i)
-		}
-		w &= LowBits(n)
+		w := wordOf(b[:(n+7)/8]) & LowBits(n)
 		ones += bits.OnesCount64(w)
 		m.Or(pos, w)
 	}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 // CodecSlack is how many bytes behind its result a codec may overwrite. The zstd decoder is faster
@@ -45,6 +47,17 @@ func (c *Codecs) Decompress(codec format.CompressionCodec, dst, src []byte) erro
 	if len(dst) == 0 && len(src) == 0 {
 		return nil
 	}
+	if err := CheckCodec(codec); err != nil {
+		return err
+	}
+	err := c.decompress(codec, dst, src)
+	if err != nil && !errors.Is(err, errCodec) {
+		return fmt.Errorf("%w: %w", errCodec, err)
+	}
+	return err
+}
+
+func (c *Codecs) decompress(codec format.CompressionCodec, dst, src []byte) error {
 	switch codec {
 	case format.Uncompressed:
 		if len(src) != len(dst) {
@@ -62,10 +75,8 @@ func (c *Codecs) Decompress(codec format.CompressionCodec, dst, src []byte) erro
 		return c.decompressBrotli(dst, src)
 	case format.Lz4Raw:
 		return decompressLZ4(dst, src)
-	case format.Lz4:
-		return c.decompressHadoop(dst, src)
 	}
-	return CheckCodec(codec)
+	return c.decompressHadoop(dst, src)
 }
 
 func (c *Codecs) decompressZstd(dst, src []byte) error {
@@ -77,13 +88,10 @@ func (c *Codecs) decompressZstd(dst, src []byte) error {
 		c.zstd = d
 	}
 	out, err := c.zstd.DecodeAll(src, dst[:0:len(dst)+CodecSlack])
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
-	}
-	if len(out) != len(dst) {
+	if err == nil && len(out) != len(dst) {
 		return ErrLength
 	}
-	return nil
+	return err
 }
 
 func (c *Codecs) decompressGzip(dst, src []byte) error {
@@ -96,7 +104,7 @@ func (c *Codecs) decompressGzip(dst, src []byte) error {
 	}
 	if err != nil {
 		c.gzip = nil
-		return fmt.Errorf("%w: %w", errCodec, err)
+		return err
 	}
 	return c.readAll(c.gzip, dst)
 }
@@ -115,13 +123,13 @@ func (c *Codecs) decompressBrotli(dst, src []byte) error {
 func (c *Codecs) readAll(r io.Reader, dst []byte) error {
 	defer c.src.Reset(nil)
 	if _, err := io.ReadFull(r, dst); err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
+		return err
 	}
 	switch n, err := r.Read(c.end[:]); {
 	case n != 0:
 		return ErrLength
-	case err != nil && err != io.EOF:
-		return fmt.Errorf("%w: %w", errCodec, err)
+	case err != io.EOF:
+		return err
 	}
 	return nil
 }
@@ -132,4 +140,61 @@ func (c *Codecs) Close() {
 		c.zstd.Close()
 	}
 	*c = Codecs{}
+}
+
+// lz4Magic begins an LZ4 frame.
+const lz4Magic = 0x184d2204
+
+func decompressLZ4(dst, src []byte) error {
+	n, err := lz4.UncompressBlock(src, dst)
+	if err == nil && n != len(dst) {
+		return ErrLength
+	}
+	return err
+}
+
+// decompressHadoop reads what the codec LZ4 stands for. The format never said: Hadoop's writers put
+// blocks after pairs of lengths, others one raw block, and old ones an LZ4 frame. Only the first
+// can be told by its look, so it is tried first, as Arrow does.
+func (c *Codecs) decompressHadoop(dst, src []byte) error {
+	if decompressHadoopBlocks(dst, src) == nil {
+		return nil
+	}
+	if len(src) >= 4 && binary.LittleEndian.Uint32(src) == lz4Magic {
+		c.src.Reset(src)
+		return c.readAll(lz4.NewReader(&c.src), dst)
+	}
+	return decompressLZ4(dst, src)
+}
+
+// decompressHadoopBlocks reads chunks: a length decompressed (4 bytes, big-endian), then blocks of
+// a length compressed (4 bytes) and data, until the chunk is full.
+func decompressHadoopBlocks(dst, src []byte) error {
+	for len(src) > 0 || len(dst) > 0 {
+		if len(src) < 4 {
+			return errCodec
+		}
+		chunk := uint64(binary.BigEndian.Uint32(src))
+		src = src[4:]
+		if chunk > uint64(len(dst)) {
+			return ErrLength
+		}
+		for rest := dst[:chunk]; len(rest) > 0; {
+			if len(src) < 4 {
+				return errCodec
+			}
+			size := uint64(binary.BigEndian.Uint32(src))
+			src = src[4:]
+			if size == 0 || size > uint64(len(src)) {
+				return errCodec
+			}
+			n, err := lz4.UncompressBlock(src[:size], rest)
+			if err != nil || n == 0 {
+				return errCodec
+			}
+			rest, src = rest[n:], src[size:]
+		}
+		dst = dst[chunk:]
+	}
+	return nil
 }

@@ -10,16 +10,13 @@ import (
 // DecompressSnappy fills dst with what src holds.
 func DecompressSnappy(dst, src []byte) error {
 	n, err := snappy.DecodedLen(src)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
-	}
-	if n != len(dst) {
+	if err == nil && n != len(dst) {
 		return ErrLength
 	}
-	if _, err := snappy.Decode(dst, src); err != nil {
-		return fmt.Errorf("%w: %w", errCodec, err)
+	if err == nil {
+		_, err = snappy.Decode(dst, src)
 	}
-	return nil
+	return err
 }
 
 // A SnappyWalk is DecompressSnappy step by step, for pages that hardly compress: their elements are

@@ -83,21 +83,23 @@ func TestDecompress(t *testing.T) {
 		{"hadoop lz4 that is a raw block", format.Lz4, lz4Literals([]byte(text))},
 		{"hadoop lz4 that is a frame", format.Lz4, frame.Bytes()},
 	} {
-		for range 2 { // the second time with a decompressor that was used
-			dst := make([]byte, len(text), len(text)+CodecSlack)
-			if err := all.Decompress(c.codec, dst, c.src); err != nil || string(dst) != text {
-				t.Errorf("%s: %v", c.name, err)
-			}
-			for _, n := range []int{len(text) - 1, len(text) + 1, 0} {
-				dst := make([]byte, n, n+CodecSlack)
-				if err := all.Decompress(c.codec, dst, c.src); !errors.Is(err, errCodec) {
-					t.Errorf("%s to %d bytes: %v", c.name, n, err)
+		t.Run(c.name, func(t *testing.T) {
+			for range 2 { // the second time with a decompressor that was used
+				dst := make([]byte, len(text), len(text)+CodecSlack)
+				if err := all.Decompress(c.codec, dst, c.src); err != nil || string(dst) != text {
+					t.Errorf("%v", err)
+				}
+				for _, n := range []int{len(text) - 1, len(text) + 1, 0} {
+					dst := make([]byte, n, n+CodecSlack)
+					if err := all.Decompress(c.codec, dst, c.src); !errors.Is(err, errCodec) {
+						t.Errorf("%s to %d bytes: %v", c.name, n, err)
+					}
+				}
+				if err := all.Decompress(c.codec, dst, c.src[:len(c.src)/2]); !errors.Is(err, errCodec) {
+					t.Errorf("%s, half of it: %v", c.name, err)
 				}
 			}
-			if err := all.Decompress(c.codec, dst, c.src[:len(c.src)/2]); !errors.Is(err, errCodec) {
-				t.Errorf("%s, half of it: %v", c.name, err)
-			}
-		}
+		})
 	}
 	if err := all.Decompress(format.LZO, nil, []byte{1}); err == nil || !strings.Contains(err.Error(), "LZO") {
 		t.Errorf("LZO: %v", err)

@@ -1,12 +1,9 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
-
-	"github.com/parquet-go/bitpack"
 )
 
 // ErrDelta is in errors about pages in a delta encoding.
@@ -21,49 +18,21 @@ type deltaHead struct {
 	consumed int
 }
 
-// A varintReader reads varints off the front of b; after the first that has no end, ok is false.
-type varintReader struct {
-	b   []byte
-	pos int
-	bad bool
-}
-
-func (r *varintReader) uint() uint64 {
-	v, k := binary.Uvarint(r.b[r.pos:])
-	if k <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.pos += k
-	return v
-}
-
-func (r *varintReader) int() int64 {
-	u := r.uint()
-	return int64(u>>1) ^ -int64(u&1)
-}
-
 func readDeltaHead(src []byte) (h deltaHead, err error) {
-	r := varintReader{b: src}
-	block, minis := r.uint(), r.uint()
-	h.total, h.first = r.uint(), r.int()
+	r := thriftReader{b: src}
+	block, minis := r.uvarint(), r.uvarint()
+	h.total, h.first = r.uvarint(), r.int()
 	h.consumed = r.pos
 	const most = 1 << 20 // of values in a block; writers use 128 to 1024
-	if r.bad || minis == 0 || block == 0 || block > most || block%minis != 0 || block/minis%8 != 0 {
+	if r.err != nil || minis == 0 || block == 0 || block > most || block%minis != 0 || block/minis%8 != 0 {
 		return h, fmt.Errorf("%w: %d values in %d miniblocks", ErrDelta, block, minis)
 	}
 	h.minis, h.perMini = int(minis), int(block/minis)
 	return h, nil
 }
 
-// DecodeDelta reads len(dst) values of the DELTA_BINARY_PACKED encoding.
-func DecodeDelta[T uint32 | uint64](dst []T, src []byte) error {
-	_, err := DecodeDeltaPrefix(dst, src)
-	return err
-}
-
-// DecodeDeltaPrefix is DecodeDelta where other bytes follow; used is how many the values took.
-func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err error) {
+// DecodeDelta reads len(dst) values of the DELTA_BINARY_PACKED encoding, which take used bytes.
+func DecodeDelta[T uint32 | uint64](dst []T, src []byte) (used int, err error) {
 	h, err := readDeltaHead(src)
 	if err != nil {
 		return 0, err
@@ -79,9 +48,9 @@ func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 	last := T(h.first)
 	dst[0] = last
 	for dst = dst[1:]; len(dst) > 0; {
-		r := varintReader{b: src, pos: at}
+		r := thriftReader{b: src, pos: at}
 		least := T(r.int())
-		if r.bad || h.minis > len(src)-r.pos {
+		if r.err != nil || h.minis > len(src)-r.pos {
 			return 0, fmt.Errorf("%w: %w", ErrDelta, ErrShort)
 		}
 		widths := src[r.pos : r.pos+h.minis]
@@ -98,7 +67,7 @@ func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 			if uintptr(w) > 8*unsafe.Sizeof(last) {
 				unpackLow(dst[:n], src[at:], uint(w))
 			} else {
-				unpackWords(dst[:n], src[at:], uint(w))
+				Unpack(dst[:n], src[at:], uint(w))
 			}
 			for i, v := range dst[:n] {
 				last += least + v
@@ -111,37 +80,14 @@ func DecodeDeltaPrefix[T uint32 | uint64](dst []T, src []byte) (used int, err er
 	return at, nil
 }
 
-// unpackWords reads len(dst) values of width bits from src, which holds at least as many.
-func unpackWords[T uint32 | uint64](dst []T, src []byte, width uint) {
-	if width == 0 {
-		clear(dst)
-		return
-	}
-	const padding = bitpack.PaddingInt64
-	if whole := (len(dst)*int(width) + 7) / 8; whole+padding <= cap(src) {
-		bitpack.Unpack(dst, src[:whole+padding], width)
-		return
-	}
-	var tail [32*8 + padding]byte
-	for len(dst) > 0 {
-		n := min(len(dst), 32)
-		b := (n*int(width) + 7) / 8
-		copy(tail[:], src[:b])
-		bitpack.Unpack(dst[:n], tail[:b+padding], width)
-		if dst = dst[n:]; len(dst) > 0 {
-			src = src[b:] // 32 values are whole bytes
-		}
-	}
-}
-
-// unpackLow is unpackWords where values have more bits than T: it keeps the low ones. DuckDB takes
+// unpackLow is Unpack where values have more bits than T: it keeps the low ones. DuckDB takes
 // the differences of 32-bit integers in 64 bits and so writes 33 of them; sums wrap around, so the
 // values come out right.
 func unpackLow[T uint32 | uint64](dst []T, src []byte, width uint) {
 	var wide [32]uint64
 	for len(dst) > 0 {
 		n := min(len(dst), len(wide))
-		unpackWords(wide[:n], src, width)
+		Unpack(wide[:n], src, width)
 		for i, v := range wide[:n] {
 			dst[i] = T(v)
 		}
@@ -149,4 +95,44 @@ func unpackLow[T uint32 | uint64](dst []T, src []byte, width uint) {
 			src = src[4*width:] // 32 values are whole bytes
 		}
 	}
+}
+
+// DeltaBytes walks the values of the DELTA_BYTE_ARRAY encoding: how many bytes of the value before
+// begin each, and the bytes that follow.
+type DeltaBytes struct {
+	Prefixes, Suffixes []uint32
+	B                  []byte // suffixes, one behind the other
+}
+
+// ReadDeltaBytes reads n values; lengths has room for two numbers of each.
+func ReadDeltaBytes(lengths []uint32, src []byte, n int) (d DeltaBytes, err error) {
+	d.Prefixes, d.Suffixes = lengths[:n], lengths[n:2*n]
+	used, err := DecodeDelta(d.Prefixes, src)
+	if err != nil {
+		return d, err
+	}
+	src = src[used:]
+	if used, err = DecodeDelta(d.Suffixes, src); err != nil {
+		return d, err
+	}
+	d.B = src[used:]
+	return d, nil
+}
+
+// Total is the number of bytes of all values. It fails when a prefix is longer than the value
+// before or the suffixes than what is there.
+func (d *DeltaBytes) Total() (int64, error) {
+	total, suffixes, last := int64(0), int64(0), int64(0)
+	for i, p := range d.Prefixes {
+		if int64(p) > last {
+			return 0, fmt.Errorf("%w: a prefix of %d bytes of a value of %d", ErrDelta, p, last)
+		}
+		last = int64(p) + int64(d.Suffixes[i])
+		total += last
+		suffixes += int64(d.Suffixes[i])
+	}
+	if suffixes > int64(len(d.B)) {
+		return 0, fmt.Errorf("%w: values of %d bytes where %d are left", ErrDelta, suffixes, len(d.B))
+	}
+	return total, nil
 }

@@ -32,13 +32,13 @@ func TestDeltaOf33Bits(t *testing.T) {
 		}
 	}
 	got := make([]uint32, len(want))
-	if err := DecodeDelta(got, append(src, packed...)); err != nil {
+	if _, err := DecodeDelta(got, append(src, packed...)); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %x, want %x", got, want)
 	}
-	if err := DecodeDelta(got, append(src, packed[:len(packed)-1]...)); err == nil {
+	if _, err := DecodeDelta(got, append(src, packed[:len(packed)-1]...)); err == nil {
 		t.Error("a miniblock that ends early was read")
 	}
 }

@@ -27,7 +27,7 @@ func TestDelta(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := make([]uint32, n)
-			used, err := DecodeDeltaPrefix(got, append(slices.Clip(b), "rest"...))
+			used, err := DecodeDelta(got, append(slices.Clip(b), "rest"...))
 			if err != nil || used != len(b) || !slices.Equal(mem.AsBytes(got), mem.AsBytes(want)) {
 				t.Errorf("%d values of %d bits: %d of %d bytes, %v", n, width, used, len(b), err)
 			}
@@ -35,11 +35,11 @@ func TestDelta(t *testing.T) {
 				t.Fatal(err)
 			}
 			got64 := make([]uint64, n)
-			if err := DecodeDelta(got64, slices.Clip(b)); err != nil || !slices.Equal(mem.AsBytes(got64), mem.AsBytes(wide)) {
+			if _, err := DecodeDelta(got64, slices.Clip(b)); err != nil || !slices.Equal(mem.AsBytes(got64), mem.AsBytes(wide)) {
 				t.Errorf("%d values of %d bits: %v", n, 2*width, err)
 			}
 			if n > 1 {
-				if err := DecodeDelta(got64[:n-1], b); err == nil {
+				if _, err := DecodeDelta(got64[:n-1], b); err == nil {
 					t.Errorf("%d of %d values are taken", n-1, n)
 				}
 			}

@@ -39,14 +39,12 @@ type Statistics struct {
 func ParseDetails(b []byte) (*Details, error) {
 	d := &Details{}
 	r := &thriftReader{b: b}
-	readStruct(r, func(id int16, typ byte) {
+	r.fields(func(id int16, typ byte) {
 		switch {
 		case id == 4 && typ == thriftList:
 			d.readGroups(r)
 		case id == 5 && typ == thriftList:
 			d.readKeyValues(r)
-		default:
-			r.skip(typ)
 		}
 	})
 	if r.err != nil {
@@ -59,14 +57,12 @@ func (d *Details) readKeyValues(r *thriftReader) {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		var e KeyValue
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			switch {
 			case id == 1 && typ == thriftBinary:
 				e.Key = string(r.bytes())
 			case id == 2 && typ == thriftBinary:
 				e.Value = string(r.bytes())
-			default:
-				r.skip(typ)
 			}
 		})
 		d.KeyValues = append(d.KeyValues, e)
@@ -77,14 +73,12 @@ func (d *Details) readGroups(r *thriftReader) {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		var g GroupDetails
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			switch {
 			case id == 1 && typ == thriftList:
 				g.readChunks(r)
 			case id == 4 && typ == thriftList:
 				g.readSorted(r)
-			default:
-				r.skip(typ)
 			}
 		})
 		d.Groups = append(d.Groups, g)
@@ -95,15 +89,12 @@ func (g *GroupDetails) readSorted(r *thriftReader) {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		var s SortedBy
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			switch {
 			case id == 1 && typ == thriftI32:
 				s.Column = int(r.int32())
 			case id == 2:
 				s.Descending = typ == thriftTrue
-				r.skip(typ)
-			default:
-				r.skip(typ)
 			}
 		})
 		g.Sorted = append(g.Sorted, s)
@@ -114,11 +105,9 @@ func (g *GroupDetails) readChunks(r *thriftReader) {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		s := Statistics{Nulls: -1}
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			if id == 3 && typ == thriftStruct {
-				readStruct(r, func(id int16, typ byte) { s.readMeta(r, id, typ) })
-			} else {
-				r.skip(typ)
+				r.fields(func(id int16, typ byte) { s.readMeta(r, id, typ) })
 			}
 		})
 		g.Chunks = append(g.Chunks, s)
@@ -131,9 +120,7 @@ func (s *Statistics) readMeta(r *thriftReader, id int16, typ byte) {
 	case id == 5 && typ == thriftI64:
 		s.Values = r.int()
 	case id == 12 && typ == thriftStruct:
-		readStruct(r, func(id int16, typ byte) { s.read(r, id, typ) })
-	default:
-		r.skip(typ)
+		r.fields(func(id int16, typ byte) { s.read(r, id, typ) })
 	}
 }
 
@@ -149,7 +136,5 @@ func (s *Statistics) read(r *thriftReader, id int16, typ byte) {
 		s.Max = r.bytes()
 	case id == 6 && typ == thriftBinary:
 		s.Min = r.bytes()
-	default:
-		r.skip(typ)
 	}
 }

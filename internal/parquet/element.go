@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -18,9 +19,9 @@ const physicalGroup = -1
 // first.
 type Element struct {
 	Name             string
-	Physical         int8 // format.Type, or physicalGroup
-	repetition       int8 // format.FieldRepetitionType
-	Converted        int8 // deprecated.ConvertedType, -1 when there is none
+	Physical         int8                     // format.Type, or physicalGroup
+	repetition       int8                     // format.FieldRepetitionType
+	Converted        deprecated.ConvertedType // -1 when there is none
 	TypeLength       int32
 	Children         int32
 	Scale, Precision int32
@@ -53,33 +54,6 @@ const (
 	LogicalFloat16   = 15
 )
 
-// Values of ConvertedType.
-const (
-	convertedNone = iota - 1
-	ConvertedUTF8
-	convertedMap
-	convertedMapKeyValue
-	convertedList
-	ConvertedEnum
-	ConvertedDecimal
-	ConvertedDate
-	ConvertedTimeMillis
-	ConvertedTimeMicros
-	ConvertedTimestampMillis
-	ConvertedTimestampMicros
-	ConvertedUint8
-	convertedUint16
-	convertedUint32
-	ConvertedUint64
-	ConvertedInt8
-	convertedInt16
-	convertedInt32
-	ConvertedInt64
-	ConvertedJSON
-	ConvertedBSON
-	ConvertedInterval
-)
-
 // IsGroup says whether the element has children instead of values.
 func (e *Element) IsGroup() bool { return e.Physical == physicalGroup }
 
@@ -89,15 +63,45 @@ func (e *Element) IsRepeated() bool { return e.repetition == int8(format.Repeate
 // IsOptional says whether the element may be null.
 func (e *Element) IsOptional() bool { return e.repetition == int8(format.Optional) }
 
-// IsList says whether a group is annotated as a list.
-func (e *Element) IsList() bool {
-	return e.Logical.Kind == logicalList || e.Logical.Kind == 0 && e.Converted == convertedList
+// Has says whether an element carries a logical type or, in older files, the converted type.
+func (e *Element) Has(kind uint8, converted deprecated.ConvertedType) bool {
+	return e.Logical.Kind == kind || e.Logical.Kind == 0 && e.Converted == converted
 }
+
+// IsList says whether a group is annotated as a list.
+func (e *Element) IsList() bool { return e.Has(logicalList, deprecated.List) }
 
 // IsMap says whether a group is annotated as a map. Some old writers put MAP_KEY_VALUE on the outer
 // group.
 func (e *Element) IsMap() bool {
-	return e.Logical.Kind == logicalMap || e.Logical.Kind == 0 && (e.Converted == convertedMap || e.Converted == convertedMapKeyValue)
+	return e.Has(logicalMap, deprecated.Map) || e.Has(logicalMap, deprecated.MapKeyValue)
+}
+
+// IsDecimal says whether a leaf holds decimals.
+func (e *Element) IsDecimal() bool {
+	switch format.Type(e.Physical) {
+	case format.Int32, format.Int64, format.ByteArray, format.FixedLenByteArray:
+		return e.Has(LogicalDecimal, deprecated.Decimal)
+	}
+	return false
+}
+
+// IsUTC: the converted types of times and timestamps are adjusted to UTC, by the format's document.
+func (e *Element) IsUTC() bool { return e.Logical.Kind == 0 || e.Logical.UTC }
+
+// IntBits is the width that the annotation gives an integer; 0 when there is none.
+func (e *Element) IntBits() (bits int, signed bool) {
+	switch {
+	case e.Logical.Kind == LogicalInt:
+		return int(e.Logical.Bits), e.Logical.Signed
+	case e.Logical.Kind != 0:
+		return 0, true
+	case e.Converted >= deprecated.Uint8 && e.Converted <= deprecated.Uint64:
+		return 8 << (e.Converted - deprecated.Uint8), false
+	case e.Converted >= deprecated.Int8 && e.Converted <= deprecated.Int64:
+		return 8 << (e.Converted - deprecated.Int8), true
+	}
+	return 0, true
 }
 
 // ParseElements reads the footer's list of SchemaElement, and how many of them are leaves.
@@ -114,13 +118,12 @@ func ParseElements(b []byte) (all []Element, leaves int, err error) {
 	return all, len(found), nil
 }
 
-// readElements reads the list of SchemaElement.
 func readElements(r *thriftReader) []Element {
 	typ, n := r.list()
 	var all []Element
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
-		e := Element{Physical: physicalGroup, Converted: convertedNone, repetition: int8(format.Required)}
-		readStruct(r, func(id int16, typ byte) { e.read(r, id, typ) })
+		e := Element{Physical: physicalGroup, Converted: -1, repetition: int8(format.Required)}
+		r.fields(func(id int16, typ byte) { e.read(r, id, typ) })
 		all = append(all, e)
 	}
 	if len(all) > 0 && all[0].Children > 0 {
@@ -134,9 +137,8 @@ func (e *Element) read(r *thriftReader, id int16, typ byte) {
 	case id == 4 && typ == thriftBinary:
 		e.Name = string(r.bytes())
 	case id == 10 && typ == thriftStruct:
-		readStruct(r, func(id int16, typ byte) { e.readLogical(r, id, typ) })
+		r.fields(func(id int16, typ byte) { e.readLogical(r, id, typ) })
 	case typ != thriftI32:
-		r.skip(typ)
 	case id == 1:
 		e.Physical = int8(min(uint64(r.int()), math.MaxInt8))
 	case id == 2:
@@ -146,13 +148,11 @@ func (e *Element) read(r *thriftReader, id int16, typ byte) {
 	case id == 5:
 		e.Children = r.int32()
 	case id == 6:
-		e.Converted = int8(min(uint64(r.int()), math.MaxInt8))
+		e.Converted = deprecated.ConvertedType(min(uint64(r.int()), math.MaxInt8))
 	case id == 7:
 		e.Scale = r.int32()
 	case id == 8:
 		e.Precision = r.int32()
-	default:
-		r.skip(typ)
 	}
 }
 
@@ -160,10 +160,9 @@ func (e *Element) readLogical(r *thriftReader, id int16, typ byte) {
 	l := &e.Logical
 	l.Kind = uint8(min(uint16(id), math.MaxUint8))
 	if typ != thriftStruct {
-		r.skip(typ)
 		return
 	}
-	readStruct(r, func(id int16, typ byte) {
+	r.fields(func(id int16, typ byte) {
 		switch {
 		case l.Kind == LogicalDecimal && id == 1 && typ == thriftI32:
 			e.Scale = r.int32()
@@ -176,12 +175,7 @@ func (e *Element) readLogical(r *thriftReader, id int16, typ byte) {
 		case (l.Kind == LogicalTime || l.Kind == LogicalTimestamp) && id == 1:
 			l.UTC = typ == thriftTrue
 		case (l.Kind == LogicalTime || l.Kind == LogicalTimestamp) && id == 2 && typ == thriftStruct:
-			readStruct(r, func(id int16, typ byte) {
-				l.Unit = int8(min(uint16(id), math.MaxInt8))
-				r.skip(typ)
-			})
-		default:
-			r.skip(typ)
+			r.fields(func(id int16, _ byte) { l.Unit = int8(min(uint16(id), math.MaxInt8)) })
 		}
 	})
 }

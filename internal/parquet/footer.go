@@ -81,56 +81,42 @@ func FooterLength(tail []byte, size int64) (int64, error) {
 // data and indexes must end.
 func ParseFooter(b []byte, end int64) (*Footer, error) {
 	f := &Footer{Bytes: int64(len(b))}
-	r := &thriftReader{b: b}
-	var id int16
-	r.enter()
-	for {
-		typ, ok := r.field(&id)
-		if !ok {
-			break
+	r, err := &thriftReader{b: b}, error(nil)
+	r.fields(func(id int16, typ byte) {
+		switch {
+		case id == 2 && typ == thriftList:
+			start := r.pos
+			f.elements = readElements(r)
+			f.Schema = r.b[start:r.pos]
+		case id == 3 && typ == thriftI64:
+			f.Rows = r.int()
+		case id == 4 && typ == thriftList && err == nil:
+			err = f.readGroups(r)
+		case id == 5 && typ == thriftList:
+			f.readKeyValues(r)
+		case id == 6 && typ == thriftBinary:
+			f.CreatedBy = string(r.bytes())
 		}
-		if err := f.readField(r, id, typ); err != nil {
-			return nil, err
-		}
-	}
-	if r.err != nil {
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrFooter, r.err)
 	}
 	return f, f.check(end)
-}
-
-func (f *Footer) readField(r *thriftReader, id int16, typ byte) error {
-	switch {
-	case id == 2 && typ == thriftList:
-		start := r.pos
-		f.elements = readElements(r)
-		f.Schema = r.b[start:r.pos]
-	case id == 3 && typ == thriftI64:
-		f.Rows = r.int()
-	case id == 4 && typ == thriftList:
-		return f.readGroups(r)
-	case id == 5 && typ == thriftList:
-		f.readKeyValues(r)
-	case id == 6 && typ == thriftBinary:
-		f.CreatedBy = string(r.bytes())
-	default:
-		r.skip(typ)
-	}
-	return nil
 }
 
 func (f *Footer) readKeyValues(r *thriftReader) {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		var key, value []byte
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			switch {
 			case id == 1 && typ == thriftBinary:
 				key = r.bytes()
 			case id == 2 && typ == thriftBinary:
 				value = r.bytes()
-			default:
-				r.skip(typ)
 			}
 		})
 		if string(key) == "ARROW:schema" {
@@ -139,33 +125,17 @@ func (f *Footer) readKeyValues(r *thriftReader) {
 	}
 }
 
-// readStruct calls field for each field of a struct; it must read or skip the value.
-func readStruct(r *thriftReader, field func(id int16, typ byte)) {
-	var id int16
-	r.enter()
-	for {
-		typ, ok := r.field(&id)
-		if !ok {
-			break
-		}
-		field(id, typ)
-	}
-	r.leave()
-}
-
 func (f *Footer) readGroups(r *thriftReader) error {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		g := GroupMeta{Rows: -1}
 		first, err := len(f.Chunks), error(nil)
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			switch {
 			case id == 1 && typ == thriftList:
 				err = errors.Join(err, f.readChunks(r))
 			case id == 3 && typ == thriftI64:
 				g.Rows = r.int()
-			default:
-				r.skip(typ)
 			}
 		})
 		if err != nil {

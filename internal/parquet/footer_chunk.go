@@ -17,12 +17,11 @@ const (
 	AllCoded        = 15 // every data page is dictionary-encoded
 )
 
-// readChunks reads the list of a row group's column chunks.
 func (f *Footer) readChunks(r *thriftReader) error {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		c := chunkReader{r: r, m: ChunkMeta{physical: -1}}
-		readStruct(r, c.field)
+		r.fields(c.field)
 		if c.err != nil {
 			return fmt.Errorf("column chunk %d: %w", i, c.err)
 		}
@@ -50,16 +49,13 @@ func (c *chunkReader) field(id int16, typ byte) {
 			c.err = fmt.Errorf("its data lies in another file, %q; open that one", path)
 		}
 	case id == 3 && typ == thriftStruct:
-		readStruct(r, c.metaField)
+		r.fields(c.metaField)
 	case id == 4 && typ == thriftI64:
 		c.m.index = r.int()
 	case id == 5 && typ == thriftI32:
 		c.m.indexBytes = r.int()
 	case id == 8 || id == 9: // how the column is encrypted, and its metadata when they are too
 		c.encrypted = true
-		r.skip(typ)
-	default:
-		r.skip(typ)
 	}
 }
 
@@ -85,15 +81,11 @@ func (c *chunkReader) metaField(id int16, typ byte) {
 	case id == 13 && typ == thriftList:
 		c.readEncodingStats()
 	case id == 16 && typ == thriftStruct:
-		readStruct(r, func(id int16, typ byte) {
+		r.fields(func(id int16, typ byte) {
 			if id == 1 && typ == thriftI64 {
 				c.m.Binary = max(0, r.int())
-			} else {
-				r.skip(typ)
 			}
 		})
-	default:
-		r.skip(typ)
 	}
 }
 
@@ -110,7 +102,7 @@ func (c *chunkReader) readEncodingStats() {
 	typ, n := c.r.list()
 	for i := 0; i < n && c.r.expect(typ, thriftStruct); i++ {
 		page, encoding, pages := int64(-1), int64(-1), int64(0)
-		readStruct(c.r, func(id int16, typ byte) {
+		c.r.fields(func(id int16, typ byte) {
 			switch {
 			case id == 1 && typ == thriftI32:
 				page = c.r.int()
@@ -118,8 +110,6 @@ func (c *chunkReader) readEncodingStats() {
 				encoding = c.r.int()
 			case id == 3 && typ == thriftI32:
 				pages = c.r.int()
-			default:
-				c.r.skip(typ)
 			}
 		})
 		if pages <= 0 || page != int64(format.DataPage) && page != int64(format.DataPageV2) {

@@ -37,14 +37,7 @@ type PageHeader struct {
 func ParsePageHeader(b []byte, h *PageHeader) error {
 	*h = PageHeader{Kind: -1, Stored: -1, Size: -1}
 	r := thriftReader{b: b}
-	r.enter()
-	for id := int16(0); ; {
-		typ, ok := r.field(&id)
-		if !ok {
-			break
-		}
-		h.readField(&r, id, typ)
-	}
+	r.fields(func(id int16, typ byte) { h.read(&r, id, typ) })
 	if r.err != nil {
 		return fmt.Errorf("%w: %w", ErrHeader, r.err)
 	}
@@ -52,66 +45,53 @@ func ParsePageHeader(b []byte, h *PageHeader) error {
 	return h.check()
 }
 
-func (h *PageHeader) readField(r *thriftReader, id int16, typ byte) {
+func (h *PageHeader) read(r *thriftReader, id int16, typ byte) {
 	switch {
-	case id == 1 && typ == thriftI32:
+	case (id == 5 || id == 7) && typ == thriftStruct: // DataPageHeader, DictionaryPageHeader
+		r.fields(func(id int16, typ byte) { h.readV1(r, id, typ) })
+	case id == 8 && typ == thriftStruct:
+		r.fields(func(id int16, typ byte) { h.readV2(r, id, typ) })
+	case typ != thriftI32:
+	case id == 1:
 		h.Kind = format.PageType(r.int32())
-	case id == 2 && typ == thriftI32:
+	case id == 2:
 		h.Size = int(r.int32())
-	case id == 3 && typ == thriftI32:
+	case id == 3:
 		h.Stored = int(r.int32())
-	case id == 4 && typ == thriftI32:
+	case id == 4:
 		h.CRC, h.HasCRC = uint32(r.int32()), true
-	case (id == 5 || id == 7 || id == 8) && typ == thriftStruct:
-		h.readKind(r, id)
-	default:
-		r.skip(typ)
 	}
 }
 
-// readKind reads the part of the header that differs by kind of page: DataPageHeader (5),
-// DictionaryPageHeader (7), DataPageHeaderV2 (8).
-func (h *PageHeader) readKind(r *thriftReader, kind int16) {
-	r.enter()
-	defer r.leave()
-	for id := int16(0); ; {
-		typ, ok := r.field(&id)
-		switch {
-		case !ok:
-			return
-		case kind == 8 && id == 7 && (typ == thriftTrue || typ == thriftFalse):
-			h.PlainBody = typ == thriftFalse
-		case typ != thriftI32:
-			r.skip(typ)
-		case kind == 8:
-			h.readV2(r, id)
-		case id == 1:
-			h.Values = int(r.int32())
-		case id == 2:
-			h.Encoding = format.Encoding(r.int32())
-		case id == 3:
-			h.DefEncoding = format.Encoding(r.int32())
-		case id == 4:
-			h.RepEncoding = format.Encoding(r.int32())
-		default:
-			r.skip(typ)
-		}
+func (h *PageHeader) readV1(r *thriftReader, id int16, typ byte) {
+	switch {
+	case typ != thriftI32:
+	case id == 1:
+		h.Values = int(r.int32())
+	case id == 2:
+		h.Encoding = format.Encoding(r.int32())
+	case id == 3:
+		h.DefEncoding = format.Encoding(r.int32())
+	case id == 4:
+		h.RepEncoding = format.Encoding(r.int32())
 	}
 }
 
-func (h *PageHeader) readV2(r *thriftReader, id int16) {
-	v := int(r.int32())
-	switch id {
-	case 1:
-		h.Values = v
-	case 3:
-		h.Rows = v
-	case 4:
-		h.Encoding = format.Encoding(v)
-	case 5:
-		h.DefBytes = v
-	case 6:
-		h.RepBytes = v
+func (h *PageHeader) readV2(r *thriftReader, id int16, typ byte) {
+	switch {
+	case id == 7:
+		h.PlainBody = typ == thriftFalse
+	case typ != thriftI32:
+	case id == 1:
+		h.Values = int(r.int32())
+	case id == 3:
+		h.Rows = int(r.int32())
+	case id == 4:
+		h.Encoding = format.Encoding(r.int32())
+	case id == 5:
+		h.DefBytes = int(r.int32())
+	case id == 6:
+		h.RepBytes = int(r.int32())
 	}
 }
 

@@ -72,7 +72,6 @@ func (l *LevelRun) AllMax() (bool, error) {
 	return true, nil
 }
 
-// allOnes says whether the first n bits of b are 1.
 func allOnes(b []byte, n int) bool {
 	for ; n >= 64; b, n = b[8:], n-64 {
 		if binary.LittleEndian.Uint64(b) != ^uint64(0) {

@@ -59,9 +59,8 @@ func (f *Footer) IndexSpan() (lo, hi int64) {
 // parseOffsetIndex reads an OffsetIndex; page offsets are from the start of the file.
 func parseOffsetIndex(b []byte) (pages []PageMeta, ok bool) {
 	r := &thriftReader{b: b}
-	readStruct(r, func(id int16, typ byte) {
+	r.fields(func(id int16, typ byte) {
 		if id != 1 || typ != thriftList {
-			r.skip(typ)
 			return
 		}
 		typ, n := r.list()
@@ -75,7 +74,7 @@ func parseOffsetIndex(b []byte) (pages []PageMeta, ok bool) {
 
 func readPageLocation(r *thriftReader) PageMeta {
 	var p PageMeta
-	readStruct(r, func(id int16, typ byte) {
+	r.fields(func(id int16, typ byte) {
 		switch {
 		case id == 1 && typ == thriftI64:
 			p.Off = r.int()
@@ -83,8 +82,6 @@ func readPageLocation(r *thriftReader) PageMeta {
 			p.Size = r.int()
 		case id == 3 && typ == thriftI64:
 			p.First = r.int()
-		default:
-			r.skip(typ)
 		}
 	})
 	return p

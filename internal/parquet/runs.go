@@ -59,30 +59,31 @@ func (r *Runs) repeated(h uint64) error {
 	if size > len(r.Src) {
 		return ErrShort
 	}
-	r.Packed, r.Value = nil, 0
-	for i, c := range r.Src[:size] {
-		r.Value |= uint32(c) << (8 * i)
-	}
+	r.Packed, r.Value = nil, uint32(wordOf(r.Src[:size]))
 	r.Src = r.Src[size:]
 	r.N = int(min(count, math.MaxInt32))
 	return nil
 }
 
 // Unpack reads len(dst) values of width bits from src, which holds at least as many.
-func Unpack(dst []uint32, src []byte, width uint) {
-	whole := (len(dst)*int(width) + 7) / 8
-	if padded := whole + bitpack.PaddingInt32; padded <= cap(src) {
+func Unpack[T uint32 | uint64](dst []T, src []byte, width uint) {
+	if width == 0 {
+		clear(dst)
+		return
+	}
+	const padding = bitpack.PaddingInt64
+	if padded := (len(dst)*int(width)+7)/8 + padding; padded <= cap(src) {
 		bitpack.Unpack(dst, src[:padded], width)
 		return
 	}
 	// Near the end of memory: all but the last values can be read with what follows them as
 	// padding.
-	var tail [256]byte
+	var tail [32*8 + padding]byte
 	for len(dst) > 0 {
 		n := min(len(dst), 32)
 		b := (n*int(width) + 7) / 8
 		copy(tail[:], src[:b])
-		bitpack.Unpack(dst[:n], tail[:b+bitpack.PaddingInt32], width)
+		bitpack.Unpack(dst[:n], tail[:b+padding], width)
 		if dst = dst[n:]; len(dst) > 0 {
 			src = src[b:] // 32 values are whole bytes
 		}

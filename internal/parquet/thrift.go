@@ -26,7 +26,7 @@ const (
 
 var errThrift = errors.New("not a valid thrift message")
 
-// A thriftReader reads thrift's compact protocol in place. After the first error every method
+// A thriftReader reads thrift's compact protocol in place, and varints like those elsewhere. After the first error every method
 // returns zero and field reports the end, so callers look at err once. It allocates nothing, and a
 // list is never longer than the bytes that are left.
 type thriftReader struct {
@@ -89,7 +89,24 @@ func (r *thriftReader) bytes() []byte {
 	return s
 }
 
-// enter begins a struct. The caller reads fields until field reports the end, and then calls leave.
+// fields calls read for each field of a struct. It reads the value, or leaves it to be skipped.
+func (r *thriftReader) fields(read func(id int16, typ byte)) {
+	r.enter()
+	for id := int16(0); ; {
+		typ, ok := r.field(&id)
+		if !ok {
+			break
+		}
+		at := r.pos
+		read(id, typ)
+		if r.pos == at {
+			r.skip(typ)
+		}
+	}
+	r.leave()
+}
+
+// enter begins what holds other values.
 func (r *thriftReader) enter() {
 	r.depth++
 	if r.depth > thriftMaxDepth {
@@ -138,7 +155,6 @@ func (r *thriftReader) expect(got, want byte) bool {
 	return r.err == nil
 }
 
-// skip steps over a value.
 func (r *thriftReader) skip(typ byte) {
 	switch typ {
 	case thriftTrue, thriftFalse:
@@ -155,16 +171,7 @@ func (r *thriftReader) skip(typ byte) {
 	case thriftMap:
 		r.skipMap()
 	case thriftStruct:
-		r.enter()
-		var id int16
-		for {
-			t, ok := r.field(&id)
-			if !ok {
-				break
-			}
-			r.skip(t)
-		}
-		r.leave()
+		r.fields(func(int16, byte) {})
 	default:
 		r.fail()
 	}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -41,11 +42,9 @@ func TestThriftSkips(t *testing.T) {
 	}
 	r := &thriftReader{b: b}
 	last := int32(0)
-	readStruct(r, func(id int16, typ byte) {
+	r.fields(func(id int16, _ byte) {
 		if id == 200 {
 			last = r.int32()
-		} else {
-			r.skip(typ)
 		}
 	})
 	if r.err != nil || last != 77 || r.pos != len(b) {
@@ -53,7 +52,7 @@ func TestThriftSkips(t *testing.T) {
 	}
 	for n := range b { // every cut ends in an error
 		r := &thriftReader{b: b[:n]}
-		readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
+		r.fields(func(int16, byte) {})
 		if r.err == nil {
 			t.Errorf("no error after %d bytes of %d", n, len(b))
 		}
@@ -62,10 +61,12 @@ func TestThriftSkips(t *testing.T) {
 
 func TestThriftDepth(t *testing.T) {
 	for depth, ok := range map[int]bool{thriftMaxDepth - 1: true, 100: false, 1 << 20: false} {
-		r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
-		readStruct(r, func(_ int16, typ byte) { r.skip(typ) })
-		if (r.err == nil) != ok {
-			t.Errorf("structs nested %d deep: error %v", depth, r.err)
-		}
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			r := &thriftReader{b: append(bytes.Repeat([]byte{0x1c}, depth), make([]byte, depth+1)...)} // field 1, struct, again and again
+			r.fields(func(int16, byte) {})
+			if (r.err == nil) != ok {
+				t.Errorf("structs nested %d deep: error %v", depth, r.err)
+			}
+		})
 	}
 }

@@ -64,7 +64,6 @@ func UnpackShort(dst []uint16, src []byte, width uint) {
 	}
 }
 
-// wordOf reads up to eight bytes as a word.
 func wordOf(b []byte) (w uint64) {
 	for i, c := range b[:min(len(b), 8)] {
 		w |= uint64(c) << (8 * i)

@@ -84,7 +84,6 @@ func (c *Cluster) stop() {
 	c.Proxies.close()
 }
 
-// conf is the configuration of the daemons.
 func (o HDFSOptions) conf() map[string]string {
 	conf := map[string]string{}
 	if o.HA {
@@ -152,7 +151,6 @@ func (c *Cluster) introduce(o HDFSOptions, conf map[string]string) error {
 // nameservice is the name of a pair of namenodes.
 const nameservice = "mini"
 
-// writeConf makes the directory of a client's configuration.
 func (c *Cluster) writeConf(given map[string]string) error {
 	hdfs := map[string]string{}
 	for key, value := range given {
@@ -176,7 +174,6 @@ func (c *Cluster) writeConf(given map[string]string) error {
 		writeSite(filepath.Join(c.ConfDir, "hdfs-site.xml"), hdfs))
 }
 
-// writeSite writes one file of Hadoop's configuration.
 func writeSite(path string, conf map[string]string) error {
 	var text strings.Builder
 	text.WriteString("<?xml version=\"1.0\"?>\n<configuration>\n")

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// A conversation is held with a server that takes commands on its standard input and answers each
-// with one line.
+// A conversation is with a server that answers each line of its standard input with one line.
 type conversation struct {
 	*process
 	mu      sync.Mutex // one command at a time
@@ -24,7 +23,6 @@ type conversation struct {
 	broken  error         // an answer is missing: later answers do not belong to the next commands
 }
 
-// converse starts a server that talks.
 func converse(root string, env []string, args ...string) (*conversation, error) {
 	out, theirs, err := os.Pipe()
 	if err != nil {
@@ -39,7 +37,6 @@ func converse(root string, env []string, args ...string) (*conversation, error) 
 	return &conversation{process: p, out: out, answers: bufio.NewReader(out), within: ReadyWithin}, nil
 }
 
-// line reads the next answer.
 func (c *conversation) line() (string, error) {
 	if err := c.out.SetReadDeadline(time.Now().Add(c.within)); err != nil {
 		return "", err
@@ -104,12 +101,7 @@ func (c *Cluster) command(t testing.TB, words ...string) string {
 // Dir makes an empty directory that goes away with the test, and returns its path.
 func (c *Cluster) Dir(t testing.TB) string {
 	t.Helper()
-	dir := "/" + strings.Map(func(r rune) rune {
-		if r == '/' || r == ' ' {
-			return '-'
-		}
-		return r
-	}, t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	dir := "/" + strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	c.command(t, "mkdir", dir)
 	t.Cleanup(func() { c.Ask("rm " + url.QueryEscape(dir)) }) // fails where the test has killed the namenode: then all goes away later
 	return dir

@@ -1,6 +1,8 @@
 package servertest
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,12 @@ func TestConversationLateAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const program = `while read -r line; do [ "$line" = slow ] && sleep 0.5; echo "OK $line"; done`
-	c, err := converse(root, nil, "sh", "-c", program)
+	const program = `while read -r line; do
+  until [ "$line" != slow ] || [ -e "$0/go" ]; do sleep 0.01; done
+  echo "OK $line"; : > "$0/$line"
+done`
+	signals := t.TempDir()
+	c, err := converse(root, nil, "sh", "-c", program, signals)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +33,17 @@ func TestConversationLateAnswer(t *testing.T) {
 		t.Fatalf("%q before it could be said", answer)
 	}
 	c.within = ReadyWithin
-	time.Sleep(time.Second)
+	if err := os.WriteFile(filepath.Join(signals, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(ReadyWithin); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(signals, "slow")); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the late answer was never given")
+		}
+	}
 	if answer, err := c.ask("two"); err == nil || !strings.HasPrefix(err.Error(), "slow: ") {
 		t.Errorf("%q, %v: want the error of the command that was not answered", answer, err)
 	}

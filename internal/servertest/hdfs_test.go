@@ -158,7 +158,7 @@ func TestServerHDFSOwn(t *testing.T) {
 			t.Errorf("%q after the namenode's restart", got)
 		}
 	})
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(ReadyWithin); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(c.talk.root); err != nil {
 			break
 		}

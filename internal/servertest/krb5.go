@@ -115,7 +115,6 @@ func (k *KDC) serverConf(root string) string {
 `, k.Realm, data(root), k.Addr)
 }
 
-// fill makes the database, with the user and the daemons.
 func (k *KDC) fill(env []string) error {
 	script := strings.Join([]string{
 		"addprinc -randkey alice", "ktadd -norandkey -k " + k.Keytab + " alice",
@@ -128,7 +127,6 @@ func (k *KDC) fill(env []string) error {
 	return k.tool(env, script, "kadmin.local", "-r", k.Realm)
 }
 
-// tool runs one of the center's programs.
 func (k *KDC) tool(env []string, input, name string, args ...string) error {
 	cmd := exec.Command(filepath.Join(k.bin, name), args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -158,8 +156,7 @@ func (k *KDC) Kinit(t testing.TB, ccache string, life time.Duration) {
 	}
 }
 
-// hadoop is the configuration of secure daemons, whose data transfers are authenticated and no more
-// unless a test says so.
+// hadoop is the configuration of secure daemons, whose data transfers are only authenticated.
 func (k *KDC) hadoop() map[string]string {
 	daemon, web := "hdfs/localhost@"+k.Realm, "HTTP/localhost@"+k.Realm
 	return map[string]string{

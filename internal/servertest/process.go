@@ -86,8 +86,7 @@ func launch(script, root string, env []string, out *os.File, args ...string) (*p
 	return &process{root: root, cmd: cmd, hold: hold}, nil
 }
 
-// ready calls answers until it returns nil, and fails when the program ended or ReadyWithin has
-// passed.
+// ready calls answers until it returns nil, the program ended, or ReadyWithin has passed.
 func (p *process) ready(answers func() error) error {
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := answers()
@@ -126,8 +125,8 @@ func (p *process) stop() {
 	p.cmd.Wait() // its exit code says nothing: it was killed
 }
 
-// Nobody returns an address without a listener.
-func Nobody(t testing.TB) string {
+// NoListener returns an address without a listener.
+func NoListener(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-func TestNobody(t *testing.T) {
-	c, err := net.Dial("tcp", Nobody(t))
+func TestNoListener(t *testing.T) {
+	c, err := net.Dial("tcp", NoListener(t))
 	if err == nil {
 		c.Close()
 	}

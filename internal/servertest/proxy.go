@@ -12,16 +12,12 @@ import (
 // Faults is what a [Proxy] does to what a server sends. The zero value passes everything on.
 // Several may be set at once.
 type Faults struct {
-	// Skip and Times choose the connections that are hurt: not the first Skip made since Set, and
-	// then Times of them. Both 0: all, with earlier ones. Latency and Rate are every connection's.
-	Skip, Times int
-
+	Times      int           // so many connections made since Set are hurt; 0: all, with earlier ones. Latency and Rate are every one's
 	Refuse     bool          // a connection is reset as soon as it is made
 	Mute       bool          // the server's bytes are held back, until other faults are set
 	CutAfter   int64         // bytes after which a connection ends; 0: it does not
 	Reset      bool          // a cut is a reset; else it is the end of the stream
-	StallAfter int64         // bytes after which a connection falls silent; 0: it does not
-	StallFor   time.Duration // how long; 0: until other faults are set
+	StallAfter int64         // bytes after which a connection falls silent until other faults are set; 0: it does not
 	Latency    time.Duration // every byte comes that much later
 	Rate       int64         // bytes per second of a connection; 0: as fast as they come
 }
@@ -32,17 +28,17 @@ type Proxy struct {
 	Addr string // host:port, for clients
 
 	target   string
+	listener net.Listener
 	ctx      chan struct{} // closed with the proxy
 	wait     sync.WaitGroup
 	struck   atomic.Int64
 	accepted atomic.Int64
 	passed   atomic.Int64
 
-	mu       sync.Mutex
-	listener net.Listener // nil while it is down
-	setting  *setting
-	conns    map[*link]struct{}
-	closed   bool
+	mu      sync.Mutex
+	setting *setting
+	conns   map[*link]struct{}
+	closed  bool
 }
 
 // A setting is what Set has set last.
@@ -54,11 +50,8 @@ type setting struct {
 
 // applies reports whether the n-th connection is hurt.
 func (s *setting) applies(n int64) bool {
-	if s.Skip == 0 && s.Times == 0 {
-		return true
-	}
-	n -= s.first + int64(s.Skip)
-	return n >= 0 && (s.Times == 0 || n < int64(s.Times))
+	n -= s.first
+	return s.Times == 0 || n >= 0 && n < int64(s.Times)
 }
 
 // NewProxy starts a proxy before a server, host:port or an http address. It ends with the test, and
@@ -83,7 +76,7 @@ func StartProxy(address, target string) (*Proxy, error) {
 		Addr: l.Addr().String(), target: strings.TrimPrefix(target, "http://"),
 		ctx: make(chan struct{}), conns: map[*link]struct{}{}, setting: &setting{replaced: make(chan struct{})}, listener: l,
 	}
-	p.wait.Go(func() { p.accept(l) })
+	p.wait.Go(p.accept)
 	return p, nil
 }
 
@@ -125,32 +118,9 @@ func (p *Proxy) CutAll(reset bool) {
 }
 
 // Down stops listening, so that connecting is refused by the system, and resets every connection.
-// Up undoes it.
 func (p *Proxy) Down() {
-	p.mu.Lock()
-	l := p.listener
-	p.listener = nil
-	p.mu.Unlock()
-	if l != nil {
-		l.Close()
-	}
+	p.listener.Close()
 	p.CutAll(true)
-}
-
-// Up listens again, on the same port.
-func (p *Proxy) Up() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.listener != nil || p.closed {
-		return nil
-	}
-	l, err := net.Listen("tcp", p.Addr)
-	if err != nil {
-		return err
-	}
-	p.listener = l
-	p.wait.Go(func() { p.accept(l) })
-	return nil
 }
 
 // Close ends the proxy and waits for its connections.
@@ -171,10 +141,10 @@ func (p *Proxy) current() *setting {
 	return p.setting
 }
 
-// accept serves the connections of one listener until it is closed.
-func (p *Proxy) accept(listener net.Listener) {
+// accept serves the connections until the listener is closed.
+func (p *Proxy) accept() {
 	for {
-		client, err := listener.Accept()
+		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}

@@ -140,6 +140,13 @@ func (p *HTTPProxy) MostInFlight() int {
 	return p.most
 }
 
+// InFlight is the number of requests that are under way.
+func (p *HTTPProxy) InFlight() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inFlight
+}
+
 // Forget empties the record.
 func (p *HTTPProxy) Forget() {
 	p.mu.Lock()
@@ -177,7 +184,6 @@ func (p *HTTPProxy) note(r *http.Request) (rule *Rule, leave func(status int, si
 	}
 }
 
-// handle passes one request on.
 func (p *HTTPProxy) handle(w http.ResponseWriter, r *http.Request) {
 	rule, leave := p.note(r)
 	defer p.wait.Done()
@@ -214,7 +220,6 @@ func (p *HTTPProxy) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forward sends the request to the server.
 func (p *HTTPProxy) forward(r *http.Request, rule *Rule) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
@@ -224,15 +229,15 @@ func (p *HTTPProxy) forward(r *http.Request, rule *Rule) (*http.Response, error)
 	}
 	if rule.Request != nil {
 		rule.Request(out)
-		if err := p.signAnew(out); err != nil {
+		if err := p.signAgain(out); err != nil {
 			return nil, err
 		}
 	}
 	return p.transport.RoundTrip(out)
 }
 
-// signAnew signs a request whose headers have changed.
-func (p *HTTPProxy) signAnew(r *http.Request) error {
+// signAgain signs a request whose headers have changed.
+func (p *HTTPProxy) signAgain(r *http.Request) error {
 	if p.sign == nil || r.Header.Get("Authorization") == "" {
 		return nil
 	}
@@ -284,10 +289,8 @@ func (p *HTTPProxy) pause(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-r.Context().Done():
 	case <-p.done:

@@ -109,7 +109,7 @@ func TestServerHTTPProxyRecord(t *testing.T) {
 	p := s.Proxy(t)
 	via := s.Via(p.Endpoint())
 	rule := CutBody(10, false)
-	rule.Skip, rule.Times = 1, 1
+	rule.Times = 1
 	p.Use(rule)
 	for range 3 {
 		read(t, via, bucket, "k", "bytes=0-99", "")
@@ -120,7 +120,7 @@ func TestServerHTTPProxyRecord(t *testing.T) {
 	one := Request{Method: "GET", Path: "/" + bucket + "/k", Range: "bytes=0-99", Status: 206, Bytes: 100}
 	cut := one
 	cut.Hurt, cut.Bytes = true, 10
-	want := []Request{one, cut, one, {Method: "GET", Path: "/", Status: 200}}
+	want := []Request{cut, one, one, {Method: "GET", Path: "/", Status: 200}}
 	got := p.Requests()
 	want[3].Bytes = got[len(got)-1].Bytes
 	if !slices.Equal(got, want) {
@@ -155,7 +155,7 @@ func TestServerHTTPProxyEnds(t *testing.T) {
 		})
 		t.Cleanup(p.close)
 	})
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

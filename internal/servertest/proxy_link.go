@@ -23,7 +23,6 @@ type link struct {
 	client, server net.Conn
 	sent           int64     // bytes passed on to the client
 	free           time.Time // when the rate lets the next byte pass
-	silenced       *setting  // whose silence this connection has been through
 	cutOnce        sync.Once
 	ended          chan struct{} // closed by cut
 }
@@ -35,7 +34,6 @@ type chunk struct {
 	due  time.Time
 }
 
-// run passes bytes on until both directions have ended.
 func (l *link) run() {
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -49,7 +47,6 @@ func (l *link) run() {
 	l.cut(false)
 }
 
-// receive reads what the server sends.
 func (l *link) receive(queue chan<- chunk) {
 	defer close(queue)
 	for {
@@ -68,11 +65,10 @@ func (l *link) receive(queue chan<- chunk) {
 	}
 }
 
-// deliver passes the chunks on. Where a fault or the client ends the connection, what is left is
-// dropped.
+// deliver passes the chunks on. What is left when a fault or the client ends it is dropped.
 func (l *link) deliver(queue <-chan chunk) {
 	for c := range queue {
-		if !l.pause(time.Until(c.due), nil) || !l.pass(c.buf[:c.size]) {
+		if !l.pause(time.Until(c.due)) || !l.pass(c.buf[:c.size]) {
 			l.cut(false)
 			return // receive ends because its connection is closed
 		}
@@ -129,18 +125,13 @@ func (l *link) limit(s *setting, n int) (int, fault) {
 	if left := s.CutAfter - l.sent; s.CutAfter > 0 && left <= int64(n) {
 		n, next = max(0, int(left)), cutting
 	}
-	if left := s.StallAfter - l.sent; s.StallAfter > 0 && l.silenced != s && left < int64(n) {
+	if left := s.StallAfter - l.sent; s.StallAfter > 0 && left < int64(n) {
 		n, next = max(0, int(left)), stalling
 	}
 	return n, next
 }
 
-// stall waits for the end of a silence.
 func (l *link) stall(s *setting) bool {
-	l.silenced = s
-	if !s.Mute && s.StallFor > 0 {
-		return l.pause(s.StallFor, s.replaced)
-	}
 	select {
 	case <-s.replaced:
 		return true
@@ -150,7 +141,6 @@ func (l *link) stall(s *setting) bool {
 	return false
 }
 
-// write sends bytes at the rate.
 func (l *link) write(b []byte, rate int64) bool {
 	if rate > 0 {
 		now := time.Now()
@@ -158,7 +148,7 @@ func (l *link) write(b []byte, rate int64) bool {
 			l.free = now
 		}
 		l.free = l.free.Add(time.Duration(len(b)) * time.Second / time.Duration(rate))
-		if !l.pause(time.Until(l.free), nil) {
+		if !l.pause(time.Until(l.free)) {
 			return false
 		}
 	}
@@ -168,16 +158,13 @@ func (l *link) write(b []byte, rate int64) bool {
 	return err == nil
 }
 
-// pause waits, not longer than early is open, and reports whether the connection goes on.
-func (l *link) pause(d time.Duration, early <-chan struct{}) bool {
+// pause waits, and reports whether the connection goes on.
+func (l *link) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-	case <-early:
+	case <-time.After(d):
 	case <-l.ended:
 		return false
 	case <-l.proxy.ctx:
@@ -186,7 +173,6 @@ func (l *link) pause(d time.Duration, early <-chan struct{}) bool {
 	return true
 }
 
-// cut ends the connection on both sides.
 func (l *link) cut(byReset bool) {
 	l.cutOnce.Do(func() {
 		close(l.ended)
@@ -199,7 +185,6 @@ func (l *link) cut(byReset bool) {
 	})
 }
 
-// closeWrite tells the other end that no more comes.
 func closeWrite(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.CloseWrite()

@@ -38,7 +38,7 @@ func replay(t *testing.T, content []byte) (addr string) {
 	return l.Addr().String()
 }
 
-// ask makes a connection and reads it to its end, for at most five seconds.
+// ask makes a connection and reads it to its end, for at most a minute.
 func ask(t *testing.T, addr string) ([]byte, error) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -46,7 +46,7 @@ func ask(t *testing.T, addr string) ([]byte, error) {
 		return nil, err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(5 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Write([]byte{1}); err != nil {
 		return nil, err
 	}
@@ -67,12 +67,9 @@ func TestServerProxyFaults(t *testing.T) {
 		{name: "cut", faults: Faults{CutAfter: 100_001}, size: 100_001, struck: 1},
 		{name: "reset", faults: Faults{CutAfter: 100_001, Reset: true}, reset: true, struck: 1},
 		{name: "cut at the end", faults: Faults{CutAfter: 1 << 20}, size: 1 << 20, struck: 1},
-		{name: "stall", faults: Faults{StallAfter: 5, StallFor: 200 * time.Millisecond}, size: 1 << 20, least: 200 * time.Millisecond, struck: 1},
-		{name: "stall and cut", faults: Faults{StallAfter: 5, StallFor: 100 * time.Millisecond, CutAfter: 9}, size: 9, least: 100 * time.Millisecond, struck: 2},
 		{name: "latency", faults: Faults{Latency: 150 * time.Millisecond}, size: 1 << 20, least: 150 * time.Millisecond},
 		{name: "rate", faults: Faults{Rate: 4 << 20}, size: 1 << 20, least: 240 * time.Millisecond},
 		{name: "refuse", faults: Faults{Refuse: true}, reset: true, struck: 1},
-		{name: "another connection", faults: Faults{Refuse: true, Skip: 1}, size: 1 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := NewProxy(t, replay(t, want))
@@ -83,7 +80,7 @@ func TestServerProxyFaults(t *testing.T) {
 			if c.reset != errors.Is(err, syscall.ECONNRESET) || !c.reset && (err != nil || !bytes.Equal(got, want[:c.size])) {
 				t.Errorf("%d bytes, error %v", len(got), err)
 			}
-			if took < c.least || took > c.least+2*time.Second {
+			if took < c.least {
 				t.Errorf("it took %v", took)
 			}
 			if p.Struck() != c.struck || p.Connections() != 1 {
@@ -93,7 +90,7 @@ func TestServerProxyFaults(t *testing.T) {
 	}
 }
 
-// TestServerProxyTimes: the second and the third connection are cut, and no other.
+// TestServerProxyTimes: the first two connections since the faults were set are cut, and no other.
 func TestServerProxyTimes(t *testing.T) {
 	want := pattern(1000)
 	p := NewProxy(t, replay(t, want))
@@ -102,8 +99,8 @@ func TestServerProxyTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.Set(Faults{CutAfter: 10, Skip: 1, Times: 2})
-	for i, size := range []int{1000, 10, 10, 1000} {
+	p.Set(Faults{CutAfter: 10, Times: 2})
+	for i, size := range []int{10, 10, 1000} {
 		if got, err := ask(t, p.Addr); err != nil || len(got) != size {
 			t.Errorf("connection %d: %d bytes, error %v", i, len(got), err)
 		}
@@ -114,24 +111,34 @@ func TestServerProxyTimes(t *testing.T) {
 // lifted.
 func TestServerProxyMute(t *testing.T) {
 	want := pattern(1 << 20)
-	p := NewProxy(t, replay(t, want))
-	p.Set(Faults{Mute: true})
-	done := make(chan []byte)
-	go func() {
-		got, _ := ask(t, p.Addr)
-		done <- got
-	}()
-	time.Sleep(100 * time.Millisecond)
-	if p.Passed() != 0 || p.Open() != 1 {
-		t.Errorf("%d bytes of %d connections passed", p.Passed(), p.Open())
-	}
-	p.Set(Faults{})
-	if got := <-done; !bytes.Equal(got, want) {
-		t.Errorf("%d bytes", len(got))
+	for _, c := range []struct {
+		name   string
+		faults Faults
+		passed int64
+	}{{"from the first byte", Faults{Mute: true}, 0}, {"after some", Faults{StallAfter: 5}, 5}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := NewProxy(t, replay(t, want))
+			p.Set(c.faults)
+			done := make(chan []byte)
+			go func() {
+				got, _ := ask(t, p.Addr)
+				done <- got
+			}()
+			for p.Struck() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			if p.Passed() != c.passed || p.Open() != 1 {
+				t.Errorf("%d bytes of %d connections passed", p.Passed(), p.Open())
+			}
+			p.Set(Faults{})
+			if got := <-done; !bytes.Equal(got, want) || p.Struck() != 1 {
+				t.Errorf("%d bytes, %d strikes", len(got), p.Struck())
+			}
+		})
 	}
 }
 
-// TestServerProxyDown: connections in use are reset, new ones are refused, until it is up again.
+// TestServerProxyDown: connections in use are reset, new ones are refused.
 func TestServerProxyDown(t *testing.T) {
 	p := NewProxy(t, replay(t, []byte("abc")))
 	c, err := net.Dial("tcp", p.Addr)
@@ -148,11 +155,5 @@ func TestServerProxyDown(t *testing.T) {
 	}
 	if _, err := ask(t, p.Addr); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a new connection: %v", err)
-	}
-	if err := p.Up(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := ask(t, p.Addr); err != nil || string(got) != "abc" {
-		t.Errorf("%q, %v when it is up again", got, err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 // is given to Use.
 type Rule struct {
 	Match  func(*http.Request) bool // nil: every GET of something below a bucket, or of a file: no listing
-	Skip   int                      // so many matching requests pass unhurt first
-	Times  int                      // so many are hurt then; 0: all
+	Times  int                      // so many are hurt, the first; 0: all
 	Chance float64                  // of each of those; 0: it is certain
 
 	Request func(*http.Request)     // changes the request; the proxy of an S3 server signs it again
@@ -49,8 +48,8 @@ func (r *Rule) strikes(req *http.Request, chance func() float64) bool {
 	if !match(req) {
 		return false
 	}
-	n := r.seen.Add(1) - 1 - int64(r.Skip)
-	if n < 0 || r.Times > 0 && n >= int64(r.Times) || r.Chance > 0 && chance() >= r.Chance {
+	n := r.seen.Add(1) - 1
+	if r.Times > 0 && n >= int64(r.Times) || r.Chance > 0 && chance() >= r.Chance {
 		return false
 	}
 	r.struck.Add(1)

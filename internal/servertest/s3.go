@@ -92,7 +92,6 @@ func minio(program string) command {
 	}
 }
 
-// startS3 starts a server on a free port.
 func startS3(name string, tls bool, how command) (*S3Server, error) {
 	return retry(func() (*S3Server, error) { return startS3Once(name, tls, how) })
 }
@@ -128,7 +127,6 @@ func startS3Once(name string, tls bool, how command) (*S3Server, error) {
 	return s, nil
 }
 
-// answers lists the buckets.
 func (s *S3Server) answers() error {
 	return s.do(http.MethodGet, "", "", nil, 0)
 }

@@ -6,15 +6,13 @@ import (
 	"testing"
 )
 
-// A pool holds the servers of one kind that tests of this binary share, by their options. They live
-// until the process ends.
+// A pool holds the servers of one kind that tests of this binary share, until the process ends.
 type pool[K, S comparable] struct {
 	mu   sync.Mutex
 	made map[K]func() (S, error)
 }
 
-// get returns the server for a key, started by the first who asks. One that failed to start fails
-// for all who ask.
+// get returns the server for a key, which the first who asks starts, or fails to start, for all.
 func (p *pool[K, S]) get(t testing.TB, key K, start func() (S, error)) S {
 	t.Helper()
 	p.mu.Lock()
@@ -50,8 +48,7 @@ func (p *pool[K, S]) drop(key K, s S) bool {
 	return true
 }
 
-// retry starts a server again when it ended at once: another process may take a free port before
-// the server does.
+// retry starts a server again that ended at once: another process may have taken its port.
 func retry[S any](start func() (S, error)) (S, error) {
 	for try := 1; ; try++ {
 		s, err := start()

@@ -5,10 +5,21 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // ErrUntrusted is a directory or a file that another user could have written.
 var ErrUntrusted = errors.New("not trusted")
+
+// Nearest is the path, or the closest directory above it that exists.
+func Nearest(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
 
 // A Dir is an open directory that is trusted. Its methods are safe for concurrent use.
 type Dir struct {

@@ -15,7 +15,6 @@ import (
 // ignore it.
 const noWait = syscall.O_NONBLOCK
 
-// checkInfo looks at the owner and the mode.
 func checkInfo(path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

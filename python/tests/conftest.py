@@ -22,8 +22,26 @@ from shardfeed import _connection
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0
 
+# Files whose tests take the longest. They start first, so that none of the processes that share the files is left alone with one.
+LONGEST = (
+    "test_train.py",
+    "test_typing.py",
+    "test_evaluation.py",
+    "test_train_examples.py",
+    "test_ranks.py",
+    "test_torch_cuda.py",
+    "test_torch_workers.py",
+    "test_gpu_bench.py",
+    "test_program_ends.py",
+    "test_ranks_differ.py",
+)
+
 # Children that tests start find the package too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH")]))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -108,7 +126,7 @@ def engines(directory: Path) -> list[psutil.Process]:
     return found
 
 
-def ended(pid: int, seconds: float = 15) -> bool:
+def ended(pid: int, seconds: float = 60) -> bool:
     """Waits until a process has ended. It may be a zombie for a while: that is init's affair."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -121,7 +139,7 @@ def ended(pid: int, seconds: float = 15) -> bool:
     return False
 
 
-def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 10) -> list[psutil.Process]:
+def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 60) -> list[psutil.Process]:
     """Waits until the engines below directory have ended; kills and returns the others."""
     gc.collect()  # data sets that only the traceback of an expected error still holds
     deadline = time.monotonic() + seconds

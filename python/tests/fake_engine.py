@@ -38,7 +38,7 @@ class FakeEngine:
 
     def receive(self, *kinds: int) -> tuple[int, Any]:
         """Returns the next message, which is of one of the kinds."""
-        self.socket.settimeout(5)
+        self.socket.settimeout(60)
         header = self._exactly(8)
         size, kind, zero = protocol.HEADER.unpack(header)
         payload = self._exactly(size)

@@ -33,12 +33,12 @@ listener.listen()
 os.rename(name, option["--socket"])
 if mode == "crash":
     listener.close()
-time.sleep(0.2)  # time for others to come
+time.sleep(0.1)  # time for others to come
 os.write(int(option["--ready-fd"]), json.dumps({"pid": os.getpid()}).encode() + b"\n")
 os.close(int(option["--ready-fd"]))
 if mode == "crash":
     sys.exit(0)
-listener.settimeout(10)
+listener.settimeout(60)
 first, _ = listener.accept()
 while first.recv(1):
     pass

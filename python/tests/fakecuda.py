@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-WITHIN = 100.0  # seconds
+WITHIN = 250.0  # seconds
 
 
 class Missing(Exception):

@@ -76,7 +76,7 @@ class S3:
         header["authorization"] = f"AWS4-HMAC-SHA256 Credential={KEY}/{scope}, SignedHeaders={';'.join(header)}, Signature={signature}"
         request = urllib.request.Request(f"http://{self.address}/{key}", content, header, method="PUT")
         try:
-            urllib.request.urlopen(request, timeout=30).close()
+            urllib.request.urlopen(request, timeout=60).close()
         except urllib.error.HTTPError as error:
             if error.code != 409:  # a bucket that is there already
                 raise

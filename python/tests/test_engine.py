@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -53,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 def test_starts_a_detached_engine(place: Place) -> None:
     before = psutil.Process().children()
     with open("/dev/null"):  # a descriptor that an engine must not get
-        sock = place.engine().connect(10)
+        sock = place.engine().connect(60)
     pid, session, parent, descriptors, cwd, _ = place.starts()[0].replace(", ", ",").split()
     try:
         assert int(session) != os.getsid(0)
@@ -69,7 +70,7 @@ def test_starts_a_detached_engine(place: Place) -> None:
 
 def test_many_at_once_start_one(place: Place) -> None:
     with ThreadPoolExecutor(8) as pool:
-        socks = list(pool.map(lambda _: place.engine().connect(10), range(8)))
+        socks = list(pool.map(lambda _: place.engine().connect(60), range(8)))
     try:
         assert len(place.starts()) == 1
     finally:
@@ -78,12 +79,12 @@ def test_many_at_once_start_one(place: Place) -> None:
 
 
 def test_many_processes_start_one(place: Place) -> None:
-    code = f"from shardfeed._engine import Engine; s = Engine('job', binary={str(place.program)!r}).connect(30); print(flush=True); input()"
+    code = f"from shardfeed._engine import Engine; s = Engine('job', binary={str(place.program)!r}).connect(60); print(flush=True); input()"
     children = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
     for child in children:  # the engine in this test ends with its first client: all stay until the last has come
         assert child.stdout is not None and child.stdout.readline() == b"\n"
     for child in children:
-        child.communicate(b"\n", timeout=30)
+        child.communicate(b"\n", timeout=60)
         assert child.returncode == 0
     assert len(place.starts()) == 1
 
@@ -95,7 +96,7 @@ def test_ranks_that_are_bound_do_not_bind_the_engine(place: Place, ranks: int) -
         import os
         from shardfeed._engine import Engine
         os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
-        Engine("job", binary={str(place.program)!r}, local_world_size={ranks}).connect(10).close()
+        Engine("job", binary={str(place.program)!r}, local_world_size={ranks}).connect(60).close()
         assert len(os.sched_getaffinity(0)) == 1
     """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -116,7 +117,7 @@ def test_a_start_that_fails_shows_the_engines_words(place: Place, monkeypatch: p
     engine.log.write_text("of an earlier run\n")
     monkeypatch.setenv("FAKE_SERVE", "die")
     with pytest.raises(errors.EngineStartError) as caught:
-        engine.connect(10)
+        engine.connect(60)
     assert "panic: no space left on device" in str(caught.value)
     assert str(engine.log) in str(caught.value)
     assert "earlier" not in str(caught.value)
@@ -125,7 +126,7 @@ def test_a_start_that_fails_shows_the_engines_words(place: Place, monkeypatch: p
 def test_a_program_that_cannot_run_says_why(place: Place) -> None:
     place.program.write_text("#!/nonexistent/interpreter\n")
     with pytest.raises(errors.EngineStartError, match=r"did not start[^?]*not found"):
-        place.engine().connect(10)
+        place.engine().connect(60)
 
 
 def test_a_start_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,24 +134,24 @@ def test_a_start_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) 
     begin = time.monotonic()
     with pytest.raises(TimeoutError, match=r"did not start in time(.|\n)*serving"):
         place.engine().connect(1)
-    assert time.monotonic() - begin < 20
-    assert ended(int(place.starts()[0].split()[0]), 5)
+    assert time.monotonic() - begin < 45, "the program hangs for a minute"
+    assert ended(int(place.starts()[0].split()[0]), 45)
 
 
 def test_a_start_of_another_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = place.engine()
-    with engine._starting(time.monotonic() + 1), pytest.raises(TimeoutError, match="another process is starting"):
+    with engine._starting(time.monotonic() + 60), pytest.raises(TimeoutError, match="another process is starting"):
         place.engine().connect(0.3)
 
 
 def test_an_engine_that_died_is_replaced(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    sock = place.engine().connect(10)
+    sock = place.engine().connect(60)
     pid = int(place.starts()[0].split()[0])
     psutil.Process(pid).kill()
     assert ended(pid), "its connections may end before its socket does"
     sock.close()
     assert place.engine().socket.exists(), "the test needs a stale socket"
-    place.engine().connect(10).close()
+    place.engine().connect(60).close()
     assert len(place.starts()) == 2
 
 
@@ -162,7 +163,7 @@ def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypa
         fcntl.flock(life, fcntl.LOCK_EX)
         ends = threading.Timer(0.5, fcntl.flock, (life, fcntl.LOCK_UN))
         ends.start()
-        engine.connect(10).close()
+        engine.connect(60).close()
         ends.join()
         assert len(place.starts()) > 1
     another = place.engine("another")
@@ -174,13 +175,13 @@ def test_an_engine_whose_starter_was_killed_is_waited_for(place: Place, monkeypa
 
 def test_a_child_that_is_forked_while_an_engine_starts_does_not_keep_the_lock(place: Place) -> None:
     engine = place.engine()
-    with engine._starting(time.monotonic() + 1):
+    with engine._starting(time.monotonic() + 60):
         child = os.fork()
         if child == 0:
-            time.sleep(30)
+            time.sleep(100)  # longer than its parent waits
             os._exit(0)
     try:
-        with engine._starting(time.monotonic() + 1):
+        with engine._starting(time.monotonic() + 60):
             pass
     finally:
         os.kill(child, signal.SIGKILL)
@@ -190,7 +191,7 @@ def test_a_child_that_is_forked_while_an_engine_starts_does_not_keep_the_lock(pl
 def test_an_engine_that_dies_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_SERVE", "crash")
     with pytest.raises(errors.EngineStartError, match="serving"):
-        place.engine().connect(10)
+        place.engine().connect(60)
 
 
 def test_the_lock_survives_a_sweep(place: Place) -> None:
@@ -198,9 +199,9 @@ def test_the_lock_survives_a_sweep(place: Place) -> None:
     engine.lock.touch()
     descriptor = os.open(engine.lock, os.O_RDWR)
     engine.lock.unlink()
-    assert not engine._locked(descriptor, time.monotonic() + 1)
+    assert not engine._locked(descriptor, time.monotonic() + 60)
     os.close(descriptor)
-    with engine._starting(time.monotonic() + 1):
+    with engine._starting(time.monotonic() + 60):
         pass
 
 
@@ -242,7 +243,12 @@ def test_files_of_others_are_not_swept(place: Place) -> None:
     assert {f.name: f.read_bytes() for f in directory.iterdir()} == files
 
 
-def test_runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runtime_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="r") as short:  # as the address of a socket has to be
+        runtime_directory(Path(short), monkeypatch)
+
+
+def runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SHARDFEED_RUNTIME_DIR", "XDG_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -20,7 +20,7 @@ import pytest
 from shardfeed import StreamingDataset, errors
 
 ROWS = 4000
-WITHIN = 60.0  # seconds
+WITHIN = 120.0  # seconds
 
 pytestmark = pytest.mark.usefixtures("job")
 
@@ -185,7 +185,7 @@ def test_interrupts(shards: Path, count: int) -> None:
                 len(dataset), dataset.set_epoch(1), dataset.stats()
         hit.join()
         assert ids(iter(dataset)) == list(range(ROWS))
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (engine.num_fds() > held or trainer.num_fds() > own) and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.05)

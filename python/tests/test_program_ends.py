@@ -98,7 +98,7 @@ TORCH = {
 def ends_in_silence(shards: Path, program: str) -> None:
     code = textwrap.dedent(BEGIN) + textwrap.dedent(program)
     command = [sys.executable, "-X", "dev", "-c", code, str(shards)]
-    ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+    ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=250)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 

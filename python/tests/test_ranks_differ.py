@@ -27,7 +27,7 @@ def test_on_one_node(job: str, shards: Path, tmp_path: Path, difference: list[ob
 
     ranks = readers(3, arguments)
     for rank in ranks:
-        said, words = rank.communicate(timeout=60)
+        said, words = rank.communicate(timeout=250)
         assert rank.returncode == 3, words
         last = json.loads(said.splitlines()[-1])
         assert last["error"] == "RankMismatchError"

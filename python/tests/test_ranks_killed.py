@@ -31,14 +31,14 @@ def test_the_others_read_on(job: str, runtime: Path, shards: Path) -> None:
     ranks[3].wait()
     found = []
     for rank in ranks[:3] + ranks[4:]:
-        said, words = rank.communicate(timeout=60)
+        said, words = rank.communicate(timeout=250)
         assert (rank.returncode, words) == (0, ""), words
         found.append([i for line in map(json.loads, said.splitlines()) for i in line["ids"]])
     ranks[3].communicate()
     assert len({len(ids) for ids in found}) == 1
     assert len({i for ids in found for i in ids}) == ROWS * (RANKS - 1) / RANKS
     again = readers(RANKS, lambda _: [shards])  # at once: the engine is in its grace
-    every = [i for rank in again for line in map(json.loads, rank.communicate(timeout=60)[0].splitlines()) for i in line["ids"]]
+    every = [i for rank in again for line in map(json.loads, rank.communicate(timeout=250)[0].splitlines()) for i in line["ids"]]
     assert sorted(every) == list(range(ROWS))
     with contextlib.suppress(psutil.NoSuchProcess):
         engine.wait(15)

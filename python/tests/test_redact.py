@@ -12,6 +12,7 @@ from shardfeed import _connection, _redact
     [
         ("/a:b@c?token=1", "/a:b@c?token=1"),
         ("file:///a:b@c?token=1", "file:///a:b@c?token=1"),
+        ("@file:///a:b@c?token=1", "@file:///a:b@c?token=1"),
         ("s3://bucket/a@b:c", "s3://bucket/a@b:c"),
         ("s3://host:9000/a@b", "s3://host:9000/a@b"),
         ("s3://AKIA:hush@bucket/key", "s3://AKIA:***@bucket/key"),
@@ -22,6 +23,7 @@ from shardfeed import _connection, _redact
         ("https://h/k?X-Amz-Signature=hush&x=1", "https://h/k?X-Amz-Signature=***&x=1"),
         ("https://h/k?x=1&sig=hush", "https://h/k?x=1&sig=***"),
         ("https://h/k?design=1&sig", "https://h/k?design=1&sig"),
+        ("https://h/k?design=1&mysig=1", "https://h/k?design=1&mysig=1"),
         ("webhdfs://n/k?delegation=hush", "webhdfs://n/k?delegation=***"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_trainer_that_is_killed_leaves_nothing(job: str, runtime: Path, shards
         join(connection, "i")
         kept = [connection.next() for _ in range(3)]
         print(connection.welcome["pid"], flush=True)
-        time.sleep(60)
+        time.sleep(100)
     """
     child = start(code, shards)
     assert child.stdout is not None
@@ -87,7 +87,7 @@ def test_a_trainer_that_is_killed_leaves_nothing(job: str, runtime: Path, shards
     assert engine.pid == staying.welcome["pid"]
     child.kill()
     child.wait()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(shared(engine)) > 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(shared(engine)) == 1, "the ring of the dead trainer is still mapped"
@@ -156,12 +156,19 @@ def test_a_slow_trainer_costs_the_engine_nothing(job: str, shards: Path) -> None
     connection = connect(shards, batch_size=10)
     join(connection, "i")
     assert connection.next() is not None
-    time.sleep(0.5)
     engine = psutil.Process(connection.welcome["pid"])
-    before = engine.cpu_times()
-    time.sleep(1)
-    after = engine.cpu_times()
-    assert after.user + after.system - before.user - before.system < 0.05
+
+    def used() -> float:
+        times = engine.cpu_times()
+        return times.user + times.system
+
+    deadline = time.monotonic() + 60  # until it has filled its slots
+    while True:
+        before = used()
+        time.sleep(1)  # in which an engine that looks again and again is seen
+        if (cost := used() - before) < 0.05 or time.monotonic() > deadline:
+            break
+    assert cost < 0.05
 
 
 def test_a_hundred_iterations_leak_nothing(job: str, shards: Path) -> None:
@@ -191,14 +198,16 @@ def test_a_hundred_iterations_leak_nothing(job: str, shards: Path) -> None:
         join(other, "i")
         other.next()
         del other
-    time.sleep(0.3)
+    deadline = time.monotonic() + 60
+    while held() != before and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert held() == before
 
 
 def test_the_interpreters_end_is_quiet(job: str, shards: Path) -> None:
     for dropped in ("", "del connection", "del raw", "connection.close()"):
         child = start(f"connection = connect(shards); join(connection, 'i'); raw = connection.next(); column = ids(raw)\n{dropped}", shards)
-        assert child.communicate(timeout=30) == ("", "")
+        assert child.communicate(timeout=60) == ("", "")
         assert child.returncode == 0
 
 
@@ -217,7 +226,7 @@ def test_ctrl_c_ends_a_trainer_and_spares_the_engine(job: str, shards: Path) -> 
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
     try:
-        _, words = child.communicate(timeout=10)
+        _, words = child.communicate(timeout=60)
     finally:
         child.kill()
     assert child.returncode == -signal.SIGINT and "KeyboardInterrupt" in words

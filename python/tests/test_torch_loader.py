@@ -227,7 +227,9 @@ def test_keys_that_are_not_columns(shards: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b)), Batch.copy, lambda b: type(b)(b.items())], ids=str
+    "again",
+    [copy.copy, copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b)), Batch.copy, lambda b: type(b)(b.items())],
+    ids=["copy", "deepcopy", "pickle", "Batch.copy", "items"],
 )
 def test_copies_are_batches(again: Any) -> None:
     batch = Batch({"x": torch.arange(3), "s": {"y": torch.ones(3)}})

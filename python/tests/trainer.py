@@ -14,7 +14,7 @@ from shardfeed._engine import Engine
 
 def connect(shards: Path, batch_size: int = 100, dataset: str = "d", **spec: object) -> Connection:
     spec = {"addresses": [str(shards)], "columns": ["id", "x", "label"], "shuffle": True, "batch_size": batch_size, **spec}
-    return Connection(Engine(), {"dataset": dataset, "spec": spec}, timeout=30)
+    return Connection(Engine(), {"dataset": dataset, "spec": spec}, timeout=60)
 
 
 def join(connection: Connection, iteration: str, rank: int = 0, world_size: int = 1, **more: object) -> dict:

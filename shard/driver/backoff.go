@@ -39,17 +39,14 @@ func (b *Backoff) Wait(ctx context.Context, asked time.Duration) bool {
 	if b.Most > 0 && b.tries >= b.Most || time.Since(b.since)+pause > b.For {
 		return false
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// pause is how long to wait before the next try.
 func (b *Backoff) pause(asked time.Duration) time.Duration {
 	n := b.tries - 1 - b.Free
 	switch {

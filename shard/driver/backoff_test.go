@@ -135,8 +135,10 @@ func TestCheck(t *testing.T) {
 	for name, err := range map[string]error{
 		"outside": driver.Check(t.Context(), false, one, 9), "closed": driver.Check(t.Context(), true, one, 10), "over": driver.Check(over, false, one, 10),
 	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 }

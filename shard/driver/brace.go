@@ -27,11 +27,11 @@ func expandAddress(s string) ([]string, error) {
 }
 
 func expandBraces(s string) ([]string, error) {
-	open, end, ok := findBraces(s)
-	if !ok {
+	open, end, commas := findBraces(s)
+	if end == 0 {
 		return []string{s}, nil
 	}
-	middle, err := alternatives(s[open+1 : end])
+	middle, err := alternatives(s[:end], open+1, commas)
 	if err != nil {
 		return nil, err
 	}
@@ -52,28 +52,27 @@ func expandBraces(s string) ([]string, error) {
 	return all, nil
 }
 
-// findBraces returns where the first brace expression of s opens and ends.
-func findBraces(s string) (open, end int, ok bool) {
+// findBraces returns the first brace expression of s and its commas; end is 0 without one.
+func findBraces(s string) (open, end int, commas []int) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
 			i++
 		case '{':
-			end, comma := closingBrace(s, i)
-			if end < 0 {
+			end, commas := closingBrace(s, i)
+			if end == 0 {
 				continue
 			}
-			if _, _, _, isSeq := parseSequence(s[i+1 : end]); comma || isSeq {
-				return i, end, true
+			if _, _, _, isSeq := parseSequence(s[i+1 : end]); len(commas) > 0 || isSeq {
+				return i, end, commas
 			}
 		}
 	}
-	return 0, 0, false
+	return 0, 0, nil
 }
 
-// closingBrace returns the brace that closes the one at open, or -1, and whether a comma stands
-// between them at their own level.
-func closingBrace(s string, open int) (end int, comma bool) {
+// closingBrace returns the brace that closes the one at open, or 0, and the commas at their level.
+func closingBrace(s string, open int) (end int, commas []int) {
 	depth := 0
 	for i := open; i < len(s); i++ {
 		switch s[i] {
@@ -84,40 +83,32 @@ func closingBrace(s string, open int) (end int, comma bool) {
 		case '}':
 			depth--
 			if depth == 0 {
-				return i, comma
+				return i, commas
 			}
 		case ',':
-			comma = comma || depth == 1
+			if depth == 1 {
+				commas = append(commas, i)
+			}
 		}
 	}
-	return -1, false
+	return 0, nil
 }
 
-// alternatives expands what stands between two braces.
-func alternatives(body string) ([]string, error) {
-	if first, last, step, ok := parseSequence(body); ok {
+// alternatives expands what stands between two braces, from a byte of s to its end.
+func alternatives(s string, from int, commas []int) ([]string, error) {
+	if first, last, step, ok := parseSequence(s[from:]); ok {
 		return first.upTo(last, step)
 	}
 	var all []string
-	depth, start := 0, 0
-	for i := 0; i <= len(body); i++ {
-		switch {
-		case i == len(body) || body[i] == ',' && depth == 0:
-			some, err := expandBraces(body[start:i])
-			if err != nil {
-				return nil, err
-			}
-			if all = append(all, some...); len(all) > maxExpansions {
-				return nil, fmt.Errorf("%w: the braces stand for more than %d names", shard.ErrBadURI, maxExpansions)
-			}
-			start = i + 1
-		case body[i] == '\\':
-			i++
-		case body[i] == '{':
-			depth++
-		case body[i] == '}':
-			depth--
+	for _, end := range append(commas, len(s)) {
+		some, err := expandBraces(s[from:end])
+		if err != nil {
+			return nil, err
 		}
+		if all = append(all, some...); len(all) > maxExpansions {
+			return nil, fmt.Errorf("%w: the braces stand for more than %d names", shard.ErrBadURI, maxExpansions)
+		}
+		from = end + 1
 	}
 	return all, nil
 }

@@ -52,13 +52,15 @@ func TestExpandBraces(t *testing.T) {
 		{"{-9223372036854775808..9223372036854775807..18446744073709551615}", "{-9223372036854775808..9223372036854775807..18446744073709551615}"},
 		{"x-{0..1}/{a..b}.parquet", "x-0/a.parquet x-0/b.parquet x-1/a.parquet x-1/b.parquet"},
 	} {
-		got, err := expandAddress(c.in)
-		if err != nil {
-			t.Errorf("%q: %v", c.in, err)
-		}
-		if g := strings.Join(got, " "); g != c.want {
-			t.Errorf("%q: %q, want %q", c.in, g, c.want)
-		}
+		t.Run(c.in, func(t *testing.T) {
+			got, err := expandAddress(c.in)
+			if err != nil {
+				t.Errorf("%v", err)
+			}
+			if g := strings.Join(got, " "); g != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -15,36 +16,37 @@ import (
 // name service.
 const listsAtOnce = 8
 
-// Descend is ReadAll of a [DeepTree] that lists a directory per request, but many side by side.
-// List describes what is wanted of the entries of a directory at a path below the root, "" for the
-// root itself; it and keep are called from several goroutines, which have ended when Descend
-// returns. A directory that vanishes meanwhile has no files.
-func Descend(
-	ctx context.Context, keep func(path string, dir bool) bool,
-	list func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error),
-) ([]Entry, error) {
+// Descend is ReadAll of a [Tree] that lists a directory per request, but many side by side. List
+// describes what is wanted of the entries of a directory at a path below the root, "" for the root
+// itself, whose identity is given; see Entry. It and keep are called from several goroutines, which
+// have ended when Descend returns. A directory that vanishes meanwhile has no files, and one that
+// lies below itself, behind a link, is not entered there.
+func Descend(ctx context.Context, identity string, keep Keep, list List) ([]Entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listsAtOnce)
 	d := &descent{keep: keep, list: list, group: group}
-	group.Go(func() error { return d.walk(ctx, "") })
+	group.Go(func() error { return d.walk(ctx, "", []string{identity}) })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	return d.files, nil
 }
 
-// A descent lists everything below a directory.
+// List describes the wanted entries of one directory.
+type List = func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error)
+
 type descent struct {
-	keep  func(path string, dir bool) bool
-	list  func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error)
+	keep  Keep
+	list  List
 	group *errgroup.Group
 
 	mu    sync.Mutex
 	files []Entry
 }
 
-// walk lists a directory and those below it: beside this one where a walker is free.
-func (d *descent) walk(ctx context.Context, dir string) error {
+// walk lists a directory and the ones below it, side by side where a walker is free. Above are the
+// identities of the directory and of those around it.
+func (d *descent) walk(ctx context.Context, dir string, above []string) error {
 	entries, err := d.list(ctx, dir, func(e Entry) bool {
 		return e.Kind != KindOther && d.keep(path.Join(dir, e.Name), e.Kind == KindDir)
 	})
@@ -55,8 +57,12 @@ func (d *descent) walk(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, below := range d.take(dir, entries) {
-		if !d.group.TryGo(func() error { return d.walk(ctx, below) }) {
-			if err := d.walk(ctx, below); err != nil {
+		if below.Identity != "" && slices.Contains(above, below.Identity) {
+			continue
+		}
+		walk := func() error { return d.walk(ctx, below.Name, append(slices.Clip(above), below.Identity)) }
+		if !d.group.TryGo(walk) {
+			if err := walk(); err != nil {
 				return err
 			}
 		}
@@ -65,13 +71,13 @@ func (d *descent) walk(ctx context.Context, dir string) error {
 }
 
 // take keeps the files among the entries of a directory, and returns the directories.
-func (d *descent) take(dir string, entries []Entry) (below []string) {
+func (d *descent) take(dir string, entries []Entry) (below []Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range entries {
 		e.Name = path.Join(dir, e.Name)
 		if e.Kind == KindDir {
-			below = append(below, e.Name)
+			below = append(below, e)
 		} else {
 			d.files = append(d.files, e)
 		}

@@ -16,8 +16,8 @@ import (
 // descendingTree lists one directory at a time, as name services do.
 type descendingTree struct{ flatTree }
 
-func (f descendingTree) ReadAll(ctx context.Context, root, _ string, keep func(string, bool) bool) ([]Entry, error) {
-	return Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error) {
+func (f descendingTree) ReadAll(ctx context.Context, root, _ string, keep Keep) ([]Entry, error) {
+	return Descend(ctx, "", keep, func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error) {
 		at := strings.TrimSuffix(strings.TrimSuffix(root, "/")+"/"+dir, "/")
 		if root == "." {
 			at = dir
@@ -25,8 +25,19 @@ func (f descendingTree) ReadAll(ctx context.Context, root, _ string, keep func(s
 		if at == "" {
 			at = "."
 		}
-		all, err := f.ReadDir(ctx, at, func(string) bool { return true })
-		return slices.DeleteFunc(all, func(e Entry) bool { return !wanted(e) }), err
+		below, err := f.below(at)
+		var all []Entry
+		for _, full := range below {
+			name, _, isDir := strings.Cut(full, "/")
+			e := Entry{Name: name, Size: 1}
+			if isDir {
+				e.Kind = KindDir
+			}
+			if wanted(e) && !slices.Contains(all, e) {
+				all = append(all, e)
+			}
+		}
+		return all, err
 	})
 }
 
@@ -53,7 +64,7 @@ func TestDescend(t *testing.T) {
 		return slices.DeleteFunc(entries, func(e Entry) bool { return !wanted(e) }), nil
 	}
 	keep := func(path string, _ bool) bool { return !strings.Contains(path, "unwanted") }
-	all, err := Descend(t.Context(), keep, list)
+	all, err := Descend(t.Context(), "", keep, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,23 +91,39 @@ func TestDescendFails(t *testing.T) {
 		at  string
 		err error
 	}{{"", shard.ErrNotExist}, {"", broken}, {"5", broken}} {
-		all, err := Descend(t.Context(), func(string, bool) bool { return true },
-			func(ctx context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
-				if dir == c.at {
-					return nil, c.err
-				}
-				if dir != "" {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				var entries []Entry
-				for i := range 6 {
-					entries = append(entries, Entry{Name: fmt.Sprint(i), Kind: KindDir})
-				}
-				return entries, nil
-			})
-		if all != nil || !errors.Is(err, c.err) {
-			t.Errorf("%q: %v, %v", c.at, all, err)
+		t.Run(fmt.Sprintf("%q %v", c.at, c.err), func(t *testing.T) {
+			all, err := Descend(t.Context(), "", func(string, bool) bool { return true },
+				func(ctx context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
+					if dir == c.at {
+						return nil, c.err
+					}
+					if dir != "" {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					var entries []Entry
+					for i := range 6 {
+						entries = append(entries, Entry{Name: fmt.Sprint(i), Kind: KindDir})
+					}
+					return entries, nil
+				})
+			if all != nil || !errors.Is(err, c.err) {
+				t.Errorf("%v, %v", all, err)
+			}
+		})
+	}
+}
+
+// TestDescendCircle: a directory that lies below itself is entered once on each way.
+func TestDescendCircle(t *testing.T) {
+	list := func(_ context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
+		if strings.HasSuffix(dir, "b") {
+			return []Entry{{Name: "file"}, {Name: "up", Kind: KindDir, Identity: "root"}, {Name: "self", Kind: KindDir, Identity: "b"}}, nil
 		}
+		return []Entry{{Name: "b", Kind: KindDir, Identity: "b"}, {Name: "again/b", Kind: KindDir, Identity: "b"}}, nil
+	}
+	all, err := Descend(t.Context(), "root", func(string, bool) bool { return true }, list)
+	if err != nil || len(all) != 2 {
+		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -1,42 +1,10 @@
 package driver
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
-
-// Match reports whether a path fits a pattern: * stands for any run of characters but a slash, ?
-// for one, [a-z] for one of a set and [!a-z] or [^a-z] for one of the others, ** as a whole segment
-// for any number of directories, none included. A backslash takes the next character's meaning
-// away; a [ without its ] is itself.
-func Match(pattern, name string) bool {
-	return matchSegments(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-// matchSegments keeps the last ** as the only place to come back to, as matchSegment does with *:
-// more tries find nothing new.
-func matchSegments(pattern, name []string) bool {
-	p, n := 0, 0
-	backP, backN := -1, 0
-	for n < len(name) || p < len(pattern) {
-		switch {
-		case p < len(pattern) && pattern[p] == "**":
-			backP, backN = p, n
-			p++
-			continue
-		case p < len(pattern) && n < len(name) && matchSegment(pattern[p], name[n]):
-			p++
-			n++
-			continue
-		case backP >= 0 && backN < len(name):
-			backN++
-			p, n = backP+1, backN
-			continue
-		}
-		return false
-	}
-	return true
-}
 
 // matchSegment matches one name without slashes in time len(pattern) * len(name) at most.
 func matchSegment(pattern, name string) bool {
@@ -83,8 +51,7 @@ func matchOne(pattern, name string) (pn, nn int, ok bool) {
 	return 1, 1, pattern[0] == name[0]
 }
 
-// matchSet matches r against the [set] that pattern starts with and returns the set's length in
-// bytes.
+// matchSet matches r against the [set] that pattern starts with and returns its length in bytes.
 func matchSet(pattern string, r rune) (in bool, size int, isSet bool) {
 	i := 1
 	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
@@ -132,40 +99,20 @@ func hasGlob(segment string) bool {
 	return false
 }
 
+var backslashed = regexp.MustCompile(`(?s)\\(.)`)
+
 // unescape removes the backslashes of a segment that has no glob.
-func unescape(segment string) string {
-	if !strings.Contains(segment, `\`) {
-		return segment
-	}
-	var b strings.Builder
-	for i := 0; i < len(segment); i++ {
-		if segment[i] == '\\' && i+1 < len(segment) {
-			i++
-		}
-		b.WriteByte(segment[i])
-	}
-	return b.String()
+func unescape(segment string) string { return backslashed.ReplaceAllString(segment, "$1") }
+
+// hidden reports whether a name that the user did not write out is left out, by Spark's rule: a
+// leading dot, a leading underscore unless the name holds a partition's "=", an upload in progress;
+// and a checksum file.
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") && !strings.Contains(name, "=") ||
+		strings.HasSuffix(name, "._COPYING_") || strings.HasSuffix(name, ".crc")
 }
 
-// visible reports whether a name that the user did not write out is data, by Spark's rule: no
-// leading dot, no leading underscore unless the name holds a partition's "=", no upload in
-// progress; and no checksum file.
-func visible(name string) bool {
-	switch {
-	case strings.HasPrefix(name, "."),
-		strings.HasPrefix(name, "_") && !strings.Contains(name, "="),
-		strings.HasSuffix(name, "._COPYING_"),
-		strings.HasSuffix(name, ".crc"):
-		return false
-	}
-	return true
-}
-
-// matchVisible matches a name that lies in a directory: a glob meets hidden names only when it
-// spells their first character.
+// matchVisible matches a name in a directory: hidden ones only by a glob that spells their start.
 func matchVisible(pattern, name string) bool {
-	if !matchSegment(pattern, name) {
-		return false
-	}
-	return visible(name) || pattern[0] == name[0]
+	return matchSegment(pattern, name) && (!hidden(name) || pattern[0] == name[0])
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestMatch(t *testing.T) {
+func TestMatchSegment(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string
 		want          bool
@@ -19,7 +19,6 @@ func TestMatch(t *testing.T) {
 		{"a", "b", false},
 		{"*", "", true},
 		{"*", "abc", true},
-		{"*", "a/b", false},
 		{"a*c", "abbc", true},
 		{"a*c", "abbcd", false},
 		{"*a*b*", "xaxbx", true},
@@ -28,7 +27,6 @@ func TestMatch(t *testing.T) {
 		{"?", "a", true},
 		{"?", "", false},
 		{"?", "é", true},
-		{"?", "/", false},
 		{"??", "é", false},
 		{"*é", "aé", true},
 		{"[a-c]", "b", true},
@@ -50,26 +48,15 @@ func TestMatch(t *testing.T) {
 		{`\*`, "a", false},
 		{`\é`, "é", true},
 		{`a\`, `a\`, true},
-		{"**", "", true},
-		{"**", "a/b/c", true},
-		{"**/c", "a/b/c", true},
-		{"**/c", "c", true},
-		{"a/**/c", "a/c", true},
-		{"a/**/c", "a/x/y/c", true},
-		{"a/**/c", "b/c", false},
-		{"a/**/b/**/c", "a/b/x/b/c", true},
-		{"a/**", "a", true},
-		{"a/**", "a/b/c", true},
 		{"a**", "ab", true},
-		{"a**", "a/b", false},
-		{"**/x=*/*.p", "k/x=1/a.p", true},
-		{"mem://**/a", "mem://d/a", true},
 		{"*", "\xff", true},
 		{"?", "\xff", true},
 	} {
-		if got := Match(c.pattern, c.name); got != c.want {
-			t.Errorf("Match(%q, %q) = %v", c.pattern, c.name, got)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			if got := matchSegment(c.pattern, c.name); got != c.want {
+				t.Errorf("matchSegment(%q, %q) = %v", c.pattern, c.name, got)
+			}
+		})
 	}
 }
 
@@ -77,9 +64,11 @@ func TestHasGlob(t *testing.T) {
 	for segment, want := range map[string]bool{
 		"": false, "a": false, "*": true, "a?": true, "[a]": true, "[a": false, "[]": false, "[]]": true, `\*`: false, `\[a]`: false, `\\*`: true, `a\`: false,
 	} {
-		if hasGlob(segment) != want {
-			t.Errorf("hasGlob(%q) = %v", segment, !want)
-		}
+		t.Run(segment, func(t *testing.T) {
+			if hasGlob(segment) != want {
+				t.Errorf("hasGlob(%q) = %v", segment, !want)
+			}
+		})
 	}
 	for segment, want := range map[string]string{`a`: "a", `\*`: "*", `\\`: `\`, `a\`: `a\`, `\a\b`: "ab"} {
 		if got := unescape(segment); got != want {
@@ -91,9 +80,8 @@ func TestHasGlob(t *testing.T) {
 // TestMatchIsQuick: patterns that make naive matchers try everything.
 func TestMatchIsQuick(t *testing.T) {
 	start := time.Now()
-	Match(strings.Repeat("a*", 1000)+"b", strings.Repeat("a", 10_000))
-	Match(strings.Repeat("**/a/", 500)+"b", strings.Repeat("a/", 2000))
-	if took := time.Since(start); took > 5*time.Second {
+	matchSegment(strings.Repeat("a*", 1000)+"b", strings.Repeat("a", 10_000))
+	if took := time.Since(start); took > time.Minute {
 		t.Fatalf("took %v", took)
 	}
 }
@@ -101,15 +89,14 @@ func TestMatchIsQuick(t *testing.T) {
 // FuzzMatch compares with path.Match where both speak one language.
 func FuzzMatch(f *testing.F) {
 	f.Add("a*[b-d]?", "axxc1")
-	f.Add("**/x", "a/b/x")
 	f.Add(`\*[!a]`, "*b")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		got := Match(pattern, name)
-		if strings.Contains(pattern, "**") || strings.ContainsAny(pattern, "[]\\") || !utf8.ValidString(name) || !utf8.ValidString(pattern) {
+		got := matchSegment(pattern, name)
+		if strings.ContainsAny(pattern, "[]\\/") || strings.Contains(name, "/") || !utf8.ValidString(name) || !utf8.ValidString(pattern) {
 			return
 		}
 		if want, err := path.Match(pattern, name); err == nil && got != want {
-			t.Fatalf("Match(%q, %q) = %v", pattern, name, got)
+			t.Fatalf("matchSegment(%q, %q) = %v", pattern, name, got)
 		}
 	})
 }

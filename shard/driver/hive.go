@@ -3,6 +3,7 @@ package driver
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -30,25 +31,13 @@ func parsePartitions(file string) []shard.Partition {
 	return all
 }
 
+// escaped is a byte as Hive encodes it.
+var escaped = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+
 // percentDecode decodes each valid %XX and leaves the rest alone, as Spark's unescapePathName does.
 func percentDecode(s string) string {
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '%')
-		if i < 0 {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:i])
-		s = s[i:]
-		if len(s) >= 3 {
-			if c, err := url.PathUnescape(s[:3]); err == nil {
-				b.WriteString(c)
-				s = s[3:]
-				continue
-			}
-		}
-		b.WriteByte('%')
-		s = s[1:]
-	}
+	return escaped.ReplaceAllStringFunc(s, func(code string) string {
+		c, _ := url.PathUnescape(code)
+		return c
+	})
 }

@@ -23,17 +23,19 @@ func TestParsePartitions(t *testing.T) {
 		{"k=%5F_HIVE_DEFAULT_PARTITION__/a", "k=__HIVE_DEFAULT_PARTITION__"},
 		{"한=글/a", "한=글"},
 	} {
-		var got []string
-		for _, p := range parsePartitions(c.path) {
-			if p.Null {
-				got = append(got, p.Key+":null"+p.Value)
-			} else {
-				got = append(got, p.Key+"="+p.Value)
+		t.Run(c.path, func(t *testing.T) {
+			var got []string
+			for _, p := range parsePartitions(c.path) {
+				if p.Null {
+					got = append(got, p.Key+":null"+p.Value)
+				} else {
+					got = append(got, p.Key+"="+p.Value)
+				}
 			}
-		}
-		if g := strings.Join(got, " "); g != c.want {
-			t.Errorf("%q: %q, want %q", c.path, g, c.want)
-		}
+			if g := strings.Join(got, " "); g != c.want {
+				t.Errorf("%q, want %q", g, c.want)
+			}
+		})
 	}
 }
 

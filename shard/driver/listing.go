@@ -27,19 +27,14 @@ type Listing struct {
 
 // NewListing returns the counts of a list. Report, which may be nil, receives the number of files
 // after each page that adds some; its calls do not overlap.
-func NewListing(report func(files int)) *Listing {
-	if report == nil {
-		report = func(int) {}
-	}
-	return &Listing{report: report}
-}
+func NewListing(report func(files int)) *Listing { return &Listing{report: report} }
 
 // Take counts a page and the entries of it that are wanted. Its error ends the list.
 func (l *Listing) Take(wanted []Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pages++
-	if files := l.add(wanted, 1); files > 0 {
+	if files := l.add(wanted, 1); files > 0 && l.report != nil {
 		l.report(l.files)
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -13,7 +14,7 @@ import (
 // context that has ended.
 func Check(ctx context.Context, closed bool, ranges []shard.Range, size int64) error {
 	if ctx.Err() != nil {
-		return Ended(ctx)
+		return cause.Of(ctx)
 	}
 	if closed {
 		return fs.ErrClosed
@@ -37,7 +38,7 @@ func ReadParts(ctx context.Context, parts []Part, atOnce int, read func(ctx cont
 	}
 	err := group.Wait()
 	if ctx.Err() != nil {
-		return Ended(ctx)
+		return cause.Of(ctx)
 	}
 	return err
 }

@@ -4,23 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the
-// user spelled them.
+// user spelled them. Its methods are safe for concurrent use.
 type Tree interface {
 	// Stat describes what lies at path, behind links; shard.ErrNotExist when nothing does.
 	Stat(ctx context.Context, path string) (Entry, error)
-	// ReadDir describes the entries of a directory whose names keep wants, in any order. Entries
-	// that vanish meanwhile are left out.
-	ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]Entry, error)
+	// ReadAll describes the files at any depth below a directory, in any order; shard.ErrNotExist
+	// when there is no such directory. An Entry's Name is the file's path below the directory, as
+	// in "dt=1/a.parquet". A place that lists directory by directory has it from Descend.
+	//
+	// Start is how all wanted paths begin, or "": a bucket lists only those. Keep is asked about
+	// paths below the directory: whether a file is wanted, or whether any file below a directory
+	// can be. It must be asked about each file that is described, is cheap, and is safe for
+	// concurrent use.
+	ReadAll(ctx context.Context, path, start string, keep Keep) ([]Entry, error)
 	// URI returns the address of a path.
 	URI(path string) string
 }
+
+// Keep says whether a file, or a directory for the files below it, is wanted by its path.
+type Keep = func(path string, dir bool) bool
 
 // An Entry is a file or directory of a Tree.
 type Entry struct {
@@ -48,9 +61,12 @@ const (
 //
 // A path that exists is taken literally: a file is one shard, a directory stands for all files
 // below it that are not hidden. Otherwise braces are expanded (see expandAddress) and each result
-// is matched segment by segment (see Match). A segment that exists literally is not a glob, up to
-// the first that is one; matched directories stand for their files. A name in braces that has no glob
-// must exist, so that a gap is not passed over in silence.
+// is matched segment by segment: * stands for any run of characters, ? for one, [a-z] for one of a
+// set, [!a-z] or [^a-z] for one of the others, ** as a whole segment for any number of directories,
+// none included. A backslash takes the next character's meaning away; a [ without its ] is itself.
+// A segment that exists literally is not a glob, up to the first that is one; matched directories
+// stand for their files. A name in braces that has no glob must exist, so that a gap is not passed
+// over in silence.
 //
 // Hidden from directories, and from globs that do not spell their first character, are names that
 // start with a dot, or with an underscore and hold no "=", and checksums and unfinished uploads
@@ -59,35 +75,22 @@ const (
 // Partitions come from directories below the given one, or below the fixed part before the first
 // glob or brace.
 func Walk(ctx context.Context, tree Tree, path string) ([]shard.Shard, error) {
-	return (&walk{ctx: ctx, tree: tree, found: make(map[string]shard.Shard)}).list(path)
-}
-
-// WalkDeep is Walk of a tree that describes all files below a directory at once.
-func WalkDeep(ctx context.Context, tree DeepTree, path string) ([]shard.Shard, error) {
-	return (&walk{ctx: ctx, tree: tree, deep: tree, found: make(map[string]shard.Shard)}).list(path)
-}
-
-func (w *walk) list(path string) ([]shard.Shard, error) {
+	w := &walk{ctx: ctx, tree: tree, found: make(map[string]shard.Shard), mu: new(sync.Mutex)}
 	if err := w.address(path); err != nil {
 		return nil, w.wrap(path, err)
 	}
 	if len(w.found) == 0 {
 		return nil, w.nothing(path)
 	}
-	all := make([]shard.Shard, 0, len(w.found))
-	for _, s := range w.found {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b shard.Shard) int { return strings.Compare(a.URI, b.URI) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(w.found), func(a, b shard.Shard) int { return strings.Compare(a.URI, b.URI) }), nil
 }
 
 type walk struct {
 	ctx   context.Context
 	tree  Tree
-	deep  DeepTree               // the same, or nil
-	found map[string]shard.Shard // by path
-	dir   bool                   // the path is a directory
+	dir   bool // the path is a directory
+	mu    *sync.Mutex
+	found map[string]shard.Shard // by path; guarded by mu
 }
 
 // A glob is the state of matching one pattern: what matched so far, and what is left.
@@ -96,7 +99,6 @@ type glob struct {
 	rest   []string
 	base   string // directories below it give partitions
 	fixed  int    // segments left before the first brace; only they and those before the first glob belong to base
-	wild   bool   // prefix holds names that the user did not spell
 }
 
 func (w *walk) address(path string) error {
@@ -112,7 +114,7 @@ func (w *walk) address(path string) error {
 		return err
 	}
 	fixed := len(path) // more segments than there are
-	if open, _, ok := findBraces(path); ok {
+	if open, end, _ := findBraces(path); end > 0 {
 		fixed = strings.Count(path[:open], "/")
 	}
 	globs := make([]glob, len(expanded))
@@ -122,15 +124,29 @@ func (w *walk) address(path string) error {
 		}
 		globs[i] = glob{rest: strings.Split(p, "/"), fixed: fixed}
 	}
-	if w.deep != nil {
-		return w.matchEach(globs)
-	}
+	return w.matchEach(globs)
+}
+
+// walksAtOnce is how many of the names that braces stand for are looked for side by side.
+const walksAtOnce = 16
+
+// matchEach matches what braces stand for, several at a time. All have ended when it returns.
+func (w *walk) matchEach(globs []glob) error {
+	group, ctx := errgroup.WithContext(w.ctx)
+	group.SetLimit(walksAtOnce)
+	one := *w
+	one.ctx = ctx
 	for _, g := range globs {
-		if err := w.match(g); err != nil {
-			return err
+		if ctx.Err() != nil {
+			break
 		}
+		group.Go(func() error { return one.match(g) })
 	}
-	return nil
+	err := group.Wait()
+	if w.ctx.Err() != nil {
+		return w.ctx.Err()
+	}
+	return err
 }
 
 // match finds what a pattern stands for. Trees are asked as late as possible: a segment without a
@@ -139,7 +155,7 @@ func (w *walk) match(g glob) error {
 	for len(g.rest) > 0 {
 		segment := g.rest[0]
 		if hasGlob(segment) && !w.literal(g) {
-			return w.matchDir(g)
+			return w.matchAll(g)
 		}
 		if !hasGlob(segment) {
 			segment = unescape(segment)
@@ -147,10 +163,7 @@ func (w *walk) match(g glob) error {
 		g = g.next(segment)
 	}
 	e, err := w.tree.Stat(w.ctx, g.prefix)
-	switch {
-	case errors.Is(err, shard.ErrNotExist) && g.wild:
-		return nil // dt=*/part.parquet where one day has none
-	case err != nil:
+	if err != nil {
 		return w.wrap(g.prefix, err)
 	}
 	return w.add(g.prefix, e, g.base)
@@ -158,101 +171,47 @@ func (w *walk) match(g glob) error {
 
 // literal reports whether a name exists that is spelled like the glob.
 func (w *walk) literal(g glob) bool {
-	if g.wild {
-		return false
-	}
 	_, err := w.tree.Stat(w.ctx, g.next(g.rest[0]).prefix)
 	return err == nil
 }
 
 // next moves one segment from what is left to what matched.
 func (g glob) next(name string) glob {
-	switch {
-	case g.prefix == "" || g.prefix == "/":
-		g.prefix += name
-	default:
-		g.prefix += "/" + name
+	if g.prefix != "" && g.prefix != "/" {
+		g.prefix += "/"
 	}
-	if g.prefix == "" { // the empty segment before a leading slash
+	if g.prefix += name; g.prefix == "" { // the empty segment before a leading slash
 		g.prefix = "/"
 	}
 	g.rest = g.rest[1:]
-	if g.fixed--; g.fixed >= 0 && !g.wild {
+	if g.fixed--; g.fixed >= 0 {
 		g.base = g.prefix
 	}
 	return g
 }
 
-// matchDir matches a glob against the names in the directory that matched so far.
-func (w *walk) matchDir(g glob) error {
-	pattern := g.rest[0]
-	g.wild = true
-	if w.deep != nil {
-		return w.matchAll(g)
+// matchAll matches what is left of a pattern, from its first glob on, with all below what matched.
+func (w *walk) matchAll(g glob) error {
+	dir := dirPath(g.prefix)
+	keep := func(path string, isDir bool) bool { return matchBelow(g.rest, path, isDir) }
+	entries, err := w.tree.ReadAll(w.ctx, dir, literalStart(g.rest), keep)
+	if errors.Is(err, shard.ErrNotExist) {
+		return nil // nothing matches
 	}
-	if pattern == "**" {
-		e, err := w.tree.Stat(w.ctx, dirPath(g.prefix))
-		if err != nil {
-			return w.skipMissing(g.prefix, err)
-		}
-		return w.matchDeep(g, []string{e.Identity})
-	}
-	entries, err := w.tree.ReadDir(w.ctx, dirPath(g.prefix), func(name string) bool { return matchVisible(pattern, name) })
 	if err != nil {
-		return w.skipMissing(g.prefix, err)
+		return w.wrap(g.prefix, err)
 	}
-	for _, e := range entries {
-		next := g.next(e.Name)
-		switch {
-		case e.Kind == KindOther:
-		case len(next.rest) == 0:
-			err = w.add(next.prefix, e, next.base)
-		case e.Kind == KindDir:
-			err = w.match(next)
-		}
-		if err != nil {
-			return err
-		}
+	if g.prefix == "" {
+		dir = ""
 	}
+	w.files(dir, g.base, entries)
 	return nil
 }
 
-// matchDeep matches ** : what follows it is looked for here and in every directory below. As the
-// last segment it stands for all files.
-func (w *walk) matchDeep(g glob, above []string) error {
-	for len(g.rest) > 1 && g.rest[1] == "**" {
-		g.rest = g.rest[1:]
-	}
-	here := g
-	here.rest = g.rest[1:]
-	if len(here.rest) == 0 || len(here.rest) == 1 && here.rest[0] == "" { // a slash at the end changes nothing
-		return w.skipMissing(g.prefix, w.descend(dirPath(g.prefix), g.base, above))
-	}
-	if err := w.match(here); err != nil {
-		return err
-	}
-	entries, err := w.tree.ReadDir(w.ctx, dirPath(g.prefix), visible)
-	if err != nil {
-		return w.skipMissing(g.prefix, err)
-	}
-	for _, e := range entries {
-		if e.Kind != KindDir || inCircle(e, above) {
-			continue
-		}
-		below := g
-		below.prefix = g.next(e.Name).prefix
-		if err := w.matchDeep(below, append(slices.Clip(above), e.Identity)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// add takes what a name stands for: a file, or a directory's files.
 func (w *walk) add(path string, e Entry, base string) error {
 	switch e.Kind {
 	case KindDir:
-		return w.descend(path, base, []string{e.Identity})
+		return w.descend(path, base)
 	case KindOther:
 		return w.wrap(path, fmt.Errorf("%w: it is neither a file nor a directory", shard.ErrBadURI))
 	}
@@ -265,44 +224,27 @@ func (w *walk) file(path string, e Entry, base string) {
 	if path != base {
 		s.Partitions = parsePartitions(path[len(strings.TrimRight(base, "/")):])
 	}
+	w.mu.Lock()
 	w.found[path] = s
+	w.mu.Unlock()
 }
 
-// descend takes all visible files below a directory.
-func (w *walk) descend(dir, base string, above []string) error {
-	if w.deep != nil {
-		return w.descendAll(dir, base)
-	}
-	entries, err := w.tree.ReadDir(w.ctx, dir, visible)
+func (w *walk) descend(dir, base string) error {
+	entries, err := w.tree.ReadAll(w.ctx, dir, "", func(path string, _ bool) bool { return allVisible(path) })
 	if err != nil {
 		return w.wrap(dir, err)
 	}
-	for _, e := range entries {
-		path := join(dir, e.Name)
-		switch {
-		case e.Kind == KindFile:
-			w.file(path, e, base)
-		case e.Kind == KindDir && !inCircle(e, above):
-			err = w.descend(path, base, append(slices.Clip(above), e.Identity))
-		}
-		if err != nil {
-			return err
-		}
-	}
+	w.files(dir, base, entries)
 	return nil
 }
 
-// join puts a name behind a directory as the user spelled it.
-func join(dir, name string) string {
-	if dir == "" {
-		return name
+func (w *walk) files(dir, base string, entries []Entry) {
+	if dir != "" && !strings.HasSuffix(dir, "/") {
+		dir += "/"
 	}
-	return strings.TrimRight(dir, "/") + "/" + name
-}
-
-// inCircle reports whether a directory contains itself, behind a link.
-func inCircle(e Entry, above []string) bool {
-	return e.Identity != "" && slices.Contains(above, e.Identity)
+	for _, e := range entries {
+		w.file(dir+e.Name, e, base)
+	}
 }
 
 // dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a
@@ -318,14 +260,6 @@ func dirPath(prefix string) string {
 	return prefix
 }
 
-// skipMissing ignores a directory that does not exist below a glob.
-func (w *walk) skipMissing(path string, err error) error {
-	if errors.Is(err, shard.ErrNotExist) || err == nil {
-		return nil
-	}
-	return w.wrap(path, err)
-}
-
 // wrap names the path where a list failed, once.
 func (w *walk) wrap(path string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) || w.ctx.Err() != nil {
@@ -334,7 +268,6 @@ func (w *walk) wrap(path string, err error) error {
 	return &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }
 
-// nothing is the error of a list that found no file.
 func (w *walk) nothing(path string) error {
 	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", shard.ErrNotExist)}
 	if w.dir {

@@ -23,12 +23,7 @@ type Window struct {
 	out     int       // tokens given out; more than size for a while after Slow
 	good    int       // requests that went well since size changed
 	slowed  time.Time // when size was last halved
-	waiting list.List // of *waiter, the first comes next
-}
-
-// A waiter waits for a token.
-type waiter struct {
-	ready chan struct{} // closed when it has one
+	waiting list.List // of chan struct{}, which is closed with a token; the first comes next
 }
 
 // slowEvery is the time within which many answers that ask to slow down count as one: they were all
@@ -54,24 +49,24 @@ func (w *Window) Acquire(ctx context.Context) error {
 		w.mu.Unlock()
 		return nil
 	}
-	me := &waiter{ready: make(chan struct{})}
-	place := w.waiting.PushBack(me)
+	ready := make(chan struct{})
+	place := w.waiting.PushBack(ready)
 	w.mu.Unlock()
 	select {
-	case <-me.ready:
+	case <-ready:
 		return nil
 	case <-ctx.Done():
-		w.leave(me, place)
+		w.leave(ready, place)
 		return ctx.Err()
 	}
 }
 
 // leave takes a waiter out of the queue, or its token back when it was given one at the same time.
-func (w *Window) leave(me *waiter, place *list.Element) {
+func (w *Window) leave(ready chan struct{}, place *list.Element) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case <-me.ready:
+	case <-ready:
 		w.out--
 	default:
 		w.waiting.Remove(place)
@@ -89,11 +84,10 @@ func (w *Window) Release() {
 	w.wake()
 }
 
-// wake gives out what is free.
 func (w *Window) wake() {
 	for w.out < w.size && w.waiting.Len() > 0 {
 		w.out++
-		close(w.waiting.Remove(w.waiting.Front()).(*waiter).ready)
+		close(w.waiting.Remove(w.waiting.Front()).(chan struct{}))
 	}
 }
 

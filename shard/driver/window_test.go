@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -20,9 +21,11 @@ func TestWindowSize(t *testing.T) {
 		{-3, -2, -1, 1},
 		{5, 1, 3, 5},
 	} {
-		if got := NewWindow(c.least, c.start, c.most).Size(); got != c.size {
-			t.Errorf("%+v: size %d", c, got)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			if got := NewWindow(c.least, c.start, c.most).Size(); got != c.size {
+				t.Errorf("%+v: size %d", c, got)
+			}
+		})
 	}
 }
 
@@ -223,7 +226,7 @@ func TestWindowUnderLoad(t *testing.T) {
 	}
 	size := w.Size()
 	for range size {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := w.Acquire(ctx); err != nil {
 			t.Errorf("a token was lost: %v", err)
 		}

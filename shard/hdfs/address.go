@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 )
 
-// A place is where an address leads: a path of a cluster.
-type place struct {
+// A location is where an address leads: a path of a cluster.
+type location struct {
 	cluster *cluster
 	path    string // clean, absolute
 }
@@ -32,37 +32,36 @@ func split(uri string) (prefix, path string, err error) {
 	return prefix + authority, rest[len(authority):], nil
 }
 
-// locate finds the cluster and path of an address.
-func (s *Store) locate(uri string) (place, error) {
+func (s *Store) locate(uri string) (location, error) {
 	setup, err := s.setup()
 	if err == nil {
 		err = setup.native()
 	}
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	prefix, p, err := split(uri)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	resolved, err := setup.conf.Resolve(prefix + path.Clean(p))
 	if err != nil {
-		return place{}, badAddress(err)
+		return location{}, badAddress(err)
 	}
 	prefix, p, err = split(resolved)
 	if err != nil {
-		return place{}, fmt.Errorf("%w: it leads to %s", shard.ErrBadURI, shard.Redact(resolved))
+		return location{}, fmt.Errorf("%w: it leads to %s", shard.ErrBadURI, shard.Redact(resolved))
 	}
 	_, authority := shard.SplitScheme(prefix)
 	ns, err := setup.conf.Nameservice(authority)
 	if err != nil {
-		return place{}, badAddress(err)
+		return location{}, badAddress(err)
 	}
 	if !slices.Contains(setup.conf.Nameservices(), ns.Name) {
 		ns.Name = ns.RPC[0] // with its port
 	}
 	c, err := s.cluster(ns)
-	return place{c, path.Clean(p)}, err
+	return location{c, path.Clean(p)}, err
 }
 
 // badAddress keeps the kind of errors that have one.

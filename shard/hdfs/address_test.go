@@ -31,18 +31,20 @@ func TestLocate(t *testing.T) {
 		{"hdfs://host.example:9000/a%20b?c#d", "host.example:9000", "/a%20b?c#d", "host.example:9000"},
 		{"viewfs://v/data/x", "ns", "/warehouse/x", "nn1:8020 nn2:8020"},
 	} {
-		s := offline(t, pair, nil)
-		p, err := s.locate(c.uri)
-		if err != nil {
-			t.Errorf("%s: %v", c.uri, err)
-			continue
-		}
-		if p.cluster.ns.Name != c.cluster || p.path != c.path || strings.Join(p.cluster.ns.RPC, " ") != c.rpc {
-			t.Errorf("%s: %s of %s, %v", c.uri, p.path, p.cluster.ns.Name, p.cluster.ns.RPC)
-		}
-		if id := s.Identity(c.uri); id != "hdfs://"+c.cluster+c.path {
-			t.Errorf("%s: identity %s", c.uri, id)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			s := offline(t, pair, nil)
+			p, err := s.locate(c.uri)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if p.cluster.ns.Name != c.cluster || p.path != c.path || strings.Join(p.cluster.ns.RPC, " ") != c.rpc {
+				t.Errorf("%s of %s, %v", p.path, p.cluster.ns.Name, p.cluster.ns.RPC)
+			}
+			if id := s.Identity(c.uri); id != "hdfs://"+c.cluster+c.path {
+				t.Errorf("identity %s", id)
+			}
+		})
 	}
 }
 
@@ -57,17 +59,19 @@ func TestBadAddresses(t *testing.T) {
 		{"viewfs://w/x", shard.ErrBadURI, "no mount table"},
 		{"viewfs://v/elsewhere", shard.ErrNotExist, "/elsewhere"},
 	} {
-		s := offline(t, pair, nil)
-		_, err := s.List(t.Context(), c.uri)
-		_, err2 := s.Open(t.Context(), shard.Shard{URI: c.uri, Size: 1})
-		for _, err := range []error{err, err2} {
-			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) && !errors.Is(c.kind, shard.ErrNotExist) {
-				t.Errorf("%s: %v", c.uri, err)
+		t.Run(c.uri, func(t *testing.T) {
+			s := offline(t, pair, nil)
+			_, err := s.List(t.Context(), c.uri)
+			_, err2 := s.Open(t.Context(), shard.Shard{URI: c.uri, Size: 1})
+			for _, err := range []error{err, err2} {
+				if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) && !errors.Is(c.kind, shard.ErrNotExist) {
+					t.Errorf("%v", err)
+				}
 			}
-		}
-		if id := s.Identity(c.uri); id != c.uri {
-			t.Errorf("%s: identity %s", c.uri, id)
-		}
+			if id := s.Identity(c.uri); id != c.uri {
+				t.Errorf("identity %s", id)
+			}
+		})
 	}
 	if _, err := offline(t, nil, nil).List(t.Context(), "hdfs:///x"); !errors.Is(err, shard.ErrBadURI) {
 		t.Errorf("no default: %v", err)
@@ -90,11 +94,13 @@ func TestSetup(t *testing.T) {
 		{"options win", Options{ConfDir: dir, User: "amy", Conf: map[string]string{"fs.defaultFS": "hdfs://x"}}, map[string]string{"HADOOP_CONF_DIR": "/none", "HADOOP_USER_NAME": "eve"}, "amy", "hdfs://x"},
 		{"nothing", Options{User: "amy"}, nil, "amy", ""},
 	} {
-		c.options.Getenv = func(key string) string { return c.env[key] }
-		s, err := newSetup(c.options)
-		if err != nil || s.user != c.user || s.conf.DefaultFS() != c.fs || s.kerberos != nil {
-			t.Errorf("%s: %+v, %v", c.name, s, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			c.options.Getenv = func(key string) string { return c.env[key] }
+			s, err := newSetup(c.options)
+			if err != nil || s.user != c.user || s.conf.DefaultFS() != c.fs || s.kerberos != nil {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
 	}
 	for _, c := range []struct {
 		name    string
@@ -106,14 +112,16 @@ func TestSetup(t *testing.T) {
 		{"no principal", Options{Conf: map[string]string{"hadoop.security.authentication": "kerberos"}}, "dfs.namenode.kerberos.principal"},
 		{"keytab, no principal", Options{Keytab: "/k"}, "dfs.namenode.kerberos.principal"},
 	} {
-		c.options.Getenv = func(string) string { return "" }
-		s, err := newSetup(c.options)
-		if err == nil { // WebHDFS needs no more
-			err = s.native()
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			c.options.Getenv = func(string) string { return "" }
+			s, err := newSetup(c.options)
+			if err == nil { // WebHDFS needs no more
+				err = s.native()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	for want, keys := range map[string]map[string]string{
 		"":               {},
@@ -121,10 +129,12 @@ func TestSetup(t *testing.T) {
 		"integrity":      {"dfs.data.transfer.protection": "authentication, Integrity"},
 		"authentication": {"dfs.data.transfer.protection": "authentication"},
 	} {
-		s, err := newSetup(Options{Conf: keys, Getenv: func(string) string { return "" }, User: "x"})
-		if err != nil || s.protection != want {
-			t.Errorf("%v: %q, %v", keys, s.protection, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			s, err := newSetup(Options{Conf: keys, Getenv: func(string) string { return "" }, User: "x"})
+			if err != nil || s.protection != want {
+				t.Errorf("%v: %q, %v", keys, s.protection, err)
+			}
+		})
 	}
 }
 

@@ -3,9 +3,12 @@ package hdfs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/proto"
 )
 
 // An answer is one of a namenode.
@@ -40,23 +43,21 @@ func parseAnswer(b []byte) answer {
 	if n < 0 {
 		return answer{}
 	}
-	call, _ := lastField(header, 1, protowire.VarintType)
-	status, _ := lastField(header, 2, protowire.VarintType)
-	if number(status) == 2 {
-		class, _ := lastField(header, 4, protowire.BytesType)
-		message, _ := lastField(header, 5, protowire.BytesType)
+	call, _ := proto.Number(header, protowire.VarintType, 1)
+	if status, _ := proto.Number(header, protowire.VarintType, 2); status == 2 {
+		class, _ := proto.Bytes(header, 4)
+		message, _ := proto.Bytes(header, 5)
 		return answer{fatal: &fatalError{string(class), string(message)}}
 	}
 	body, n := protowire.ConsumeBytes(b[n:])
 	if n < 0 {
 		return answer{}
 	}
-	if int32(number(call)) != saslCall {
+	if int32(call) != saslCall {
 		return answer{body: body}
 	}
-	state, _ := lastField(body, 2, protowire.VarintType)
-	token, _ := lastField(body, 3, protowire.BytesType)
-	if number(state) != 5 { // WRAP
+	token, _ := proto.Bytes(body, 3)
+	if state, _ := proto.Number(body, protowire.VarintType, 2); state != 5 { // WRAP
 		return answer{}
 	}
 	if inner := unwrap(token); len(inner) > 4 && int64(len(inner)) == 4+int64(binary.BigEndian.Uint32(inner)) {
@@ -65,8 +66,7 @@ func parseAnswer(b []byte) answer {
 	return answer{}
 }
 
-// unwrap returns what a signed token of RFC 4121, section 4.2.6.2, carries; nil when it is
-// encrypted.
+// unwrap returns what a signed token of RFC 4121, 4.2.6.2, carries; nil when it is encrypted.
 func unwrap(token []byte) []byte {
 	const header, sealed = 16, 2
 	if len(token) < header || token[0] != 5 || token[1] != 4 || token[2]&sealed != 0 {
@@ -94,27 +94,21 @@ type locatedBlock struct {
 
 // same reports whether both are the same blocks.
 func (l *located) same(o *located) bool {
-	if l == nil || o == nil || len(l.blocks) != len(o.blocks) || l.length != o.length {
-		return false
-	}
-	for i, b := range l.blocks {
-		if b.id != o.blocks[i].id || b.generation != o.blocks[i].generation {
-			return false
-		}
-	}
-	return true
+	return l != nil && o != nil && l.length == o.length && slices.EqualFunc(l.blocks, o.blocks, func(a, b locatedBlock) bool {
+		return a.id == b.id && a.generation == b.generation
+	})
 }
 
 // parseLocated reads a GetBlockLocationsResponseProto; nil when it is none.
 func parseLocated(body []byte) *located {
-	m, ok := lastField(body, 1, protowire.BytesType)
-	length, ok1 := lastField(m, 1, protowire.VarintType)
-	open, ok2 := lastField(m, 3, protowire.VarintType)
+	m, ok := proto.Bytes(body, 1)
+	length, ok1 := proto.Number(m, protowire.VarintType, 1)
+	open, ok2 := proto.Number(m, protowire.VarintType, 3)
 	if !ok || !ok1 || !ok2 {
 		return nil
 	}
-	l := &located{length: int64(number(length)), unfinished: number(open) != 0}
-	eachField(m, func(num protowire.Number, typ protowire.Type, value []byte) {
+	l := &located{length: int64(length), unfinished: open != 0}
+	proto.Fields(m, func(num protowire.Number, typ protowire.Type, value []byte) {
 		if num == 2 && typ == protowire.BytesType {
 			l.blocks = append(l.blocks, parseBlock(value))
 		}
@@ -124,57 +118,19 @@ func parseLocated(body []byte) *located {
 
 // parseBlock reads a LocatedBlockProto.
 func parseBlock(m []byte) (b locatedBlock) {
-	id, _ := lastField(m, 1, protowire.BytesType) // ExtendedBlockProto
-	off, _ := lastField(m, 2, protowire.VarintType)
-	block, _ := lastField(id, 2, protowire.VarintType)
-	generation, _ := lastField(id, 3, protowire.VarintType)
-	size, _ := lastField(id, 4, protowire.VarintType)
-	b = locatedBlock{id: number(block), generation: number(generation), off: int64(number(off)), size: int64(number(size))}
-	eachField(m, func(num protowire.Number, typ protowire.Type, value []byte) {
-		if num != 3 || typ != protowire.BytesType { // DatanodeInfoProto
+	const extendedBlock, datanodeInfo, datanodeID, hostName = 1, 3, 1, 2
+	off, _ := proto.Number(m, protowire.VarintType, 2)
+	size, _ := proto.Number(m, protowire.VarintType, extendedBlock, 4)
+	b.off, b.size = int64(off), int64(size)
+	b.id, _ = proto.Number(m, protowire.VarintType, extendedBlock, 2)
+	b.generation, _ = proto.Number(m, protowire.VarintType, extendedBlock, 3)
+	proto.Fields(m, func(num protowire.Number, _ protowire.Type, value []byte) {
+		if num != datanodeInfo {
 			return
 		}
-		node, _ := lastField(value, 1, protowire.BytesType) // DatanodeIDProto
-		if host, ok := lastField(node, 2, protowire.BytesType); ok {
+		if host, ok := proto.Bytes(value, datanodeID, hostName); ok {
 			b.hosts = append(b.hosts, string(host))
 		}
 	})
 	return b
-}
-
-// eachField calls f for each field of a message; a message that ends in nonsense has the fields
-// before it. A number is passed as its bytes on the wire, a text without its length.
-func eachField(m []byte, f func(protowire.Number, protowire.Type, []byte)) {
-	for len(m) > 0 {
-		num, typ, n := protowire.ConsumeTag(m)
-		if n < 0 {
-			return
-		}
-		m = m[n:]
-		if n = protowire.ConsumeFieldValue(num, typ, m); n < 0 {
-			return
-		}
-		value := m[:n]
-		if typ == protowire.BytesType {
-			value, _ = protowire.ConsumeBytes(m)
-		}
-		f(num, typ, value)
-		m = m[n:]
-	}
-}
-
-// lastField finds a field of a message: the last, as all parsers of protocol buffers do.
-func lastField(m []byte, want protowire.Number, wantType protowire.Type) (value []byte, ok bool) {
-	eachField(m, func(num protowire.Number, typ protowire.Type, v []byte) {
-		if num == want && typ == wantType {
-			value, ok = v, true
-		}
-	})
-	return value, ok
-}
-
-// number reads a varint; no bytes are 0.
-func number(varint []byte) uint64 {
-	v, _ := protowire.ConsumeVarint(varint)
-	return v
 }

@@ -61,10 +61,12 @@ func TestAnswer(t *testing.T) {
 		{"an error", packet(message(1, 5, 2, 1, 4, "java.io.IOException")), false},
 		{"of a handshake", packet(message(1, int(uint32(0xffffffff-32)), 2, 0), message(2, 1, 3, "token")), false},
 	} {
-		a := parseAnswer(c.packet[4:])
-		if got := a.body != nil && parseLocated(a.body) != nil; got != c.want || a.fatal != nil {
-			t.Errorf("%s: %v, fatal %v", c.name, got, a.fatal)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			a := parseAnswer(c.packet[4:])
+			if got := a.body != nil && parseLocated(a.body) != nil; got != c.want || a.fatal != nil {
+				t.Errorf("%v, fatal %v", got, a.fatal)
+			}
+		})
 	}
 	a := parseAnswer(packet(message(1, int(uint32(0xffffffff)), 2, 2, 4, "org.apache.AccessControlException", 5, "no\n\tat trace"))[4:])
 	if a.fatal == nil || a.fatal.Error() != "AccessControlException: no" {
@@ -106,9 +108,11 @@ func TestCalledMethod(t *testing.T) {
 		"getBlockLocations": packet(header, message(1, "getBlockLocations", 2, "ClientProtocol"), message(1, "/x")),
 		"":                  []byte("hrpc\x09\x00\x00"),
 	} {
-		if got := calledMethod(b); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := calledMethod(b); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 	if got := calledMethod(packet(header, message(1, 3))); got != "" {
 		t.Errorf("a handshake calls %q", got)

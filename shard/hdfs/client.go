@@ -82,7 +82,6 @@ func (n *namenodes) explain(err error) error {
 	return err
 }
 
-// stale reports whether a client should be replaced.
 func (c *client) stale(generation uint64) bool {
 	return time.Since(c.born) > maxAge || c.generation != generation
 }

@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
-
-	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A cluster is the namenodes that know one tree of files, and the clients that speak to them: at
@@ -30,7 +29,7 @@ type cluster struct {
 	mu     sync.Mutex
 	idle   []*idleClient // the last used is the last
 	closed bool
-	addrs  []string // of namenodes, in the order to try
+	first  int // of the namenodes: the one to try first
 	users  sync.WaitGroup
 }
 
@@ -42,7 +41,7 @@ type idleClient struct {
 
 func newCluster(s *Store, ns conf.Nameservice) *cluster {
 	life, end := context.WithCancel(context.Background())
-	return &cluster{store: s, ns: ns, slots: make(chan struct{}, s.options.Slots), life: life, end: end, addrs: slices.Clone(ns.RPC)}
+	return &cluster{store: s, ns: ns, slots: make(chan struct{}, s.options.Slots), life: life, end: end}
 }
 
 // use runs f with a client of its own. A client that f leaves with an error of its connection, or
@@ -93,7 +92,7 @@ func (c *cluster) ended(ctx context.Context) error {
 	if c.life.Err() != nil {
 		return fmt.Errorf("the store is closed: %w", fs.ErrClosed)
 	}
-	return driver.Ended(ctx)
+	return cause.Of(ctx)
 }
 
 // failed notes a failure of the namenode that cl spoke to, and returns the error to tell.
@@ -116,32 +115,26 @@ func (c *cluster) failed(ctx context.Context, cl *client, err error) error {
 func (c *cluster) order() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.addrs)
+	return slices.Concat(c.ns.RPC[c.first:], c.ns.RPC[:c.first])
 }
 
-// demote puts a namenode that failed behind the others; "" is the first.
+// demote passes by a namenode that failed, "" for the first, at the next try.
 func (c *cluster) demote(addr string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.addrs, addr)
-	if addr == "" {
-		i = 0
-	}
-	if i >= 0 && len(c.addrs) > 1 {
-		addr = c.addrs[i]
-		c.addrs = append(slices.Delete(c.addrs, i, i+1), addr)
+	if addr == "" || addr == c.ns.RPC[c.first] {
+		c.first = (c.first + 1) % len(c.ns.RPC)
 	}
 }
 
 // succeeded puts the namenode that answered before the others.
 func (c *cluster) succeeded(cl *client) {
-	addr := cl.namenodes.addr()
 	c.known.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.Index(c.addrs, addr); i > 0 {
-		c.addrs = slices.Insert(slices.Delete(c.addrs, i, i+1), 0, addr)
-		c.store.traffic.failovers.Add(1)
+	if i := slices.Index(c.ns.RPC, cl.namenodes.addr()); i >= 0 && i != c.first {
+		c.first = i
+		c.store.meter.Failovers.Add(1)
 	}
 }
 
@@ -161,15 +154,10 @@ func (c *cluster) take(ctx context.Context) (*client, error) {
 		i := c.idle[n]
 		c.idle = c.idle[:n]
 		c.mu.Unlock()
-		if !i.timer.Stop() { // its end has come, and does not find it any more
-			i.close()
-			continue
+		if i.timer.Stop() && !i.stale(generation) {
+			return i.client, nil
 		}
-		if i.stale(generation) {
-			i.close()
-			continue
-		}
-		return i.client, nil
+		i.close() // where its time is over, expire does not find it any more
 	}
 }
 
@@ -193,7 +181,6 @@ func (c *cluster) give(cl *client) {
 	c.idle = append(c.idle, i)
 }
 
-// expire closes a client that stayed idle.
 func (c *cluster) expire(i *idleClient) {
 	if !c.enter() {
 		return

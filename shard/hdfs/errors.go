@@ -46,12 +46,9 @@ var (
 // exception is the last name of a namenode's exception class, or "".
 func exception(err error) string {
 	name := ""
-	var remote hdfs.Error
-	var fatal *fatalError
-	switch {
-	case errors.As(err, &remote):
+	if remote := hdfs.Error(nil); errors.As(err, &remote) {
 		name = remote.Exception()
-	case errors.As(err, &fatal):
+	} else if fatal, ok := errors.AsType[*fatalError](err); ok {
 		name = fatal.exception
 	}
 	name = name[strings.LastIndexByte(name, '.')+1:]
@@ -84,54 +81,46 @@ func readError(err error, pos int64) error {
 	return err
 }
 
-// namenodeFault reports whether an error is one of the connection to a namenode, or of a namenode
-// that cannot answer now.
+// namenodeFault reports whether the connection to a namenode failed, or it cannot answer now.
 func namenodeFault(err error) bool {
-	var transfer *wire.Error
-	if err == nil || errors.As(err, &transfer) || handshake(err) || final(err) {
+	if err == nil || isTransfer(err) || handshake(err) || isAny(err, finals...) {
 		return false
 	}
 	if name := exception(err); name != "" {
 		return slices.Contains(passing, name)
 	}
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, shard.ErrTransient) || brokenCall(err)
+	_, network := errors.AsType[net.Error](err)
+	return network || isAny(err, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, shard.ErrTransient) || brokenCall(err)
 }
 
-// final reports whether an error is one of files, rights or credentials here; some of them look
-// like errors of the network (syscall.ENOENT is a net.Error).
-func final(err error) bool {
-	for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, shard.ErrNotExist, shard.ErrDenied, shard.ErrBadURI, conf.ErrConfig} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+// finals are the errors of files, rights or credentials here; some of them look like errors of the
+// network (syscall.ENOENT is a net.Error).
+var finals = []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, shard.ErrNotExist, shard.ErrDenied, shard.ErrBadURI, conf.ErrConfig}
+
+func isAny(err error, kinds ...error) bool {
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// isTransfer reports whether an error is one of the connection to a datanode.
+func isTransfer(err error) bool {
+	_, ok := errors.AsType[*wire.Error](err)
+	return ok
 }
 
 // brokenCall reports whether the library has no connection, or lost track of it. It keeps these
 // errors to itself, so that their texts must tell.
 func brokenCall(err error) bool {
-	for _, text := range []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"} {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
+	texts := []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"}
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
-// noSuchHost reports whether the host of a namenode has no address.
 func noSuchHost(err error) bool { return strings.Contains(err.Error(), "no such host") }
 
-// refused reports whether the namenode's port refused the connection.
 func refused(err error) bool {
-	var transfer *wire.Error
-	return !errors.As(err, &transfer) && strings.Contains(err.Error(), "connection refused")
+	return !isTransfer(err) && strings.Contains(err.Error(), "connection refused")
 }
 
-// handshake reports whether a client was not let in for its credentials. The library keeps only the
-// text.
+// handshake reports whether a client was refused for its credentials. Only the text tells.
 func handshake(err error) bool {
 	if err == nil {
 		return false
@@ -141,43 +130,31 @@ func handshake(err error) bool {
 		strings.Contains(text, "SASL handshake") && (strings.Contains(text, "KRB") || strings.Contains(text, "KDC_Error"))
 }
 
-// retryable reports whether another try can succeed.
 func retryable(err error) bool {
-	var transfer *wire.Error
-	return err != nil && (namenodeFault(err) || errors.As(err, &transfer) || errors.Is(err, errNoDatanode))
+	return err != nil && (namenodeFault(err) || isTransfer(err) || errors.Is(err, errNoDatanode))
 }
 
-// classify puts an error into the words of package shard.
 func classify(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
-	if isKind(err) {
+	if isAny(err, kinds...) {
 		return err
 	}
 	return classifyNamenode(err)
 }
 
-// isKind reports whether an error has a kind that upper layers ask for.
-func isKind(err error) bool {
-	for _, kind := range []error{
-		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI, ErrUnfinished, fs.ErrClosed,
-		context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+// kinds are the errors that upper layers ask for.
+var kinds = []error{
+	shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI, ErrUnfinished, fs.ErrClosed,
+	context.Canceled, context.DeadlineExceeded,
 }
 
 func classifyNamenode(err error) error {
-	var transfer *wire.Error
 	name := exception(err)
 	switch {
-	case errors.As(err, &transfer):
-		return classifyTransfer(transfer)
+	case isTransfer(err):
+		return classifyTransfer(err)
 	case errors.Is(err, fs.ErrNotExist), slices.Contains(notExist, name):
 		return shard.ErrNotExist
 	case errors.Is(err, fs.ErrPermission):
@@ -193,16 +170,14 @@ func classifyNamenode(err error) error {
 }
 
 // classifyTransfer: damaged or lost replicas are corrupt, what the network did is passing.
-func classifyTransfer(err *wire.Error) error {
-	for _, kind := range []error{wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull} {
-		if errors.Is(err, kind) {
-			return fmt.Errorf("%w: every replica failed, the last one: %w", shard.ErrCorrupt, err)
-		}
+func classifyTransfer(err error) error {
+	transfer, _ := errors.AsType[*wire.Error](err)
+	kind, text := shard.ErrTransient, transfer.Error()
+	if isAny(err, wire.ErrChecksum, wire.ErrProtocol, wire.ErrShort, wire.ErrNull) ||
+		errors.Is(err, wire.ErrRefused) && (strings.Contains(text, "FileNotFound") || strings.Contains(text, "ReplicaNotFound")) {
+		kind = shard.ErrCorrupt
 	}
-	if errors.Is(err, wire.ErrRefused) && (strings.Contains(err.Error(), "FileNotFound") || strings.Contains(err.Error(), "ReplicaNotFound")) {
-		return fmt.Errorf("%w: every replica failed, the last one: %w", shard.ErrCorrupt, err)
-	}
-	return fmt.Errorf("%w: every replica failed, the last one: %w", shard.ErrTransient, err)
+	return fmt.Errorf("%w: every replica failed, the last one: %w", kind, transfer)
 }
 
 // wrap makes the error that a caller sees. A context's end stays what it is.
@@ -217,20 +192,19 @@ func wrap(op, uri string, err error) error {
 	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
 }
 
-// hint says what to try.
 func hint(err error) string {
-	var fatal *fatalError
-	var native *errNative
+	fatal, isFatal := errors.AsType[*fatalError](err)
+	native, isNative := errors.AsType[*errNative](err)
 	switch {
-	case errors.As(err, &native) && native.word:
+	case isNative && native.word:
 		return "set hdfs.webhdfs or dfs.namenode.http-address, so that it is read by WebHDFS, or allow it with hdfs.allow_unverified"
-	case errors.As(err, &native):
+	case isNative:
 		return "set hdfs.webhdfs or dfs.namenode.http-address, so that it is read by WebHDFS"
 	case errors.Is(err, wire.ErrNull):
 		return "files written with dfs.checksum.type=NULL need hdfs.allow_unverified"
-	case errors.As(err, &fatal) && fatal.exception == notRPC:
+	case isFatal && fatal.exception == notRPC:
 		return "hdfs:// takes the port for RPC, often 8020; webhdfs:// takes the one for HTTP, often 9870"
-	case errors.As(err, &fatal) && strings.Contains(fatal.message, "SIMPLE authentication is not enabled"):
+	case isFatal && strings.Contains(fatal.message, "SIMPLE authentication is not enabled"):
 		return "the cluster wants Kerberos: set hadoop.security.authentication, and hdfs.keytab or run kinit"
 	case handshake(err):
 		return "check the principal of the namenodes, dfs.namenode.kerberos.principal, and krb5.conf"

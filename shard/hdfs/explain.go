@@ -47,7 +47,7 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 
 // tryNamenode asks a namenode for something small, and says how that went. It notes whether the
 // cluster encrypts transfers.
-func (s *Store) tryNamenode(ctx context.Context, p place) string {
+func (s *Store) tryNamenode(ctx context.Context, p location) string {
 	ctx, cancel := context.WithTimeout(ctx, explainFor)
 	defer cancel()
 	answer := ""

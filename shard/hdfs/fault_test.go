@@ -19,7 +19,7 @@ import (
 func quick(c *servertest.Cluster) Options {
 	o := serverOptions(c)
 	o.ReadTimeout = time.Second
-	o.RetryFor = 20 * time.Second
+	o.RetryFor = 2 * time.Minute
 	return o
 }
 
@@ -44,8 +44,8 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
-// datanodeFaults hurts connections to datanodes; each read gives the right bytes within a bounded
-// time.
+// datanodeFaults hurts connections to datanodes; each read gives the right bytes long before the
+// time for retries is over.
 func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 	all := content(1, 6<<20)
 	path := c.Dir(t) + "/x"
@@ -53,15 +53,14 @@ func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 	for _, f := range []struct {
 		name   string
 		faults servertest.Faults
-		within time.Duration
 	}{
-		{"refused", servertest.Faults{Refuse: true}, 2 * time.Second},
-		{"mute", servertest.Faults{Mute: true}, 8 * time.Second},
-		{"stalled in the response", servertest.Faults{StallAfter: 3}, 8 * time.Second},
-		{"stalled in a packet", servertest.Faults{StallAfter: 1<<20 + 12345}, 8 * time.Second},
-		{"cut in the response", servertest.Faults{CutAfter: 5}, 2 * time.Second},
-		{"cut in a packet", servertest.Faults{CutAfter: 1<<20 + 12345}, 2 * time.Second},
-		{"reset in a packet", servertest.Faults{CutAfter: 700_000, Reset: true}, 2 * time.Second},
+		{"refused", servertest.Faults{Refuse: true}},
+		{"mute", servertest.Faults{Mute: true}},
+		{"stalled in the response", servertest.Faults{StallAfter: 3}},
+		{"stalled in a packet", servertest.Faults{StallAfter: 1<<20 + 12345}},
+		{"cut in the response", servertest.Faults{CutAfter: 5}},
+		{"cut in a packet", servertest.Faults{CutAfter: 1<<20 + 12345}},
+		{"reset in a packet", servertest.Faults{CutAfter: 700_000, Reset: true}},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			for _, off := range []int{0, 1<<20 + 77} { // the same from an offset within a chunk
@@ -75,7 +74,7 @@ func datanodeFaults(t *testing.T, c *servertest.Cluster) {
 				if err := expect(t, o, all, off, len(all)-off); err != nil {
 					t.Errorf("from %d: %v", off, err)
 				}
-				if took := time.Since(start); took > 2*f.within {
+				if took := time.Since(start); took > time.Minute {
 					t.Errorf("from %d: took %v", off, took)
 				}
 				if struck(c) == before {
@@ -190,7 +189,7 @@ func datanodeKilled(t *testing.T, c *servertest.Cluster) {
 	options.RetryFor = 2 * time.Second
 	start := time.Now()
 	err := expect(t, openOne(t, newStore(t, options), c.URI+path), all, 0, len(all))
-	if !errors.Is(err, shard.ErrTransient) || time.Since(start) > 15*time.Second {
+	if !errors.Is(err, shard.ErrTransient) || time.Since(start) > 45*time.Second {
 		t.Errorf("without a datanode: %v after %v", err, time.Since(start))
 	}
 }
@@ -210,7 +209,7 @@ func cancelReads(t *testing.T, c *servertest.Cluster) {
 		start := time.Now()
 		err := o.ReadAt(ctx, make([]byte, len(all)), 0)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > defaultReadTimeout*3/4 {
 			t.Errorf("%s mute: %v after %v", name, err, time.Since(start))
 		}
 		for _, p := range proxies {
@@ -225,7 +224,7 @@ func cancelReads(t *testing.T, c *servertest.Cluster) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- o.ReadAt(context.Background(), make([]byte, len(all)), 0) }()
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -278,7 +277,7 @@ func TestServerReplacedBetweenLooks(t *testing.T) {
 	c.Put(t, path, first)
 	s := newStore(t, serverOptions(c))
 	o := openOne(t, s, c.URI+path).(*object)
-	err := o.place.cluster.use(t.Context(), func(ctx context.Context, cl *client) error {
+	err := o.at.cluster.use(t.Context(), func(ctx context.Context, cl *client) error {
 		defer cl.dialer.Use(ctx, nil)()
 		f, err := cl.Open(path)
 		if err != nil {

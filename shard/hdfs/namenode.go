@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/proto"
 )
 
 // dialTimeout is how long a server may take to accept a connection.
@@ -181,6 +183,6 @@ func calledMethod(b []byte) string {
 	if n < 0 {
 		return ""
 	}
-	name, _ := lastField(m, 1, protowire.BytesType)
+	name, _ := proto.Bytes(m, 1)
 	return string(name)
 }

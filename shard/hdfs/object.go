@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
@@ -17,7 +18,7 @@ import (
 // at the file again before it reads.
 type object struct {
 	store  *Store
-	place  place
+	at     location
 	shard  shard.Shard
 	closed atomic.Bool
 
@@ -28,10 +29,7 @@ type object struct {
 	web shard.Object // by which it is read where the native way is none; nil: not yet
 }
 
-var (
-	_ shard.Object      = (*object)(nil)
-	_ shard.RangeReader = (*object)(nil)
-)
+var _ shard.RangeReader = (*object)(nil)
 
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
@@ -45,7 +43,7 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			err = driver.Ended(ctx)
+			err = cause.Of(ctx)
 		}
 		return wrap("read", o.shard.URI, err)
 	}
@@ -54,27 +52,24 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 
 func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 	web, err := o.openWeb(ctx, nil)
-	if web != nil || err != nil {
-		return errors.Join(err, readWeb(ctx, web, ranges))
+	if err != nil {
+		return err
 	}
-	err = o.readNative(ctx, ranges)
+	if web != nil {
+		return shard.ReadRanges(ctx, web, ranges)
+	}
+	// A part ends with a block where it can, since no stream continues into the next one.
+	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
+	err = driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
 	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
 		o.store.warn("transfers from datanodes are encrypted and are not verified, as hdfs.allow_unverified has it")
 	}
-	var native *errNative
-	if errors.As(err, &native) || errors.Is(err, wire.ErrOpaque) {
+	if _, native := errors.AsType[*errNative](err); native || errors.Is(err, wire.ErrOpaque) {
 		if web, err = o.openWeb(ctx, err); err == nil {
-			err = readWeb(ctx, web, ranges)
+			err = shard.ReadRanges(ctx, web, ranges)
 		}
 	}
 	return err
-}
-
-func readWeb(ctx context.Context, web shard.Object, ranges []shard.Range) error {
-	if web == nil {
-		return nil
-	}
-	return shard.ReadRanges(ctx, web, ranges)
 }
 
 const (
@@ -86,13 +81,6 @@ const (
 	minPart = 4 << 20
 )
 
-// readNative reads parts in parallel. A part ends with a block where it can, since no stream
-// continues into the next one.
-func (o *object) readNative(ctx context.Context, ranges []shard.Range) error {
-	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
-	return driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
-}
-
 // openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new
 // one where why says that there is no other way; nil where there is one.
 func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
@@ -101,7 +89,7 @@ func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
 	if o.web != nil {
 		return o.web, nil
 	}
-	c := o.place.cluster
+	c := o.at.cluster
 	if why == nil && c.opaque.Load() {
 		why = wire.ErrOpaque
 	}
@@ -117,7 +105,7 @@ func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
 		return nil, why
 	}
 	o.store.warn(fmt.Sprintf("files of hdfs://%s are read by WebHDFS at %s: %v", c.ns.Name, bases[0], why))
-	web, err := o.store.web.OpenAt(ctx, bases, o.place.path, o.shard)
+	web, err := o.store.web.OpenAt(ctx, bases, o.at.path, o.shard)
 	if err != nil {
 		return nil, err
 	}

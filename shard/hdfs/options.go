@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -80,38 +81,29 @@ func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	if o.Events.Listed == nil {
-		o.Events.Listed = func(int) {}
-	}
-	if o.Events.Warn == nil {
-		o.Events.Warn = func(string) {}
-	}
 	return o
 }
 
 // Validate lists all that is wrong with the options in one error.
 func (o Options) Validate() error {
 	var errs []error
-	switch o.DataTransferProtection {
-	case "", "authentication", "integrity", "privacy":
-	default:
-		errs = append(errs, fmt.Errorf("hdfs.data_transfer_protection is %q, not authentication, integrity or privacy", o.DataTransferProtection))
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if o.Keytab != "" && o.CCache != "" {
-		errs = append(errs, errors.New("hdfs.keytab and hdfs.ccache exclude each other"))
-	}
-	if o.WebHDFS != "" && !strings.HasPrefix(o.WebHDFS, "http://") && !strings.HasPrefix(o.WebHDFS, "https://") {
-		errs = append(errs, fmt.Errorf("hdfs.webhdfs is %q, not an address like http://namenode:9870", o.WebHDFS))
-	}
-	if err := (webhdfs.Options{Proxy: o.Proxy}).Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("hdfs.proxy: %w", err))
-	}
-	if _, err := o.datanodeHost(); err != nil {
-		errs = append(errs, fmt.Errorf("hdfs.datanode_map: %w", err))
-	}
-	if o.Slots < 0 || o.PartSize < 0 || o.ReadTimeout < 0 || o.RetryFor < 0 || o.IdleTimeout < 0 {
-		errs = append(errs, errors.New("sizes and times of hdfs options cannot be negative"))
-	}
+	check(slices.Contains([]string{"", "authentication", "integrity", "privacy"}, o.DataTransferProtection),
+		"hdfs.data_transfer_protection is %q, not authentication, integrity or privacy", o.DataTransferProtection)
+	check(o.Keytab == "" || o.CCache == "", "hdfs.keytab and hdfs.ccache exclude each other")
+	check(o.WebHDFS == "" || strings.HasPrefix(o.WebHDFS, "http://") || strings.HasPrefix(o.WebHDFS, "https://"),
+		"hdfs.webhdfs is %q, not an address like http://namenode:9870", o.WebHDFS)
+	proxy, err := url.Parse(o.Proxy)
+	check(o.Proxy == "" || err == nil && proxy.Host != "" && slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme),
+		"hdfs.proxy: the proxy must be a URL such as http://host:3128") // it may hold a password
+	_, err = o.datanodeHost()
+	check(err == nil, "hdfs.datanode_map: %w", err)
+	check(o.Slots >= 0 && o.PartSize >= 0 && o.ReadTimeout >= 0 && o.RetryFor >= 0 && o.IdleTimeout >= 0,
+		"sizes and times of hdfs options cannot be negative")
 	return errors.Join(errs...)
 }
 
@@ -126,8 +118,7 @@ func (o Options) datanodeHost() (func(hostport string) string, error) {
 // option sets one field of Options from text.
 type option func(o *Options, value string) error
 
-// known are the keys that ParseOptions takes; kerb_ticket and user are fsspec's and pyarrow's
-// names.
+// known are the keys of ParseOptions; kerb_ticket and user are fsspec's and pyarrow's names.
 func known() map[string]option {
 	return map[string]option{
 		"hdfs.conf_dir":                 text(func(o *Options) *string { return &o.ConfDir }),

@@ -33,8 +33,6 @@ func TestParseOptions(t *testing.T) {
 	if o.Slots <= 0 || o.PartSize <= 0 || o.ReadTimeout <= 0 || o.RetryFor < time.Minute || o.IdleTimeout <= 0 || o.Getenv == nil {
 		t.Errorf("defaults %+v", o)
 	}
-	o.Events.Listed(1)
-	o.Events.Warn("")
 }
 
 func TestParseOptionsErrors(t *testing.T) {
@@ -50,15 +48,32 @@ func TestParseOptionsErrors(t *testing.T) {
 		{"hdfs.webhdfs", "h:9870", "not an address like http://namenode:9870"},
 		{"endpoint_url", "x", `unknown option "endpoint_url"; known are hdfs.allow_unverified, `},
 	} {
-		_, err := ParseOptions(map[string]string{c.key: c.value})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s=%s: %v, want %s", c.key, c.value, err, c.want)
-		}
+		t.Run(c.key, func(t *testing.T) {
+			_, err := ParseOptions(map[string]string{c.key: c.value})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s=%s: %v, want %s", c.key, c.value, err, c.want)
+			}
+		})
 	}
 	_, err := ParseOptions(map[string]string{"hdfs.keytab": "/k", "hdfs.ccache": "/c", "hdfs.slots": "x", "y": "z"})
+	if bad := (Options{Proxy: "://user:secret@x"}).Validate(); bad == nil || strings.Contains(bad.Error(), "secret") {
+		t.Errorf("a bad proxy: %v", bad)
+	}
+	if err := (Options{Proxy: "http://h:3128"}).Validate(); err != nil {
+		t.Error(err)
+	}
 	for _, want := range []string{"exclude each other", "must be a number", "unknown option"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("all at once: %v, want also %s", err, want)
 		}
+	}
+}
+
+// TestWebOptions: options that are wrong fail at the first use of WebHDFS too.
+func TestWebOptions(t *testing.T) {
+	s := New(Options{Proxy: "nonsense"})
+	defer s.Close()
+	if _, err := s.WebHDFS().List(t.Context(), "webhdfs://h:1/x"); err == nil || !strings.Contains(err.Error(), "hdfs.proxy: ") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -45,23 +45,13 @@ func (s *Store) placement(ctx context.Context, sh shard.Shard) (shard.Placement,
 	return p, nil
 }
 
-// policyName names a policy of erasure coding. Of Hadoop's built-in ones, a namenode sends the
-// number alone.
+// policyName names a policy of erasure coding. Of built-in ones a namenode sends the number alone.
 func policyName(name string, id uint32) string {
 	if name != "" {
 		return name
 	}
-	switch id {
-	case 1:
-		return "RS-6-3-1024k"
-	case 2:
-		return "RS-3-2-1024k"
-	case 3:
-		return "RS-LEGACY-6-3-1024k"
-	case 4:
-		return "XOR-2-1-1024k"
-	case 5:
-		return "RS-10-4-1024k"
+	if builtIn := []string{1: "RS-6-3-1024k", "RS-3-2-1024k", "RS-LEGACY-6-3-1024k", "XOR-2-1-1024k", "RS-10-4-1024k"}; id > 0 && int(id) < len(builtIn) {
+		return builtIn[id]
 	}
 	return fmt.Sprintf("policy %d", id)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
@@ -25,11 +26,11 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 		err := c.use(ctx, f)
 		if err == nil || !namenodeFault(err) || c.nowhere(err) || !c.pause(ctx, &b, err) {
 			if ctx.Err() != nil {
-				return driver.Ended(ctx)
+				return cause.Of(ctx)
 			}
 			return err
 		}
-		c.store.traffic.retries.Add(1)
+		c.store.meter.Retries.Add(1)
 	}
 }
 
@@ -43,8 +44,7 @@ func (c *cluster) pause(ctx context.Context, b *driver.Backoff, err error) bool 
 	return b.Wait(ctx, 0)
 }
 
-// nowhere reports whether the address is a mistake: a host that there is not, and none of the
-// namenodes has ever answered.
+// nowhere reports whether the address is a mistake: its host is unknown and has never answered.
 func (c *cluster) nowhere(err error) bool {
 	return !c.known.Load() && noSuchHost(err)
 }

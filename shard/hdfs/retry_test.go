@@ -16,7 +16,7 @@ import (
 func TestFirstContact(t *testing.T) {
 	both := map[string]string{
 		"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b",
-		"dfs.namenode.rpc-address.ns.a": servertest.Nobody(t), "dfs.namenode.rpc-address.ns.b": servertest.Nobody(t),
+		"dfs.namenode.rpc-address.ns.a": servertest.NoListener(t), "dfs.namenode.rpc-address.ns.b": servertest.NoListener(t),
 	}
 	for _, c := range []struct {
 		name     string
@@ -26,10 +26,10 @@ func TestFirstContact(t *testing.T) {
 		known    bool
 		soon     bool
 	}{
-		{name: "lone", host: servertest.Nobody(t), soon: true},
-		{name: "has answered", host: servertest.Nobody(t), known: true},
+		{name: "lone", host: servertest.NoListener(t), soon: true},
+		{name: "has answered", host: servertest.NoListener(t), known: true},
 		{name: "pair", host: "ns", conf: both},
-		{name: "said by the user", host: servertest.Nobody(t), retryFor: time.Minute},
+		{name: "said by the user", host: servertest.NoListener(t), retryFor: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

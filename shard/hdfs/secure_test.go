@@ -77,13 +77,15 @@ func TestServerPrivacy(t *testing.T) {
 	fromCache := krbOptions(c, k)
 	fromCache.Keytab, fromCache.CCache = "", k.CCache(t, time.Hour)
 	for name, o := range map[string]Options{"keytab": krbOptions(c, k), "ccache": fromCache} {
-		s := newStore(t, o)
-		if err := expect(t, openOne(t, s, c.URI+path), all, 5, len(all)-5); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if s.web.Traffic().Reads == 0 || s.transfer.Bytes.Load() != 0 {
-			t.Errorf("%s: not by WebHDFS: %+v", name, s.web.Traffic())
-		}
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, o)
+			if err := expect(t, openOne(t, s, c.URI+path), all, 5, len(all)-5); err != nil {
+				t.Errorf("%v", err)
+			}
+			if s.web.Traffic().Reads == 0 || s.transfer.Bytes.Load() != 0 {
+				t.Errorf("not by WebHDFS: %+v", s.web.Traffic())
+			}
+		})
 	}
 	err := expect(t, openOne(t, newStore(t, noWeb(krbOptions(c, k))), c.URI+path), all, 0, 100)
 	if err == nil || !strings.Contains(err.Error(), "hdfs.allow_unverified") {

@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"fmt"
 	"os/user"
 	"strings"
@@ -21,17 +22,12 @@ type setup struct {
 	datanodeHostname bool
 }
 
-// newSetup reads the configuration.
 func newSetup(o Options) (*setup, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	c := conf.New(nil)
-	dir := o.ConfDir
-	if dir == "" {
-		dir = conf.Find(o.Getenv)
-	}
-	if dir != "" {
+	if dir := cmp.Or(o.ConfDir, conf.Find(o.Getenv)); dir != "" {
 		var err error
 		if c, err = conf.Load(dir); err != nil {
 			return nil, err
@@ -43,7 +39,6 @@ func newSetup(o Options) (*setup, error) {
 	return s, s.identify(o)
 }
 
-// identify finds out who the user is.
 func (s *setup) identify(o Options) (err error) {
 	if !strings.EqualFold(s.conf.Get("hadoop.security.authentication"), "kerberos") && o.Keytab == "" && o.CCache == "" && o.Principal == "" {
 		s.user, err = userName(o)
@@ -65,10 +60,7 @@ func (s *setup) native() error {
 
 // userName is the name that a cluster without Kerberos takes the user's word for.
 func userName(o Options) (string, error) {
-	if o.User != "" {
-		return o.User, nil
-	}
-	if name := o.Getenv("HADOOP_USER_NAME"); name != "" {
+	if name := cmp.Or(o.User, o.Getenv("HADOOP_USER_NAME")); name != "" {
 		return name, nil
 	}
 	u, err := user.Current()

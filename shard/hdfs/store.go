@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -23,7 +22,7 @@ type Store struct {
 	options  Options
 	setup    func() (*setup, error) // read at the first use, once
 	web      *webhdfs.Store         // of other addresses, and of files that are not read natively
-	traffic  traffic
+	meter    driver.Meter           // what the datanodes' connections do not count
 	transfer wire.Counters
 
 	firstContact time.Duration // how long a lone namenode may refuse connections that has never answered
@@ -34,11 +33,7 @@ type Store struct {
 	closed   bool
 }
 
-// traffic counts what the datanodes' connections do not.
-type traffic struct{ lists, looks, retries, failovers atomic.Int64 }
-
 var (
-	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
@@ -68,7 +63,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if _, err := s.locate(prefix + "/"); err != nil && !errors.Is(err, conf.ErrMounts) && !errors.Is(err, shard.ErrNotExist) {
 		return nil, wrap("list", pattern, err)
 	}
-	return driver.WalkDeep(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
+	return driver.Walk(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
 }
 
 // Open opens one file at the size and version that sh carries. It sends no request, except for an
@@ -89,7 +84,7 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &object{store: s, place: p, shard: sh}
+	o := &object{store: s, at: p, shard: sh}
 	if sh.Size == 0 { // a file whose first block is being written looks empty, and no read will look at it
 		return o, o.look(ctx)
 	}
@@ -102,18 +97,12 @@ func (s *Store) Parallel(string) int { return s.options.Slots }
 // Traffic is what the store asked of namenodes and datanodes so far. What it read by WebHDFS is
 // part of the traffic of that store.
 func (s *Store) Traffic() shard.Traffic {
-	return shard.Traffic{
-		Lists:     s.traffic.lists.Load(),
-		Looks:     s.traffic.looks.Load(),
-		Reads:     s.transfer.Requests.Load(),
-		ReadBytes: s.transfer.Bytes.Load(),
-		Retries:   s.traffic.retries.Load(),
-		Failovers: s.traffic.failovers.Load() + s.transfer.Failed.Load(),
-		Window:    s.options.Slots,
-	}
+	t := s.meter.Traffic(s.options.Slots)
+	t.Reads, t.ReadBytes = s.transfer.Requests.Load(), s.transfer.Bytes.Load()
+	t.Failovers += s.transfer.Failed.Load()
+	return t
 }
 
-// cluster returns the one that a nameservice stands for.
 func (s *Store) cluster(ns conf.Nameservice) (*cluster, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,13 +117,12 @@ func (s *Store) cluster(ns conf.Nameservice) (*cluster, error) {
 	return c, nil
 }
 
-// warn says something once.
 func (s *Store) warn(text string) {
 	s.mu.Lock()
 	said := s.warned[text]
 	s.warned[text] = true
 	s.mu.Unlock()
-	if !said {
+	if !said && s.options.Events.Warn != nil {
 		s.options.Events.Warn(text)
 	}
 }

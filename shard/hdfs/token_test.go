@@ -23,7 +23,7 @@ func TestServerTokens(t *testing.T) {
 	if err := expect(t, o, all, 0, len(all)); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	if n := s.Traffic().Retries; n == 0 {

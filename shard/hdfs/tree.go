@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
+	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
 // page is how many entries of a directory one call of a namenode lists.
@@ -26,8 +27,6 @@ type tree struct {
 	prefix string // of addresses, before the path
 	list   *driver.Listing
 }
-
-var _ driver.DeepTree = (*tree)(nil)
 
 func (t *tree) URI(path string) string { return t.prefix + path }
 
@@ -49,18 +48,13 @@ func (t *tree) Stat(ctx context.Context, name string) (driver.Entry, error) {
 	return entry(info), nil
 }
 
-func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]driver.Entry, error) {
-	return t.readDir(ctx, dir, func(e driver.Entry) bool { return keep(e.Name) })
-}
-
 // ReadAll lists many directories at a time.
-func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]driver.Entry, error) {
-	return driver.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
+func (t *tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]driver.Entry, error) {
+	return driver.Descend(ctx, "", keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		return t.readDir(ctx, path.Join(root, dir), wanted)
 	})
 }
 
-// readDir describes the entries of a directory that keep wants.
 func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) bool) ([]driver.Entry, error) {
 	p, err := t.store.locate(t.prefix + dir)
 	if errors.Is(err, conf.ErrMounts) {
@@ -81,9 +75,8 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) 
 	return all, nil
 }
 
-// readPages lists a directory page by page.
 func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(driver.Entry) bool, all *[]driver.Entry) error {
-	t.store.traffic.looks.Add(1)
+	t.store.meter.Looks.Add(1)
 	d, err := c.Open(dir)
 	if err != nil {
 		return err
@@ -93,7 +86,7 @@ func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(d
 		return shard.ErrNotExist
 	}
 	for {
-		t.store.traffic.lists.Add(1)
+		t.store.meter.Lists.Add(1)
 		infos, err := d.Readdir(page)
 		if errors.Is(err, io.EOF) { // an empty page is the end
 			return nil
@@ -147,10 +140,9 @@ func (t *tree) wrap(name string, err error) error {
 	return wrap("list", t.URI(name), err)
 }
 
-// stat asks a namenode for what lies at a place.
-func (p place) stat(ctx context.Context) (info fs.FileInfo, err error) {
+func (p location) stat(ctx context.Context) (info fs.FileInfo, err error) {
 	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
-		p.cluster.store.traffic.looks.Add(1)
+		p.cluster.store.meter.Looks.Add(1)
 		info, err = c.Stat(p.path)
 		return err
 	})
@@ -168,7 +160,6 @@ func entry(info fs.FileInfo) driver.Entry {
 	return e
 }
 
-// status is what the namenode says of a file.
 func status(info fs.FileInfo) *hdfs.FileStatus {
 	s, _ := info.Sys().(*hdfs.FileStatus)
 	return s
@@ -177,10 +168,9 @@ func status(info fs.FileInfo) *hdfs.FileStatus {
 // version is the modification time in milliseconds and the file's id, which no other file of the
 // cluster ever has.
 func version(info fs.FileInfo) string {
-	return fmt.Sprintf("%d-%d", info.ModTime().UnixMilli(), status(info).GetFileId())
+	return webhdfs.Version(info.ModTime().UnixMilli(), int64(status(info).GetFileId()))
 }
 
-// changed compares a file with its shard, and says how they differ.
 func changed(s shard.Shard, info fs.FileInfo) error {
 	switch now := version(info); {
 	case info.IsDir():
@@ -193,7 +183,6 @@ func changed(s shard.Shard, info fs.FileInfo) error {
 	return nil
 }
 
-// describe prints a version for people.
 func describe(version string) string {
 	var ms int64
 	var id uint64

@@ -34,7 +34,7 @@ func (s *Store) newWeb(retryFor time.Duration) *webhdfs.Store {
 		Proxy:        o.Proxy,
 		ReadTimeout:  o.ReadTimeout,
 		RetryFor:     retryFor,
-		Events:       webhdfs.Events{Listed: o.Events.Listed},
+		Listed:       o.Events.Listed,
 	})
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 	"testing"
@@ -19,13 +20,15 @@ func TestClassify(t *testing.T) {
 		{syscall.ESTALE, shard.ErrChanged},
 		{syscall.EIO, syscall.EIO},
 	} {
-		err := classify(&fs.PathError{Op: "open", Path: "secret", Err: c.cause})
-		if !errors.Is(err, c.want) {
-			t.Errorf("%v became %v", c.cause, err)
-		}
-		if text := err.Error(); text != c.want.Error() && text != c.want.Error()+": "+c.cause.Error() {
-			t.Errorf("%v reads %q", c.cause, text)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			err := classify(&fs.PathError{Op: "open", Path: "secret", Err: c.cause})
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v became %v", c.cause, err)
+			}
+			if text := err.Error(); text != c.want.Error() && text != c.want.Error()+": "+c.cause.Error() {
+				t.Errorf("%v reads %q", c.cause, text)
+			}
+		})
 	}
 	if hint(syscall.EMFILE) == "" || hint(syscall.EIO) != "" {
 		t.Error("the hint is for the limit of open files")

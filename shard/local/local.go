@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,10 +21,7 @@ import (
 // A Store lists and opens local files. The zero value is ready for use.
 type Store struct{}
 
-var (
-	_ shard.Store      = Store{}
-	_ shard.Identifier = Store{}
-)
+var _ shard.Identifier = Store{}
 
 // List returns the shards that a path, a file:// address or a pattern names; see driver.Walk. A
 // relative path starts in the working directory, and ~ is a name like any other: the shell expands
@@ -39,11 +37,25 @@ func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if err != nil {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
 	}
+	path = tidy(path)
 	all, err := driver.Walk(ctx, tree{prefix: prefix}, path)
 	if decoded, ok := decode(prefix, path); ok && errors.Is(err, shard.ErrNotExist) {
 		return driver.Walk(ctx, tree{prefix: prefix, spelled: path, decoded: decoded}, decoded)
 	}
 	return all, err
+}
+
+// noNames are segments of a path that name nothing.
+var noNames = regexp.MustCompile(`/(\.?/)+`)
+
+// tidy drops segments without a name at the end of a path, and behind its first glob, as in
+// dir/*//part: it is compared with names from there on.
+func tidy(path string) string {
+	i := strings.IndexAny(path, "*?[")
+	if i < 0 {
+		i = len(strings.TrimRight(path, "/"))
+	}
+	return path[:i] + noNames.ReplaceAllString(path[i:], "/")
 }
 
 // Open opens one file at the size and version that s carries.
@@ -133,7 +145,6 @@ func decode(prefix, path string) (string, bool) {
 	return decoded, err == nil && decoded != path
 }
 
-// version is a file's modification time in nanoseconds.
 func version(info fs.FileInfo) string {
 	return strconv.FormatInt(info.ModTime().UnixNano(), 10)
 }
@@ -149,7 +160,6 @@ func changed(s shard.Shard, info fs.FileInfo) error {
 	return nil
 }
 
-// instant prints a version as a time.
 func instant(version string) string {
 	ns, err := strconv.ParseInt(version, 10, 64)
 	if err != nil {
@@ -158,8 +168,7 @@ func instant(version string) string {
 	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// classify puts an operating system's error into the words of package shard. The path is left to
-// the shard.Error around it.
+// classify puts a system's error into the words of package shard, without the path.
 func classify(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

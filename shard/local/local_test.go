@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,16 +94,18 @@ func TestAddresses(t *testing.T) {
 		{"a/b/*", "error: a/b/*: list: does not exist: no file matches this pattern"},
 		{"{1..2000000}", "error: {1..2000000}: list: bad address: the braces stand for more than 1048576 names"},
 	} {
-		got := list(t, c.address)
-		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.address, got, c.want)
-		}
-		if !strings.HasPrefix(got, "error") { // each address leads to the same file again
-			if again := list(t, got); again != got {
-				t.Errorf("%s: %s, listed again: %s", c.address, got, again)
+		t.Run(c.address, func(t *testing.T) {
+			got := list(t, c.address)
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
 			}
-			openOne(t, got)
-		}
+			if !strings.HasPrefix(got, "error") { // each address leads to the same file again
+				if again := list(t, got); again != got {
+					t.Errorf("%s, listed again: %s", got, again)
+				}
+				openOne(t, got)
+			}
+		})
 	}
 	store := Store{}
 	for _, c := range []struct{ one, two string }{
@@ -112,9 +115,11 @@ func TestAddresses(t *testing.T) {
 		{"file://" + dir + "/c%20d/x%252Fy", "c d/x%2Fy"},
 		{"a%20b", "file:" + dir + "/a%20b"},
 	} {
-		if one, two := store.Identity(c.one), store.Identity(c.two); one != two {
-			t.Errorf("%s is %s, %s is %s", c.one, one, c.two, two)
-		}
+		t.Run(c.one, func(t *testing.T) {
+			if one, two := store.Identity(c.one), store.Identity(c.two); one != two {
+				t.Errorf("%s is %s, %s is %s", c.one, one, c.two, two)
+			}
+		})
 	}
 	if store.Identity("file://host/a") != "file://host/a" {
 		t.Error("the identity of a bad address")
@@ -146,9 +151,11 @@ func TestLinks(t *testing.T) {
 		{"data/**/b", "data/dir/b data/up/other/b"},
 		{"data/file", "data/file"},
 	} {
-		if got := list(t, c.address); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.address, got, c.want)
-		}
+		t.Run(c.address, func(t *testing.T) {
+			if got := list(t, c.address); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 	o := openOne(t, "data/file")
 	if err := o.ReadAt(t.Context(), make([]byte, 2), 0); err != nil {
@@ -286,18 +293,20 @@ func TestBeyondFourGiB(t *testing.T) {
 		off  int64
 		want string
 	}{{at - 1, "\x00here\x00"}, {size - 4, "end."}} {
-		p := make([]byte, len(c.want))
-		if err := o.ReadAt(t.Context(), p, c.off); err != nil || string(p) != c.want {
-			t.Errorf("read at %d: %q, %v", c.off, p, err)
-		}
-		l, ok, err := shard.Lend(o, c.off, int64(len(c.want)))
-		if !ok {
-			continue
-		}
-		if err != nil || string(l.Bytes()) != c.want {
-			t.Fatalf("a lease at %d: %v", c.off, err)
-		}
-		l.Release()
+		t.Run(fmt.Sprintf("%+v", c.off), func(t *testing.T) {
+			p := make([]byte, len(c.want))
+			if err := o.ReadAt(t.Context(), p, c.off); err != nil || string(p) != c.want {
+				t.Errorf("read at %d: %q, %v", c.off, p, err)
+			}
+			l, ok, err := shard.Lend(o, c.off, int64(len(c.want)))
+			if !ok {
+				return
+			}
+			if err != nil || string(l.Bytes()) != c.want {
+				t.Fatalf("a lease at %d: %v", c.off, err)
+			}
+			l.Release()
+		})
 	}
 }
 
@@ -320,6 +329,17 @@ func TestInstant(t *testing.T) {
 	}
 	if got := instant(strconv.Itoa(0)); got != "1970-01-01T00:00:00.000000000Z" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestSlashesBehindGlob: segments without a name change nothing behind a glob either.
+func TestSlashesBehindGlob(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "d/x/y/a", nil)
+	for _, address := range []string{"d/*//y/a", "d/*/./y/a", "./d//*/y///a", "d/**//a", "d/*//"} {
+		if got := list(t, address); got != "d/x/y/a" && got != "./d//x/y/a" {
+			t.Errorf("%s: got %s", address, got)
+		}
 	}
 }
 

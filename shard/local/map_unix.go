@@ -36,7 +36,6 @@ func (l *lease) mapRange(n int64) (err error) {
 	return nil
 }
 
-// Release unmaps the pages.
 func (l *lease) Release() {
 	if l.mapped != nil && l.released.CompareAndSwap(false, true) {
 		_ = unix.Munmap(l.mapped) // fails for arguments alone, and these are mmap's

@@ -21,10 +21,7 @@ type object struct {
 	shard shard.Shard
 }
 
-var (
-	_ shard.Object = (*object)(nil)
-	_ shard.Lender = (*object)(nil)
-)
+var _ shard.Lender = (*object)(nil)
 
 // ReadAt reads with pread. The version is compared after the bytes were copied, so bytes of another
 // version are never passed off.
@@ -39,7 +36,7 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := o.inside(off, int64(len(p))); err != nil {
+	if err := (shard.Span{Off: off, N: int64(len(p))}).Within(o.shard.Size); err != nil {
 		return err
 	}
 	for len(p) > 0 {
@@ -65,17 +62,6 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// inside refuses ranges that are not within the shard.
-func (o *object) inside(off, n int64) error {
-	if off < 0 || n < 0 {
-		return fmt.Errorf("no such range: %d bytes from byte %d on", n, off)
-	}
-	if off > o.shard.Size || n > o.shard.Size-off {
-		return fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, o.shard.Size, io.ErrUnexpectedEOF)
-	}
-	return nil
-}
-
 // Lend maps n bytes from off on and brings their pages in, so that touching them costs no fault
 // each.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
@@ -90,7 +76,7 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 }
 
 func (o *object) lend(off, n int64) (*lease, error) {
-	if err := o.inside(off, n); err != nil {
+	if err := (shard.Span{Off: off, N: n}).Within(o.shard.Size); err != nil {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
@@ -112,7 +98,6 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Bytes lie in the mapping.
 func (l *lease) Bytes() []byte { return l.bytes }
 
 // Verify compares the open file with the version that was opened. A file that was replaced by
@@ -124,7 +109,6 @@ func (l *lease) Verify(shard.Span) error {
 	return nil
 }
 
-// check compares the open file with the version that was opened.
 func (o *object) check() error {
 	info, err := o.file.Stat()
 	if err != nil {

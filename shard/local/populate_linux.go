@@ -36,8 +36,7 @@ func populate(b []byte) error {
 	}
 }
 
-// resident asks for a few pages of a mapping whether they are in memory. It is a guess: nothing but
-// speed hangs on it.
+// resident asks whether a few pages of a mapping are in memory; only speed hangs on it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
 	last := (len(b) - 1) / page

@@ -20,8 +20,6 @@ type tree struct {
 	spelled, decoded string
 }
 
-var _ driver.Tree = tree{}
-
 // URI returns the address of a path: what the user spelled, and behind it names from the disk.
 // Behind a spelling that is decoded, the percent signs of names must be encoded, so that Open finds
 // them; other characters stay readable, for decoding leaves them alone.
@@ -47,18 +45,38 @@ func (t tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	return entry(info), nil
 }
 
-func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
+// ReadAll follows links, but never into a directory that they lie in.
+func (t tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]driver.Entry, error) {
+	e, err := t.Stat(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Descend(ctx, e.Identity, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
+		if dir == "" {
+			return t.readDir(ctx, root, wanted)
+		}
+		return t.readDir(ctx, strings.TrimRight(root, "/")+"/"+dir, wanted)
+	})
+}
+
+func (t tree) readDir(ctx context.Context, path string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 	dir, err := os.Open(path)
 	if err != nil {
-		return nil, classify(err)
+		return nil, t.failed(path, classify(err))
 	}
 	defer dir.Close()
 	var all []driver.Entry
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		names, err := dir.ReadDir(1024)
 		for _, d := range names {
-			if !keep(d.Name()) {
-				continue
+			name := driver.Entry{Name: d.Name()}
+			if !wanted(name) {
+				if name.Kind = driver.KindDir; !wanted(name) {
+					continue // whatever it is: nothing more needs to be known of it
+				}
 			}
 			e, err := t.look(path, d)
 			if errors.Is(err, shard.ErrNotExist) {
@@ -67,18 +85,21 @@ func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) b
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, e)
+			if wanted(e) {
+				all = append(all, e)
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, classify(err)
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, t.failed(path, classify(err))
 		}
 	}
+}
+
+func (t tree) failed(path string, err error) error {
+	return &shard.Error{Op: "list", URI: t.URI(path), Err: err}
 }
 
 // look describes one name of a directory, behind links. A link that leads nowhere is an error: its
@@ -91,7 +112,7 @@ func (t tree) look(dir string, d fs.DirEntry) (driver.Entry, error) {
 		if errors.Is(err, shard.ErrNotExist) && d.Type()&fs.ModeSymlink != 0 {
 			err = errors.New("the link's target does not exist")
 		}
-		return driver.Entry{}, &shard.Error{Op: "list", URI: t.URI(path), Err: err}
+		return driver.Entry{}, t.failed(path, err)
 	}
 	e := entry(info)
 	e.Name = d.Name()

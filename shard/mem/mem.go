@@ -2,9 +2,7 @@ package mem
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strconv"
@@ -26,8 +24,6 @@ type Store struct {
 	files map[string]file
 	last  int64 // version of the latest Put
 }
-
-var _ shard.Store = (*Store)(nil)
 
 // file is one name's content at one version.
 type file struct {
@@ -59,6 +55,9 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	scheme, name := shard.SplitScheme(pattern)
 	if scheme != "mem" {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: no address in memory", shard.ErrBadURI)}
+	}
+	if path := strings.TrimRight(name, "/"); path != name {
+		name = path + "/" // d// is d
 	}
 	return driver.Walk(ctx, s.tree(), name)
 }
@@ -96,17 +95,13 @@ func clean(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+name), "/")
 }
 
-// An object is one version of a shard.
 type object struct {
 	content []byte
 	uri     string
 	closed  atomic.Bool
 }
 
-var (
-	_ shard.Object = (*object)(nil)
-	_ shard.Lender = (*object)(nil)
-)
+var _ shard.Lender = (*object)(nil)
 
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if err := ctx.Err(); err != nil {
@@ -138,14 +133,11 @@ func (lease) Forget(shard.Span)       {}
 func (lease) Release()                {}
 
 func (o *object) slice(off, n int64) ([]byte, error) {
-	size := int64(len(o.content))
-	switch {
-	case o.closed.Load():
+	if o.closed.Load() {
 		return nil, fs.ErrClosed
-	case off < 0 || n < 0:
-		return nil, errors.New("no such range")
-	case off > size || n > size-off:
-		return nil, fmt.Errorf("%d bytes from byte %d on end past the last of %d bytes: %w", n, off, size, io.ErrUnexpectedEOF)
+	}
+	if err := (shard.Span{Off: off, N: n}).Within(int64(len(o.content))); err != nil {
+		return nil, err
 	}
 	return o.content[off : off+n : off+n], nil
 }

@@ -16,8 +16,6 @@ type tree struct {
 	files map[string]file
 }
 
-var _ driver.Tree = tree{}
-
 func (s *Store) tree() tree {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -47,7 +45,6 @@ func (t tree) entry(name string) (driver.Entry, bool) {
 	return e, name == "" || len(t.below(name)) > 0
 }
 
-// below returns the names in a directory, at any depth.
 func (t tree) below(dir string) []string {
 	if dir == "" {
 		return t.names
@@ -57,7 +54,7 @@ func (t tree) below(dir string) []string {
 	return t.names[from:to]
 }
 
-func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
+func (t tree) ReadAll(ctx context.Context, path, _ string, keep driver.Keep) ([]driver.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -66,18 +63,13 @@ func (t tree) ReadDir(ctx context.Context, path string, keep func(name string) b
 	if len(below) == 0 && dir != "" {
 		return nil, shard.ErrNotExist
 	}
-	start := 0
-	if dir != "" {
-		start = len(dir) + 1
-	}
 	var all []driver.Entry
 	for _, full := range below {
-		name, _, _ := strings.Cut(full[start:], "/")
-		if len(all) > 0 && all[len(all)-1].Name == name || !keep(name) {
-			continue
+		if name := strings.TrimPrefix(full[len(dir):], "/"); keep(name, false) {
+			e, _ := t.entry(full)
+			e.Name = name
+			all = append(all, e)
 		}
-		e, _ := t.entry(full[:start+len(name)])
-		all = append(all, e)
 	}
 	return all, nil
 }

@@ -35,7 +35,7 @@ func (r *request) send(span shard.Span) {
 	}
 	store := r.object.store
 	r.watch.Begin(store.o.ReadTimeout)
-	store.counts.reads.Add(1)
+	store.meter.Reads.Add(1)
 	start := time.Now()
 	if r.out, r.err = r.client.api.GetObject(r.ctx, r.object.input(span)); r.err == nil {
 		r.client.latency.add(time.Since(start))
@@ -82,7 +82,6 @@ func (r *request) giveWay() {
 	}
 }
 
-// input asks for a span of the object at its version.
 func (o *object) input(span shard.Span) *s3.GetObjectInput {
 	in := &s3.GetObjectInput{
 		Bucket: &o.at.bucket, Key: &o.at.key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1)),
@@ -116,8 +115,7 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 	}
 	race := &race{object: o, client: c, span: span, came: make(chan *request, 2)}
 	race.start(ctx, true)
-	hedge := time.NewTimer(c.latency.hedgeAfter(o.store.o.HedgeAfter))
-	defer hedge.Stop()
+	hedge := time.After(c.latency.hedgeAfter(o.store.o.HedgeAfter))
 	for {
 		select {
 		case r := <-race.came:
@@ -130,8 +128,8 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 				race.close()
 				return nil, nil, r.err
 			}
-		case <-hedge.C:
-			o.store.counts.hedges.Add(1)
+		case <-hedge:
+			o.store.meter.Hedges.Add(1)
 			race.start(ctx, false)
 		}
 	}
@@ -152,7 +150,6 @@ func (r *race) start(ctx context.Context, token bool) {
 	}()
 }
 
-// end cancels all requests but the winner.
 func (r *race) end(winner *request) {
 	for _, one := range r.requests {
 		if one != winner {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/sync/semaphore"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
@@ -28,10 +30,11 @@ type client struct {
 	region  string
 }
 
-// clients finds the client of a bucket. The zero value is ready for use.
+// clients finds the client of a bucket.
 type clients struct {
-	once      sync.Once
-	lock      chan struct{} // holds one token while somebody looks outside
+	// One call at a time looks at what lies outside: configuration, credentials, a bucket's region.
+	outside *semaphore.Weighted
+
 	mu        sync.Mutex
 	session   *session
 	made      time.Time            // when the session was
@@ -63,50 +66,35 @@ func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
 
 // findRegion finds where a bucket lies; one call does it for all that come at the same time.
 func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (region, error) {
-	unlock, err := s.clients.hold(ctx)
-	if err != nil {
-		return region{}, err
+	if s.clients.outside.Acquire(ctx, 1) != nil {
+		return region{}, cause.Of(ctx)
 	}
-	defer unlock()
+	defer s.clients.outside.Release(1)
 	if r, ok := s.clients.region(bucket); ok {
 		return r, nil
 	}
 	r := s.firstRegion(ctx, ses, bucket)
 	if ctx.Err() != nil { // no answer came
-		return region{}, driver.Ended(ctx)
+		return region{}, cause.Of(ctx)
 	}
 	s.clients.setRegion(bucket, r)
 	return r, nil
-}
-
-// hold waits until no other call looks at what lies outside: configuration, credentials, a bucket's
-// region.
-func (c *clients) hold(ctx context.Context) (unlock func(), err error) {
-	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
-	select {
-	case c.lock <- struct{}{}:
-		return func() { <-c.lock }, nil
-	case <-ctx.Done():
-		return nil, driver.Ended(ctx)
-	}
 }
 
 func (s *Store) clientOf(ses *session, region string) *client {
 	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region), session: ses, region: region}
 }
 
-// currentSession returns the session, which the first call makes. A session that could not be made
-// is tried again by the next call.
+// currentSession returns the session. The first call makes it, and the next one after a failure.
 func (s *Store) currentSession(ctx context.Context) (*session, error) {
 	c := &s.clients
 	if ses := c.current(); ses != nil {
 		return ses, nil
 	}
-	unlock, err := c.hold(ctx)
-	if err != nil {
-		return nil, err
+	if c.outside.Acquire(ctx, 1) != nil {
+		return nil, cause.Of(ctx)
 	}
-	defer unlock()
+	defer c.outside.Release(1)
 	if ses := c.current(); ses != nil {
 		return ses, nil
 	}
@@ -152,9 +140,6 @@ func (c *clients) region(bucket string) (region, bool) {
 func (c *clients) setRegion(bucket string, r region) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.regions == nil {
-		c.regions = make(map[string]region)
-	}
 	c.regions[bucket] = r
 }
 
@@ -162,9 +147,6 @@ func (c *clients) setRegion(bucket string, r region) {
 func (c *clients) endpoint(name, region string, o Options) *endpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.endpoints == nil {
-		c.endpoints = make(map[string]*endpoint)
-	}
 	key := name + " " + region
 	e, ok := c.endpoints[key]
 	if !ok {
@@ -175,7 +157,6 @@ func (c *clients) endpoint(name, region string, o Options) *endpoint {
 	return e
 }
 
-// widest is the width of the widest window.
 func (c *clients) widest() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +179,7 @@ func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) re
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
 	defer cancel()
-	s.counts.looks.Add(1)
+	s.meter.Looks.Add(1)
 	out, err := ses.client(fallbackRegion).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	name := regionIn(err)
 	if err == nil {

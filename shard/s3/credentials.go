@@ -24,7 +24,6 @@ func (s *session) source(ctx context.Context) string {
 	return words
 }
 
-// sourceWords puts the SDK's name of a source into words.
 func sourceWords(name, profile string) string {
 	if file, ok := strings.CutPrefix(name, "SharedConfigCredentials: "); ok {
 		return fmt.Sprintf("profile %s of %s", profile, file)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -21,7 +22,7 @@ const (
 // ReadAll describes all files below a directory. Few keys come in pages that follow each other,
 // whatever directories they lie in; where there are many, the directories are listed side by side,
 // except where nothing can be wanted.
-func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path string, dir bool) bool) ([]driver.Entry, error) {
+func (t *tree) ReadAll(ctx context.Context, path, start string, keep driver.Keep) ([]driver.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (t *tree) ReadAll(ctx context.Context, path, start string, keep func(path s
 	group.Go(func() error { return l.begin(inner, start) })
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
-			return nil, driver.Ended(ctx)
+			return nil, cause.Of(ctx)
 		}
 		return nil, err
 	}
@@ -50,7 +51,7 @@ type lister struct {
 	path   string
 	bucket string
 	dir    string // what stands before the names
-	keep   func(path string, dir bool) bool
+	keep   driver.Keep
 
 	mu  sync.Mutex
 	all []driver.Entry
@@ -79,7 +80,6 @@ func (l *lister) list(ctx context.Context, prefix, after string) error {
 	return l.follow(ctx, prefix, p)
 }
 
-// follow takes a page and the pages after it.
 func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
 	var pages driver.Pages
 	for n := 1; ; n++ {
@@ -144,7 +144,6 @@ func (l *lister) fork(ctx context.Context, dir, after string) error {
 	return list()
 }
 
-// take keeps the files of a page that are wanted.
 func (l *lister) take(pages *driver.Pages, p *page) error {
 	wanted := make([]driver.Entry, 0, len(p.files))
 	for _, e := range p.files {

@@ -27,12 +27,10 @@
 //
 // # Reading
 //
-// Open sends no request. A read is planned first: ranges with holes of at most 1 MiB between them
-// share a run, a run of more than the part size is cut into even parts, and a part is one GET with
-// If-Match. The parts of one call are read side by side. Bytes go from the connection straight into
-// the caller's memory; those of holes go to a small buffer that is used over and over. Each
-// answer's entity tag, total size and first byte are compared with the request, also on servers
-// that ignore If-Match.
+// Open sends no request. Ranges with holes of at most 1 MiB between them share a run, a run of more
+// than the part size is cut into even parts, and a part is one GET with If-Match; see package
+// driver. Each answer's entity tag, total size and first byte are compared with the request, also
+// on servers that ignore If-Match.
 //
 // What fails and passes is tried again after growing, random waits (or what Retry-After asks for):
 // throttling, server errors, connections that break, requests that bring no byte for the read
@@ -43,11 +41,8 @@
 //
 // # Window, memory, goroutines
 //
-// All requests to one endpoint share a [driver.Window]: it halves when the server asks to slow
-// down, and grows while all goes well. Who calls owns the memory before a request token is taken,
-// so waiting for tokens holds no token and no buffer of the store's. Beyond the callers' buffers a
-// store holds, for each request in flight, a connection with its 64 KiB buffer, and where there are
-// holes as much again; and idle connections, which [Store.Close] ends.
-//
-// Goroutines end with the call that started them; a call that returns has waited for them.
+// All requests to one endpoint share a [driver.Window]; waiting for its tokens holds no token and
+// no buffer of the store's. Beyond the callers' buffers a store holds, for each request in flight,
+// a connection with its 64 KiB buffer, and where there are holes as much again; and idle
+// connections, which [Store.Close] ends. Goroutines end with the call that started them.
 package s3

@@ -25,7 +25,6 @@ func (o Options) environ() environ {
 	return func(name string) string { return o.Environ[name] }
 }
 
-// first is the value of the first variable that is set.
 func (e environ) first(names ...string) string {
 	for _, name := range names {
 		if value := e(name); value != "" {

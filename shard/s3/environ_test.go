@@ -16,12 +16,14 @@ func TestEnviron(t *testing.T) {
 		"config":      "[profile work]\nregion = eu-north-1\nendpoint_url = http://profile:1\n",
 		"credentials": "[work]\naws_access_key_id = WORK\naws_secret_access_key = x\n",
 	} {
-		if err := os.MkdirAll(filepath.Join(home, ".aws"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(home, ".aws", name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := os.MkdirAll(filepath.Join(home, ".aws"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(home, ".aws", name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "PROCESS")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "y")

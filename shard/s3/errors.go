@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -26,20 +27,18 @@ var (
 	reading = action{"read", "s3:GetObject"}
 )
 
-// wrap makes the error that a user reads. C is the client that was asked, or nil when none could be
-// made.
+// wrap makes the error that a user reads. C is the client that was asked, or nil.
 func (s *Store) wrap(ctx context.Context, a action, uri string, c *client, err error) error {
 	if e := (*shard.Error)(nil); err == nil || errors.As(err, &e) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return &shard.Error{Op: a.op, URI: uri, Err: driver.Ended(ctx)}
+		return &shard.Error{Op: a.op, URI: uri, Err: cause.Of(ctx)}
 	}
 	return &shard.Error{Op: a.op, URI: uri, Err: s.describe(ctx, c, classify(err)), Hint: s.hint(a, err)}
 }
 
-// classify puts what went wrong into the words of package shard. An error that has one already
-// stays.
+// classify puts what went wrong into the words of package shard, unless an error has one already.
 func classify(err error) error {
 	for _, kind := range []error{
 		shard.ErrNotExist, shard.ErrChanged, shard.ErrCorrupt, shard.ErrTransient, shard.ErrDenied, shard.ErrBadURI,
@@ -141,8 +140,7 @@ func innermost(err error) string {
 	return text
 }
 
-// describe adds who was asked, how, and the request's name there: what an administrator wants to
-// know first.
+// describe adds what an administrator wants to know first: who was asked, how, the request's name.
 func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	if c == nil {
 		return err
@@ -158,7 +156,6 @@ func (s *Store) describe(ctx context.Context, c *client, err error) error {
 	return fmt.Errorf("%w [%s]", err, strings.Join(facts, ", "))
 }
 
-// hint is what to try.
 func (s *Store) hint(a action, err error) string {
 	switch code := answerCode(err); {
 	case isNoIdentity(err) && isSignIn(err):
@@ -211,7 +208,6 @@ func (s *Store) hint(a action, err error) string {
 	return ""
 }
 
-// isNoProfile reports whether a profile was named that no file has.
 func isNoProfile(err error) bool {
 	var missing config.SharedConfigProfileNotExistError
 	return errors.As(err, &missing)

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -17,63 +18,63 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	if err != nil {
 		return nil, &shard.Error{Op: "explain", URI: uri, Err: err}
 	}
-	facts := []shard.Fact{{Name: "bucket", Value: at.bucket}}
+	var facts []shard.Fact
+	say := func(name, format string, args ...any) {
+		facts = append(facts, shard.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	say("bucket", "%s", at.bucket)
 	ses, err := s.currentSession(ctx)
 	if err != nil {
-		return append(facts, s.trouble(ctx, uri, nil, err)...), nil
+		s.sayTrouble(ctx, say, uri, nil, err)
+		return facts, nil
 	}
-	facts = append(facts, shard.Fact{Name: "endpoint", Value: describeEndpoint(ses)})
-	facts = append(facts, shard.Fact{Name: "credentials", Value: ses.source(ctx)})
+	say("endpoint", "%s", describeEndpoint(ses))
+	say("credentials", "%s", ses.source(ctx))
 	c, err := s.call(ctx, at.bucket, func(ctx context.Context, c *client) error {
-		s.counts.lists.Add(1)
+		s.meter.Lists.Add(1)
 		one := int32(1)
 		_, err := c.api.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &at.bucket, Prefix: &at.key, MaxKeys: &one, RequestPayer: s.payer()})
 		return err
 	})
 	if r, ok := s.clients.region(at.bucket); ok {
-		facts = append(facts, shard.Fact{Name: "region", Value: r.name + ", " + r.from})
+		say("region", "%s, %s", r.name, r.from)
 	}
-	facts = append(facts, s.settings(ses)...)
+	s.saySettings(say, ses)
 	if err != nil {
-		return append(facts, s.trouble(ctx, uri, c, err)...), nil
+		s.sayTrouble(ctx, say, uri, c, err)
+	} else {
+		say("access", "the bucket lists its keys")
 	}
-	return append(facts, shard.Fact{Name: "access", Value: "the bucket lists its keys"}), nil
+	return facts, nil
 }
 
-// settings are the facts that need no server.
-func (s *Store) settings(ses *session) []shard.Fact {
+// saySettings says what needs no server.
+func (s *Store) saySettings(say func(name, format string, args ...any), ses *session) {
 	style := "in the host name"
 	if ses.pathStyle {
 		style = "in the path"
 	}
-	facts := []shard.Fact{{Name: "bucket goes", Value: style}}
+	say("bucket goes", "%s", style)
 	if s.o.RequesterPays {
-		facts = append(facts, shard.Fact{Name: "requester pays", Value: "yes"})
+		say("requester pays", "yes")
 	}
 	if s.o.CABundle != "" {
-		facts = append(facts, shard.Fact{Name: "CA bundle", Value: s.o.CABundle})
+		say("CA bundle", "%s", s.o.CABundle)
 	}
 	if s.o.Proxy != "" {
-		facts = append(facts, shard.Fact{Name: "proxy", Value: redactURL(s.o.Proxy)})
+		say("proxy", "%s", redactURL(s.o.Proxy))
 	}
-	return append(facts, shard.Fact{
-		Name:  "requests in flight",
-		Value: fmt.Sprintf("%d now, at most %d", max(s.clients.widest(), leastRequests), s.o.MaxRequests),
-	})
+	say("requests in flight", "%d now, at most %d", max(s.clients.widest(), leastRequests), s.o.MaxRequests)
 }
 
-// trouble is an error as a fact, and what to try as another.
-func (s *Store) trouble(ctx context.Context, uri string, c *client, err error) []shard.Fact {
-	text := err.Error()
-	hint := s.hint(listing, err)
-	if e, ok := s.wrap(ctx, listing, uri, c, err).(*shard.Error); ok { //nolint:errorlint // wrap returns it bare
-		text, hint = e.Err.Error(), e.Hint
+// sayTrouble says an error, and what to try.
+func (s *Store) sayTrouble(ctx context.Context, say func(name, format string, args ...any), uri string, c *client, err error) {
+	e := (*shard.Error)(nil)
+	errors.As(s.wrap(ctx, listing, uri, c, err), &e)
+	say("problem", "%v", e.Err)
+	if e.Hint != "" {
+		say("try", "%s", e.Hint)
 	}
-	facts := []shard.Fact{{Name: "problem", Value: text}}
-	if hint != "" {
-		facts = append(facts, shard.Fact{Name: "try", Value: hint})
-	}
-	return facts
 }
 
 func describeEndpoint(ses *session) string {

@@ -90,25 +90,24 @@ func TestServerFaultsPass(t *testing.T) {
 		name    string
 		o       Options
 		rule    *servertest.Rule
-		reads   int // of the whole object, of 16 parts each
-		within  time.Duration
+		reads   int     // of the whole object, of 16 parts each
 		most    float64 // requests for each part
 		traffic func(shard.Traffic) bool
 	}{
-		{"none", calm, &servertest.Rule{Times: 1}, 4, 10 * time.Second, 1, func(tr shard.Traffic) bool { return tr.Retries == 0 && tr.Throttled == 0 }},
-		{"slow down, 5 of 100", calm, servertest.SlowDown(0.05), 8, 10 * time.Second, 1.3, throttled},
-		{"slow down, 30 of 100", calm, servertest.SlowDown(0.3), 8, 20 * time.Second, 2.2, throttled},
-		{"slow down, a burst", calm, &servertest.Rule{Times: 100, Answer: servertest.SlowDown(1).Answer}, 4, 20 * time.Second, 3, throttled},
-		{"too many requests", calm, &servertest.Rule{Chance: 0.1, Answer: servertest.Refusal(429, "TooManyRequests", "later")}, 4, 10 * time.Second, 1.5, throttled},
-		{"internal error", calm, &servertest.Rule{Chance: 0.1, Answer: servertest.Refusal(500, "InternalError", "oops")}, 4, 10 * time.Second, 1.5, retried},
-		{"cut bodies", calm, chance(servertest.CutBody(100_000, false), 0.1), 8, 10 * time.Second, 1.3, retried},
-		{"cut again and again", calm, servertest.CutBody(64<<10, false), 2, 30 * time.Second, 5, retried},
-		{"reset bodies", calm, chance(servertest.CutBody(100_000, true), 0.1), 8, 10 * time.Second, 1.3, retried},
-		{"cut before the first byte", calm, chance(servertest.CutBody(0, true), 0.2), 4, 10 * time.Second, 2, retried},
-		{"stalls", quick, chance(servertest.StallBody(100_000, time.Minute), 0.05), 4, 15 * time.Second, 1.3, retried},
-		{"no answer", quick, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 15 * time.Second, 1.3, retried},
-		{"slow first byte", eager, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 20 * time.Second, 2, hedged},
-		{"throttled asks for a second", calm, &servertest.Rule{Times: 5, Answer: retryAfterOne()}, 1, 10 * time.Second, 2, throttled},
+		{"none", calm, &servertest.Rule{Times: 1}, 4, 1, func(tr shard.Traffic) bool { return tr.Retries == 0 && tr.Throttled == 0 }},
+		{"slow down, 5 of 100", calm, servertest.SlowDown(0.05), 8, 1.3, throttled},
+		{"slow down, 30 of 100", calm, servertest.SlowDown(0.3), 8, 2.2, throttled},
+		{"slow down, a burst", calm, &servertest.Rule{Times: 100, Answer: servertest.SlowDown(1).Answer}, 4, 3, throttled},
+		{"too many requests", calm, &servertest.Rule{Chance: 0.1, Answer: servertest.Refusal(429, "TooManyRequests", "later")}, 4, 1.5, throttled},
+		{"internal error", calm, &servertest.Rule{Chance: 0.1, Answer: servertest.Refusal(500, "InternalError", "oops")}, 4, 1.5, retried},
+		{"cut bodies", calm, chance(servertest.CutBody(100_000, false), 0.1), 8, 1.3, retried},
+		{"cut again and again", calm, servertest.CutBody(64<<10, false), 2, 5, retried},
+		{"reset bodies", calm, chance(servertest.CutBody(100_000, true), 0.1), 8, 1.3, retried},
+		{"cut before the first byte", calm, chance(servertest.CutBody(0, true), 0.2), 4, 2, retried},
+		{"stalls", quick, chance(servertest.StallBody(100_000, time.Minute), 0.05), 4, 1.3, retried},
+		{"no answer", quick, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 1.3, retried},
+		{"slow first byte", eager, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 2, hedged},
+		{"throttled asks for a second", calm, &servertest.Rule{Times: 5, Answer: retryAfterOne()}, 1, 2, throttled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, parts*256<<10, c.o)
@@ -117,7 +116,7 @@ func TestServerFaultsPass(t *testing.T) {
 			if err := r.readAll(t, c.reads); err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(start); took > c.within {
+			if took := time.Since(start); took > 45*time.Second {
 				t.Errorf("it took %v", took)
 			}
 			sent, _ := r.proxy.Reads()
@@ -203,7 +202,7 @@ func TestServerFaultsStay(t *testing.T) {
 			r.proxy.Use(c.rule)
 			start := time.Now()
 			err := r.readAll(t, 1)
-			if took := time.Since(start); took > 15*time.Second {
+			if took := time.Since(start); took > defaultReadTimeout {
 				t.Errorf("it took %v", took)
 			}
 			if err == nil || c.kind != nil && !errors.Is(err, c.kind) {
@@ -306,7 +305,7 @@ func TestServerCancelled(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			err := r.object.ReadAt(ctx, make([]byte, 4<<20), 0)
-			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > defaultReadTimeout*3/4 {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}
 			// Counted before the next read: the proxy notices a cancelled request a moment late.
@@ -363,24 +362,28 @@ func TestServerListFaults(t *testing.T) {
 		"stall":       {Times: 1, After: 100, Stall: time.Minute},
 		"bad gateway": {Chance: 0.3, Answer: &servertest.Answer{Status: 502, Body: "<html>no</html>"}},
 	} {
-		rule.Match = servertest.Listing
-		r.proxy.Use(rule)
-		found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
-		if err != nil || len(found) != len(keys) || rule.Struck() == 0 { // the proxy's chances are the same in each run
-			t.Errorf("%s: %d shards, %v, after %d faults", name, len(found), err, rule.Struck())
-		}
+		t.Run(name, func(t *testing.T) {
+			rule.Match = servertest.Listing
+			r.proxy.Use(rule)
+			found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
+			if err != nil || len(found) != len(keys) || rule.Struck() == 0 { // the proxy's chances are the same in each run
+				t.Errorf("%d shards, %v, after %d faults", len(found), err, rule.Struck())
+			}
+		})
 	}
 	for name, rule := range map[string]*servertest.Rule{
 		"slow down for ever": servertest.SlowDown(0),
 		"cut for ever":       servertest.CutBody(100, false),
 		"silent for ever":    servertest.StallBody(100, time.Minute),
 	} {
-		rule.Match = servertest.Listing
-		r.proxy.Use(rule)
-		start := time.Now()
-		found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
-		if !errors.Is(err, shard.ErrTransient) || strings.Contains(err.Error(), "StatusCode") || found != nil || time.Since(start) > 30*time.Second {
-			t.Errorf("%s: %d shards, %v after %v", name, len(found), err, time.Since(start))
-		}
+		t.Run(name, func(t *testing.T) {
+			rule.Match = servertest.Listing
+			r.proxy.Use(rule)
+			start := time.Now()
+			found, err := r.store.List(t.Context(), "s3://"+r.bucket+"/d")
+			if !errors.Is(err, shard.ErrTransient) || strings.Contains(err.Error(), "StatusCode") || found != nil || time.Since(start) > 45*time.Second {
+				t.Errorf("%d shards, %v after %v", len(found), err, time.Since(start))
+			}
+		})
 	}
 }

@@ -30,16 +30,22 @@ func answerCode(err error) string {
 
 // answerStatus is the HTTP status of a server's answer, 0 without one.
 func answerStatus(err error) int {
-	if e := (*awshttp.ResponseError)(nil); errors.As(err, &e) && e.Response != nil && e.Response.Response != nil {
+	if e := answerOf(err); e != nil {
 		return e.HTTPStatusCode()
 	}
 	return 0
 }
 
-// isAnswer reports whether a server said something, bad as it may be.
+// answerOf is the answer of a server that an error is about, or nil.
+func answerOf(err error) *awshttp.ResponseError {
+	if e, ok := errors.AsType[*awshttp.ResponseError](err); ok && e.Response != nil && e.Response.Response != nil {
+		return e
+	}
+	return nil
+}
+
 func isAnswer(err error) bool { return answerStatus(err) != 0 }
 
-// isThrottle reports whether an answer asks to slow down.
 func isThrottle(err error) bool {
 	if answerStatus(err) == http.StatusTooManyRequests {
 		return true
@@ -101,8 +107,8 @@ func isUnreachable(err error) bool {
 
 // isUnknownHost reports whether a name has no address, rather than no answer for now.
 func isUnknownHost(err error) bool {
-	dns := (*net.DNSError)(nil)
-	return errors.As(err, &dns) && dns.IsNotFound
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound
 }
 
 // isTrust reports whether a server's certificate was refused.
@@ -121,8 +127,7 @@ func isNoIdentity(err error) bool {
 	return errors.Is(err, errNoCredentials) || err != nil && strings.Contains(err.Error(), "get identity: get credentials")
 }
 
-// isMute reports whether a HEAD was refused without a reason: its answer has no body. Expired
-// credentials are refused so.
+// isMute reports whether a HEAD was refused without a reason, as expired credentials are.
 func isMute(err error) bool {
 	return answerStatus(err) == http.StatusBadRequest && (answerCode(err) == "BadRequest" || answerCode(err) == "")
 }
@@ -130,7 +135,6 @@ func isMute(err error) bool {
 // isArchived reports whether an object lies in a class that must be restored before it can be read.
 func isArchived(err error) bool { return answerCode(err) == "InvalidObjectState" }
 
-// isMissing reports whether there is no such object, version, bucket or access point.
 func isMissing(err error) bool {
 	switch answerCode(err) {
 	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion", "NoSuchAccessPoint", "KeyTooLongError", "404":
@@ -147,7 +151,6 @@ func isUnknownKey(err error) bool {
 // isBadToken reports whether a session token is not one of the key's.
 func isBadToken(err error) bool { return answerCode(err) == "InvalidToken" }
 
-// isDenied reports whether the server refuses who asks.
 func isDenied(err error) bool {
 	status := answerStatus(err)
 	return status == http.StatusForbidden || status == http.StatusUnauthorized || isUnknownKey(err) || isExpired(err) ||
@@ -160,7 +163,6 @@ func isChanged(err error) bool {
 	return status == http.StatusPreconditionFailed || status == http.StatusRequestedRangeNotSatisfiable
 }
 
-// isMoved reports whether a bucket lies in another region.
 func isMoved(err error) bool {
 	switch answerCode(err) {
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently", "301":
@@ -175,14 +177,8 @@ var regionText = regexp.MustCompile(`expecting ['"]([a-z0-9-]{1,64})['"]`)
 
 // regionIn is the region that an answer names as the bucket's, or "".
 func regionIn(err error) string {
-	if err == nil {
-		return ""
-	}
-	var answer *awshttp.ResponseError
-	if errors.As(err, &answer) && answer.Response != nil && answer.Response.Response != nil {
-		if name := answer.Response.Header.Get("X-Amz-Bucket-Region"); name != "" {
-			return name
-		}
+	if answer := answerOf(err); answer != nil && answer.Response.Header.Get("X-Amz-Bucket-Region") != "" {
+		return answer.Response.Header.Get("X-Amz-Bucket-Region")
 	}
 	if e := smithy.APIError(nil); errors.As(err, &e) && isMoved(err) {
 		if found := regionText.FindStringSubmatch(e.ErrorMessage()); found != nil {
@@ -192,7 +188,6 @@ func regionIn(err error) string {
 	return ""
 }
 
-// requestID is the server's name for a request, or "".
 func requestID(err error) string {
 	if e := (*awshttp.ResponseError)(nil); errors.As(err, &e) {
 		return strings.TrimSpace(e.RequestID)

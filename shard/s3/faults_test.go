@@ -101,22 +101,24 @@ func TestFaults(t *testing.T) {
 		{"credentials not to be had anew", errors.New("operation error S3: GetObject, get identity: get credentials: x"), shard.ErrDenied, false, "Anonymous"},
 		{"changed already", fmt.Errorf("%w: was version a, is b", shard.ErrChanged), shard.ErrChanged, false, ""},
 	} {
-		if got := isPassing(c.err); got != c.passing {
-			t.Errorf("%s: passing %v", c.name, got)
-		}
-		s := New(Options{})
-		err := s.wrap(t.Context(), reading, "s3://AKIA:hush@b/k", nil, c.err)
-		var e *shard.Error
-		if !errors.As(err, &e) || c.kind != nil && !errors.Is(err, c.kind) {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if (c.hint == "") != (e.Hint == "") || !strings.Contains(e.Hint, c.hint) {
-			t.Errorf("%s: the hint is %q", c.name, e.Hint)
-		}
-		if text := err.Error(); strings.Contains(text, "hush") || strings.Contains(text, "operation error") || strings.Count(text, "changed since") > 1 {
-			t.Errorf("%s: %q", c.name, text)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := isPassing(c.err); got != c.passing {
+				t.Errorf("passing %v", got)
+			}
+			s := New(Options{})
+			err := s.wrap(t.Context(), reading, "s3://AKIA:hush@b/k", nil, c.err)
+			var e *shard.Error
+			if !errors.As(err, &e) || c.kind != nil && !errors.Is(err, c.kind) {
+				t.Errorf("%v", err)
+				return
+			}
+			if (c.hint == "") != (e.Hint == "") || !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("the hint is %q", e.Hint)
+			}
+			if text := err.Error(); strings.Contains(text, "hush") || strings.Contains(text, "operation error") || strings.Count(text, "changed since") > 1 {
+				t.Errorf("%q", text)
+			}
+		})
 	}
 }
 
@@ -153,9 +155,11 @@ func TestSourceWords(t *testing.T) {
 		"AssumeRoleProvider": "a role that profile p takes on", "ProcessProvider": "the program that profile p names",
 		"CredentialsEndpointProvider": "the role of this container", "Another": "Another",
 	} {
-		if got := sourceWords(name, "p"); got != want {
-			t.Errorf("%s: %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := sourceWords(name, "p"); got != want {
+				t.Errorf("%s", got)
+			}
+		})
 	}
 }
 

@@ -17,7 +17,6 @@ type latency struct {
 // highEvery is after how many answers the high quantile is computed again.
 const highEvery = 16
 
-// add notes one answer.
 func (l *latency) add(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

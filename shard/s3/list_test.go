@@ -107,15 +107,17 @@ func TestServerListCosts(t *testing.T) {
 		{"t", 50, 300, 4 + 2 + 60, 1}, // of 600 keys in pages of 50: flat pages, two of directories, and one for each
 		{"t/dt=*", 50, 300, 2 + 4 + 2 + 20, 2},
 	} {
-		store := newStore(t, optionsOf(server))
-		store.pageKeys = c.pageKeys
-		found, err := store.List(t.Context(), "s3://"+bucket+"/"+c.pattern)
-		if err != nil || int64(len(found)) != c.found {
-			t.Errorf("%s: %d shards, %v", c.pattern, len(found), err)
-		}
-		if tr := store.Traffic(); tr.Lists > c.lists || tr.Looks > c.looks || tr.Reads != 0 {
-			t.Errorf("%s: %d lists and %d looks, %d and %d would do", c.pattern, tr.Lists, tr.Looks, c.lists, c.looks)
-		}
+		t.Run(c.pattern, func(t *testing.T) {
+			store := newStore(t, optionsOf(server))
+			store.pageKeys = c.pageKeys
+			found, err := store.List(t.Context(), "s3://"+bucket+"/"+c.pattern)
+			if err != nil || int64(len(found)) != c.found {
+				t.Errorf("%d shards, %v", len(found), err)
+			}
+			if tr := store.Traffic(); tr.Lists > c.lists || tr.Looks > c.looks || tr.Reads != 0 {
+				t.Errorf("%d lists and %d looks, %d and %d would do", tr.Lists, tr.Looks, c.lists, c.looks)
+			}
+		})
 	}
 }
 
@@ -188,10 +190,12 @@ func TestServerListWithoutRight(t *testing.T) {
 	o.EndpointURL = proxy.Endpoint()
 	store := newStore(t, o)
 	for pattern, want := range map[string]int{"part-1": 1, "part-{1..2}": 2} {
-		found, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
-		if err != nil || len(found) != want {
-			t.Errorf("%s: %v, %v", pattern, found, err)
-		}
+		t.Run(pattern, func(t *testing.T) {
+			found, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
+			if err != nil || len(found) != want {
+				t.Errorf("%v, %v", found, err)
+			}
+		})
 	}
 	for _, pattern := range []string{"part", "part-*", "", "part-{1..3}"} {
 		_, err := store.List(t.Context(), "s3://"+bucket+"/"+pattern)
@@ -209,10 +213,12 @@ func TestListInput(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 	for prefix, want := range map[string]string{"d/na": "d/", "d/": "d/", "na": "", "": ""} {
-		in := s.input(query{bucket: "b--use1-az4--x-s3", prefix: prefix})
-		if *in.Prefix != want || in.EncodingType != "" || in.Delimiter != nil || in.StartAfter != nil {
-			t.Errorf("%q: %+v", prefix, in)
-		}
+		t.Run(prefix, func(t *testing.T) {
+			in := s.input(query{bucket: "b--use1-az4--x-s3", prefix: prefix})
+			if *in.Prefix != want || in.EncodingType != "" || in.Delimiter != nil || in.StartAfter != nil {
+				t.Errorf("%+v", in)
+			}
+		})
 	}
 }
 
@@ -298,9 +304,11 @@ func TestServerExplain(t *testing.T) {
 		"bucket": bucket, "endpoint": server.Endpoint, "credentials": "from the environment", "bucket goes": "in the path",
 		"requester pays": "yes", "access": "the bucket lists its keys", "region": server.Region + ", named by the environment",
 	} {
-		if got := factOf(facts, name); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := factOf(facts, name); !strings.HasPrefix(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 	if text := fmt.Sprint(facts); strings.Contains(text, server.Secret) {
 		t.Errorf("%s holds a secret", text)

@@ -22,12 +22,8 @@ type object struct {
 	closed atomic.Bool
 }
 
-var (
-	_ shard.Object      = (*object)(nil)
-	_ shard.RangeReader = (*object)(nil)
-)
+var _ shard.RangeReader = (*object)(nil)
 
-// ReadAt reads one range.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -58,24 +59,13 @@ const (
 	defaultGiveUp      = 90 * time.Second
 )
 
-// withDefaults fills in what is not set. What the environment and the profiles say comes later, at
-// the first use.
+// withDefaults fills in what is not set and what neither environment nor profiles can say.
 func (o Options) withDefaults() Options {
-	if o.MaxRequests == 0 {
-		o.MaxRequests = defaultMaxRequests
-	}
-	if o.PartSize == 0 {
-		o.PartSize = defaultPartSize
-	}
-	if o.ReadTimeout == 0 {
-		o.ReadTimeout = defaultReadTimeout
-	}
-	if o.HedgeAfter == 0 {
-		o.HedgeAfter = defaultHedgeAfter
-	}
-	if o.GiveUp == 0 {
-		o.GiveUp = defaultGiveUp
-	}
+	o.MaxRequests = cmp.Or(o.MaxRequests, defaultMaxRequests)
+	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
+	o.HedgeAfter = cmp.Or(o.HedgeAfter, defaultHedgeAfter)
+	o.GiveUp = cmp.Or(o.GiveUp, defaultGiveUp)
 	return o
 }
 
@@ -102,7 +92,6 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// isURL reports whether text is an http or https address with a host.
 func isURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""

@@ -55,12 +55,11 @@ func (s *Store) input(q query) *s3.ListObjectsV2Input {
 	return in
 }
 
-// page asks for one page.
 func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	in := t.store.input(q)
 	var out *s3.ListObjectsV2Output
 	c, err := t.store.call(ctx, q.bucket, func(ctx context.Context, c *client) (err error) {
-		t.store.counts.lists.Add(1)
+		t.store.meter.Lists.Add(1)
 		out, err = c.api.ListObjectsV2(ctx, in)
 		return err
 	})

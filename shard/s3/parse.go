@@ -74,8 +74,7 @@ var aliases = map[string]string{
 	"part_size":                          "default_block_size",
 }
 
-// setters are the known names. What s3fs has only for its own cache and for writing is taken and
-// without effect here.
+// setters are the known names. What s3fs has for its cache and for writing has no effect.
 func setters() map[string]setter {
 	none := func(*Options, string) error { return nil }
 	return map[string]setter{
@@ -163,8 +162,7 @@ func setSeconds(to *time.Duration, v string) error {
 	return nil
 }
 
-// checkUseSSL compares use_ssl with the endpoint's scheme, which decides. AWS itself is always
-// asked over TLS.
+// checkUseSSL compares use_ssl with the endpoint's scheme, which decides. AWS always has TLS.
 func checkUseSSL(o Options, v string) error {
 	var tls bool
 	if err := setBool(&tls, v); err != nil {

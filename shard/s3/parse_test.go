@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,10 +43,12 @@ func TestParseOptions(t *testing.T) {
 		},
 		{"as they are", map[string]string{"use_ssl": "true", "verify": "true", "addressing_style": "auto", "client_kwargs": `{"region_name": null}`}, Options{}},
 	} {
-		got, err := ParseOptions(c.in)
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %+v, %v", c.name, got, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := ParseOptions(c.in)
+			if err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -76,12 +79,14 @@ func TestParseOptionsErrors(t *testing.T) {
 		{map[string]string{"endpoint_url": "h:9000"}, "must be an address such as https://host:9000, got"},
 		{map[string]string{"proxy": "http://u:hush@h:port"}, "must be an address such as http://host:3128, got"},
 	} {
-		_, err := ParseOptions(c.in)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: %v", c.in, err)
-		} else if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %q says too much", c.in, err)
-		}
+		t.Run(fmt.Sprintf("%+v", c.in), func(t *testing.T) {
+			_, err := ParseOptions(c.in)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: %v", c.in, err)
+			} else if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v: %q says too much", c.in, err)
+			}
+		})
 	}
 }
 

@@ -126,7 +126,6 @@ func (c chain) webIdentity(file, role, session string) (aws.CredentialsProvider,
 		func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = session })), nil
 }
 
-// role is the role that a profile assumes.
 func (c chain) role(p *config.SharedConfig, with aws.CredentialsProvider) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" { // an engine cannot ask for a code
 		return nil, config.AssumeRoleTokenProviderNotSetError{}
@@ -165,8 +164,7 @@ func (c chain) sso(p *config.SharedConfig) (aws.CredentialsProvider, error) {
 	})), nil
 }
 
-// login is a sign-in with the console's credentials (aws login), whose token lies in
-// ~/.aws/login/cache.
+// login is a sign-in by aws login, whose token lies in ~/.aws/login/cache.
 func (c chain) login(session string) (aws.CredentialsProvider, error) {
 	dir := cmp.Or(c.lookup("AWS_LOGIN_CACHE_DIRECTORY"), c.lookup.inHome("login", "cache"))
 	file, err := logincreds.StandardCachedTokenFilepath(session, dir)
@@ -177,7 +175,6 @@ func (c chain) login(session string) (aws.CredentialsProvider, error) {
 	return cached(logincreds.New(client, file, func(o *logincreds.Options) { o.RestrictPermissions = true })), nil
 }
 
-// process is a program that prints credentials.
 func (c chain) process(command string) aws.CredentialsProvider {
 	build := processcreds.DefaultNewCommandBuilder{Args: []string{command}}
 	return cached(processcreds.NewProviderCommand(processcreds.NewCommandBuilderFunc(func(ctx context.Context) (*exec.Cmd, error) {

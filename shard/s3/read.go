@@ -10,8 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// read fills one part. A body that breaks is followed by a request for the rest, from the byte
-// reached.
+// read fills one part. Where a body breaks, another request begins at the byte reached.
 func (o *object) read(ctx context.Context, p driver.Part) error {
 	to := driver.NewFill(p)
 	defer to.Close()
@@ -47,7 +46,7 @@ func (o *object) readOnce(ctx context.Context, c *client, to *driver.Fill) error
 	for p := to.Next(); p != nil; p = to.Next() {
 		n, err := r.read(p)
 		to.Took(n)
-		o.store.counts.readBytes.Add(int64(n))
+		o.store.meter.ReadBytes.Add(int64(n))
 		switch {
 		case to.Left() == 0:
 		case errors.Is(err, io.EOF):

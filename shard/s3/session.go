@@ -31,8 +31,7 @@ const (
 // dialTimeout is within what an address answers that somebody listens at.
 const dialTimeout = 10 * time.Second
 
-// fallbackRegion is the region of signatures when none is configured: servers other than AWS expect
-// it.
+// fallbackRegion is the region of signatures when none is configured: other servers expect it.
 const fallbackRegion = "us-east-1"
 
 // A session is what the environment, the profiles and the options said when they were read, and the
@@ -101,20 +100,17 @@ func (s *session) findCredentials(ctx context.Context) (err error) {
 
 // newTransport makes the connections of a session: HTTP/1.1 without compression.
 func newTransport(o Options, roots *x509.CertPool) (*http.Transport, error) {
-	var proxy *url.URL
-	if o.Proxy != "" {
-		var err error
-		if proxy, err = url.Parse(o.Proxy); err != nil {
-			return nil, fmt.Errorf("%w: the proxy's address cannot be read", errOptions)
-		}
-	}
 	t := awshttp.NewBuildableClient().WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).GetTransport()
 	t.MaxIdleConnsPerHost, t.MaxIdleConns = idlePerHost, idleInAll
 	t.ReadBufferSize = readBuffer
 	t.DisableCompression = true
 	t.ForceAttemptHTTP2 = false
 	t.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // HTTP/2 would put all ranges into one connection
-	if proxy != nil {
+	if o.Proxy != "" {
+		proxy, err := url.Parse(o.Proxy)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the proxy's address cannot be read", errOptions)
+		}
 		t.Proxy = http.ProxyURL(proxy)
 	}
 	if roots != nil {
@@ -123,7 +119,6 @@ func newTransport(o Options, roots *x509.CertPool) (*http.Transport, error) {
 	return t, nil
 }
 
-// client returns the client of a region.
 func (s *session) client(region string) *s3.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +140,6 @@ func (s *session) client(region string) *s3.Client {
 	return c
 }
 
-// close ends idle connections.
 func (s *session) close() {
 	s.transport.CloseIdleConnections()
 	s.settings.close()

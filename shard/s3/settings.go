@@ -19,8 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// settings are what the options, the environment and the profile say, read once. Nothing here asks
-// a server.
+// settings are what the options, the environment and the profile say; no server is asked.
 type settings struct {
 	options Options
 	lookup  environ
@@ -34,7 +33,6 @@ type settings struct {
 	metadata *http.Client    // of the machine
 }
 
-// readSettings reads the environment and the files that it names.
 func readSettings(ctx context.Context, o Options) (*settings, error) {
 	s := &settings{options: o, lookup: o.environ()}
 	var err error
@@ -56,7 +54,6 @@ func readSettings(ctx context.Context, o Options) (*settings, error) {
 	return s, nil
 }
 
-// profileName is the configured profile, or "".
 func (s *settings) profileName() string { return cmp.Or(s.options.Profile, s.env.SharedConfigProfile) }
 
 // readProfile reads the profile. A configured one must exist.
@@ -72,7 +69,6 @@ func (s *settings) readProfile(ctx context.Context) (config.SharedConfig, error)
 	return p, err
 }
 
-// readBundle reads the certificates of a PEM file.
 func readBundle(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -120,7 +116,7 @@ func (s *settings) endpointOf(service string) *string {
 // config is the SDK's configuration without credentials, and with a region in any case.
 func (s *settings) config(client aws.HTTPClient) aws.Config {
 	region, _ := s.region()
-	cfg := aws.Config{
+	return aws.Config{
 		Region:        cmp.Or(region, fallbackRegion), // the clients that ask for credentials need one
 		HTTPClient:    client,
 		Logger:        noLog, // what is worth saying is an error
@@ -134,10 +130,8 @@ func (s *settings) config(client aws.HTTPClient) aws.Config {
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	}
-	return cfg
 }
 
-// close ends idle connections.
 func (s *settings) close() {
 	s.direct.CloseIdleConnections()
 	s.metadata.CloseIdleConnections()

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
@@ -16,12 +17,11 @@ import (
 type Store struct {
 	o        Options
 	clients  clients
-	counts   counts
+	meter    driver.Meter
 	pageKeys int32 // keys of a page of a list; 0 is what the server finds right
 }
 
 var (
-	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
@@ -30,7 +30,9 @@ var (
 // New returns a store. It reads no file and asks no server before the first use; what is wrong with
 // the options is said then.
 func New(o Options) *Store {
-	return &Store{o: o.withDefaults()}
+	return &Store{o: o.withDefaults(), clients: clients{
+		outside: semaphore.NewWeighted(1), endpoints: make(map[string]*endpoint), regions: make(map[string]region),
+	}}
 }
 
 // List returns the shards that an address or a pattern names; see driver.Walk. What lies below a
@@ -40,21 +42,21 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
 	}
 	_, rest := shard.SplitScheme(pattern)
-	return driver.WalkDeep(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
+	return driver.Walk(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
 }
 
 // Open returns an object that reads one shard at the version that it was listed with. It sends no
 // request: what is wrong with the shard comes from the first read.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
-	}
 	at, err := parse(sh.URI)
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case err == nil && at.key == "":
+		err = fmt.Errorf("%w: it names a bucket, not an object", shard.ErrBadURI)
+	}
 	if err != nil {
 		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
-	}
-	if at.key == "" {
-		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: fmt.Errorf("%w: it names a bucket, not an object", shard.ErrBadURI)}
 	}
 	return &object{store: s, shard: sh, at: at}, nil
 }
@@ -68,19 +70,20 @@ func (s *Store) Identity(uri string) string {
 	return l.identity()
 }
 
-// parallelReads is how many reads keep the network busy: one connection to S3 carries some 60 to 90
-// MB/s.
+// parallelReads keep the network busy: a connection to S3 carries some 60 to 90 MB/s.
 const parallelReads = 64
 
 // Parallel is the same for all addresses, within the window.
 func (s *Store) Parallel(string) int { return min(parallelReads, s.o.MaxRequests) }
+
+// Traffic counts the requests to all endpoints so far.
+func (s *Store) Traffic() shard.Traffic { return s.meter.Traffic(s.clients.widest()) }
 
 // Place is not told by buckets.
 func (s *Store) Place(context.Context, shard.Shard) (shard.Placement, error) {
 	return shard.Placement{}, errors.ErrUnsupported
 }
 
-// payer says who pays for a request.
 func (s *Store) payer() types.RequestPayer {
 	if s.o.RequesterPays {
 		return types.RequestPayerRequester

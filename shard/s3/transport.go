@@ -44,8 +44,7 @@ func (b *boundBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkRedirect follows what keeps the method. A 301 is how S3 names another region, and is read as
-// an answer.
+// checkRedirect follows what keeps the method. A 301, which names another region, is an answer.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	code := 0
 	if r.Response != nil {

@@ -28,8 +28,6 @@ type tree struct {
 	dirs  map[string]*siblings // by path
 }
 
-var _ driver.DeepTree = (*tree)(nil)
-
 func newTree(s *Store, prefix string) *tree {
 	return &tree{
 		store: s, prefix: prefix, listing: driver.NewListing(s.o.Events.Listed),
@@ -75,13 +73,11 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	return driver.Entry{}, dirErr
 }
 
-// tellsMore reports whether the refusal of a list, which comes with a body, says why: the key, the
-// secret, the clock.
+// tellsMore reports whether the refusal of a list says why: the key, the secret, the clock.
 func tellsMore(err error) bool {
 	return errors.Is(err, shard.ErrDenied) && answerCode(err) != "AccessDenied"
 }
 
-// statFile describes one object.
 func (t *tree) statFile(ctx context.Context, path string, at location) (driver.Entry, error) {
 	var out *s3.HeadObjectOutput
 	c, err := t.store.call(ctx, at.bucket, func(ctx context.Context, c *client) (err error) {
@@ -108,42 +104,8 @@ func (t *tree) statDir(ctx context.Context, path string, at location) (driver.En
 	return driver.Entry{Name: path[strings.LastIndexByte(path, '/')+1:], Kind: driver.KindDir}, nil
 }
 
-// ReadDir describes one level.
-func (t *tree) ReadDir(ctx context.Context, path string, keep func(name string) bool) ([]driver.Entry, error) {
-	at, err := parse("s3://" + path)
-	if err != nil {
-		return nil, err
-	}
-	var all []driver.Entry
-	prefix := dirPrefix(at.key)
-	q := query{bucket: at.bucket, prefix: prefix, level: true}
-	var pages driver.Pages
-	for {
-		p, err := t.page(ctx, path, q)
-		if err != nil {
-			return nil, err
-		}
-		before := len(all)
-		for _, dir := range p.dirs {
-			if name := strings.TrimSuffix(dir[len(prefix):], "/"); keep(name) {
-				all = append(all, driver.Entry{Name: name, Kind: driver.KindDir})
-			}
-		}
-		for _, e := range p.files {
-			if e.Name = e.Name[len(prefix):]; keep(e.Name) {
-				all = append(all, e)
-			}
-		}
-		if err := t.took(path, &pages, p, all[before:]); err != nil || p.next == "" {
-			return all, err
-		}
-		q.token = p.next
-	}
-}
-
-// head describes an object by one request.
 func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjectOutput, error) {
-	s.counts.looks.Add(1)
+	s.meter.Looks.Add(1)
 	in := &s3.HeadObjectInput{Bucket: &at.bucket, Key: &at.key, RequestPayer: s.payer()}
 	if at.versionID != "" {
 		in.VersionId = &at.versionID
@@ -151,8 +113,7 @@ func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjec
 	return c.api.HeadObject(ctx, in)
 }
 
-// firstPage returns the first page of all that lies below a directory, which is asked for once in a
-// List.
+// firstPage returns the first page of all below a directory, which is asked for once in a List.
 func (t *tree) firstPage(ctx context.Context, path, bucket, prefix string) (*page, error) {
 	t.mu.Lock()
 	p, ok := t.first[bucket+"/"+prefix]
@@ -186,8 +147,7 @@ func (t *tree) wrap(ctx context.Context, path string, c *client, err error) erro
 	return t.store.wrap(ctx, listing, t.URI(path), c, err)
 }
 
-// dirPrefix is how the keys below a directory begin: its name and one slash, if it does not end
-// with one.
+// dirPrefix is how the keys below a directory begin: its name, with one slash at its end.
 func dirPrefix(key string) string {
 	if key == "" || strings.HasSuffix(key, "/") {
 		return key
@@ -195,6 +155,5 @@ func dirPrefix(key string) string {
 	return key + "/"
 }
 
-// isExpress reports whether a bucket is one of S3 Express, which lists without an order and only
-// whole directories.
+// isExpress tells buckets of S3 Express, which list without an order and only whole directories.
 func isExpress(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }

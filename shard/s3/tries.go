@@ -2,14 +2,11 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -39,24 +36,23 @@ func (s *Store) newTries(bucket string) tries {
 	return t
 }
 
-// again decides what follows a failed try: nil, after a wait, when it is worth another, else the
-// error to return.
+// again returns nil, after a wait, when another try is worth it, else the error to return.
 func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
-		return driver.Ended(ctx)
+		return cause.Of(ctx)
 	}
 	if p.moves < maxMoves && p.store.moved(c, p.bucket, err) {
 		p.moves++
-		p.store.counts.retries.Add(1)
+		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if !p.renewed && isExpired(err) && p.store.clients.renew(c.session) {
 		p.renewed = true
-		p.store.counts.retries.Add(1)
+		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if isThrottle(err) {
-		p.store.counts.throttled.Add(1)
+		p.store.meter.Throttled.Add(1)
 		c.window.Slow()
 	}
 	if !isPassing(err) {
@@ -66,11 +62,11 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 		p.Most = maxFirstTries
 	}
 	if p.Wait(ctx, retryAfter(err)) {
-		p.store.counts.retries.Add(1)
+		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if ctx.Err() != nil {
-		return driver.Ended(ctx)
+		return cause.Of(ctx)
 	}
 	n, waited := p.Tries()
 	return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, n, waited.Round(time.Millisecond), err)
@@ -78,11 +74,11 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 
 // retryAfter is what the answer's header asks for, in seconds as all servers send it.
 func retryAfter(err error) time.Duration {
-	var answer *awshttp.ResponseError
-	if !errors.As(err, &answer) || answer.Response == nil || answer.Response.Response == nil {
+	answer := answerOf(err)
+	if answer == nil {
 		return 0
 	}
-	s, err := strconv.Atoi(http.Header(answer.Response.Header).Get("Retry-After"))
+	s, err := strconv.Atoi(answer.Response.Header.Get("Retry-After"))
 	if err != nil || s < 0 || s > 3600 {
 		return 0
 	}

@@ -2,23 +2,21 @@ package s3
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A location is where an address leads: a key in a bucket, at one version of it where the address
-// says so.
+// A location is where an address leads: a key in a bucket, maybe at one version.
 type location struct {
 	bucket, key, versionID string
 }
 
-// versionParam stands before a version id at the end of an address. Every other question mark
-// belongs to the key.
+// versionParam precedes a version id at an address's end; other question marks are the key's.
 const versionParam = "?versionId="
 
-// parse cuts an address into its parts. Keys are taken as they stand: nothing is decoded or
-// cleaned.
+// parse cuts an address into its parts. Keys are neither decoded nor cleaned.
 func parse(uri string) (location, error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "s3" && scheme != "s3a" && scheme != "s3n" {
@@ -40,7 +38,6 @@ func parse(uri string) (location, error) {
 	return location{bucket, key, versionID}, nil
 }
 
-// cutVersion takes a version id off the end of an address.
 func cutVersion(rest string) (before, versionID string) {
 	i := strings.LastIndex(rest, versionParam)
 	if i < 0 || strings.Contains(rest[i:], "/") {
@@ -60,22 +57,17 @@ func cutBucket(rest string) (bucket, key string) {
 	return bucket, key
 }
 
-// validBucket reports whether a name can be a bucket's. Servers other than AWS allow more than AWS
-// does, so little is asked: what neither a host name nor a path segment could carry is refused.
+// bucketName refuses what neither a host name nor a path segment could carry, and no more: some
+// servers allow more than AWS does.
+var bucketName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,255}$`)
+
 func validBucket(name string) bool {
 	if strings.HasPrefix(name, "arn:") {
 		return strings.Count(name, ":") >= 5
 	}
-	for _, r := range name {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		if !letter && r != '.' && r != '-' && r != '_' {
-			return false
-		}
-	}
-	return len(name) <= 255 && name != "." && name != ".."
+	return bucketName.MatchString(name) && name != "." && name != ".."
 }
 
-// identity is the one spelling of a location.
 func (l location) identity() string {
 	text := "s3://" + l.bucket + "/" + l.key
 	if l.versionID != "" {

@@ -24,10 +24,12 @@ func TestParse(t *testing.T) {
 		{"s3://arn:aws:s3:us-east-1:123456789012:accesspoint/name/k/l", "arn:aws:s3:us-east-1:123456789012:accesspoint/name", "k/l", ""},
 		{"s3://arn:aws:s3:us-east-1:123456789012:accesspoint:name/k", "arn:aws:s3:us-east-1:123456789012:accesspoint:name", "k", ""},
 	} {
-		l, err := parse(c.uri)
-		if err != nil || l != (location{c.bucket, c.key, c.version}) {
-			t.Errorf("%s: %+v, %v", c.uri, l, err)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			l, err := parse(c.uri)
+			if err != nil || l != (location{c.bucket, c.key, c.version}) {
+				t.Errorf("%+v, %v", l, err)
+			}
+		})
 	}
 	for _, c := range []struct{ uri, want string }{
 		{"b/k", "not an s3:// address"},
@@ -42,9 +44,11 @@ func TestParse(t *testing.T) {
 		{"s3://arn:aws/k", "cannot be a bucket's name"},
 		{"s3://b/d/?versionId=v", "a directory has no version"},
 	} {
-		if _, err := parse(c.uri); !errors.Is(err, shard.ErrBadURI) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%s: %v", c.uri, err)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			if _, err := parse(c.uri); !errors.Is(err, shard.ErrBadURI) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 
@@ -57,9 +61,11 @@ func TestIdentity(t *testing.T) {
 		{"s3a://b/k?versionId=v", "s3://b/k?versionId=v"},
 		{"s3://", "s3://"},
 	} {
-		if got := s.Identity(c.uri); got != c.want {
-			t.Errorf("%s: %s, want %s", c.uri, got, c.want)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			if got := s.Identity(c.uri); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -85,24 +86,18 @@ func (o *object) explainChange(ctx context.Context, c *client, err error) error 
 	return o.changed(version(out.ETag, out.LastModified), aws.ToInt64(out.ContentLength))
 }
 
+var rangeText = regexp.MustCompile(`^bytes (\d+)-[^/]*/(\d+|\*)$`)
+
 // contentRange reads "bytes 0-99/1234"; a total of * is -1.
 func contentRange(text string) (first, total int64, err error) {
-	bad := fmt.Errorf("the server's Content-Range cannot be read: %.100q", text)
-	span, size, ok := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
-	from, _, ok2 := strings.Cut(span, "-")
-	if !ok || !ok2 || !strings.HasPrefix(text, "bytes ") {
-		return 0, 0, bad
+	if m := rangeText.FindStringSubmatch(text); m != nil {
+		first, err = strconv.ParseInt(m[1], 10, 64)
+		if total = -1; m[2] != "*" && err == nil {
+			total, err = strconv.ParseInt(m[2], 10, 64)
+		}
+		if err == nil {
+			return first, total, nil
+		}
 	}
-	first, err = strconv.ParseInt(from, 10, 64)
-	if err != nil || first < 0 {
-		return 0, 0, bad
-	}
-	if size == "*" {
-		return first, -1, nil
-	}
-	total, err = strconv.ParseInt(size, 10, 64)
-	if err != nil || total < 0 {
-		return 0, 0, bad
-	}
-	return first, total, nil
+	return 0, 0, fmt.Errorf("the server's Content-Range cannot be read: %.100q", text)
 }

@@ -48,10 +48,12 @@ func TestContentRange(t *testing.T) {
 		{"0-99/100", 0, 0, false},
 		{"bytes 0/100", 0, 0, false},
 	} {
-		first, total, err := contentRange(c.text)
-		if (err == nil) != c.ok || err == nil && (first != c.first || total != c.total) {
-			t.Errorf("%q: %d, %d, %v", c.text, first, total, err)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			first, total, err := contentRange(c.text)
+			if (err == nil) != c.ok || err == nil && (first != c.first || total != c.total) {
+				t.Errorf("%d, %d, %v", first, total, err)
+			}
+		})
 	}
 }
 

@@ -73,7 +73,6 @@ func content(seed uint64, n int) []byte {
 	return b
 }
 
-// listOne lists a name that is one shard.
 func listOne(t *testing.T, f Fixture, name string) shard.Shard {
 	t.Helper()
 	found, err := f.Store().List(t.Context(), f.Address(name))
@@ -86,7 +85,6 @@ func listOne(t *testing.T, f Fixture, name string) shard.Shard {
 	return found[0]
 }
 
-// open writes a shard and opens it.
 func open(t *testing.T, f Fixture, name string, b []byte) shard.Object {
 	t.Helper()
 	f.Write(t, name, b)

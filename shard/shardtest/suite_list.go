@@ -98,7 +98,6 @@ var listCases = []listCase{
 	}},
 }
 
-// numbered names n files.
 func numbered(before string, n int, after ...string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -140,18 +139,16 @@ func (c listCase) run(t *testing.T, f Fixture) {
 func describe(s shard.Shard) string {
 	text := s.URI
 	for _, p := range s.Partitions {
-		switch {
-		case p.Null && p.Value == "":
+		if p.Null && p.Value == "" {
 			text += " " + p.Key + ":null"
-		default:
+		} else {
 			text += " " + p.Key + "=" + p.Value
 		}
 	}
 	return text
 }
 
-// listDescribes: size and version are the same however a shard was found, and stay until it
-// changes.
+// listDescribes: size and version are the same however a shard was found, until it changes.
 func listDescribes(t *testing.T, f Fixture) {
 	f.Write(t, "d/a", content(1, 1000))
 	named := listOne(t, f, "d/a")
@@ -198,8 +195,7 @@ func listManySorted(t *testing.T, f Fixture) {
 	}
 }
 
-// oddNames: what a directory lists can be opened under the URI that it was given, and listed again
-// by it.
+// oddNames: what a directory lists can be opened, and listed again, by its URI.
 func oddNames(t *testing.T, f Fixture) {
 	names := []string{
 		"a b.parquet", " lead", "trail ", "한글.parquet", "naïve-\u00e9", "nai\u0308ve", "100%.parquet", "a%20b", "a+b", "a#b", "a=b&c",

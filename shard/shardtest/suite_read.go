@@ -44,7 +44,6 @@ func firstError(ctx context.Context, f Fixture, s shard.Shard) error {
 	return errors.Join(o.ReadAt(ctx, make([]byte, 1), 0), o.Close())
 }
 
-// expect reads one range and compares it.
 func expect(t testing.TB, o shard.Object, all []byte, off, n int64) {
 	t.Helper()
 	p := make([]byte, n, n+8)

@@ -1,7 +1,7 @@
 """lane-tick/1 written from the specification in doc.go, as plainly as possible, to hold the Go code against.
 
 stdin: one JSON object per line: {"shards": [[rows per group], ...], "unit_rows": u, "buffer": R, "world": W, "max_world": M, "lanes": L or 0,
-"start": .., "spread": H, "assign": .., "tail": .., "seed": s, "epoch": e}
+"start": .., "spread": H, "assign": .., "tail": .., "seed": s, "epoch": e, "samples": [of each unit] or null without a rule}
 stdout: one line per object: L, A, D and the order's hash.
 """
 
@@ -45,7 +45,7 @@ def ceil(a, b):
 
 
 def units_of(case):
-    """(shard, group, lo, hi) without a page index and without bytes."""
+    """(shard, group, lo, lo + samples) without a page index and without bytes; units without samples are in no lane."""
     out, group = [], 0
     for shard, groups in enumerate(case["shards"]):
         for rows in groups:
@@ -54,7 +54,9 @@ def units_of(case):
                 edges = [0] + [rows * c // p for c in range(1, p)] + [rows]
                 out += [(shard, group, lo, hi) for lo, hi in zip(edges, edges[1:])]
             group += 1
-    return out
+    if case["samples"] is None:
+        return out
+    return [(shard, group, lo, lo + n) for (shard, group, lo, _), n in zip(out, case["samples"], strict=True) if n > 0]
 
 
 def parameters(case, units):

@@ -24,6 +24,7 @@ _FIELDS: dict[str, type] = {
     "global_batch": int,
     "manifest": str,
     "units": str,
+    "rule": str,
     "params": dict,
 }
 _PARAMS: dict[str, type] = {
@@ -37,7 +38,7 @@ _PARAMS: dict[str, type] = {
     "tail": str,
     "unit_rows": int,
 }
-_MAY_LACK = frozenset({"units", "params"})  # states in file order have none
+_MAY_LACK = frozenset({"units", "rule", "params"})  # states in file order have no units and params, those without a rule no rule
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict"}
 
 

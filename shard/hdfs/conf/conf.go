@@ -31,7 +31,6 @@ var deprecated = map[string]string{
 	"dfs.namenode.kerberos.internal.spnego.principal": "dfs.web.authentication.kerberos.principal",
 }
 
-// canonical is the name that a property has today.
 func canonical(name string) string {
 	name = strings.TrimSpace(name)
 	if now, ok := deprecated[name]; ok {
@@ -97,13 +96,11 @@ func (c *Conf) Bool(name string, byDefault bool) bool {
 	return byDefault
 }
 
-// list returns the words of a property that are separated by commas.
 func (c *Conf) list(name string) []string {
 	words := strings.FieldsFunc(c.Get(name), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
 	return slices.Clip(words)
 }
 
-// wrong is an error about the configuration, which it names.
 func (c *Conf) wrong(format string, args ...any) error {
 	where := ""
 	if c.dir != "" {

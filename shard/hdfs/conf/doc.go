@@ -4,11 +4,12 @@
 // [Find] says where the configuration lies, [Load] reads core-site.xml and hdfs-site.xml of that
 // directory as Hadoop reads them:
 //
-//   - A later file wins over an earlier one, a later property over an earlier one, but nothing over a property that is final.
-//   - Names and values are trimmed. ${name} stands for another property, ${env.NAME}, ${env.NAME-word} and ${env.NAME:-word} for a variable
-//     of the environment; what is unknown stays as it is written. A value that refers to itself is an error of Load.
-//   - xi:include names a file beside the one that it stands in. A file that includes itself, and one that is absent and has no xi:fallback,
-//     is an error.
+//   - A later file or property wins over an earlier one, but nothing over a property that is final.
+//   - Names and values are trimmed. ${name} stands for another property; ${env.NAME},
+//     ${env.NAME-word} and ${env.NAME:-word} for a variable of the environment. What is unknown
+//     stays as it is written. A value that refers to itself is an error of Load.
+//   - xi:include names a file beside the one that it stands in. A file that includes itself is an
+//     error, and so is an absent one without xi:fallback.
 //   - Deprecated names stand for the ones that replaced them (fs.default.name for fs.defaultFS).
 //
 // [Conf.Resolve] turns an address into one that names a nameservice or a namenode: hdfs:///path by

@@ -3,6 +3,7 @@ package conf
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,21 +14,18 @@ const (
 	maxValue      = 1 << 20 // bytes of an expanded value
 )
 
-// expand puts the values in place that the ${} of a property refer to. A name that refers to itself
-// is an error.
+// expand replaces the references in a property's value. One that leads back to it is an error.
 func (c *Conf) expand(name string) (string, error) {
 	e := expansion{conf: c}
 	return e.refer(name, c.values[name])
 }
 
-// An expansion is the work on one value.
 type expansion struct {
 	conf  *Conf
 	above []string // properties that are being expanded, the outermost first
 	count int      // references so far
 }
 
-// refer expands the value of a property.
 func (e *expansion) refer(name, value string) (string, error) {
 	if !strings.Contains(value, "${") {
 		return value, nil
@@ -43,34 +41,24 @@ func (e *expansion) refer(name, value string) (string, error) {
 	return e.text(value)
 }
 
-// text expands what stands in a value.
-func (e *expansion) text(text string) (string, error) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "${")
-		b.WriteString(before)
-		if !found {
-			return b.String(), nil
+func (e *expansion) text(text string) (_ string, err error) {
+	size := len(text)
+	text = reference.ReplaceAllStringFunc(text, func(ref string) (value string) {
+		if err == nil {
+			value, err = e.value(ref[len("${") : len(ref)-len("}")])
 		}
-		name, after, closed := strings.Cut(rest, "}")
-		if !closed || strings.ContainsAny(name, "${ ") { // no reference: as it stands
-			b.WriteString("${")
-			text = rest
-			continue
+		size += len(value)
+		if e.count++; err == nil && (e.count > maxReferences || size > maxValue) {
+			err = fmt.Errorf("the value of %s has over %d references or %d bytes", e.above[0], maxReferences, maxValue)
 		}
-		value, err := e.value(name)
-		if err != nil {
-			return "", err
-		}
-		if e.count++; e.count > maxReferences || b.Len()+len(value) > maxValue {
-			return "", fmt.Errorf("the value of %s has over %d references or %d bytes", e.above[0], maxReferences, maxValue)
-		}
-		b.WriteString(value)
-		text = after
-	}
+		return value
+	})
+	return text, err
 }
 
-// value is what ${name} stands for.
+// reference is what a value refers to another by.
+var reference = regexp.MustCompile(`\$\{[^${} ]*\}`)
+
 func (e *expansion) value(name string) (string, error) {
 	if variable, ok := strings.CutPrefix(name, "env."); ok {
 		return environment(variable), nil

@@ -19,7 +19,6 @@ var sites = []string{"core-site.xml", "hdfs-site.xml"}
 const (
 	maxFile    = 16 << 20 // bytes of one file
 	maxInclude = 8        // files that include each other
-	maxNested  = 64       // elements within elements
 )
 
 // Load reads the configuration in a directory. One of its files may be absent, but not both.
@@ -47,7 +46,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// check makes sure that each value can be expanded.
 func (c *Conf) check() error {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		if _, err := c.expand(name); err != nil {
@@ -78,16 +76,14 @@ func (c *Conf) load(path string, above []string) error {
 	if len(content) > maxFile {
 		return fmt.Errorf("%s: it has more than %d bytes, the most for a configuration", path, maxFile)
 	}
-	d := newDecoder(content)
 	include := func(href string) error {
 		if !filepath.IsAbs(href) {
 			href = filepath.Join(filepath.Dir(path), href)
 		}
 		return c.load(href, append(slices.Clip(above), path))
 	}
-	if err := (&parser{Decoder: d, add: c.add, include: include}).document(); err != nil {
-		line, _ := d.InputPos()
-		return fmt.Errorf("%s:%d: %w", path, line, err)
+	if err := (parser{add: c.add, include: include}).document(newDecoder(content)); err != nil {
+		return fmt.Errorf("%s:%w", path, err)
 	}
 	return nil
 }

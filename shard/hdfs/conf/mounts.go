@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -57,7 +58,6 @@ func (c *Conf) defaultTable() string {
 	return "default"
 }
 
-// tables says which mount tables there are.
 func (c *Conf) tables() string {
 	var names []string
 	for key := range c.values {
@@ -83,7 +83,7 @@ func (c *Conf) mounted(table, file string) (string, error) {
 	file = path.Clean("/" + file)
 	for at := file; ; at = path.Dir(at) {
 		if target, ok := t.links[at]; ok {
-			return join(target, strings.TrimPrefix(file[len(strings.TrimRight(at, "/")):], "/")), nil
+			return target + strings.TrimSuffix(file[len(strings.TrimRight(at, "/")):], "/"), nil
 		}
 		if at == "/" {
 			break
@@ -93,26 +93,9 @@ func (c *Conf) mounted(table, file string) (string, error) {
 	case len(t.children(file)) > 0:
 		return "", c.wrong("viewfs://%s%s: %w: %s", t.name, file, ErrMounts, strings.Join(t.children(file), ", "))
 	case t.fallback != "":
-		return join(t.fallback, file[1:]), nil
+		return t.fallback + strings.TrimSuffix(file, "/"), nil
 	}
-	return "", c.wrong("%w: the mount table %s has no link for %s, only %s", ErrNoLink, t.name, file, strings.Join(t.paths(), ", "))
-}
-
-func join(target, rest string) string {
-	if rest == "" {
-		return target
-	}
-	return target + "/" + rest
-}
-
-// paths lists the links, sorted.
-func (t mountTable) paths() []string {
-	var all []string
-	for link := range t.links {
-		all = append(all, link)
-	}
-	slices.Sort(all)
-	return all
+	return "", c.wrong("%w: the mount table %s has no link for %s, only %s", ErrNoLink, t.name, file, strings.Join(slices.Sorted(maps.Keys(t.links)), ", "))
 }
 
 // children lists the names in a directory that holds nothing but links, sorted.

@@ -19,19 +19,18 @@ const (
 // A Nameservice is the namenodes that serve one tree of files: one, or several of which one is
 // active.
 type Nameservice struct {
-	Name  string   // as in the address: a logical name, or host:port
-	RPC   []string // host:port of each namenode
-	HTTP  []string // host:port of each namenode's web server, in the same order: https where HTTPS says so
-	HTTPS bool     // the web servers speak https alone
+	Name string   // as in the address: a logical name, or host:port
+	RPC  []string // host:port of each namenode
 
-	plain, secure []string
+	plain, secure []string // host:port of each namenode's web server, by http and by https
+	secureAlone   bool     // the web servers speak https alone
 }
 
 // Web is the base address of each namenode's web server, as "http://host:port": by https when
 // secure, else as the configuration has it.
 func (n Nameservice) Web(secure bool) []string {
-	scheme, addresses := "http://", n.HTTP
-	if secure || n.HTTPS {
+	scheme, addresses := "http://", n.plain
+	if secure || n.secureAlone {
 		scheme, addresses = "https://", n.secure
 	}
 	bases := make([]string, len(addresses))
@@ -71,10 +70,9 @@ func (c *Conf) Nameservice(authority string) (Nameservice, error) {
 	if err != nil {
 		return Nameservice{}, c.wrong("%w", err)
 	}
-	if err := c.plausible(authority, host); err != nil {
-		return Nameservice{}, err
-	}
-	return c.single(authority, net.JoinHostPort(host, port)), nil
+	n := Nameservice{Name: authority}
+	c.append(&n, host, port, c.suffix(net.JoinHostPort(host, port)))
+	return n, c.plausible(authority, host)
 }
 
 // plausible refuses a name without port and domain that is probably a misspelled nameservice.
@@ -87,7 +85,6 @@ func (c *Conf) plausible(authority, host string) error {
 		strings.Join(known, ", "), host, rpcPort)
 }
 
-// knowsHost reports whether some namenode runs on a host.
 func (c *Conf) knowsHost(host string) bool {
 	for key := range c.values {
 		if !strings.HasPrefix(key, "dfs.namenode.rpc-address") {
@@ -127,14 +124,6 @@ func (c *Conf) logical(name string) (Nameservice, error) {
 	return n, nil
 }
 
-// single returns one namenode by its address.
-func (c *Conf) single(name, rpc string) Nameservice {
-	n := Nameservice{Name: name}
-	host, port, _ := net.SplitHostPort(rpc)
-	c.append(&n, host, port, c.suffix(rpc))
-	return n
-}
-
 // suffix is what follows the properties' names of the namenode at an address: "", ".nameservice",
 // ".nameservice.namenode", or "?" when the configuration does not know it.
 func (c *Conf) suffix(rpc string) string {
@@ -155,16 +144,11 @@ func (c *Conf) suffix(rpc string) string {
 	return "?"
 }
 
-// append adds a namenode with the addresses of its web servers.
 func (c *Conf) append(n *Nameservice, host, port, suffix string) {
-	n.HTTPS = c.Get("dfs.http.policy") == "HTTPS_ONLY"
+	n.secureAlone = c.Get("dfs.http.policy") == "HTTPS_ONLY"
 	n.RPC = append(n.RPC, net.JoinHostPort(host, port))
 	n.plain = append(n.plain, c.web("dfs.namenode.http-address"+suffix, host, httpPort))
 	n.secure = append(n.secure, c.web("dfs.namenode.https-address"+suffix, host, httpsPort))
-	n.HTTP = n.plain
-	if n.HTTPS {
-		n.HTTP = n.secure
-	}
 }
 
 // web is the address of a namenode's web server. Servers listen on 0.0.0.0, which leads nowhere:
@@ -180,7 +164,6 @@ func (c *Conf) web(key, host, port string) string {
 	return net.JoinHostPort(h, p)
 }
 
-// splitHost cuts host[:port].
 func splitHost(address, byDefault string) (host, port string, err error) {
 	switch {
 	case address == "":

@@ -77,8 +77,8 @@ func TestNameservice(t *testing.T) {
 			if got := strings.Join(n.Web(true), " "); got != c.tls {
 				t.Errorf("by https %s, want %s", got, c.tls)
 			}
-			if len(n.HTTP) != len(n.RPC) {
-				t.Errorf("%d web servers of %d namenodes", len(n.HTTP), len(n.RPC))
+			if len(n.plain) != len(n.RPC) {
+				t.Errorf("%d web servers of %d namenodes", len(n.plain), len(n.RPC))
 			}
 		})
 	}
@@ -125,16 +125,18 @@ func TestResolve(t *testing.T) {
 		{"viewfs://s3/x/y", "s3a://bucket/x/y"},
 		{"viewfs://vilage/x", "error: no mount table \"vilage\": it has back, city, loop, merge, s3, town"},
 	} {
-		got, err := New(mounts).Resolve(c.uri)
-		if want, ok := strings.CutPrefix(c.want, "error: "); ok {
-			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %s, error %v, want %q", c.uri, got, err, want)
+		t.Run(c.uri, func(t *testing.T) {
+			got, err := New(mounts).Resolve(c.uri)
+			if want, ok := strings.CutPrefix(c.want, "error: "); ok {
+				if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, error %v, want %q", got, err, want)
+				}
+				return
 			}
-			continue
-		}
-		if err != nil || got != c.want {
-			t.Errorf("%s: %s, %v, want %s", c.uri, got, err, c.want)
-		}
+			if err != nil || got != c.want {
+				t.Errorf("%s, %v, want %s", got, err, c.want)
+			}
+		})
 	}
 	if _, err := New(mounts).Resolve("viewfs://city/user"); !errors.Is(err, ErrMounts) {
 		t.Errorf("error %v", err)
@@ -142,9 +144,11 @@ func TestResolve(t *testing.T) {
 	for uri, want := range map[string]string{
 		"viewfs://city": "data user", "viewfs://city/user/": "alice bob", "viewfs://city/data": "logs", "viewfs://town": "", "hdfs://a": "", "viewfs://none": "",
 	} {
-		if got := strings.Join(New(mounts).Mounts(uri), " "); got != want {
-			t.Errorf("mounts of %s: %s", uri, got)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if got := strings.Join(New(mounts).Mounts(uri), " "); got != want {
+				t.Errorf("mounts of %s: %s", uri, got)
+			}
+		})
 	}
 	for _, c := range []struct{ fs, uri, want string }{
 		{"hdfs://ns/", "hdfs:///x", "hdfs://ns/x"},
@@ -152,9 +156,11 @@ func TestResolve(t *testing.T) {
 		{"", "hdfs:///x", ""},
 		{"file:///", "hdfs:///x", ""},
 	} {
-		if got, _ := New(map[string]string{"fs.defaultFS": c.fs}).Resolve(c.uri); got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
+		t.Run(c.fs, func(t *testing.T) {
+			if got, _ := New(map[string]string{"fs.defaultFS": c.fs}).Resolve(c.uri); got != c.want {
+				t.Errorf("%+v: %s", c, got)
+			}
+		})
 	}
 	if _, err := new(Conf).Resolve("viewfs://x/y"); err == nil || !strings.Contains(err.Error(), "no fs.viewfs.mounttable") {
 		t.Errorf("error %v", err)

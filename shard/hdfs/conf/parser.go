@@ -10,97 +10,81 @@ import (
 	"strings"
 )
 
-// A property is one setting of a file.
 type property struct {
 	name, value string
 	hasValue    bool
 	final       bool
 }
 
-// A parser reads one file: <configuration> with properties, includes and configurations in it.
-// Other elements are passed over.
+// An element is one of a file, with what it holds.
+type element struct {
+	XMLName  xml.Name
+	Attrs    []xml.Attr `xml:",any,attr"`
+	Text     string     `xml:",chardata"`
+	Children []element  `xml:",any"`
+
+	line int
+}
+
+// UnmarshalXML notes where the element begins.
+func (e *element) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+	type plain element // has no UnmarshalXML
+	e.line, _ = d.InputPos()
+	return d.DecodeElement((*plain)(e), &start)
+}
+
+// A parser takes the settings of one file: <configuration> with properties, includes and
+// configurations in it. Other elements are passed over.
 type parser struct {
-	*xml.Decoder
 	add     func(property)
 	include func(href string) error
-	depth   int
 }
 
-// document reads the whole file, whose root is a configuration.
-func (p *parser) document() error {
-	for {
-		t, err := p.Token()
-		if err == io.EOF {
-			return errors.New("it holds no <configuration>")
-		}
-		if err != nil {
-			return err
-		}
-		e, ok := t.(xml.StartElement)
-		switch {
-		case !ok:
-		case e.Name.Local != "configuration":
-			return fmt.Errorf("it holds <%s>, not <configuration>", e.Name.Local)
-		default:
-			return p.configuration()
-		}
+// document reads the whole file, whose root is a configuration. Its error begins with the line.
+func (p parser) document(d *xml.Decoder) error {
+	var root element
+	err := d.Decode(&root)
+	line, _ := d.InputPos()
+	switch {
+	case errors.Is(err, io.EOF):
+		err = errors.New("it holds no <configuration>")
+	case err == nil && root.XMLName.Local != "configuration":
+		err = fmt.Errorf("it holds <%s>, not <configuration>", root.XMLName.Local)
 	}
+	if err != nil {
+		return fmt.Errorf("%d: %w", line, err)
+	}
+	return p.configuration(&root)
 }
 
-// configuration reads what stands in a <configuration>, or in the <xi:fallback> of an include, up
-// to its end.
-func (p *parser) configuration() error {
-	if p.depth++; p.depth > maxNested {
-		return fmt.Errorf("over %d elements within each other", maxNested)
-	}
-	defer func() { p.depth-- }()
-	return p.children(func(e xml.StartElement) error {
-		switch e.Name.Local {
+// configuration takes what stands in a <configuration>, or in the <xi:fallback> of an include.
+func (p parser) configuration(e *element) error {
+	for i := range e.Children {
+		child, err := &e.Children[i], error(nil)
+		switch child.XMLName.Local {
 		case "property":
-			return p.property(e)
+			p.add(child.property())
 		case "configuration":
-			return p.configuration()
+			err = p.configuration(child)
 		case "include":
-			return p.includeElement(e)
+			err = p.includeElement(child)
 		}
-		return p.Skip()
-	})
-}
-
-// children hands each element up to the end of the one that is open to f, which reads it to its
-// end.
-func (p *parser) children(f func(xml.StartElement) error) error {
-	for {
-		t, err := p.Token()
 		if err != nil {
 			return err
 		}
-		switch e := t.(type) {
-		case xml.StartElement:
-			if err := f(e); err != nil {
-				return err
-			}
-		case xml.EndElement:
-			return nil
-		}
 	}
+	return nil
 }
 
 // property reads a setting: its parts are elements, or attributes.
-func (p *parser) property(e xml.StartElement) error {
-	var found property
-	for _, a := range e.Attr {
+func (e *element) property() (found property) {
+	for _, a := range e.Attrs {
 		found.set(a.Name.Local, a.Value)
 	}
-	err := p.children(func(e xml.StartElement) error {
-		text, err := p.text()
-		found.set(e.Name.Local, text)
-		return err
-	})
-	if err == nil {
-		p.add(found)
+	for _, child := range e.Children {
+		found.set(child.XMLName.Local, child.Text)
 	}
-	return err
+	return found
 }
 
 func (f *property) set(part, text string) {
@@ -114,56 +98,29 @@ func (f *property) set(part, text string) {
 	}
 }
 
-// text reads the characters up to the end of the element that is open.
-func (p *parser) text() (string, error) {
-	var b strings.Builder
-	for {
-		t, err := p.Token()
-		if err != nil {
-			return "", err
-		}
-		switch e := t.(type) {
-		case xml.CharData:
-			b.Write(e)
-		case xml.StartElement:
-			if err := p.Skip(); err != nil {
-				return "", err
-			}
-		case xml.EndElement:
-			return b.String(), nil
-		}
-	}
-}
-
 // includeElement reads another file, or the fallback when that is absent.
-func (p *parser) includeElement(e xml.StartElement) error {
+func (p parser) includeElement(e *element) error {
 	href, err := includedPath(e)
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.include(href)
 	}
-	err = p.include(href)
-	absent := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !absent {
-		return err
-	}
-	fallback := false
-	inner := p.children(func(e xml.StartElement) error {
-		if e.Name.Local != "fallback" || !absent {
-			return p.Skip()
+	if errors.Is(err, fs.ErrNotExist) {
+		for i := range e.Children {
+			if e.Children[i].XMLName.Local == "fallback" {
+				return p.configuration(&e.Children[i])
+			}
 		}
-		fallback = true
-		return p.configuration()
-	})
-	if inner == nil && absent && !fallback {
-		return fmt.Errorf("the included file cannot be read: %v", err)
+		err = fmt.Errorf("the included file cannot be read: %v", err)
 	}
-	return inner
+	if err != nil {
+		return fmt.Errorf("%d: %w", e.line, err)
+	}
+	return nil
 }
 
-// includedPath is the path of the file that an include names.
-func includedPath(e xml.StartElement) (string, error) {
+func includedPath(e *element) (string, error) {
 	href := ""
-	for _, a := range e.Attr {
+	for _, a := range e.Attrs {
 		if a.Name.Local == "href" {
 			href = strings.TrimSpace(a.Value)
 		}

@@ -18,7 +18,6 @@ func (c *Conf) DefaultFS() string {
 	return ""
 }
 
-// defaultAuthority is the nameservice or namenode of fs.defaultFS.
 func (c *Conf) defaultAuthority() (string, error) {
 	fs := c.DefaultFS()
 	scheme, rest, _ := strings.Cut(fs, "://")

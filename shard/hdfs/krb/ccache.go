@@ -1,7 +1,6 @@
 package krb
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/jcmturner/gokrb5/v8/credentials"
@@ -11,91 +10,84 @@ import (
 // the file's bytes, keys included.
 var errDamaged = errors.New("it is damaged or not yet complete")
 
-// parseCCache reads a ticket cache. Its layout is checked first, since gokrb5 allocates what the
-// file's numbers say.
+// parseCCache reads a ticket cache after a check of its lengths, which gokrb5 trusts.
 func parseCCache(b []byte, into *credentials.CCache) error {
 	if len(b) < 2 || b[0] != 5 || b[1] != 3 && b[1] != 4 {
 		return errors.New("it is not a ticket cache of format 3 or 4")
 	}
-	l := layout{rest: b[2:], version: b[1]}
-	if l.version == 4 {
-		l.skip(int64(l.number(2)))
+	c := cursor{rest: b[2:], version: b[1]}
+	if c.version == 4 {
+		c.skip(int64(c.number(2)))
 	}
-	l.principal()
-	for len(l.rest) > 0 && !l.bad {
-		l.credential()
+	c.principal()
+	for len(c.rest) > 0 && !c.bad {
+		c.credential()
 	}
-	if l.bad || into.Unmarshal(b) != nil {
+	if c.bad || into.Unmarshal(b) != nil {
 		return errDamaged
 	}
 	return nil
 }
 
-// A layout walks over a ticket cache, as MIT Kerberos documents it under "Credential cache file
-// format".
-type layout struct {
+// A cursor walks over a ticket cache; see "Credential cache file format" of MIT Kerberos.
+type cursor struct {
 	rest    []byte
 	version byte
 	bad     bool // the end came too early
 }
 
-// number reads a number of 2 or 4 bytes.
-func (l *layout) number(size int) uint32 {
-	b := l.skip(int64(size))
-	switch {
-	case b == nil:
-		return 0
-	case size == 2:
-		return uint32(binary.BigEndian.Uint16(b))
+func (c *cursor) number(size int64) (n uint32) {
+	for _, b := range c.skip(size) {
+		n = n<<8 | uint32(b)
 	}
-	return binary.BigEndian.Uint32(b)
+	return n
 }
 
-func (l *layout) skip(n int64) []byte {
-	if l.bad || n > int64(len(l.rest)) {
-		l.bad = true
+func (c *cursor) skip(n int64) []byte {
+	if c.bad || n > int64(len(c.rest)) {
+		c.bad = true
 		return nil
 	}
-	b := l.rest[:n]
-	l.rest = l.rest[n:]
+	b := c.rest[:n]
+	c.rest = c.rest[n:]
 	return b
 }
 
 // data is bytes with their length before them.
-func (l *layout) data() { l.skip(int64(l.number(4))) }
+func (c *cursor) data() { c.skip(int64(c.number(4))) }
 
 // each walks over as many things as a number says.
-func (l *layout) each(thing func()) {
-	for n := l.number(4); n > 0 && !l.bad; n-- {
+func (c *cursor) each(thing func()) {
+	for n := c.number(4); n > 0 && !c.bad; n-- {
 		thing()
 	}
 }
 
-func (l *layout) principal() {
-	l.number(4) // kind of name
-	n := l.number(4)
-	l.data() // realm
-	for ; n > 0 && !l.bad; n-- {
-		l.data()
+func (c *cursor) principal() {
+	c.number(4) // kind of name
+	n := c.number(4)
+	c.data() // realm
+	for ; n > 0 && !c.bad; n-- {
+		c.data()
 	}
 }
 
-func (l *layout) credential() {
-	l.principal() // client
-	l.principal() // server
-	l.number(2)   // kind of key
-	if l.version == 3 {
-		l.number(2) // once more
+func (c *cursor) credential() {
+	c.principal() // client
+	c.principal() // server
+	c.number(2)   // kind of key
+	if c.version == 3 {
+		c.number(2) // once more
 	}
-	l.data()      // key
-	l.skip(4 * 4) // times
-	l.skip(1 + 4) // whether it is a session's key, flags
+	c.data()      // key
+	c.skip(4 * 4) // times
+	c.skip(1 + 4) // whether it is a session's key, flags
 	typed := func() {
-		l.number(2)
-		l.data()
+		c.number(2)
+		c.data()
 	}
-	l.each(typed) // addresses
-	l.each(typed) // authorization
-	l.data()      // ticket
-	l.data()      // second ticket
+	c.each(typed) // addresses
+	c.each(typed) // authorization
+	c.data()      // ticket
+	c.data()      // second ticket
 }

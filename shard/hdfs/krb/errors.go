@@ -54,14 +54,14 @@ func Classify(err error) error {
 		kind = shard.ErrTransient
 	}
 	hint := ""
+	if kind == shard.ErrTransient {
+		hint = "can this machine reach the KDCs that krb5.conf names?"
+	}
 	for _, h := range hints {
 		if strings.Contains(text, h.text) {
 			hint = h.hint
 			break
 		}
-	}
-	if hint == "" && kind == shard.ErrTransient {
-		hint = "can this machine reach the KDCs that krb5.conf names?"
 	}
 	return &Error{Err: fmt.Errorf("%w: %s", kind, text), Hint: hint}
 }

@@ -20,7 +20,6 @@ import (
 // maxCredentials is the size of the largest keytab or ticket cache.
 const maxCredentials = 16 << 20 // bytes
 
-// A login is a client that has a ticket.
 type login struct {
 	client    *client.Client
 	principal string
@@ -67,7 +66,6 @@ func (o Options) start() (*login, error) {
 	return o.fromCCache(c)
 }
 
-// fromKeytab logs in with a key.
 func (o Options) fromKeytab(c *config.Config) (*login, error) {
 	l := &login{path: o.Keytab, stamp: stampOf(o.Keytab)}
 	kt := keytab.New()
@@ -164,7 +162,6 @@ func read(path string, parse func([]byte) error) error {
 	return guard(func() error { return parse(content) })
 }
 
-// guard turns a panic of a parser into an error.
 func guard(parse func() error) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -174,7 +171,6 @@ func guard(parse func() error) (err error) {
 	return parse()
 }
 
-// parseKeytab reads a keytab.
 func parseKeytab(b []byte, into *keytab.Keytab) error {
 	if into.Unmarshal(b) != nil {
 		return errDamaged
@@ -182,7 +178,6 @@ func parseKeytab(b []byte, into *keytab.Keytab) error {
 	return nil
 }
 
-// principals lists whose keys a keytab holds, in its order.
 func principals(kt *keytab.Keytab) []string {
 	var all []string
 	for _, e := range kt.Entries {
@@ -193,7 +188,6 @@ func principals(kt *keytab.Keytab) []string {
 	return all
 }
 
-// withRealm completes a principal.
 func withRealm(principal, realm string) string {
 	if _, _, ok := cutRealm(principal); ok || principal == "" {
 		return principal

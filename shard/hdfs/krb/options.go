@@ -1,6 +1,7 @@
 package krb
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -16,19 +17,10 @@ type Options struct {
 	Config    string // krb5.conf, or ""
 }
 
-// resolve fills in what the environment says.
 func (o Options) resolve(env func(string) string) (Options, error) {
-	if o.Config == "" {
-		o.Config = env("KRB5_CONFIG")
-	}
-	if o.Config == "" {
-		o.Config = "/etc/krb5.conf"
-	}
+	o.Config = cmp.Or(o.Config, env("KRB5_CONFIG"), "/etc/krb5.conf")
 	if o.Keytab == "" && o.CCache == "" {
-		o.Keytab = env("KRB5_CLIENT_KTNAME")
-	}
-	if o.Keytab == "" && o.CCache == "" {
-		o.CCache = env("KRB5CCNAME")
+		o.Keytab, o.CCache = env("KRB5_CLIENT_KTNAME"), env("KRB5CCNAME") // the keytab wins
 	}
 	var err error
 	if o.Keytab != "" {
@@ -40,7 +32,6 @@ func (o Options) resolve(env func(string) string) (Options, error) {
 	return o, err
 }
 
-// keytabPath is the file of a keytab's name.
 func keytabPath(name string) (string, error) {
 	kind, path := residual(name)
 	if kind != "FILE" && kind != "WRFILE" {
@@ -70,8 +61,7 @@ func residual(name string) (kind, path string) {
 	return strings.ToUpper(kind), path
 }
 
-// defaultCCache is the cache of a user who named none, when krb5.conf says text of
-// default_ccache_name.
+// defaultCCache is the cache of a user who named none; text is default_ccache_name of krb5.conf.
 func defaultCCache(text string) (string, error) {
 	uid := fmt.Sprint(os.Getuid())
 	if text == "" {

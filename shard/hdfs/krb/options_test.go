@@ -63,10 +63,12 @@ func TestDefaultCCache(t *testing.T) {
 		"/home/x/cc":                "/home/x/cc",
 		"KEYRING:persistent:%{uid}": "error",
 	} {
-		got, err := defaultCCache(text)
-		if (err != nil) != (want == "error") || err == nil && got != want {
-			t.Errorf("%q: %s, %v", text, got, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			got, err := defaultCCache(text)
+			if (err != nil) != (want == "error") || err == nil && got != want {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
 	}
 }
 

@@ -97,7 +97,6 @@ func included(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// parse reads the text of a file.
 func (p *profile) parse(content []byte, include func(directive, target string) error) error {
 	section, realm, depth := "", "", 0
 	for raw := range bytes.Lines(content) {
@@ -134,7 +133,6 @@ func (p *profile) parse(content []byte, include func(directive, target string) e
 	return nil
 }
 
-// set takes one key = value.
 func (p *profile) set(section, realm string, depth int, key, value string) {
 	switch {
 	case section == "libdefaults" && depth == 0:
@@ -158,7 +156,6 @@ var known = []string{
 	"default_tgs_enctypes", "allow_weak_crypto", "dns_lookup_kdc", "udp_preference_limit", "noaddresses", "forwardable",
 }
 
-// config makes the client's configuration.
 func (p *profile) config() (*config.Config, error) {
 	var b strings.Builder
 	b.WriteString("[libdefaults]\n")

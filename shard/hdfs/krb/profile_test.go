@@ -77,15 +77,17 @@ func TestProfile(t *testing.T) {
 		t.Errorf("encryption types %v", c.LibDefaults.PermittedEnctypes)
 	}
 	for realm, want := range map[string]string{"EXAMPLE.COM": "kdc1.example.com:88 kdc2.example.com:1088", "OTHER": "other:99"} {
-		n, kdcs, err := c.GetKDCs(realm, true)
-		if err != nil || n != len(strings.Fields(want)) {
-			t.Errorf("%s: %v, %v", realm, kdcs, err)
-		}
-		for _, kdc := range kdcs {
-			if !strings.Contains(want, kdc) {
-				t.Errorf("%s: %s is none of %s", realm, kdc, want)
+		t.Run(realm, func(t *testing.T) {
+			n, kdcs, err := c.GetKDCs(realm, true)
+			if err != nil || n != len(strings.Fields(want)) {
+				t.Errorf("%v, %v", kdcs, err)
 			}
-		}
+			for _, kdc := range kdcs {
+				if !strings.Contains(want, kdc) {
+					t.Errorf("%s is none of %s", kdc, want)
+				}
+			}
+		})
 	}
 	if realm := c.ResolveRealm("nn.example.com"); realm != "EXAMPLE.COM" {
 		t.Errorf("realm %s", realm)
@@ -103,9 +105,11 @@ func TestProfileErrors(t *testing.T) {
 		"bad":    "[libdefaults]\nticket_lifetime = long\n",
 	})
 	for name, want := range map[string]string{"circle": "circle", "gone": "nowhere", "big": "the most for a krb5.conf", "absent": "cannot be read"} {
-		if _, err := readProfile(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := readProfile(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 	p, err := readProfile(filepath.Join(dir, "bad"))
 	if err != nil {

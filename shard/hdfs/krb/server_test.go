@@ -138,7 +138,11 @@ func TestServerExpired(t *testing.T) {
 	if _, _, err := s.Client(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
+	for end := time.Now().Add(servertest.ReadyWithin); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if _, _, err := s.Client(t.Context()); err != nil {
+			break // the ticket has ended, as is looked at closely below
+		}
+	}
 	for _, s := range []*Source{s, source(t, Options{CCache: path, Config: k.Config})} {
 		_, _, err := s.Client(t.Context())
 		if !errors.Is(err, shard.ErrDenied) || !strings.Contains(err.Error(), "expired at") || !strings.Contains(err.Error(), "kinit") {
@@ -183,7 +187,7 @@ func TestServerErrors(t *testing.T) {
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v, want %q", err, c.text)
 			}
-			if took := time.Since(start); took > 15*time.Second {
+			if took := time.Since(start); took > 45*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})
@@ -206,11 +210,13 @@ func TestServerMuteKDC(t *testing.T) {
 	if _, _, err := s.Client(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("it took %v to leave", took)
+	s.mu.Lock()
+	if s.attempt == nil {
+		t.Error("the caller left no sooner than the login ended")
 	}
+	s.mu.Unlock()
 	s.Close()
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > 45*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
 	if _, _, err := s.Client(t.Context()); !errors.Is(err, errClosed) {

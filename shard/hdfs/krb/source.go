@@ -9,8 +9,8 @@ import (
 
 	"github.com/jcmturner/gokrb5/v8/client"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
-	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 const (
@@ -28,12 +28,12 @@ type Source struct {
 	current    *login
 	generation uint64    // of current
 	looked     time.Time // at the file, last
-	flight     *flight   // the login under way, or nil
+	attempt    *attempt  // the login under way, or nil
 	retired    []*client.Client
 }
 
-// A flight is a login under way, that all callers wait for.
-type flight struct {
+// An attempt is a login under way, that all callers wait for.
+type attempt struct {
 	done chan struct{}
 	err  error // valid after done
 }
@@ -62,14 +62,14 @@ func (s *Source) Client(ctx context.Context) (*client.Client, uint64, error) {
 		defer s.mu.Unlock()
 		return l.client, s.generation, nil
 	}
-	f := s.flight
-	if f == nil {
-		f = &flight{done: make(chan struct{})}
-		s.flight = f
-		s.logins.Go(func() { s.login(f) })
+	a := s.attempt
+	if a == nil {
+		a = &attempt{done: make(chan struct{})}
+		s.attempt = a
+		s.logins.Go(func() { s.login(a) })
 	}
 	s.mu.Unlock()
-	return s.await(ctx, f)
+	return s.await(ctx, a)
 }
 
 // fresh returns the login when it can be used as it is. The caller holds the lock.
@@ -96,16 +96,16 @@ func (l *login) valid(now time.Time) bool {
 }
 
 // login makes a new client. Where that fails and the old one's ticket is valid, that stays.
-func (s *Source) login(f *flight) {
+func (s *Source) login(a *attempt) {
 	l, err := s.options.start()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flight = nil
+	s.attempt = nil
 	s.looked = time.Now()
 	switch {
 	case err != nil && s.current != nil && s.current.valid(s.looked):
 	case err != nil:
-		f.err = err
+		a.err = err
 	default:
 		if s.current != nil {
 			s.retired = append(s.retired, s.current.client)
@@ -113,22 +113,19 @@ func (s *Source) login(f *flight) {
 		s.current = l
 		s.generation++
 	}
-	close(f.done)
+	close(a.done)
 }
 
-// await waits for a login.
-func (s *Source) await(ctx context.Context, f *flight) (*client.Client, uint64, error) {
-	timer := time.NewTimer(loginTime)
-	defer timer.Stop()
+func (s *Source) await(ctx context.Context, a *attempt) (*client.Client, uint64, error) {
 	select {
 	case <-ctx.Done():
-		return nil, 0, driver.Ended(ctx)
-	case <-timer.C:
+		return nil, 0, cause.Of(ctx)
+	case <-time.After(loginTime):
 		return nil, 0, &Error{Err: fmt.Errorf("%w: no KDC answered within %v", shard.ErrTransient, loginTime), Hint: "can this machine reach the KDCs that krb5.conf names?"}
-	case <-f.done:
+	case <-a.done:
 	}
-	if f.err != nil {
-		return nil, 0, f.err
+	if a.err != nil {
+		return nil, 0, a.err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

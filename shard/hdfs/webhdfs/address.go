@@ -48,8 +48,7 @@ func parse(uri, gateway string) (address, error) {
 	return a, nil
 }
 
-// bases are the addresses of the servers, one or several of which one is active:
-// "http://host:port/gateway".
+// bases are the addresses of the servers, of which one is active: "http://host:port/gateway".
 func (a address) bases(c *conf.Conf) ([]string, error) {
 	if c == nil {
 		c = conf.New(nil)
@@ -83,8 +82,7 @@ func (a address) scheme() string {
 // clean is a path as it stands in HDFS.
 func clean(file string) string { return path.Clean("/" + file) }
 
-// escape makes a path fit for a URL. Each byte that a server or gateway between could take for a
-// separator is written as %XX.
+// escape makes a path fit for a URL: no byte is left that a server could take for a separator.
 func escape(file string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-_.~="
 	const digits = "0123456789ABCDEF"

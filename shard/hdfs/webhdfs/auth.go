@@ -9,21 +9,23 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jcmturner/gokrb5/v8/client"
 	"github.com/jcmturner/gokrb5/v8/spnego"
+	"golang.org/x/sync/semaphore"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
-	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
 // auth is the credentials shown to a server, and the cookies it gave for them.
 type auth struct {
+	turn    *semaphore.Weighted // held while a ticket is shown, so that many requests show one
+	shown   atomic.Int64        // tickets that the server took
 	mu      sync.Mutex
 	cookies map[string]*http.Cookie // by name; they stand for a ticket that was shown once
-	shown   int                     // tickets that the server took
-	turn    chan struct{}           // held while a ticket is shown, so that many requests show one
 }
 
 // token is the delegation token for a server, or "". Those in a file are kept by nameservice, by
@@ -65,8 +67,7 @@ func (s *Store) identify(ctx context.Context, b *base, query url.Values) error {
 	return nil
 }
 
-// header adds the cookies of a server, or a name and password.
-func (a *auth) header(r *http.Request, o Options) (shown int) {
+func (a *auth) header(r *http.Request, o Options) (shown int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.cookies {
@@ -75,10 +76,9 @@ func (a *auth) header(r *http.Request, o Options) (shown int) {
 	if o.Password != "" {
 		r.SetBasicAuth(o.User, o.Password)
 	}
-	return a.shown
+	return a.shown.Load()
 }
 
-// keep takes the cookies of an answer.
 func (a *auth) keep(answer *http.Response) {
 	cookies := answer.Cookies()
 	if len(cookies) == 0 {
@@ -98,45 +98,12 @@ func (a *auth) keep(answer *http.Response) {
 	}
 }
 
-// drop forgets cookies that the server does not take any more.
 func (a *auth) drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cookies = nil
 }
 
-func (a *auth) seen() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.shown
-}
-
-// lock waits for the right to show a ticket.
-func (a *auth) lock(ctx context.Context) error {
-	a.mu.Lock()
-	if a.turn == nil {
-		a.turn = make(chan struct{}, 1)
-	}
-	turn := a.turn
-	a.mu.Unlock()
-	select {
-	case turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return driver.Ended(ctx)
-	}
-}
-
-func (a *auth) unlock(took bool) {
-	a.mu.Lock()
-	if took {
-		a.shown++
-	}
-	a.mu.Unlock()
-	<-a.turn
-}
-
-// negotiates reports whether an answer asks for Kerberos.
 func negotiates(answer *http.Response) bool {
 	if answer.StatusCode != http.StatusUnauthorized {
 		return false
@@ -184,7 +151,7 @@ func (s *Store) negotiate(ctx context.Context, c *client.Client, service string)
 	case r := <-done:
 		return r.header, krb.Classify(r.err)
 	case <-ctx.Done():
-		return "", driver.Ended(ctx)
+		return "", cause.Of(ctx)
 	}
 }
 
@@ -200,7 +167,6 @@ func initiate(c *client.Client, service string) (string, error) {
 	return "Negotiate " + base64.StdEncoding.EncodeToString(b), nil
 }
 
-// hinted is an error that knows what to try.
 type hinted struct {
 	error
 	hint string

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
@@ -27,8 +29,9 @@ type cluster struct {
 
 // A base is one server: a namenode's web server, HttpFS or a gateway.
 type base struct {
-	url  *url.URL // of apiRoot's parent
-	auth auth
+	url     *url.URL // of apiRoot's parent
+	auth    auth
+	service string // nameservice by which it was found; guarded by the store
 }
 
 func newCluster(s *Store, bases []string) (*cluster, error) {
@@ -38,7 +41,7 @@ func newCluster(s *Store, bases []string) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.bases = append(c.bases, &base{url: u})
+		c.bases = append(c.bases, &base{url: u, auth: auth{turn: semaphore.NewWeighted(1)}})
 	}
 	return c, nil
 }
@@ -49,8 +52,7 @@ const (
 	longPause  = 6 * time.Second
 )
 
-// newBackoff spaces the tries of one thing. The first, with the other servers of the cluster, cost
-// no pause.
+// newBackoff spaces the tries of one thing. The first one of each server costs no pause.
 func (c *cluster) newBackoff() *driver.Backoff {
 	b := &driver.Backoff{First: firstPause, Longest: longPause, For: c.store.options.RetryFor, Free: len(c.bases) - 1}
 	b.Progress()
@@ -75,11 +77,11 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 		}
 		if !b.Wait(ctx, 0) {
 			if ctx.Err() != nil {
-				return driver.Ended(ctx)
+				return cause.Of(ctx)
 			}
 			return err
 		}
-		c.store.traffic.retries.Add(1)
+		c.store.meter.Retries.Add(1)
 	}
 }
 
@@ -92,38 +94,10 @@ func (c *cluster) elsewhere(at int64, err error) bool {
 	}
 	if throttled(err) {
 		c.window.Slow()
-		c.store.traffic.throttled.Add(1)
+		c.store.meter.Throttled.Add(1)
 	}
 	if next := (at + 1) % int64(len(c.bases)); next != at && c.active.CompareAndSwap(at, next) {
-		c.store.traffic.failovers.Add(1)
+		c.store.meter.Failovers.Add(1)
 	}
 	return true
-}
-
-// A registry keeps the clusters of a store, by their bases.
-type registry struct {
-	mu  sync.Mutex
-	all map[string]*cluster
-}
-
-func (r *registry) get(key string, make func() (*cluster, error)) (*cluster, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c, ok := r.all[key]; ok {
-		return c, nil
-	}
-	c, err := make()
-	if err == nil {
-		r.all[key] = c
-	}
-	return c, err
-}
-
-// each visits the clusters that are known so far.
-func (r *registry) each(visit func(*cluster)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.all {
-		visit(c)
-	}
 }

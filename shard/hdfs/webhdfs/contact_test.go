@@ -21,10 +21,10 @@ func TestFirstContact(t *testing.T) {
 		met      bool
 		soon     bool
 	}{
-		{name: "lone", bases: []string{servertest.Nobody(t)}, soon: true},
-		{name: "has answered", bases: []string{servertest.Nobody(t)}, met: true},
-		{name: "pair", bases: []string{servertest.Nobody(t), servertest.Nobody(t)}},
-		{name: "said by the user", bases: []string{servertest.Nobody(t)}, retryFor: time.Minute},
+		{name: "lone", bases: []string{servertest.NoListener(t)}, soon: true},
+		{name: "has answered", bases: []string{servertest.NoListener(t)}, met: true},
+		{name: "pair", bases: []string{servertest.NoListener(t), servertest.NoListener(t)}},
+		{name: "said by the user", bases: []string{servertest.NoListener(t)}, retryFor: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,10 +19,10 @@
 // change: files are written once, appended to or cut short, which sets the time, or replaced, which
 // gives another inode. WebHDFS has no If-Match, so an object reads by this rule:
 //
-//  1. It reads the path /.reserved/.inodes/NUMBER, not the name: a file that took the name since is never read, nor is part of it when
-//     the name changes hands in the middle of a read, or twice.
-//  2. After the last byte of each ReadAt or ReadRanges arrived it asks for the inode's size and modification time. Only when both are the
-//     shard's are the bytes handed on; else the error is ErrChanged with both versions.
+//  1. It reads the path /.reserved/.inodes/NUMBER, not the name: another file that takes the name,
+//     also in the middle of a read, is never read.
+//  2. When the last byte of a read has come it asks for the inode's size and modification time. Only
+//     when both are the shard's are the bytes handed on; else the error is ErrChanged.
 //
 // Where inodes cannot be read by number (a router over several namenodes, a snapshot, HttpFS, which
 // does not tell the number) the name takes its place in both steps. Then a name that leads to

@@ -92,7 +92,7 @@ func TestServerBodies(t *testing.T) {
 			if n := g.struck() - before; n == 0 || f.store.Traffic().Retries == 0 {
 				t.Errorf("%d faults, %+v", n, f.store.Traffic())
 			}
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > defaultReadTimeout {
 				t.Errorf("it took %v", took)
 			}
 		})
@@ -113,7 +113,7 @@ func TestServerBodiesForGood(t *testing.T) {
 	if !errors.Is(err, shard.ErrTransient) || !strings.Contains(err.Error(), driver.ErrStalled.Error()) {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > defaultReadTimeout {
 		t.Errorf("it took %v", took)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -308,7 +308,9 @@ func TestServerNamenodeRestart(t *testing.T) {
 	expect(t, o, all, 0, 100)
 	c.Command(t, "killnn")
 	err := underLoad(t, o, all, func() error {
-		time.Sleep(time.Second)
+		for end := time.Now().Add(servertest.ReadyWithin); s.Traffic().Retries == 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
 		if _, err := c.Ask("startnn"); err != nil {
 			return err
 		}
@@ -390,7 +392,7 @@ func TestServerMuteNamenode(t *testing.T) {
 	}
 	start := time.Now()
 	expect(t, o, content(1000), 0, 1000)
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > defaultReadTimeout {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -28,10 +28,7 @@ type object struct {
 	byName   atomic.Bool // it cannot be read by its inode
 }
 
-var (
-	_ shard.Object      = (*object)(nil)
-	_ shard.RangeReader = (*object)(nil)
-)
+var _ shard.RangeReader = (*object)(nil)
 
 func newObject(c *cluster, path string, s shard.Shard) *object {
 	o := &object{cluster: c, path: path, shard: s}
@@ -39,7 +36,6 @@ func newObject(c *cluster, path string, s shard.Shard) *object {
 	return o
 }
 
-// ReadAt reads one range; see ReadRanges.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
 }
@@ -75,7 +71,6 @@ func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
 	return err
 }
 
-// attempt reads all parts, and makes sure that they are the shard's.
 func (o *object) attempt(ctx context.Context, parts []driver.Part, byName bool) error {
 	if err := o.readParts(ctx, parts, byName); err != nil {
 		return err
@@ -88,7 +83,6 @@ func (o *object) named() bool {
 	return o.inode <= 0 || inSnapshot(o.path) || o.byName.Load() || o.cluster.byName.Load()
 }
 
-// target is the path that leads to the shard.
 func (o *object) target(byName bool) string {
 	if byName {
 		return o.path

@@ -1,9 +1,7 @@
 package webhdfs
 
 import (
-	"errors"
-	"fmt"
-	"net/url"
+	"cmp"
 	"os"
 	"os/user"
 	"path"
@@ -14,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
-// Options say how servers are reached. The zero value is ready for use.
+// Options say how servers are reached. The zero value is ready for use. Package hdfs, which makes
+// them of its own, has validated them.
 type Options struct {
 	// Setup gives Hadoop's configuration and the source of Kerberos credentials, each may be nil.
 	// It is called at the first use and may be called again; the store closes neither. nil: there
@@ -38,12 +37,7 @@ type Options struct {
 	ReadTimeout time.Duration // a request that brings no byte for so long is given up; 0: 20 s
 	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 1 min, or 5 s: see defaultFirstContact
 
-	Events Events
-}
-
-// Events tell what a store does. Each may be nil.
-type Events struct {
-	Listed func(n int) // shards found so far by the list under way
+	Listed func(n int) // called with the shards found so far by the list under way; may be nil
 }
 
 // Defaults of Options.
@@ -62,29 +56,16 @@ func (o Options) withDefaults() Options {
 	if o.Setup == nil {
 		o.Setup = func() (*conf.Conf, *krb.Source, error) { return nil, nil, nil }
 	}
-	if o.MaxRequests == 0 {
-		o.MaxRequests = defaultRequests
-	}
-	if o.PartSize == 0 {
-		o.PartSize = defaultPart
-	}
-	if o.ReadTimeout == 0 {
-		o.ReadTimeout = defaultReadTimeout
-	}
-	if o.RetryFor == 0 {
-		o.RetryFor = defaultRetryFor
-	}
-	if o.TokenFile == "" {
-		o.TokenFile = os.Getenv("HADOOP_TOKEN_FILE_LOCATION")
-	}
+	o.MaxRequests = cmp.Or(o.MaxRequests, defaultRequests)
+	o.PartSize = cmp.Or(o.PartSize, defaultPart)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
+	o.RetryFor = cmp.Or(o.RetryFor, defaultRetryFor)
+	o.TokenFile = cmp.Or(o.TokenFile, os.Getenv("HADOOP_TOKEN_FILE_LOCATION"))
 	if o.User == "" {
 		o.User = defaultUser()
 	}
 	if o.Gateway != "" {
 		o.Gateway = strings.TrimSuffix(path.Clean("/"+strings.TrimSuffix(strings.TrimRight(o.Gateway, "/"), apiRoot)), "/")
-	}
-	if o.Events.Listed == nil {
-		o.Events.Listed = func(int) {}
 	}
 	return o
 }
@@ -98,24 +79,4 @@ func defaultUser() string {
 		return u.Username
 	}
 	return os.Getenv("USER")
-}
-
-// Validate lists what is wrong with the options, in one error.
-func (o Options) Validate() error {
-	var errs []error
-	if o.MaxRequests < 0 {
-		errs = append(errs, fmt.Errorf("MaxRequests is %d", o.MaxRequests))
-	}
-	if o.PartSize < 0 {
-		errs = append(errs, fmt.Errorf("PartSize is %d", o.PartSize))
-	}
-	if o.ReadTimeout < 0 || o.RetryFor < 0 {
-		errs = append(errs, errors.New("times must be positive"))
-	}
-	if o.Proxy != "" {
-		if u, err := url.Parse(o.Proxy); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			errs = append(errs, errors.New("the proxy must be a URL such as http://host:3128"))
-		}
-	}
-	return errors.Join(errs...)
 }

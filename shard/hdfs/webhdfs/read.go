@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -23,8 +24,8 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 	defer f.Close()
 	backoff := c.newBackoff()
 	var (
-		bad   []string // datanodes that failed in this round
-		cause error    // of the last of them
+		bad  []string // datanodes that failed in this round
+		last error    // of the last of them
 	)
 	for {
 		at := c.active.Load()
@@ -39,17 +40,17 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return driver.Ended(ctx)
+			return cause.Of(ctx)
 		}
 		next := false // datanode, at once
 		switch {
 		case node != "" && (passing(err) || vague(err) && len(bad) < 3):
 			name := c.nodeName(ctx, path, f.Off(), node)
-			next, cause = !slices.Contains(bad, name), err // else the namenode does not know it by this name
+			next, last = !slices.Contains(bad, name), err // else the namenode does not know it by this name
 			bad = append(bad, name)
-			c.store.traffic.failovers.Add(1)
+			c.store.meter.Failovers.Add(1)
 		case len(bad) > 0 && passing(err): // none is left that may be asked
-			err = cause
+			err = last
 		case !c.elsewhere(at, err):
 			return err
 		}
@@ -59,7 +60,7 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 				return stuck(ctx, err, f.Off())
 			}
 		}
-		c.store.traffic.retries.Add(1)
+		c.store.meter.Retries.Add(1)
 	}
 }
 
@@ -98,24 +99,22 @@ func (c *cluster) holders(ctx context.Context, path string, off int64) []datanod
 	return found.Nodes
 }
 
-// locate is the question where bytes of a file lie.
 func locate(path string, off, n int64) query {
 	return query{op: "GET_BLOCK_LOCATIONS", path: path, args: url.Values{
 		"offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(n, 10)},
 	}}
 }
 
-// vague reports whether a datanode's answer tells nothing but that it failed: another may do
-// better.
+// vague reports whether a datanode's answer only says that it failed: another may do better.
 func vague(err error) bool {
-	var e *remoteError
-	return errors.As(err, &e) && e.Unwrap() == nil
+	e, ok := errors.AsType[*remoteError](err)
+	return ok && e.Unwrap() == nil
 }
 
 // stuck is the error when the time for tries is over.
 func stuck(ctx context.Context, err error, off int64) error {
 	if ctx.Err() != nil {
-		return driver.Ended(ctx)
+		return cause.Of(ctx)
 	}
 	err = fmt.Errorf("%w; byte %d did not come, however often it was asked for", err, off)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -124,10 +123,9 @@ func stuck(ctx context.Context, err error, off int64) error {
 	return err
 }
 
-// body makes one request for what a part lacks. Node is the datanode that was asked, "" when no
-// redirect came.
+// body makes one request for what a part lacks. Node is the datanode asked, "" without a redirect.
 func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, bad []string) (node string, err error) {
-	s.traffic.reads.Add(1)
+	s.meter.Reads.Add(1)
 	ctx, w := driver.NewWatch(ctx)
 	defer w.End(nil)
 	w.Begin(s.options.ReadTimeout)
@@ -168,7 +166,7 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 		n, err := answer.Body.Read(p)
 		if n > 0 {
 			f.Took(n)
-			s.traffic.readBytes.Add(int64(n))
+			s.meter.ReadBytes.Add(int64(n))
 			w.Progress()
 		}
 		if err == nil {
@@ -194,7 +192,6 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 	return nil
 }
 
-// located asks where the bytes of a file lie.
 func (c *cluster) located(ctx context.Context, path string, off, n int64) (locations, error) {
 	if c.noLocated.Load() {
 		return locations{}, errUnsupported
@@ -210,8 +207,7 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 	return parseLocations(body)
 }
 
-// inSnapshot reports whether a path leads into a snapshot, whose files cannot be read by their
-// inodes.
+// inSnapshot reports whether a path leads into a snapshot: its files are not read by inode.
 func inSnapshot(path string) bool { return strings.Contains(path+"/", "/.snapshot/") }
 
 // hosts asks where all blocks of a file lie, in the way that the server knows.

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// errUnsupported is an operation that a server does not have.
 var errUnsupported = errors.New("the server has no such operation")
 
-// errStandby is a namenode that is not the active one.
 var errStandby = errors.New("the namenode is not active")
 
-// errRange is a range that does not lie within the file.
 var errRange = errors.New("the file does not reach so far")
 
 // A remoteError is an answer that reports a failure.
@@ -39,7 +37,6 @@ func (e *remoteError) Error() string {
 	return text
 }
 
-// parseRemote reads the body of a failed answer.
 func parseRemote(host string, code int, body []byte) *remoteError {
 	e := &remoteError{Status: code, host: host}
 	var answer struct {
@@ -55,18 +52,12 @@ func parseRemote(host string, code int, body []byte) *remoteError {
 	return e
 }
 
+var secret = regexp.MustCompile(`((?:delegation|token|password)=)[^& \t,;"']*`)
+
 // oneLine is the first line of a message, without a stack trace and without the values of tokens.
 func oneLine(message string) string {
 	message, _, _ = strings.Cut(message, "\n")
-	for _, name := range []string{"delegation=", "token=", "password="} {
-		if i := strings.Index(message, name); i >= 0 {
-			end := len(message)
-			if j := strings.IndexAny(message[i:], "& \t,;\"'"); j >= 0 {
-				end = i + j
-			}
-			message = message[:i+len(name)] + "***" + message[end:]
-		}
-	}
+	message = secret.ReplaceAllString(message, "$1***")
 	const most = 500
 	if len(message) > most {
 		message = message[:most] + "..."
@@ -129,10 +120,9 @@ func (e *remoteError) Unwrap() error {
 // errNoAPI is a web server that is not one of HDFS.
 var errNoAPI = fmt.Errorf("%w: WebHDFS is not served there", shard.ErrBadURI)
 
-// throttled reports whether an answer asks to slow down.
 func throttled(err error) bool {
-	var e *remoteError
-	return errors.As(err, &e) && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
+	e, ok := errors.AsType[*remoteError](err)
+	return ok && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
 }
 
 // passing reports whether the same request can go well later, or on another server.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -19,7 +20,6 @@ const (
 	maxHops   = 5 // redirects of one request
 )
 
-// A query is one operation on one path.
 type query struct {
 	op   string
 	path string // cleaned
@@ -51,64 +51,63 @@ func (s *Store) send(ctx context.Context, b *base, q query) (*http.Response, err
 
 // show makes a request of a server that may see credentials.
 func (s *Store) show(ctx context.Context, b *base, u *url.URL) (*http.Response, error) {
-	transport, err := s.transport()
-	if err != nil {
-		return nil, err
-	}
 	r := newRequest(ctx, u)
 	shown := b.auth.header(r, s.options)
-	answer, err := transport.RoundTrip(r)
-	if err != nil {
-		return nil, lost(ctx, u.Host, err)
-	}
-	if negotiates(answer) && u.Query().Get("delegation") == "" {
+	answer, err := s.roundTrip(r)
+	if err == nil && negotiates(answer) && u.Query().Get("delegation") == "" {
 		drain(answer)
 		answer, err = s.prove(ctx, b, u, shown)
-		if err != nil {
-			return nil, err
-		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	b.auth.keep(answer)
 	return checked(ctx, u.Host, answer)
 }
 
-// prove makes a request with a Kerberos ticket, or with the cookie that another request got
-// meanwhile.
-func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int) (*http.Response, error) {
-	if err := b.auth.lock(ctx); err != nil {
-		return nil, err
-	}
-	took := false
-	defer func() { b.auth.unlock(took) }()
+// roundTrip sends a request and waits for the head of its answer.
+func (s *Store) roundTrip(r *http.Request) (*http.Response, error) {
 	transport, err := s.transport()
 	if err != nil {
 		return nil, err
 	}
-	r := newRequest(ctx, u)
-	if b.auth.seen() != shown {
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, lost(r.Context(), r.URL.Host, err)
+	}
+	return answer, nil
+}
+
+// prove makes a request with a Kerberos ticket, or with the cookie that another got meanwhile.
+func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int64) (*http.Response, error) {
+	if b.auth.turn.Acquire(ctx, 1) != nil {
+		return nil, cause.Of(ctx)
+	}
+	defer b.auth.turn.Release(1)
+	if b.auth.shown.Load() != shown {
+		r := newRequest(ctx, u)
 		b.auth.header(r, s.options)
-		answer, err := transport.RoundTrip(r)
-		if err != nil {
-			return nil, lost(ctx, u.Host, err)
-		}
-		if !negotiates(answer) {
-			return answer, nil
+		answer, err := s.roundTrip(r)
+		if err != nil || !negotiates(answer) {
+			return answer, err
 		}
 		drain(answer)
-		r = newRequest(ctx, u)
 	}
 	b.auth.drop()
 	header, err := s.ticket(ctx, b.url.Hostname())
 	if err != nil {
 		return nil, err
 	}
+	r := newRequest(ctx, u)
 	r.Header.Set("Authorization", header)
-	answer, err := transport.RoundTrip(r)
+	answer, err := s.roundTrip(r)
 	if err != nil {
-		return nil, lost(ctx, u.Host, err)
+		return nil, err
 	}
-	took = answer.StatusCode != http.StatusUnauthorized
 	b.auth.keep(answer)
+	if answer.StatusCode != http.StatusUnauthorized {
+		b.auth.shown.Add(1)
+	}
 	return answer, nil
 }
 
@@ -144,18 +143,14 @@ func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*ht
 
 // datanode makes a request of a server that shall see no credentials but what the redirect holds.
 func (s *Store) datanode(ctx context.Context, u *url.URL) (*http.Response, error) {
-	transport, err := s.transport()
-	if err != nil {
-		return nil, err
-	}
 	if s.options.DatanodeHost != nil {
 		to := *u
 		to.Host = s.options.DatanodeHost(u.Host)
 		u = &to
 	}
-	answer, err := transport.RoundTrip(newRequest(ctx, u))
+	answer, err := s.roundTrip(newRequest(ctx, u))
 	if err != nil {
-		return nil, lost(ctx, u.Host, err)
+		return nil, err
 	}
 	return checked(ctx, u.Host, answer)
 }
@@ -169,8 +164,7 @@ func newRequest(ctx context.Context, u *url.URL) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// checked returns an answer that is a success or a redirect, and the error that another one stands
-// for.
+// checked returns an answer that is a success or a redirect, else the error that it stands for.
 func checked(ctx context.Context, host string, answer *http.Response) (*http.Response, error) {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -205,12 +199,11 @@ func (c *cluster) ask(ctx context.Context, q query) (body []byte, err error) {
 	return body, err
 }
 
-// document makes a query of one server.
 func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) {
 	if strings.HasPrefix(q.op, "LIST") {
-		s.traffic.lists.Add(1)
+		s.meter.Lists.Add(1)
 	} else {
-		s.traffic.looks.Add(1)
+		s.meter.Looks.Add(1)
 	}
 	ctx, w := driver.NewWatch(ctx)
 	defer w.End(nil)

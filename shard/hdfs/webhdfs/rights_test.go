@@ -26,11 +26,11 @@ func TestServerRights(t *testing.T) {
 	sh := find(t, s, uri)
 	o := open(t, s, uri)
 	expect(t, o, all, 0, len(all))
-	s.clusters.each(func(c *cluster) {
+	for _, c := range s.clusters {
 		if c.byName.Load() {
 			t.Error("the file was not read by its inode")
 		}
-	})
+	}
 	denied := func(err error) {
 		t.Helper()
 		if !errors.Is(err, shard.ErrDenied) || !strings.Contains(err.Error(), "user=bob") || !strings.HasPrefix(err.Error(), uri) {
@@ -79,18 +79,20 @@ func TestServerSameInode(t *testing.T) {
 		"op=TRUNCATE&newlength=100":                  http.MethodPost,
 		"op=TRUNCATE&newlength=4000":                 http.MethodPost,
 	} {
-		f.Write(t, "a", all)
-		sh := find(t, f.store, f.Address("a"))
-		o, err := f.store.Open(t.Context(), sh)
-		if err != nil {
-			t.Fatal(err)
-		}
-		expect(t, o, all, 0, len(all))
-		request(t, method, f.cluster.HTTP[0], f.dir+"/a?"+change)
-		err = o.ReadAt(t.Context(), make([]byte, 1000), 2000)
-		if !errors.Is(err, shard.ErrChanged) || strings.Count(err.Error(), "modified at") != 2 {
-			t.Errorf("%s: error %v", change, err)
-		}
+		t.Run(change, func(t *testing.T) {
+			f.Write(t, "a", all)
+			sh := find(t, f.store, f.Address("a"))
+			o, err := f.store.Open(t.Context(), sh)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, o, all, 0, len(all))
+			request(t, method, f.cluster.HTTP[0], f.dir+"/a?"+change)
+			err = o.ReadAt(t.Context(), make([]byte, 1000), 2000)
+			if !errors.Is(err, shard.ErrChanged) || strings.Count(err.Error(), "modified at") != 2 {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }
 

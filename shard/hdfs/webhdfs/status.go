@@ -56,7 +56,6 @@ func (s status) entry() driver.Entry {
 	return e
 }
 
-// differs says how a file is another version than the shard, or returns nil.
 func (s status) differs(from shard.Shard) error {
 	switch now := Version(s.Modified, s.Inode); {
 	case s.Type != "FILE":
@@ -69,7 +68,6 @@ func (s status) differs(from shard.Shard) error {
 	return nil
 }
 
-// instant prints a version.
 func instant(version string) string {
 	modified, inode, ok := splitVersion(version)
 	if !ok {
@@ -78,8 +76,7 @@ func instant(version string) string {
 	return fmt.Sprintf("modified at %s (inode %d)", time.UnixMilli(modified).UTC().Format("2006-01-02T15:04:05.000Z"), inode)
 }
 
-// unmarshal decodes an answer. Servers may send more than is asked of them here, but not something
-// else.
+// unmarshal decodes an answer. Servers may send more than is used, but nothing else.
 func unmarshal(body []byte, into any) error {
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(into); err != nil {
 		return fmt.Errorf("the server's answer is not that of WebHDFS: %w", err)
@@ -145,8 +142,7 @@ type locations struct {
 	Nodes  []datanode // of all blocks, as often as they hold one
 }
 
-// A datanode is known to clients of HTTP by its web server, and to the namenode by its transfer
-// port.
+// A datanode is known to HTTP clients by its web server, to the namenode by its transfer port.
 type datanode struct {
 	Host       string `json:"hostName"`
 	IP         string `json:"ipAddr"`

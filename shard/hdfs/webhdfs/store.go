@@ -8,44 +8,33 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
-	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
 // A Store reads webhdfs:// and swebhdfs:// addresses.
 type Store struct {
 	options Options
-	invalid error // what is wrong with the options
 
 	firstContact time.Duration // how long a lone server may refuse connections that has never answered
 
-	traffic  counters
-	clusters registry
-	asking   sync.WaitGroup // of the KDC
+	meter  driver.Meter
+	asking sync.WaitGroup // of the KDC
 
 	// What is read once, at the first use.
 	transport func() (*http.Transport, error)
 	tokens    func() (*tokenFile, error)
 
 	mu       sync.Mutex
-	services map[*base]string // nameservice of a server that was found by one
-}
-
-// counters are what Traffic is made of.
-type counters struct {
-	lists, looks, reads, readBytes, retries, throttled, failovers atomic.Int64
+	clusters map[string]*cluster // by their bases
 }
 
 var (
-	_ shard.Store      = (*Store)(nil)
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
@@ -57,37 +46,25 @@ const parallelReads = 16
 // New returns a store. It reads no file and asks no server before the first use.
 func New(o Options) *Store {
 	s := &Store{
-		invalid: o.Validate(), options: o.withDefaults(), firstContact: cmp.Or(o.RetryFor, defaultFirstContact),
-		services: make(map[*base]string),
+		options: o.withDefaults(), firstContact: cmp.Or(o.RetryFor, defaultFirstContact),
+		clusters: make(map[string]*cluster),
 	}
-	s.clusters.all = make(map[string]*cluster)
 	s.transport = sync.OnceValues(s.options.newTransport)
 	s.tokens = sync.OnceValues(func() (*tokenFile, error) { return loadTokens(s.options.TokenFile) })
 	return s
 }
 
-// kerberos is the source of tickets, or nil.
 func (s *Store) kerberos() (*krb.Source, error) {
 	_, source, err := s.options.Setup()
 	return source, err
 }
 
-// conf is Hadoop's configuration, or nil.
-func (s *Store) conf() (*conf.Conf, error) {
-	c, _, err := s.options.Setup()
-	return c, err
-}
-
-// cluster finds the servers of an address.
 func (s *Store) cluster(uri string) (address, *cluster, error) {
-	if s.invalid != nil {
-		return address{}, nil, s.invalid
-	}
 	a, err := parse(uri, s.options.Gateway)
 	if err != nil {
 		return address{}, nil, err
 	}
-	configuration, err := s.conf()
+	configuration, _, err := s.options.Setup()
 	if err != nil {
 		return address{}, nil, err
 	}
@@ -102,12 +79,21 @@ func (s *Store) cluster(uri string) (address, *cluster, error) {
 	return a, c, err
 }
 
-// at finds the cluster of servers.
 func (s *Store) at(bases []string) (*cluster, error) {
 	if len(bases) == 0 {
 		return nil, fmt.Errorf("%w: no server is known", shard.ErrBadURI)
 	}
-	return s.clusters.get(strings.Join(bases, " "), func() (*cluster, error) { return newCluster(s, bases) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := strings.Join(bases, " ")
+	if c, ok := s.clusters[key]; ok {
+		return c, nil
+	}
+	c, err := newCluster(s, bases)
+	if err == nil {
+		s.clusters[key] = c
+	}
+	return c, err
 }
 
 // serve notes the nameservice of a cluster's servers, by which tokens are kept.
@@ -115,14 +101,14 @@ func (s *Store) serve(c *cluster, service string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range c.bases {
-		s.services[b] = service
+		b.service = service
 	}
 }
 
 func (s *Store) serviceOf(b *base) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.services[b]
+	return b.service
 }
 
 // List returns the shards that an address or a pattern names; see driver.Walk.
@@ -131,8 +117,8 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
-	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Events.Listed)}
-	all, err := driver.WalkDeep(ctx, t, a.path)
+	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Listed)}
+	all, err := driver.Walk(ctx, t, a.path)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}
@@ -154,11 +140,10 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 // OpenAt returns an object of a shard that is read from servers given as "http://host:port", at a
 // path within HDFS. Errors name sh.URI.
 func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shard.Shard) (shard.Object, error) {
-	err := errors.Join(s.invalid, ctx.Err())
-	if err != nil {
-		return nil, wrap("open", sh.URI, err)
+	c, err := s.at(bases)
+	if err == nil {
+		err = ctx.Err()
 	}
-	c, err := s.at(slices.Clone(bases))
 	if err != nil {
 		return nil, wrap("open", sh.URI, err)
 	}
@@ -180,13 +165,13 @@ func (s *Store) Parallel(string) int { return min(parallelReads, s.options.MaxRe
 
 // Traffic counts the requests to all servers so far.
 func (s *Store) Traffic() shard.Traffic {
-	t := shard.Traffic{
-		Lists: s.traffic.lists.Load(), Looks: s.traffic.looks.Load(), Reads: s.traffic.reads.Load(),
-		ReadBytes: s.traffic.readBytes.Load(), Retries: s.traffic.retries.Load(),
-		Throttled: s.traffic.throttled.Load(), Failovers: s.traffic.failovers.Load(),
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	window := 0
+	for _, c := range s.clusters {
+		window = max(window, c.window.Size())
 	}
-	s.clusters.each(func(c *cluster) { t.Window = max(t.Window, c.window.Size()) })
-	return t
+	return s.meter.Traffic(window)
 }
 
 // Close closes the idle connections, and waits for what is asked of the KDC.
@@ -199,7 +184,6 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wrap makes a shard.Error.
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path
 		if e.Hint == "" {
@@ -210,25 +194,22 @@ func wrap(op, uri string, err error) error {
 	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
 }
 
-// hint is what to try.
 func hint(err error) string {
-	var (
-		known  *hinted
-		ticket *krb.Error
-		remote *remoteError
-	)
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*hinted](err); ok {
 		return known.hint
-	case errors.As(err, &ticket):
+	}
+	_, ticket := errors.AsType[*krb.Error](err)
+	remote, ok := errors.AsType[*remoteError](err)
+	switch {
+	case ticket:
 		return "" // it holds its own
 	case errors.Is(err, errNoAPI):
 		return "is this the web port of a namenode (9870, 9871 for https), or does a gateway's path belong in front of /webhdfs/v1?"
-	case errors.As(err, &remote) && remote.Exception == "InvalidToken":
+	case ok && remote.Exception == "InvalidToken":
 		return "the delegation token has expired or was cancelled: get a new one"
-	case errors.As(err, &remote) && remote.Status == http.StatusUnauthorized:
+	case ok && remote.Status == http.StatusUnauthorized:
 		return "the server did not take the credentials"
-	case errors.As(err, &remote) && remote.Exception == "SafeModeException":
+	case ok && remote.Exception == "SafeModeException":
 		return "the namenode is in safe mode"
 	case errors.Is(err, ErrUnfinished):
 		return "wait until its writer closes it, or leave it out; where the writer died, hdfs debug recoverLease closes it"
@@ -240,6 +221,6 @@ func hint(err error) string {
 
 // isUnreachable reports whether the server, or the proxy, did not take the connection.
 func isUnreachable(err error) bool {
-	op := (*net.OpError)(nil)
-	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect")
 }

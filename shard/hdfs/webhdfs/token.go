@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/hdfs/proto"
 )
 
 // A tokenFile is the delegation tokens that YARN gives to the containers of a job.
@@ -20,7 +21,8 @@ import (
 // The file is Hadoop's token storage: "HDTS", a byte with the format's number, and the tokens,
 // either
 //
-//	0  n, then n times (alias, token); secrets follow. Numbers are Hadoop's variable-length ones, strings have their length before them.
+//	0  n, then n times (alias, token); secrets follow. Numbers are Hadoop's variable-length ones,
+//	   strings have their length before them.
 //	1  a protobuf message of type CredentialsProto, with its length before it
 //
 // A token is four strings: identifier, password, kind, service. For a URL it is those in the first
@@ -29,7 +31,6 @@ type tokenFile struct {
 	tokens []delegation
 }
 
-// A delegation is one token.
 type delegation struct {
 	identifier, password []byte
 	kind, service        string
@@ -37,7 +38,6 @@ type delegation struct {
 
 const maxTokenFile = 16 << 20 // bytes
 
-// loadTokens reads a token storage file.
 func loadTokens(path string) (*tokenFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,7 +58,6 @@ func loadTokens(path string) (*tokenFile, error) {
 
 var errToken = errors.New("it is damaged, or no file of Hadoop's tokens")
 
-// parseTokens reads the content of a token storage file.
 func parseTokens(b []byte) (*tokenFile, error) {
 	rest, ok := bytes.CutPrefix(b, []byte("HDTS"))
 	if !ok || len(rest) == 0 {
@@ -142,32 +141,33 @@ func (r *reader) bytes() []byte {
 // string kind = 3; string service = 4; }
 func parseProto(b []byte) (*tokenFile, error) {
 	message, n := protowire.ConsumeBytes(b)
-	if n < 0 {
-		return nil, errToken
-	}
-	f := &tokenFile{}
-	err := fields(message, func(number protowire.Number, pair []byte) error {
-		if number != 1 {
-			return nil
-		}
-		return fields(pair, func(number protowire.Number, token []byte) error {
-			if number != 2 {
-				return nil
+	f, whole := &tokenFile{}, n >= 0
+	fields := func(m []byte, visit func(number protowire.Number, value []byte)) {
+		whole = proto.Fields(m, func(number protowire.Number, kind protowire.Type, value []byte) {
+			if kind == protowire.BytesType {
+				visit(number, value)
 			}
-			var d delegation
-			err := fields(token, d.field)
-			f.tokens = append(f.tokens, d)
-			return err
+		}) && whole
+	}
+	fields(message, func(number protowire.Number, pair []byte) {
+		if number != 1 {
+			return
+		}
+		fields(pair, func(number protowire.Number, token []byte) {
+			if number == 2 {
+				var d delegation
+				fields(token, d.set)
+				f.tokens = append(f.tokens, d)
+			}
 		})
 	})
-	if err != nil {
-		return nil, err
+	if !whole {
+		return nil, errToken
 	}
 	return f, nil
 }
 
-// field takes one field of a token's message.
-func (d *delegation) field(number protowire.Number, value []byte) error {
+func (d *delegation) set(number protowire.Number, value []byte) {
 	switch number {
 	case 1:
 		d.identifier = value
@@ -178,34 +178,6 @@ func (d *delegation) field(number protowire.Number, value []byte) error {
 	case 4:
 		d.service = string(value)
 	}
-	return nil
-}
-
-// fields visits the fields of a message that are strings, bytes or messages.
-func fields(message []byte, visit func(protowire.Number, []byte) error) error {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return errToken
-		}
-		message = message[n:]
-		if kind != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
-				return errToken
-			}
-			message = message[n:]
-			continue
-		}
-		value, n := protowire.ConsumeBytes(message)
-		if n < 0 {
-			return errToken
-		}
-		if err := visit(number, value); err != nil {
-			return err
-		}
-		message = message[n:]
-	}
-	return nil
 }
 
 // forServer finds the token for a server that is known by several names, "" when there is none:

@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -62,13 +63,13 @@ func (o Options) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// lost puts an error of the network into the words of package shard. The URL, which may hold a
-// token, is left out.
+// lost puts a network's error into the words of package shard, without the URL and its token.
 func lost(ctx context.Context, host string, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, driver.ErrStalled) {
-		return driver.Ended(ctx)
-	} else if cause != nil {
-		return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, cause)
+	if driver.Stalled(ctx) {
+		return fmt.Errorf("%w: %s: %w", shard.ErrTransient, host, driver.ErrStalled)
+	}
+	if ctx.Err() != nil {
+		return cause.Of(ctx)
 	}
 	var inURL *url.Error
 	if errors.As(err, &inURL) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -31,10 +32,12 @@ func TestLost(t *testing.T) {
 		{&net.DNSError{IsNotFound: true}, errNoHost},
 		{&net.DNSError{IsTimeout: true}, shard.ErrTransient},
 	} {
-		err := lost(t.Context(), "h:1", inURL(c.err))
-		if !errors.Is(err, c.want) || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "h:1") {
-			t.Errorf("%v became %v", c.err, err)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			err := lost(t.Context(), "h:1", inURL(c.err))
+			if !errors.Is(err, c.want) || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "h:1") {
+				t.Errorf("%v became %v", c.err, err)
+			}
+		})
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(driver.ErrStalled)

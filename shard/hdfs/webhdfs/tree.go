@@ -18,8 +18,6 @@ type tree struct {
 	listing *driver.Listing
 }
 
-var _ driver.DeepTree = (*tree)(nil)
-
 func (t *tree) URI(path string) string { return t.prefix + path }
 
 func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
@@ -30,7 +28,6 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	return s.entry(), nil
 }
 
-// stat describes a path.
 func (c *cluster) stat(ctx context.Context, path string) (status, error) {
 	body, err := c.ask(ctx, query{op: "GETFILESTATUS", path: path})
 	if err != nil {
@@ -39,19 +36,14 @@ func (c *cluster) stat(ctx context.Context, path string) (status, error) {
 	return parseStatus(body)
 }
 
-func (t *tree) ReadDir(ctx context.Context, dir string, keep func(name string) bool) ([]driver.Entry, error) {
-	return t.readDir(ctx, clean(dir), func(e driver.Entry) bool { return keep(e.Name) })
-}
-
 // ReadAll lists many directories at a time.
-func (t *tree) ReadAll(ctx context.Context, root, _ string, keep func(path string, dir bool) bool) ([]driver.Entry, error) {
+func (t *tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]driver.Entry, error) {
 	root = clean(root)
-	return driver.Descend(ctx, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
+	return driver.Descend(ctx, "", keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		return t.readDir(ctx, path.Join(root, dir), wanted)
 	})
 }
 
-// readDir describes the entries of a directory that keep wants.
 func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) bool) (all []driver.Entry, err error) {
 	err = t.cluster.list(ctx, dir, func(page []status) error {
 		before := len(all)
@@ -67,7 +59,6 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) 
 	return all, err
 }
 
-// list gives the files and directories in a directory, in pages.
 func (c *cluster) list(ctx context.Context, path string, take func([]status) error) error {
 	last := ""
 	for !c.noPages.Load() {

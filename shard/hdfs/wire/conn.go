@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
 // A state is what a connection expects next.
@@ -128,8 +128,7 @@ func (c *conn) readUnit() error {
 	return err
 }
 
-// need returns the window's first n unverified bytes, reading what is missing and whatever else has
-// arrived.
+// need returns the first n unverified bytes, reading what is missing and what else has arrived.
 func (c *conn) need(n int) ([]byte, error) {
 	if !c.armed && c.win.unverified() < n {
 		c.armed = true
@@ -140,7 +139,6 @@ func (c *conn) need(n int) ([]byte, error) {
 	return c.win.fill(c.Conn, n)
 }
 
-// failed returns the error that ended the connection, or nil.
 func (c *conn) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +168,7 @@ func (c *conn) finish(err error) error {
 		c.err = io.EOF
 		return c.err
 	case c.ctx.Err() != nil:
-		err = driver.Ended(c.ctx)
+		err = cause.Of(c.ctx)
 	default:
 		c.dialer.options.Counters.Failed.Add(1)
 	}
@@ -229,8 +227,6 @@ func (c *conn) regular() bool {
 // must not disarm ours.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline does nothing.
 func (c *conn) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline does nothing.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }

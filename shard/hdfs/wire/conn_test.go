@@ -166,15 +166,17 @@ func TestRejects(t *testing.T) {
 		{"other checksums", sent(head, block{b.data, sumCRC32, 512, 1024}.packetOf(0, 512, b.data[512:1024])), ErrChecksum},
 		{"checksums left out", sent(head, block{b.data, sumNull, 512, 1024}.packetOf(0, 512, b.data[512:1024])), ErrProtocol},
 	} {
-		conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(c.sent)}, nil)
-		got, err := ask(t, conn, 600, 2400)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		delivered(t, got, b.data)
-		if _, again := conn.Read(make([]byte, 1)); c.want != nil && !errors.Is(again, c.want) {
-			t.Errorf("%s: the next read says %v", c.name, again)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(c.sent)}, nil)
+			got, err := ask(t, conn, 600, 2400)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v", err)
+			}
+			delivered(t, got, b.data)
+			if _, again := conn.Read(make([]byte, 1)); c.want != nil && !errors.Is(again, c.want) {
+				t.Errorf("the next read says %v", again)
+			}
+		})
 	}
 	conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(append([]byte{byte(len(refused))}, refused...))}, nil)
 	_, err := ask(t, conn, 600, 2400)
@@ -187,20 +189,22 @@ func TestRejects(t *testing.T) {
 func TestWanted(t *testing.T) {
 	b := block{testData(100_000), sumCRC32C, 512, 64 << 10}
 	for _, c := range []struct{ wanted, end int64 }{{1, 701}, {1000, 1700}, {99_299, 99_999}, {99_300, 100_000}, {1 << 40, 100_000}, {0, 100_000}, {-1, 100_000}} {
-		sent, _ := b.stream(700, c.end)
-		f := &fake{in: bytes.NewReader(sent)}
-		conn, _ := connect(t, Options{}, f, func() int64 { return c.wanted })
-		got, err := ask(t, conn, 700, 99_300)
-		if want, _ := b.handed(700, c.end); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("wanted %d: %v", c.wanted, err)
-		}
-		_, asked, err := parseRequest(f.out.Bytes(), nil)
-		if err != nil || asked != (request{testBlock, 700, c.end}) {
-			t.Errorf("wanted %d: asked for %+v, %v", c.wanted, asked, err)
-		}
-		if c.wanted <= 0 && !bytes.Equal(f.out.Bytes(), readBlock(700, 99_300)) {
-			t.Errorf("wanted %d: the request changed", c.wanted)
-		}
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			sent, _ := b.stream(700, c.end)
+			f := &fake{in: bytes.NewReader(sent)}
+			conn, _ := connect(t, Options{}, f, func() int64 { return c.wanted })
+			got, err := ask(t, conn, 700, 99_300)
+			if want, _ := b.handed(700, c.end); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("wanted %d: %v", c.wanted, err)
+			}
+			_, asked, err := parseRequest(f.out.Bytes(), nil)
+			if err != nil || asked != (request{testBlock, 700, c.end}) {
+				t.Errorf("wanted %d: asked for %+v, %v", c.wanted, asked, err)
+			}
+			if c.wanted <= 0 && !bytes.Equal(f.out.Bytes(), readBlock(700, 99_300)) {
+				t.Errorf("wanted %d: the request changed", c.wanted)
+			}
+		})
 	}
 	short, _ := b.stream(700, 1000) // what is wanted must be sent
 	conn, _ := connect(t, Options{}, &fake{in: bytes.NewReader(short)}, func() int64 { return 1000 })

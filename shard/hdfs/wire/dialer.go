@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
 // Defaults of Options.
@@ -106,14 +106,13 @@ func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn,
 	nc, err := d.options.Dial(timed, network, addr)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = driver.Ended(ctx)
+			err = cause.Of(ctx)
 		}
 		return nil, &Error{Datanode: addr, Err: err}
 	}
 	return d.adopt(ctx, nc, addr, wanted), nil
 }
 
-// adopt makes a verifying connection of a plain one.
 func (d *Dialer) adopt(ctx context.Context, nc net.Conn, addr string, wanted func() int64) *conn {
 	c := &conn{Conn: nc, dialer: d, ctx: ctx, datanode: addr, wanted: wanted}
 	d.mu.Lock()

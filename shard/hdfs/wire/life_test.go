@@ -44,7 +44,7 @@ func TestSilence(t *testing.T) {
 		}
 		start := time.Now()
 		got, err := ask(t, c, 0, 3000)
-		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took < timeout || took > 20*timeout {
+		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took < timeout {
 			t.Errorf("silent after %d bytes: %v after %v", at, err, took)
 		}
 		delivered(t, got, b.data)
@@ -99,13 +99,12 @@ func TestCancel(t *testing.T) {
 		}})
 		done := d.Use(ctx, nil)
 		time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
-		start := time.Now()
 		c, err := d.DialContext(context.Background(), "tcp", "dn:1")
 		if err == nil {
 			_, err = ask(t, c, 0, 100)
 		}
-		if !errors.Is(err, why) || time.Since(start) > 2*time.Second {
-			t.Errorf("dialled %v: %v after %v", dialled, err, time.Since(start))
+		if !errors.Is(err, why) {
+			t.Errorf("dialled %v: %v", dialled, err)
 		}
 		if done(); d.options.Counters.Open.Load() != 0 {
 			t.Error("left open")

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/proto"
 )
 
 // packetPrefix are the two lengths before a packet's header.
@@ -53,10 +55,10 @@ func (c *conn) readPacket() (int, error) {
 }
 
 func parsePacketHeader(m []byte) (h packetHeader, err error) {
-	off, ok1 := field(m, protowire.Fixed64Type, 1)
-	seq, ok2 := field(m, protowire.Fixed64Type, 2)
-	last, ok3 := field(m, protowire.VarintType, 3)
-	data, ok4 := field(m, protowire.Fixed32Type, 4)
+	off, ok1 := proto.Number(m, protowire.Fixed64Type, 1)
+	seq, ok2 := proto.Number(m, protowire.Fixed64Type, 2)
+	last, ok3 := proto.Number(m, protowire.VarintType, 3)
+	data, ok4 := proto.Number(m, protowire.Fixed32Type, 4)
 	h = packetHeader{off: int64(off), seq: int64(seq), last: last != 0, data: int(int32(data))}
 	if !ok1 || !ok2 || !ok3 || !ok4 || h.data < 0 {
 		return packetHeader{}, ErrProtocol

@@ -28,7 +28,6 @@ type Peers struct {
 	closed bool
 }
 
-// A peer is one of them.
 type peer struct {
 	conn  net.Conn
 	addr  string
@@ -96,8 +95,7 @@ func (p *Peers) Close() {
 	}
 }
 
-// silent reports whether a connection is open and nothing has arrived: neither its end, nor
-// unexpected bytes.
+// silent reports whether a connection is open and nothing has arrived, its end included.
 func silent(nc net.Conn) bool {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {

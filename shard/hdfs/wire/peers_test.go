@@ -133,7 +133,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			if o.Peers != nil {
 				o.Peers.Close() // so that the datanode sees all
 			}
-			for end := time.Now().Add(5 * time.Second); dn.statuses.Load() != c.statuses && time.Now().Before(end); {
+			for end := time.Now().Add(time.Minute); dn.statuses.Load() != c.statuses && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 			if dn.accepted.Load() != c.accepted || dn.statuses.Load() != c.statuses || o.Counters.Reused.Load() != 3-c.accepted {

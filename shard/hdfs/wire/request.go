@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/proto"
 )
 
 // The data transfer protocol's numbers.
@@ -55,12 +57,12 @@ func (c *conn) watch(b []byte) ([]byte, error) {
 // the last counts, so that a second length is put behind the first.
 func parseRequest(b []byte, wanted func() int64) (out []byte, asked request, err error) {
 	m, n := protowire.ConsumeBytes(b[opHeader:])
-	off, ok1 := field(m, protowire.VarintType, 2)
-	length, ok2 := field(m, protowire.VarintType, 3)
+	off, ok1 := proto.Number(m, protowire.VarintType, 2)
+	length, ok2 := proto.Number(m, protowire.VarintType, 3)
 	if n != len(b)-opHeader || !ok1 || !ok2 || int64(off) < 0 || int64(length) < 0 || int64(off+length) < int64(off) {
 		return nil, request{}, ErrProtocol
 	}
-	asked.block, _ = field(m, protowire.VarintType, 1, 1, 1, 2)
+	asked.block, _ = proto.Number(m, protowire.VarintType, 1, 1, 1, 2)
 	asked.off, asked.end = int64(off), int64(off+length)
 	if wanted == nil {
 		return b, asked, nil

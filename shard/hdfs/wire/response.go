@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/shardfeed/shardfeed/shard/hdfs/proto"
 )
 
 const (
@@ -57,8 +59,7 @@ func (c *conn) readResponse() (int, error) {
 	return len(plain), nil
 }
 
-// plainResponse is the BlockOpResponseProto of a block without checksums, with its length before
-// it.
+// plainResponse is the delimited BlockOpResponseProto of a block without checksums.
 func plainResponse(first int64, chunk int) []byte {
 	var sum, info, m []byte
 	sum = appendNumber(appendNumber(sum, 1, sumNull), 2, uint64(chunk))
@@ -76,16 +77,17 @@ func appendNumber(m []byte, field protowire.Number, value uint64) []byte {
 // parseResponse reads a BlockOpResponseProto to a request from byte off on. First is where the
 // first packet begins: clients trust that number blindly, so that a wrong one would shift the data.
 func parseResponse(m []byte, off int64) (first int64, sums checksums, err error) {
-	status, ok := field(m, protowire.VarintType, 1)
+	status, ok := proto.Number(m, protowire.VarintType, 1)
 	if !ok {
 		return 0, sums, ErrProtocol
 	}
 	if status != 0 {
-		return 0, sums, fmt.Errorf("%w: status %d: %q", ErrRefused, status, text(m, 5))
+		said, _ := proto.Bytes(m, 5)
+		return 0, sums, fmt.Errorf("%w: status %d: %q", ErrRefused, status, said)
 	}
-	kind, ok1 := field(m, protowire.VarintType, 4, 1, 1)
-	chunk, ok2 := field(m, protowire.VarintType, 4, 1, 2)
-	start, ok3 := field(m, protowire.VarintType, 4, 2)
+	kind, ok1 := proto.Number(m, protowire.VarintType, 4, 1, 1)
+	chunk, ok2 := proto.Number(m, protowire.VarintType, 4, 1, 2)
+	start, ok3 := proto.Number(m, protowire.VarintType, 4, 2)
 	if !ok1 || !ok2 || !ok3 || chunk == 0 || chunk > maxPacket {
 		return 0, sums, ErrProtocol
 	}

@@ -49,7 +49,6 @@ func (w *window) fill(r io.Reader, n int) ([]byte, error) {
 	return w.buf[w.v : w.v+n], nil
 }
 
-// room makes sure that n unverified bytes fit.
 func (w *window) room(n int) {
 	if w.buf == nil {
 		w.pooled = buffers.Get().(*buffer)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/mem"
+)
+
+// apart refuses a file that the next run over the same addresses would take for a shard, and one
+// with the name of a shard anywhere.
+func (s saveFile) apart(ctx context.Context, ds *iterable.Dataset, f *flags, addresses []string) error {
+	target, err := s.target()
+	if err != nil || target.stream {
+		return err
+	}
+	switch taken, err := takenForShard(ctx, ds.Manifest().Shards(), f.strict, addresses, target.path); {
+	case err != nil:
+		return err
+	case taken:
+		return usagef("--%s %s: a later run over the same addresses would take it for a shard; name a file elsewhere", s.flag, s.name)
+	}
+	if ext := strings.ToLower(filepath.Ext(target.path)); ext == ".parquet" || ext == ".parq" || ext == ".pq" {
+		return usagef("--%s %s: a %s must not have the name of a shard; name it as in %s.json", s.flag, s.name, s.kind.noun, s.kind.noun)
+	}
+	return nil
+}
+
+// takenForShard lists what the addresses name on this machine by the names of the shards alone,
+// with one more file.
+func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addresses []string, file string) (bool, error) {
+	inMemory := func(path string) (string, error) {
+		_, path = shard.SplitScheme(path)
+		path, err := filepath.Abs(path)
+		return "mem:/" + path, err
+	}
+	var names mem.Store
+	one, err := inMemory(file)
+	if err != nil {
+		return false, err
+	}
+	names.Put(strings.TrimPrefix(one, "mem://"), nil)
+	for _, sh := range shards {
+		if shardfeed.IsRemote(sh.URI) {
+			continue
+		}
+		name, err := inMemory(sh.URI)
+		if err != nil {
+			return false, err
+		}
+		names.Put(strings.TrimPrefix(name, "mem://"), nil)
+	}
+	for _, address := range addresses {
+		if strings.HasPrefix(address, "@") || shardfeed.IsRemote(address) {
+			continue
+		}
+		if address, err = inMemory(address); err != nil {
+			return false, err
+		}
+		listed, err := shard.Discover(ctx, shard.Stores{"mem": &names}, []string{address}, shard.DiscoverOptions{Strict: strict})
+		if errors.Is(err, shard.ErrNotExist) { // a saved list of shards leaves out all that are here
+			continue
+		}
+		if err != nil || slices.ContainsFunc(listed, func(sh shard.Shard) bool { return sh.URI == one }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,143 @@
+package iteration
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Pass makes the batches of one iteration.
+type Pass[B any] interface {
+	comparable
+
+	// Next returns the next batch, which is the consumer's then, and the state that resumes after
+	// it and all before it; nil leaves the state unchanged. Its error is io.EOF after the last.
+	Next() (B, *shuffle.State, error)
+
+	// Leave is Close for the goroutine that calls Next.
+	Leave() error
+
+	// Close ends Next, waits for the pass's goroutines and frees all other batches. Any goroutine
+	// may call it, any number of times.
+	Close() error
+}
+
+// A Loop has one pass at a time. It is safe for concurrent use.
+type Loop[P Pass[B], B any] struct {
+	Closed, Busy error // what a pass gets that begins after Close, or beside another
+
+	mu      sync.Mutex
+	pass    P // that has not ended
+	state   *shuffle.State
+	unheard []error // of the ends of passes that the consumer had left
+	closed  bool
+}
+
+// Batches hands out the batches of a pass, which begin opens after the loop's state. An error is
+// the last element. However the consumer leaves, the pass is closed then.
+func (l *Loop[P, B]) Batches(begin func(after *shuffle.State) (P, error)) iter.Seq2[B, error] {
+	return func(yield func(B, error) bool) {
+		var none B
+		p, err := l.begin(begin)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		left := true
+		defer func() {
+			if err := l.end(p); err != nil && left {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.unheard = append(l.unheard, err)
+			}
+		}()
+		for {
+			b, state, err := p.Next()
+			if errors.Is(err, io.EOF) {
+				left = false
+				if err = l.end(p); err == nil {
+					return
+				}
+			}
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			if state != nil {
+				l.Resume(state)
+			}
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Loop[P, B]) begin(begin func(after *shuffle.State) (P, error)) (p P, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return p, l.Closed
+	case l.pass != p:
+		return p, l.Busy
+	}
+	l.pass, err = begin(l.state)
+	return l.pass, err
+}
+
+// end closes a pass, any number of times.
+func (l *Loop[P, B]) end(p P) error {
+	err := p.Leave()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pass == p {
+		l.pass = *new(P)
+	}
+	return err
+}
+
+// Pass is the pass that has not ended, or nil.
+func (l *Loop[P, B]) Pass() P {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pass
+}
+
+// State resumes after the last batch that was handed out; nil before the first.
+func (l *Loop[P, B]) State() *shuffle.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == nil {
+		return nil
+	}
+	s := *l.state
+	return &s
+}
+
+// Resume makes the next pass begin after a state, or at the beginning with nil.
+func (l *Loop[P, B]) Resume(state *shuffle.State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = state
+}
+
+// Close ends a pass that has not ended, and keeps others from beginning. first is false when it was
+// closed before.
+func (l *Loop[P, B]) Close() (first bool, err error) {
+	l.mu.Lock()
+	p, first := l.pass, !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if p != *new(P) {
+		err = p.Close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err = errors.Join(append(l.unheard, err)...)
+	l.unheard = nil
+	return first, err
+}

@@ -1,0 +1,71 @@
+// Package rule is the language of filters: which rows of a data set a run trains on.
+//
+//	score >= 0.5 and (lang in ("en", "de") or len(token_ids) between 16 and 4096)
+//	  and not (id in @drop.txt) and meta.source is not null and hash(user_id, 7) % 10 < 3
+//
+// [Parse] reads a text as an [Expr], whose String is the canonical text. [Expr.Bind] checks it
+// against a schema and returns a [Filter], which [Filter.Prune] asks about statistics and an
+// [Evaluator] about blocks of rows. The package is pure: it reads no files but through a function
+// that Bind is given, starts no goroutines, and keeps no memory of the columns it is shown. An
+// Evaluator owns scratch memory and serves one goroutine; all else is immutable and shared.
+//
+// # Grammar
+//
+// Keywords are case-insensitive, names are not.
+//
+//	filter    = both { "or" both }
+//	both      = not { "and" not }
+//	not       = "not" not | "(" filter ")" | test
+//	test      = operand [ comparison value | "is" ["not"] "null"
+//	            | ["not"] "in" ( list | file ) | ["not"] "between" value "and" value ]
+//	          | value comparison operand
+//	operand   = column | "len" "(" column ")" | "hash" "(" column [ "," salt ] ")" "%" n
+//	column    = name { "." name }              members of structs
+//	name      = letters, digits and _ | "quoted name" | `quoted name`
+//	list      = "(" value { "," value } ")"    or in square brackets
+//	file      = "@" name | "@" 'quoted name'
+//	comparison = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
+//
+// An operand alone is = true. Names are quoted as in SQL: by double quotes, or by backticks, with a
+// quote within doubled. Where a value stands behind its column, double quotes are a string too, as
+// single quotes always are.
+//
+//	value                          columns that it fits
+//	12  -3  0.5  1e-3              numbers; whole ones only where the column is of integers
+//	nan  inf  -inf                 floats
+//	true  false                    booleans, which = and != compare and nothing orders
+//	'text'  "text"                 strings, enums, JSON; binary, as UTF-8; UUIDs; dates, times and
+//	                               timestamps in the forms below
+//	x'00ff'  b'\x00a'              binary, fixed binary, UUIDs
+//	date '2024-01-31'              dates; timestamps, as midnight
+//	time '16:30:00.5'              times
+//	timestamp '2024-01-31 16:30:00.5+01:00'
+//	                               timestamps; T may stand for the space. Without a zone it is
+//	                               UTC where the column is; a zone does not fit local times
+//
+// A value must fit the column's type, or Bind refuses the filter: 300 does not fit int8, 0.123 not
+// decimal(9,2), and a microsecond not a timestamp in milliseconds. Only floats round, to the
+// column's type. Lists, maps and structs are only compared with null; intervals and decimals of
+// more than 76 digits too.
+//
+// A file has one value a line, of the column's type, without quotes; empty lines do not count.
+//
+// # Meaning
+//
+// Logic is Kleene's, as in SQL: a comparison with a null is unknown, not of unknown is unknown, and
+// a row stays when the whole is true. Floats compare as IEEE 754 says: NaN is unequal to all,
+// itself included, and neither less nor greater, so that not (x < 1) keeps NaN and x >= 1 does not;
+// -0 is 0. Strings and binary values order by their bytes.
+//
+// Len counts the items of a list, the pairs of a map, the characters (code points) of a string and
+// the bytes of a binary value.
+//
+// Hash is XXH64 with the salt (0 when left out) as its seed, a number from 0 to 2^64-1, of which
+// the rest by n is taken. A null has none. The hashed bytes do not depend on how a value is stored:
+//
+//	integers, booleans, dates, times, timestamps    8 bytes, little-endian, sign-extended; times
+//	                                                and timestamps in the column's unit
+//	floats                                          the 8 bytes of the float64; -0 as 0, one NaN
+//	decimals                                        the unscaled number as column.Array stores it
+//	strings, binary, UUIDs and all else             the bytes themselves
+package rule

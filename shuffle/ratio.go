@@ -1,0 +1,120 @@
+package shuffle
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+)
+
+// wholeWeight is T, the sum of the integer weights of a ratio.
+const wholeWeight = 1 << 20
+
+// maxWeights of a ratio.
+const maxWeights = 4096
+
+// Ratio divides numbered things by weight: the samples of a lane among sources, the rows of a
+// manifest among parts. Every prefix is divided almost exactly, and every 2^20 in a row exactly.
+// See the package documentation. It is immutable and safe for concurrent use.
+type Ratio struct {
+	weights []int64
+	levels  []level // by falling weight; without weights of 0
+}
+
+// level is one step of the nested floors: weight in every rest arrivals go to its item, the others
+// to the next level.
+type level struct {
+	item         int
+	weight, rest uint64
+}
+
+// NewRatio makes integer weights of the shortest decimals of these: at least 1 of 2^20 for each
+// that is above 0.
+func NewRatio(weights []float64) (*Ratio, error) {
+	if err := checkWeights(weights); err != nil {
+		return nil, err
+	}
+	r := &Ratio{weights: wholeWeights(weights)}
+	for i, w := range r.weights {
+		if w > 0 {
+			r.levels = append(r.levels, level{item: i, weight: uint64(w)})
+		}
+	}
+	slices.SortStableFunc(r.levels, func(a, b level) int { return cmp.Compare(b.weight, a.weight) })
+	rest := uint64(wholeWeight)
+	for j := range r.levels {
+		r.levels[j].rest = rest
+		rest -= r.levels[j].weight
+	}
+	return r, nil
+}
+
+func checkWeights(weights []float64) error {
+	if len(weights) > maxWeights {
+		return refuse("weights", "must be at most %d, got %d", maxWeights, len(weights))
+	}
+	var most float64
+	for i, w := range weights {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return refuse("weights", "must be numbers of at least 0, got %v for weight %d", w, i)
+		}
+		most = max(most, w)
+	}
+	if most == 0 {
+		return refuse("weights", "must have one above 0, got %v", weights)
+	}
+	return nil
+}
+
+// wholeWeights are integers that add up to T: of each exact share of T the floor, at least 1 unless
+// it is 0. What is left goes to the largest remainders, equal ones in order; what is too much comes
+// off the largest, one by one.
+func wholeWeights(weights []float64) []int64 {
+	exact, total := decimals(weights)
+	out, left := make([]int64, len(weights)), int64(wholeWeight)
+	for i, x := range exact {
+		x.Quo(x.Mul(x, big.NewRat(wholeWeight, 1)), total)
+		if x.Sign() > 0 {
+			out[i] = max(1, new(big.Int).Quo(x.Num(), x.Denom()).Int64())
+		}
+		x.Sub(x, big.NewRat(out[i], 1))
+		left -= out[i]
+	}
+	order := permIdentity(len(out))
+	slices.SortStableFunc(order, func(a, b uint32) int { return exact[b].Cmp(exact[a]) })
+	for i := int64(0); i < left; i++ { // fewer than have a remainder
+		out[order[i]]++
+	}
+	for ; left < 0; left++ {
+		out[slices.Index(out, slices.Max(out))]--
+	}
+	return out
+}
+
+// decimals are the shortest decimals that are read as these numbers, exactly, and their sum.
+func decimals(numbers []float64) (exact []*big.Rat, total *big.Rat) {
+	total = new(big.Rat)
+	for _, n := range numbers {
+		x, _ := new(big.Rat).SetString(strconv.FormatFloat(n, 'g', -1, 64)) // a finite number always parses
+		exact = append(exact, x)
+		total.Add(total, x)
+	}
+	return exact, total
+}
+
+// Weights are the integer weights: they add up to 2^20. The caller does not change them.
+func (r *Ratio) Weights() []int64 { return r.weights }
+
+// Counts fills dst, grown as needed, with how many of the first n each has, where there is one lane
+// alone.
+func (r *Ratio) Counts(n int64, dst []int64) []int64 {
+	return laneMix{levels: r.levels}.counts(n, dst, len(r.weights))
+}
+
+// PartOrder fills dst, grown as needed, with the order in which n rows, of which the first has a
+// number among all rows of the manifest, are given to the parts: perm(n) of the generator "part".
+func PartOrder(seed uint64, row int64, n int, dst []uint32) []uint32 {
+	r := newRNG(domPart, seed, uint64(row))
+	return permutation(&r, dst, n)
+}
