@@ -61,8 +61,8 @@ func readDetails(ctx context.Context, store shard.Store, s shard.Shard) (d *parq
 	return parquet.ParseDetails(b)
 }
 
-// detail adds the details of a shard to tallies that have its columns.
-func detail(f *rowgroup.Footer, d *parquet.Details, tallies ...*tally) error {
+// detail adds the details of the tally's one shard.
+func (t *tally) detail(f *rowgroup.Footer, d *parquet.Details) error {
 	keys := columnKeys(f.Leaves)
 	if len(d.Groups) != f.Groups() {
 		return fmt.Errorf("the shard has %d row groups, and had %d when its footer was read", len(d.Groups), f.Groups())
@@ -72,9 +72,7 @@ func detail(f *rowgroup.Footer, d *parquet.Details, tallies ...*tally) error {
 			return fmt.Errorf("a row group has %d columns, the schema has %d", len(g.Chunks), len(f.Leaves))
 		}
 		for i := range g.Chunks {
-			for _, t := range tallies {
-				t.Columns[t.places[keys[i]]].span.addChunk(boundsOf(f.Leaves[i]), &g.Chunks[i])
-			}
+			t.Columns[t.places[keys[i]]].span.addChunk(boundsOf(f.Leaves[i]), &g.Chunks[i])
 		}
 	}
 	return nil

@@ -98,8 +98,10 @@ func Inspect(ctx context.Context, store shard.Store, shards []shard.Shard, o row
 	for i := range footers {
 		tallies[i] = newTally()
 		add(&footers[i], shards[i].Size, tallies[i], total)
-		if err := detail(&footers[i], more[i], tallies[i], total); err != nil {
-			return nil, &rowgroup.Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+		for _, t := range []*tally{tallies[i], total} {
+			if err := t.detail(&footers[i], more[i]); err != nil {
+				return nil, &rowgroup.Error{Op: "footer", URI: shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+			}
 		}
 		samples = append(samples, tallies[i].samples(i, &footers[i])...)
 	}
