@@ -78,8 +78,7 @@ func wordsOf(b []byte) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), len(b)/8)
 }
 
-// checkFile takes the shared lock and makes sure that the file is the key's, whole, and still has
-// its name.
+// checkFile takes the shared lock and makes sure that the file is the key's, whole, and has a name.
 func checkFile(f *os.File, k key) error {
 	switch err := share(f); {
 	case errors.Is(err, errBusy): // it is being removed, or just was

@@ -30,8 +30,7 @@ func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range,
 	c.drop(s, errNoMemory)
 }
 
-// waitForMemory waits for n bytes of pending. A disk that completes nothing for long is not waited
-// for again for a while.
+// waitForMemory waits for n bytes of pending, but not for a disk that completes nothing for long.
 func (c *Cache) waitForMemory(ctx context.Context, n int64, waitLimit *time.Duration) bool {
 	if *waitLimit <= 0 || c.disk.stuck() {
 		return false

@@ -12,8 +12,7 @@ import (
 // maxName is the longest address and the longest version that a header takes.
 const maxName = 64 << 10 // bytes
 
-// A key is one shard version. Two spellings of an address are one key where the store knows them as
-// one.
+// A key is one shard version, however its address is spelled.
 type key struct {
 	uri     string // identity of the address, without secrets
 	version string

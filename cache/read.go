@@ -19,8 +19,7 @@ const (
 	waitLimitBytes = 16 << 20
 )
 
-// A reading is one read under way. Held bytes come from the disk and missing ones from the source;
-// it waits for the blocks that others are filling.
+// A reading is one read under way. It waits for the blocks that others are filling.
 type reading struct {
 	cache  *Cache
 	object *object

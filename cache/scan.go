@@ -109,8 +109,7 @@ func removeLeftover(root *trusted.Dir, name string) bool {
 	return err == nil && time.Since(info.ModTime()) > leftoverTime && root.Remove(name) == nil
 }
 
-// remove removes an idle shard file; it returns errBusy if the file is in use. The caller holds the
-// directory's lock.
+// remove removes a shard file, or returns errBusy if it is used. The caller holds the lock.
 func remove(root *trusted.Dir, name string) (freed int64, err error) {
 	f, err := root.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, trusted.ErrUntrusted) { // it is not in use: openFile refuses it

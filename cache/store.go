@@ -6,8 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A store is what Wrap returns. What it does not change it passes on; closing it closes the inner
-// store and leaves the cache open.
+// A store is what Wrap returns. Closing it closes the inner store and leaves the cache open.
 type store struct {
 	shard.Store
 	shard.Remote // the inner store's

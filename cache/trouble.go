@@ -15,8 +15,7 @@ import (
 // offFor is how long the cache is off after the disk failed.
 const offFor = 30 * time.Second
 
-// A disk is the state of the cache's disk. After a failure it is not used for a while, and bytes
-// come from the source.
+// A disk is the state of the cache's disk. After a failure it is not used for a while.
 type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
 	noWaits          atomic.Int64 // until then reads do not wait for it

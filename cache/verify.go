@@ -136,8 +136,7 @@ func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) 
 	return b, nil
 }
 
-// verify compares the bytes of a run with its entry. If they differ, the run is dropped unless its
-// entry was replaced meanwhile.
+// verify compares the bytes of a run with its entry, and drops the run if they differ.
 func (c *checker) verify(block int64, e entry, b []byte) bool {
 	if c.cache.options.noVerify || sumOf(b) == e.sum() {
 		return true

@@ -58,7 +58,7 @@ func leave(t *testing.T, l *gpu.Loader, n int, how string, seen func(*gpu.Batch)
 }
 
 // However the loop is left, nothing of it is left, and the next one goes on after the last batch
-// that was handed out, and not after those that were on their way.
+// that was handed out, and not after the batches on their way.
 func TestEarlyExits(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
 		ds := openThings(t, iterable.Options{})

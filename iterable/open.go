@@ -43,12 +43,22 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		account.Close()
 		return nil, err
 	}
+	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
+	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
+		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
+	}
+	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
+	return s, nil
+}
+
+// newStream puts the parts of a stream together; base is what all its states have in common.
+func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, account *mem.Account, draws int) *Stream {
 	s := &Stream{
-		dataset: d, account: account, steps: start, base: r.state(start.GlobalBatch), closing: make(chan struct{}),
-		allowed: make(chan struct{}, o.Draws), pending: map[key]*load{},
+		dataset: d, account: account, steps: start, base: base, closing: make(chan struct{}),
+		allowed: make(chan struct{}, draws), pending: map[key]*load{},
 		stamps: make([]uint32, len(d.manifest.Groups())),
 	}
-	for range o.Draws {
+	for range draws {
 		s.allowed <- struct{}{}
 	}
 	s.ahead = &readahead{
@@ -56,13 +66,9 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
-	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
-		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
-	}
 	s.state = s.base
 	s.state.Epoch, s.state.Position = start.epoch, start.pos
-	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
-	return s, nil
+	return s
 }
 
 // drawnRows is how many rows can be in draws that are out. Rows that Pad adds repeat rows of the

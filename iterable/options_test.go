@@ -27,6 +27,26 @@ func TestStreamOptionsValidateEveryField(t *testing.T) {
 	})
 }
 
+// Two options that say where to end are refused, and each alone is taken.
+func TestStreamOptionsEndOnce(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		o       StreamOptions
+		refused bool
+	}{
+		{"Epochs", StreamOptions{Epochs: 2}, false},
+		{"UntilEpoch", StreamOptions{UntilEpoch: 2}, false},
+		{"both", StreamOptions{Epochs: 2, UntilEpoch: 2}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var e *OptionError
+			if err := c.o.Validate(); (err != nil) != c.refused || c.refused && (!errors.As(err, &e) || e.Field != "UntilEpoch") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 // Each problem is a value with a field.
 func TestOptionError(t *testing.T) {
 	err := Options{Lanes: -3, UnitRows: -2, Shuffle: true, Plan: &SavedPlan{Manifest: &shuffle.Manifest{}}}.Validate()

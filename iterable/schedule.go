@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"slices"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -254,10 +253,4 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 // hasEarly says that a span of first is left.
 func (f *feed) hasEarly(span int) bool {
 	return slices.ContainsFunc(f.first, func(x early) bool { return x.span == span })
-}
-
-// rowsOf is a run of a group's rows as package rowgroup names it.
-func rowsOf(m *rowgroup.Manifest, group int, lo, hi int64) rowgroup.Rows {
-	g := m.Groups()[group]
-	return rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}
 }

@@ -91,7 +91,7 @@ func TestLaneSchedule(t *testing.T) {
 }
 
 // checkWanted compares with what walking the lanes asks for: the spans of all rows that steps take,
-// each no later than its first row, and no others except those that arrive with them.
+// each no later than its first row, and no others but the ones that arrive with them.
 func checkWanted(t *testing.T, e *laneEpoch, seen map[key]*load) {
 	t.Helper()
 	there := map[key]bool{}

@@ -54,8 +54,10 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
 	c := s.cost(u.Group, lo, hi, divided)
+	g := s.manifest.Groups()[u.Group]
 	return &load{
-		rows: rowsOf(s.manifest, u.Group, lo, hi), group: u.Group, parts: c.parts,
+		rows:  rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi},
+		group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
 }

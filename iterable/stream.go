@@ -104,6 +104,7 @@ type Stream struct {
 	steps    stepper
 	now      *Draw // begun and not finished
 	full     int   // rows of now if its step were full
+	groups   int64 // row groups in now
 	drawn    int64 // number of the last draw
 	received int64 // loads
 	floor    uint64
@@ -142,7 +143,8 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	}
 	s.now = nil
 	d.Rows = len(d.Picks)
-	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid)})
+	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid), Groups: s.groups})
+	s.groups = 0
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	s.state = d.State
@@ -244,7 +246,7 @@ func (s *Stream) place(d *Draw, r *resident, part int) {
 	d.Blocks = append(d.Blocks, r.hold.blocks[part])
 	if stamp := uint32(d.number); s.stamps[r.hold.group] != stamp {
 		s.stamps[r.hold.group] = stamp
-		s.ahead.tally.add(Stats{Groups: 1})
+		s.groups++
 	}
 }
 

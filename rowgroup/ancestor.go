@@ -80,7 +80,7 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 // listBits finds which lists are null and where their items begin.
 func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
-	offsets := mem.AsU32(a.d.starts.take(4 * (len(s.def) + 1)))
+	offsets := mem.As[uint32](a.d.starts.take(4 * (len(s.def) + 1)))
 	items, last := uint32(0), byte(0)
 	if len(s.rep) != len(s.def) {
 		return nil, nil, fmt.Errorf("%w: a list without repetition", parquet.ErrLevels)
@@ -117,7 +117,7 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 
 // bits returns a bitmap of n bits, all 0, that the next call takes again.
 func (a *assembly) bits(n int) parquet.Bitmap {
-	m := parquet.Bitmap(mem.AsU64(a.d.bits.take(8 * parquet.BitmapWords(n))))
+	m := parquet.Bitmap(mem.As[uint64](a.d.bits.take(8 * parquet.BitmapWords(n))))
 	clear(m)
 	return m
 }
@@ -129,7 +129,7 @@ func keepShape(v *vector, c *leafDecoder, bits parquet.Bitmap, offsets []uint32)
 		copy(v.valid, bits)
 	}
 	if v.field.Kind != column.Struct {
-		v.offsets = mem.AsU32(c.arena.Alloc(4 * len(offsets)))
+		v.offsets = mem.As[uint32](c.arena.Alloc(4 * len(offsets)))
 		copy(v.offsets, offsets)
 	}
 }

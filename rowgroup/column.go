@@ -146,7 +146,7 @@ func (c *leafDecoder) store(p *page, o *openPage, slots, present int) error {
 		case p.IsDictionary():
 			err = c.storeCoded(dense, o.values, present)
 		case c.form == views:
-			err = c.storeViews(p, o, mem.AsU64(dense))
+			err = c.storeViews(p, o, mem.As[uint64](dense))
 		default:
 			err = c.storeFixed(p.Encoding, dense, o.values, present)
 		}
@@ -275,7 +275,7 @@ func (c *leafDecoder) checkItems() error {
 }
 
 func (c *leafDecoder) newBitmap(n int) parquet.Bitmap {
-	m := parquet.Bitmap(mem.AsU64(c.arena.Alloc(8 * parquet.BitmapWords(n))))
+	m := parquet.Bitmap(mem.As[uint64](c.arena.Alloc(8 * parquet.BitmapWords(n))))
 	clear(m)
 	return m
 }

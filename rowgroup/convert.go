@@ -18,16 +18,16 @@ func (c *leafDecoder) convert(dst, src []byte, n int) error {
 	switch c.leaf.convert {
 	case convertNarrow:
 		if c.field.Width == 1 {
-			convertWords(dst[:n], mem.AsU32(src)[:n])
+			convertWords(dst[:n], mem.As[uint32](src)[:n])
 		} else {
-			convertWords(mem.AsU16(dst)[:n], mem.AsU32(src)[:n])
+			convertWords(mem.As[uint16](dst)[:n], mem.As[uint32](src)[:n])
 		}
 	case convertWidenInt:
-		convertWords(mem.AsWords[int64](dst)[:n], mem.AsWords[int32](src)[:n])
+		convertWords(mem.As[int64](dst)[:n], mem.As[int32](src)[:n])
 	case convertWidenUint:
-		convertWords(mem.AsU64(dst)[:n], mem.AsU32(src)[:n])
+		convertWords(mem.As[uint64](dst)[:n], mem.As[uint32](src)[:n])
 	case convertWidenFloat:
-		convertWords(mem.AsWords[float64](dst)[:n], mem.AsWords[float32](src)[:n])
+		convertWords(mem.As[float64](dst)[:n], mem.As[float32](src)[:n])
 	case convertDecimal:
 		return c.convertDecimals(dst, src, n)
 	}
@@ -47,9 +47,9 @@ func (c *leafDecoder) convertDecimals(dst, src []byte, n int) error {
 		d := dst[i*w : (i+1)*w]
 		switch c.leaf.typ {
 		case format.Int32:
-			putInt(d, int64(mem.AsWords[int32](src)[i]))
+			putInt(d, int64(mem.As[int32](src)[i]))
 		case format.Int64:
-			putInt(d, mem.AsWords[int64](src)[i])
+			putInt(d, mem.As[int64](src)[i])
 		default:
 			if !putBigEndian(d, src[i*c.stored:(i+1)*c.stored]) {
 				return errDecimal
@@ -111,7 +111,7 @@ func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n in
 // byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that
 // it returns.
 func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, []uint64, error) {
-	found := mem.AsU64(c.d.views.take(8 * n))
+	found := mem.As[uint64](c.d.views.take(8 * n))
 	switch e {
 	case format.Plain:
 		return src, found, plainViews(found, src, 0)

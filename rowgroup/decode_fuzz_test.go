@@ -72,6 +72,9 @@ func TestRandomFlips(t *testing.T) {
 	rows := randomRows(9, 120)
 	r := rand.New(rand.NewPCG(11, 12))
 	times := 400
+	if underRace {
+		times = 100 // and all without the detector
+	}
 	if testing.Short() {
 		times = 50
 	}

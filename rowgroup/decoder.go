@@ -388,7 +388,7 @@ func (c *leafDecoder) vector(n int) (*vector, error) {
 		if err := textBudget(int64(c.textLen)); err != nil {
 			return nil, err
 		}
-		v.views, v.base = mem.AsU64(data), [][]byte{c.text}
+		v.views, v.base = mem.As[uint64](data), [][]byte{c.text}
 		if c.wide != nil {
 			v.base, v.chunkShift = c.wide.base, chunkShift
 		}

@@ -79,7 +79,7 @@ func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 		if err != nil {
 			return err
 		}
-		err = c.storeFixedText(format.Plain, mem.AsU64(c.dict.table), raw)
+		err = c.storeFixedText(format.Plain, mem.As[uint64](c.dict.table), raw)
 		c.textKept = c.textLen
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 	if err := c.d.codecs.Decompress(c.chunk.codec, raw, p.body); err != nil {
 		return err
 	}
-	err = c.textViews(mem.AsU64(c.dict.table), raw)
+	err = c.textViews(mem.As[uint64](c.dict.table), raw)
 	c.textKept = c.textLen
 	return err
 }
@@ -106,7 +106,7 @@ func codeWidth(n int) int {
 func (c *leafDecoder) dictVector() *vector {
 	v := &vector{field: c.field, n: c.dict.n}
 	if c.field.Kind == column.Binary {
-		v.views, v.base = mem.AsU64(c.dict.table), [][]byte{c.text}
+		v.views, v.base = mem.As[uint64](c.dict.table), [][]byte{c.text}
 	} else {
 		v.data = c.dict.table
 	}
@@ -173,8 +173,8 @@ func (c *leafDecoder) storePacked(dst []byte, r *parquet.Runs) (ok bool) {
 		parquet.UnpackNarrow(dst[:r.N], r.Packed, r.Width)
 		return parquet.BytesBelow(dst[:r.N], c.dict.n)
 	}
-	parquet.UnpackShort(mem.AsU16(dst)[:r.N], r.Packed, r.Width)
-	return parquet.ShortsBelow(mem.AsU16(dst)[:r.N], c.dict.n)
+	parquet.UnpackShort(mem.As[uint16](dst)[:r.N], r.Packed, r.Width)
+	return parquet.ShortsBelow(mem.As[uint16](dst)[:r.N], c.dict.n)
 }
 
 // storeRepeated stores n times the same code, or what it stands for.
@@ -186,9 +186,9 @@ func (c *leafDecoder) storeRepeated(dst []byte, code uint32, n int) {
 	case c.form == codes && unit == 1:
 		dst[0] = byte(code)
 	case c.form == codes && unit == 2:
-		mem.AsU16(dst)[0] = uint16(code)
+		mem.As[uint16](dst)[0] = uint16(code)
 	case c.form == codes:
-		mem.AsU32(dst)[0] = code
+		mem.As[uint32](dst)[0] = code
 	default:
 		copy(dst[:unit], c.dict.table[int(code)*unit:])
 	}
@@ -204,20 +204,20 @@ func (c *leafDecoder) storeBlock(dst []byte, block []uint32) (ok bool) {
 		case 1:
 			return narrowCodes(dst[:len(block)], block, c.dict.n)
 		case 2:
-			return narrowCodes(mem.AsU16(dst)[:len(block)], block, c.dict.n)
+			return narrowCodes(mem.As[uint16](dst)[:len(block)], block, c.dict.n)
 		default:
-			return narrowCodes(mem.AsU32(dst)[:len(block)], block, c.dict.n)
+			return narrowCodes(mem.As[uint32](dst)[:len(block)], block, c.dict.n)
 		}
 	}
 	switch c.unit {
 	case 4:
-		return lookUp(mem.AsU32(dst)[:len(block)], mem.AsU32(c.dict.table), block)
+		return lookUp(mem.As[uint32](dst)[:len(block)], mem.As[uint32](c.dict.table), block)
 	case 8:
-		return lookUp(mem.AsU64(dst)[:len(block)], mem.AsU64(c.dict.table), block)
+		return lookUp(mem.As[uint64](dst)[:len(block)], mem.As[uint64](c.dict.table), block)
 	case 1:
 		return lookUp(dst[:len(block)], c.dict.table, block)
 	case 2:
-		return lookUp(mem.AsU16(dst)[:len(block)], mem.AsU16(c.dict.table), block)
+		return lookUp(mem.As[uint16](dst)[:len(block)], mem.As[uint16](c.dict.table), block)
 	}
 	for i, code := range block {
 		if int(code) >= c.dict.n {

@@ -71,7 +71,7 @@ func checkOrder(order []uint32, rows int) error {
 
 // fileOrder is the rows of the unit in the order in which they lie.
 func (d *Decoder) fileOrder() []uint32 {
-	order := mem.AsU32(d.order.take(4 * int(d.rows.Hi-d.rows.Lo)))
+	order := mem.As[uint32](d.order.take(4 * int(d.rows.Hi-d.rows.Lo)))
 	for i := range order {
 		order[i] = uint32(i)
 	}
@@ -81,7 +81,7 @@ func (d *Decoder) fileOrder() []uint32 {
 // keptOrder is a copy of the order in memory of the blocks, made once for all columns that need it.
 func (d *Decoder) keptOrder() []uint32 {
 	if d.kept == nil {
-		d.kept = mem.AsU32(d.keep.Alloc(4 * len(d.layout.Order)))
+		d.kept = mem.As[uint32](d.keep.Alloc(4 * len(d.layout.Order)))
 		copy(d.kept, d.layout.Order)
 	}
 	return d.kept
@@ -158,7 +158,7 @@ func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, e
 	case v.codes != nil:
 		p.codes, p.codeWidth, p.dict = pieceOf(v.codes, v.codeWidth, skip, order, arena), v.codeWidth, v.dict
 	case v.views != nil && v.chunkShift != 0:
-		p.views, p.base, p.chunkShift = mem.AsU64(pieceOf(mem.AsBytes(v.views), 8, skip, order, arena)), v.base, v.chunkShift
+		p.views, p.base, p.chunkShift = mem.As[uint64](pieceOf(mem.AsBytes(v.views), 8, skip, order, arena)), v.base, v.chunkShift
 	case v.views != nil:
 		return p, p.takeText(v, skip, order, arena)
 	case v.field.Kind == column.List && v.data != nil:
@@ -191,7 +191,7 @@ func (p *vector) takeValid(v *vector, skip int, order []uint32, arena *mem.Arena
 		p.nulls = len(order)
 		return
 	}
-	p.valid = mem.AsU64(arena.Alloc(8 * parquet.BitmapWords(len(order))))
+	p.valid = mem.As[uint64](arena.Alloc(8 * parquet.BitmapWords(len(order))))
 	permuteBits(p.valid, v.valid, skip, order)
 	p.nulls = len(order)
 	for i := 0; i < len(order); i += 64 {
@@ -211,7 +211,7 @@ func (p *vector) takeText(v *vector, skip int, order []uint32, arena *mem.Arena)
 	if err := textBudget(size); err != nil {
 		return err
 	}
-	p.views = mem.AsU64(arena.Alloc(8 * len(order)))
+	p.views = mem.As[uint64](arena.Alloc(8 * len(order)))
 	text, at := arena.Alloc(int(size)), 0
 	for i, r := range order {
 		view := v.views[skip+int(r)]

@@ -5,7 +5,7 @@
 //
 //	Open      footers (or the index on disk) -> Manifest: one schema, the row groups of all shards
 //	Fetch     the projected chunks of one unit -> Raw: encoded bytes, read or mapped
-//	Decode    Raw -> Blocks: immutable, columns in pooled memory, of the unit or of each of its parts
+//	Decode    Raw -> Blocks: immutable columns in pooled memory, of a unit or its parts
 //	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout
 //
 // What the bytes of the format mean is package internal/parquet's to know.

@@ -74,10 +74,10 @@ func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) err
 	case e == format.RLE && c.leaf.typ == format.Boolean:
 		return decodeRLEBools(dst[:n], src)
 	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int32:
-		_, err := parquet.DecodeDelta(mem.AsU32(dst)[:n], src)
+		_, err := parquet.DecodeDelta(mem.As[uint32](dst)[:n], src)
 		return err
 	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int64:
-		_, err := parquet.DecodeDelta(mem.AsU64(dst)[:n], src)
+		_, err := parquet.DecodeDelta(mem.As[uint64](dst)[:n], src)
 		return err
 	case e == format.ByteStreamSplit && c.leaf.typ != format.Boolean && c.leaf.typ != format.Int96:
 		return parquet.DecodeSplit(dst[:n*c.stored], src, c.stored)
@@ -94,7 +94,7 @@ func unpackBools(dst, src []byte) {
 		// Eight copies of the byte, one bit kept in each, moved to the lowest place.
 		w := uint64(src[i>>3]) * 0x0101010101010101 & 0x8040201008040201
 		w = (w + 0x7f7f7f7f7f7f7f7f) | w
-		mem.AsU64(dst[i : i+8])[0] = w >> 7 & 0x0101010101010101
+		mem.As[uint64](dst[i : i+8])[0] = w >> 7 & 0x0101010101010101
 	}
 	for ; i < len(dst); i++ {
 		dst[i] = src[i>>3] >> (i & 7) & 1

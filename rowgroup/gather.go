@@ -45,10 +45,8 @@ func (l *levels[T]) push(n int) []T {
 	if l.depth == len(l.at) {
 		l.at = append(l.at, nil)
 	}
-	if cap(l.at[l.depth]) < n {
-		l.at[l.depth] = make([]T, n+n/4)
-	}
-	s := l.at[l.depth][:n]
+	s := slices.Grow(l.at[l.depth][:0], n)[:n]
+	l.at[l.depth] = s
 	l.depth++
 	return s
 }

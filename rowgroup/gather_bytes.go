@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -71,10 +72,8 @@ func (g *Gatherer) fixedItems(a *column.Array, vecs []*vector, picks []Pick, all
 
 // reserve makes room for n pointers and lengths.
 func (g *Gatherer) reserve(n int) {
-	if cap(g.ptrs) < n {
-		g.ptrs, g.lens = make([]unsafe.Pointer, n+n/4), make([]uint32, n+n/4)
-	}
-	g.ptrs, g.lens = g.ptrs[:n], g.lens[:n]
+	g.ptrs = slices.Grow(g.ptrs[:0], n)[:n]
+	g.lens = slices.Grow(g.lens[:0], n)[:n]
 }
 
 // offsets sets a.Offsets from the lengths in bytes, in units of width bytes.

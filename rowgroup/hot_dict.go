@@ -44,8 +44,8 @@ func (d *hotDicts) take(pieces []piece) []piece {
 	return left
 }
 
-// end hands the dictionaries that were read to those who wait, as copies that outlive the fetch, and
-// keeps them; or says that they were not read. It does nothing the second time.
+// end hands the dictionaries that were read to those who wait, as copies that outlive the fetch,
+// and keeps them; or says that they were not read. It does nothing the second time.
 func (d *hotDicts) end(read bool) {
 	for _, f := range d.mine {
 		var b []byte

@@ -36,8 +36,8 @@ import (
 //	44   4  zero
 //
 //	schema, 32 bytes
-//	 0  16  ID: SHA-256 of the length of the first part in decimal, a line feed and both parts, cut to 16 bytes
-//	16   8  where its two parts begin: the footer's thrift list of SchemaElement, then the declared list lengths
+//	 0  16  ID: SHA-256 of the first part's length in decimal, a line feed and both parts, cut
+//	16   8  where its parts begin: the footer's list of SchemaElement, declared list lengths
 //	24   4  length of the first part
 //	28   4  length of the second
 //

@@ -272,7 +272,7 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	}
 	rows := c.chunk.lastRow - c.first
 	s.limit = int(rows) + 1 // one may be cut
-	s.starts = mem.AsU32(d.starts.take(4 * (s.limit + 1)))[:0]
+	s.starts = mem.As[uint32](d.starts.take(4 * (s.limit + 1)))[:0]
 	if err := c.pages(); err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func (s *listShape) fill(c *leafDecoder, v *vector) error {
 		return err
 	}
 	if items.field.Kind != column.Fixed || c.nulls > 0 {
-		v.offsets = mem.AsU32(c.arena.Alloc(4 * len(ends)))
+		v.offsets = mem.As[uint32](c.arena.Alloc(4 * len(ends)))
 		copy(v.offsets, ends)
 		v.children = []*vector{items}
 		return nil
@@ -337,7 +337,7 @@ func (s *listShape) fill(c *leafDecoder, v *vector) error {
 		return err
 	}
 	w := uint64(c.unit)
-	v.views = mem.AsU64(c.arena.Alloc(8 * v.n))
+	v.views = mem.As[uint64](c.arena.Alloc(8 * v.n))
 	for i := range v.views {
 		lo, hi := uint64(ends[i]), uint64(ends[i+1])
 		v.views[i] = lo*w<<32 | (hi-lo)*w

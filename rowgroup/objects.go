@@ -87,47 +87,40 @@ func (o *objects) enter(i int) (e *openObject, first bool, err error) {
 // release ends a use. A shard that failed to open is forgotten; those used longest ago, beyond the
 // bound, are closed.
 func (o *objects) release(i int, e *openObject) {
-	for _, old := range o.drop(i, e) {
-		_ = old.object.Close() // it was only read: nothing can be lost
-	}
-}
-
-// drop counts a user less and returns what is to be closed.
-func (o *objects) drop(i int, e *openObject) []*openObject {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	e.users--
 	if e.users == 0 && e.err != nil && o.open[i] == e {
 		delete(o.open, i)
 	}
+	var idle []*openObject
 	if o.closed && e.users == 0 && e.object != nil {
-		return []*openObject{e}
+		idle = append(idle, e)
 	}
-	var all []*openObject
 	for len(o.open) > maxOpen {
 		old := o.evictLocked()
 		if old == nil {
 			break
 		}
-		all = append(all, old)
+		idle = append(idle, old)
 	}
-	return all
+	o.mu.Unlock()
+	for _, e := range idle {
+		_ = e.object.Close() // it was only read: nothing can be lost
+	}
 }
 
 // evictLocked takes out the idle object that was used longest ago.
-func (o *objects) evictLocked() *openObject {
-	oldest := -1
+func (o *objects) evictLocked() (oldest *openObject) {
+	at := 0
 	for i, e := range o.open {
-		if e.users == 0 && e.object != nil && (oldest < 0 || e.used < o.open[oldest].used) {
-			oldest = i
+		if e.users == 0 && e.object != nil && (oldest == nil || e.used < oldest.used) {
+			at, oldest = i, e
 		}
 	}
-	if oldest < 0 {
-		return nil
+	if oldest != nil {
+		delete(o.open, at)
 	}
-	e := o.open[oldest]
-	delete(o.open, oldest)
-	return e
+	return oldest
 }
 
 // close closes every object. Those still in use are named, and closed when they are released.

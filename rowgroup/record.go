@@ -29,10 +29,10 @@ import (
 //	packed    G*L: data pages that are dictionary-encoded, plus 1; 0 when not known
 //	packed    G*L: bytes of BYTE_ARRAY values unencoded, 0 when not known
 //	packed    G*L: codec
-//	packed    G*L: encodings, bit i for encoding i, bit 14 for unknown ones, bit 15 when every data page is
-//	          dictionary-encoded
-//	packed    G*L+1: where the chunk's pages begin in the columns per page; at the end their number P. A chunk without an offset index
-//	          has none
+//	packed    G*L: encodings, bit i for encoding i, bit 14 for unknown ones, bit 15 when every data
+//	          page is dictionary-encoded
+//	packed    G*L+1: where the chunk's pages begin in the columns per page; at the end their number
+//	          P. A chunk without an offset index has none
 //	packed    P: bytes from the chunk's start to the page
 //	packed    P: bytes of the page, header included
 //	packed    P: first row of the page in the row group

@@ -16,11 +16,11 @@ func spread(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
 	case 1:
 		spreadWords(dst, src, valid, from, n)
 	case 2:
-		spreadWords(mem.AsU16(dst), mem.AsU16(src), valid, from, n)
+		spreadWords(mem.As[uint16](dst), mem.As[uint16](src), valid, from, n)
 	case 4:
-		spreadWords(mem.AsU32(dst), mem.AsU32(src), valid, from, n)
+		spreadWords(mem.As[uint32](dst), mem.As[uint32](src), valid, from, n)
 	case 8:
-		spreadWords(mem.AsU64(dst), mem.AsU64(src), valid, from, n)
+		spreadWords(mem.As[uint64](dst), mem.As[uint64](src), valid, from, n)
 	default:
 		spreadWide(dst, src, width, valid, from, n)
 	}

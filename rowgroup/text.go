@@ -52,7 +52,7 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 // lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the
 // column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
-	lengths := mem.AsU32(c.d.lengths.take(4 * len(dst)))
+	lengths := mem.As[uint32](c.d.lengths.take(4 * len(dst)))
 	used, err := parquet.DecodeDelta(lengths, b)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ const (
 
 // prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text.
 func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
-	d, err := parquet.ReadDeltaBytes(mem.AsU32(c.d.lengths.take(8*len(dst))), src, len(dst))
+	d, err := parquet.ReadDeltaBytes(mem.As[uint32](c.d.lengths.take(8*len(dst))), src, len(dst))
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
 
 // decodeDeltaFixed builds DELTA_BYTE_ARRAY values of one width.
 func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
-	d, err := parquet.ReadDeltaBytes(mem.AsU32(c.d.lengths.take(8*n)), src, n)
+	d, err := parquet.ReadDeltaBytes(mem.As[uint32](c.d.lengths.take(8*n)), src, n)
 	if err != nil {
 		return err
 	}

@@ -160,6 +160,9 @@ func TestVerifiedAfterUse(t *testing.T) {
 		"snappy": parquetgo.Compression(&parquetgo.Snappy), "zstd": parquetgo.Compression(&parquetgo.Zstd), "plain": parquetgo.Compression(&parquetgo.Uncompressed),
 	} {
 		for _, page := range []int{20_000, 200_000, 10_000_000} {
+			if underRace && page == 200_000 { // between the others; all are read without the detector
+				continue
+			}
 			for version := 1; version <= 2; version++ {
 				for _, l := range []Layout{{}, {Part: part, Parts: 3, Order: order}} {
 					t.Run(fmt.Sprintf("%s/%d/v%d/%d parts", name, page, version, l.Parts), func(t *testing.T) {

@@ -98,7 +98,7 @@ func (s *spreader) chunk(a *mem.Arena, n int) []byte {
 // flushText moves the values of the column's last slots out of its text, which is then free for the
 // next page.
 func (s *spreader) flushText(c *leafDecoder, from int) {
-	vs := mem.AsU64(c.buf[c.head:])[:c.slots]
+	vs := mem.As[uint64](c.buf[c.head:])[:c.slots]
 	for i := from; i < len(vs); i++ {
 		vs[i] = s.put(int64(i), c.text[vs[i]>>32:][:uint32(vs[i])])
 	}

@@ -209,8 +209,8 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	return state
 }
 
-// keepManifest keeps the list of shards, so that a resume can say how they differ, or go on with
-// the old list.
+// keepManifest keeps the list of shards, so that a resume can say how they differ, or use the old
+// list.
 func (c *catCommand) keepManifest(ds *shardfeed.Dataset) {
 	if err := ds.KeepManifest(); err != nil {
 		c.note("the list of shards is not kept: %v", fileError(err))

@@ -35,26 +35,20 @@ func (s saveFile) apart(ctx context.Context, ds *iterable.Dataset, f *flags, add
 // takenForShard lists what the addresses name on this machine by the names of the shards alone,
 // with one more file.
 func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addresses []string, file string) (bool, error) {
-	inMemory := func(path string) (string, error) {
-		_, path = shard.SplitScheme(path)
-		path, err := filepath.Abs(path)
-		return "mem:/" + path, err
-	}
 	var names mem.Store
-	one, err := inMemory(file)
+	one, err := putName(&names, file)
 	if err != nil {
 		return false, err
 	}
-	names.Put(strings.TrimPrefix(one, "mem://"), nil)
+	files := map[string]bool{}
 	for _, sh := range shards {
-		if shardfeed.IsRemote(sh.URI) {
-			continue
+		if !shardfeed.IsRemote(sh.URI) {
+			uri, err := putName(&names, sh.URI)
+			if err != nil {
+				return false, err
+			}
+			files[uri] = true
 		}
-		name, err := inMemory(sh.URI)
-		if err != nil {
-			return false, err
-		}
-		names.Put(strings.TrimPrefix(name, "mem://"), nil)
 	}
 	for _, address := range addresses {
 		if strings.HasPrefix(address, "@") || shardfeed.IsRemote(address) {
@@ -62,6 +56,9 @@ func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addre
 		}
 		if address, err = inMemory(address); err != nil {
 			return false, err
+		}
+		if files[address] { // by a shell that has expanded a pattern: it names nothing else
+			continue
 		}
 		listed, err := shard.Discover(ctx, shard.Stores{"mem": &names}, []string{address}, shard.DiscoverOptions{Strict: strict})
 		if errors.Is(err, shard.ErrNotExist) { // a saved list of shards leaves out all that are here
@@ -72,4 +69,18 @@ func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addre
 		}
 	}
 	return false, nil
+}
+
+// putName stores a file of this machine by its name alone, and returns its address.
+func putName(names *mem.Store, path string) (string, error) {
+	uri, err := inMemory(path)
+	names.Put(strings.TrimPrefix(uri, "mem://"), nil)
+	return uri, err
+}
+
+// inMemory is an address of this machine as it stands in a store in memory.
+func inMemory(address string) (string, error) {
+	_, path := shard.SplitScheme(address)
+	path, err := filepath.Abs(path)
+	return "mem:/" + path, err
 }

@@ -41,20 +41,23 @@ func (a *app) showSchema(ctx context.Context, addresses []string, f *flags) (err
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 	columns := columnReports(ds.Schema().Fields)
 	if f.json {
-		return writeJSON(a.stdout, struct {
-			Columns []columnReport `json:"columns"`
-		}{columns})
+		return writeJSON(a.stdout, schemaOutput{columns})
 	}
 	return schemaReport(columns).writeTo(a.stdout)
+}
+
+// A schemaOutput is what schema prints with --json.
+type schemaOutput struct {
+	Columns []columnReport `json:"columns"`
 }
 
 // A columnReport is a column, or a part of one, as schema shows it.
 type columnReport struct {
 	Name      string         `json:"name"`
-	Type      string         `json:"type"`
+	Type      string         `json:"type"` // as in "list<int32>"
 	Nullable  bool           `json:"nullable"`
 	Partition bool           `json:"partition,omitempty"` // from directory names
-	Children  []columnReport `json:"children,omitempty"`
+	Children  []columnReport `json:"children,omitempty"`  // items of a list, pairs of a map, members of a struct
 }
 
 func columnReports(fields []*column.Field) []columnReport {

@@ -91,7 +91,7 @@ func (n *notes) add(text string) {
 	n.texts = append(n.texts, oneLine(text))
 }
 
-// tell sends what is said from now on, and returns what was said so far.
+// tell sends later texts to a function, and returns the texts so far.
 func (n *notes) tell(to func(text string)) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,8 +99,7 @@ func (n *notes) tell(to func(text string)) []string {
 	return n.texts
 }
 
-// close finishes what waits for the caches' disks, or drops it when the engine was told to end at
-// once.
+// close waits for the caches' disks, but not long when the engine has to end at once.
 func (h *host) close(ctx context.Context) {
 	if err := h.Close(ctx); err != nil {
 		h.log.Warn("closing the caches", "error", err)
@@ -140,8 +139,8 @@ func workersWithin(workers int, memory, batch int64) int {
 	return workers
 }
 
-// sessionFigures are the figures of a session under bench's names. Processor time, resident memory
-// and what was asked of servers are those of the engine and of the data set.
+// sessionFigures are the figures of a session under bench's names. Processor time and resident
+// memory are the engine's, and storage and cache the data set's.
 func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{

@@ -20,7 +20,7 @@ func asked(s engine.Spec) engine.Request {
 	return engine.Request{Spec: s, LocalWorldSize: 1}
 }
 
-// What cannot be meant is told by the names that Python has for it.
+// What cannot be meant is reported by the names that Python has for it.
 func TestSpecRefuses(t *testing.T) {
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.json")

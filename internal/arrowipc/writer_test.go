@@ -107,6 +107,11 @@ func TestStream(t *testing.T) {
 	}
 	stream := w.Begin(nil)
 	stream = w.AppendBatch(stream, columns, 3)
+	for _, place := range w.places {
+		if place[0]%8 != 0 {
+			t.Errorf("a buffer begins at byte %d of the body, which is not aligned to 8", place[0])
+		}
+	}
 	stream = w.AppendBatch(stream, none, 0)
 	stream = w.End(stream)
 

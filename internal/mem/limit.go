@@ -136,7 +136,7 @@ func leastUpwards(fsys fs.FS, m cgroupMount, group, file string) int64 {
 	}
 }
 
-// readLimit returns noLimit for a file that is absent, says "max" or says more than any machine has.
+// readLimit returns noLimit for a file that is absent, says "max" or more than any machine has.
 func readLimit(fsys fs.FS, name string) int64 {
 	b, err := fs.ReadFile(fsys, name)
 	if err != nil {

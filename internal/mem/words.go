@@ -4,18 +4,8 @@ import "unsafe"
 
 // Pages and arenas are bytes; these see them as words. Every target is little-endian (endian.go).
 
-// AsU16 sees whole numbers of b; a rest is left out.
-func AsU16(b []byte) []uint16 { return AsWords[uint16](b) }
-
-// AsU32 is AsU16 of 32 bits.
-func AsU32(b []byte) []uint32 { return AsWords[uint32](b) }
-
-// AsU64 is AsU16 of 64 bits.
-func AsU64(b []byte) []uint64 { return AsWords[uint64](b) }
-
-// AsWords sees whole words of b; a rest is left out. It makes no pointer to a word that b does not
-// hold.
-func AsWords[T any](b []byte) []T {
+// As sees whole words of b; a rest is left out. It makes no pointer to a word that b does not hold.
+func As[T any](b []byte) []T {
 	n := uintptr(len(b)) / unsafe.Sizeof(*new(T))
 	if n == 0 {
 		return nil

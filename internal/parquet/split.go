@@ -12,8 +12,8 @@ func DecodeSplit(dst, src []byte, width int) error {
 	switch width {
 	case 4:
 		a, b, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
-		for i := range mem.AsU32(dst) {
-			mem.AsU32(dst)[i] = uint32(a[i]) | uint32(b[i])<<8 | uint32(c[i])<<16 | uint32(d[i])<<24
+		for i := range mem.As[uint32](dst) {
+			mem.As[uint32](dst)[i] = uint32(a[i]) | uint32(b[i])<<8 | uint32(c[i])<<16 | uint32(d[i])<<24
 		}
 	default:
 		for k := range width {

@@ -26,9 +26,9 @@ const (
 
 var errThrift = errors.New("not a valid thrift message")
 
-// A thriftReader reads thrift's compact protocol in place, and varints like those elsewhere. After the first error every method
-// returns zero and field reports the end, so callers look at err once. It allocates nothing, and a
-// list is never longer than the bytes that are left.
+// A thriftReader reads thrift's compact protocol in place, and varints of its kind elsewhere. After
+// the first error every method returns zero and field reports the end, so callers look at err once.
+// It allocates nothing, and a list is never longer than the bytes that are left.
 type thriftReader struct {
 	b     []byte
 	pos   int

@@ -52,7 +52,7 @@ func UnpackShort(dst []uint16, src []byte, width uint) {
 		binary.LittleEndian.PutUint64(out[8:], b)
 		src, out = src[width:], out[16:]
 	}
-	dst = mem.AsU16(out)
+	dst = mem.As[uint16](out)
 	acc, have := uint64(0), uint(0)
 	for i := range dst {
 		for have < width {
@@ -101,7 +101,7 @@ func ShortsBelow(vs []uint16, n int) bool {
 	if n <= 1<<15 {
 		const high = 0x8000800080008000
 		all, add := uint64(0), uint64(1<<15-n)*0x0001000100010001
-		words := mem.AsU64(mem.AsBytes(vs))
+		words := mem.As[uint64](mem.AsBytes(vs))
 		for _, w := range words {
 			all |= w | (w&^high + add)
 		}

@@ -59,8 +59,7 @@ func newRoot(name string) (string, error) {
 // data is where a server under root keeps its files.
 func data(root string) string { return filepath.Join(root, "data") }
 
-// launch starts a program under a watcher. What it says goes to root's log; its standard output to
-// out, where that is not nil.
+// launch starts a program under a watcher. It writes to root's log, and its output to out, if set.
 func launch(script, root string, env []string, out *os.File, args ...string) (*process, error) {
 	log, err := os.OpenFile(filepath.Join(root, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

@@ -454,6 +454,20 @@ def test_a_table_holds_its_slot_of_the_ring(exporter, shards, job):
     assert len(loans) == 0
 
 
+def test_dropped_capsules_give_back_a_full_ring(alone, shards, job):
+    """Without another export, which would find them."""
+    dataset = StreamingDataset(shards, batch_size=50, shuffle=False, columns=["id"])
+    batches = iter(dataset)
+    capsules = [next(batches).__arrow_c_array__()]
+    slots_of_ring = batches._connection._rings.newest.slots
+    capsules += [next(batches).__arrow_c_array__() for _ in range(slots_of_ring - 2)]
+    del capsules
+    assert len(_arrow_c._held) > 0
+    held = [next(batches)]
+    assert not _arrow_c._held
+    del held
+
+
 def test_a_table_outlives_its_dataset(exporter, shards, job):
     dataset = StreamingDataset(shards, batch_size=50, shuffle=False, columns=["id", "text"])
     batches = iter(dataset)

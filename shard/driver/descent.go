@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"sync"
 
@@ -12,18 +11,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// listsAtOnce is how many directories Descend lists at a time: more would wait for the lock of a
-// name service.
-const listsAtOnce = 8
+// How many names, and directories, servers are asked about at once. More lists would wait for the
+// lock of a name service.
+const (
+	WalksAtOnce = 16
+	ListsAtOnce = 8
+)
 
-// Descend is ReadAll of a [Tree] that lists a directory per request, but many side by side. List
+// Descend is ReadAll of a [Tree] that lists a directory per request, and so many at once. List
 // describes what is wanted of the entries of a directory at a path below the root, "" for the root
 // itself, whose identity is given; see Entry. It and keep are called from several goroutines, which
 // have ended when Descend returns. A directory that vanishes meanwhile has no files, and one that
 // lies below itself, behind a link, is not entered there.
-func Descend(ctx context.Context, identity string, keep Keep, list List) ([]Entry, error) {
+func Descend(ctx context.Context, atOnce int, identity string, keep Keep, list List) ([]Entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(listsAtOnce)
+	group.SetLimit(atOnce)
 	d := &descent{keep: keep, list: list, group: group}
 	group.Go(func() error { return d.walk(ctx, "", []string{identity}) })
 	if err := group.Wait(); err != nil {
@@ -48,7 +50,7 @@ type descent struct {
 // identities of the directory and of those around it.
 func (d *descent) walk(ctx context.Context, dir string, above []string) error {
 	entries, err := d.list(ctx, dir, func(e Entry) bool {
-		return e.Kind != KindOther && d.keep(path.Join(dir, e.Name), e.Kind == KindDir)
+		return e.Kind != KindOther && d.keep(below(dir, e.Name), e.Kind == KindDir)
 	})
 	if dir != "" && errors.Is(err, shard.ErrNotExist) {
 		return nil
@@ -56,11 +58,11 @@ func (d *descent) walk(ctx context.Context, dir string, above []string) error {
 	if err != nil {
 		return err
 	}
-	for _, below := range d.take(dir, entries) {
-		if below.Identity != "" && slices.Contains(above, below.Identity) {
+	for _, child := range d.take(dir, entries) {
+		if child.Identity != "" && slices.Contains(above, child.Identity) {
 			continue
 		}
-		walk := func() error { return d.walk(ctx, below.Name, append(slices.Clip(above), below.Identity)) }
+		walk := func() error { return d.walk(ctx, child.Name, append(slices.Clip(above), child.Identity)) }
 		if !d.group.TryGo(walk) {
 			if err := walk(); err != nil {
 				return err
@@ -71,16 +73,23 @@ func (d *descent) walk(ctx context.Context, dir string, above []string) error {
 }
 
 // take keeps the files among the entries of a directory, and returns the directories.
-func (d *descent) take(dir string, entries []Entry) (below []Entry) {
+func (d *descent) take(dir string, entries []Entry) (dirs []Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range entries {
-		e.Name = path.Join(dir, e.Name)
+		e.Name = below(dir, e.Name)
 		if e.Kind == KindDir {
-			below = append(below, e)
+			dirs = append(dirs, e)
 		} else {
 			d.files = append(d.files, e)
 		}
 	}
-	return below
+	return dirs
+}
+
+func below(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
 }

@@ -17,7 +17,7 @@ import (
 type descendingTree struct{ flatTree }
 
 func (f descendingTree) ReadAll(ctx context.Context, root, _ string, keep Keep) ([]Entry, error) {
-	return Descend(ctx, "", keep, func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error) {
+	return Descend(ctx, ListsAtOnce, "", keep, func(ctx context.Context, dir string, wanted func(Entry) bool) ([]Entry, error) {
 		at := strings.TrimSuffix(strings.TrimSuffix(root, "/")+"/"+dir, "/")
 		if root == "." {
 			at = dir
@@ -64,7 +64,7 @@ func TestDescend(t *testing.T) {
 		return slices.DeleteFunc(entries, func(e Entry) bool { return !wanted(e) }), nil
 	}
 	keep := func(path string, _ bool) bool { return !strings.Contains(path, "unwanted") }
-	all, err := Descend(t.Context(), "", keep, list)
+	all, err := Descend(t.Context(), ListsAtOnce, "", keep, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestDescend(t *testing.T) {
 	if asked.Load() != dirs+vanished {
 		t.Errorf("%d directories were listed", asked.Load())
 	}
-	if n := most.Load(); n < 2 || n > listsAtOnce {
+	if n := most.Load(); n < 2 || n > ListsAtOnce {
 		t.Errorf("%d lists at a time", n)
 	}
 }
@@ -92,7 +92,7 @@ func TestDescendFails(t *testing.T) {
 		err error
 	}{{"", shard.ErrNotExist}, {"", broken}, {"5", broken}} {
 		t.Run(fmt.Sprintf("%q %v", c.at, c.err), func(t *testing.T) {
-			all, err := Descend(t.Context(), "", func(string, bool) bool { return true },
+			all, err := Descend(t.Context(), ListsAtOnce, "", func(string, bool) bool { return true },
 				func(ctx context.Context, dir string, _ func(Entry) bool) ([]Entry, error) {
 					if dir == c.at {
 						return nil, c.err
@@ -122,7 +122,7 @@ func TestDescendCircle(t *testing.T) {
 		}
 		return []Entry{{Name: "b", Kind: KindDir, Identity: "b"}, {Name: "again/b", Kind: KindDir, Identity: "b"}}, nil
 	}
-	all, err := Descend(t.Context(), "root", func(string, bool) bool { return true }, list)
+	all, err := Descend(t.Context(), ListsAtOnce, "root", func(string, bool) bool { return true }, list)
 	if err != nil || len(all) != 2 {
 		t.Errorf("%v, %v", all, err)
 	}

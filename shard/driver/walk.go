@@ -74,8 +74,11 @@ const (
 //
 // Partitions come from directories below the given one, or below the fixed part before the first
 // glob or brace.
-func Walk(ctx context.Context, tree Tree, path string) ([]shard.Shard, error) {
-	w := &walk{ctx: ctx, tree: tree, found: make(map[string]shard.Shard), mu: new(sync.Mutex)}
+//
+// AtOnce is how many of the names that braces stand for are looked for side by side: servers answer
+// many at once, a disk is quicker with one after the other.
+func Walk(ctx context.Context, tree Tree, path string, atOnce int) ([]shard.Shard, error) {
+	w := &walk{ctx: ctx, tree: tree, atOnce: atOnce, found: make(map[string]shard.Shard), mu: new(sync.Mutex)}
 	if err := w.address(path); err != nil {
 		return nil, w.wrap(path, err)
 	}
@@ -86,11 +89,12 @@ func Walk(ctx context.Context, tree Tree, path string) ([]shard.Shard, error) {
 }
 
 type walk struct {
-	ctx   context.Context
-	tree  Tree
-	dir   bool // the path is a directory
-	mu    *sync.Mutex
-	found map[string]shard.Shard // by path; guarded by mu
+	ctx    context.Context
+	tree   Tree
+	atOnce int
+	dir    bool // the path is a directory
+	mu     *sync.Mutex
+	found  map[string]shard.Shard // by path; guarded by mu
 }
 
 // A glob is the state of matching one pattern: what matched so far, and what is left.
@@ -127,13 +131,18 @@ func (w *walk) address(path string) error {
 	return w.matchEach(globs)
 }
 
-// walksAtOnce is how many of the names that braces stand for are looked for side by side.
-const walksAtOnce = 16
-
-// matchEach matches what braces stand for, several at a time. All have ended when it returns.
+// matchEach matches what braces stand for. All have ended when it returns.
 func (w *walk) matchEach(globs []glob) error {
+	if w.atOnce == 1 {
+		for _, g := range globs {
+			if err := w.match(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	group, ctx := errgroup.WithContext(w.ctx)
-	group.SetLimit(walksAtOnce)
+	group.SetLimit(w.atOnce)
 	one := *w
 	one.ctx = ctx
 	for _, g := range globs {

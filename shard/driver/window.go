@@ -26,8 +26,7 @@ type Window struct {
 	waiting list.List // of chan struct{}, which is closed with a token; the first comes next
 }
 
-// slowEvery is the time within which many answers that ask to slow down count as one: they were all
-// sent under the same window.
+// slowEvery is the time within which many answers that ask to slow down count as one.
 const slowEvery = time.Second
 
 // NewWindow returns a window of start tokens that stays between least and most. Numbers that

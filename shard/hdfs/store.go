@@ -63,7 +63,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if _, err := s.locate(prefix + "/"); err != nil && !errors.Is(err, conf.ErrMounts) && !errors.Is(err, shard.ErrNotExist) {
 		return nil, wrap("list", pattern, err)
 	}
-	return driver.Walk(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path)
+	return driver.Walk(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path, driver.WalksAtOnce)
 }
 
 // Open opens one file at the size and version that sh carries. It sends no request, except for an

@@ -50,7 +50,7 @@ func (t *tree) Stat(ctx context.Context, name string) (driver.Entry, error) {
 
 // ReadAll lists many directories at a time.
 func (t *tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]driver.Entry, error) {
-	return driver.Descend(ctx, "", keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
+	return driver.Descend(ctx, driver.ListsAtOnce, "", keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		return t.readDir(ctx, path.Join(root, dir), wanted)
 	})
 }

@@ -38,9 +38,9 @@ func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
 	}
 	path = tidy(path)
-	all, err := driver.Walk(ctx, tree{prefix: prefix}, path)
+	all, err := driver.Walk(ctx, tree{prefix: prefix}, path, 1)
 	if decoded, ok := decode(prefix, path); ok && errors.Is(err, shard.ErrNotExist) {
-		return driver.Walk(ctx, tree{prefix: prefix, spelled: path, decoded: decoded}, decoded)
+		return driver.Walk(ctx, tree{prefix: prefix, spelled: path, decoded: decoded}, decoded, 1)
 	}
 	return all, err
 }

@@ -147,6 +147,7 @@ func TestLinks(t *testing.T) {
 	for _, c := range []struct{ address, want string }{
 		{"data", "data/a data/dir/b data/file data/up/other/b"},
 		{"top", "top/a top/dir/b top/file top/up/other/b"},
+		{"data/*", "data/a data/dir/b data/file data/up/other/b"},
 		{"data/**/a", "data/a"},
 		{"data/**/b", "data/dir/b data/up/other/b"},
 		{"data/file", "data/file"},

@@ -51,7 +51,7 @@ func (t tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]
 	if err != nil {
 		return nil, err
 	}
-	return driver.Descend(ctx, e.Identity, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
+	return driver.Descend(ctx, 1, e.Identity, keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		if dir == "" {
 			return t.readDir(ctx, root, wanted)
 		}
@@ -72,11 +72,12 @@ func (t tree) readDir(ctx context.Context, path string, wanted func(driver.Entry
 		}
 		names, err := dir.ReadDir(1024)
 		for _, d := range names {
-			name := driver.Entry{Name: d.Name()}
-			if !wanted(name) {
-				if name.Kind = driver.KindDir; !wanted(name) {
-					continue // whatever it is: nothing more needs to be known of it
-				}
+			kind, isLink := driver.KindFile, d.Type()&fs.ModeSymlink != 0 // which may lead to either
+			if d.IsDir() {
+				kind = driver.KindDir
+			}
+			if !wanted(driver.Entry{Name: d.Name(), Kind: kind}) && !(isLink && wanted(driver.Entry{Name: d.Name(), Kind: driver.KindDir})) {
+				continue // nothing more needs to be known of it
 			}
 			e, err := t.look(path, d)
 			if errors.Is(err, shard.ErrNotExist) {
@@ -85,7 +86,7 @@ func (t tree) readDir(ctx context.Context, path string, wanted func(driver.Entry
 			if err != nil {
 				return nil, err
 			}
-			if wanted(e) {
+			if !isLink && e.Kind == kind || wanted(e) {
 				all = append(all, e)
 			}
 		}

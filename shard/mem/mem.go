@@ -59,7 +59,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	if path := strings.TrimRight(name, "/"); path != name {
 		name = path + "/" // d// is d
 	}
-	return driver.Walk(ctx, s.tree(), name)
+	return driver.Walk(ctx, s.tree(), name, 1)
 }
 
 // Open opens one shard at the size and version that it was listed with.

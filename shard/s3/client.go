@@ -48,8 +48,7 @@ type region struct{ name, from string }
 // renewEvery is how often expired credentials are looked up again.
 const renewEvery = 10 * time.Second
 
-// get returns the client of a bucket. The first call reads the configuration; the first for a
-// bucket may ask where it lies.
+// get returns a bucket's client. The first call reads the configuration and may ask for the region.
 func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
 	ses, err := s.currentSession(ctx)
 	if err != nil {

@@ -30,8 +30,7 @@ func (l *latency) add(d time.Duration) {
 	l.high = sorted[len(sorted)*95/100]
 }
 
-// hedgeAfter is when a request that has no answer is made a second time: after three times what 19
-// of 20 take, and not before least.
+// hedgeAfter is when a silent request is made again: after 3 times what 19 of 20 take, or least.
 func (l *latency) hedgeAfter(least time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

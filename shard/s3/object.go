@@ -13,8 +13,7 @@ import (
 // first byte of another request (20 ms at 60 MB/s are some 1.2 MB).
 const maxHole = 1 << 20 // bytes
 
-// An object is one version of a key. It holds no connection and no memory: each read asks for that
-// version alone.
+// An object is one version of a key. It holds no connection and no memory.
 type object struct {
 	store  *Store
 	shard  shard.Shard

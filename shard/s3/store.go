@@ -42,7 +42,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
 	}
 	_, rest := shard.SplitScheme(pattern)
-	return driver.Walk(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest)
+	return driver.Walk(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest, driver.WalksAtOnce)
 }
 
 // Open returns an object that reads one shard at the version that it was listed with. It sends no

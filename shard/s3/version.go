@@ -19,8 +19,7 @@ import (
 // last change, in seconds.
 const timePrefix = "time:"
 
-// version is an object's entity tag without its quotes. What it says is the server's affair: it is
-// compared and never understood.
+// version is an object's entity tag without quotes. It is compared and never understood.
 func version(tag *string, changed *time.Time) string {
 	if v := strings.Trim(aws.ToString(tag), `"`); v != "" {
 		return v

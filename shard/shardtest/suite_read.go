@@ -192,8 +192,7 @@ func readCancelled(t *testing.T, f Fixture) {
 	expect(t, o, all, 0, 1000) // the object goes on
 }
 
-// readWhileReplaced: an open object gives the bytes of its version or ErrChanged, never those of
-// another.
+// readWhileReplaced: an open object gives the bytes of its version or ErrChanged, and no others.
 func readWhileReplaced(t *testing.T, f Fixture) {
 	for _, size := range []int{999, 1000, 1001} {
 		all := content(1, 1000)

@@ -27,8 +27,9 @@ func Load(dir string) (*Conf, error) {
 	read := 0
 	for _, site := range sites {
 		path := filepath.Join(dir, site)
+		_, absent := os.Stat(path)
 		switch err := c.load(path, nil); {
-		case errors.Is(err, fs.ErrNotExist) && !exists(path):
+		case errors.Is(err, fs.ErrNotExist) && absent != nil:
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 		default:
@@ -39,11 +40,6 @@ func Load(dir string) (*Conf, error) {
 		return nil, fmt.Errorf("%w: neither %s is in %q", ErrConfig, strings.Join(sites, " nor "), dir)
 	}
 	return c, c.check()
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func (c *Conf) check() error {

@@ -118,7 +118,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, wrap("list", pattern, err)
 	}
 	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Listed)}
-	all, err := driver.Walk(ctx, t, a.path)
+	all, err := driver.Walk(ctx, t, a.path, driver.WalksAtOnce)
 	if err != nil {
 		return nil, wrap("list", pattern, err)
 	}

@@ -23,8 +23,7 @@ const (
 	maxIdle  = 512 // connections that wait for their next request
 )
 
-// newTransport makes the HTTP client of a store: HTTP/1.1, since each body wants a connection of
-// its own, and no compression.
+// newTransport makes a store's HTTP client: without HTTP/2, as each body wants a connection.
 func (o Options) newTransport() (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,

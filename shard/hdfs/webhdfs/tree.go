@@ -39,7 +39,7 @@ func (c *cluster) stat(ctx context.Context, path string) (status, error) {
 // ReadAll lists many directories at a time.
 func (t *tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]driver.Entry, error) {
 	root = clean(root)
-	return driver.Descend(ctx, "", keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
+	return driver.Descend(ctx, driver.ListsAtOnce, "", keep, func(ctx context.Context, dir string, wanted func(driver.Entry) bool) ([]driver.Entry, error) {
 		return t.readDir(ctx, path.Join(root, dir), wanted)
 	})
 }
