@@ -47,13 +47,13 @@ build:
 
 # With CI=true a stage that hangs is stopped after its minutes; anywhere else nothing is.
 # Python's packages and the servers are installed while Go's tests run; the stages of those names wait for them and report what failed.
-# The last three stages wait for servers and processes more than they compute, so they run at the same time.
 test:
 	@$(MAKE) --no-print-directory packages servers >/dev/null 2>&1 &
 	tools/stage go 45 $(MAKE) --no-print-directory test-go
 	tools/stage servers 15 $(MAKE) --no-print-directory servers
-	tools/stage packages 30 $(MAKE) --no-print-directory packages build
-	tools/together 'python 40 $(MAKE) --no-print-directory test-package' 'values 40 $(MAKE) --no-print-directory cross-quick corrupt' 'storage 25 $(MAKE) --no-print-directory test-storage'
+	tools/stage storage 25 $(MAKE) --no-print-directory test-storage
+	tools/stage packages 30 $(MAKE) --no-print-directory packages
+	tools/stage python 40 $(MAKE) --no-print-directory test-python
 
 # A test's process does not sleep a second when it ends, to see late races: in each package TestMain fails when a goroutine is left by then.
 test-go test-storage: export GORACE = atexit_sleep_ms=0
@@ -83,10 +83,10 @@ test-builds:
 servers:
 	@for server in versitygw hdfsmini krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
 
-# The packages whose tests start servers. They wait more than they compute, so that more of them run at once than there are processors.
+# The packages whose tests start servers.
 test-storage: servers
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
-	$(GOTESTSUM) -race -p 4 -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+	$(GOTESTSUM) -race -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
 
 test-minio:
 	tools/server minio
@@ -103,10 +103,10 @@ cross-build:
 
 test-python: cross-quick corrupt test-package
 
-# The Python package against the engine that was built just now, with torch and the frameworks around it. Tests of one file run in one of
-# three processes, one after the other; PYTEST='-n 0' runs all in this one.
+# The Python package against the engine that was built just now, with torch and the frameworks around it. PYTEST='-n 2
+# --dist loadfile' runs the tests of two files at a time; tests that count what is pending may fail on a machine that is busy then.
 test-package: build
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
 test-gpu: export SHARDFEED_GPU = require

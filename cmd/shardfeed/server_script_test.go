@@ -23,15 +23,18 @@ func TestServerScripts(t *testing.T) {
 	}
 	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
 	slow.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
-	watched := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://")) // as slow, and of one script alone
-	watched.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
+	// Proxies as slow, each of one command alone: what is on its way when that ends still passes later.
+	warmed, printed := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://")), servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
+	for _, p := range []*servertest.Proxy{warmed, printed} {
+		p.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
+	}
 	silent := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
 	silent.Set(servertest.Faults{Latency: time.Hour})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/server",
 		Setup: func(env *testscript.Env) error {
 			for name, value := range map[string]string{
-				"S3": "s3://" + bucket + "/shop", "HDFS": hdfs.URI + dir + "/shop", "SLOW": slow.Endpoint(), "WATCHED": watched.Endpoint(), "SILENT": silent.Addr,
+				"S3": "s3://" + bucket + "/shop", "HDFS": hdfs.URI + dir + "/shop", "SLOW": slow.Endpoint(), "WARMED": warmed.Endpoint(), "PRINTED": printed.Endpoint(), "SILENT": silent.Addr,
 				"AWS_ENDPOINT_URL": s3.Endpoint, "AWS_ACCESS_KEY_ID": s3.Key, "AWS_SECRET_ACCESS_KEY": s3.Secret, "AWS_REGION": s3.Region,
 				"AWS_EC2_METADATA_DISABLED": "true", "HADOOP_CONF_DIR": hdfs.ConfDir, "HADOOP_USER_NAME": "test",
 				"GORACE": "atexit_sleep_ms=0", dirVariable: filepath.Join(env.WorkDir, ".cache"), limitVariable: "256MiB",
@@ -42,7 +45,8 @@ func TestServerScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"json": scriptJSON, "lines": scriptLines,
-			"passed":    waitCommand(watched.Passed),
+			"warmed":    waitCommand(warmed.Passed),
+			"printed":   waitCommand(printed.Passed),
 			"connected": waitCommand(func() int64 { return int64(silent.Connections()) }),
 		},
 	})

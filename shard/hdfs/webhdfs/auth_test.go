@@ -117,7 +117,11 @@ func TestServerKerberos(t *testing.T) {
 		}
 		byFile := newStore(t, Options{Setup: configured(t, c), TokenFile: file})
 		expect(t, open(t, byFile, uri), all, 0, len(all))
-		bad := newStore(t, Options{Setup: configured(t, c), Delegation: token[:len(token)/2] + "x" + token[len(token)/2+1:]})
+		other := "x"
+		if token[len(token)/2] == 'x' {
+			other = "y"
+		}
+		bad := newStore(t, Options{Setup: configured(t, c), Delegation: token[:len(token)/2] + other + token[len(token)/2+1:]})
 		if _, err := bad.List(t.Context(), uri); !errors.Is(err, shard.ErrDenied) || strings.Contains(err.Error(), token[:20]) {
 			t.Errorf("error %v", err)
 		}
