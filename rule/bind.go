@@ -16,7 +16,7 @@ import (
 func (e *Expr) Bind(schema *column.Schema, readFile func(name string) ([]byte, error)) (*Filter, error) {
 	b := &binder{
 		expr: e, schema: schema, read: readFile,
-		problems: option.List{New: func(_, text string) error { return &Error{Text: text} }},
+		problems: option.List{New: newError},
 		said:     map[string]bool{}, index: map[string]int{}, files: map[string]*valueFile{},
 	}
 	root := b.node(e.root, false)

@@ -7,11 +7,12 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// An Error is one problem with a filter, as a problem of the option field Filters. Bind joins one
-// for each problem.
+// An Error is one problem with a filter, a split, a row list or weights, as a problem of an option
+// field. What finds several joins one for each.
 type Error struct {
-	Text string // follows the field's name, as in `at column 7, near "=>": write >=`
-	Err  error  // the cause, when a file of values cannot be read
+	Field string // as in "Filters" or "Subsample"
+	Text  string // follows the field's name; other fields stand in it as {Field}
+	Err   error  // the cause, when another package found the problem
 }
 
 // optionField is the option that filters are given in.
@@ -19,12 +20,19 @@ const optionField = "Filters"
 
 func (e *Error) Error() string { return e.Spelled(option.Go) }
 
-// Spelled is the message with the field as name spells it.
+// Spelled is the message with fields as name spells them.
 func (e *Error) Spelled(name func(field string) string) string {
-	return name(optionField) + " " + e.Text
+	return name(e.Field) + " " + option.Spell(e.Text, name)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+func newError(field, text string) error { return &Error{Field: field, Text: text} }
+
+// wrong is a problem. Fields stand in the format; braces in the arguments are the user's.
+func wrong(field string, cause error, format string, args ...any) *Error {
+	return &Error{Field: field, Text: option.Sprintf(format, args...), Err: cause}
+}
 
 // maxNear is how much of the text a message shows of the place of an error, in characters.
 const maxNear = 16
@@ -37,5 +45,5 @@ func errorAt(text string, at int, format string, args ...any) *Error {
 		near := []rune(rest[:min(len(rest), maxNear*utf8.UTFMax)])
 		place = fmt.Sprintf("at column %d, near %q", column, string(near[:min(len(near), maxNear)]))
 	}
-	return &Error{Text: place + ": " + fmt.Sprintf(format, args...)}
+	return wrong(optionField, nil, "%s: %s", place, fmt.Sprintf(format, args...))
 }

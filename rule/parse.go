@@ -19,18 +19,18 @@ var keywords = map[string]bool{
 // Parse reads a filter. Its errors are an [*Error], which names the place.
 func Parse(text string) (*Expr, error) {
 	if len(text) > maxText {
-		return nil, &Error{Text: "must have at most " + strconv.Itoa(maxText) + " bytes, got " + strconv.Itoa(len(text)) +
-			"; put the values of a long list into a file, one a line, and write: in @file"}
+		return nil, wrong(optionField, nil, "must have at most %d bytes, got %d; put the values of a long list into a file, one a line, and write: in @file",
+			maxText, len(text))
 	}
 	if !utf8.ValidString(text) {
-		return nil, &Error{Text: "must be UTF-8; write other bytes as in x'ff'"}
+		return nil, wrong(optionField, nil, "must be UTF-8; write other bytes as in x'ff'")
 	}
 	p := &parser{lexer: lexer{text: text}}
 	if err := p.scan(); err != nil {
 		return nil, err
 	}
 	if p.now().kind == endToken {
-		return nil, &Error{Text: "must not be empty"}
+		return nil, wrong(optionField, nil, "must not be empty")
 	}
 	root, err := p.either()
 	if err != nil {

@@ -11,25 +11,6 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Problem is one thing that is wrong with a split, a row list or weights, as a problem of an
-// option field.
-type Problem struct {
-	Field string // as in "Subsample"
-	Text  string // follows the field's name; other fields stand in it as {Field}
-	Err   error  // the cause, when another package found the problem
-}
-
-func (p *Problem) Error() string { return p.Spelled(option.Go) }
-
-// Spelled is the message with fields as name spells them.
-func (p *Problem) Spelled(name func(field string) string) string {
-	return name(p.Field) + " " + option.Spell(p.Text, name)
-}
-
-func (p *Problem) Unwrap() error { return p.Err }
-
-func newProblem(field, text string) error { return &Problem{Field: field, Text: text} }
-
 // A Split divides the rows of a data set into parts, of which one is read. Parts are of all rows,
 // before any filter, so they stay disjoint whatever each of them filters. The zero value keeps all
 // rows.
@@ -45,9 +26,9 @@ type Split struct {
 // 2^20ths.
 const leastSample = 1e-6
 
-// Validate lists everything that is wrong with the split, each a [Problem].
+// Validate lists everything that is wrong with the split, each a [*Error].
 func (s Split) Validate() error {
-	p := option.List{New: newProblem}
+	p := option.List{New: newError}
 	s.validateParts(&p)
 	if s.Subsample != 0 && !(s.Subsample >= leastSample && s.Subsample <= 1) {
 		p.Add("Subsample", "must be from 0.000001 to 1, got %v", s.Subsample)
@@ -122,12 +103,12 @@ func NewPart(s Split) (*Part, error) {
 		}
 		p.at = slices.Index(names, s.Part)
 		if p.ratio, err = shuffle.NewRatio(weights); err != nil {
-			return nil, &Problem{Field: "Parts", Text: fmt.Sprintf("cannot be divided by: %v", err), Err: err}
+			return nil, wrong("Parts", err, "cannot be divided by: %v", err)
 		}
 	}
 	if s.Subsample != 0 && s.Subsample != 1 {
 		if p.sample, err = shuffle.NewRatio([]float64{s.Subsample, 1 - s.Subsample}); err != nil {
-			return nil, &Problem{Field: "Subsample", Text: fmt.Sprintf("cannot be divided by: %v", err), Err: err}
+			return nil, wrong("Subsample", err, "cannot be divided by: %v", err)
 		}
 	}
 	return p, nil

@@ -15,7 +15,7 @@ const keyBits = 20
 // CheckKey says whether values of a column can decide: those of lists, structs and maps cannot.
 func CheckKey(f *column.Field) error {
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
-		return &Problem{Field: "PartKey", Text: fmt.Sprintf("must be a column of single values, got %q, which is %v", f.Name, f)}
+		return wrong("PartKey", nil, "must be a column of single values, got %q, which is %v", f.Name, f)
 	}
 	return nil
 }

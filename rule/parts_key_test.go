@@ -140,7 +140,7 @@ func TestKeyRefused(t *testing.T) {
 		"map":    {Name: "key", Kind: column.Map},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var wrong *Problem
+			var wrong *Error
 			if err := p.Marker().ByKey(Column{Values: &column.Array{Field: f}}, 0, nil); !errors.As(err, &wrong) || wrong.Field != "PartKey" {
 				t.Errorf("%v", err)
 			}

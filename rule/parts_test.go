@@ -264,7 +264,7 @@ func TestSplitRefuses(t *testing.T) {
 			if got := option.Spelled(err, option.Argument); p != nil || got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if wrong := (*Problem)(nil); !errors.As(err, &wrong) {
+			if wrong := (*Error)(nil); !errors.As(err, &wrong) {
 				t.Errorf("%T is no problem of a field", err)
 			}
 		})

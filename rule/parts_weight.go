@@ -76,10 +76,7 @@ func mix(s uint64) uint64 {
 }
 
 func badWeight(c *Column, got string, row int64) error {
-	return &Problem{
-		Field: "Weight",
-		Text:  fmt.Sprintf("must be from 0 to %d in every row, got %s in row %d of column %q", maxRepeats, got, row, c.Values.Field.Name),
-	}
+	return wrong("Weight", nil, "must be from 0 to %d in every row, got %s in row %d of column %q", maxRepeats, got, row, c.Values.Field.Name)
 }
 
 // CheckWeight says whether values of a column can be weights: those of integers and of float32 and
@@ -90,7 +87,7 @@ func CheckWeight(f *column.Field) error {
 		column.TypeUint64, column.TypeFloat32, column.TypeFloat64:
 		return nil
 	}
-	return &Problem{Field: "Weight", Text: fmt.Sprintf("must be a column of integers, float32 or float64, got %q, which is %v", f.Name, f)}
+	return wrong("Weight", nil, "must be a column of integers, float32 or float64, got %q, which is %v", f.Name, f)
 }
 
 // floatsOf gives value i of a column that CheckWeight allows.

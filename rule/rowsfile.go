@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -140,8 +141,7 @@ func (l *RowList) Digest() string { return l.digest }
 
 // badRows is a problem of the option that names a rows file.
 func badRows(format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &Problem{Field: "Rows", Text: err.Error(), Err: errors.Unwrap(err)}
+	return wrong("Rows", errors.Unwrap(fmt.Errorf(format, args...)), strings.ReplaceAll(format, "%w", "%v"), args...)
 }
 
 // rowsReader reads the bytes of a rows file. The first error stays.

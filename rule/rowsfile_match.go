@@ -19,7 +19,7 @@ const (
 
 // Validate says whether it is one of the three, or "" for the default.
 func (n NewRows) Validate() error {
-	p := option.List{New: newProblem}
+	p := option.List{New: newError}
 	p.OneOf("RowsNew", string(n), string(RefuseNew), string(KeepNew), string(DropNew))
 	return p.Err()
 }

@@ -274,7 +274,7 @@ func TestMatch(t *testing.T) {
 			c.change(m)
 			k, err := l.Match(m, c.newRows)
 			if c.kept < 0 {
-				if wrong := (*Problem)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.says) {
+				if wrong := (*Error)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("got  %v\nwant %s", err, c.says)
 				}
 				return

@@ -36,7 +36,7 @@ func (b *binder) file(name string) *valueFile {
 	}
 	text, err := b.read(name)
 	if err != nil {
-		b.problems.Join(&Error{Text: fmt.Sprintf("reads %s: %v", fileName(name), err), Err: err})
+		b.problems.Join(wrong(optionField, err, "reads %s: %v", fileName(name), err))
 		return f
 	}
 	if err := f.split(text); err != nil {

@@ -26,7 +26,7 @@ type List struct {
 // Add notes a problem of a field. The text follows the field's name, and names others in its
 // format.
 func (l *List) Add(field, format string, args ...any) {
-	l.errs = append(l.errs, l.New(field, sprintf(format, args...)))
+	l.errs = append(l.errs, l.New(field, Sprintf(format, args...)))
 }
 
 // Within checks a number of which 0 takes the default.

@@ -27,8 +27,8 @@ const (
 // Literal is a user's text as a part of one that is to be spelled.
 func Literal(text string) string { return strings.ReplaceAll(text, "{", "{"+literal) }
 
-// sprintf is a text whose fields stand in the format: braces in the arguments are the user's.
-func sprintf(format string, args ...any) string {
+// Sprintf is a text whose fields stand in the format: braces in the arguments are the user's.
+func Sprintf(format string, args ...any) string {
 	format = fieldInText.ReplaceAllStringFunc(format, func(field string) string { return ours + field[1:] })
 	return strings.ReplaceAll(Literal(fmt.Sprintf(format, args...)), ours, "{")
 }
