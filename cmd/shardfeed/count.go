@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,27 +48,17 @@ type rowCount struct {
 
 // total adds up the rows that footers state.
 func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
-	shown := newOpening(a.stderr)
-	defer shown.close()
-	stores, err := f.spec(nil).Stores(a.events(shown))
-	if err != nil {
-		return n, err
-	}
-	defer func() { err = errors.Join(err, stores.Close()) }()
-	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Noted: func(text string) { a.note("%s", text) }})
-	if err != nil {
-		return n, err
-	}
-	footers, err := rowgroup.Footers(ctx, stores, shards, rowgroup.Options{
-		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
-	})
-	n.Shards = len(shards)
-	for i := range footers {
-		n.RowGroups += footers[i].Groups()
-		for g := range footers[i].Groups() {
-			rows, _ := footers[i].Group(g)
-			n.Rows += rows
+	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
+		footers, err := rowgroup.Footers(ctx, stores, shards, o)
+		n.Shards = len(shards)
+		for i := range footers {
+			n.RowGroups += footers[i].Groups()
+			for g := range footers[i].Groups() {
+				rows, _ := footers[i].Group(g)
+				n.Rows += rows
+			}
 		}
-	}
+		return err
+	})
 	return n, err
 }

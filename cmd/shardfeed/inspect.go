@@ -45,35 +45,43 @@ type inspection struct {
 	Placement []*placement `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
-// inspection reads footers, and asks how the shards lie on their servers. It keeps no bytes of
-// shards: the index keeps the footers.
+// inspection reads footers, and asks how the shards lie on their servers.
 func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *inspection, err error) {
+	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
+		r, err := inspect.Inspect(ctx, stores, shards, o)
+		if err != nil {
+			return err
+		}
+		if r.Warnings == nil {
+			r.Warnings = []inspect.Warning{}
+		}
+		i = &inspection{Report: r}
+		if i.Placement, err = placements(ctx, stores, shards); err != nil && ctx.Err() == nil {
+			a.note("how the shards lie on their servers cannot be told: %v", err)
+			err = nil
+		}
+		return err
+	})
+	return i, err
+}
+
+// withShards calls do with the shards of the addresses, and with options that read their footers and
+// show progress. It keeps no bytes of shards: the index keeps the footers.
+func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do func(shard.Stores, []shard.Shard, rowgroup.Options) error) (err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
 	stores, err := f.spec(nil).Stores(a.events(shown))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Noted: func(text string) { a.note("%s", text) }})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := inspect.Inspect(ctx, stores, shards, rowgroup.Options{
+	return do(stores, shards, rowgroup.Options{
 		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
-	if err != nil {
-		return nil, err
-	}
-	if r.Warnings == nil {
-		r.Warnings = []inspect.Warning{}
-	}
-	i = &inspection{Report: r}
-	if i.Placement, err = placements(ctx, stores, shards); err != nil && ctx.Err() == nil {
-		a.note("how the shards lie on their servers cannot be told: %v", err)
-		err = nil
-	}
-	return i, err
 }
 
 func (i *inspection) report() *report {
