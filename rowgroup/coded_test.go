@@ -7,6 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // fallenFile is a file of one column whose writer gave up its dictionary: pages of 10 rows, the
@@ -129,7 +131,7 @@ func TestSlicesWithoutDictionary(t *testing.T) {
 				// decoded twice.
 				whole, across := m.SlicedBytes(0, nil), r.pageSize.at(20)
 				once := r.compressed.at(0)
-				if got, want := m.SlicedBytes(0, edges), mulDiv(whole, once+across+dict*int64(max(0, c.counts-1)), once); got != want {
+				if got, want := m.SlicedBytes(0, edges), mem.MulDiv(whole, once+across+dict*int64(max(0, c.counts-1)), once); got != want {
 					t.Errorf("%d bytes in slices of %d, want %d", got, whole, want)
 				}
 				if err := m.Close(); err != nil {

@@ -89,7 +89,7 @@ func (e *estimator) smallBytes(large int64) int64 {
 func (e *estimator) column(n *node, rows int64) {
 	isStruct := n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil
 	size := e.spread(n)
-	isWide := rows > 0 && size >= mulDiv(rows, wideBytes, 1) && size <= wideMost
+	isWide := rows > 0 && size >= mem.MulDiv(rows, wideBytes, 1) && size <= wideMost
 	if !isStruct && !isWide {
 		e.node(n, rows)
 		return
@@ -98,7 +98,7 @@ func (e *estimator) column(n *node, rows int64) {
 		e.alloc(rows / 8)
 	}
 	if isWide {
-		e.alloc(mulDiv(rows, 8, 1))
+		e.alloc(mem.MulDiv(rows, 8, 1))
 		e.wide = addCapped(e.wide, size+size/wideWaste)
 		return
 	}
@@ -118,13 +118,13 @@ func (e *estimator) spread(n *node) int64 {
 		if !isListOfLeaves(n) || n.children[0].field.Kind != column.Fixed {
 			return 0
 		}
-		return mulDiv(e.items(n), int64(n.children[0].field.Width), 1)
+		return mem.MulDiv(e.items(n), int64(n.children[0].field.Width), 1)
 	}
 	if n.field.Kind != column.Binary || !isPlainLeaf(n) {
 		return 0
 	}
 	k := e.r.chunk(n.leaf.index, e.group)
-	if e.r.coded(k) && (e.r.binary.at(k) == 0 || e.r.binary.at(k) > mulDiv(e.r.uncompressed.at(k), 5, 4)) {
+	if e.r.coded(k) && (e.r.binary.at(k) == 0 || e.r.binary.at(k) > mem.MulDiv(e.r.uncompressed.at(k), 5, 4)) {
 		return 0
 	}
 	return e.r.binaryBytes(k)
@@ -143,7 +143,7 @@ func (e *estimator) node(n *node, values int64) {
 		e.alloc(values) // codes of one value, or nothing
 		return
 	case n.field.Kind == column.List || n.field.Kind == column.Map:
-		e.alloc(mulDiv(values+1, 8, 1))
+		e.alloc(mem.MulDiv(values+1, 8, 1))
 		values = e.items(n)
 	}
 	for _, c := range n.children {
@@ -172,16 +172,16 @@ func (e *estimator) leaf(n *node, values int64) {
 	case n.field.Kind == column.Fixed:
 		before, code := e.values, e.codeBytes(n, k)
 		if code == 0 {
-			e.alloc(mulDiv(values, width, 1))
+			e.alloc(mem.MulDiv(values, width, 1))
 			return
 		}
 		e.alloc(values * code)
 		e.table(k, width)
-		e.values = addCapped(before, mulDiv(values, width, 1))
+		e.values = addCapped(before, mem.MulDiv(values, width, 1))
 	case n.field.Kind == column.Binary && e.r.coded(k):
 		e.codes(k, values)
 	case n.field.Kind == column.Binary:
-		e.alloc(mulDiv(values, 8, 1))
+		e.alloc(mem.MulDiv(values, 8, 1))
 		e.alloc(e.r.binaryBytes(k))
 	}
 }
@@ -191,9 +191,9 @@ func (e *estimator) leaf(n *node, values int64) {
 func (e *estimator) codes(k int, values int64) {
 	size := e.r.uncompressed.at(k)
 	entries := min(values, size/4)
-	e.alloc(mulDiv(values, int64(codeWidth(int(min(entries, math.MaxInt32)))), 1))
+	e.alloc(mem.MulDiv(values, int64(codeWidth(int(min(entries, math.MaxInt32)))), 1))
 	e.alloc(size)
-	e.alloc(mulDiv(entries, 8, 1))
+	e.alloc(mem.MulDiv(entries, 8, 1))
 }
 
 // codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it
@@ -201,7 +201,7 @@ func (e *estimator) codes(k int, values int64) {
 // apart, but not so many that the decoder gives up codes; see smallTable.
 func (e *estimator) codeBytes(n *node, k int) int64 {
 	width, dict := int64(n.field.Width), e.r.dict.at(k)
-	if n.leaf.maxRep > 0 || width < 2 || dict == 0 || dict > mulDiv(width, smallTable, 1) || !e.r.coded(k) {
+	if n.leaf.maxRep > 0 || width < 2 || dict == 0 || dict > mem.MulDiv(width, smallTable, 1) || !e.r.coded(k) {
 		return 0
 	}
 	return int64(codeWidth(int(e.r.entries(k, width))))
@@ -209,7 +209,7 @@ func (e *estimator) codeBytes(n *node, k int) int64 {
 
 // table adds a dictionary of Fixed values that is kept with its codes.
 func (e *estimator) table(k int, width int64) {
-	e.alloc(mulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
+	e.alloc(mem.MulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
 }
 
 // entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the
@@ -246,7 +246,7 @@ func (r *record) binaryBytes(chunk int) int64 {
 	case r.binary.at(chunk) > 0:
 		return max(size, r.binary.at(chunk))
 	}
-	return mulDiv(size, prefixGrowth, 1)
+	return mem.MulDiv(size, prefixGrowth, 1)
 }
 
 // whole adds what cannot be divided of a column. Lists are taken to have no null items, as for

@@ -25,7 +25,7 @@ type Scratch struct {
 func (s Scratch) Of(rows, all int64, moved bool) int64 {
 	switch {
 	case rows < all:
-		return addCapped(s.Pages, mulDiv(s.Column, min(all, addCapped(rows, 2*s.PageRows)), all))
+		return addCapped(s.Pages, mem.MulDiv(s.Column, min(all, addCapped(rows, 2*s.PageRows)), all))
 	case moved:
 		return addCapped(s.Pages, s.Column)
 	}
@@ -87,9 +87,9 @@ func (e *estimator) pageScratch(n, top *node, rows int64, s *Scratch) int64 {
 	case n == top:
 		return size
 	case isListOfLeaves(top): // where lists begin, and the levels of a page
-		return addCapped(size, addCapped(scratchBytes(mulDiv(rows, 4, 1)), 2*scratchBytes(p.values)))
+		return addCapped(size, addCapped(scratchBytes(mem.MulDiv(rows, 4, 1)), 2*scratchBytes(p.values)))
 	default: // the same of a whole leaf
-		starts := addCapped(scratchBytes(mulDiv(values, 4, 1)), scratchBytes(values/8))
+		starts := addCapped(scratchBytes(mem.MulDiv(values, 4, 1)), scratchBytes(values/8))
 		return addCapped(size, addCapped(starts, 2*scratchBytes(values)))
 	}
 }
@@ -115,15 +115,15 @@ func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
 func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
 	size, stored := int64(0), int64(storedWidth(n.leaf))
 	if n.field.Kind == column.Fixed && n.leaf.convert != convertNone {
-		size = addCapped(size, scratchBytes(mulDiv(p.values, max(8, stored), 1)))
+		size = addCapped(size, scratchBytes(mem.MulDiv(p.values, max(8, stored), 1)))
 	}
 	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {
-		size = addCapped(size, scratchBytes(mulDiv(p.values, 8, 1)))
+		size = addCapped(size, scratchBytes(mem.MulDiv(p.values, 8, 1)))
 	}
 	if e.r.uses(k, format.RLEDictionary) || e.r.uses(k, parquet.PlainDictionary) {
 		table := int64(pageGuess)
 		if dict := e.r.dict.at(k); dict > 0 {
-			table = mulDiv(dict, 8, 1)
+			table = mem.MulDiv(dict, 8, 1)
 		}
 		size = addCapped(size, scratchBytes(min(table, e.r.uncompressed.at(k))))
 	}
@@ -150,7 +150,7 @@ func (r *record) largestPage(k int, rows int64) pageSize {
 	whole := p
 	part := func(of, all int64) pageSize {
 		of = min(of, all)
-		return pageSize{bytes: mulDiv(whole.bytes, of, all), values: mulDiv(whole.values, of, all) + 1, rows: mulDiv(rows, of, all) + 1}
+		return pageSize{bytes: mem.MulDiv(whole.bytes, of, all), values: mem.MulDiv(whole.values, of, all) + 1, rows: mem.MulDiv(rows, of, all) + 1}
 	}
 	lo, hi := r.pages(k)
 	if lo == hi {

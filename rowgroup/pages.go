@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/bits"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -56,7 +56,7 @@ func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 	size := r.uncompressed.at(chunk)
 	lo, hi := r.pages(chunk)
 	if lo == hi {
-		return mulDiv(size, int64(len(edges))+1, 1)
+		return mem.MulDiv(size, int64(len(edges))+1, 1)
 	}
 	dict := r.pageOff.at(lo)
 	once := dict
@@ -77,7 +77,7 @@ func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 			again += dict
 		}
 	}
-	return mulDiv(size, once+again, once)
+	return mem.MulDiv(size, once+again, once)
 }
 
 // codedPages is the page before which all of a chunk's pages that need its dictionary are taken to
@@ -103,19 +103,6 @@ func (m *Manifest) groupRecord(g int) (record, int) {
 }
 
 func addCapped(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
-
-// mulDiv is a*b/c, or the largest integer when that is larger; none is negative.
-func mulDiv(a, b, c int64) int64 {
-	if a < 0 || b < 0 || c <= 0 {
-		return 0
-	}
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if hi >= uint64(c) {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(min(q, math.MaxInt64))
-}
 
 // headerGuess is bytes that hold most page headers.
 const headerGuess = 4 << 10

@@ -2,11 +2,11 @@ package inspect
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // A Warning is something that makes reading or shuffling worse than it need be.
@@ -47,22 +47,12 @@ func (r *Report) warnings() []Warning {
 
 // rowsFor is how many mean rows fit in so many uncompressed bytes, rounded down to two digits.
 func (r *Report) rowsFor(bytes int64) int64 {
-	rows := mulDiv(bytes, r.Total.Rows, max(1, r.Total.Uncompressed))
+	rows := mem.MulDiv(bytes, r.Total.Rows, max(1, r.Total.Uncompressed))
 	unit := int64(1)
 	for rows/unit >= 100 {
 		unit *= 10
 	}
 	return max(1, rows/unit*unit)
-}
-
-// mulDiv is a*b/c, or the largest integer when that is larger; none is negative, and c is not 0.
-func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if hi >= uint64(c) {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(min(q, math.MaxInt64))
 }
 
 func (r *Report) warnUnreadable() *Warning {
@@ -95,7 +85,7 @@ func (r *Report) warnBlock() *Warning {
 	if n == 1 {
 		have = "has"
 	}
-	rows := mulDiv(blockBytes, r.Total.Rows, max(1, r.Total.Compressed))
+	rows := mem.MulDiv(blockBytes, r.Total.Rows, max(1, r.Total.Compressed))
 	return &Warning{
 		Kind: "row_group_over_block",
 		Text: fmt.Sprintf("%d of %s %s row groups over 128 MiB (the largest has %s, in %s), so that one lies in two HDFS blocks or more",
