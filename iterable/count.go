@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	countEvaluator = "count/1"       // changes when a rule keeps other rows than it did
+	countEvaluator = "count/1" // changes when a rule keeps other rows than it did
 )
 
 // A counter finds out how many samples units have under the data set's rule: from a saved plan,

@@ -254,7 +254,7 @@ func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (
 	}
 	sel, err := s.finish(run.group.number, run.lo, run.hi, columns, run.passed)
 	if err != nil {
-		return r.dataset.ruleError(run.raw.Rows, err)
+		return ruleError(r.dataset.manifest, run.raw.Rows, err)
 	}
 	if !sel.empty() {
 		r.found(run.group.number, run.lo, run.hi, sel)
@@ -263,13 +263,13 @@ func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (
 }
 
 // ruleError says where the rule cannot be applied.
-func (d *Dataset) ruleError(rows rowgroup.Rows, err error) error {
-	return &rowgroup.Error{Op: "filter", URI: d.manifest.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
+func ruleError(m *rowgroup.Manifest, rows rowgroup.Rows, err error) error {
+	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
 }
 
 // caught makes a panic an error that says where it happened. It is deferred.
 func (r *ruleReader) caught(run *ruleRun, err *error) {
 	if v := recover(); v != nil {
-		*err = r.dataset.ruleError(r.dataset.rowsOf(run.group.number, run.lo, run.hi), &PanicError{Value: v, Stack: debug.Stack()})
+		*err = ruleError(r.dataset.manifest, r.dataset.rowsOf(run.group.number, run.lo, run.hi), &PanicError{Value: v, Stack: debug.Stack()})
 	}
 }

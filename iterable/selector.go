@@ -1,13 +1,13 @@
 package iterable
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"runtime/debug"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A selection is which of some rows of a row group are samples, and how often. It is valid until
@@ -160,9 +160,7 @@ func (s selection) samples(lo, hi int) int64 {
 	return n
 }
 
-// errChanged is the error of a unit whose rows are not those that were counted.
-func errChanged(counted, now int64) error {
-	return fmt.Errorf("%w: the rule keeps %d rows here, and kept %d when they were counted; open the data set again", errRowsChanged, now, counted)
+// errMiscounted is the error of a unit that does not have the samples that were counted.
+func errMiscounted(counted, now int64) error {
+	return fmt.Errorf("%w: %d rows were kept when they were counted, and %d are when they are loaded; open the data set again", shard.ErrChanged, counted, now)
 }
-
-var errRowsChanged = errors.New("the shard changed between the counting and the load")
