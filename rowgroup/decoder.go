@@ -357,6 +357,9 @@ func (c *leafDecoder) prepare() error {
 		c.head = (max(0, s.pages[0].Size-s.pages[0].Values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
+	if c.leaf.convert == convertNull {
+		return nil // the levels are all that is wanted
+	}
 	if c.field.Kind == column.Binary && c.stored == 0 {
 		if err := c.prepareText(int64(share * float64(s.size))); err != nil {
 			return err

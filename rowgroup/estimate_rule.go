@@ -7,6 +7,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
+// ruleArenas is the arenas of a rule column, each of which may have a buffer that is nearly empty.
+const ruleArenas = 3
+
 // RuleBytes predicts what the rule columns of group g take, rather too high than too low: the bytes
 // that FetchRule reads, and the memory that DecodeRule's columns hold. Until a Decode has taken over
 // those that are delivered too, that memory comes beside the block and [Scratch].
@@ -16,22 +19,30 @@ func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 	for _, n := range m.bound[m.files[s].schema].ruled {
 		fetch = addCapped(fetch, r.compressed.at(r.chunk(n.leaf.index, group)))
 	}
-	rules := m.rulesOf(s)
+	rules, columns := m.rulesOf(s), m.columnsOf(s)
 	for i := range rules {
 		b := &rules[i]
 		if b.node == nil || b.shared >= 0 && slices.ContainsFunc(rules[:i], func(o boundRule) bool { return o.shared == b.shared }) {
 			continue
 		}
 		e := estimator{r: &r, group: group}
-		e.rule(b, rows)
-		decoded = addCapped(decoded, addCapped(e.smallBytes(addCapped(e.narrow, e.wide)), addCapped(e.narrow, e.wide)))
+		var shared *node
+		if b.shared >= 0 {
+			shared = columns[b.shared]
+		}
+		e.rule(b, shared, rows)
+		large := addCapped(e.narrow, e.wide)
+		decoded = addCapped(decoded, addCapped(large, e.smallBytes(large)+ruleArenas*mem.ClassBytes(0)))
 	}
 	return fetch, decoded
 }
 
 // rule adds a rule column: the vector, and what is made of it for the rule.
-func (e *estimator) rule(b *boundRule, rows int64) {
+func (e *estimator) rule(b *boundRule, shared *node, rows int64) {
 	n := b.node
+	if b.shared >= 0 {
+		n = shared
+	}
 	for range b.depth {
 		if n.missing || n.leaf != nil {
 			return

@@ -35,6 +35,7 @@ type boundRule struct {
 	node   *node // the column at the top; of a partition, that of the shard
 	shared int   // position of the delivered column that has the same leaves and serves both, else -1
 	whole  bool  // of a list or map: its items too
+	leaf   *node // of a list or map at the top: the leaf that tells its lengths, if that is all that is wanted
 
 	// Positions of the chunks of its leaves, among those of Fetch and those of FetchRule.
 	chunks, alone []int
@@ -134,7 +135,7 @@ func chunkOf(all *[]*node, n *node) int {
 }
 
 // share makes the rule read a delivered column where both have the same leaves, so that it is
-// decoded once. Else, where levels are all that is wanted, it leaves one leaf to tell them.
+// decoded once. Where a rule that is alone wants levels only, it leaves one leaf to tell them.
 func (b *boundRule) share(columns []*node) {
 	target := b.node
 	for range b.depth {
@@ -146,19 +147,19 @@ func (b *boundRule) share(columns []*node) {
 	if target.missing {
 		return
 	}
-	levels := target.field.Kind == column.Struct || !b.whole && (target.field.Kind == column.List || target.field.Kind == column.Map)
+	isList := target.field.Kind == column.List || target.field.Kind == column.Map
+	levels := target.leaf == nil && (target.field.Kind == column.Struct || isList && !b.whole)
 	if b.depth == 0 && (!levels || isListOfLeaves(target)) {
 		mine := leavesOf([]*node{target})
 		b.shared = slices.IndexFunc(columns, func(n *node) bool {
 			return slices.EqualFunc(leavesOf([]*node{n}), mine, func(a, b *node) bool { return a.leaf.index == b.leaf.index }) && sameTree(n.field, target.field)
 		})
-		if b.shared >= 0 {
-			b.node = columns[b.shared]
-			return
-		}
 	}
-	if levels && target.leaf == nil {
+	if levels {
 		b.node = pruned(b.node, b.depth)
+		if b.depth == 0 && isList {
+			b.leaf = lengthsLeaf(b.node)
+		}
 	}
 }
 

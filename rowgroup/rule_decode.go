@@ -100,38 +100,51 @@ func (d *Decoder) decodeRules(r *Raw) (err error) {
 	return nil
 }
 
-// ruleVector decodes the column at the top of a rule column, unless another rule has it already.
+// ruleVector decodes the column at the top of a rule column.
 func (d *Decoder) ruleVector(b *boundRule) (*vector, error) {
 	if b.node.partition != nil {
 		return nil, nil
 	}
 	h, at := d.held, b.chunks
 	d.arena, d.keep = h.arena, h.arena
-	var shared *sharedColumn
 	if d.raw.ruleAlone {
 		at = b.alone
 	} else if b.shared >= 0 {
-		if shared = &h.shared[b.shared]; shared.vec != nil {
-			return shared.vec, nil
-		}
-		d.arena, d.keep = shared.values, shared.dict
+		return d.sharedVector(b)
 	}
+	d.takeChunks(b.node, at)
+	if b.leaf != nil {
+		return d.lengthsOf(b.node, b.leaf)
+	}
+	return d.column(b.node)
+}
+
+// sharedVector decodes a delivered column for a rule, unless another rule has it already.
+func (d *Decoder) sharedVector(b *boundRule) (*vector, error) {
+	s, n := &d.held.shared[b.shared], d.raw.columns[b.shared]
+	if s.vec != nil {
+		return s.vec, nil
+	}
+	d.arena, d.keep = s.values, s.dict
+	d.takeChunks(n, b.chunks)
+	v, err := d.column(n)
+	if s.vec = v; err != nil {
+		s.values.Free()
+		s.dict.Free()
+	}
+	return v, err
+}
+
+// takeChunks makes the chunks of a column those that are decoded next.
+func (d *Decoder) takeChunks(n *node, at []int) {
+	h := d.held
 	h.chunks = h.chunks[:0]
-	for i, n := range leavesOf([]*node{b.node}) {
+	for i, leaf := range leavesOf([]*node{n}) {
 		c := d.raw.chunks[at[i]]
-		c.leaf = n.leaf // a rule's own: it may want the levels alone
+		c.leaf = leaf.leaf // a rule's own may want the levels alone
 		h.chunks = append(h.chunks, c)
 	}
 	d.chunks = h.chunks
-	v, err := d.column(b.node)
-	if shared != nil {
-		shared.vec = v
-		if err != nil {
-			shared.values.Free()
-			shared.dict.Free()
-		}
-	}
-	return v, err
 }
 
 // takeHeld moves what DecodeRule made of a delivered column into the memory that columns are

@@ -190,3 +190,77 @@ func compareRule(t *testing.T, m *Manifest, want *Block, columns []rule.Column, 
 		}
 	}
 }
+
+// A list of structs of which no wanted member is in a file has lengths, and its structs are there.
+func TestDecodeRuleMissingMember(t *testing.T) {
+	type both struct{ A, B int32 }
+	type withBoth struct {
+		L []both `parquet:"l,list"`
+	}
+	type one struct{ A int32 }
+	type withOne struct {
+		L []one `parquet:"l,list"`
+	}
+	files := map[string][]byte{
+		"a.parquet": writeRows(t, [][]withBoth{{{L: []both{{1, 2}}}, {}}}),
+		"b.parquet": writeRows(t, [][]withOne{{{L: []one{{3}, {4}}}, {}}}),
+	}
+	m := openBytes(t, Options{Columns: []string{"l.B"}, RuleColumns: ruleColumns([]string{"l"}, true), MissingIsNull: true}, files)
+	d := m.NewDecoder()
+	defer d.Close()
+	raw := fetch(t, m, Rows{Shard: 1, Hi: 2})
+	columns, err := d.DecodeRule(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := shown(&columns[0], 0, false), shown(&columns[0], 1, false); a != "2 items" || b != "0 items" {
+		t.Errorf("lengths %s and %s", a, b)
+	}
+	block, err := d.whole(raw, Layout{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer block.Release()
+	if got := dump(block.cols[0], 0); got != "[{null} {null}]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What DecodeRule holds stays under what RuleBytes predicts, fetched alone or with the others.
+func TestRuleBytes(t *testing.T) {
+	for _, n := range []int{10, 3000} {
+		file := writeRows(t, [][]everyRow{randomRows(12, n)}, parquet.PageBufferSize(4000), parquet.Compression(&parquet.Zstd))
+		for _, path := range rulePaths {
+			for _, o := range []Options{
+				{RuleColumns: ruleColumns([]string{path}, true)},
+				{RuleColumns: ruleColumns([]string{path}, false)},
+				{RuleColumns: ruleColumns([]string{path}, true), Columns: []string{"i32"}},
+			} {
+				t.Run(fmt.Sprint(n, " ", path, " ", o.RuleColumns[0].Lengths, " ", o.Columns), func(t *testing.T) {
+					m, d := openDecoder(t, file, o)
+					fetched, decoded := m.RuleBytes(0)
+					alone, err := m.FetchRule(context.Background(), Rows{Hi: int64(n)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer alone.Release()
+					if alone.Bytes() != fetched {
+						t.Errorf("%d bytes fetched, predicted %d", alone.Bytes(), fetched)
+					}
+					for _, raw := range []*Raw{alone, fetch(t, m, Rows{Hi: int64(n)})} {
+						if _, err := d.DecodeRule(raw); err != nil {
+							t.Fatal(err)
+						}
+						held := d.held.arena.Bytes()
+						for _, s := range d.held.shared {
+							held += s.values.Bytes() + s.dict.Bytes()
+						}
+						if held > decoded {
+							t.Errorf("%d bytes held, predicted %d", held, decoded)
+						}
+					}
+				})
+			}
+		}
+	}
+}
