@@ -255,3 +255,13 @@ func TestLostOptions(t *testing.T) {
 		})
 	}
 }
+
+// A word that a vocabulary lacks is the user's to mend.
+func TestTransformErrorIsNoLoss(t *testing.T) {
+	groups, _ := uneven()
+	d := open(t, files(t, groups, noImage), Options{Vocabulary: map[string][]string{"label": {"label 0", "label 1"}}})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1})
+	if _, err := s.Next(t.Context()); err == nil || !contains(err.Error(), "label 2") {
+		t.Errorf("error %v", err)
+	}
+}
