@@ -39,7 +39,9 @@ def test_raise(damaged: Path) -> None:
 
 @pytest.mark.parametrize("on_error", ["mask", "skip"])
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_each_step_without_the_lost_rows(shards: Path, damaged: Path, shuffle: bool, on_error: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_step_without_the_lost_rows(
+    shards: Path, damaged: Path, shuffle: bool, on_error: str, caplog: pytest.LogCaptureFixture
+) -> None:
     whole = shardfeed.StreamingDataset(shards, batch_size=100, shuffle=shuffle)
     dataset = shardfeed.StreamingDataset(damaged, batch_size=100, shuffle=shuffle, on_error=on_error, max_lost=0.1)
     assert len(dataset) == len(whole) == 40
@@ -94,7 +96,9 @@ def test_too_many(damaged: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"of 4000 rows of the epoch are lost, more than max_lost=0.1 allows.*part-"):
         list(shardfeed.StreamingDataset(damaged, batch_size=100, on_error="mask", max_lost=0.1))
-    assert np.concatenate([b["id"] for b in shardfeed.StreamingDataset(damaged, batch_size=100, on_error="skip", max_lost=0.2)]).size == 3500
+    assert (
+        np.concatenate([b["id"] for b in shardfeed.StreamingDataset(damaged, batch_size=100, on_error="skip", max_lost=0.2)]).size == 3500
+    )
 
 
 @pytest.mark.parametrize("gone", [True, False])
