@@ -12,45 +12,38 @@ import (
 // its reservation.
 func TestRuledPeakWithinTheReservation(t *testing.T) {
 	store := pictures(t)
-	all := map[string]int64{}
+	run := func(t *testing.T, o Options) mem.Amounts {
+		d := open(t, store, o)
+		d.pool.Trim(0)
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 1, Epochs: 2})
+		rest(t, s)
+		reserved := s.account.Reserved()
+		peak, most := s.account.Peak()
+		live := reserved[mem.Decode] + reserved[mem.Shuffle]
+		if pool := d.pool.Stats().Peak; most > reserved.Total() || peak[mem.Fetch] > reserved[mem.Fetch] || peak[mem.Shuffle] > live || pool > reserved.Total() {
+			t.Errorf("the pool held %v; %d samples:\n%s", mem.Bytes(pool), d.NumSamples(), s.account)
+		}
+		return reserved
+	}
+	all := run(t, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1000}})
 	for _, c := range []struct {
-		filters string
-		weight  string
-		shuffle bool
-		buffer  int64
-		share   float64
+		filters, weight string
+		shuffle         bool
+		buffer          int64
+		share           float64 // at most, of the memory of all rows in the shuffle buffer
 	}{
-		{"id >= 0", "", true, 1000, 1.3},
-		{"hash(id) % 10 = 0", "", true, 100, 0.35},
-		{"id % 2 = 0", "", true, 500, 1},
-		{"id < 384", "", true, 100, 0.35},
-		{"hash(id) % 10 = 0", "", false, 0, 1},
+		{filters: "id >= 0", shuffle: true, buffer: 1000, share: 1.05},
+		{filters: "hash(id) % 10 = 0", shuffle: true, buffer: 100, share: 0.3},
+		{filters: "hash(id) % 2 = 0", shuffle: true, buffer: 500, share: 1},
+		{filters: "id < 384", shuffle: true, buffer: 100, share: 0.3},
+		{filters: "hash(id) % 10 = 0", share: 0.3},
+		{weight: "id", filters: "id between 1 and 20", shuffle: true, buffer: 100, share: 0.5},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			if c.filters == "id % 2 = 0" {
-				c.filters = "hash(id) % 2 = 0"
-			}
-			run := func(o Options) (reserved mem.Amounts, peak mem.Amounts, most, pool int64) {
-				d := open(t, store, o)
-				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 1, Epochs: 2})
-				d.pool.Trim(0)
-				rest(t, s)
-				reserved = s.account.Reserved()
-				peak, most = s.account.Peak()
-				t.Logf("%d rows, least %v\n%s", d.NumSamples(), mem.Bytes(reserved.Total()), s.account)
-				return reserved, peak, most, d.pool.Stats().Peak
-			}
-			o := Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: 1000}}
-			whole, _, _, _ := run(o)
-			o.Filters, o.ShuffleBuffer.Rows = c.filters, c.buffer
-			reserved, peak, most, pool := run(o)
-			if live := reserved[mem.Decode] + reserved[mem.Shuffle]; most > reserved.Total() || peak[mem.Shuffle] > live || pool > reserved.Total() {
-				t.Errorf("%v reserved, peak %v, most %v, the pool %v", reserved, peak, mem.Bytes(most), mem.Bytes(pool))
-			}
-			if got := float64(reserved.Total()) / float64(whole.Total()); got > c.share {
-				t.Errorf("%.2f of the memory of all rows", got)
+			reserved := run(t, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Filters: c.filters, Weight: c.weight})
+			if got := float64(reserved[mem.Shuffle]) / float64(all[mem.Shuffle]); got > c.share {
+				t.Errorf("%.2f of the memory of all rows: %v, %v", got, reserved, all)
 			}
 		})
 	}
-	_ = all
 }
