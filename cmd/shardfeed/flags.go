@@ -23,6 +23,8 @@ type flags struct {
 	missing     string
 	invalidUTF8 string
 
+	rowFlags
+
 	shuffle       bool
 	shuffleBuffer bufferSize
 	seed          uint64
@@ -130,6 +132,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.trimColumns(fs); err != nil {
 		return err
 	}
+	if err := f.checkRows(fs); err != nil {
+		return err
+	}
 	for _, n := range []struct {
 		name         string
 		value, least int64
@@ -228,6 +233,7 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
+		{"rows-new", []string{"error", "keep", "drop"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

@@ -84,6 +84,10 @@ type Data struct {
 	Warnings  []string // about the data, for the user
 	Files     []string // about the files that the addresses name, for the user
 
+	// Chosen says which rows are read, by the fields of the Spec, in short texts that ranks must have
+	// in common.
+	Chosen map[string]string
+
 	// Stats returns the figures of a session by bench's keys. nil has none.
 	Stats func(Figures) any
 
