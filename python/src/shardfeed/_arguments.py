@@ -21,7 +21,9 @@ _ELSEWHERE = {
     "batch_sampler": "the engine makes the batches: see batch_size, shuffle and tail",
     "generator": "the order depends on seed alone",
     "num_replicas": "give world_size",
-    "filters": "rows cannot be filtered yet",
+    "where": "give filters",
+    "predicate": "give filters, or see shardfeed.select",
+    "split": "give parts and part",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
 }
