@@ -89,3 +89,32 @@ func weightsText(parts map[string]float64) string {
 	}
 	return strings.Join(all, ",")
 }
+
+// SaveRows writes a list of rows of the data set, for Rows of a spec. The rows are those whose bits
+// are set in the file bits: row i, in file order, is bit i%8 of byte i/8. save gets the list; one
+// that is there already is overwritten. The data set reads all rows.
+func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
+	chosen, err := os.ReadFile(bits)
+	if err != nil {
+		return 0, err
+	}
+	if want := (d.NumRows() + 7) / 8; d.Rule() != "" || int64(len(chosen)) != want {
+		return 0, fmt.Errorf("%s has %d bytes for %d rows under rule %q, want %d and no rule", bits, len(chosen), d.NumRows(), d.Rule(), want)
+	}
+	f, err := os.Create(save)
+	if err != nil {
+		return 0, err
+	}
+	list, at := d.List(), int64(0)
+	err = rule.WriteRowList(f, list, func(group int, keep []uint64) error {
+		for row := range list.Groups[group].Rows {
+			if i := at + row; chosen[i/8]>>(i%8)&1 == 1 {
+				keep[row/64] |= 1 << (row % 64)
+				rows++
+			}
+		}
+		at += list.Groups[group].Rows
+		return nil
+	})
+	return rows, errors.Join(err, f.Sync(), f.Close())
+}

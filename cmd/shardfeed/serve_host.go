@@ -55,7 +55,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		}
 	})
 	return &engine.Data{
-		Dataset: ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Warnings: warnings, Files: files.tell(nil),
+		Dataset: ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,

@@ -88,6 +88,10 @@ type Data struct {
 	// in common.
 	Chosen map[string]string
 
+	// Choose writes the list of the rows that a file of bits chooses, and returns their number. nil
+	// writes none.
+	Choose func(bits, save string) (rows int64, err error)
+
 	// Stats returns the figures of a session by bench's keys. nil has none.
 	Stats func(Figures) any
 

@@ -180,6 +180,18 @@ type Session struct {
 	Stats       json.RawMessage `json:"stats"` // figures by bench's keys
 }
 
+// Select writes a list of the rows that a trainer has chosen by itself.
+type Select struct {
+	Bits string `json:"bits"` // a file: row i of the data set, in file order, is bit i%8 of byte i/8
+	Save string `json:"save"` // the file that the list is written to
+}
+
+// Selected says what was written.
+type Selected struct {
+	Rows    int64 `json:"rows"`     // that are chosen
+	AllRows int64 `json:"all_rows"` // of the shards
+}
+
 // Failure is an error of the engine.
 type Failure struct {
 	Kind     string   `json:"kind"` // see the Kind constants
