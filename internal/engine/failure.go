@@ -99,7 +99,7 @@ func locate(f *Failure, err error) {
 	}
 	var differs *shuffle.MismatchError
 	if errors.As(err, &differs) && differs.Field == "rule" {
-		f.Hint = ruleHint
+		f.Text += "; " + ruleHint
 	}
 	var m *iterable.ManifestError
 	if errors.As(err, &m) {

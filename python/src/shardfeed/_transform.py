@@ -63,11 +63,11 @@ class Mask:
         return masked_row(value, self.function)
 
 
-def mask_of(kept: Any, rows: int) -> np.ndarray:
-    """What a function of filter returned for a batch, as an array."""
+def mask_of(kept: Any, rows: int, of: str = "filter") -> np.ndarray:
+    """What a function of filter or select returned for a batch, as an array."""
     mask = np.asarray(kept)
     if mask.dtype != np.bool_ or mask.shape != (rows,):
-        raise OptionError(f"the function of filter must return a bool for each of the {rows} rows, got {shape_of(mask)}")
+        raise OptionError(f"the function of {of} must return a bool for each of the {rows} rows, got {shape_of(mask)}")
     return mask
 
 
