@@ -6,6 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -80,6 +81,24 @@ type Options struct {
 	// only to say how the data differs when a state does not fit. "" does not say.
 	ManifestDir string
 
+	// The rule: which rows the streams read, and how often. The zero values keep all rows. A row
+	// must pass everything that is given here.
+
+	// Filters keeps the rows for which it is true, in the language of package rule. ReadFile reads
+	// the files of values that it names with @; nil reads local files.
+	Filters  string
+	ReadFile func(name string) ([]byte, error)
+	Keep     *Keep // a filter that is a function
+
+	Split rule.Split // a part of all rows, or a sample of them
+
+	Rows    *rule.RowList // the rows that a rows file lists
+	RowsNew rule.NewRows  // what becomes of the rows of shards that it does not know
+
+	// Weight is a column that says how often each row comes: floor(w + u), where u in [0, 1) is
+	// drawn by the row. See rule.Repeats.
+	Weight string
+
 	Events Events
 }
 
@@ -88,6 +107,10 @@ type Options struct {
 type Events struct {
 	IndexUnusable func(dir string, err error) // footers cannot be kept; said once
 	FootersRead   func(n, of int)
+
+	// Counted is called as Open finds out how many rows the rule keeps: done of so many row groups
+	// are counted.
+	Counted func(done, of int64)
 
 	// Noted says what a user may want to know of the addresses: files that were left out of
 	// directories, or named twice. Each once.
@@ -119,6 +142,7 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	p := option.List{New: newOptionError}
 	o.validateColumns(&p)
+	o.validateRules(&p)
 	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
 	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)
 	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))

@@ -31,10 +31,11 @@ var lookFormats = []string{"table", "jsonl", "csv"}
 
 func (l *look) flagsOf(c *cobra.Command) {
 	fs := c.Flags()
-	fs.Int64VarP(&l.count, "rows", "n", fewRows, "how many rows")
+	fs.Int64VarP(&l.count, "limit", "n", fewRows, "how many rows")
 	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
 	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
 	l.data(fs)
+	l.choice(fs)
 	completeWords(c, "format", lookFormats)
 }
 
@@ -49,7 +50,7 @@ func (l *look) prepare(fs *pflag.FlagSet) error {
 		return err
 	}
 	if l.count < 0 || l.count > mostRows {
-		return usagef("--rows must be at least 0 and at most %s, got %d; cat prints any number", count(mostRows), l.count)
+		return usagef("--limit must be at least 0 and at most %s, got %d; cat prints any number", count(mostRows), l.count)
 	}
 	if l.format == "" {
 		l.format = "jsonl"

@@ -63,6 +63,7 @@
 //	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
 //	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
+//	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -73,6 +74,7 @@
 //	  72  engine   ERROR     Failure; after HELLO, OPEN and breaches of the protocol the connection is closed, after others it stays
 //	  73  engine   SESSION   Session
 //	  74  engine   NOTE      Note: a line for the user's log, at any time
+//	  76  engine   SELECTED  Selected, the answer to SELECT
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free

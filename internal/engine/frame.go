@@ -29,6 +29,8 @@ const (
 	kindAsk
 )
 
+const kindSelect frameKind = 9
+
 const (
 	kindWelcome frameKind = iota + 65
 	kindOpened
@@ -42,8 +44,11 @@ const (
 	kindNote
 )
 
+const kindSelected frameKind = 76
+
 var frameNames = map[frameKind]string{
 	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK",
+	kindSelect: "SELECT", kindSelected: "SELECTED",
 	kindWelcome: "WELCOME", kindOpened: "OPENED", kindProgress: "PROGRESS", kindJoined: "JOINED", kindRing: "RING", kindBatch: "BATCH",
 	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE",
 }
