@@ -124,7 +124,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	if c.saveState != "" {
-		if err := c.saveFile().apart(ctx, ds.Dataset, &c.flags, addresses); err != nil {
+		if err := c.saveFile().apart(ctx, ds.Manifest().Shards(), &c.flags, addresses); err != nil {
 			return err
 		}
 	}

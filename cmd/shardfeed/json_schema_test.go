@@ -45,6 +45,7 @@ var jsonOutputs = []struct {
 	{"inspect", inspection{}, []string{"inspect $SHOP --json", "inspect ../../internal/inspect/testdata/empty.parquet --json"}},
 	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --json"}},
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
+	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"warm", warmth{}, nil},
 }
 
