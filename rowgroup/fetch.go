@@ -40,7 +40,8 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 	if u.Shard < 0 || u.Shard >= len(m.shards) || u.RowGroup < 0 || m.first[u.Shard]+u.RowGroup >= m.first[u.Shard+1] {
 		return nil, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
 	}
-	rows := m.groups[m.first[u.Shard]+u.RowGroup].Rows
+	group := &m.groups[m.first[u.Shard]+u.RowGroup]
+	rows := group.Rows
 	if u.Lo < 0 || u.Lo > u.Hi || u.Hi > rows {
 		return nil, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
 	}
@@ -49,7 +50,7 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, columns: m.columnsOf(u.Shard), chunks: make([]rawChunk, len(bound.leaves))}
+	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, columns: m.columnsOf(u.Shard), chunks: make([]rawChunk, len(bound.leaves))}
 	for i, n := range bound.leaves {
 		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
 	}

@@ -45,6 +45,7 @@ type boundSchema struct {
 type Group struct {
 	Shard, RowGroup int32 // position of the shard in the manifest, and of the row group in the shard
 	Rows            int64
+	First           int64 // number of its first row in the manifest
 	Bytes           int64 // uncompressed, of all columns, projected or not
 	Compressed      int64 // encoded bytes of the projected columns
 }
@@ -90,6 +91,11 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	m.parts = wanted
 	for _, c := range wanted {
 		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	if o.RowIDs {
+		if err := m.addRowIDs(); err != nil {
+			return err
+		}
 	}
 	for i, s := range schemas {
 		nodes, err := bind(columns, s.columns)
@@ -163,7 +169,7 @@ func (m *Manifest) addGroups(all []loaded) error {
 
 // newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
 func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
-	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), Bytes: r.bytes.at(g)}
+	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.rows, Bytes: r.bytes.at(g)}
 	for _, n := range m.bound[m.files[s].schema].leaves {
 		k := r.chunk(n.leaf.index, g)
 		group.Compressed += r.compressed.at(k)

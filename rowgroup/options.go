@@ -26,6 +26,9 @@ type Options struct {
 	// character; else decoding fails and names the page.
 	ReplaceUTF8 bool
 
+	// RowIDs adds the columns RowColumn and SourceColumn, which say where each row comes from.
+	RowIDs bool
+
 	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string
 
