@@ -21,7 +21,7 @@ const shop = "testdata/shop"
 
 func TestSpecValidatesEveryField(t *testing.T) {
 	optiontest.Walk(t, Spec{Addresses: []string{shop}}, map[string]string{
-		"Strict": "both are meant", "Manifest": "a file, read by Open", "Plan": "a file, read by Open", "SavedPlan": "read by Open", "Shuffle": "both are meant",
+		"Strict": "both are meant", "RowIDs": "both are meant", "Seeds": "both are meant", "Manifest": "a file, read by Open", "Plan": "a file, read by Open", "SavedPlan": "read by Open", "Shuffle": "both are meant",
 		"Seed": "any number is a seed", "CacheDir": "any name", "IndexDir": "any name", "Env": "any variable",
 		"RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
 	}, map[string][]any{

@@ -129,7 +129,7 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 		if err != nil {
 			return err
 		}
-		d.Picks = append(d.Picks, w.stream.pick(d, r, p.Seq))
+		d.pick(w.stream.pick(d, r, p.Seq), c.epoch)
 		c.at++
 		c.want++
 		if c.at == len(c.tick.Picks) {

@@ -92,8 +92,8 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	for _, c := range wanted {
 		m.schema.Fields = append(m.schema.Fields, c.field)
 	}
-	if o.RowIDs {
-		if err := m.addRowIDs(); err != nil {
+	if o.RowIDs || o.RowKeys {
+		if err := m.addRowIDs(o.RowIDs); err != nil {
 			return err
 		}
 	}

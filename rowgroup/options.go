@@ -27,7 +27,9 @@ type Options struct {
 	ReplaceUTF8 bool
 
 	// RowIDs adds the columns RowColumn and SourceColumn, which say where each row comes from.
-	RowIDs bool
+	// RowKeys adds the same two without a name, for a reader that makes something of them; RowIDs
+	// wins.
+	RowIDs, RowKeys bool
 
 	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string

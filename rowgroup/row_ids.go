@@ -17,10 +17,15 @@ const (
 	SourceColumn = "source" // int32: shard.Shard.Source
 )
 
-// addRowIDs adds the columns that name each row. The projected columns are in the schema already.
-func (m *Manifest) addRowIDs() error {
+// addRowIDs adds the columns that name each row, with names of their own or without. The projected
+// columns are in the schema already.
+func (m *Manifest) addRowIDs(named bool) error {
+	row, source := "", ""
+	if named {
+		row, source = RowColumn, SourceColumn
+	}
 	for _, f := range m.schema.Fields {
-		if f.Name == RowColumn || f.Name == SourceColumn {
+		if named && (f.Name == row || f.Name == source) {
 			return &Error{
 				Op: "schema", Column: f.Name, RowGroup: -1, Page: -1,
 				Err:  errors.New("row ids add a column of this name, and the data has one"),
@@ -28,21 +33,21 @@ func (m *Manifest) addRowIDs() error {
 			}
 		}
 	}
-	made := []partitionColumn{newRowColumn(len(m.shards)), newSourceColumn(m.shards)}
+	made := []partitionColumn{newRowColumn(row, len(m.shards)), newSourceColumn(source, m.shards)}
 	m.parts = slices.Concat(m.parts, made)
 	m.schema.Fields = append(m.schema.Fields, made[0].field, made[1].field)
 	return nil
 }
 
 // newRowColumn is the rows' numbers, with the same node in each shard.
-func newRowColumn(shards int) partitionColumn {
-	f := &column.Field{Name: RowColumn, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Made: true}
+func newRowColumn(name string, shards int) partitionColumn {
+	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Made: true}
 	return partitionColumn{field: f, nodes: slices.Repeat([]*node{{field: f, path: f.Name, rowNumber: true}}, shards)}
 }
 
 // newSourceColumn is a column with one value a shard, as a partition is.
-func newSourceColumn(shards []shard.Shard) partitionColumn {
-	f := &column.Field{Name: SourceColumn, Kind: column.Fixed, Type: column.TypeInt32, Width: 4, Made: true}
+func newSourceColumn(name string, shards []shard.Shard) partitionColumn {
+	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt32, Width: 4, Made: true}
 	c := partitionColumn{field: f, nodes: make([]*node, len(shards))}
 	distinct := map[int32]*node{}
 	for i, s := range shards {

@@ -119,13 +119,15 @@ func TestRowIDsNamesTaken(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		columns []string
+		named   bool
 		wrong   string
 	}{
-		{"read", nil, "source"},
-		{"left out", []string{"a"}, ""},
+		{"read", nil, true, "source"},
+		{"left out", []string{"a"}, true, ""},
+		{"keys", nil, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := Open(context.Background(), store, shards, Options{RowIDs: true, Columns: c.columns})
+			m, err := Open(context.Background(), store, shards, Options{RowIDs: c.named, RowKeys: true, Columns: c.columns})
 			if err == nil {
 				m.Close()
 			}

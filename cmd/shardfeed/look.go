@@ -35,6 +35,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
 	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
 	l.data(fs)
+	l.ids(fs)
 	completeWords(c, "format", lookFormats)
 }
 
