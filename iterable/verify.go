@@ -126,7 +126,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 			defer room.Release(need)
 			rows := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
 			d := <-decoders
-			read, err := readGroup(within, m, d, rows)
+			read, err := verifyGroup(within, m, d, rows)
 			decoders <- d
 			if err != nil && !rowgroup.IsLoss(err) {
 				return err
@@ -152,7 +152,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 	return cmp.Or(err, ctx.Err())
 }
 
-func readGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows) (read int64, err error) {
+func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows) (read int64, err error) {
 	raw, err := m.Fetch(ctx, rows)
 	if err != nil {
 		return 0, err

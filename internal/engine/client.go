@@ -74,5 +74,9 @@ func (c *client) ask(a Ask) (Session, error) {
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
-	return c.group.session(a.Rank).ask(a)
+	s := c.group.session(a.Rank)
+	if a.Locate != nil {
+		return s.locate(a.Locate)
+	}
+	return s.ask(a)
 }

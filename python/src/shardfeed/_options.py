@@ -47,6 +47,8 @@ class Options:
     seed: int = 0
     drop_last: bool = False
     tail: str | None = None
+    row_ids: bool = False
+    seeds: bool = False
     memory: int | str | None = None
     cache: bool = True
     cache_dir: Path | None = None
@@ -82,6 +84,8 @@ class Options:
             "addresses": found.of(_addresses, self.uri),
             **self._steps(found),
             "columns": found.of(_columns, self.columns),
+            "row_ids": found.of(flag, "row_ids", self.row_ids),
+            "seeds": found.of(flag, "seeds", self.seeds),
             **self._choice(found),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
