@@ -226,7 +226,7 @@ func (s *Stream) newDraw() *Draw {
 	if !ok {
 		d = &Draw{}
 	}
-	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], stream: s}
+	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], from: s}
 	return d
 }
 
