@@ -14,7 +14,7 @@ type Draw struct {
 	Rows   int // len(Picks)
 	Valid  int // the first so many picks count; the others fill the last step of the tail Pad
 
-	// Of a stream's draw.
+	// Of a stream's draw; -1 in that of a taker.
 	Epoch    int64
 	Step     int64 // of the epoch: Position divided by the global batch
 	Position int64 // rows of the epoch before this step, over all ranks

@@ -208,7 +208,7 @@ func (t *Taker) draw(rows []int64) (*Draw, error) {
 	if !ok {
 		d = &Draw{}
 	}
-	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], units: d.units[:0], from: t, Rows: len(rows), Valid: len(rows)}
+	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], units: d.units[:0], from: t, Rows: len(rows), Valid: len(rows), Epoch: -1, Step: -1, Position: -1}
 	q, ok := t.requests.Get().(*request)
 	if !ok {
 		q = &request{places: make([]int32, len(t.numbers.units))}
