@@ -5,8 +5,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Draw is a worker's rows of one step, or those that were asked for by number, in order, as picks
-// of blocks that are still in the shuffle buffer or in a taker's memory. The blocks stay readable
+// A Draw is a worker's rows of one step, or the rows that a taker was asked for, in order, as picks
+// of blocks that are still in the shuffle buffer or in the taker's memory. The blocks stay readable
 // until Release; many draws may be out at a time, and any goroutine may release one.
 type Draw struct {
 	Blocks []*rowgroup.Block

@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A numbering numbers the rows of a data set from 0 on: those that its rule keeps, unit by unit, in
-// the order of the files. It is immutable.
+// A numbering numbers the rows of a data set from 0 on: the rows that its rule keeps, unit by unit,
+// in the order of the files. It is immutable.
 type numbering struct {
 	units []shuffle.Unit
 	ends  []int64 // by unit: the number after its last row
@@ -41,7 +41,7 @@ func (n *numbering) rows() int64 {
 	return n.ends[len(n.ends)-1]
 }
 
-// locate returns the unit of a row, and the row's place among those that the unit keeps.
+// locate returns the unit of a row, and the row's place among the rows that the unit keeps.
 func (n *numbering) locate(row int64) (unit int, at int64, err error) {
 	if row < 0 || row >= n.rows() {
 		return 0, 0, &RowError{Row: row, Rows: n.rows()}

@@ -35,9 +35,9 @@ func (o TakerOptions) Validate() error {
 	return p.Err()
 }
 
-// A Taker reads rows by number: those that the data set's rule keeps, numbered from 0 on in the
+// A Taker reads rows by number: the rows that the data set's rule keeps, numbered from 0 on in the
 // order of the files. It owns a cache of decoded units, within a memory that it reserves when it is
-// made, and drops those that were used least recently. All its methods are safe for concurrent use,
+// made, and drops the least recently used ones. All its methods are safe for concurrent use,
 // and however many calls want a unit at a time, it is decoded once.
 type Taker struct {
 	dataset  *Dataset

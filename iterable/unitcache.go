@@ -11,9 +11,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A unitCache holds decoded units within a number of bytes, and drops those that were used least
-// recently. Units that draws use are pinned: they stay. A draw takes the room for all its units at
-// once, so two draws never wait for each other.
+// A unitCache holds decoded units within a number of bytes, and drops the least recently used ones.
+// Units that draws use are pinned: they stay. A draw takes the room for all its units at once, so
+// two draws never wait for each other.
 type unitCache struct {
 	account *mem.Account
 	room    int64
@@ -82,7 +82,7 @@ func (c *unitCache) pin(ctx context.Context, d *Draw) error {
 	return nil
 }
 
-// admit pins a draw's units, and begins to load those that are missing, as soon as there is room
+// admit pins a draw's units, and begins to load the missing ones, as soon as there is room
 // for all of them. Draws are admitted in the order in which they came.
 func (c *unitCache) admit(ctx context.Context, d *Draw) error {
 	select {
@@ -175,7 +175,7 @@ func (c *unitCache) unpin(pins []unitPin) {
 	c.settleLocked()
 }
 
-// restLocked lists a unit that lost its last pin among those that may be dropped, once it is
+// restLocked lists a unit that lost its last pin among the units that may be dropped, once it is
 // loaded.
 func (c *unitCache) restLocked(u *heldUnit) {
 	if u.block == nil {
@@ -234,7 +234,7 @@ func (c *unitCache) evictLocked(most int64) {
 	}
 }
 
-// close drops all units but those that draws use, which go with the draws. Later draws fail.
+// close drops all units. Those in use go with their draws. Later draws fail.
 func (c *unitCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

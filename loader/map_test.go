@@ -150,7 +150,8 @@ func TestMapBatchesGoOnAfterAnError(t *testing.T) {
 	}
 }
 
-// Leaving the loop, the end of ctx and Close end the iteration and free what was made ahead.
+// Leaving the loop, the end of ctx and Close end the iteration and free the batches that were made
+// ahead.
 func TestMapBatchesEnd(t *testing.T) {
 	endless := func(yield func([]int64) bool) {
 		for yield([]int64{7, 8}) {

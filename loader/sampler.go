@@ -165,8 +165,7 @@ func sampling(seed uint64, epoch int64) *rand.Rand {
 	return rand.New(rand.NewPCG(lo, mix(lo)))
 }
 
-// below is a number from 0 to n-1: the high word of a product, which is uniform but for a part of
-// n/2^64.
+// below is a number from 0 to n-1: the high word of a product, whose bias is at most n/2^64.
 func below(r *rand.Rand, n int64) int64 {
 	at, _ := bits.Mul64(r.Uint64(), uint64(n))
 	return int64(at)
