@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -65,34 +66,19 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("there is no row %d: the data set has %d rows, numbered from 0 to %d", e.Row, e.Rows, e.Rows-1)
 }
 
-// A Place is where a row lies.
-type Place struct {
-	URI      string // of the shard
-	RowGroup int    // of the shard
-	Row      int64  // of the row group
-}
-
 // errPlaces says that a place needs the rows that a rule keeps.
 var errPlaces = errors.New("the place of a row is not known where a rule leaves rows out")
 
-// Locate returns where a row lies. It reads nothing.
-func (d *Dataset) Locate(row int64) (Place, error) {
-	n, err := d.numbering()
+// Locate returns where a row lies: the one row of its row group. It reads nothing.
+func (t *Taker) Locate(row int64) (rowgroup.Rows, error) {
+	unit, at, err := t.numbers.locate(row)
 	if err != nil {
-		return Place{}, err
+		return rowgroup.Rows{}, err
 	}
-	return d.place(n, row)
-}
-
-func (d *Dataset) place(n *numbering, row int64) (Place, error) {
-	unit, at, err := n.locate(row)
-	if err != nil {
-		return Place{}, err
-	}
-	u := n.units[unit]
+	u := t.numbers.units[unit]
 	if u.Samples != u.Rows() {
-		return Place{}, errPlaces
+		return rowgroup.Rows{}, errPlaces
 	}
-	g := d.manifest.Groups()[u.Group]
-	return Place{URI: d.manifest.Shards()[g.Shard].URI, RowGroup: int(g.RowGroup), Row: u.Lo + at}, nil
+	g := t.dataset.manifest.Groups()[u.Group]
+	return rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: u.Lo + at, Hi: u.Lo + at + 1}, nil
 }

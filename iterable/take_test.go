@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -354,23 +355,24 @@ func TestTakerOptions(t *testing.T) {
 
 func TestLocate(t *testing.T) {
 	d := open(t, files(t, [][]int{{3, 4}, {1, 19}}, noImage), Options{UnitRows: 8})
+	x := taker(t, d, TakerOptions{})
 	for _, c := range []struct {
 		row  int64
-		want Place
+		want rowgroup.Rows
 	}{
-		{0, Place{"mem://data/part-000.parquet", 0, 0}},
-		{3, Place{"mem://data/part-000.parquet", 1, 0}},
-		{6, Place{"mem://data/part-000.parquet", 1, 3}},
-		{7, Place{"mem://data/part-001.parquet", 0, 0}},
-		{26, Place{"mem://data/part-001.parquet", 1, 18}},
+		{0, rowgroup.Rows{Shard: 0, RowGroup: 0, Lo: 0, Hi: 1}},
+		{3, rowgroup.Rows{Shard: 0, RowGroup: 1, Lo: 0, Hi: 1}},
+		{6, rowgroup.Rows{Shard: 0, RowGroup: 1, Lo: 3, Hi: 4}},
+		{7, rowgroup.Rows{Shard: 1, RowGroup: 0, Lo: 0, Hi: 1}},
+		{26, rowgroup.Rows{Shard: 1, RowGroup: 1, Lo: 18, Hi: 19}},
 	} {
 		t.Run(fmt.Sprint(c.row), func(t *testing.T) {
-			if got, err := d.Locate(c.row); got != c.want || err != nil {
+			if got, err := x.Locate(c.row); got != c.want || err != nil {
 				t.Errorf("%v, %v, want %v", got, err, c.want)
 			}
 		})
 	}
-	if _, err := d.Locate(27); err == nil || err.Error() != "there is no row 27: the data set has 27 rows, numbered from 0 to 26" {
+	if _, err := x.Locate(27); err == nil || err.Error() != "there is no row 27: the data set has 27 rows, numbered from 0 to 26" {
 		t.Errorf("error %v", err)
 	}
 }
