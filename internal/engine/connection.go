@@ -18,6 +18,8 @@ type handler interface {
 	leave(consumer)
 	setEpoch(SetEpoch) (Session, error)
 	ask(Ask) (Session, error)
+	openMap(Map, consumer) (Mapped, error)
+	take(payload []byte) error
 	close()
 }
 
@@ -134,6 +136,10 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	case kindAsk:
 		var a Ask
 		return c.answer(kind, payload, &a, func() (Session, error) { return h.ask(a) })
+	case kindMap:
+		return c.openMap(h, payload)
+	case kindTake:
+		return h.take(payload)
 	}
 	return protocolError("a trainer sends no %v", kind)
 }
@@ -209,6 +215,24 @@ func (c *connection) join(h handler, payload []byte) error {
 		return nil
 	}
 	return err
+}
+
+// A refused MAP is answered like a refused JOIN.
+func (c *connection) openMap(h handler, payload []byte) error {
+	var m Map
+	if err := decode(kindMap, payload, true, &m); err != nil {
+		return err
+	}
+	r, err := h.openMap(m, c.sender)
+	switch {
+	case errors.Is(err, errProtocol):
+		return err
+	case err != nil:
+		c.fail(err)
+	default:
+		c.send(kindMapped, r)
+	}
+	return nil
 }
 
 func (c *connection) answer(kind frameKind, payload []byte, v any, do func() (Session, error)) error {

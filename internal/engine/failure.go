@@ -110,6 +110,8 @@ func locate(f *Failure, err error) {
 func kindOf(err error) string {
 	var (
 		memory   *iterable.MemoryError
+		large    *iterable.TakeError
+		number   *iterable.RowError
 		over     *mem.OverLimit
 		manifest *iterable.ManifestError
 		mismatch *shuffle.MismatchError
@@ -131,7 +133,9 @@ func kindOf(err error) string {
 		return KindGone
 	case errors.As(err, &broke):
 		return KindInternal
-	case errors.As(err, &memory), errors.As(err, &over):
+	case errors.As(err, &number):
+		return KindValue
+	case errors.As(err, &memory), errors.As(err, &large), errors.As(err, &over):
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState

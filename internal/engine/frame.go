@@ -27,7 +27,11 @@ const (
 	kindLeave
 	kindEpoch
 	kindAsk
+	kindTake
 )
+
+// kindMap stands apart: 9 is taken.
+const kindMap frameKind = 10
 
 const (
 	kindWelcome frameKind = iota + 65
@@ -40,12 +44,13 @@ const (
 	kindError
 	kindSession
 	kindNote
+	kindMapped
 )
 
 var frameNames = map[frameKind]string{
-	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK",
+	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK", kindTake: "TAKE", kindMap: "MAP",
 	kindWelcome: "WELCOME", kindOpened: "OPENED", kindProgress: "PROGRESS", kindJoined: "JOINED", kindRing: "RING", kindBatch: "BATCH",
-	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE",
+	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE", kindMapped: "MAPPED",
 }
 
 func (k frameKind) String() string {
