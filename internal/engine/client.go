@@ -7,6 +7,7 @@ type client struct {
 	hello       Hello
 	group       *group
 	participant *participant // of the last iteration that it joined
+	mapping     *mapping     // of rows by number; nil before the first MAP
 	closed      bool
 }
 
@@ -22,6 +23,8 @@ func (c *client) join(j Join, to consumer) error {
 		return protocolError("JOIN without an iteration")
 	case c.closed:
 		return errEngineEnds
+	case c.mapping != nil:
+		return protocolError("JOIN on a connection that had a MAP")
 	case c.participant != nil && !c.participant.isOver():
 		return protocolError("JOIN before the END of the iteration before")
 	}
@@ -46,6 +49,9 @@ func (c *client) close() {
 		return
 	}
 	c.closed = true
+	if c.mapping != nil {
+		c.mapping.end(errGone)
+	}
 	if c.participant != nil {
 		c.participant.disconnect()
 	}

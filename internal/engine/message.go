@@ -203,6 +203,27 @@ type Selected struct {
 	AllRows int64 `json:"all_rows"` // of the shards
 }
 
+// Map asks for rows by number, and where some of them lie.
+type Map struct {
+	Locate []int64 `json:"locate"`
+}
+
+// Mapped describes the rows that have numbers, 0 to Rows-1.
+type Mapped struct {
+	Rows    int64      `json:"rows"`
+	Memory  int64      `json:"memory"`  // bytes that decoded rows may take, for all clients together
+	Decoded int64      `json:"decoded"` // bytes that all rows would take, as the files' metadata foretell it
+	Schema  []Node     `json:"schema"`  // of the batches
+	Places  []MapPlace `json:"places"`  // of Map.Locate
+}
+
+// MapPlace is where a row lies.
+type MapPlace struct {
+	Path     string `json:"path"` // of the shard
+	RowGroup int    `json:"row_group"`
+	Row      int64  `json:"row"` // of the row group
+}
+
 // Failure is an error of the engine.
 type Failure struct {
 	Kind     string   `json:"kind"` // see the Kind constants
