@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // Ten thousand columns in a hundred shards: the first start, the second, and the memory that a
@@ -13,7 +15,7 @@ import (
 func TestWide(t *testing.T) {
 	const columns = 10_000
 	files := 100
-	if underRace {
+	if racetest.Enabled {
 		files = 10
 	}
 	if testing.Short() {
@@ -70,7 +72,7 @@ func TestManyShards(t *testing.T) {
 	if testing.Short() {
 		t.Skip("opens ten thousand shards")
 	}
-	if underRace {
+	if racetest.Enabled {
 		files = 1000
 	}
 	b := fakeFile{schema: strings.Repeat(`optional binary a (UTF8);`, 10), rows: []int{100, 100, 100}}.bytes(t)

@@ -3,6 +3,8 @@ package shuffle
 import (
 	"runtime"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // studyManifest is the data of the study of the order: shards of 1 to 8 groups of 5,000 to 50,000
@@ -47,7 +49,7 @@ func BenchmarkPlanMillionGroups(b *testing.B) {
 
 // TestPlanMillionGroups keeps to the memory that a plan of a million groups may take.
 func TestPlanMillionGroups(t *testing.T) {
-	if testing.Short() || underRace {
+	if testing.Short() || racetest.Enabled {
 		t.Skip("a million groups")
 	}
 	before := heap()
