@@ -109,7 +109,7 @@ func (s *Stream) free(l *load) {
 	for _, o := range l.orders {
 		s.ahead.giveOrder(o)
 	}
-	s.ahead.releaseBlocks(l.blocks, l.rows, l.shared)
+	s.ahead.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
 	l.blocks = nil
 	s.ahead.discharge(l)
 }
@@ -157,15 +157,16 @@ func (s *Stream) drain() {
 	}
 }
 
-// padWithNothing fills a draw that has no row of its own: with the first row of the data, none of
-// them valid.
+// padWithNothing fills a draw that has no row of its own: with the first row of the data that is a
+// sample, none of them valid.
 func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
 	if s.padding == nil {
 		units, err := s.dataset.cut(s.dataset.options.UnitRows)
 		if err != nil {
 			return err
 		}
-		l := s.dataset.sizes.newLoad(units[0], shuffle.Span{To: 1}, false)
+		first := slices.IndexFunc(units, func(u shuffle.Unit) bool { return u.Samples > 0 })
+		l := s.dataset.sizes.newLoad(units[first], shuffle.Span{Unit: first, To: 1}, false)
 		l.wanted = []wanted{{rows: 1}}
 		if err := s.ahead.loadNow(ctx, l); err != nil {
 			return err

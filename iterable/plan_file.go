@@ -20,7 +20,18 @@ type SavedPlan struct {
 	Manifest *shuffle.Manifest
 	Units    string          // hash of how the row groups are cut
 	Params   *shuffle.Params // nil: file order
+	Rule     string          // of the samples, as Dataset.Rule; "" without one
+	Counts   []int64         // samples of each unit, with a rule; nobody counts then
 	Hash     string          // of all that
+}
+
+// fits says whether the plan has the samples of these units.
+func (p *SavedPlan) fits(units []shuffle.Unit, unitRows int64) bool {
+	pinned := int64(0)
+	if p.Params != nil {
+		pinned = p.Params.UnitRows
+	}
+	return p.Rule != "" && unitRows == pinned && len(p.Counts) == len(units)
 }
 
 // A planFile is the bytes of a SavedPlan:

@@ -47,7 +47,8 @@ type Decoder struct {
 	starts, bits        scratch // of lists: where they begin, and which are not null
 	order               scratch // the rows of the unit as they lie
 	spare               *mem.Arena
-	kept                []uint32 // Layout.Order in the blocks' memory
+	kept                []uint32   // Layout.Order in the blocks' memory
+	held                *heldRules // nil before the first rule column
 	codes               [1024]uint32
 }
 
@@ -93,6 +94,7 @@ func newDecoder(pool *mem.Pool, replace bool) *Decoder {
 
 // Close gives the scratch back.
 func (d *Decoder) Close() {
+	d.dropHeld()
 	d.codecs.Close()
 	d.spare.Free()
 	for _, s := range d.scratches() {
@@ -126,7 +128,11 @@ func (d *Decoder) scratches() []*scratch {
 // The Raw may be released afterwards: a Block never points into one.
 func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.at, d.path = -1, ""
+	if d.held != nil && d.held.raw != r {
+		d.dropHeld()
+	}
 	err := r.use(func() error { return d.decode(r, l) })
+	d.dropHeld()
 	if damaged := r.recheck(); damaged != nil {
 		err = damaged
 	}
@@ -139,11 +145,16 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	for _, b := range blocks {
 		b.Release()
 	}
+	return nil, d.failed(r, err)
+}
+
+// failed is an error of the current page.
+func (d *Decoder) failed(r *Raw, err error) error {
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
 	if h := (*hintError)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
 	}
-	return nil, e
+	return e
 }
 
 // forget drops what points into the Raw and the blocks.
@@ -155,20 +166,31 @@ func (d *Decoder) forget() {
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
 
-// decode fills d.blocks. Corrupt bytes are found by checks; the recover stands behind them for the
+// caught makes a panic an error. Corrupt bytes are found by checks; this stands behind them for the
 // decompressors, which are not ours and see outside bytes first.
-func (d *Decoder) decode(r *Raw, l Layout) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if _, fault := p.(interface{ Addr() uintptr }); fault {
-				panic(p) // a mapping that is gone: Guard's business
-			}
-			err = fmt.Errorf("%w: %v", errChunk, p)
+func caught(err *error) {
+	if p := recover(); p != nil {
+		if _, fault := p.(interface{ Addr() uintptr }); fault {
+			panic(p) // a mapping that is gone: Guard's business
 		}
-	}()
-	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
+		*err = fmt.Errorf("%w: %v", errChunk, p)
+	}
+}
+
+// checkRows refuses units of more rows than a block can count.
+func (d *Decoder) checkRows() error {
 	if n := d.rows.Hi - d.rows.Lo; n > math.MaxInt32 {
 		return &hintError{err: fmt.Errorf("%d rows in one unit", n), hint: "write smaller row groups"}
+	}
+	return nil
+}
+
+// decode fills d.blocks.
+func (d *Decoder) decode(r *Raw, l Layout) (err error) {
+	defer caught(&err)
+	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
+	if err := d.checkRows(); err != nil {
+		return err
 	}
 	if err := d.divide(); err != nil {
 		return err
@@ -180,13 +202,15 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	}
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
-		v, err := d.column(n)
-		if err == nil && inPlace {
-			d.blocks[0].cols[i] = v
-		} else if err == nil {
-			err = d.layOut(i, v)
+		v := d.takeHeld(i, n)
+		if v == nil {
+			if v, err = d.column(n); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if inPlace {
+			d.blocks[0].cols[i] = v
+		} else if err := d.layOut(i, v); err != nil {
 			return err
 		}
 		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {
@@ -333,6 +357,9 @@ func (c *leafDecoder) prepare() error {
 		c.head = (max(0, s.pages[0].Size-s.pages[0].Values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
+	if c.leaf.convert == convertNull {
+		return nil // the levels are all that is wanted
+	}
 	if c.field.Kind == column.Binary && c.stored == 0 {
 		if err := c.prepareText(int64(share * float64(s.size))); err != nil {
 			return err

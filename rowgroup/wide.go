@@ -60,15 +60,15 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	}
 	s := &spreader{part: d.layout.Part, blocks: d.blocks, open: make([]openChunk, d.layout.Parts+1)}
 	for i := range s.open {
-		s.open[i].coming = bytes / rows * int64(len(s.part)) / int64(d.layout.Parts) // parts of a unit are of one size
+		s.open[i].coming = bytes / rows * int64(len(d.layout.Order)) / int64(d.layout.Parts) // parts of a unit are of one size
 	}
 	return s
 }
 
 // put copies the value of a decoded row into the row's part and returns its view. Rows outside of
-// the unit are not kept.
+// the unit, and those that no block holds, are not kept.
 func (s *spreader) put(row int64, value []byte) uint64 {
-	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 {
+	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 || s.part[row] == 0 {
 		return 0
 	}
 	o := &s.open[s.part[row]]

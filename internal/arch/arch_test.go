@@ -103,8 +103,8 @@ var rules = []rule{
 	{at: "internal/trusted"},
 	{at: "cache", may: []string{"shard", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
-	{at: "rowgroup", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
-	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/trusted"}},
 	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
