@@ -23,10 +23,10 @@ type demoChoice struct {
 
 // choices reads the shop under a filter and its opposite, and in two parts.
 func (d *demoCommand) choices(ctx context.Context, from shard.Stores, addresses []string, o iterable.Options) (filter, split *demoChoice, err error) {
-	const dear = "price >= 20000"
+	const long = "len(token_ids) >= 16"
 	filter = &demoChoice{
-		Names:  [2]string{dear, "not(" + dear + ") or price is null"},
-		format: "%s keeps %s rows, and %s the other %s",
+		Names:  [2]string{long, "not " + long + " or token_ids is null"},
+		format: "%[1]s keeps %[2]s rows, its opposite the other %[4]s",
 	}
 	split = &demoChoice{Names: [2]string{"train", "val"}, format: "train=9,val=1 gives %s %s and %s %s rows, none to both"}
 	o.Columns = []string{"unique_id"}
