@@ -16,16 +16,17 @@ func (a *app) countRows() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "count [flags] ADDRESS...",
 		Short: "Count the rows",
-		Long: `count prints how many rows the shards have, or an epoch that --where and the other flags of rows
-choose. All rows it counts by the footers alone, or by the index of an earlier run. For others it
-reads the columns that the filter names, and only where the files' statistics leave it open; the
-counts are kept beside the index.`,
+		Long: `count prints how many rows the shards have, or how many of them --where and the other flags of rows
+choose. Without these it reads footers alone, or finds them in the index of an earlier run. With
+them it reads the columns that the filter names, and only where the files' statistics leave it
+open; these counts are kept beside the index too.`,
 		Example: `  shardfeed count data/
   shardfeed count data/ --where 'price >= 10 and label is not null'
   shardfeed count 's3://bucket/table/dt=2026-01-*/*.parquet' --json`,
 	}
 	fs := c.Flags()
 	f.object(fs)
+	fs.StringVar(&f.missing, "missing", "error", "columns of a filter that some shards lack: error or null")
 	f.choice(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

@@ -83,7 +83,11 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 		schema = shortSchema(schema)
 	}
 	out := l.rowShow(schema, interruptible{ctx, l.stdout})
-	err = takeRows(ctx, ds.Dataset, pick(ds.NumRows()), func(columns []*column.Array, n int) error {
+	take := takeRows
+	if l.choosesRows() {
+		take = takeChosen
+	}
+	err = take(ctx, ds.Dataset, pick(ds.NumSamples()), func(columns []*column.Array, n int) error {
 		if !l.full {
 			columns = shortColumns(columns, schema)
 		}

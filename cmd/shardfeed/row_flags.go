@@ -35,7 +35,7 @@ func (f *rowFlags) choice(fs *pflag.FlagSet) {
 
 // unweighted registers those under which a row comes once or not at all.
 func (f *rowFlags) unweighted(fs *pflag.FlagSet) {
-	fs.StringVar(&f.where, "where", "", "`filter`: read the rows for which it is true, as in 'score >= 0.5 and lang in (\"en\", \"de\") and not (id in @drop.txt)'")
+	fs.StringVar(&f.where, "where", "", "read the rows for which this `filter` is true, as in 'score >= 0.5 and lang in (\"en\", \"de\") and not (id in @drop.txt)'")
 	fs.Var(&f.parts, "parts", "divide all rows by weight, before the filter, as in train=9,val=1")
 	fs.StringVar(&f.part, "part", "", "`name` of the part that is read")
 	fs.StringVar(&f.partKey, "part-key", "", "`column` whose values decide, so that rows of one value are in one part (default: exact shares of rows)")

@@ -23,11 +23,11 @@ func (a *app) selectRows() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "select [flags] --save FILE ADDRESS...",
 		Short: "Write down which rows a filter keeps, for --rows of later runs",
-		Long: `select writes a file that says of each row whether it is chosen: by --where, --parts, --subsample and
-another file of rows, all together. Later runs read it by --rows, or by rows= in Python, and need
-not evaluate the filter again. The file holds numbers of rows, about a bit for each row at most, and
-the sizes and versions of the shards: of shards that have changed since it is refused. It appears
-under its name when it is whole.`,
+		Long: `select writes a list of the rows that pass --where, --parts, --subsample and another list, all of
+those that are given. Later runs read the list by --rows, or by rows= in Python, and need not
+evaluate the filter again. The file has at most about one bit for each row of the shards, and their
+sizes and versions: a shard that has changed since is an error. It appears under its name when it
+is whole.`,
 		Example: `  shardfeed select data/ --where 'score >= 0.5' --save good.rows
   shardfeed cat data/ --rows good.rows
   shardfeed select s3://bucket/table --where 'not (id in @duplicates.txt)' --save unique.rows --json`,
