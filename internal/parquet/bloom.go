@@ -1,11 +1,10 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
-
-	"encoding/binary"
 
 	"github.com/parquet-go/parquet-go/bloom/xxhash"
 )
