@@ -62,6 +62,14 @@ type Options struct {
 	// State resumes after the batch that it came with; nil begins at Epoch.
 	State *shuffle.State
 
+	// OnError says what becomes of rows whose data is corrupt, gone or changed: iterable.Raise, the
+	// default, ends the iteration; under iterable.Mask other rows of the batch fill their places,
+	// behind Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the share
+	// of an epoch's rows that may be lost, of which one place always may; 0 is
+	// iterable.DefaultMaxLost.
+	OnError iterable.OnError
+	MaxLost float64
+
 	// NaN puts NaN under the nulls of floats, in lists and structs too, wherever they occur. Fill
 	// says for any column what stands under its nulls, and wins; else that is zero, false or empty.
 	NaN  bool
@@ -69,6 +77,11 @@ type Options struct {
 
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
+
+	// Seeds adds the column SeedColumn to each batch: an int64 for each row, by the data's seed, the
+	// epoch and the row, whatever the number of ranks and the batch size. It needs a data set with
+	// RowIDs or RowKeys.
+	Seeds bool
 
 	// Transforms are applied to each batch, in order, after Pad.
 	Transforms []Transform
@@ -119,8 +132,11 @@ func (o Options) Validate() error {
 		p.Add("Epoch", "contradicts {State}, which says the epoch; leave one of the two out")
 	}
 	for i, t := range o.Transforms {
-		if t.Apply == nil {
-			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply, %q has none", t.Name)
+		switch {
+		case t.Apply == nil && t.Rows == nil:
+			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply or Rows, %q has none", t.Name)
+		case t.Apply != nil && t.Rows != nil:
+			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply or Rows, %q has both", t.Name)
 		}
 	}
 	for i, f := range o.Fill {

@@ -71,7 +71,7 @@ func (b *Block) Release() {
 // A Layout says how rows are to lie in blocks. The zero value is one block, in the file's order.
 type Layout struct {
 	// Parts is the number of blocks, through which the order goes one after the other; 0 means 1.
-	// Part gives each row of the unit its part, 1..Parts, also rows that no block holds. It is not
+	// Part gives each row of the unit its part, 1..Parts, and 0 where no block holds it. It is not
 	// needed for one.
 	Part  []uint8
 	Parts int

@@ -233,6 +233,8 @@ func (d *Decoder) column(n *node) (*vector, error) {
 	switch {
 	case n.partition != nil:
 		return d.constant(n, rows), nil
+	case n.rowNumber:
+		return d.numbers(n, rows), nil
 	case n.missing:
 		return newNullVector(n.field, rows), nil
 	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == column.Null):

@@ -1,12 +1,14 @@
 package rowgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 var (
@@ -58,6 +60,30 @@ func (e *Error) Spelled(name func(field string) string) string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// IsLoss reports whether an error says that data is no longer what was written: bytes that are
+// corrupt, a shard that is gone or was changed. Other errors may pass by themselves, or the user can
+// mend them: networks, permissions, memory, what this package cannot read.
+func IsLoss(err error) bool {
+	if errors.Is(err, shard.ErrCorrupt) || errors.Is(err, shard.ErrChanged) || errors.Is(err, shard.ErrNotExist) {
+		return true
+	}
+	var e *Error
+	if !errors.As(err, &e) || e.Op != "decode" && e.Op != "footer" {
+		return false
+	}
+	var store *shard.Error
+	var limit *hintError
+	if errors.As(err, &store) || errors.As(err, &limit) {
+		return false
+	}
+	for _, other := range []error{shard.ErrDenied, shard.ErrTransient, ErrEncrypted, errEncoding, errDivision, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
 
 // hintError is an error about what the user can change.
 type hintError struct {

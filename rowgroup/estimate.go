@@ -144,6 +144,9 @@ func (e *estimator) node(n *node, values int64) {
 	case n.leaf != nil && n.leaf.convert != convertNull:
 		e.leaf(n, values)
 		return
+	case n.rowNumber:
+		e.alloc(mem.MulDiv(values, 8, 1))
+		return
 	case n.leaf != nil || n.missing || n.partition != nil:
 		e.alloc(values) // codes of one value, or nothing
 		return
@@ -260,7 +263,7 @@ func (e *estimator) whole(n *node, rows int64) {
 	switch {
 	case n.partition != nil:
 		e.alloc(int64(len(n.partition.data)))
-	case n.missing:
+	case n.missing, n.rowNumber:
 	case n.leaf != nil:
 		e.dictionary(n)
 	case n.field.Kind == column.Struct:

@@ -63,7 +63,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 // have null items; see movable for vectors.
 func (n *node) movable() bool {
 	switch {
-	case n.missing || n.partition != nil || n.leaf != nil:
+	case n.missing || n.partition != nil || n.rowNumber || n.leaf != nil:
 		return true
 	case n.field.Kind == column.Struct:
 		for _, c := range n.children {

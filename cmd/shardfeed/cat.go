@@ -47,6 +47,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 		Example: `  shardfeed cat data/part-00000.parquet
   shardfeed cat data/ --columns id,label.name --limit 10
   shardfeed cat data/ --shuffle --seed 7 --epoch 1 --rank 0 --world-size 8
+  shardfeed cat data/ --where 'score >= 0.5 and lang in ("en", "de")' --columns id
   shardfeed cat data/ --shuffle --limit 1000 --save-state state.json
   shardfeed cat data/ --state state.json
   shardfeed cat data/ --columns id,label --format csv > labels.csv
@@ -56,9 +57,12 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
 	completeWords(c, "format", catFormats)
 	cat.data(fs)
+	cat.ids(fs)
 	cat.rows(fs)
+	cat.choice(fs)
 	cat.order(fs)
 	cat.manyEpochs(fs)
+	cat.losses(fs)
 	cat.split(fs)
 	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
@@ -94,6 +98,8 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
 	case c.format != "jsonl" && c.saveState != "":
 		return usagef("--save-state counts JSON lines: it needs --format jsonl, got %s", c.format)
+	case c.onError == "mask":
+		return usagef("--on-error mask has no meaning for single rows: use --on-error skip")
 	case c.workers < 1:
 		return usagef("--workers must be at least 1, got %d", c.workers)
 	case c.worker < 0 || c.worker >= c.workers:
@@ -119,7 +125,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	if c.saveState != "" {
-		if err := c.saveFile().apart(ctx, ds.Dataset, &c.flags, addresses); err != nil {
+		if err := c.saveFile().apart(ctx, ds.Manifest().Shards(), &c.flags, addresses); err != nil {
 			return err
 		}
 	}
@@ -130,7 +136,10 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	printer := c.newPrinter(ctx, ds.Dataset, format)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
-		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
+		iterable.StreamOptions{
+			BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most,
+			OnError: iterable.OnError(c.onError), MaxLost: c.maxLost,
+		})
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,12 @@ const defaultBatch = 256
 type flags struct {
 	columns     []string
 	strict      bool
+	rowIDs      bool
 	manifest    string
 	missing     string
 	invalidUTF8 string
+
+	rowFlags
 
 	shuffle       bool
 	shuffleBuffer bufferSize
@@ -38,6 +41,9 @@ type flags struct {
 	batchSize int
 	tail      string
 	epochs    int
+
+	onError string
+	maxLost float64
 
 	rank, worldSize int
 	memory          byteSize
@@ -58,6 +64,11 @@ func (f *flags) remote(fs *pflag.FlagSet) {
 func (f *flags) data(fs *pflag.FlagSet) {
 	f.what(fs)
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
+}
+
+// ids registers the flag that adds where rows come from.
+func (f *flags) ids(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.rowIDs, "row-ids", false, "add _row, the row's number in the list of shards, and source, the number of the address that found its shard")
 }
 
 // what registers the flags that say which columns of which shards to read.
@@ -99,6 +110,12 @@ func (f *flags) tailOrDefault() shuffle.Tail {
 	return shuffle.Pad
 }
 
+// losses registers the flags that say what becomes of rows that cannot be read.
+func (f *flags) losses(fs *pflag.FlagSet) {
+	fs.StringVar(&f.onError, "on-error", "raise", "rows whose data is corrupt, gone or changed: raise, mask (other rows stand in their places, and do not count) or skip")
+	fs.Float64Var(&f.maxLost, "max-lost", 0, "the share of an epoch's rows that may be lost under mask and skip, from 0 to 1; one place always may (default: 0.001)")
+}
+
 func (f *flags) manyEpochs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.epochs, "epochs", 1, "how many epochs")
 }
@@ -128,6 +145,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		}
 	}
 	if err := f.trimColumns(fs); err != nil {
+		return err
+	}
+	if err := f.checkRows(fs); err != nil {
 		return err
 	}
 	for _, n := range []struct {
@@ -228,6 +248,8 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
+		{"on-error", []string{"raise", "mask", "skip"}},
+		{"rows-new", []string{"error", "keep", "drop"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

@@ -99,9 +99,9 @@ def one_of(name: str, value: Any, *known: str) -> str:
     return value
 
 
-def seed(value: Any) -> int:
+def seed(value: Any, name: str = "seed") -> int:
     if not is_whole(value) or not 0 <= value < 2**64:
-        raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, {got(value)}")
+        raise OptionError(f"{name} must be a whole number from 0 to 2**64 - 1, {got(value)}")
     return int(value)
 
 
@@ -112,6 +112,13 @@ def seconds(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0:
         raise OptionError(f"{name} must be a number of seconds above 0, or None for no limit, {got(value)}")
     return None if math.isinf(value) else float(value)
+
+
+def share(name: str, value: Any) -> float:
+    """A share of a whole, above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value <= 1:
+        raise OptionError(f"{name} must be a number above 0 and at most 1, {got(value)}")
+    return float(value)
 
 
 def epoch(value: Any) -> int:
