@@ -111,6 +111,7 @@ func (e Events) ofDataset() iterable.Events {
 		FootersRead:   e.Footers,
 		Counted:       e.Counted,
 		Noted:         e.Files,
+		Lost:          func(x iterable.Loss) { e.note("%v", x) },
 		OverEstimate: func(measured, estimated int64) {
 			if measured-estimated > smallExcess {
 				e.note("blocks took %v of memory, the files' metadata promised %v", mem.Bytes(measured), mem.Bytes(estimated))

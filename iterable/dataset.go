@@ -32,6 +32,7 @@ type Dataset struct {
 	stores   shard.Stores
 	rules    *rules // nil: each row is a sample
 	samples  int64  // of an epoch
+	losses   lossList
 
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex

@@ -40,7 +40,7 @@ func (h *heldRules) column(b *boundRule, v *vector, rows int) (rule.Column, erro
 		return nullColumn(v.field, rows), nil
 	}
 	a := &column.Array{Field: v.field, Len: rows, Nulls: v.nulls}
-	if skip > 0 && v.nulls > 0 {
+	if v.valid != nil { // a vector may count those of its pages that lie outside of the unit
 		a.Nulls = rows - parquet.Bitmap(v.valid).Ones(skip, rows)
 	}
 	c := rule.Column{Values: a}

@@ -30,7 +30,7 @@ func partitionStats(f *column.Field, p *partitionValue) rule.ColumnStats {
 	if p.null {
 		return rule.ColumnStats{Rows: 1, Nulls: 1, NullsKnown: true}
 	}
-	return rule.ColumnStats{NullsKnown: true, Distinct: constantColumn(f, p).Values}
+	return rule.ColumnStats{Rows: 1, NullsKnown: true, Distinct: constantColumn(f, p).Values}
 }
 
 // A ShardStats is what a shard's footer tells of the rule columns. It is safe for concurrent use,
