@@ -37,6 +37,8 @@ type counter struct {
 	done  int64   // row groups whose units are known
 	sums  []int64 // of units that are being counted
 
+	partBytes int64 // of a part
+	every     time.Duration
 	parts     []*countPart
 	at        int          // the part that is looked at first
 	open      *countPart   // whose row groups are handed out
@@ -76,7 +78,7 @@ func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int6
 }
 
 func (d *Dataset) newCounter(units []shuffle.Unit) *counter {
-	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), now: time.Now}
+	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), now: time.Now, partBytes: partBytes, every: publishEvery}
 	c.groups = make([]int, len(d.data.Groups)+1)
 	c.shards = make([]int, len(d.data.Shards)+1)
 	c.left = make([]int, len(d.data.Groups))

@@ -35,7 +35,7 @@ func (c *counter) divide() {
 	for g := range d.data.Groups {
 		fetch, _ := d.manifest.RuleBytes(g)
 		bytes += fetch
-		if bytes >= partBytes || g == len(d.data.Groups)-1 {
+		if bytes >= c.partBytes || g == len(d.data.Groups)-1 {
 			c.parts = append(c.parts, &countPart{groups: [2]int{from, g + 1}, next: from, claim: fmt.Sprintf("%s-%d", name, len(c.parts))})
 			from, bytes = g+1, 0
 		}
@@ -47,7 +47,7 @@ func (c *counter) divide() {
 }
 
 // next is the next row group to count; false when there is none left.
-func (c *counter) next() (group int, ok bool) {
+func (c *counter) next(context.Context) (group int, ok bool) {
 	for {
 		p := c.open
 		if p == nil {
@@ -78,7 +78,7 @@ func (c *counter) unknown(group int) bool {
 func (c *counter) choose() *countPart {
 	if c.dir != nil {
 		c.dir.refresh(c.found)
-		if c.now().Sub(c.published) >= publishEvery {
+		if c.now().Sub(c.published) >= c.every {
 			c.publish()
 		}
 	}

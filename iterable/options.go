@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -131,6 +132,10 @@ type Events struct {
 func (o Options) withDefaults() Options {
 	if o.Tail == "" {
 		o.Tail = shuffle.Drop
+	}
+	if say := o.Events.IndexUnusable; say != nil { // footers and counts have one directory
+		var once sync.Once
+		o.Events.IndexUnusable = func(dir string, err error) { once.Do(func() { say(dir, err) }) }
 	}
 	if o.Budget == nil {
 		o.Budget = NewBudget(mem.ThisMachine().SharedLimit())

@@ -14,7 +14,9 @@ import (
 
 // A ruleReading reads the columns of a rule, and nothing else, of row groups in parallel.
 type ruleReading struct {
-	next func() (group int, ok bool) // the next to read; one goroutine calls it
+	// next is the row group that is read next; false when there is none left, or ctx ends. One
+	// goroutine calls it.
+	next func(ctx context.Context) (group int, ok bool)
 
 	// found is called with what the rule keeps of rows [lo, hi) from which it keeps any, and done
 	// when nothing more comes of a row group. Several goroutines call them.
@@ -78,7 +80,7 @@ func (d *Dataset) readRules(ctx context.Context, how ruleReading) error {
 		all.Go(func() { r.decodeAll(within) })
 	}
 	for within.Err() == nil {
-		g, ok := r.next()
+		g, ok := r.next(within)
 		if !ok {
 			break
 		}

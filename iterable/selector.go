@@ -45,12 +45,7 @@ func (s *selector) begin(group int, lo, hi int64) selection {
 	r, rows := s.rules, int(hi-lo)
 	words := (rows + 63) / 64
 	s.bits = slices.Grow(s.bits[:0], words)[:words]
-	for i := range s.bits {
-		s.bits[i] = ^uint64(0)
-	}
-	if n := rows % 64; n > 0 {
-		s.bits[words-1] = 1<<n - 1
-	}
+	fill(s.bits, int64(rows))
 	if r.part != nil && r.key < 0 {
 		s.marker.ByRow(rule.Slice{First: r.first[group], Rows: r.rows[group], Lo: lo, Hi: hi}, s.bits)
 	}
