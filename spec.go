@@ -19,6 +19,13 @@ type Spec struct {
 	// Columns are names or dotted paths; nil reads all. The schema's order is kept.
 	Columns []string `json:"columns"`
 
+	// RowIDs adds the columns "_row", the row's number in the list of shards, before rules, and
+	// "source", the number of the address that found its shard. Seeds adds "_seed", an int64 for
+	// each row by Seed, the epoch and the row: for random numbers that are the same on any number
+	// of ranks.
+	RowIDs bool `json:"row_ids"`
+	Seeds  bool `json:"seeds"`
+
 	// Strict refuses directories that hold other files beside the parquet files.
 	Strict bool `json:"strict"`
 

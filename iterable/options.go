@@ -31,6 +31,12 @@ type Options struct {
 	MissingIsNull bool     // a column that some shards lack is null there; else it is an error
 	ReplaceUTF8   bool     // U+FFFD for each byte of a string that is not UTF-8; else it is an error
 
+	// RowIDs adds two columns that say where each row comes from: "_row", int64, is its number in
+	// the manifest, before rules, and "source", int32, the number of the address that found its
+	// shard. See [Dataset.Locate]. RowKeys adds the same two without a name, of which package
+	// loader makes seeds; RowIDs wins.
+	RowIDs, RowKeys bool
+
 	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc)
 	// beside its parquet files. They are left out otherwise; see shard.Discover.
 	Strict bool
@@ -230,7 +236,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, IndexDir: o.IndexDir, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -78,7 +78,10 @@ type Layout struct {
 	wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512, which tests lower
 
 	// Order is the rows of the unit that the blocks hold, in this order: row i of all blocks is row
-	// Order[i] of the unit. It may be reused after Decode. nil is all rows in the file's order.
+	// Order[i] of the unit. It may be reused after Decode. nil is all rows in the file's order; an
+	// empty one gives empty blocks.
+	//
+	// Where it has fewer than half of the unit's rows, the blocks hold memory for those rows alone.
 	Order []uint32
 }
 

@@ -26,6 +26,8 @@ type Decoder struct {
 	arena  *mem.Arena // what columns are decoded to: keep, or loose when their rows are copied out
 	keep   *mem.Arena // memory that stays as long as any of the blocks
 	loose  *mem.Arena
+	dicts  *mem.Arena // of the column, where few rows are kept, which may need none
+	dict   *mem.Arena // what dictionaries are decoded to: keep or dicts
 	rows   Rows
 	chunks []rawChunk // those not decoded yet
 	at     int64      // byte of the shard of the current page, -1 when there is none
@@ -46,6 +48,7 @@ type Decoder struct {
 	def, rep            scratch // levels of a page, or of a nested leaf, a byte each
 	starts, bits        scratch // of lists: where they begin, and which are not null
 	order               scratch // the rows of the unit as they lie
+	chosen              scratch // bits of the rows that are kept
 	spare               *mem.Arena
 	kept                []uint32   // Layout.Order in the blocks' memory
 	held                *heldRules // nil before the first rule column
@@ -85,7 +88,7 @@ func (s *scratch) extend(kept, n int) []byte {
 func (m *Manifest) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
 
 func newDecoder(pool *mem.Pool, replace bool) *Decoder {
-	d := &Decoder{pool: pool, replace: replace, spare: pool.NewArena(), loose: pool.NewArena()}
+	d := &Decoder{pool: pool, replace: replace, spare: pool.NewArena(), loose: pool.NewArena(), dicts: pool.NewArena()}
 	for _, s := range d.scratches() {
 		s.arena = pool.NewArena()
 	}
@@ -118,7 +121,7 @@ func (d *Decoder) trim() {
 
 func (d *Decoder) scratches() []*scratch {
 	return []*scratch{
-		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order,
+		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order, &d.chosen,
 	}
 }
 
@@ -159,9 +162,10 @@ func (d *Decoder) failed(r *Raw, err error) error {
 
 // forget drops what points into the Raw and the blocks.
 func (d *Decoder) forget() {
-	d.blocks, d.keep, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, leafDecoder{}
+	d.blocks, d.keep, d.dict, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, nil, leafDecoder{}
 	d.lists, d.nest = listShape{}, nestedShape{}
 	d.loose.Free()
+	d.dicts.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
@@ -195,7 +199,10 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if err := d.divide(); err != nil {
 		return err
 	}
-	d.arena = d.loose
+	d.arena, d.dict = d.loose, d.keep
+	if d.few() {
+		d.dict = d.dicts
+	}
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
 	if inPlace {
 		d.arena = d.keep
@@ -226,6 +233,8 @@ func (d *Decoder) column(n *node) (*vector, error) {
 	switch {
 	case n.partition != nil:
 		return d.constant(n, rows), nil
+	case n.rowNumber:
+		return d.numbers(n, rows), nil
 	case n.missing:
 		return newNullVector(n.field, rows), nil
 	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == column.Null):
@@ -272,7 +281,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
 	}
 	c := &d.col
 	*c = leafDecoder{
-		d: d, arena: d.arena, keep: d.keep, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
+		d: d, arena: d.arena, keep: d.dict, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
 		stored: storedWidth(n.leaf),
 	}
 	if d.at, err = d.scan.scan(chunk, d.rows); err != nil {

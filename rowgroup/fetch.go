@@ -45,7 +45,8 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	if u.Shard < 0 || u.Shard >= len(m.shards) || u.RowGroup < 0 || m.first[u.Shard]+u.RowGroup >= m.first[u.Shard+1] {
 		return nil, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
 	}
-	rows := m.groups[m.first[u.Shard]+u.RowGroup].Rows
+	group := &m.groups[m.first[u.Shard]+u.RowGroup]
+	rows := group.Rows
 	if u.Lo < 0 || u.Lo > u.Hi || u.Hi > rows {
 		return nil, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
 	}
@@ -54,7 +55,7 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched

@@ -53,6 +53,7 @@ type boundSchema struct {
 type Group struct {
 	Shard, RowGroup int32 // position of the shard in the manifest, and of the row group in the shard
 	Rows            int64
+	First           int64 // number of its first row in the manifest
 	Bytes           int64 // uncompressed, of all columns, projected or not
 	Compressed      int64 // encoded bytes of the projected columns and of those of rules
 }
@@ -98,6 +99,11 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 	m.parts = wanted
 	for _, c := range wanted {
 		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	if o.RowIDs || o.RowKeys {
+		if err := m.addRowIDs(o.RowIDs); err != nil {
+			return err
+		}
 	}
 	if len(o.RuleColumns) > 0 {
 		if err := m.bindRules(root, partitions, o, projector{missingIsNull: o.MissingIsNull, shards: owners, counts: counts}); err != nil {
@@ -186,7 +192,7 @@ func (m *Manifest) addGroups(all []loaded) error {
 
 // newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
 func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
-	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), Bytes: r.bytes.at(g)}
+	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.rows, Bytes: r.bytes.at(g)}
 	for _, n := range m.bound[m.files[s].schema].fetched {
 		k := r.chunk(n.leaf.index, g)
 		group.Compressed += r.compressed.at(k)

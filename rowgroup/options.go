@@ -30,6 +30,11 @@ type Options struct {
 	// character; else decoding fails and names the page.
 	ReplaceUTF8 bool
 
+	// RowIDs adds the columns RowColumn and SourceColumn, which say where each row comes from.
+	// RowKeys adds the same two without a name, for a reader that makes something of them; RowIDs
+	// wins.
+	RowIDs, RowKeys bool
+
 	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string
 

@@ -27,6 +27,7 @@ const forgetBytes = 1 << 20
 type Raw struct {
 	Rows    Rows
 	uri     string // for messages
+	first   int64  // number of the row group's first row in the manifest
 	columns []*node
 	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns; then those of rules alone
 

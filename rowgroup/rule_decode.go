@@ -106,7 +106,7 @@ func (d *Decoder) ruleVector(b *boundRule) (*vector, error) {
 		return nil, nil
 	}
 	h, at := d.held, b.chunks
-	d.arena, d.keep = h.arena, h.arena
+	d.arena, d.keep, d.dict = h.arena, h.arena, h.arena
 	if d.raw.ruleAlone {
 		at = b.alone
 	} else if b.shared >= 0 {
@@ -125,7 +125,7 @@ func (d *Decoder) sharedVector(b *boundRule) (*vector, error) {
 	if s.vec != nil {
 		return s.vec, nil
 	}
-	d.arena, d.keep = s.values, s.dict
+	d.arena, d.keep, d.dict = s.values, s.dict, s.dict
 	d.takeChunks(n, b.chunks)
 	v, err := d.column(n)
 	if s.vec = v; err != nil {
@@ -162,13 +162,13 @@ func (d *Decoder) takeHeld(col int, n *node) *vector {
 		v = d.lookedUp(v)
 		s.dict.Free()
 	}
-	d.keep.Adopt(s.dict)
+	d.dict.Adopt(s.dict)
 	return v
 }
 
 // keepsCodes says whether Fixed values stay codes in the layout's blocks; see chooseForm.
 func (d *Decoder) keepsCodes(v *vector) bool {
-	return !d.Materialize && (d.layout.Order == nil || v.codeWidth == 1 || v.dict.n <= smallTable*v.field.Width)
+	return !d.Materialize && (d.layout.Order == nil || d.few() || v.codeWidth == 1 || v.dict.n <= smallTable*v.field.Width)
 }
 
 // lookedUp is the vector with values in place of codes.

@@ -57,6 +57,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
 	completeWords(c, "format", catFormats)
 	cat.data(fs)
+	cat.ids(fs)
 	cat.rows(fs)
 	cat.choice(fs)
 	cat.order(fs)
@@ -124,7 +125,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	if c.saveState != "" {
-		if err := c.saveFile().apart(ctx, ds.Dataset, &c.flags, addresses); err != nil {
+		if err := c.saveFile().apart(ctx, ds.Manifest().Shards(), &c.flags, addresses); err != nil {
 			return err
 		}
 	}

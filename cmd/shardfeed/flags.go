@@ -19,6 +19,7 @@ const defaultBatch = 256
 type flags struct {
 	columns     []string
 	strict      bool
+	rowIDs      bool
 	manifest    string
 	missing     string
 	invalidUTF8 string
@@ -63,6 +64,11 @@ func (f *flags) remote(fs *pflag.FlagSet) {
 func (f *flags) data(fs *pflag.FlagSet) {
 	f.what(fs)
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
+}
+
+// ids registers the flag that adds where rows come from.
+func (f *flags) ids(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.rowIDs, "row-ids", false, "add _row, the row's number in the list of shards, and source, the number of the address that found its shard")
 }
 
 // what registers the flags that say which columns of which shards to read.
@@ -242,8 +248,8 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
-		{"rows-new", []string{"error", "keep", "drop"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
+		{"rows-new", []string{"error", "keep", "drop"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

@@ -46,6 +46,7 @@ var jsonOutputs = []struct {
 	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --subsample 0.5 --json"}},
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
+	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"warm", warmth{}, nil},
 }
 

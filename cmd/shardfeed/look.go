@@ -36,6 +36,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
 	l.data(fs)
 	l.choice(fs)
+	l.ids(fs)
 	completeWords(c, "format", lookFormats)
 }
 

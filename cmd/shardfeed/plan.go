@@ -65,7 +65,7 @@ well batches would be mixed.`,
 }
 
 func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, addresses []string) error {
-	if err := to.apart(ctx, ds, f, addresses); err != nil {
+	if err := to.apart(ctx, ds.Manifest().Shards(), f, addresses); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")

@@ -54,8 +54,13 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 			r.Note(text)
 		}
 	})
+	mapMemory := int64(0)
+	if s.Memory == "" { // the ranks of this machine share the rows that they read by number
+		mapMemory = s.RankMemory() * int64(max(1, s.LocalWorldSize))
+	}
 	return &engine.Data{
-		Dataset: ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
+		MapMemory: mapMemory,
+		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,

@@ -120,6 +120,7 @@ var rules = []rule{
 	{at: "examples", anyOur: true},
 	{at: "testdata"},
 	{at: "internal/leaktest"},
+	{at: "internal/racetest"},
 	{at: "internal/servertest"},
 	{at: "internal/arch"},
 }

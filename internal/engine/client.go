@@ -7,6 +7,7 @@ type client struct {
 	hello       Hello
 	group       *group
 	participant *participant // of the last iteration that it joined
+	mapping     *mapping     // of rows by number; nil before the first MAP
 	closed      bool
 }
 
@@ -22,6 +23,8 @@ func (c *client) join(j Join, to consumer) error {
 		return protocolError("JOIN without an iteration")
 	case c.closed:
 		return errEngineEnds
+	case c.mapping != nil:
+		return protocolError("JOIN on a connection that had a MAP")
 	case c.participant != nil && !c.participant.isOver():
 		return protocolError("JOIN before the END of the iteration before")
 	}
@@ -46,6 +49,9 @@ func (c *client) close() {
 		return
 	}
 	c.closed = true
+	if c.mapping != nil {
+		c.mapping.end(errGone)
+	}
 	if c.participant != nil {
 		c.participant.disconnect()
 	}
@@ -74,5 +80,9 @@ func (c *client) ask(a Ask) (Session, error) {
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
-	return c.group.session(a.Rank).ask(a)
+	s := c.group.session(a.Rank)
+	if a.Locate != nil {
+		return s.locate(a.Locate)
+	}
+	return s.ask(a)
 }

@@ -19,6 +19,8 @@ type handler interface {
 	setEpoch(SetEpoch) (Session, error)
 	ask(Ask) (Session, error)
 	choose(Select) (Selected, error)
+	openMap(Map, consumer) (Mapped, error)
+	take(payload []byte) error
 	close()
 }
 
@@ -138,6 +140,10 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	case kindSelect:
 		var s Select
 		return answer(c, kind, payload, &s, kindSelected, func() (Selected, error) { return h.choose(s) })
+	case kindMap:
+		return c.openMap(h, payload)
+	case kindTake:
+		return h.take(payload)
 	}
 	return protocolError("a trainer sends no %v", kind)
 }
@@ -213,6 +219,24 @@ func (c *connection) join(h handler, payload []byte) error {
 		return nil
 	}
 	return err
+}
+
+// A refused MAP is answered like a refused JOIN.
+func (c *connection) openMap(h handler, payload []byte) error {
+	var m Map
+	if err := decode(kindMap, payload, true, &m); err != nil {
+		return err
+	}
+	r, err := h.openMap(m, c.sender)
+	switch {
+	case errors.Is(err, errProtocol):
+		return err
+	case err != nil:
+		c.fail(err)
+	default:
+		c.send(kindMapped, r)
+	}
+	return nil
 }
 
 // answer decodes a request into v, and sends what do makes of it.

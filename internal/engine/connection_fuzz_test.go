@@ -36,11 +36,13 @@ func (quiet) join(j Join, c consumer) error {
 	return nil
 }
 
-func (quiet) leave(c consumer)                     { c.end(End{Left: true}) }
-func (quiet) setEpoch(e SetEpoch) (Session, error) { return Session{NextEpoch: e.Epoch}, nil }
-func (quiet) ask(Ask) (Session, error)             { return Session{}, nil }
-func (quiet) choose(Select) (Selected, error)      { return Selected{}, nil }
-func (quiet) close()                               {}
+func (quiet) leave(c consumer)                      { c.end(End{Left: true}) }
+func (quiet) setEpoch(e SetEpoch) (Session, error)  { return Session{NextEpoch: e.Epoch}, nil }
+func (quiet) ask(Ask) (Session, error)              { return Session{}, nil }
+func (quiet) choose(Select) (Selected, error)       { return Selected{}, nil }
+func (quiet) openMap(Map, consumer) (Mapped, error) { return Mapped{}, nil }
+func (quiet) take([]byte) error                     { return nil }
+func (quiet) close()                                {}
 
 // Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most
 // one ERROR that ends the connection, and nothing after it.

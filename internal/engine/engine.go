@@ -79,6 +79,7 @@ type Data struct {
 	// than the stream's memory.
 	FewerWorkers bool
 
+	MapMemory int64    // limit of rows by number, for all clients together; 0 is that of Dataset
 	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user

@@ -117,6 +117,8 @@ const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, su
 func kindOf(err error) string {
 	var (
 		memory   *iterable.MemoryError
+		large    *iterable.TakeError
+		number   *iterable.RowError
 		over     *mem.OverLimit
 		manifest *iterable.ManifestError
 		mismatch *shuffle.MismatchError
@@ -138,7 +140,9 @@ func kindOf(err error) string {
 		return KindGone
 	case errors.As(err, &broke):
 		return KindInternal
-	case errors.As(err, &memory), errors.As(err, &over):
+	case errors.As(err, &number):
+		return KindValue
+	case errors.As(err, &memory), errors.As(err, &large), errors.As(err, &over):
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState

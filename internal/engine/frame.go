@@ -27,9 +27,10 @@ const (
 	kindLeave
 	kindEpoch
 	kindAsk
+	kindTake
+	kindSelect
+	kindMap
 )
-
-const kindSelect frameKind = 9
 
 const (
 	kindWelcome frameKind = iota + 65
@@ -42,15 +43,15 @@ const (
 	kindError
 	kindSession
 	kindNote
+	kindMapped
+	kindSelected
 )
-
-const kindSelected frameKind = 76
 
 var frameNames = map[frameKind]string{
 	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK",
-	kindSelect: "SELECT", kindSelected: "SELECTED",
+	kindTake: "TAKE", kindSelect: "SELECT", kindMap: "MAP",
 	kindWelcome: "WELCOME", kindOpened: "OPENED", kindProgress: "PROGRESS", kindJoined: "JOINED", kindRing: "RING", kindBatch: "BATCH",
-	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE",
+	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE", kindMapped: "MAPPED", kindSelected: "SELECTED",
 }
 
 func (k frameKind) String() string {

@@ -135,7 +135,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestFrameNames(t *testing.T) {
-	for kind, want := range map[frameKind]string{1: "HELLO", 4: "RELEASE", 7: "ASK", 65: "WELCOME", 70: "BATCH", 74: "NOTE", 8: "frame of kind 8"} {
+	for kind, want := range map[frameKind]string{1: "HELLO", 4: "RELEASE", 7: "ASK", 65: "WELCOME", 70: "BATCH", 74: "NOTE", 8: "TAKE", 10: "MAP", 75: "MAPPED", 200: "frame of kind 200"} {
 		t.Run(want, func(t *testing.T) {
 			if got := kind.String(); got != want {
 				t.Errorf("%d is %s", uint16(kind), got)

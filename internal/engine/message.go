@@ -99,7 +99,7 @@ type Node struct {
 	Scale     int    `json:"scale"`
 	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
 	Partition bool   `json:"partition"`
-	Added     bool   `json:"added"` // not of the data: lengths of a padded column
+	Added     bool   `json:"added"` // not of the data: lengths of a padded column, ids and seeds of rows
 	Children  []Node `json:"children"`
 }
 
@@ -168,6 +168,9 @@ type Ask struct {
 	WorldSize int  `json:"world_size"`
 	Stats     bool `json:"stats"`
 	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
+
+	// Locate asks only where rows lie, by their numbers in the list of shards.
+	Locate []int64 `json:"locate"`
 }
 
 // Session says where a session stands.
@@ -177,7 +180,15 @@ type Session struct {
 	Steps       int64           `json:"steps"`
 	State       *shuffle.State  `json:"state"` // where an iteration would begin now
 	Fingerprint Fingerprint     `json:"fingerprint"`
-	Stats       json.RawMessage `json:"stats"` // figures by bench's keys
+	Stats       json.RawMessage `json:"stats"`  // figures by bench's keys
+	Places      []Place         `json:"places"` // of Ask.Locate
+}
+
+// Place says where a row lies.
+type Place struct {
+	Path     string `json:"path"` // of the shard, without credentials
+	RowGroup int    `json:"row_group"`
+	Row      int64  `json:"row"` // in the row group
 }
 
 // Select writes a list of the rows that a trainer has chosen by itself.
@@ -190,6 +201,27 @@ type Select struct {
 type Selected struct {
 	Rows    int64 `json:"rows"`     // that are chosen
 	AllRows int64 `json:"all_rows"` // of the shards
+}
+
+// Map asks for rows by number, and where some of them lie.
+type Map struct {
+	Locate []int64 `json:"locate"`
+}
+
+// Mapped describes the rows that have numbers, 0 to Rows-1.
+type Mapped struct {
+	Rows    int64      `json:"rows"`
+	Memory  int64      `json:"memory"`  // bytes that decoded rows may take, for all clients together
+	Decoded int64      `json:"decoded"` // bytes that all rows would take, as the files' metadata foretell it
+	Schema  []Node     `json:"schema"`  // of the batches
+	Places  []MapPlace `json:"places"`  // of Map.Locate
+}
+
+// MapPlace is where a row lies.
+type MapPlace struct {
+	Path     string `json:"path"` // of the shard
+	RowGroup int    `json:"row_group"`
+	Row      int64  `json:"row"` // of the row group
 }
 
 // Failure is an error of the engine.

@@ -28,6 +28,8 @@ def test_defaults():
     assert told == {
         "addresses": ["s3://b/p"],
         "columns": None,
+        "row_ids": False,
+        "seeds": False,
         "filters": "",
         "directory": "",
         "parts": {},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _rank, _redact, _rows, _state
+from . import _checks, _html, _locate, _rank, _redact, _rows, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -22,6 +22,7 @@ from ._engine import Engine
 from ._iterator import BatchIterator, Place
 from ._keywords import Address, DatasetOptions, Filters, Path, T, Tail
 from ._layout import Layout
+from ._locate import RowPlace
 from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
@@ -91,6 +92,12 @@ class StreamingDataset(Generic[T]):
             tensors and to every single row: True for a row of the data, False for padding, which
             repeats other rows. A :class:`Batch` has ``row_valid`` in any case. The mask of nulls is
             another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
+        row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
+            of shards (int64, see :meth:`locate`), and ``"source"``, the number of the address that
+            found its shard (int32).
+        seeds (bool, default False): add the column ``"_seed"``, an int64 for each row by the seed,
+            the epoch and the row: random numbers made of it are the same for any world size and
+            batch size.
         memory (int or str, default None): limit of this rank's stream in bytes, or with a unit
             ("4GiB"). What does not fit is refused before the first read. None is a quarter of the
             machine's memory, divided by the ranks on it.
@@ -179,6 +186,8 @@ class StreamingDataset(Generic[T]):
         drop_last: bool = False,
         tail: Tail | None = None,
         with_row_valid: bool = False,
+        row_ids: bool = False,
+        seeds: bool = False,
         memory: int | str | None = None,
         cache: bool = True,
         cache_dir: Path | None = None,
@@ -278,6 +287,15 @@ class StreamingDataset(Generic[T]):
     def stats(self) -> dict[str, Any]:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return dict(self._session(stats=True).get("stats") or {})
+
+    def locate(self, row: int) -> RowPlace:
+        """Where a row lies: the path of its shard, its row group there, and its row in that.
+
+        row is the number of the row in the list of shards, as the column ``"_row"`` of
+        ``row_ids=True`` has it. No shard is read.
+        """
+        [place] = self._session(locate=[_locate.number(row, self.size)])["places"]
+        return RowPlace(str(place["path"]), int(place["row_group"]), int(place["row"]))
 
     def _let_go(self, *, everything: bool) -> None:
         """Closes the idle connections; with everything also the one that keeps the data set open."""
@@ -530,7 +548,7 @@ class StreamingDataset(Generic[T]):
     def _ranks(self) -> tuple[int, int]:
         return _rank.resolve(*self._rank_given)
 
-    def _session(self, **what: bool) -> dict[str, Any]:
+    def _session(self, **what: Any) -> dict[str, Any]:
         rank, world_size = self._ranks()
         self._after_fork()
         with self._lock:

@@ -46,6 +46,8 @@ class DatasetOptions(TypedDict, total=False):
     drop_last: bool
     tail: Tail | None
     with_row_valid: bool
+    row_ids: bool
+    seeds: bool
     memory: int | str | None
     cache: bool
     cache_dir: Path | None

@@ -47,6 +47,8 @@ class Options:
     seed: int = 0
     drop_last: bool = False
     tail: str | None = None
+    row_ids: bool = False
+    seeds: bool = False
     memory: int | str | None = None
     cache: bool = True
     cache_dir: Path | None = None
@@ -82,6 +84,8 @@ class Options:
             "addresses": found.of(_addresses, self.uri),
             **self._steps(found),
             "columns": found.of(_columns, self.columns),
+            "row_ids": found.of(flag, "row_ids", self.row_ids),
+            "seeds": found.of(flag, "seeds", self.seeds),
             **self._choice(found),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
@@ -103,6 +107,13 @@ class Options:
             found.report()
         return spec
 
+    def _lost(self, found: Problems) -> dict[str, Any]:
+        on_error = found.of(one_of, "on_error", self.on_error, "raise", "mask", "skip")
+        if on_error == "raise" and self.max_lost is not None:
+            found.found.append(f"max_lost needs on_error='mask' or 'skip', got max_lost={self.max_lost!r} alone")
+        most = 0.0 if self.max_lost is None else found.of(share, "max_lost", self.max_lost)
+        return {"on_error": on_error, "max_lost": most}
+
     def _choice(self, found: Problems) -> dict[str, Any]:
         """Which rows are read. The engine checks how these arguments go together."""
         filters = found.of(_rules.text, self.filters)
@@ -118,13 +129,6 @@ class Options:
             "rows_new": found.of(one_of, "rows_new", self.rows_new or "", "", "error", "keep", "drop"),
             "weight": found.of(_word, "weight", self.weight),
         }
-
-    def _lost(self, found: Problems) -> dict[str, Any]:
-        on_error = found.of(one_of, "on_error", self.on_error, "raise", "mask", "skip")
-        if on_error == "raise" and self.max_lost is not None:
-            found.found.append(f"max_lost needs on_error='mask' or 'skip', got max_lost={self.max_lost!r} alone")
-        most = 0.0 if self.max_lost is None else found.of(share, "max_lost", self.max_lost)
-        return {"on_error": on_error, "max_lost": most}
 
     def _order(self, found: Problems) -> dict[str, Any]:
         shuffle, buffer = found.of(flag, "shuffle", self.shuffle), self.shuffle_buffer
