@@ -52,7 +52,7 @@ open; these counts are kept beside the index too.`,
 
 // A rowCount is what count finds.
 type rowCount struct {
-	Rows      int64 `json:"rows"`     // of an epoch: those that are chosen
+	Rows      int64 `json:"rows"`     // that are chosen
 	AllRows   int64 `json:"all_rows"` // of the shards
 	Shards    int   `json:"shards"`
 	RowGroups int   `json:"row_groups"`
