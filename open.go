@@ -104,6 +104,7 @@ func (e Events) ofDataset() iterable.Events {
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
 		Noted:         e.Files,
+		Lost:          func(x iterable.Loss) { e.note("%v", x) },
 		OverEstimate: func(measured, estimated int64) {
 			if measured-estimated > smallExcess {
 				e.note("blocks took %v of memory, the files' metadata promised %v", mem.Bytes(measured), mem.Bytes(estimated))

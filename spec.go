@@ -29,6 +29,13 @@ type Spec struct {
 	// "replace" by U+FFFD.
 	InvalidUTF8 string `json:"invalid_utf8"`
 
+	// OnError is what becomes of rows whose data is corrupt, gone or changed: "raise" (the default)
+	// fails, "mask" puts other rows of the batch in their places, which do not count, "skip" leaves
+	// them out. MaxLost is the share of an epoch's rows that may be lost, 0.001 by default; one place
+	// always may.
+	OnError string  `json:"on_error"`
+	MaxLost float64 `json:"max_lost"`
+
 	// Manifest is a file with the list of shards that an earlier run kept; shards that came since
 	// are left out.
 	Manifest string `json:"manifest"`

@@ -39,6 +39,7 @@ func (s Spec) Validate() error {
 	s.validateBatches(&p)
 	o := s.options()
 	p.Join(o.Validate())
+	p.Join(iterable.StreamOptions{OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}.Validate())
 	return p.Err()
 }
 

@@ -28,10 +28,15 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 		}
 		s.attribute(began, l)
 	}
-	if l.err != nil {
+	if l.err != nil && !s.losses.stands(l) {
 		return nil, s.because(l.err)
 	}
-	if l.residents == nil {
+	switch {
+	case l.residents != nil:
+	case l.err != nil:
+		s.dataset.lose(l)
+		l.residents = l.gaps()
+	default:
 		l.residents = s.buffer.admit(l)
 	}
 	delete(s.pending, k)
@@ -157,23 +162,35 @@ func (s *Stream) drain() {
 	}
 }
 
-// padWithNothing fills a draw that has no row of its own: with the first row of the data, none of
-// them valid.
-func (s *Stream) padWithNothing(ctx context.Context, d *Draw) error {
+// padWithNothing fills a draw that has no row of its own up to so many: with the first row of the
+// data that is not lost, none of them valid.
+func (s *Stream) padWithNothing(ctx context.Context, d *Draw, rows int) (err error) {
 	if s.padding == nil {
-		units, err := s.dataset.cut(s.dataset.options.UnitRows)
-		if err != nil {
+		if s.padding, err = s.firstRow(ctx); err != nil {
 			return err
 		}
-		l := s.dataset.sizes.newLoad(units[0], shuffle.Span{To: 1}, false)
-		l.wanted = []wanted{{rows: 1}}
-		if err := s.ahead.loadNow(ctx, l); err != nil {
-			return err
-		}
-		s.padding = s.buffer.admit(l)[0]
 	}
-	for len(d.Picks) < s.full {
+	for len(d.Picks) < rows {
 		d.Picks = append(d.Picks, s.pick(d, s.padding, 0))
 	}
 	return nil
+}
+
+// firstRow reads the first row of the data that is not lost.
+func (s *Stream) firstRow(ctx context.Context) (*resident, error) {
+	units, err := s.dataset.cut(s.dataset.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		l := s.dataset.sizes.newLoad(u, shuffle.Span{To: 1}, false)
+		l.wanted = []wanted{{rows: 1}}
+		if err = s.ahead.loadNow(ctx, l); err == nil {
+			return s.buffer.admit(l)[0], nil
+		}
+		if !s.losses.stands(l) {
+			break
+		}
+	}
+	return nil, err
 }

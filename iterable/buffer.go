@@ -34,6 +34,7 @@ type hold struct {
 // A resident is a span in the buffer. Only the consumer's goroutine touches it.
 type resident struct {
 	hold   *hold
+	lost   *gap     // instead of all else but rows: its data is lost
 	offset uint32   // row of the block at which the span begins
 	order  []uint32 // nil when rows leave as they lie
 	rows   int
@@ -129,6 +130,9 @@ func (b *buffer) skip(r *resident, emitted int) {
 
 // drop ends a span's use of its block.
 func (b *buffer) drop(r *resident, draw int64) {
+	if r.lost != nil {
+		return
+	}
 	b.free(leftovers{draw: draw, hold: r.hold, order: r.order})
 	r.hold = nil
 }

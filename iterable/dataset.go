@@ -28,6 +28,7 @@ type Dataset struct {
 	sizes    *sizes
 	recodes  recodes
 	sharing  sharing
+	losses   lossList
 
 	mu      sync.Mutex
 	units   map[int64][]shuffle.Unit // by unit_rows

@@ -12,7 +12,8 @@ type Draw struct {
 	Blocks []*rowgroup.Block
 	Picks  []rowgroup.Pick
 	Rows   int // len(Picks)
-	Valid  int // the first so many picks count; the others fill the last step of the tail Pad
+	Valid  int // the first so many picks count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
+	Lost   int // rows of the step whose data is lost
 
 	Epoch    int64
 	Step     int64 // of the epoch: Position divided by the global batch

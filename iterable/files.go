@@ -114,8 +114,14 @@ func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
 			return err
 		}
 		r := w.now
-		for row := run.From; row < run.To; row++ {
-			d.Picks = append(d.Picks, w.stream.pick(d, r, uint32(row-w.first)))
+		if r.lost != nil {
+			if err := w.stream.miss(d, r, int(run.Rows())); err != nil {
+				return err
+			}
+		} else {
+			for row := run.From; row < run.To; row++ {
+				d.Picks = append(d.Picks, w.stream.pick(d, r, uint32(row-w.first)))
+			}
 		}
 		emitted := int(run.To - w.first)
 		w.stream.buffer.left(r, emitted, d.number)

@@ -44,6 +44,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		return nil, err
 	}
 	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
+	s.losses = losses{onError: o.OnError, maxLost: o.MaxLost, rows: start.Rows / int64(w.WorldSize*w.Workers)}
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}

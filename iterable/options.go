@@ -97,6 +97,9 @@ type Events struct {
 	// foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
 
+	// Lost tells of data that a stream could not read and goes on without. Said once per place.
+	Lost func(Loss)
+
 	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches
 	// differ.
 	BatchChanged func(from, to int64)

@@ -23,7 +23,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 
 func TestStreamOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, StreamOptions{}, nil, map[string][]any{
-		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}},
+		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}}, "MaxLost": {-0.1, 1.1, math.NaN()},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 type Stats struct {
 	Draws  int64
 	Rows   int64 // handed out
+	Lost   int64 // whose data is lost, under Mask and Skip
 	Groups int64 // row groups in a draw, summed over the draws
 
 	Units   int64 // decoded
@@ -29,6 +30,7 @@ type Stats struct {
 func (s Stats) Sub(earlier Stats) Stats {
 	s.Draws -= earlier.Draws
 	s.Rows -= earlier.Rows
+	s.Lost -= earlier.Lost
 	s.Groups -= earlier.Groups
 	s.Units -= earlier.Units
 	s.Fetched -= earlier.Fetched
@@ -63,7 +65,11 @@ func (s Stats) GroupsPerDraw() float64 {
 }
 
 func (s Stats) String() string {
-	return fmt.Sprintf("%d rows in %d draws of %.1f row groups; %d units, %s fetched for %s needed, %s decoded; waited %v for bytes, %v for blocks, %v for room",
-		s.Rows, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), mem.Bytes(s.Needed), mem.Bytes(s.Decoded),
+	lost := ""
+	if s.Lost > 0 {
+		lost = fmt.Sprintf(" and %d lost", s.Lost)
+	}
+	return fmt.Sprintf("%d rows%s in %d draws of %.1f row groups; %d units, %s fetched for %s needed, %s decoded; waited %v for bytes, %v for blocks, %v for room",
+		s.Rows, lost, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), mem.Bytes(s.Needed), mem.Bytes(s.Decoded),
 		s.WaitFetch.Round(time.Millisecond), s.WaitDecode.Round(time.Millisecond), s.WaitBuffer.Round(time.Millisecond))
 }

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -40,6 +41,11 @@ type StreamOptions struct {
 	Parallel int // goroutines that decode; 0 is GOMAXPROCS
 	Draws    int // draws that may be out at a time; Next waits while so many are not released. 0 is 4
 	Batches  int // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
+
+	// OnError says what becomes of rows whose data is lost; "" is Raise. MaxLost is the share of an
+	// epoch's rows that may be, of which one place always may; 0 is DefaultMaxLost, 1 allows all.
+	OnError OnError
+	MaxLost float64
 }
 
 func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
@@ -59,6 +65,7 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 	if o.Draws == 0 {
 		o.Draws = defaultDraws
 	}
+	o.OnError, o.MaxLost = cmp.Or(o.OnError, Raise), cmp.Or(o.MaxLost, DefaultMaxLost)
 	return o
 }
 
@@ -78,12 +85,23 @@ func (o StreamOptions) Validate() error {
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Draws", int64(o.Draws), option.MaxBatches)
 	p.Within("Batches", int64(o.Batches), option.MaxBatches)
+	o.validateLost(&p)
 	if o.State != nil {
 		if err := o.State.Validate(); err != nil {
 			p.Join(&OptionError{Field: "State", Text: "is not valid: " + err.Error(), Err: err})
 		}
 	}
 	return p.Err()
+}
+
+func (o StreamOptions) validateLost(p *option.List) {
+	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
+	switch {
+	case !(o.MaxLost >= 0 && o.MaxLost <= 1):
+		p.Add("MaxLost", "must be a share from 0 to 1, got %v", o.MaxLost)
+	case o.MaxLost > 0 && cmp.Or(o.OnError, Raise) == Raise:
+		p.Add("MaxLost", "needs {OnError} \"mask\" or \"skip\", got %v alone", o.MaxLost)
+	}
 }
 
 // A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for
@@ -103,7 +121,9 @@ type Stream struct {
 	walk     walk
 	steps    stepper
 	now      *Draw // begun and not finished
-	full     int   // rows of now if its step were full
+	rows     int   // of its part of the step
+	full     int   // the same if the step were full
+	losses   losses
 	groups   int64 // row groups in now
 	drawn    int64 // number of the last draw
 	received int64 // loads
@@ -143,7 +163,7 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	}
 	s.now = nil
 	d.Rows = len(d.Picks)
-	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid), Groups: s.groups})
+	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid), Lost: int64(d.Lost), Groups: s.groups})
 	s.groups = 0
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -182,7 +202,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	d.Epoch, d.Position, d.Step = int64(st.epoch), st.pos, st.pos/s.steps.GlobalBatch
 	d.State = s.base
 	d.State.Epoch, d.State.Position = ahead.epoch, ahead.pos
-	d.Valid, s.full = s.walk.begin(st)
+	s.rows, s.full = s.walk.begin(st)
 	s.buffer.begin(d.number)
 	s.now = d
 	return nil
@@ -190,18 +210,23 @@ func (s *Stream) begin(ctx context.Context) error {
 
 // fill picks the draw's rows and pads them.
 func (s *Stream) fill(ctx context.Context, d *Draw) error {
-	if len(d.Picks) < d.Valid {
+	if len(d.Picks)+d.Lost < s.rows {
 		if err := s.walk.fill(ctx, d); err != nil {
 			return err
 		}
 	}
-	if s.steps.Tail != shuffle.Pad || s.full == d.Valid {
-		return nil
+	d.Valid = s.rows - d.Lost
+	rows := s.rows
+	if s.steps.Tail == shuffle.Pad {
+		rows = s.full
 	}
-	if d.Valid == 0 {
-		return s.padWithNothing(ctx, d)
+	if s.losses.onError == Skip {
+		rows -= d.Lost
 	}
-	for i := 0; len(d.Picks) < s.full; i++ {
+	if d.Valid == 0 && rows > 0 {
+		return s.padWithNothing(ctx, d, rows)
+	}
+	for i := 0; len(d.Picks) < rows; i++ {
 		d.Picks = append(d.Picks, d.Picks[i])
 	}
 	return nil

@@ -129,7 +129,11 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 		if err != nil {
 			return err
 		}
-		d.Picks = append(d.Picks, w.stream.pick(d, r, p.Seq))
+		if r.lost == nil {
+			d.Picks = append(d.Picks, w.stream.pick(d, r, p.Seq))
+		} else if err := w.stream.miss(d, r, 1); err != nil {
+			return err
+		}
 		c.at++
 		c.want++
 		if c.at == len(c.tick.Picks) {

@@ -21,7 +21,8 @@ type Batch struct {
 	Data    any             // what a transform made; the loader does not look at it
 
 	Rows  int // rows of every column
-	Valid int // the first Valid rows count; fewer than Rows only where an epoch's last step is filled up
+	Valid int // the first Valid rows count; fewer than Rows only where an epoch's last step is filled up, or rows are lost
+	Lost  int // rows of the step whose data is lost, under Options.OnError
 
 	Epoch    int64
 	Step     int64         // of the epoch, from 0

@@ -64,7 +64,7 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 // its rows are copied. Nothing is left to release after an error, and a panic below it is an error.
 func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activity) (b *Batch, err error) {
 	b = &Batch{
-		Rows: d.Rows, Valid: d.Valid, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
+		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
 		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
 	}
 	drawn := true

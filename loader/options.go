@@ -62,6 +62,14 @@ type Options struct {
 	// State resumes after the batch that it came with; nil begins at Epoch.
 	State *shuffle.State
 
+	// OnError says what becomes of rows whose data is corrupt, gone or changed: iterable.Raise, the
+	// default, ends the iteration; under iterable.Mask other rows of the batch fill their places,
+	// behind Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the share
+	// of an epoch's rows that may be lost, of which one place always may; 0 is
+	// iterable.DefaultMaxLost.
+	OnError iterable.OnError
+	MaxLost float64
+
 	// NaN puts NaN under the nulls of floats, in lists and structs too, wherever they occur. Fill
 	// says for any column what stands under its nulls, and wins; else that is zero, false or empty.
 	NaN  bool

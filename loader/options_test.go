@@ -67,7 +67,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant",
 		"Allocator": "what it returns is checked when it is used",
 	}, map[string][]any{
-		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
+		"Epochs": {math.MaxInt64}, "MaxLost": {-0.1, 1.1}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
 		"Pad": {[]Padding{{}}}, "Transforms": {[]Transform{{}}},
 	})
 }

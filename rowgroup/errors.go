@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 var (
@@ -58,6 +59,18 @@ func (e *Error) Spelled(name func(field string) string) string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// IsLoss reports whether an error says that data is no longer what was written: bytes that are
+// corrupt, a shard that is gone or was changed. Other errors may pass by themselves, or the user can
+// mend them: networks, permissions, memory, what this package cannot read.
+func IsLoss(err error) bool {
+	if errors.Is(err, shard.ErrCorrupt) || errors.Is(err, shard.ErrChanged) || errors.Is(err, shard.ErrNotExist) {
+		return true
+	}
+	var e *Error
+	var limit *hintError
+	return errors.As(err, &e) && e.Op == "decode" && !errors.As(err, &limit) && !errors.Is(err, errEncoding) && !errors.Is(err, errDivision)
+}
 
 // hintError is an error about what the user can change.
 type hintError struct {

@@ -36,6 +36,7 @@ what lies there is not touched.`,
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs)
+	f.losses(fs)
 	f.split(fs)
 	fs.Var(&f.device, "device", "copy the batches to a device, and touch those that are on the host: auto, host, cuda or cuda:N (default: none)")
 	f.object(fs)
@@ -72,6 +73,8 @@ type measurement struct {
 	Storage           shard.Traffic      `json:"storage"`
 	Cache             *cacheUse          `json:"cache"` // null: none was used
 	Device            *deviceUse         `json:"device,omitempty"`
+	LostRows          int64              `json:"lost_rows"` // that could not be read, under --on-error mask or skip
+	Lost              []lostPlace        `json:"lost"`      // where they are
 
 	needed int64 // encoded bytes of the projected columns, each row once
 	memory int64 // limit of a rank
@@ -114,13 +117,14 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
 	s.result(m)
-	m.Storage, m.Cache = ds.Drivers().Traffic(), useOf(ds)
+	m.Storage, m.Cache, m.Lost = ds.Drivers().Traffic(), useOf(ds), lostPlaces(ds.Losses())
 	return m, nil
 }
 
 func (m *measurement) addStats(all ...loader.Stats) {
 	var sum iterable.Stats
 	for _, s := range all {
+		m.LostRows += s.Stream.Lost
 		sum.Draws, sum.Groups = sum.Draws+s.Stream.Draws, sum.Groups+s.Stream.Groups
 		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed
 	}
@@ -149,6 +153,7 @@ func (m *measurement) report() *report {
 	r.fact("memory", "peak %v resident, %v reserved, %s", mem.Bytes(m.PeakRSS), mem.Bytes(m.BudgetBytes), limit)
 	reportTraffic(r, m.Storage)
 	m.Cache.report(r)
+	m.reportLost(r)
 	m.Device.report(r, m.Seconds)
 	reportWaits(r, "waits", m.Waits)
 	return r

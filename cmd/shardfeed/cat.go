@@ -59,6 +59,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.rows(fs)
 	cat.order(fs)
 	cat.manyEpochs(fs)
+	cat.losses(fs)
 	cat.split(fs)
 	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
@@ -94,6 +95,8 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
 	case c.format != "jsonl" && c.saveState != "":
 		return usagef("--save-state counts JSON lines: it needs --format jsonl, got %s", c.format)
+	case c.onError == "mask":
+		return usagef("--on-error mask has no meaning for single rows: use --on-error skip")
 	case c.workers < 1:
 		return usagef("--workers must be at least 1, got %d", c.workers)
 	case c.worker < 0 || c.worker >= c.workers:
@@ -130,7 +133,10 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	printer := c.newPrinter(ctx, ds.Dataset, format)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
-		iterable.StreamOptions{BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most})
+		iterable.StreamOptions{
+			BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most,
+			OnError: iterable.OnError(c.onError), MaxLost: c.maxLost,
+		})
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,14 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
 func (f *flags) spec(addresses []string) shardfeed.Spec {
 	s := shardfeed.Spec{
 		Addresses: addresses, Columns: f.columns, Strict: f.strict, Missing: f.missing, InvalidUTF8: f.invalidUTF8, Manifest: f.manifest,
+		OnError: f.onError, MaxLost: f.maxLost,
 		Plan: f.plan, SavedPlan: f.pinned, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text, Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
 		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit,
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
@@ -37,7 +39,7 @@ func (f *flags) checkSpec() error {
 func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
-		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs,
+		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
 	}
 }
 

@@ -39,6 +39,9 @@ type flags struct {
 	tail      string
 	epochs    int
 
+	onError string
+	maxLost float64
+
 	rank, worldSize int
 	memory          byteSize
 	limit           rowLimit
@@ -97,6 +100,12 @@ func (f *flags) tailOrDefault() shuffle.Tail {
 		return shuffle.Short
 	}
 	return shuffle.Pad
+}
+
+// losses registers the flags that say what becomes of rows that cannot be read.
+func (f *flags) losses(fs *pflag.FlagSet) {
+	fs.StringVar(&f.onError, "on-error", "raise", "rows whose data is corrupt, gone or changed: raise, mask (other rows stand in their places, and do not count) or skip")
+	fs.Float64Var(&f.maxLost, "max-lost", 0, "the share of an epoch's rows that may be lost under mask and skip, from 0 to 1; one place always may (default: 0.001)")
 }
 
 func (f *flags) manyEpochs(fs *pflag.FlagSet) {
@@ -228,6 +237,7 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
+		{"on-error", []string{"raise", "mask", "skip"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

@@ -146,7 +146,7 @@ func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
 		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
-		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Cache: useOf(ds),
+		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()),
 	}
 	m.addStats(f.Loaders...)
 	return m

@@ -114,6 +114,13 @@ def seconds(name: str, value: Any) -> float | None:
     return None if math.isinf(value) else float(value)
 
 
+def share(name: str, value: Any) -> float:
+    """A share of a whole, above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value <= 1:
+        raise OptionError(f"{name} must be a number above 0 and at most 1, {got(value)}")
+    return float(value)
+
+
 def epoch(value: Any) -> int:
     """Returns the number of an epoch."""
     if not is_whole(value) or not 0 <= value < _EPOCHS:

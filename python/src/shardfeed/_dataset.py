@@ -106,6 +106,14 @@ class StreamingDataset(Generic[T]):
         missing ("error" or "null", default "error"): how to read a column that some shards lack.
         invalid_utf8 ("refuse" or "replace", default "refuse"): what to do with strings that are not
             UTF-8.
+        on_error ("raise", "mask" or "skip", default "raise"): what to do about rows whose data is
+            corrupt, gone or changed since the shards were listed. "mask" puts other rows of the
+            batch in their places and counts them as padding (``row_valid``, ``with_row_valid``);
+            "skip" leaves them out, so that a batch may be shorter or empty. Steps, len() and
+            states stay the same, on every rank. ``stats()["lost"]`` names the places; a warning is
+            logged for each.
+        max_lost (float, default None): the largest share of an epoch's rows on this rank that may
+            be lost; above it iteration raises. One place may always be. None is 0.001.
         lanes, unit_rows, max_world_size (int, default None): pin parts of the plan: how many lanes,
             the most rows of a unit, the most ranks to plan for. ``shardfeed plan`` shows them. None
             follows from the data.
@@ -160,6 +168,8 @@ class StreamingDataset(Generic[T]):
         strict: bool = False,
         missing: Literal["error", "null"] = "error",
         invalid_utf8: Literal["refuse", "replace"] = "refuse",
+        on_error: Literal["raise", "mask", "skip"] = "raise",
+        max_lost: float | None = None,
         lanes: int | None = None,
         unit_rows: int | None = None,
         start: Literal["filled", "direct"] | None = None,

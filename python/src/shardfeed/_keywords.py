@@ -51,6 +51,8 @@ class DatasetOptions(TypedDict, total=False):
     strict: bool
     missing: Literal["error", "null"]
     invalid_utf8: Literal["refuse", "replace"]
+    on_error: Literal["raise", "mask", "skip"]
+    max_lost: float | None
     lanes: int | None
     unit_rows: int | None
     start: Literal["filled", "direct"] | None

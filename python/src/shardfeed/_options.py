@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _redact, _sizes, _storage
-from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, type_name
+from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
 from ._keywords import Address, Path
 from .errors import OptionError
 
@@ -54,6 +54,8 @@ class Options:
     strict: bool = False
     missing: str = "error"
     invalid_utf8: str = "refuse"
+    on_error: str = "raise"
+    max_lost: float | None = None
     lanes: int | None = None
     unit_rows: int | None = None
     start: str | None = None
@@ -76,6 +78,7 @@ class Options:
             "strict": found.of(flag, "strict", self.strict),
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
+            **self._lost(found),
             **self._order(found),
             **self._kept(found),
             "storage": found.of(_storage.options, self.storage_options),
@@ -89,6 +92,13 @@ class Options:
         if problems is None:
             found.report()
         return spec
+
+    def _lost(self, found: Problems) -> dict[str, Any]:
+        on_error = found.of(one_of, "on_error", self.on_error, "raise", "mask", "skip")
+        if on_error == "raise" and self.max_lost is not None:
+            found.found.append(f"max_lost needs on_error='mask' or 'skip', got max_lost={self.max_lost!r} alone")
+        most = 0.0 if self.max_lost is None else found.of(share, "max_lost", self.max_lost)
+        return {"on_error": on_error, "max_lost": most}
 
     def _order(self, found: Problems) -> dict[str, Any]:
         shuffle, buffer = found.of(flag, "shuffle", self.shuffle), self.shuffle_buffer

@@ -1,0 +1,153 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// OnError says what becomes of rows whose data is lost: corrupt, gone, or changed since the shard
+// was listed. Steps, positions, states and other ranks are the same under each.
+type OnError string
+
+const (
+	Raise OnError = "raise" // the stream fails
+	Mask  OnError = "mask"  // other rows of the draw fill their places, behind Draw.Valid
+	Skip  OnError = "skip"  // their places are left out: a draw has fewer rows, maybe none
+)
+
+// DefaultMaxLost is the share of an epoch's rows that may be lost unless the options say otherwise.
+const DefaultMaxLost = 0.001
+
+// A Loss is rows that were to be read and cannot be.
+type Loss struct {
+	URI      string
+	RowGroup int
+	Lo, Hi   int64  // rows of the row group
+	Column   string // "" when it is not known
+	Page     int64  // byte offset of the page in the shard; -1 when it is not known
+	Err      error
+}
+
+func (l Loss) String() string { return fmt.Sprintf("rows %d to %d are lost: %v", l.Lo, l.Hi-1, l.Err) }
+
+func newLoss(l *load, uri string) Loss {
+	x := Loss{URI: uri, RowGroup: l.rows.RowGroup, Lo: l.rows.Lo, Hi: l.rows.Hi, Page: -1, Err: l.err}
+	if e := (*rowgroup.Error)(nil); errors.As(l.err, &e) {
+		x.Column, x.Page = e.Column, e.Page
+	}
+	return x
+}
+
+// A LostError says that more rows of an epoch are lost than Options.MaxLost allows.
+type LostError struct {
+	Lost, Rows int64   // of the epoch, as far as the stream came; and all that it reads of an epoch
+	MaxLost    float64 // of Rows
+	Err        error   // of the last loss
+}
+
+func (e *LostError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options as name spells them.
+func (e *LostError) Spelled(name func(field string) string) string {
+	return fmt.Sprintf("%d of %d rows of the epoch are lost, more than %s=%v allows; repair the data, or raise the limit: %s",
+		e.Lost, e.Rows, name("MaxLost"), e.MaxLost, option.Spelled(e.Err, name))
+}
+
+func (e *LostError) Unwrap() error { return e.Err }
+
+// losses counts what a stream lost of an epoch. Only the consumer's goroutine touches it.
+type losses struct {
+	onError OnError
+	maxLost float64
+	rows    int64 // that the stream reads of an epoch, about
+
+	epoch  uint64
+	lost   int64
+	places int
+}
+
+// stands says whether a load that failed is a loss that the stream goes on after.
+func (c *losses) stands(l *load) bool {
+	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panicked(l.err)
+}
+
+// add counts rows of an epoch that were to leave. One place may always be lost.
+func (c *losses) add(r *resident, epoch uint64, rows int) error {
+	if epoch != c.epoch {
+		c.epoch, c.lost, c.places = epoch, 0, 0
+	}
+	if !r.lost.counted {
+		r.lost.counted = true
+		c.places++
+	}
+	c.lost += int64(rows)
+	if c.places > 1 && float64(c.lost) > c.maxLost*float64(c.rows) {
+		return &LostError{Lost: c.lost, Rows: c.rows, MaxLost: c.maxLost, Err: r.lost.err}
+	}
+	return nil
+}
+
+// A gap is a load that is lost.
+type gap struct {
+	err     error
+	counted bool // among the places of its epoch
+}
+
+// gaps are the residents of a load that is lost, in the order of its wanted.
+func (l *load) gaps() []*resident {
+	out := make([]*resident, len(l.wanted))
+	g := &gap{err: l.err}
+	for i, w := range l.wanted {
+		out[i] = &resident{lost: g, rows: w.rows}
+	}
+	return out
+}
+
+// miss leaves rows of a resident that is lost out of a draw.
+func (s *Stream) miss(d *Draw, r *resident, rows int) error {
+	d.Lost += rows
+	return s.losses.add(r, uint64(d.Epoch), rows)
+}
+
+// maxKept is how many losses a data set lists.
+const maxKept = 1000
+
+// lossList is the places that streams of a data set lost, each once.
+type lossList struct {
+	mu  sync.Mutex
+	all []Loss
+}
+
+// add says whether the place is new.
+func (k *lossList) add(x Loss) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.all) == maxKept || slices.ContainsFunc(k.all, func(y Loss) bool {
+		return x.URI == y.URI && x.RowGroup == y.RowGroup && x.Lo == y.Lo && x.Hi == y.Hi
+	}) {
+		return false
+	}
+	k.all = append(k.all, x)
+	return true
+}
+
+// Losses lists the places that streams of the data set lost so far under Mask and Skip, each once,
+// at most 1,000.
+func (d *Dataset) Losses() []Loss {
+	d.losses.mu.Lock()
+	defer d.losses.mu.Unlock()
+	return slices.Clone(d.losses.all)
+}
+
+// lose keeps a loss, and tells of it once.
+func (d *Dataset) lose(l *load) {
+	x := newLoss(l, d.manifest.Shards()[l.rows.Shard].URI)
+	if d.losses.add(x) && d.options.Events.Lost != nil {
+		d.options.Events.Lost(x)
+	}
+}

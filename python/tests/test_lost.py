@@ -1,0 +1,115 @@
+"""on_error: data that is corrupt, gone or changed costs its rows alone."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import shardfeed
+import shardfeed.torch
+from shardfeed.errors import DataError
+
+pytestmark = pytest.mark.usefixtures("job")
+
+
+@pytest.fixture
+def damaged(shards: Path, tmp_path: Path) -> Path:
+    """The shards with row group 2 of the second destroyed: rows 1500 to 1749."""
+    for k in range(4):
+        content = bytearray((shards / f"part-{k}.parquet").read_bytes())
+        if k == 1:
+            at = pq.ParquetFile(shards / "part-1.parquet").metadata.row_group(2).column(0).data_page_offset
+            content[at : at + 16] = b"\xff" * 16
+        (tmp_path / f"part-{k}.parquet").write_bytes(content)
+    return tmp_path
+
+
+LOST = set(range(1500, 1750))
+
+
+def test_raise(damaged: Path) -> None:
+    with pytest.raises(DataError, match=r"part-1.parquet: row group 2, column \"id\", page at byte"):
+        list(shardfeed.StreamingDataset(damaged, batch_size=100))
+
+
+@pytest.mark.parametrize("on_error", ["mask", "skip"])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_each_step_without_the_lost_rows(
+    shards: Path, damaged: Path, shuffle: bool, on_error: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = shardfeed.StreamingDataset(shards, batch_size=100, shuffle=shuffle)
+    dataset = shardfeed.StreamingDataset(damaged, batch_size=100, shuffle=shuffle, on_error=on_error, max_lost=0.1)
+    assert len(dataset) == len(whole) == 40
+    with caplog.at_level(logging.WARNING, "shardfeed"):
+        for want, batch in zip(whole, dataset, strict=True):
+            kept = [i for i in want["id"].tolist() if i not in LOST]
+            assert batch["id"][batch.row_valid].tolist() == kept
+            assert len(batch["id"]) == (100 if on_error == "mask" else len(kept))
+    stats = dataset.stats()
+    assert stats["lost_rows"] == 250
+    [place] = stats["lost"]
+    assert place["shard"].endswith("part-1.parquet")
+    assert (place["row_group"], place["first_row"], place["rows"], place["column"]) == (2, 0, 250, "id")
+    assert sum("rows 0 to 249 are lost" in r.getMessage() for r in caplog.records) == 1
+
+
+def test_tensors_with_empty_batches(damaged: Path) -> None:
+    dataset = shardfeed.torch.StreamingDataset(damaged, batch_size=50, shuffle=False, on_error="skip", max_lost=0.1, columns=["id", "x"])
+    sizes = [len(batch["id"]) for batch in dataset]
+    assert sizes == [50] * 30 + [0] * 5 + [50] * 45
+    empty = list(dataset)[31]
+    assert empty["x"].dtype == torch.float32
+    assert empty["x"].shape == (0,)
+
+
+def test_masked_tensors(damaged: Path) -> None:
+    dataset = shardfeed.torch.StreamingDataset(damaged, batch_size=50, shuffle=False, on_error="mask", max_lost=0.1, with_row_valid=True)
+    batches = list(dataset)
+    assert {len(b["id"]) for b in batches} == {50}
+    assert [int(b["_row_valid"].sum()) for b in batches] == [50] * 30 + [0] * 5 + [50] * 45
+    seen = torch.cat([b["id"][b["_row_valid"]] for b in batches]).tolist()
+    assert seen == [i for i in range(4000) if i not in LOST]
+
+
+def test_resume_meets_the_place_again(damaged: Path) -> None:
+    make = lambda: shardfeed.StreamingDataset(damaged, batch_size=100, on_error="skip", max_lost=0.1)  # noqa: E731
+    whole = [b["id"].tolist() for b in make()]
+    for stop in (1, 17, 39):
+        first = make()
+        batches = iter(first)
+        head = [next(batches)["id"].tolist() for _ in range(stop)]
+        second = make()
+        second.load_state_dict(first.state_dict())
+        assert head + [b["id"].tolist() for b in second] == whole
+
+
+def test_too_many(damaged: Path) -> None:
+    path = damaged / "part-2.parquet"
+    content = bytearray(path.read_bytes())
+    at = pq.ParquetFile(path).metadata.row_group(0).column(1).data_page_offset
+    content[at : at + 16] = b"\xff" * 16
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"of 4000 rows of the epoch are lost, more than max_lost=0.1 allows.*part-"):
+        list(shardfeed.StreamingDataset(damaged, batch_size=100, on_error="mask", max_lost=0.1))
+    assert (
+        np.concatenate([b["id"] for b in shardfeed.StreamingDataset(damaged, batch_size=100, on_error="skip", max_lost=0.2)]).size == 3500
+    )
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_gone_or_changed(shards: Path, tmp_path: Path, gone: bool) -> None:
+    for k in range(4):
+        (tmp_path / f"part-{k}.parquet").write_bytes((shards / f"part-{k}.parquet").read_bytes())
+    dataset = shardfeed.StreamingDataset(tmp_path, batch_size=100, on_error="skip", max_lost=0.3)
+    if gone:
+        (tmp_path / "part-3.parquet").unlink()
+    else:
+        (tmp_path / "part-3.parquet").write_bytes((shards / "part-2.parquet").read_bytes() + b"PAR1")
+    ids = np.concatenate([b["id"] for b in dataset])
+    assert sorted(ids.tolist()) == list(range(3000))
+    assert dataset.stats()["lost_rows"] == 1000
