@@ -83,8 +83,9 @@ type sink struct {
 	inside bool // an iteration
 	tokens chan struct{}
 
-	mu    sync.Mutex
-	rings int
+	mu     sync.Mutex
+	rings  int
+	shared []consumer // with these at last
 }
 
 // A got is a batch as a sink saw it.
@@ -92,13 +93,15 @@ type got struct {
 	ids                   []string
 	epoch, step, position int64
 	valid                 int
+	shared                bool // in the ring of another replica's sink
 }
 
 func newSink(t *testing.T, s *client) *sink {
 	return &sink{t: t, client: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
 }
 
-func (s *sink) ring(n ringNeed) (loader.Allocator, error) {
+func (s *sink) ring(n ringNeed, also ...consumer) (loader.Allocator, error) {
+	s.shared = also
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rings++; s.tokens == nil {
@@ -148,7 +151,7 @@ func (s *sink) over(v any) {
 	s.told <- v
 }
 
-func (s *sink) deliver(b *loader.Batch) error {
+func (s *sink) deliver(b *loader.Batch, also ...consumer) error {
 	defer b.Release()
 	b.Memory().(*sinkMemory).sent = true
 	ids, err := column.Strings(b.Columns[0])
@@ -156,6 +159,10 @@ func (s *sink) deliver(b *loader.Batch) error {
 		return err
 	}
 	s.told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid}
+	for _, c := range also {
+		other := c.(*sink)
+		other.told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid, shared: true}
+	}
 	return nil
 }
 
@@ -164,7 +171,7 @@ func (s *sink) next() any {
 	s.t.Helper()
 	select {
 	case v := <-s.told:
-		if _, ok := v.(*got); ok {
+		if b, ok := v.(*got); ok && !b.shared {
 			<-s.tokens
 		}
 		return v
