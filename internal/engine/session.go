@@ -94,7 +94,9 @@ func (s *session) newIteration(j Join) (*iteration, error) {
 	}
 	asked := s.requested(j)
 	if s.pending != nil {
-		asked.serial = s.pending.Serial
+		if !s.used[s.pending.Serial] {
+			asked.serial = s.pending.Serial
+		}
 		s.spend(s.pending.Serial)
 		s.pending = nil
 	}

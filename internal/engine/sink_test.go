@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ type got struct {
 	ids                   []string
 	epoch, step, position int64
 	valid                 int
-	shared                bool // in the ring of another replica's sink
+	free                  func() // gives the slot back, when all replicas have looked
 }
 
 func newSink(t *testing.T, s *client) *sink {
@@ -158,10 +159,15 @@ func (s *sink) deliver(b *loader.Batch, also ...consumer) error {
 	if err != nil {
 		return err
 	}
-	s.told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid}
-	for _, c := range also {
-		other := c.(*sink)
-		other.told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid, shared: true}
+	from, left := b.Memory().(*sinkMemory).sink, &atomic.Int64{}
+	left.Store(int64(1 + len(also)))
+	free := func() {
+		if left.Add(-1) == 0 {
+			<-from.tokens
+		}
+	}
+	for _, c := range append([]consumer{s}, also...) {
+		c.(*sink).told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid, free: free}
 	}
 	return nil
 }
@@ -171,8 +177,8 @@ func (s *sink) next() any {
 	s.t.Helper()
 	select {
 	case v := <-s.told:
-		if b, ok := v.(*got); ok && !b.shared {
-			<-s.tokens
+		if b, ok := v.(*got); ok {
+			b.free()
 		}
 		return v
 	case <-time.After(patience):
