@@ -259,7 +259,8 @@ func (r *rules) errNothing(rows int64) error {
 	if r.expr != "" {
 		text += ": " + option.Literal(r.expr)
 	}
-	return &OptionError{Field: r.given[0], Text: text, Err: errNoRow}
+	return &OptionError{Field: r.given[0], Text: text, Err: ErrNoRow}
 }
 
-var errNoRow = errors.New("no row is kept")
+// ErrNoRow is the cause of the [OptionError] of a rule that keeps no row.
+var ErrNoRow = errors.New("no row is kept")

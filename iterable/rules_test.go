@@ -334,7 +334,7 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 		t.Run(fmt.Sprintf("%d: %s", n, strings.ReplaceAll(o.Filters, "/", "")), func(t *testing.T) {
 			if want == 0 {
 				_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, o)
-				if !errors.Is(err, errNoRow) {
+				if !errors.Is(err, ErrNoRow) {
 					t.Errorf("error %v", err)
 				}
 				return

@@ -20,7 +20,7 @@ func TestSelect(t *testing.T) {
 		var o Options
 		times := table.randomRule(t, r, &o)
 		d, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, o)
-		if errors.Is(err, errNoRow) {
+		if errors.Is(err, ErrNoRow) {
 			continue
 		}
 		if err != nil {
