@@ -15,7 +15,7 @@ import (
 
 // Units that are cut otherwise have counts of their own in one index.
 func TestCountsAreOfTheirUnits(t *testing.T) {
-	store := files(t, [][]int{{300, 200}}, noImage)
+	store := ruledRows(t, rand.New(rand.NewPCG(5, 3)), [][]int{{300, 200}}).store
 	index := filepath.Join(t.TempDir(), "index")
 	for _, unitRows := range []int64{0, 100, 70, 100, 0} {
 		d := open(t, store, Options{Filters: "id in (0, 150, 299, 300, 499)", UnitRows: unitRows, IndexDir: index})
