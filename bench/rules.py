@@ -128,7 +128,9 @@ def by_duckdb(directory):
         subprocess.run(["rm", "-rf", str(unfinished)], check=True)
         unfinished.mkdir()
         con = duckdb.connect()
-        con.sql(f"select * from read_parquet('{directory}/tabular/*.parquet') order by hash(id + 7)").write_parquet(str(unfinished / "all.parquet"))
+        con.sql(f"select * from read_parquet('{directory}/tabular/*.parquet') order by hash(id + 7)").write_parquet(
+            str(unfinished / "all.parquet")
+        )
         unfinished.rename(target)
     return target
 
@@ -194,13 +196,15 @@ def together(place, uri, n):
 
 
 def epochs(data, where, batch, buffer, figure, rounds):
-    """An epoch of the rows that pass over one of all rows. The counts are there: the first epoch has paid for them."""
+    """An epoch of a tenth of the rows over one of all rows, each with a shuffle buffer of the same share of its rows. The counts are
+    there: they were paid for once.
+    """
     each, some, whole = [], [], []
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
         environment = {"SHARDFEED_CACHE_DIR": cache}
         counted(data, where, cache)
         for _ in range(rounds):
-            a = process.run(table.shuffled(data, batch, buffer, "--where", where), set(cores()[:1]), environment)
+            a = process.run(table.shuffled(data, batch, buffer // 10, "--where", where), set(cores()[:1]), environment)
             b = process.run(table.shuffled(data, batch, buffer), set(cores()[:1]), environment)
             each.append(a[figure] / b[figure])
             some.append(a[figure])
