@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import duckdb
+
 import process
 import servers
 import table
@@ -63,7 +64,7 @@ def checks(directory):
               lambda p, n: beside(lambda: counting(tabular, n)), at_most=False),
         Check("rules, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
               lambda p, n: second_count(p)),
-        Check(f"rules, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each node, one index directory; time against one node",
+        Check(f"rules, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each, one index; time against one node",
               0.35, 0.3, lambda p, n: nodes(p, n)),
         Check("rules, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
@@ -77,7 +78,7 @@ def checks(directory):
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "cpu_seconds", n)),
         Check("rules, tenth side by side, bytes", ("tabular",), "tabular: bytes read", 0.2, 0.12,
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "read_bytes", n)),
-        Check("rules, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over those of Hugging Face datasets",
+        Check("rules, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
               8, 15, lambda p, n: against_datasets(tabular, n), at_most=False),
     ]  # fmt: skip
 
