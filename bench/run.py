@@ -18,7 +18,6 @@ import sys
 import tempfile
 
 import filters
-
 import gen
 import limits
 import process
