@@ -113,6 +113,13 @@ type Join struct {
 	Rank      int `json:"rank"`
 	WorldSize int `json:"world_size"`
 
+	// Replica is one of Replicas trainers of this machine that read the batches of the rank; 0 of
+	// these is 1. Rank and WorldSize count data ranks, each of which Replication ranks claim over
+	// all machines.
+	Replica     int `json:"replica"`
+	Replicas    int `json:"replicas"`
+	Replication int `json:"replication"`
+
 	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
 	// session continues after its last iteration. The serials tell whether they were used.
 	State       *shuffle.State `json:"state"`
@@ -133,6 +140,11 @@ type Join struct {
 	// have the same fingerprint. Empty: they are not compared.
 	Agree string `json:"agree"`
 }
+
+func (j Join) replicas() int { return max(1, j.Replicas) }
+
+// place is the place of the participant in its iteration.
+func (j Join) place() int { return j.Worker*j.replicas() + j.Replica }
 
 // Joined describes the iteration that begins.
 type Joined struct {
@@ -168,6 +180,10 @@ type Ask struct {
 	WorldSize int  `json:"world_size"`
 	Stats     bool `json:"stats"`
 	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
+
+	Replica     int `json:"replica"` // as in Join
+	Replicas    int `json:"replicas"`
+	Replication int `json:"replication"`
 
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
