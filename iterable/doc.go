@@ -10,12 +10,24 @@
 //
 //	schedule   lists the loads of a stream (spans of units) in the order of need; pure
 //	readahead  admits them to the account, fetches, decodes and transforms; the only goroutines
+//	layer      finds the samples of a load among its rows, and the order in which they lie
 //	await      takes them into the shuffle buffer when the order needs them
 //	walk       goes through the order and picks rows
 //	draw       holds the picked rows until it is released; what is no longer needed is freed then
 //
 // The order of rows (order.go) is that of a plan's lanes (schedule.go, walk.go) or of files
 // (files.go).
+//
+// # Rules
+//
+// The filter, the function, the part, the rows list and the weight of the options are one rule
+// (rules.go): it says how often each row comes. A row that comes is a sample, and the order counts
+// samples, so their number in each unit is known before the first step. Open counts (count.go): by
+// arithmetic where row numbers alone decide; else it reads the columns of the rule, and no others,
+// of what partition values, statistics and pages leave in doubt (prune.go). Counts are kept beside
+// the footers (counts.go, counts_segment.go), where nodes share them, and in saved plans. Nothing
+// else is kept: a load evaluates the rule again (selector.go), and fails when it does not have the
+// samples that were counted.
 //
 // # Memory
 //
@@ -38,6 +50,15 @@
 //
 // Streams of one data set account for themselves, also where they use one block: in file order the
 // ranks of a process that go in step decode each row group once (sharing.go).
+//
+// # Rows by number
+//
+// [Dataset.Taker] makes a [Taker], which returns draws of rows that the caller names by number
+// (take.go). Units are those of the plan. The taker owns a cache of decoded units (unitcache.go):
+// it reserves the memory for them when it is made, never holds more, and drops the least recently used
+// units. A call takes the room for all its units at once, so calls never wait for each
+// other in a ring. A unit that several calls want is decoded once, in a goroutine that the taker
+// waits for in Close; one that fails is not kept.
 //
 // # Time
 //

@@ -5,9 +5,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Draw is a worker's rows of one step, in order, as picks of blocks that are still in the shuffle
-// buffer. The blocks stay readable until Release; many draws may be out at a time, and any
-// goroutine may release one.
+// A Draw is a worker's rows of one step, or the rows that a taker was asked for, in order, as picks
+// of blocks that are still in the shuffle buffer or in the taker's memory. The blocks stay readable
+// until Release; many draws may be out at a time, and any goroutine may release one.
 type Draw struct {
 	Blocks []*rowgroup.Block
 	Picks  []rowgroup.Pick
@@ -15,20 +15,43 @@ type Draw struct {
 	Valid  int // the first so many picks count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
 	Lost   int // rows of the step whose data is lost
 
+	// After is how many epochs after Epoch a pick is of, under the tail Carry alone. Picks beyond
+	// its length are of Epoch.
+	After []uint32
+
+	// Of a stream's draw; -1 in that of a taker.
 	Epoch    int64
 	Step     int64 // of the epoch: Position divided by the global batch
 	Position int64 // rows of the epoch before this step, over all ranks
 
 	State shuffle.State // after this step
 
-	stream *Stream
-	number int64 // in the order in which the stream made its draws
+	from   drawer
+	number int64     // in the order in which the stream made its draws
+	units  []unitPin // of a taker
 }
+
+// A drawer makes draws and takes them back.
+type drawer interface{ release(*Draw) }
 
 // Release gives the rows back. The draw must not be used afterwards.
 func (d *Draw) Release() {
-	if s := d.stream; s != nil {
-		d.stream = nil
-		s.release(d)
+	if from := d.from; from != nil {
+		d.from = nil
+		from.release(d)
 	}
+}
+
+// pick appends a pick of an epoch.
+func (d *Draw) pick(p rowgroup.Pick, epoch uint64) {
+	if epoch != uint64(d.Epoch) {
+		d.later(epoch)
+	}
+	d.Picks = append(d.Picks, p)
+}
+
+// later makes the next pick one of a later epoch.
+func (d *Draw) later(epoch uint64) {
+	d.After = append(d.After, make([]uint32, len(d.Picks)-len(d.After))...)
+	d.After = append(d.After, uint32(epoch-uint64(d.Epoch)))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +36,17 @@ type record struct {
 // from 0 over all of them. A row's image has imageBytes(id) bytes.
 func files(t testing.TB, groups [][]int, imageBytes func(id int64) int) *memstore.Store {
 	t.Helper()
+	return filesFrom(t, groups, 0, imageBytes)
+}
+
+// filesFrom is files with ids from a number on.
+func filesFrom(t testing.TB, groups [][]int, id int64, imageBytes func(id int64) int) *memstore.Store {
+	t.Helper()
 	store := &memstore.Store{}
 	pattern := make([]byte, 64<<10) // byte i is i, so an image from byte id on has id + i there
 	for i := range pattern {
 		pattern[i] = byte(i)
 	}
-	id := int64(0)
 	for s, rows := range groups {
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[record](&b, parquet.PageBufferSize(1<<16), parquet.SkipPageBounds("image"))
@@ -132,6 +138,11 @@ func ids(t testing.TB, schema *column.Schema, d *Draw) []int64 {
 	out := make([]int64, d.Rows)
 	for i := range out {
 		out[i] = int64(binary.LittleEndian.Uint64(cols[0].Data[8*i:]))
+		if at := slices.IndexFunc(schema.Fields, func(f *column.Field) bool { return f.Name == "_row" }); at >= 0 {
+			if n := int64(binary.LittleEndian.Uint64(cols[at].Data[8*i:])); n != out[i] {
+				t.Fatalf("row %d has the number %d", out[i], n)
+			}
+		}
 		if len(cols) < 3 {
 			continue
 		}

@@ -19,6 +19,7 @@ const (
 	orderBytes   = 4         // of a row's place in the order in which its span leaves
 	roundingPart = 8         // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
 	scratchBytes = 5         // of a row, for the order and the parts in which its span leaves
+	ruleScratch  = 16        // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
 	freeScratch  = 16 << 20  // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
 	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
@@ -27,7 +28,10 @@ const (
 type sizes struct {
 	manifest *rowgroup.Manifest
 	copied   bool             // bytes are read into the pool's buffers, not lent
+	ruled    bool             // a load reads whole units, of which a rule keeps some rows
+	repeats  bool             // rows may come more than once, and then loads are not divided
 	decoded  func() []decoded // by group
+	few      sync.Map         // rowgroup.Kept by group and rows
 }
 
 // decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is
@@ -35,6 +39,7 @@ type sizes struct {
 type decoded struct {
 	narrow, wide, whole int64
 	scratch             rowgroup.Scratch
+	rule                int64 // the columns of the rule, while the group is decoded
 }
 
 func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
@@ -44,6 +49,7 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 			all[g].narrow, all[g].wide = m.DecodedBytes(g)
 			all[g].whole = min(m.WholeBytes(g), all[g].narrow)
 			all[g].scratch = m.Scratch(g)
+			_, all[g].rule = m.RuleBytes(g)
 		}
 		return all
 	})}
@@ -53,13 +59,24 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 // it may become a block for each of its parts.
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
-	c := s.cost(u.Group, lo, hi, divided)
+	if s.ruled {                       // which rows are samples shows when all are there
+		lo, hi = u.Lo, u.Hi
+	}
+	c := s.spanCost(u, sp, divided)
 	g := s.manifest.Groups()[u.Group]
 	return &load{
-		rows:  rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi},
+		rows: rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}, span: sp, samples: u.Samples,
 		group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
+}
+
+// spanCost is what the load of a span takes.
+func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) cost {
+	if !s.ruled {
+		return s.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, divided)
+	}
+	return s.ruledCost(u, sp.Rows(), divided && !s.repeats)
 }
 
 // A cost is what a load takes, in bytes.
@@ -78,25 +95,69 @@ func (c cost) bytes() int64 { return c.whole + c.parted }
 // beyondFree is the scratch that the process has no room for besides its accounts.
 func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 
+// cost is what a load of rows takes, each of which is a sample.
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
-	g := s.manifest.Groups()[group]
-	rows := hi - lo
+	g, rows := s.manifest.Groups()[group], hi-lo
 	d := s.decoded()[group]
-	c := cost{fetch: g.Compressed, scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
+	c := cost{fetch: s.fetchBytes(group, rows), scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
 	if rows < g.Rows {
-		d.wide = slice(d.wide, rows, g.Rows)
-		d.narrow = slice(d.narrow, rows, g.Rows) + d.narrow/roundingPart*rows/g.Rows + blockBytes
-		d.whole = min(d.whole+blockBytes, d.narrow) // a dictionary is that of the group
-		if len(s.manifest.PageEdges(group)) > 0 {
-			c.fetch = slice(c.fetch, rows, g.Rows)
-		}
+		d.narrow, d.wide, d.whole = d.slice(rows, g.Rows)
+	}
+	return c.divide(d, rows, divided)
+}
+
+// ruledCost is what a load of a unit takes that keeps so many of its samples, when the rule's
+// columns are decoded first.
+func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
+	rows, held := u.Rows(), min(samples, u.Rows())
+	all := s.manifest.Groups()[u.Group].Rows
+	d := s.decoded()[u.Group]
+	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all) + rows*(scratchBytes+ruleScratch)}
+	if 2*held < rows { // else the blocks have the memory of all rows
+		k := s.kept(u.Group, held)
+		d.narrow, d.wide, d.whole = k.Narrow+blockBytes, k.Wide, k.Whole
+	} else if rows < all {
+		d.narrow, d.wide, d.whole = d.slice(rows, all)
+	}
+	return c.divide(d, samples, divided)
+}
+
+// kept is what blocks take that hold so many rows of a group.
+func (s *sizes) kept(group int, rows int64) rowgroup.Kept {
+	key := [2]int64{int64(group), rows}
+	if k, ok := s.few.Load(key); ok {
+		return k.(rowgroup.Kept)
+	}
+	k := s.manifest.KeptBytes(group, rows)
+	s.few.Store(key, k)
+	return k
+}
+
+// fetchBytes is what a load of so many rows of a group fetches.
+func (s *sizes) fetchBytes(group int, rows int64) int64 {
+	g := s.manifest.Groups()[group]
+	n := g.Compressed
+	if rows < g.Rows && len(s.manifest.PageEdges(group)) > 0 {
+		n = slice(n, rows, g.Rows)
 	}
 	if s.copied {
-		c.fetch = mem.ClassBytes(c.fetch)
+		n = mem.ClassBytes(n)
 	}
-	d.narrow, d.whole = d.narrow+rows*orderBytes, d.whole+rows*orderBytes
+	return n
+}
+
+// slice is what so many rows of all of a group take.
+func (d decoded) slice(rows, all int64) (narrow, wide, whole int64) {
+	wide = slice(d.wide, rows, all)
+	narrow = slice(d.narrow, rows, all) + d.narrow/roundingPart*rows/all + blockBytes
+	return narrow, wide, min(d.whole+blockBytes, narrow) // a dictionary is that of the group
+}
+
+// divide adds the blocks of so many samples.
+func (c cost) divide(d decoded, samples int64, divided bool) cost {
+	d.narrow, d.whole = d.narrow+samples*orderBytes, d.whole+samples*orderBytes
 	narrow := d.narrow - d.whole
-	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), rows)); !divided || c.parts < 2 {
+	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), samples)); !divided || c.parts < 2 {
 		c.whole, c.parts = d.narrow+d.wide, 0
 		return c
 	}

@@ -7,6 +7,7 @@ type client struct {
 	hello       Hello
 	group       *group
 	participant *participant // of the last iteration that it joined
+	mapping     *mapping     // of rows by number; nil before the first MAP
 	closed      bool
 }
 
@@ -18,10 +19,16 @@ func (c *client) join(j Join, to consumer) error {
 		return valueError("rank must be from 0 to %d in a world of %d, got %d", j.WorldSize-1, j.WorldSize, j.Rank)
 	case j.Worker < 0 || j.Worker >= max(1, j.Workers):
 		return valueError("worker must be from 0 to %d of %d workers, got %d", max(1, j.Workers)-1, max(1, j.Workers), j.Worker)
+	case j.replicas() > maxReplicas:
+		return valueError("at most %d replicas of a rank share a machine's batches, got %d", maxReplicas, j.Replicas)
+	case j.Replica < 0 || j.Replica >= j.replicas():
+		return valueError("replica must be from 0 to %d of %d replicas, got %d", j.replicas()-1, j.replicas(), j.Replica)
 	case j.Iteration == "":
 		return protocolError("JOIN without an iteration")
 	case c.closed:
 		return errEngineEnds
+	case c.mapping != nil:
+		return protocolError("JOIN on a connection that had a MAP")
 	case c.participant != nil && !c.participant.isOver():
 		return protocolError("JOIN before the END of the iteration before")
 	}
@@ -46,6 +53,9 @@ func (c *client) close() {
 		return
 	}
 	c.closed = true
+	if c.mapping != nil {
+		c.mapping.end(errGone)
+	}
 	if c.participant != nil {
 		c.participant.disconnect()
 	}
@@ -60,10 +70,23 @@ func (c *client) setEpoch(e SetEpoch) (Session, error) {
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
+func (c *client) choose(s Select) (Selected, error) {
+	data := c.group.dataset.data
+	if data.Choose == nil {
+		return Selected{}, protocolError("SELECT, and this engine writes no lists of rows")
+	}
+	rows, err := data.Choose(s.Bits, s.Save)
+	return Selected{Rows: rows, AllRows: data.Dataset.NumRows()}, err
+}
+
 func (c *client) ask(a Ask) (Session, error) {
 	a.WorldSize = max(1, a.WorldSize)
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
-	return c.group.session(a.Rank).ask(a)
+	s := c.group.session(a.Rank)
+	if a.Locate != nil {
+		return s.locate(a.Locate)
+	}
+	return s.ask(a)
 }

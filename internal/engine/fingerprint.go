@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -18,7 +19,7 @@ const (
 )
 
 // fingerprint returns what all ranks must have in common to read each row once together.
-func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
+func (s *session) fingerprint(state shuffle.State, worldSize, replication int) Fingerprint {
 	d := s.dataset.data
 	f := Fingerprint{
 		"data": state.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
@@ -26,8 +27,17 @@ func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
 		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
 		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
 	}
+	if replication > 1 {
+		f["replication"] = strconv.Itoa(replication)
+	}
 	if d.Versioned {
 		f["versions"] = s.dataset.summary.Versions
+	}
+	for field, text := range d.Chosen {
+		f[option.Argument(field)] = text
+	}
+	if state.Rule != "" {
+		f["rule"] = state.Rule
 	}
 	if state.Units != "" {
 		f["units"] = state.Units

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"strconv"
 	"strings"
@@ -291,6 +293,44 @@ func TestStateOfTooFewRows(t *testing.T) {
 	}
 }
 
+// SELECT has the data set write a list of rows, and says what is in it; an error leaves the client
+// as it was.
+func TestSelect(t *testing.T) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		d.Choose = func(bits, save string) (int64, error) {
+			if save == "" {
+				return 0, fs.ErrPermission
+			}
+			return int64(len(bits)), nil
+		}
+		return d, err
+	}})
+	client := connect(t, e, "d", testSpec())
+	if got, err := client.choose(Select{Bits: "12345", Save: "s"}); err != nil || got != (Selected{Rows: 5, AllRows: 2026}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := client.choose(Select{}); failureOf(err).Kind != KindAccess {
+		t.Errorf("a refusal: %v", err)
+	}
+	if _, err := connect(t, testEngine(t, Options{}), "d", testSpec()).choose(Select{}); !errors.Is(err, errProtocol) {
+		t.Errorf("an engine without lists of rows: %v", err)
+	}
+}
+
+// Ranks have in common which rows they read, by the names of Python's arguments.
+func TestFingerprintOfChosenRows(t *testing.T) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		d.Chosen = map[string]string{"Filters": "price > 1", "PartKey": "label"}
+		return d, err
+	}})
+	now, err := connect(t, e, "d", testSpec()).ask(Ask{WorldSize: 2, Plan: true})
+	if err != nil || now.Fingerprint["filters"] != "price > 1" || now.Fingerprint["part_key"] != "label" {
+		t.Errorf("%v, %v", now.Fingerprint, err)
+	}
+}
+
 // ASK says what an iteration would be, and what the session did.
 func TestAsk(t *testing.T) {
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
@@ -318,5 +358,12 @@ func TestAsk(t *testing.T) {
 	}
 	if _, err := sink.client.ask(Ask{Rank: 2, WorldSize: 2}); failureOf(err).Kind != KindValue {
 		t.Errorf("rank 2 of 2: %v", err)
+	}
+	places, err := sink.client.ask(Ask{WorldSize: 2, Locate: []int64{0, 2025}})
+	if err != nil || len(places.Places) != 2 || places.Places[0].Row != 0 || places.Places[1].RowGroup != 3 || places.Places[1].Row != 69 || !strings.HasSuffix(places.Places[1].Path, ".parquet") {
+		t.Errorf("places: %+v, %v", places.Places, err)
+	}
+	if _, err := sink.client.ask(Ask{WorldSize: 2, Locate: []int64{2026}}); failureOf(err).Kind != KindValue {
+		t.Errorf("row 2026 of 2026: %v", err)
 	}
 }

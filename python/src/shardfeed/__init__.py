@@ -4,8 +4,10 @@ from . import errors
 from ._batch import Batch
 from ._columns import Bytes, Ragged
 from ._dataset import StreamingDataset
+from ._map import MapDataset
 from ._nulls import NullWarning
 from ._schema import Field, Schema
+from ._select import Selected, select
 from ._version import __version__
 from ._warn import PaddingWarning, ShardfeedWarning, name_log
 from .errors import ShardfeedError
@@ -16,13 +18,16 @@ __all__ = [
     "Batch",
     "Bytes",
     "Field",
+    "MapDataset",
     "NullWarning",
     "PaddingWarning",
     "Ragged",
     "Schema",
+    "Selected",
     "ShardfeedError",
     "ShardfeedWarning",
     "StreamingDataset",
     "__version__",
     "errors",
+    "select",
 ]
