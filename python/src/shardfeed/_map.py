@@ -158,8 +158,8 @@ class MapDataset:
         log.info("%d rows by number, %s", len(self), self._held())
         if memory * 2 < decoded:
             warn(
-                f"shardfeed: memory has room for {_bytes(memory)} of the {_bytes(decoded)} that the rows take when they are decoded, so rows "
-                "by number are decoded again and again: raise memory, read fewer columns, or use StreamingDataset for training over all rows",
+                f"shardfeed: memory has room for {_bytes(memory)} of the {_bytes(decoded)} that the rows take when they are decoded, so "
+                "they are decoded again and again: raise memory, read fewer columns, or use StreamingDataset to train on all rows",
                 ShardfeedWarning,
             )
 
