@@ -71,7 +71,7 @@ def test_wrong_indices(shards: Path, index: Any) -> None:
 
 
 def test_index_error_names_the_row(shards: Path) -> None:
-    with pytest.raises(IndexError, match="^row 4000 is out of range for a data set of 4000 rows$"):
+    with pytest.raises(IndexError, match=r"^row 4000 is out of range for a data set of 4000 rows$"):
         MapDataset(shards)[4000]
 
 
@@ -159,12 +159,12 @@ def test_copies(shards: Path) -> None:
 def test_memory(tmp_path: Path) -> None:
     noise = np.random.default_rng(1).integers(0, 2**60, 1 << 19)
     pq.write_table(pa.table({"x": noise}), tmp_path / "t.parquet", row_group_size=1 << 16, use_dictionary=False)  # 8 units of 512 KiB
-    with pytest.warns(ShardfeedWarning, match="memory has room for .* of the .* MiB .*StreamingDataset"):
+    with pytest.warns(ShardfeedWarning, match=r"memory has room for .* of the .* MiB .*StreamingDataset"):
         dataset = MapDataset(tmp_path, memory="3MiB", slots=2, collate_workers=1)
     assert "of it in memory" in repr(dataset)
     for rows in ([0], [1 << 18, (1 << 19) - 1], list(range(0, 1 << 16, 100))):
         assert dataset[rows]["x"].tolist() == noise[rows].tolist()
-    with pytest.raises(errors.MemoryLimitError, match="8 rows lie in 8 units of .*ask for fewer rows at once, raise memory"):
+    with pytest.raises(errors.MemoryLimitError, match=r"8 rows lie in 8 units of .*ask for fewer rows at once, raise memory"):
         dataset[list(range(0, 1 << 19, 1 << 16))]
     assert dataset[[7]]["x"].tolist() == [noise[7]], "after the error"
     with pytest.raises(errors.MemoryLimitError, match="raise memory to"):

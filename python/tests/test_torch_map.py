@@ -37,6 +37,10 @@ def read(loader: Any) -> list[list[int]]:
     return [ids(batch) for batch in loader]
 
 
+def flat(batches: list[list[int]]) -> list[int]:
+    return list(itertools.chain.from_iterable(batches))
+
+
 ORDERS: dict[str, dict[str, Any]] = {
     "all": {"batch_size": 300},
     "drop_last": {"batch_size": 300, "drop_last": True},
@@ -67,8 +71,8 @@ def test_rows_are_those_of_torch(dataset: MapDataset, name: str, workers: int) -
     want = [torch.atleast_1d(torch.as_tensor(batch)).tolist() for batch in data.DataLoader(Numbers(), collate_fn=list_of, **order)]
     assert [len(batch) for batch in got] == [len(batch) for batch in want]
     if name in ("shuffle", "sampler", "weighted"):
-        assert name == "weighted" or Counter(sum(got, [])) == Counter(sum(want, []))
-        assert set(sum(got, [])) <= set(range(ROWS if name != "weighted" else 100))
+        assert name == "weighted" or Counter(flat(got)) == Counter(flat(want))
+        assert set(flat(got)) <= set(range(ROWS if name != "weighted" else 100))
     else:
         assert got == want
 
@@ -152,7 +156,7 @@ def test_wrong_arguments(dataset: MapDataset, shards: Path) -> None:
         DataLoader(dataset, shufle=True)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="takes only data by position"):
         DataLoader(dataset, 4)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="has no argument 'sampler'.*a MapDataset takes samplers"):
+    with pytest.raises(TypeError, match=r"has no argument 'sampler'.*a MapDataset takes samplers"):
         DataLoader(shards, batch_size=2, sampler=[1])  # type: ignore[call-overload]
 
 
@@ -171,7 +175,7 @@ def test_epochs(dataset: MapDataset) -> None:
     loader = DataLoader(dataset, batch_size=500, shuffle=True, seed=3)
     epochs = [read(loader) for _ in range(3)]
     assert len({str(epoch) for epoch in epochs}) == 3
-    assert all(sorted(sum(epoch, [])) == list(range(ROWS)) for epoch in epochs)
+    assert all(sorted(flat(epoch)) == list(range(ROWS)) for epoch in epochs)
     loader.set_epoch(1)
     assert read(loader) == epochs[1] and read(loader) == epochs[2]
     assert read(DataLoader(dataset, batch_size=500, shuffle=True, seed=4)) != epochs[0]
@@ -228,7 +232,7 @@ def test_resume_after_each_batch(dataset: MapDataset, name: str) -> None:
         assert again.state_dict()["shardfeed_map"]["epoch"] == (1 if n == len(batches) else 0)
         if n < len(batches):
             assert read(again) == batches[n:], n
-        if name != "stateful" and name != "batch sampler" or n < len(batches):
+        if name not in ("stateful", "batch sampler") or n < len(batches):
             assert read(again) == following, n
 
 
@@ -280,5 +284,5 @@ def test_leaving_and_closing(dataset: MapDataset) -> None:
 def test_persistent_workers(dataset: MapDataset) -> None:
     loader = DataLoader(dataset, batch_size=1000, shuffle=True, num_workers=1, persistent_workers=True)
     one, two = read(loader), read(loader)
-    assert sorted(sum(one, [])) == sorted(sum(two, [])) == list(range(ROWS)) and one != two
+    assert sorted(flat(one)) == sorted(flat(two)) == list(range(ROWS)) and one != two
     loader.close()
