@@ -74,6 +74,9 @@ type Field struct {
 	// Partition marks a column whose value comes from the shard's directories, not from its pages.
 	Partition bool
 
+	// Made marks a column whose values the reader makes, as row ids, and no shard holds.
+	Made bool
+
 	Children []*Field
 }
 

@@ -15,6 +15,10 @@ type Draw struct {
 	Valid  int // the first so many picks count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
 	Lost   int // rows of the step whose data is lost
 
+	// After is how many epochs after Epoch a pick is of, under the tail Carry alone. Picks beyond
+	// its length are of Epoch.
+	After []uint32
+
 	// Of a stream's draw; -1 in that of a taker.
 	Epoch    int64
 	Step     int64 // of the epoch: Position divided by the global batch
@@ -36,4 +40,18 @@ func (d *Draw) Release() {
 		d.from = nil
 		from.release(d)
 	}
+}
+
+// pick appends a pick of an epoch.
+func (d *Draw) pick(p rowgroup.Pick, epoch uint64) {
+	if epoch != uint64(d.Epoch) {
+		d.later(epoch)
+	}
+	d.Picks = append(d.Picks, p)
+}
+
+// later makes the next pick one of a later epoch.
+func (d *Draw) later(epoch uint64) {
+	d.After = append(d.After, make([]uint32, len(d.Picks)-len(d.After))...)
+	d.After = append(d.After, uint32(epoch-uint64(d.Epoch)))
 }

@@ -120,7 +120,7 @@ func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
 			}
 		} else {
 			for row := run.From; row < run.To; row++ {
-				d.Picks = append(d.Picks, w.stream.pick(d, r, uint32(row-w.first)))
+				d.pick(w.stream.pick(d, r, uint32(row-w.first)), run.epoch)
 			}
 		}
 		emitted := int(run.To - w.first)

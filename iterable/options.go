@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -29,6 +30,12 @@ type Options struct {
 	Columns       []string // dotted paths; nil means all. The schema's order is kept
 	MissingIsNull bool     // a column that some shards lack is null there; else it is an error
 	ReplaceUTF8   bool     // U+FFFD for each byte of a string that is not UTF-8; else it is an error
+
+	// RowIDs adds two columns that say where each row comes from: "_row", int64, is its number in
+	// the manifest, before rules, and "source", int32, the number of the address that found its
+	// shard. See [Dataset.Locate]. RowKeys adds the same two without a name, of which package
+	// loader makes seeds; RowIDs wins.
+	RowIDs, RowKeys bool
 
 	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc)
 	// beside its parquet files. They are left out otherwise; see shard.Discover.
@@ -132,6 +139,10 @@ func (o Options) withDefaults() Options {
 	if o.Tail == "" {
 		o.Tail = shuffle.Drop
 	}
+	if say := o.Events.IndexUnusable; say != nil { // footers and counts have one directory
+		var once sync.Once
+		o.Events.IndexUnusable = func(dir string, err error) { once.Do(func() { say(dir, err) }) }
+	}
 	if o.Budget == nil {
 		o.Budget = NewBudget(mem.ThisMachine().SharedLimit())
 	}
@@ -225,7 +236,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, MissingIsNull: o.MissingIsNull, IndexDir: o.IndexDir, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

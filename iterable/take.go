@@ -88,7 +88,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	t := &Taker{
 		dataset: d, numbers: n, account: account,
-		ahead: &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
+		ahead: &readahead{manifest: d.manifest, recodes: d.recodes, rules: d.rules, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
 		loads: make(chan struct{}, loads), decoders: make(chan struct{}, o.Parallel),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
@@ -292,9 +292,9 @@ func (t *Taker) load(unit int32) (*load, error) {
 	}
 	t.decoders <- struct{}{} // its holders wait for nothing
 	defer func() { <-t.decoders }()
-	d := r.manifest.NewDecoder()
-	defer d.Close()
-	if err := r.decodeOne(t.ctx, d, l, new([]uint8)); err != nil {
+	d := r.newLayer()
+	defer d.close()
+	if err := r.decodeOne(t.ctx, d, l); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -353,7 +353,7 @@ func TestTakerOptions(t *testing.T) {
 	}
 }
 
-func TestLocate(t *testing.T) {
+func TestTakerLocates(t *testing.T) {
 	d := open(t, files(t, [][]int{{3, 4}, {1, 19}}, noImage), Options{UnitRows: 8})
 	x := taker(t, d, TakerOptions{})
 	for _, c := range []struct {

@@ -130,7 +130,7 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 			return err
 		}
 		if r.lost == nil {
-			d.Picks = append(d.Picks, w.stream.pick(d, r, p.Seq))
+			d.pick(w.stream.pick(d, r, p.Seq), c.epoch)
 		} else if err := w.stream.miss(d, r, 1); err != nil {
 			return err
 		}

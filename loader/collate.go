@@ -19,9 +19,10 @@ import (
 type recipe struct {
 	schema     *column.Schema
 	padders    []*padder
-	padded     []bool // by column: gathered into scratch, because a padder copies it
+	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
 	fillers    []*filler
+	naming     *rowNaming // nil: rows need no names
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
@@ -31,15 +32,19 @@ type recipe struct {
 func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
-	if err := errors.Join(padding, filling); err != nil {
+	naming, unnamed := bindRowIDs(o, schema)
+	if err := errors.Join(padding, filling, unnamed); err != nil {
 		return nil, err
 	}
 	r := &recipe{
 		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
-		rank: o.Rank,
+		rank: o.Rank, naming: naming,
 	}
 	for _, p := range padders {
 		r.padded[p.at] = true
+	}
+	if naming != nil && naming.hide {
+		r.padded[naming.row], r.padded[naming.source] = true, true
 	}
 	r.bands = bands(schema, r.padded)
 	return r, nil
@@ -52,6 +57,7 @@ type collator struct {
 	scratch  *mem.Arena
 	pcg      rand.PCG
 	random   *rand.Rand
+	names    rowNames // of the batch that is made
 }
 
 func (r *recipe) newCollator(pool *mem.Pool) *collator {
@@ -85,6 +91,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 		return b, err
 	}
 	drawn = false
+	c.names.epochs = append(c.names.epochs[:0], d.After...)
 	d.Release()
 	if err := c.finish(ctx, b, at); err != nil {
 		return b, err
@@ -158,9 +165,11 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 			return err
 		}
 	}
-	for i, t := range c.transforms {
-		c.pcg.Seed(key{seed: b.State.Seed, epoch: b.Epoch, step: b.Step, rank: c.rank, transform: i}.pcg())
-		if err := c.timed(at, stageTransform, i, func() error { return t.Apply(ctx, b, c.random) }); err != nil {
+	if err := c.nameRows(b); err != nil {
+		return err
+	}
+	for i := range c.transforms {
+		if err := c.timed(at, stageTransform, i, func() error { return c.apply(ctx, b, i) }); err != nil {
 			return err
 		}
 	}

@@ -78,6 +78,11 @@ type Options struct {
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
+	// Seeds adds the column SeedColumn to each batch: an int64 for each row, by the data's seed, the
+	// epoch and the row, whatever the number of ranks and the batch size. It needs a data set with
+	// RowIDs or RowKeys.
+	Seeds bool
+
 	// Transforms are applied to each batch, in order, after Pad.
 	Transforms []Transform
 
@@ -127,8 +132,11 @@ func (o Options) Validate() error {
 		p.Add("Epoch", "contradicts {State}, which says the epoch; leave one of the two out")
 	}
 	for i, t := range o.Transforms {
-		if t.Apply == nil {
-			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply, %q has none", t.Name)
+		switch {
+		case t.Apply == nil && t.Rows == nil:
+			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply or Rows, %q has none", t.Name)
+		case t.Apply != nil && t.Rows != nil:
+			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply or Rows, %q has both", t.Name)
 		}
 	}
 	for i, f := range o.Fill {

@@ -38,7 +38,7 @@ func TestOptionsRefuses(t *testing.T) {
 		{"max batches for the workers alone", Options{MaxBatches: 2, Workers: 2}, []string{
 			"MaxBatches must be more than the 2 Workers, so that the consumer gets one, got 2",
 		}},
-		{"transform", Options{Transforms: []Transform{{Name: "flip"}}}, []string{`Transforms[0] must have a function Apply, "flip" has none`}},
+		{"transform", Options{Transforms: []Transform{{Name: "flip"}}}, []string{`Transforms[0] must have a function Apply or Rows, "flip" has none`}},
 		{"pad", Options{Pad: []Padding{{Column: "x", Multiple: -1, Max: -1}}}, []string{
 			"Pad[0].Multiple must not be negative, got -1", "Pad[0].Max must not be negative, got -1",
 		}},
@@ -64,7 +64,7 @@ func someState(tail shuffle.Tail) *shuffle.State {
 
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{Workers: 1}, map[string]string{
-		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant",
+		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant", "Seeds": "both are meant",
 		"Allocator": "what it returns is checked when it is used",
 	}, map[string][]any{
 		"Epochs": {math.MaxInt64}, "MaxLost": {-0.1, 1.1}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},

@@ -17,6 +17,28 @@ type Transform struct {
 	// workers and whichever of them does it. Apply is called by several goroutines at once, on a
 	// batch each, and has to return when ctx ends.
 	Apply func(ctx context.Context, b *Batch, r *rand.Rand) error
+
+	// Rows changes row i of the batch, in place of Apply. It is called for each row in turn, those
+	// that fill the last step included. The random numbers belong to the row and the epoch: they
+	// are the same on any number of ranks, in batches of any size. It needs a data set with RowIDs
+	// or RowKeys.
+	Rows func(ctx context.Context, b *Batch, i int, r *rand.Rand) error
+}
+
+// apply applies transform i to a batch.
+func (c *collator) apply(ctx context.Context, b *Batch, i int) error {
+	t := &c.transforms[i]
+	if t.Rows == nil {
+		c.pcg.Seed(key{seed: b.State.Seed, epoch: b.Epoch, step: b.Step, rank: c.rank, transform: i}.pcg())
+		return t.Apply(ctx, b, c.random)
+	}
+	for row := range b.Rows {
+		c.pcg.Seed(c.names.keyOf(b, row, i+1).pcg())
+		if err := t.Rows(ctx, b, row, c.random); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // label is the transform in an error message.
@@ -40,8 +62,11 @@ type key struct {
 // n of the key, in the order of the fields, s becomes mix(s) + n, where mix is one output of
 // SplitMix64 (Steele, Lea, Flood, 2014). The words are mix(s) and mix(mix(s)).
 func (k key) pcg() (hi, lo uint64) {
-	s := k.seed
-	for _, n := range [...]uint64{uint64(k.epoch), uint64(k.step), uint64(k.rank), uint64(k.transform)} {
+	return chain(k.seed, uint64(k.epoch), uint64(k.step), uint64(k.rank), uint64(k.transform))
+}
+
+func chain(s uint64, numbers ...uint64) (hi, lo uint64) {
+	for _, n := range numbers {
 		s = mix(s) + n
 	}
 	hi = mix(s)

@@ -32,6 +32,8 @@ type node struct {
 	// partition: the constant value of the column in this shard, set on nodes whose field is a
 	// partition.
 	partition *partitionValue
+	// rowNumber: the values are the rows' numbers in the manifest.
+	rowNumber bool
 }
 
 // partitionValue is the value of a partition column, encoded as one value of its field.

@@ -18,6 +18,10 @@ type Options struct {
 	// the groups that it is made of: "a.list.element.b" and "a.b" are one.
 	Columns []string
 
+	// RuleColumns are read too, for the rules that choose rows, but are not in the schema unless
+	// Columns has them.
+	RuleColumns []RuleColumn
+
 	// MissingIsNull makes a column that some shards lack null there; else Open fails and names the
 	// shards.
 	MissingIsNull bool
@@ -25,6 +29,11 @@ type Options struct {
 	// ReplaceUTF8 puts U+FFFD in the place of each byte of a string that does not belong to a
 	// character; else decoding fails and names the page.
 	ReplaceUTF8 bool
+
+	// RowIDs adds the columns RowColumn and SourceColumn, which say where each row comes from.
+	// RowKeys adds the same two without a name, for a reader that makes something of them; RowIDs
+	// wins.
+	RowIDs, RowKeys bool
 
 	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string

@@ -43,7 +43,8 @@ func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOp
 		return nil, fmt.Errorf("%w: no address was given", ErrBadURI)
 	}
 	f := finder{store: store, strict: o.Strict, found: make(map[string]Shard)}
-	for _, address := range addresses {
+	for i, address := range addresses {
+		f.source = int32(i)
 		if err := f.discover(ctx, address); err != nil {
 			return nil, err
 		}
@@ -58,6 +59,7 @@ func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOp
 type finder struct {
 	store  Store
 	strict bool
+	source int32            // number of the address under way
 	found  map[string]Shard // by identity
 
 	left  []string          // files that were left out of directories
@@ -101,6 +103,10 @@ func (f *finder) discover(ctx context.Context, address string) error {
 func (f *finder) add(s Shard) {
 	id := Identity(f.store, s.URI)
 	old, again := f.found[id]
+	s.Source = f.source
+	if again { // the first address of a file is its source
+		s.Source = old.Source
+	}
 	if !again || better(s, old) {
 		f.found[id] = s
 	}

@@ -243,3 +243,31 @@ func FuzzWalk(f *testing.F) {
 		}
 	})
 }
+
+// The source of a shard is the first address that finds it, however it is found best.
+func TestDiscoverSource(t *testing.T) {
+	s := stores("d/dt=1/a", "d/dt=2/b", "e/c")
+	s["mem"].(*mem.Store).Put("list", []byte("mem://e/c\nmem://d/dt=2/b"))
+	for _, c := range []struct {
+		addresses string
+		want      []int32 // of a, b, c
+	}{
+		{"mem://d mem://e", []int32{0, 0, 1}},
+		{"mem://e mem://d", []int32{1, 1, 0}},
+		{"@mem://list mem://d", []int32{1, 0, 0}},
+	} {
+		t.Run(c.addresses, func(t *testing.T) {
+			found, err := shard.Discover(t.Context(), s, strings.Fields(c.addresses), shard.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []int32
+			for _, f := range found {
+				got = append(got, f.Source)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("sources are %v, want %v", got, c.want)
+			}
+		})
+	}
+}

@@ -9,6 +9,8 @@ type Shard struct {
 	// Partitions are the typed values that directory names gave this shard (dt=2026-01-01), in path
 	// order.
 	Partitions []Partition
+
+	Source int32 // number of the address that found it among those given to Discover
 }
 
 // A Partition is one key=value directory of a shard's path.

@@ -19,9 +19,12 @@ const defaultBatch = 256
 type flags struct {
 	columns     []string
 	strict      bool
+	rowIDs      bool
 	manifest    string
 	missing     string
 	invalidUTF8 string
+
+	rowFlags
 
 	shuffle       bool
 	shuffleBuffer bufferSize
@@ -61,6 +64,11 @@ func (f *flags) remote(fs *pflag.FlagSet) {
 func (f *flags) data(fs *pflag.FlagSet) {
 	f.what(fs)
 	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
+}
+
+// ids registers the flag that adds where rows come from.
+func (f *flags) ids(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.rowIDs, "row-ids", false, "add _row, the row's number in the list of shards, and source, the number of the address that found its shard")
 }
 
 // what registers the flags that say which columns of which shards to read.
@@ -137,6 +145,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		}
 	}
 	if err := f.trimColumns(fs); err != nil {
+		return err
+	}
+	if err := f.checkRows(fs); err != nil {
 		return err
 	}
 	for _, n := range []struct {
@@ -238,6 +249,7 @@ func completeValues(c *cobra.Command) {
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
+		{"rows-new", []string{"error", "keep", "drop"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

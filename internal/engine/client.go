@@ -66,10 +66,23 @@ func (c *client) setEpoch(e SetEpoch) (Session, error) {
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
+func (c *client) choose(s Select) (Selected, error) {
+	data := c.group.dataset.data
+	if data.Choose == nil {
+		return Selected{}, protocolError("SELECT, and this engine writes no lists of rows")
+	}
+	rows, err := data.Choose(s.Bits, s.Save)
+	return Selected{Rows: rows, AllRows: data.Dataset.NumRows()}, err
+}
+
 func (c *client) ask(a Ask) (Session, error) {
 	a.WorldSize = max(1, a.WorldSize)
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
-	return c.group.session(a.Rank).ask(a)
+	s := c.group.session(a.Rank)
+	if a.Locate != nil {
+		return s.locate(a.Locate)
+	}
+	return s.ask(a)
 }

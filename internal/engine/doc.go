@@ -64,6 +64,7 @@
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
 //	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
 //	   8  trainer  TAKE      i64 row numbers: the rows to send; answered by BATCH or ERROR
+//	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
@@ -76,6 +77,7 @@
 //	  73  engine   SESSION   Session
 //	  74  engine   NOTE      Note: a line for the user's log, at any time
 //	  75  engine   MAPPED    Mapped, the answer to MAP
+//	  76  engine   SELECTED  Selected, the answer to SELECT
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free

@@ -85,6 +85,14 @@ type Data struct {
 	Warnings  []string // about the data, for the user
 	Files     []string // about the files that the addresses name, for the user
 
+	// Chosen says which rows are read, by the fields of the Spec, in short texts that ranks must have
+	// in common.
+	Chosen map[string]string
+
+	// Choose writes the list of the rows that a file of bits chooses, and returns their number. nil
+	// writes none.
+	Choose func(bits, save string) (rows int64, err error)
+
 	// Stats returns the figures of a session by bench's keys. nil has none.
 	Stats func(Figures) any
 

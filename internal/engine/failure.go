@@ -97,6 +97,10 @@ func locate(f *Failure, err error) {
 			f.Hint = option.Spell(s.Hint, option.Argument)
 		}
 	}
+	var differs *shuffle.MismatchError
+	if errors.As(err, &differs) && differs.Field == "rule" {
+		f.Text += "; " + ruleHint
+	}
 	var m *iterable.ManifestError
 	if errors.As(err, &m) {
 		f.Details = m.Differences
@@ -105,6 +109,9 @@ func locate(f *Failure, err error) {
 		}
 	}
 }
+
+// ruleHint says what a state's rule is.
+const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, subsample, rows, rows_new and weight say: give those of the run that saved the state"
 
 // kindOf returns the kind of an error, which decides what Python raises.
 func kindOf(err error) string {

@@ -28,10 +28,9 @@ const (
 	kindEpoch
 	kindAsk
 	kindTake
+	kindSelect
+	kindMap
 )
-
-// kindMap stands apart: 9 is taken.
-const kindMap frameKind = 10
 
 const (
 	kindWelcome frameKind = iota + 65
@@ -45,12 +44,14 @@ const (
 	kindSession
 	kindNote
 	kindMapped
+	kindSelected
 )
 
 var frameNames = map[frameKind]string{
-	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK", kindTake: "TAKE", kindMap: "MAP",
+	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK",
+	kindTake: "TAKE", kindSelect: "SELECT", kindMap: "MAP",
 	kindWelcome: "WELCOME", kindOpened: "OPENED", kindProgress: "PROGRESS", kindJoined: "JOINED", kindRing: "RING", kindBatch: "BATCH",
-	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE", kindMapped: "MAPPED",
+	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE", kindMapped: "MAPPED", kindSelected: "SELECTED",
 }
 
 func (k frameKind) String() string {

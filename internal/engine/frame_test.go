@@ -170,7 +170,7 @@ func FuzzFrames(f *testing.F) {
 				}
 				return
 			}
-			message := map[frameKind]any{kindHello: &Hello{}, kindOpen: &Open{}, kindJoin: &Join{}, kindEpoch: &SetEpoch{}, kindAsk: &Ask{}}[kind]
+			message := map[frameKind]any{kindHello: &Hello{}, kindOpen: &Open{}, kindJoin: &Join{}, kindEpoch: &SetEpoch{}, kindAsk: &Ask{}, kindSelect: &Select{}}[kind]
 			if kind == kindRelease {
 				_, err = decodeRelease(payload)
 			} else if message != nil {

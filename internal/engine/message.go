@@ -64,13 +64,15 @@ type Spec = shardfeed.Spec
 type Progress struct {
 	Shards  int64  `json:"shards"`  // listed
 	Footers int64  `json:"footers"` // read
-	Of      int64  `json:"of"`      // footers to read; 0: not known yet
-	Doing   string `json:"doing"`   // "list", "footers", "memory" or "first batch"
+	Counted int64  `json:"counted"` // row groups whose rows that are read are known
+	Of      int64  `json:"of"`      // footers to read, or row groups to count; 0: not known yet
+	Doing   string `json:"doing"`   // "list", "footers", "rows", "memory" or "first batch"
 }
 
 // Opened describes the data set.
 type Opened struct {
-	Rows     int64  `json:"rows"`
+	Rows     int64  `json:"rows"`     // of an epoch: those that are read, each as often as it comes
+	AllRows  int64  `json:"all_rows"` // of the shards
 	Shards   int    `json:"shards"`
 	Groups   int    `json:"row_groups"`
 	Schema   []Node `json:"schema"`
@@ -97,7 +99,7 @@ type Node struct {
 	Scale     int    `json:"scale"`
 	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
 	Partition bool   `json:"partition"`
-	Added     bool   `json:"added"` // not of the data: lengths of a padded column
+	Added     bool   `json:"added"` // not of the data: lengths of a padded column, ids and seeds of rows
 	Children  []Node `json:"children"`
 }
 
@@ -166,6 +168,9 @@ type Ask struct {
 	WorldSize int  `json:"world_size"`
 	Stats     bool `json:"stats"`
 	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
+
+	// Locate asks only where rows lie, by their numbers in the list of shards.
+	Locate []int64 `json:"locate"`
 }
 
 // Session says where a session stands.
@@ -175,7 +180,27 @@ type Session struct {
 	Steps       int64           `json:"steps"`
 	State       *shuffle.State  `json:"state"` // where an iteration would begin now
 	Fingerprint Fingerprint     `json:"fingerprint"`
-	Stats       json.RawMessage `json:"stats"` // figures by bench's keys
+	Stats       json.RawMessage `json:"stats"`  // figures by bench's keys
+	Places      []Place         `json:"places"` // of Ask.Locate
+}
+
+// Place says where a row lies.
+type Place struct {
+	Path     string `json:"path"` // of the shard, without credentials
+	RowGroup int    `json:"row_group"`
+	Row      int64  `json:"row"` // in the row group
+}
+
+// Select writes a list of the rows that a trainer has chosen by itself.
+type Select struct {
+	Bits string `json:"bits"` // a file: row i of the data set, in file order, is bit i%8 of byte i/8
+	Save string `json:"save"` // the file that the list is written to
+}
+
+// Selected says what was written.
+type Selected struct {
+	Rows    int64 `json:"rows"`     // that are chosen
+	AllRows int64 `json:"all_rows"` // of the shards
 }
 
 // Map asks for rows by number, and where some of them lie.

@@ -14,7 +14,7 @@ func describe(d *Data) Opened {
 	m := d.Dataset.Manifest()
 	data := d.Dataset.List()
 	return Opened{
-		Rows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
 		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
 }
@@ -24,10 +24,13 @@ func describe(d *Data) Opened {
 func batchNodes(s *column.Schema, o loader.Options) []Node {
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
 	for _, f := range s.Fields {
-		nodes = append(nodes, nodeOf(f))
+		if !f.Made || f.Name != "" {
+			nodes = append(nodes, nodeOf(f))
+		}
 	}
+	data := len(nodes)
 	for _, p := range o.Pad {
-		for i := range s.Fields {
+		for i := range data {
 			if nodes[i].Name != p.Column {
 				continue
 			}
@@ -38,7 +41,15 @@ func batchNodes(s *column.Schema, o loader.Options) []Node {
 			break
 		}
 	}
+	if o.Seeds {
+		nodes = append(nodes, fixedNode(loader.SeedColumn, column.TypeInt64, 8))
+	}
 	return nodes
+}
+
+// fixedNode is a column that no data has.
+func fixedNode(name string, t column.Type, width int) Node {
+	return Node{Name: name, Kind: kinds[column.Fixed], Type: t.String(), Width: width, Added: true, Children: []Node{}}
 }
 
 func added(p loader.Padding, size int) []Node {
@@ -46,9 +57,9 @@ func added(p loader.Padding, size int) []Node {
 	if name == "" {
 		name = p.Column + "_lengths"
 	}
-	nodes := []Node{{Name: name, Kind: kinds[column.Fixed], Type: column.TypeInt32.String(), Width: 4, Added: true, Children: []Node{}}}
+	nodes := []Node{fixedNode(name, column.TypeInt32, 4)}
 	if p.Mask != "" {
-		item := Node{Name: p.Mask, Kind: kinds[column.Fixed], Type: column.TypeBool.String(), Width: 1, Added: true, Children: []Node{}}
+		item := fixedNode(p.Mask, column.TypeBool, 1)
 		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[column.List], Type: kinds[column.List], ListSize: size, Added: true, Children: []Node{item}})
 	}
 	return nodes
@@ -57,7 +68,7 @@ func added(p loader.Padding, size int) []Node {
 func nodeOf(f *column.Field) Node {
 	n := Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
-		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Children: []Node{},
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Children: []Node{},
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind

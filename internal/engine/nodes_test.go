@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -53,6 +54,38 @@ func TestNodes(t *testing.T) {
 			b, _ := json.MarshalIndent(want, "", " ")
 			if string(a) != string(b) {
 				t.Errorf("got %s\nwant %s", a, b)
+			}
+		})
+	}
+}
+
+// Ids of rows are a part of the batches unless the loader leaves them out, and seeds come last.
+func TestNodesOfRowIDs(t *testing.T) {
+	field := func(name string, made bool) *column.Field {
+		return &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Made: made}
+	}
+	lists := &column.Field{Name: "l", Kind: column.List, Children: []*column.Field{field("element", false)}}
+	pad := []loader.Padding{{Column: "l"}}
+	for _, c := range []struct {
+		name, row string
+		o         loader.Options
+		want      string
+	}{
+		{"ids", "_row", loader.Options{Pad: pad}, "_row+ l l_lengths+"},
+		{"seeds", "", loader.Options{Pad: pad, Seeds: true}, "l l_lengths+ _seed+"},
+		{"both", "_row", loader.Options{Seeds: true}, "_row+ l _seed+"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			schema := &column.Schema{Fields: []*column.Field{field(c.row, true), lists}}
+			var names []string
+			for _, n := range batchNodes(schema, c.o) {
+				if n.Added {
+					n.Name += "+"
+				}
+				names = append(names, n.Name)
+			}
+			if got := strings.Join(names, " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}

@@ -210,6 +210,18 @@ func (s *session) where() Session {
 	return r
 }
 
+// locate returns where rows lie.
+func (s *session) locate(rows []int64) (r Session, err error) {
+	for _, row := range rows {
+		at, err := s.dataset.data.Dataset.Locate(row)
+		if err != nil {
+			return r, err
+		}
+		r.Places = append(r.Places, Place{Path: at.URI, RowGroup: at.RowGroup, Row: at.Row})
+	}
+	return r, nil
+}
+
 // ask returns where the session stands at a world size.
 func (s *session) ask(a Ask) (Session, error) {
 	s.mu.Lock()

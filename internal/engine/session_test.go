@@ -319,4 +319,11 @@ func TestAsk(t *testing.T) {
 	if _, err := sink.client.ask(Ask{Rank: 2, WorldSize: 2}); failureOf(err).Kind != KindValue {
 		t.Errorf("rank 2 of 2: %v", err)
 	}
+	places, err := sink.client.ask(Ask{WorldSize: 2, Locate: []int64{0, 2025}})
+	if err != nil || len(places.Places) != 2 || places.Places[0].Row != 0 || places.Places[1].RowGroup != 3 || places.Places[1].Row != 69 || !strings.HasSuffix(places.Places[1].Path, ".parquet") {
+		t.Errorf("places: %+v, %v", places.Places, err)
+	}
+	if _, err := sink.client.ask(Ask{WorldSize: 2, Locate: []int64{2026}}); failureOf(err).Kind != KindValue {
+		t.Errorf("row 2026 of 2026: %v", err)
+	}
 }

@@ -146,11 +146,18 @@ class Connection:
         request = {"rank": rank, "epoch": epoch, "serial": serial}
         return self._request(protocol.EPOCH, request, protocol.SESSION, "setting the epoch")
 
-    def ask(self, *, rank: int, world_size: int, stats: bool = False, plan: bool = False) -> dict[str, Any]:
+    def ask(
+        self, *, rank: int, world_size: int, stats: bool = False, plan: bool = False, locate: list[int] | None = None
+    ) -> dict[str, Any]:
         """Returns Session: where the session of a rank stands. Not during an iteration of this connection."""
         self._finish("asking for the session")
-        request = {"rank": rank, "world_size": world_size, "stats": stats, "plan": plan}
+        request = {"rank": rank, "world_size": world_size, "stats": stats, "plan": plan, "locate": locate}
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
+
+    def choose(self, *, bits: str, save: str) -> dict[str, Any]:
+        """Has the engine write a list of rows, and returns Selected. Not during an iteration of this connection."""
+        self._finish("writing the list of rows")
+        return self._request(protocol.SELECT, {"bits": bits, "save": save}, protocol.SELECTED, "writing the list of rows")
 
     @property
     def ring(self) -> Ring | None:

@@ -1,0 +1,115 @@
+"""Ids and seeds of rows: what they are, and that they do not depend on ranks, batches or workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shardfeed
+from shardfeed import StreamingDataset
+
+ROWS = 97
+
+
+@pytest.fixture
+def table(tmp_path: Path, runtime: Path) -> Path:
+    """Two folders of shards, whose ids count in the order of the addresses' shards."""
+    root, at = tmp_path, 0
+    for folder, sizes in (("a", (30, 17)), ("b", (50,))):
+        (root / folder).mkdir()
+        for n, rows in enumerate(sizes):
+            pq.write_table(pa.table({"id": range(at, at + rows)}), root / folder / f"{n}.parquet", row_group_size=20)
+            at += rows
+    return root
+
+
+def columns(dataset: StreamingDataset, *names: str) -> dict[int, tuple[int, ...]]:
+    """The values of columns by id, over one epoch; rows of padding repeat others."""
+    found: dict[int, tuple[int, ...]] = {}
+    for batch in dataset:
+        for ident, *values in zip(batch["id"].tolist(), *(batch[name].tolist() for name in names)):
+            assert found.setdefault(ident, tuple(values)) == tuple(values)
+    return found
+
+
+def test_row_ids(table: Path) -> None:
+    dataset = StreamingDataset([table / "b", table / "a"], batch_size=8, row_ids=True)
+    assert list(dataset.schema) == ["id", "_row", "source"]
+    assert [str(field) for field in dataset.schema.values()] == ["int64", "int64", "int32"]
+    assert columns(dataset, "_row", "source") == {n: (n, int(n < 47)) for n in range(ROWS)}
+
+
+def test_locate(table: Path) -> None:
+    dataset = StreamingDataset([table / "a", table / "b"], batch_size=8)
+    assert dataset.locate(0) == (str(table / "a/0.parquet"), 0, 0)
+    assert dataset.locate(29) == (str(table / "a/0.parquet"), 1, 9)
+    place = dataset.locate(ROWS - 1)
+    assert (place.path, place.row_group, place.row) == (str(table / "b/0.parquet"), 2, 9)
+    for wrong in (-1, ROWS, 1.5, "0", True, None):
+        with pytest.raises(ValueError, match=f"locate needs the number of a row, from 0 to {ROWS - 1}, got"):
+            dataset.locate(wrong)  # type: ignore[arg-type]
+
+
+def test_locate_during_an_iteration(table: Path) -> None:
+    dataset = StreamingDataset([table / "a", table / "b"], batch_size=8, row_ids=True)
+    for batch in dataset:
+        row = int(batch["_row"][0])
+        place = dataset.locate(row)
+        group = pq.ParquetFile(place.path).read_row_group(place.row_group)
+        assert group["id"][place.row].as_py() == batch["id"][0]
+
+
+def test_seeds_are_of_rows(table: Path) -> None:
+    want = columns(StreamingDataset([table / "a", table / "b"], batch_size=8, seeds=True, seed=5), "_seed")
+    assert len({seed for (seed,) in want.values()}) == ROWS
+    for world, batch_size, workers in ((2, 8, 1), (4, 5, 2), (1, 3, 3)):
+        got: dict[int, tuple[int, ...]] = {}
+        for rank in range(world):
+            dataset = StreamingDataset(
+                [table / "a", table / "b"],
+                batch_size=batch_size,
+                seeds=True,
+                seed=5,
+                rank=rank,
+                world_size=world,
+                collate_workers=workers,
+                with_row_valid=True,
+            )
+            assert list(dataset.schema) == ["id", "_seed"]
+            got |= columns(dataset, "_seed")
+        assert got == want
+
+
+def test_seeds_differ_by_epoch_and_seed(table: Path) -> None:
+    dataset = StreamingDataset([table / "a", table / "b"], batch_size=8, seeds=True, seed=5)
+    first, second = columns(dataset, "_seed"), columns(dataset, "_seed")
+    dataset.set_epoch(1)
+    other = columns(StreamingDataset([table / "a", table / "b"], batch_size=8, seeds=True, seed=6), "_seed")
+    assert columns(dataset, "_seed") == second
+    assert not {*first.values()} & {*second.values()} and not {*first.values()} & {*other.values()}
+
+
+def test_rows_have_ids_too(table: Path) -> None:
+    rows = StreamingDataset([table / "a", table / "b"], batch_size=None, shuffle=False, row_ids=True, seeds=True)
+    assert [(row["id"], row["_row"]) for row in rows] == [(n, n) for n in range(ROWS)]
+
+
+def test_names_that_the_data_has(tmp_path: Path, runtime: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "source": ["web"], "_seed": [1]}), tmp_path / "t.parquet")
+    with pytest.raises(shardfeed.errors.SchemaError, match=r'column "source".*row ids add a column of this name'):
+        StreamingDataset(tmp_path, batch_size=1, row_ids=True)
+    with pytest.raises(ValueError, match='seeds adds the column "_seed", and the data has one: leave it out of columns'):
+        StreamingDataset(tmp_path, batch_size=1, seeds=True, columns=["id", "_seed"])
+    assert [list(batch) for batch in StreamingDataset(tmp_path, batch_size=1, columns=["id", "source"], seeds=True)] == [
+        ["id", "source", "_seed"]
+    ]
+    assert [batch["source"].tolist() for batch in StreamingDataset(tmp_path, batch_size=1, columns=["id"], row_ids=True)] == [[0]]
+
+
+def test_wrong_arguments(table: Path) -> None:
+    with pytest.raises(ValueError, match="row_ids") as caught:
+        StreamingDataset(table, batch_size=1, row_ids="yes", seeds=1)  # type: ignore[arg-type]
+    assert "seeds" in str(caught.value)

@@ -1,0 +1,80 @@
+package rowgroup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Names of the columns that Options.RowIDs adds behind all others.
+const (
+	RowColumn    = "_row"   // int64: the row's number in the manifest, from 0
+	SourceColumn = "source" // int32: shard.Shard.Source
+)
+
+// addRowIDs adds the columns that name each row, with names of their own or without. The projected
+// columns are in the schema already.
+func (m *Manifest) addRowIDs(named bool) error {
+	row, source := "", ""
+	if named {
+		row, source = RowColumn, SourceColumn
+	}
+	for _, f := range m.schema.Fields {
+		if named && (f.Name == row || f.Name == source) {
+			return &Error{
+				Op: "schema", Column: f.Name, RowGroup: -1, Page: -1,
+				Err:  errors.New("row ids add a column of this name, and the data has one"),
+				Hint: "leave that column out, or read without row ids",
+			}
+		}
+	}
+	made := []partitionColumn{newRowColumn(row, len(m.shards)), newSourceColumn(source, m.shards)}
+	m.parts = slices.Concat(m.parts, made)
+	m.schema.Fields = append(m.schema.Fields, made[0].field, made[1].field)
+	return nil
+}
+
+// newRowColumn is the rows' numbers, with the same node in each shard.
+func newRowColumn(name string, shards int) partitionColumn {
+	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Made: true}
+	return partitionColumn{field: f, nodes: slices.Repeat([]*node{{field: f, path: f.Name, rowNumber: true}}, shards)}
+}
+
+// newSourceColumn is a column with one value a shard, as a partition is.
+func newSourceColumn(name string, shards []shard.Shard) partitionColumn {
+	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt32, Width: 4, Made: true}
+	c := partitionColumn{field: f, nodes: make([]*node, len(shards))}
+	distinct := map[int32]*node{}
+	for i, s := range shards {
+		if distinct[s.Source] == nil {
+			value := &partitionValue{data: binary.LittleEndian.AppendUint32(nil, uint32(s.Source))}
+			distinct[s.Source] = &node{field: f, path: f.Name, partition: value}
+		}
+		c.nodes[i] = distinct[s.Source]
+	}
+	return c
+}
+
+// numbers is the column of row numbers.
+func (d *Decoder) numbers(n *node, rows int) *vector {
+	v := &vector{field: n.field, n: rows, data: d.arena.Alloc(8 * rows)}
+	for i, first := 0, d.raw.first+d.rows.Lo; i < rows; i++ {
+		binary.LittleEndian.PutUint64(v.data[8*i:], uint64(first)+uint64(i))
+	}
+	return v
+}
+
+// Locate returns the group that holds a row of the manifest, as its position in Groups, and the row
+// within it.
+func (m *Manifest) Locate(row int64) (group int, within int64, err error) {
+	if row < 0 || row >= m.rows {
+		return 0, 0, fmt.Errorf("must be 0 to %d, got %d", m.rows-1, row)
+	}
+	group = sort.Search(len(m.groups), func(g int) bool { return m.groups[g].First > row }) - 1
+	return group, row - m.groups[group].First, nil
+}
