@@ -129,7 +129,10 @@ type takerBound struct {
 func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 	b := takerBound{store: d.options.StoreMemory}
 	for _, u := range n.units {
-		c := d.sizes.cost(u.Group, u.Lo, u.Hi, false)
+		if u.Samples == 0 {
+			continue
+		}
+		c := d.sizes.spanCost(u, wholeUnit(u), false)
 		b.load, b.decoded = b.load.largest(c), b.decoded+c.bytes()
 	}
 	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches})
@@ -258,8 +261,7 @@ func (t *Taker) release(d *Draw) {
 // cost is the bytes that a unit is foretold to take.
 func (t *Taker) cost(unit int32) int64 {
 	u := t.numbers.units[unit]
-	c := t.dataset.sizes.cost(u.Group, u.Lo, u.Hi, false)
-	return c.bytes()
+	return t.dataset.sizes.spanCost(u, wholeUnit(u), false).bytes()
 }
 
 // begin loads a unit in a goroutine of its own. It goes on when the call that wanted the unit has

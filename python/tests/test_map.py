@@ -210,6 +210,29 @@ def test_interrupt_closes_the_connection(shards: Path, monkeypatch: pytest.Monke
     assert dataset[[8]]["id"].tolist() == [8]
 
 
+@pytest.mark.parametrize(
+    "rules", [{"filters": [("label", "in", [1, 4])]}, {"filters": "len(tokens) >= 3 and x < 1500"}, {"subsample": 0.1}]
+)
+def test_numbers_are_those_of_the_rows_that_are_kept(shards: Path, rules: dict[str, Any]) -> None:
+    from shardfeed import StreamingDataset
+
+    kept = np.concatenate([b["id"] for b in StreamingDataset(shards, batch_size=500, shuffle=False, columns=["id"], **rules)]).tolist()
+    dataset = MapDataset(shards, row_ids=True, **rules)
+    assert len(dataset) == len(kept) < 4000
+    generator = np.random.default_rng(1)
+    for rows in (generator.integers(0, len(kept), 40) for _ in range(5)):
+        batch = dataset[rows]
+        assert batch["id"].tolist() == batch["_row"].tolist() == [kept[r] for r in rows]
+    place = dataset.locate(-1)
+    assert (place.path[-9], place.row_group * 250 + place.row) == (str(kept[-1] // 1000), kept[-1] % 1000)
+
+
+def test_parts_share_no_row(shards: Path) -> None:
+    one, two = (MapDataset(shards, parts={"train": 3, "val": 1}, part=part) for part in ("train", "val"))
+    assert (len(one), len(two)) == (3000, 1000)
+    assert sorted(one[:]["id"].tolist() + two[:]["id"].tolist()) == list(range(4000))
+
+
 SAMPLERS: dict[str, Any] = {
     "sequential": lambda seed: samplers.SequentialSampler(9),
     "random": lambda seed: samplers.RandomSampler(50, seed=seed),
