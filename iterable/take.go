@@ -133,7 +133,8 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 			continue
 		}
 		c := d.sizes.spanCost(u, wholeUnit(u), false)
-		b.load, b.decoded = b.load.largest(c), b.decoded+c.bytes()
+		b.load = b.load.largest(c)
+		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // what is measured may be more
 	}
 	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches})
 	return b

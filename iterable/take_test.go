@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -401,6 +402,7 @@ func TestTakeUnderARule(t *testing.T) {
 	}{
 		{"a filter", Options{Filters: `label in ("label 1", "label 4")`}, func(id int64) bool { return id%7 == 1 || id%7 == 4 }},
 		{"most rows", Options{Filters: `label != "label 2"`, Columns: []string{"id"}}, func(id int64) bool { return id%7 != 2 }},
+		{"few rows", Options{Split: rule.Split{Subsample: 0.1, Seed: 3}}, nil},
 		{"few rows in cut units", Options{Filters: `id between 60 and 70`, UnitRows: 8}, func(id int64) bool { return id >= 60 && id <= 70 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -413,8 +415,13 @@ func TestTakeUnderARule(t *testing.T) {
 			defer x.Close()
 			var kept []int64
 			for id := range n {
-				if c.keep(id) {
+				if c.keep != nil && c.keep(id) {
 					kept = append(kept, id)
+				}
+			}
+			if c.keep == nil {
+				for _, dr := range rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1})) {
+					kept = append(kept, dr.ids...)
 				}
 			}
 			if x.Len() != int64(len(kept)) {
@@ -422,7 +429,7 @@ func TestTakeUnderARule(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(3, 4))
 			for range 20 {
-				rows := randomRows(r, x.Len(), 30)
+				rows := randomRows(r, x.Len(), 90) // of most units at once
 				dr, err := x.Take(t.Context(), rows)
 				if err != nil {
 					t.Fatal(err)
@@ -450,4 +457,29 @@ func TestTakeUnderARule(t *testing.T) {
 			}
 		})
 	}
+}
+
+// All rows fit at once where there is memory for them, also when blocks turn out somewhat larger
+// than was foretold.
+func TestTakeOfAllRows(t *testing.T) {
+	groups, n := uneven()
+	d := open(t, files(t, groups, noImage), Options{})
+	less := slices.Clone(d.sizes.decoded())
+	for g := range less {
+		less[g].narrow -= less[g].narrow / 10
+		less[g].whole = min(less[g].whole, less[g].narrow)
+	}
+	d.sizes.decoded = func() []decoded { return less }
+	x := taker(t, d, TakerOptions{})
+	takeRows(t, x, []int64{0, 70, 200, 300})
+	x.cache.mu.Lock()
+	if u := x.cache.units[0]; u.bytes <= x.cost(0) {
+		t.Errorf("unit 0 takes %d bytes, and %d were foretold: the test needs more", u.bytes, x.cost(0))
+	}
+	x.cache.mu.Unlock()
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = int64(i)
+	}
+	takeRows(t, x, all)
 }
