@@ -32,6 +32,7 @@ PEERS ?=
 PYTEST ?=
 GPU ?=
 VERSION ?=
+BUILD ?= build # empty: bin/ is current, and what runs there at this time must not be replaced
 
 # go test with a line for each package, and at the end the skipped tests with their reasons and the failed ones with their output.
 GOTESTSUM := bin/gotestsum --format-hide-empty-pkg --
@@ -45,25 +46,23 @@ build:
 	go build ./...
 	go build -o bin/ $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...)
 
-# With CI=true a stage that hangs is stopped after its minutes; anywhere else nothing is.
-# Python's packages and the servers are installed while Go's tests run; the stages of those names wait for them and report what failed.
+# With CI=true a stage that hangs is stopped after its minutes; anywhere else nothing is. Python's packages and the servers are installed
+# while Go's tests run. The other stages wait for servers and processes as much as they compute, so they run at the same time.
 test:
-	@$(MAKE) --no-print-directory packages servers >/dev/null 2>&1 &
-	tools/stage go 45 $(MAKE) --no-print-directory test-go
-	tools/stage servers 15 $(MAKE) --no-print-directory servers
-	tools/stage storage 25 $(MAKE) --no-print-directory test-storage
-	tools/stage packages 30 $(MAKE) --no-print-directory packages
-	tools/stage python 40 $(MAKE) --no-print-directory test-python
+	tools/together 'go 45 $(MAKE) --no-print-directory test-go' 'installs 45 $(MAKE) --no-print-directory servers packages'
+	$(MAKE) --no-print-directory build
+	tools/together 'python 40 $(MAKE) --no-print-directory BUILD= test-package' 'values 40 $(MAKE) --no-print-directory BUILD= cross-quick corrupt' \
+	  'storage 40 $(MAKE) --no-print-directory test-storage'
 
 # A test's process does not sleep a second when it ends, to see late races: in each package TestMain fails when a goroutine is left by then.
 test-go test-storage: export GORACE = atexit_sleep_ms=0
 
-# internal/arch reads the tree, which go test does not see as an input: it is never cached.
+# internal/arch reads the tree, which go test does not see as an input: it is never cached. Lint vets, so go test does not.
 test-go:
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
 	go test -C tools ./...
 	go test -count=1 ./internal/arch
-	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -timeout 30m -skip '^TestServer' ./...
+	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -vet=off -timeout 30m -skip '^TestServer' $$(go list ./... | grep -v '/internal/arch$$')
 
 check:
 	tools/stage lint 20 $(MAKE) --no-print-directory lint
@@ -86,7 +85,7 @@ servers:
 # The packages whose tests start servers.
 test-storage: servers
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
-	$(GOTESTSUM) -race -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+	$(GOTESTSUM) -race -vet=off -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
 
 test-minio:
 	tools/server minio
@@ -103,10 +102,10 @@ cross-build:
 
 test-python: cross-quick corrupt test-package
 
-# The Python package against the engine that was built just now, with torch and the frameworks around it. PYTEST='-n 2
-# --dist loadfile' runs the tests of two files at a time; tests that count what is pending may fail on a machine that is busy then.
-test-package: build
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider $(PYTEST)
+# The Python package against the engine that was built just now, with torch and the frameworks around it. The tests of one file run in one
+# process, those of two files at a time; PYTEST='-n 0' runs all in this one.
+test-package: $(BUILD)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
 test-gpu: export SHARDFEED_GPU = require
@@ -159,12 +158,12 @@ cross: build
 	go build -o bin/ ./rule/testdata/evaluate
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/rules.py bin/evaluate --rows 20000 --filters 3000
 
-cross-quick: build
+cross-quick: $(BUILD)
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed
 	go build -o bin/ ./rule/testdata/evaluate
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/rules.py bin/evaluate
 
-corrupt: build
+corrupt: $(BUILD)
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/corrupt.py bin/shardfeed $(CORRUPTIONS) $(SEED)
 
 bench: build

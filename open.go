@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -19,6 +20,7 @@ type Events struct {
 	Files   func(text string) // the addresses name files that are left out, or one twice
 	Listed  func(n int)       // shards of the list under way
 	Footers func(n, of int)   // footers that are known
+	Counted func(n, of int64) // row groups whose rows that are read are known, where a rule chooses them
 }
 
 func (e Events) note(format string, args ...any) {
@@ -31,6 +33,7 @@ func (e Events) note(format string, args ...any) {
 type Dataset struct {
 	*iterable.Dataset
 	spec   Spec
+	rows   *rule.RowList // of the rows file, or nil
 	source *source
 	host   *Host
 	own    bool // the host is the data set's own
@@ -71,11 +74,14 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 		return nil, errors.Join(err, from.drivers.Close())
 	}
 	from.throughCache()
-	return &Dataset{Dataset: ds, spec: s, source: from, host: h}, nil
+	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, source: from, host: h}, nil
 }
 
-// readFiles reads the files of a plan and of a list of shards.
+// readFiles reads the files of a plan, of a list of shards and of rows.
 func (s Spec) readFiles(o *iterable.Options) (err error) {
+	if err := s.readRows(o); err != nil {
+		return err
+	}
 	if s.Manifest != "" {
 		if o.Manifest, err = iterable.ReadManifest(s.Manifest); err != nil {
 			return err
@@ -103,6 +109,7 @@ func (e Events) ofDataset() iterable.Events {
 	return iterable.Events{
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
+		Counted:       e.Counted,
 		Noted:         e.Files,
 		Lost:          func(x iterable.Loss) { e.note("%v", x) },
 		OverEstimate: func(measured, estimated int64) {

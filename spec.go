@@ -52,6 +52,32 @@ type Spec struct {
 	Plan      string              `json:"plan"`
 	SavedPlan *iterable.SavedPlan `json:"-"`
 
+	// The rule: which rows are read, and how often. A row must pass everything that is given here.
+	//
+	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en', 'de')".
+	// The files of values that it names with @ are relative to Directory; "" is the working directory
+	// of the process.
+	Filters   string `json:"filters"`
+	Directory string `json:"directory"`
+
+	// Parts divides all rows by weight, and Part is the one that is read. The rows of a part are
+	// drawn by PartSeed; with PartKey, the name of a column, all rows of one value are in one part.
+	// Subsample keeps a share of the part's rows.
+	Parts     map[string]float64 `json:"parts"`
+	Part      string             `json:"part"`
+	PartKey   string             `json:"part_key"`
+	PartSeed  uint64             `json:"part_seed"`
+	Subsample float64            `json:"subsample"`
+
+	// Rows is a file of rows to keep, as `shardfeed select` writes it. RowsNew is what becomes of the
+	// rows of shards that it does not know: "error" (the default), "keep" or "drop".
+	Rows    string `json:"rows"`
+	RowsNew string `json:"rows_new"`
+
+	// Weight is a column that says how often each row comes: 2.5 is twice or three times, drawn by
+	// the row.
+	Weight string `json:"weight"`
+
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
 	// within 256 MiB and 2 GiB. Seed chooses the order.

@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard/all"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/s3"
@@ -23,8 +24,10 @@ func TestSpecValidatesEveryField(t *testing.T) {
 	optiontest.Walk(t, Spec{Addresses: []string{shop}}, map[string]string{
 		"Strict": "both are meant", "RowIDs": "both are meant", "Seeds": "both are meant", "Manifest": "a file, read by Open", "Plan": "a file, read by Open", "SavedPlan": "read by Open", "Shuffle": "both are meant",
 		"Seed": "any number is a seed", "CacheDir": "any name", "IndexDir": "any name", "Env": "any variable",
-		"RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
+		"Filters": "see TestSpecRows", "Directory": "any name", "Parts": "see TestSpecRows", "PartSeed": "any number is a seed", "Rows": "a file, read by Open",
+		"Weight": "checked against the schema", "RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
 	}, map[string][]any{
+		"Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
 		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
@@ -37,6 +40,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 func TestSpecOptions(t *testing.T) {
 	s := Spec{
 		Addresses: []string{shop}, Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Shuffle: true, ShuffleBuffer: "512MiB", Seed: 7,
+		Filters: "price > 1", Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5, Weight: "price",
 		Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop", Memory: "1GiB", CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru",
 	}
 	if err := s.Validate(); err != nil {
@@ -46,6 +50,10 @@ func TestSpecOptions(t *testing.T) {
 	if !o.Shuffle || o.ShuffleBuffer.Bytes != 512<<20 || o.Seed != 7 || o.Lanes != 4 || o.UnitRows != 100 || o.Start != shuffle.Direct ||
 		o.MaxWorldSize != 16 || o.Memory != 1<<30 || o.Tail != shuffle.Drop || len(o.Columns) != 1 {
 		t.Errorf("options %+v", o)
+	}
+	if want := (rule.Split{Parts: s.Parts, Part: "val", Key: "label", Seed: 5, Subsample: 0.5}); o.Filters != "price > 1" || o.Weight != "price" ||
+		!reflect.DeepEqual(o.Split, want) {
+		t.Errorf("rows of %q, %+v, weight %q", o.Filters, o.Split, o.Weight)
 	}
 	if p := s.Places(); p.Index != "/i" || p.Manifests != "/c/manifests" || p.Root != "/c" || s.policy() != cache.LRU {
 		t.Errorf("places %+v, policy %v", p, s.policy())

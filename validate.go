@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -30,6 +31,7 @@ func (s Spec) Validate() error {
 	}
 	p.OneOf("Missing", s.Missing, "error", "null")
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
+	s.validateRows(&p)
 	s.validateSizes(&p)
 	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
 	s.validateCache(&p)
@@ -103,7 +105,8 @@ func (s Spec) options() iterable.Options {
 		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
 		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary,
-		ReplaceUTF8: s.InvalidUTF8 == "replace", RowIDs: s.RowIDs, RowKeys: s.Seeds,
+		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Weight: s.Weight, RowIDs: s.RowIDs, RowKeys: s.Seeds,
+		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
 	o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
 	return o

@@ -50,7 +50,7 @@ func usageOf(t *testing.T, c *Cache) int64 {
 // TestKeepWhatFits: with room for half of the data, later epochs fetch half of it and hardly more.
 // LRU is the control: it fetches most.
 func TestKeepWhatFits(t *testing.T) {
-	const shards, size = 24, 2<<20 + 100
+	const shards, size = 24, 1<<20 + 100
 	const limit = shards * size / 2
 	kept := epochs(t, openTest(t, Options{Limit: limit}), shards, size, 3)
 	for _, got := range kept[1:] {

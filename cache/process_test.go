@@ -26,7 +26,7 @@ var kills = flag.Int("kills", 20, "processes that TestKill kills")
 // TestEachByteOnce: processes that read the same shards at the same time through one cold cache
 // fetch each byte once, all together.
 func TestEachByteOnce(t *testing.T) {
-	const processes, shards, size = 8, 6, 5<<20 + 1234
+	const processes, shards, size = 8, 6, 2<<20 + 1234
 	dir, scratch := testDir(t), t.TempDir()
 	var all []*exec.Cmd
 	for i := range processes {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -280,34 +281,36 @@ func TestPendingFull(t *testing.T) {
 // TestWaitsForMemory: when memory for fills comes free in time, nothing is dropped; when it does
 // not, a read waits once and those after it not at all.
 func TestWaitsForMemory(t *testing.T) {
-	source, s := &origin{}, originShard(1, "v1", 1<<20)
-	c := openTest(t, Options{Pending: 2 << 20})
-	o := openShard(t, c, source, s)
-	take := func() {
-		if err := c.pending.Acquire(t.Context(), 2<<20); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		source, s := &origin{}, originShard(1, "v1", 1<<20)
+		c := openTest(t, Options{Pending: 2 << 20})
+		o := openShard(t, c, source, s)
+		take := func() {
+			if err := c.pending.Acquire(t.Context(), 2<<20); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	take()
-	time.AfterFunc(50*time.Millisecond, func() { c.pending.Release(2 << 20) })
-	if err := readOnly(t.Context(), o, 0, 1000); err != nil || c.Stats().Dropped != 0 {
-		t.Errorf("%v, %v", err, c.Stats())
-	}
-	settle(t, c)
-	take()
-	defer c.pending.Release(2 << 20)
-	for i, want := range []bool{true, false} { // waited
-		start := time.Now()
-		if err := readOnly(t.Context(), o, int64(i+1)*100_000, 1000); err != nil {
-			t.Error(err)
+		take()
+		time.AfterFunc(50*time.Millisecond, func() { c.pending.Release(2 << 20) })
+		if err := readOnly(t.Context(), o, 0, 1000); err != nil || c.Stats().Dropped != 0 {
+			t.Errorf("%v, %v", err, c.Stats())
 		}
-		if waited := time.Since(start) >= maxMemoryWait; waited != want {
-			t.Errorf("read %d took %v", i, time.Since(start))
+		settle(t, c)
+		take()
+		defer c.pending.Release(2 << 20)
+		for i, want := range []bool{true, false} { // waited
+			start := time.Now()
+			if err := readOnly(t.Context(), o, int64(i+1)*100_000, 1000); err != nil {
+				t.Error(err)
+			}
+			if waited := time.Since(start) >= maxMemoryWait; waited != want {
+				t.Errorf("read %d took %v", i, time.Since(start))
+			}
 		}
-	}
-	if st := c.Stats(); st.Dropped != 2000 {
-		t.Errorf("%v", st)
-	}
+		if st := c.Stats(); st.Dropped != 2000 {
+			t.Errorf("%v", st)
+		}
+	})
 }
 
 // TestPassesOn: what the inner store can do beyond the contract, the wrapped one can.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/gpu"
+	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -296,7 +297,7 @@ func TestTenThousandBatches(t *testing.T) {
 		ds := openThings(t, iterable.Options{})
 		l := newLoader(t, ds, d, gpu.Options{Loader: loader.Options{BatchSize: 1, Workers: 1, Epochs: 4}})
 		total := int64(10_000)
-		if testing.Short() {
+		if testing.Short() || racetest.Enabled {
 			total = 1000
 		}
 		var held *gpu.Batch

@@ -81,7 +81,7 @@ func TestFetchedAheadOfBlocks(t *testing.T) {
 		if l.err != nil {
 			t.Fatal(l.err)
 		}
-		r.releaseBlocks(l.blocks, l.rows, l.shared)
+		r.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
 		r.discharge(l)
 	}
 	if used := a.Used(); used != (mem.Amounts{}) {

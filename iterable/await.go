@@ -114,7 +114,7 @@ func (s *Stream) free(l *load) {
 	for _, o := range l.orders {
 		s.ahead.giveOrder(o)
 	}
-	s.ahead.releaseBlocks(l.blocks, l.rows, l.shared)
+	s.ahead.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
 	l.blocks = nil
 	s.ahead.discharge(l)
 }
@@ -176,14 +176,17 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw, rows int) (err err
 	return nil
 }
 
-// firstRow reads the first row of the data that is not lost.
+// firstRow reads the first sample of the data that is not lost.
 func (s *Stream) firstRow(ctx context.Context) (*resident, error) {
 	units, err := s.dataset.cut(s.dataset.options.UnitRows)
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range units {
-		l := s.dataset.sizes.newLoad(u, shuffle.Span{To: 1}, false)
+	for i, u := range units {
+		if u.Samples == 0 {
+			continue
+		}
+		l := s.dataset.sizes.newLoad(u, shuffle.Span{Unit: i, To: 1}, false)
 		l.wanted = []wanted{{rows: 1}}
 		if err = s.ahead.loadNow(ctx, l); err == nil {
 			return s.buffer.admit(l)[0], nil

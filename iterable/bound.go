@@ -133,7 +133,7 @@ func (p *lanePeak) bytes() int64 {
 func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
 	u := p.units[sp.Unit]
-	c := p.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
+	c := p.sizes.spanCost(u, sp, true)
 	p.largest = p.largest.largest(c)
 	p.row = max(p.row, c.bytes()/max(1, sp.Rows()))
 	p.change[p.lane.Arrival(j)] += c.bytes()
@@ -182,9 +182,12 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 	var b bound
 	var row int64
 	for _, u := range units {
-		c := s.cost(u.Group, u.Lo, u.Hi, false)
+		if u.Samples == 0 {
+			continue
+		}
+		c := s.spanCost(u, shuffle.Span{To: u.Samples}, false)
 		b.load = b.load.largest(c)
-		row = max(row, c.bytes()/max(1, u.Rows()))
+		row = max(row, c.bytes()/u.Samples)
 	}
 	b.shuffle = 2 * b.load.bytes()
 	b.draws = row * rowsDrawn

@@ -27,7 +27,7 @@ type hold struct {
 	group   int
 	users   int // spans that still have rows to leave
 	charged int64
-	rows    rowgroup.Rows
+	rows    sharedRows
 	shared  bool // with other streams
 }
 
@@ -77,14 +77,18 @@ type leftovers struct {
 
 // admit makes the residents of a load that is ready, in the order of its wanted.
 func (b *buffer) admit(l *load) []*resident {
-	h := &hold{blocks: l.blocks, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.rows, shared: l.shared}
+	h := &hold{blocks: l.blocks, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.sharedRows(), shared: l.shared}
 	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
 	b.ahead.taken(l)
 	l.blocks, l.charged = nil, estimate{}
 	out := make([]*resident, len(l.wanted))
 	for i, w := range l.wanted {
+		offset := uint32(w.offset)
+		if l.placed {
+			offset = 0
+		}
 		out[i] = &resident{
-			hold: h, offset: uint32(w.offset), order: l.orders[i], rows: w.rows, parts: l.parts, places: make([]placed, len(h.blocks)),
+			hold: h, offset: offset, order: l.orders[i], rows: w.rows, parts: l.parts, places: make([]placed, len(h.blocks)),
 		}
 	}
 	return out

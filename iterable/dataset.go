@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -28,8 +29,12 @@ type Dataset struct {
 	sizes    *sizes
 	recodes  recodes
 	sharing  sharing
+	stores   shard.Stores
+	rules    *rules // nil: each row is a sample
+	samples  int64  // of an epoch
 	losses   lossList
 
+	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
 	units   map[int64][]shuffle.Unit // by unit_rows
 	streams int                      // open ones
@@ -63,7 +68,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
-	d := &Dataset{options: o, manifest: m, pool: pool, memory: o.Memory, units: map[int64][]shuffle.Unit{}}
+	d := &Dataset{options: o, manifest: m, pool: pool, memory: o.Memory, units: map[int64][]shuffle.Unit{}, stores: stores, cutting: make(chan struct{}, 1)}
 	reads := shard.ReadsOf(stores, shards) // none: a disk, whose bytes are lent
 	d.fetchers, d.sizes = chooseFetchers(o.Fetchers, reads), newSizes(m, reads > 0)
 	if d.memory == 0 {
@@ -73,14 +78,50 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	for _, g := range m.Groups() {
 		d.bytes += g.Bytes
 	}
-	d.recodes, err = bindVocabulary(m.Schema(), o.Vocabulary)
-	if err == nil {
+	if err = d.bind(); err == nil {
 		err = d.check()
+	}
+	if err == nil {
+		err = d.countSamples(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return d, nil
+}
+
+// bind binds the vocabularies and the rule to the data.
+func (d *Dataset) bind() error {
+	var err, ruleErr error
+	d.recodes, err = bindVocabulary(d.manifest.Schema(), d.options.Vocabulary)
+	d.rules, ruleErr = bindRules(d.options, d.manifest, d.data)
+	if d.rules != nil {
+		d.data.Rule, d.sizes.ruled, d.sizes.repeats = d.rules.name, true, d.rules.weight >= 0
+	}
+	if p := d.options.Plan; p != nil && ruleErr == nil && p.Rule != d.data.Rule {
+		ruleErr = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
+	}
+	return errors.Join(err, ruleErr)
+}
+
+// countSamples finds out how many samples an epoch has.
+func (d *Dataset) countSamples(ctx context.Context) error {
+	d.samples = d.manifest.NumRows()
+	if d.rules == nil {
+		return nil
+	}
+	units, err := d.cutWithin(ctx, d.options.UnitRows)
+	if err != nil {
+		return err
+	}
+	d.samples = 0
+	for _, u := range units {
+		d.samples += u.Samples
+	}
+	if d.samples == 0 && d.manifest.NumRows() > 0 {
+		return d.rules.errNothing(d.manifest.NumRows())
+	}
+	return nil
 }
 
 // check refuses data that no plan can be made of, and a saved manifest that the files do not match.
@@ -113,8 +154,15 @@ func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
 func (d *Dataset) Schema() *column.Schema { return d.recodes.schema }
 
-// NumRows of all shards.
+// NumRows of all shards, whether or not the rule keeps them.
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
+
+// NumSamples of an epoch: the rows that the rule keeps, each as often as it comes. Without a rule
+// it is NumRows.
+func (d *Dataset) NumSamples() int64 { return d.samples }
+
+// Rule names the rule that the options make, as states do: 16 hex digits, "" without one.
+func (d *Dataset) Rule() string { return d.data.Rule }
 
 // Pool is where the data set's blocks live.
 func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
@@ -160,11 +208,23 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 // pinned.
 const neverCut = 16 << 20
 
-// cut returns the units of the manifest; unitRows pins their size.
+// cut returns the units of the manifest, with their samples; unitRows pins their size.
 func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if u, ok := d.units[unitRows]; ok {
+	return d.cutWithin(context.Background(), unitRows)
+}
+
+// cutWithin is cut; ctx ends the counting that a rule may need.
+func (d *Dataset) cutWithin(ctx context.Context, unitRows int64) ([]shuffle.Unit, error) {
+	if u := d.unitsOf(unitRows); u != nil {
+		return u, nil
+	}
+	select {
+	case d.cutting <- struct{}{}:
+		defer func() { <-d.cutting }()
+	case <-ctx.Done():
+		return nil, cause.Of(ctx)
+	}
+	if u := d.unitsOf(unitRows); u != nil {
 		return u, nil
 	}
 	groups := d.manifest.Groups()
@@ -177,10 +237,23 @@ func (d *Dataset) cut(unitRows int64) ([]shuffle.Unit, error) {
 			Decoded: func(edges []int64) int64 { return d.manifest.SlicedBytes(g, edges) },
 		}
 	}, unitRows)
-	if err == nil {
-		d.units[unitRows] = u
+	if err == nil && d.rules != nil {
+		err = d.count(ctx, u, unitRows)
 	}
-	return u, err
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.units[unitRows] = u
+	return u, nil
+}
+
+// unitsOf returns units that were cut before, else nil.
+func (d *Dataset) unitsOf(unitRows int64) []shuffle.Unit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.units[unitRows]
 }
 
 // plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the
@@ -198,13 +271,21 @@ func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (
 	if buffer == 0 {
 		o.Buffer = shuffle.BufferSize{
 			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: memory, WorldSize: worldSize,
-		}.Resolve(d.NumRows(), d.bytes)
+		}.Resolve(d.samples, d.sampleBytes())
 	}
 	params, err := o.Params(units)
 	if err != nil {
 		return nil, err
 	}
 	return shuffle.New(d.data, units, params, d.options.Seed)
+}
+
+// sampleBytes is the uncompressed bytes of all columns of the samples, as of mean rows.
+func (d *Dataset) sampleBytes() int64 {
+	if d.rules == nil {
+		return d.bytes
+	}
+	return mem.MulDiv(d.bytes, d.samples, max(1, d.NumRows()))
 }
 
 // resume makes the shuffled order of a state, with another tail when that does not move rows.

@@ -39,6 +39,15 @@
 // Streams of one data set account for themselves, also where they use one block: in file order the
 // ranks of a process that go in step decode each row group once (sharing.go).
 //
+// # Rows by number
+//
+// [Dataset.Taker] makes a [Taker], which returns draws of rows that the caller names by number
+// (take.go). Units are those of the plan. The taker owns a cache of decoded units (unitcache.go):
+// it reserves the memory for them when it is made, never holds more, and drops the least recently used
+// units. A call takes the room for all its units at once, so calls never wait for each
+// other in a ring. A unit that several calls want is decoded once, in a goroutine that the taker
+// waits for in Close; one that fails is not kept.
+//
 // # Time
 //
 // Nothing that takes part in the order looks at a clock or at what is ready first. Epochs follow

@@ -5,9 +5,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Draw is a worker's rows of one step, in order, as picks of blocks that are still in the shuffle
-// buffer. The blocks stay readable until Release; many draws may be out at a time, and any
-// goroutine may release one.
+// A Draw is a worker's rows of one step, or the rows that a taker was asked for, in order, as picks
+// of blocks that are still in the shuffle buffer or in the taker's memory. The blocks stay readable
+// until Release; many draws may be out at a time, and any goroutine may release one.
 type Draw struct {
 	Blocks []*rowgroup.Block
 	Picks  []rowgroup.Pick
@@ -19,21 +19,26 @@ type Draw struct {
 	// its length are of Epoch.
 	After []uint32
 
+	// Of a stream's draw; -1 in that of a taker.
 	Epoch    int64
 	Step     int64 // of the epoch: Position divided by the global batch
 	Position int64 // rows of the epoch before this step, over all ranks
 
 	State shuffle.State // after this step
 
-	stream *Stream
-	number int64 // in the order in which the stream made its draws
+	from   drawer
+	number int64     // in the order in which the stream made its draws
+	units  []unitPin // of a taker
 }
+
+// A drawer makes draws and takes them back.
+type drawer interface{ release(*Draw) }
 
 // Release gives the rows back. The draw must not be used afterwards.
 func (d *Draw) Release() {
-	if s := d.stream; s != nil {
-		d.stream = nil
-		s.release(d)
+	if from := d.from; from != nil {
+		d.from = nil
+		from.release(d)
 	}
 }
 

@@ -26,15 +26,17 @@ type wanted struct {
 // A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that
 // schedules it, one that fetches, one that decodes, and, once ready is closed, the consumer.
 type load struct {
-	rows   rowgroup.Rows
-	group  int
-	number int64 // in the schedule, from 1 on
-	wanted []wanted
-	parts  int // blocks that it becomes, by the order in which rows leave; 0 when it is one
-	est    estimate
-	need   int64 // position of its epoch at which the first of wanted must be there
-	shared bool  // streams of other ranks or workers want the same rows
-	owner  bool  // of a shared load: this stream decodes it, and others may wait for that
+	rows    rowgroup.Rows
+	span    shuffle.Span // the samples of the unit that its blocks hold
+	samples int64        // of the unit
+	group   int
+	number  int64 // in the schedule, from 1 on
+	wanted  []wanted
+	parts   int // blocks that it becomes, by the order in which rows leave; 0 when it is one
+	est     estimate
+	need    int64 // position of its epoch at which the first of wanted must be there
+	shared  bool  // streams of other ranks or workers want the same rows
+	owner   bool  // of a shared load: this stream decodes it, and others may wait for that
 
 	granted chan struct{} // closed when memory for the block is there, or will not be
 	flying  bool          // see throttle
@@ -45,8 +47,10 @@ type load struct {
 	err    error
 
 	// orders are, for each wanted span, the number of the row of it that leaves as its s-th; nil
-	// when rows leave as they lie, as those of a block do that one span has for itself.
+	// when rows leave as they lie, as those of a block do that one span has for itself. Where rows come
+	// more than once, placed says that these are rows of the block, not of the span.
 	orders [][]uint32
+	placed bool
 
 	residents []*resident // by wanted, once the load is in the buffer
 
@@ -82,16 +86,23 @@ func (l *load) bytes() (n int64) {
 	return n
 }
 
-// layout lays the rows that the load's blocks hold in an order, and divides them by it.
+// layout lays the rows that the load's blocks hold in an order, nil being all as they lie, and
+// divides them by it.
 func (l *load) layout(order []uint32, scratch *[]uint8) rowgroup.Layout {
 	if l.parts < 2 {
 		return rowgroup.Layout{Order: order}
 	}
 	rows := int(l.rows.Hi - l.rows.Lo)
 	*scratch = slices.Grow((*scratch)[:0], rows)
-	part, s := (*scratch)[:rows], 0
+	part, s, held := (*scratch)[:rows], 0, rows
+	if order != nil {
+		held = len(order)
+	}
+	if held < rows {
+		clear(part) // what no block holds
+	}
 	for p := range l.parts {
-		for end := partEnd(rows, l.parts, p); s < end; s++ {
+		for end := partEnd(held, l.parts, p); s < end; s++ {
 			row := s
 			if order != nil {
 				row = int(order[s])

@@ -26,7 +26,7 @@ const DefaultMaxLost = 0.001
 // A Loss is rows that were to be read and cannot be.
 type Loss struct {
 	URI      string
-	RowGroup int
+	RowGroup int    // -1 when it is the footer, and with it the whole shard
 	Lo, Hi   int64  // rows of the row group
 	Column   string // "" when it is not known
 	Page     int64  // byte offset of the page in the shard; -1 when it is not known
@@ -35,9 +35,9 @@ type Loss struct {
 
 func (l Loss) String() string { return fmt.Sprintf("rows %d to %d are lost: %v", l.Lo, l.Hi-1, l.Err) }
 
-func newLoss(l *load, uri string) Loss {
-	x := Loss{URI: uri, RowGroup: l.rows.RowGroup, Lo: l.rows.Lo, Hi: l.rows.Hi, Page: -1, Err: l.err}
-	if e := (*rowgroup.Error)(nil); errors.As(l.err, &e) {
+func newLoss(uri string, r rowgroup.Rows, err error) Loss {
+	x := Loss{URI: uri, RowGroup: r.RowGroup, Lo: r.Lo, Hi: r.Hi, Page: -1, Err: err}
+	if e := (*rowgroup.Error)(nil); errors.As(err, &e) {
 		x.Column, x.Page = e.Column, e.Page
 	}
 	return x
@@ -146,7 +146,7 @@ func (d *Dataset) Losses() []Loss {
 
 // lose keeps a loss, and tells of it once.
 func (d *Dataset) lose(l *load) {
-	x := newLoss(l, d.manifest.Shards()[l.rows.Shard].URI)
+	x := newLoss(d.manifest.Shards()[l.rows.Shard].URI, l.rows, l.err)
 	if d.losses.add(x) && d.options.Events.Lost != nil {
 		d.options.Events.Lost(x)
 	}

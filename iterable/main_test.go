@@ -35,12 +35,17 @@ type record struct {
 // from 0 over all of them. A row's image has imageBytes(id) bytes.
 func files(t testing.TB, groups [][]int, imageBytes func(id int64) int) *memstore.Store {
 	t.Helper()
+	return filesFrom(t, groups, 0, imageBytes)
+}
+
+// filesFrom is files with ids from a number on.
+func filesFrom(t testing.TB, groups [][]int, id int64, imageBytes func(id int64) int) *memstore.Store {
+	t.Helper()
 	store := &memstore.Store{}
 	pattern := make([]byte, 64<<10) // byte i is i, so an image from byte id on has id + i there
 	for i := range pattern {
 		pattern[i] = byte(i)
 	}
-	id := int64(0)
 	for s, rows := range groups {
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[record](&b, parquet.PageBufferSize(1<<16), parquet.SkipPageBounds("image"))

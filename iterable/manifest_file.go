@@ -124,7 +124,7 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	if err == nil || state.Manifest == d.data.Content() {
 		return err
 	}
-	e := &ManifestError{Err: &otherShards{saved: state.Rows, here: d.NumRows(), cause: err}}
+	e := &ManifestError{Err: &otherShards{saved: state.Rows, here: d.samples, cause: err}}
 	if d.options.ManifestDir != "" {
 		path := manifestPath(d.options.ManifestDir, state.Manifest)
 		if old, err := ReadManifest(path); err == nil {

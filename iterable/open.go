@@ -23,6 +23,11 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	}
 	o = o.withDefaults(d)
 	w.WorldSize, w.Workers = max(w.WorldSize, 1), max(w.Workers, 1)
+	if o.State != nil && o.State.Params != nil {
+		if _, err := d.cutWithin(ctx, o.State.Params.UnitRows); err != nil { // which may take a counting pass
+			return nil, err
+		}
+	}
 	start, err := d.begin(w.WorldSize, o)
 	if err != nil {
 		return nil, err
@@ -63,7 +68,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 		s.allowed <- struct{}{}
 	}
 	s.ahead = &readahead{
-		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
+		manifest: d.manifest, recodes: d.recodes, rules: d.rules, sharing: &d.sharing, account: account, schedule: p.schedule,
 		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
@@ -77,7 +82,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	rows := int64(o.BatchSize)
 	if o.Tail != shuffle.Carry { // its steps go on into the epochs that follow
-		rows = min(rows, d.NumRows())
+		rows = min(rows, d.samples)
 	}
 	return int64(o.Draws) * rows
 }
@@ -99,7 +104,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	for _, g := range d.sizes.decoded() {
 		bytes += g.narrow + g.wide
 	}
-	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.NumRows())
+	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.samples)
 	all := mem.MulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
 		all += mem.MulDiv(d.valueBytes(), batches*again, d.NumRows())

@@ -5,7 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -13,8 +15,11 @@ func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{}, map[string]string{
 		"Shuffle": "both are meant", "MissingIsNull": "both are meant", "ReplaceUTF8": "both are meant", "Strict": "both are meant", "RowIDs": "both are meant", "RowKeys": "both are meant", "Seed": "any number is a seed", "Budget": "NewBudget makes it", "IndexDir": "any name",
 		"ManifestDir": "any name", "Hot": "NewHot makes it", "Events": "functions",
-		"Vocabulary": "checked against the schema",
+		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function",
+		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it",
 	}, map[string][]any{
+		"Filters":  {"a >", "a > 1)"},
+		"Keep":     {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
 		"Columns":  {[]string{}, []string{"id", ""}},
 		"Plan":     {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
 		"Manifest": {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
@@ -25,6 +30,36 @@ func TestStreamOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, StreamOptions{}, nil, map[string][]any{
 		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}}, "MaxLost": {-0.1, 1.1, math.NaN()},
 	})
+}
+
+func noFilter([]rule.Column, int, []uint64) error { return nil }
+
+// What package rule finds wrong is an OptionError of the option's field.
+func TestOptionsValidateRules(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		o     Options
+		field string
+		want  string
+	}{
+		{"a filter", Options{Filters: "a >"}, "Filters", "filters at column 4, at the end: expected a value"},
+		{"a part alone", Options{Split: rule.Split{Part: "val"}}, "Part", `part needs parts, got "val" alone`},
+		{"a key alone", Options{Split: rule.Split{Key: "user"}}, "PartKey", `part_key needs parts or subsample, got "user" alone`},
+		{"a sample", Options{Split: rule.Split{Subsample: 2}}, "Subsample", "subsample must be from 0.000001 to 1, got 2"},
+		{"new rows alone", Options{RowsNew: rule.KeepNew}, "RowsNew", `rows_new needs rows, got "keep" alone`},
+		{"new rows", Options{Rows: &rule.RowList{}, RowsNew: "all"}, "RowsNew", `rows_new must be error, keep or drop, got "all"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var e *OptionError
+			err := c.o.Validate()
+			if !errors.As(err, &e) || e.Field != c.field {
+				t.Fatalf("got %v", err)
+			}
+			if got := option.Spelled(err, option.Argument); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
 }
 
 // Two options that say where to end are refused, and each alone is taken.

@@ -2,10 +2,12 @@ package iterable
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -20,23 +22,37 @@ type SavedPlan struct {
 	Manifest *shuffle.Manifest
 	Units    string          // hash of how the row groups are cut
 	Params   *shuffle.Params // nil: file order
+	Rule     string          // of the samples, as Dataset.Rule; "" without one
+	Counts   []int64         // samples of each unit, with a rule; nobody counts then
 	Hash     string          // of all that
 }
 
+// fits says whether the plan has the samples of these units.
+func (p *SavedPlan) fits(units []shuffle.Unit, unitRows int64) bool {
+	return p.Rule != "" && unitRows == pinnedRows(p.Params) && len(p.Counts) == len(units)
+}
+
 // A planFile is the bytes of a SavedPlan:
-// {"v":1,"hash":...,"manifest":...,"units":...,"params":...}. The hash is SHA-256, in hex, over the
-// JSON of manifest, units and params as they stand there, with a line feed after each.
+// {"v":1,"hash":...,"manifest":...,"units":...,"params":...,"rule":...,"counts":...}. The hash is
+// SHA-256, in hex, over the JSON of manifest, units and params as they stand there, with a line
+// feed after each; with a rule, over rule and counts too. Counts are a uvarint for each unit, in
+// base64.
 type planFile struct {
 	Version  int             `json:"v"`
 	Hash     string          `json:"hash"`
 	Manifest json.RawMessage `json:"manifest"`
 	Units    string          `json:"units,omitempty"`
 	Params   json.RawMessage `json:"params,omitempty"`
+	Rule     string          `json:"rule,omitempty"`
+	Counts   []byte          `json:"counts,omitempty"`
 }
 
 func (f *planFile) sum() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n", f.Manifest, f.Units, f.Params)
+	if f.Rule != "" {
+		fmt.Fprintf(h, "%s\n%x\n", f.Rule, f.Counts)
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -55,6 +71,11 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 			return err
 		}
 	}
+	if d.rules != nil {
+		if err := d.addCounts(f, state.Params); err != nil {
+			return err
+		}
+	}
 	f.Hash = f.sum()
 	b, err := json.Marshal(f)
 	if err != nil {
@@ -64,6 +85,28 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 		return os.WriteFile(path, append(b, '\n'), 0)
 	}
 	return writeWhole(filepath.Clean(path), append(b, '\n'))
+}
+
+// addCounts adds the rule and the samples of each unit to a plan, so that who is given it counts
+// nothing.
+func (d *Dataset) addCounts(f *planFile, params *shuffle.Params) error {
+	units, err := d.cut(pinnedRows(params))
+	if err != nil {
+		return err
+	}
+	f.Rule = d.data.Rule
+	for _, u := range units {
+		f.Counts = binary.AppendUvarint(f.Counts, uint64(u.Samples))
+	}
+	return nil
+}
+
+// pinnedRows is how the units of a saved plan are cut.
+func pinnedRows(params *shuffle.Params) int64 {
+	if params == nil {
+		return 0
+	}
+	return params.UnitRows
 }
 
 // ReadPlan reads what SavePlan wrote.
@@ -90,7 +133,14 @@ func parsePlan(b []byte) (*SavedPlan, error) {
 	if sum := f.sum(); sum != f.Hash {
 		return nil, errors.New("it was changed: its hash does not fit")
 	}
-	p := &SavedPlan{Units: f.Units, Hash: f.Hash}
+	p := &SavedPlan{Units: f.Units, Rule: f.Rule, Hash: f.Hash}
+	for rest := f.Counts; len(rest) > 0; {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > math.MaxInt32 {
+			return nil, errors.New("its counts are damaged")
+		}
+		p.Counts, rest = append(p.Counts, int64(n)), rest[used:]
+	}
 	var err error
 	if p.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil {
 		return nil, err

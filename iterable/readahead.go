@@ -29,6 +29,7 @@ type readahead struct {
 	schedule schedule
 	recodes  recodes
 	sharing  *sharing
+	rules    *rules // nil: each row is a sample
 
 	loads    chan *load    // admitted, in the order of the schedule
 	fetch    chan *load    // to be fetched
@@ -89,7 +90,7 @@ func (r *readahead) fail(l *load, err error) {
 	}
 	if l.owner {
 		l.owner = false
-		r.sharing.settle(l.rows, nil)
+		r.sharing.settle(l.sharedRows(), nil, nil)
 	}
 	l.err = err
 	r.throttle.land(l)
@@ -124,14 +125,14 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 // joined makes a load ready with a block of another stream, or with the error that ended the wait
 // for one.
 func (r *readahead) joined(ctx context.Context, l *load) bool {
-	b, err := r.sharing.join(ctx, l.rows)
+	b, places, err := r.sharing.join(ctx, l.sharedRows())
 	l.fetched = time.Now()
 	switch {
 	case err != nil:
 		r.fail(l, err)
 	case b != nil:
 		l.blocks, l.orders = []*rowgroup.Block{b}, make([][]uint32, len(l.wanted))
-		r.ready(l, 0)
+		r.ready(l, r.placeFrom(l, places))
 	default:
 		l.owner = true
 		return false
@@ -174,37 +175,33 @@ func (r *readahead) loadNow(ctx context.Context, l *load) error {
 		r.fail(l, err)
 		return err
 	}
-	d := r.manifest.NewDecoder()
-	defer d.Close()
-	return r.decodeOne(ctx, d, l, new([]uint8))
+	d := r.newLayer()
+	defer d.close()
+	return r.decodeOne(ctx, d, l)
 }
 
 // decodeAll decodes loads until there are no more. When ctx has ended the remaining ones fail.
 func (r *readahead) decodeAll(ctx context.Context) {
-	d := r.manifest.NewDecoder()
-	defer func() { d.Close() }()
-	var part []uint8
+	d := r.newLayer()
+	defer func() { d.close() }()
 	for l := r.decode.take(); l != nil; l = r.decode.take() {
 		if err := ctx.Err(); err != nil {
 			r.fail(l, err)
 			continue
 		}
-		if err := r.decodeOne(ctx, d, l, &part); panicked(err) {
-			d.Close()
-			d = r.manifest.NewDecoder() // the old one may be in any state
+		if err := r.decodeOne(ctx, d, l); panicked(err) {
+			d.close()
+			d = r.newLayer() // the old one may be in any state
 		}
 	}
 }
 
-// decodeOne makes the blocks and the orders of a load. part is scratch.
-func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load, part *[]uint8) error {
-	order, extra := r.arrange(l)
-	layout := l.layout(order, part)
-	blocks, err := r.decodeRows(d, l, layout)
+// decodeOne makes the blocks and the orders of a load.
+func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
+	blocks, extra, err := r.decodeRows(d, l)
 	if err != nil && r.fetchAgain(ctx, l, err) {
-		blocks, err = r.decodeRows(d, l, layout)
+		blocks, extra, err = r.decodeRows(d, l)
 	}
-	r.giveOrder(order)
 	if err != nil {
 		r.fail(l, err)
 		return err
@@ -214,7 +211,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *rowgroup.Decoder, l *load,
 	l.blocks = blocks
 	r.count(l)
 	if l.owner {
-		r.sharing.settle(l.rows, blocks[0]) // shared ones are not divided
+		r.sharing.settle(l.sharedRows(), blocks[0], d.sharedPlaces(l)) // shared ones are not divided
 	}
 	r.ready(l, extra)
 	return nil
@@ -226,36 +223,25 @@ func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 	return l.raw.Mapped() && !panicked(err) && r.fetchLoad(ctx, l) == nil // the first error says more
 }
 
-// arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in
-// their order: the one in which they leave when one span has the block for itself, else the file's,
-// since each span has an order of its own. nil is all rows as they lie.
-func (r *readahead) arrange(l *load) (order []uint32, bytes int64) {
-	l.orders = make([][]uint32, len(l.wanted))
-	for i, w := range l.wanted {
-		if w.lane != nil {
-			l.orders[i] = w.lane.RowOrder(int(w.span), r.takeOrder(w.rows))
-			bytes += int64(w.rows) * orderBytes
-		}
-	}
-	if len(l.wanted) == 1 && l.orders[0] != nil {
-		order, l.orders[0], bytes = l.orders[0], nil, 0
-	}
-	return order, bytes
-}
-
 // decodeRows decodes and recodes, with panics made errors.
-func (r *readahead) decodeRows(d *rowgroup.Decoder, l *load, layout rowgroup.Layout) (blocks []*rowgroup.Block, err error) {
+func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
 	defer r.caught("decode", l.rows, &err)
-	if blocks, err = d.Decode(l.raw, layout); err != nil {
-		return nil, err
+	layout, extra, err := d.layOut(l)
+	if err != nil {
+		return nil, 0, err
+	}
+	blocks, err = d.decoder.Decode(l.raw, layout)
+	r.giveOrder(layout.Order)
+	if err != nil {
+		return nil, 0, err
 	}
 	if err = r.transform(blocks, l.rows); err != nil {
 		for _, b := range blocks {
 			b.Release()
 		}
-		return nil, err
+		return nil, 0, err
 	}
-	return blocks, nil
+	return blocks, extra, nil
 }
 
 // transform applies the transforms to the blocks of a load.
@@ -294,7 +280,7 @@ func (r *readahead) count(l *load) {
 
 // releaseBlocks drops the stream's references to the blocks of a load; nil is one that was released
 // before.
-func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows rowgroup.Rows, shared bool) {
+func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows sharedRows, shared bool) {
 	if shared {
 		r.sharing.release(rows)
 		return

@@ -50,7 +50,7 @@ func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 		for l := range r.loads {
 			<-l.ready
 			if l.blocks != nil {
-				r.releaseBlocks(l.blocks, l.rows, l.shared)
+				r.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
 				r.discharge(l)
 			}
 		}
@@ -116,13 +116,13 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 		t.Error("a load more than was needed")
 	}
 	for _, l := range got {
-		r.releaseBlocks(l.blocks, l.rows, l.shared)
+		r.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
 		l.blocks = nil
 		r.discharge(l)
 	}
 	for { // room was made
 		<-next.ready
-		r.releaseBlocks(next.blocks, next.rows, next.shared)
+		r.releaseBlocks(next.blocks, next.sharedRows(), next.shared)
 		r.discharge(next)
 		if got = append(got, next); len(got) == len(all) {
 			return

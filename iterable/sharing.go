@@ -12,39 +12,54 @@ import (
 // as some stream uses it. Every stream's account counts the block in full.
 type sharing struct {
 	mu     sync.Mutex
-	blocks map[rowgroup.Rows]*sharedBlock
+	blocks map[sharedRows]*sharedBlock
 }
+
+// sharedRows names a block: the rows of a unit, and the samples of it that the block holds.
+type sharedRows struct {
+	rowgroup.Rows
+	from, to int64
+}
+
+func (l *load) sharedRows() sharedRows { return sharedRows{l.rows, l.span.From, l.span.To} }
 
 // A sharedBlock is a block that is used, or is being decoded by the stream that asked first.
 type sharedBlock struct {
 	ready chan struct{}   // closed when block is set, or when its stream gave up
 	block *rowgroup.Block // guarded by sharing.mu
 	users int             // streams that hold a reference
+
+	// places are the rows of the block that its samples are, where rows come more than once; nil
+	// where sample i is row i.
+	places []uint32
 }
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
 // decoded. It returns nil when the caller is to decode it, and to say so with settle.
-func (s *sharing) join(ctx context.Context, rows rowgroup.Rows) (*rowgroup.Block, error) {
+func (s *sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block, places []uint32, err error) {
 	for {
 		b, e := s.enter(rows)
-		if b != nil || e == nil {
-			return b, nil
+		switch {
+		case e == nil:
+			return nil, nil, nil
+		case b != nil:
+			return b, e.places, nil
 		}
 		select {
 		case <-e.ready:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 	}
 }
 
 // enter takes a reference to the block, or registers the caller as the one who decodes it, or
 // returns what to wait for.
-func (s *sharing) enter(rows rowgroup.Rows) (*rowgroup.Block, *sharedBlock) {
+func (s *sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocks == nil {
-		s.blocks = map[rowgroup.Rows]*sharedBlock{}
+		s.blocks = map[sharedRows]*sharedBlock{}
 	}
 	e := s.blocks[rows]
 	if e == nil {
@@ -60,18 +75,18 @@ func (s *sharing) enter(rows rowgroup.Rows) (*rowgroup.Block, *sharedBlock) {
 
 // settle hands a block to those who wait for it; nil says that it will not come, and one of them
 // decodes it then.
-func (s *sharing) settle(rows rowgroup.Rows, b *rowgroup.Block) {
+func (s *sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]
-	if e.block, e.users = b, 1; b == nil {
+	if e.block, e.places, e.users = b, places, 1; b == nil {
 		delete(s.blocks, rows)
 	}
 	close(e.ready)
 }
 
 // release drops a user's reference.
-func (s *sharing) release(rows rowgroup.Rows) {
+func (s *sharing) release(rows sharedRows) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]

@@ -19,6 +19,7 @@ const (
 	orderBytes   = 4         // of a row's place in the order in which its span leaves
 	roundingPart = 8         // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
 	scratchBytes = 5         // of a row, for the order and the parts in which its span leaves
+	ruleScratch  = 16        // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
 	freeScratch  = 16 << 20  // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
 	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
@@ -27,6 +28,8 @@ const (
 type sizes struct {
 	manifest *rowgroup.Manifest
 	copied   bool             // bytes are read into the pool's buffers, not lent
+	ruled    bool             // a load reads whole units, of which a rule keeps some rows
+	repeats  bool             // rows may come more than once, and then loads are not divided
 	decoded  func() []decoded // by group
 }
 
@@ -35,6 +38,7 @@ type sizes struct {
 type decoded struct {
 	narrow, wide, whole int64
 	scratch             rowgroup.Scratch
+	rule                int64 // the columns of the rule, while the group is decoded
 }
 
 func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
@@ -44,6 +48,7 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 			all[g].narrow, all[g].wide = m.DecodedBytes(g)
 			all[g].whole = min(m.WholeBytes(g), all[g].narrow)
 			all[g].scratch = m.Scratch(g)
+			_, all[g].rule = m.RuleBytes(g)
 		}
 		return all
 	})}
@@ -53,13 +58,24 @@ func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
 // it may become a block for each of its parts.
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
-	c := s.cost(u.Group, lo, hi, divided)
+	if s.ruled {                       // which rows are samples shows when all are there
+		lo, hi = u.Lo, u.Hi
+	}
+	c := s.spanCost(u, sp, divided)
 	g := s.manifest.Groups()[u.Group]
 	return &load{
-		rows:  rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi},
+		rows: rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}, span: sp, samples: u.Samples,
 		group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
 	}
+}
+
+// spanCost is what the load of a span takes.
+func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) cost {
+	if !s.ruled {
+		return s.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, divided)
+	}
+	return s.ruledCost(u, sp.Rows(), divided && !s.repeats)
 }
 
 // A cost is what a load takes, in bytes.
@@ -78,25 +94,45 @@ func (c cost) bytes() int64 { return c.whole + c.parted }
 // beyondFree is the scratch that the process has no room for besides its accounts.
 func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 
+// cost is what a load of rows takes, each of which is a sample.
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
-	g := s.manifest.Groups()[group]
 	rows := hi - lo
+	return s.costOf(group, rows, rows, rows, divided)
+}
+
+// ruledCost is what a load of a unit takes that keeps so many samples, when the rule's columns are
+// decoded first.
+func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
+	rows, held := u.Rows(), min(samples, u.Rows())
+	all := s.manifest.Groups()[u.Group].Rows
+	c := s.costOf(u.Group, rows, held, samples, divided)
+	d := s.decoded()[u.Group]
+	c.scratch += slice(d.rule, rows, all) + rows*ruleScratch
+	if held < rows { // a column is whole before the rows that stay are copied out
+		c.scratch += slice(d.wide, rows, all)
+	}
+	return c
+}
+
+// costOf is what a load of so many rows takes of which blocks hold some, for so many samples.
+func (s *sizes) costOf(group int, loaded, held, samples int64, divided bool) cost {
+	g := s.manifest.Groups()[group]
 	d := s.decoded()[group]
-	c := cost{fetch: g.Compressed, scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
-	if rows < g.Rows {
-		d.wide = slice(d.wide, rows, g.Rows)
-		d.narrow = slice(d.narrow, rows, g.Rows) + d.narrow/roundingPart*rows/g.Rows + blockBytes
+	c := cost{fetch: g.Compressed, scratch: d.scratch.Of(loaded, g.Rows, divided || held < loaded) + loaded*scratchBytes}
+	if loaded < g.Rows && len(s.manifest.PageEdges(group)) > 0 {
+		c.fetch = slice(c.fetch, loaded, g.Rows)
+	}
+	if held < g.Rows {
+		d.wide = slice(d.wide, held, g.Rows)
+		d.narrow = slice(d.narrow, held, g.Rows) + d.narrow/roundingPart*held/g.Rows + blockBytes
 		d.whole = min(d.whole+blockBytes, d.narrow) // a dictionary is that of the group
-		if len(s.manifest.PageEdges(group)) > 0 {
-			c.fetch = slice(c.fetch, rows, g.Rows)
-		}
 	}
 	if s.copied {
 		c.fetch = mem.ClassBytes(c.fetch)
 	}
-	d.narrow, d.whole = d.narrow+rows*orderBytes, d.whole+rows*orderBytes
+	d.narrow, d.whole = d.narrow+samples*orderBytes, d.whole+samples*orderBytes
 	narrow := d.narrow - d.whole
-	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), rows)); !divided || c.parts < 2 {
+	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), samples)); !divided || c.parts < 2 {
 		c.whole, c.parts = d.narrow+d.wide, 0
 		return c
 	}

@@ -251,7 +251,7 @@ func (s *Stream) newDraw() *Draw {
 	if !ok {
 		d = &Draw{}
 	}
-	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], After: d.After[:0], stream: s}
+	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], After: d.After[:0], from: s}
 	return d
 }
 

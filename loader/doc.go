@@ -10,6 +10,9 @@
 // an array as Go values without copying it. [Padding] makes ragged lists dense, and a [Transform]
 // does anything else, with random numbers that a resumed run repeats.
 //
+// [NewMap] makes batches of rows that are named by number, and a [Sampler] names the rows of an
+// epoch: [Random], [Weighted], [Distributed] and the others have torch's names and semantics.
+//
 // # Memory
 //
 // A batch's memory comes from an [Allocator] and goes back with [Batch.Release], which the consumer

@@ -172,6 +172,9 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 		o.rep.Src, o.def.Src = body[:p.RepBytes], body[p.RepBytes:p.RepBytes+p.DefBytes]
 		body, size = body[p.RepBytes+p.DefBytes:], size-p.RepBytes-p.DefBytes
 	}
+	if c.leaf.convert == convertNull && p.Kind == format.DataPageV2 {
+		return nil // the levels are not compressed
+	}
 	if c.chunk.codec != format.Uncompressed && !p.PlainBody {
 		dst := c.place(p, size, o)
 		if err := c.decompress(p, dst, body); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // FuzzStarts: the starts of rows that repetition levels give are those of the expanded levels.
@@ -72,7 +73,7 @@ func TestRandomFlips(t *testing.T) {
 	rows := randomRows(9, 120)
 	r := rand.New(rand.NewPCG(11, 12))
 	times := 400
-	if underRace {
+	if racetest.Enabled {
 		times = 100 // and all without the detector
 	}
 	if testing.Short() {

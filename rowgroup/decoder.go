@@ -26,6 +26,8 @@ type Decoder struct {
 	arena  *mem.Arena // what columns are decoded to: keep, or loose when their rows are copied out
 	keep   *mem.Arena // memory that stays as long as any of the blocks
 	loose  *mem.Arena
+	dicts  *mem.Arena // of the column, where few rows are kept, which may need none
+	dict   *mem.Arena // what dictionaries are decoded to: keep or dicts
 	rows   Rows
 	chunks []rawChunk // those not decoded yet
 	at     int64      // byte of the shard of the current page, -1 when there is none
@@ -46,8 +48,10 @@ type Decoder struct {
 	def, rep            scratch // levels of a page, or of a nested leaf, a byte each
 	starts, bits        scratch // of lists: where they begin, and which are not null
 	order               scratch // the rows of the unit as they lie
+	chosen              scratch // bits of the rows that are kept
 	spare               *mem.Arena
-	kept                []uint32 // Layout.Order in the blocks' memory
+	kept                []uint32   // Layout.Order in the blocks' memory
+	held                *heldRules // nil before the first rule column
 	codes               [1024]uint32
 }
 
@@ -84,7 +88,7 @@ func (s *scratch) extend(kept, n int) []byte {
 func (m *Manifest) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
 
 func newDecoder(pool *mem.Pool, replace bool) *Decoder {
-	d := &Decoder{pool: pool, replace: replace, spare: pool.NewArena(), loose: pool.NewArena()}
+	d := &Decoder{pool: pool, replace: replace, spare: pool.NewArena(), loose: pool.NewArena(), dicts: pool.NewArena()}
 	for _, s := range d.scratches() {
 		s.arena = pool.NewArena()
 	}
@@ -93,6 +97,7 @@ func newDecoder(pool *mem.Pool, replace bool) *Decoder {
 
 // Close gives the scratch back.
 func (d *Decoder) Close() {
+	d.dropHeld()
 	d.codecs.Close()
 	d.spare.Free()
 	for _, s := range d.scratches() {
@@ -116,7 +121,7 @@ func (d *Decoder) trim() {
 
 func (d *Decoder) scratches() []*scratch {
 	return []*scratch{
-		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order,
+		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order, &d.chosen,
 	}
 }
 
@@ -126,7 +131,11 @@ func (d *Decoder) scratches() []*scratch {
 // The Raw may be released afterwards: a Block never points into one.
 func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.at, d.path = -1, ""
+	if d.held != nil && d.held.raw != r {
+		d.dropHeld()
+	}
 	err := r.use(func() error { return d.decode(r, l) })
+	d.dropHeld()
 	if damaged := r.recheck(); damaged != nil {
 		err = damaged
 	}
@@ -139,54 +148,76 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	for _, b := range blocks {
 		b.Release()
 	}
+	return nil, d.failed(r, err)
+}
+
+// failed is an error of the current page.
+func (d *Decoder) failed(r *Raw, err error) error {
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
 	if h := (*hintError)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
 	}
-	return nil, e
+	return e
 }
 
 // forget drops what points into the Raw and the blocks.
 func (d *Decoder) forget() {
-	d.blocks, d.keep, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, leafDecoder{}
+	d.blocks, d.keep, d.dict, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, nil, leafDecoder{}
 	d.lists, d.nest = listShape{}, nestedShape{}
 	d.loose.Free()
+	d.dicts.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
 	d.scan = pageScan{pages: d.scan.pages[:0]}
 }
 
-// decode fills d.blocks. Corrupt bytes are found by checks; the recover stands behind them for the
+// caught makes a panic an error. Corrupt bytes are found by checks; this stands behind them for the
 // decompressors, which are not ours and see outside bytes first.
-func (d *Decoder) decode(r *Raw, l Layout) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if _, fault := p.(interface{ Addr() uintptr }); fault {
-				panic(p) // a mapping that is gone: Guard's business
-			}
-			err = fmt.Errorf("%w: %v", errChunk, p)
+func caught(err *error) {
+	if p := recover(); p != nil {
+		if _, fault := p.(interface{ Addr() uintptr }); fault {
+			panic(p) // a mapping that is gone: Guard's business
 		}
-	}()
-	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
+		*err = fmt.Errorf("%w: %v", errChunk, p)
+	}
+}
+
+// checkRows refuses units of more rows than a block can count.
+func (d *Decoder) checkRows() error {
 	if n := d.rows.Hi - d.rows.Lo; n > math.MaxInt32 {
 		return &hintError{err: fmt.Errorf("%d rows in one unit", n), hint: "write smaller row groups"}
+	}
+	return nil
+}
+
+// decode fills d.blocks.
+func (d *Decoder) decode(r *Raw, l Layout) (err error) {
+	defer caught(&err)
+	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
+	if err := d.checkRows(); err != nil {
+		return err
 	}
 	if err := d.divide(); err != nil {
 		return err
 	}
-	d.arena = d.loose
+	d.arena, d.dict = d.loose, d.keep
+	if d.few() {
+		d.dict = d.dicts
+	}
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
 	if inPlace {
 		d.arena = d.keep
 	}
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
-		v, err := d.column(n)
-		if err == nil && inPlace {
-			d.blocks[0].cols[i] = v
-		} else if err == nil {
-			err = d.layOut(i, v)
+		v := d.takeHeld(i, n)
+		if v == nil {
+			if v, err = d.column(n); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if inPlace {
+			d.blocks[0].cols[i] = v
+		} else if err := d.layOut(i, v); err != nil {
 			return err
 		}
 		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {
@@ -250,7 +281,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
 	}
 	c := &d.col
 	*c = leafDecoder{
-		d: d, arena: d.arena, keep: d.keep, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
+		d: d, arena: d.arena, keep: d.dict, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
 		stored: storedWidth(n.leaf),
 	}
 	if d.at, err = d.scan.scan(chunk, d.rows); err != nil {
@@ -335,6 +366,9 @@ func (c *leafDecoder) prepare() error {
 		c.head = (max(0, s.pages[0].Size-s.pages[0].Values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
+	if c.leaf.convert == convertNull {
+		return nil // the levels are all that is wanted
+	}
 	if c.field.Kind == column.Binary && c.stored == 0 {
 		if err := c.prepareText(int64(share * float64(s.size))); err != nil {
 			return err

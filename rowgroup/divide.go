@@ -89,11 +89,13 @@ func (d *Decoder) keptOrder() []uint32 {
 
 // layOut copies a column's rows to the blocks, in their order: a gather then reads neighbouring
 // values instead of one cache line for each. What the column was decoded to is then free for the
-// next, unless its rows stay where they are.
+// next, unless its rows stay where they are. Where few rows are kept, all columns are copied: the
+// blocks' memory is that of their rows.
 func (d *Decoder) layOut(col int, v *vector) error {
 	order, from := d.layout.Order, 0
+	few := d.few()
 	whole := len(d.blocks) == 1 && !d.raw.reachesOut()
-	if !movable(v) || whole && v.isLong() {
+	if !few && (!movable(v) || whole && v.isLong()) {
 		d.keep.Adopt(d.loose)
 		for _, b := range d.blocks {
 			piece := *v
@@ -108,15 +110,24 @@ func (d *Decoder) layOut(col int, v *vector) error {
 	if order == nil {
 		order = d.fileOrder()
 	}
+	c := cutter{temp: d.loose, few: few, blocks: len(d.blocks)}
 	for _, b := range d.blocks {
-		piece, err := newPiece(v, v.skip, order[from:from+b.rows], b.arena)
+		c.arena = b.arena
+		piece, err := c.piece(v, v.skip, order[from:from+b.rows])
 		if err != nil {
 			return err
 		}
 		b.cols[col] = piece
 		from += b.rows
 	}
+	if c.text {
+		d.keep.Adopt(d.loose)
+	}
+	if c.dict {
+		d.keep.Adopt(d.dicts)
+	}
 	d.loose.Free()
+	d.dicts.Free()
 	return nil
 }
 
@@ -149,34 +160,6 @@ func (v *vector) isLong() bool {
 	return size > most*v.n
 }
 
-// newPiece copies the values skip+order[0], skip+order[1], .. of a vector that is movable;
-// dictionaries, and wide values that were spread over parts, stay where they are.
-func newPiece(v *vector, skip int, order []uint32, arena *mem.Arena) (*vector, error) {
-	p := &vector{field: v.field, n: len(order), stride: v.stride, children: v.children}
-	p.takeValid(v, skip, order, arena)
-	switch {
-	case v.codes != nil:
-		p.codes, p.codeWidth, p.dict = pieceOf(v.codes, v.codeWidth, skip, order, arena), v.codeWidth, v.dict
-	case v.views != nil && v.chunkShift != 0:
-		p.views, p.base, p.chunkShift = mem.As[uint64](pieceOf(mem.AsBytes(v.views), 8, skip, order, arena)), v.base, v.chunkShift
-	case v.views != nil:
-		return p, p.takeText(v, skip, order, arena)
-	case v.field.Kind == column.List && v.data != nil:
-		p.data = pieceOf(v.data, v.stride*v.field.Children[0].Width, skip, order, arena)
-	case v.data != nil:
-		p.data = pieceOf(v.data, v.field.Width, skip, order, arena)
-	case v.field.Kind == column.Struct:
-		p.children = make([]*vector, len(v.children))
-		for i, c := range v.children {
-			var err error
-			if p.children[i], err = newPiece(c, skip, order, arena); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return p, nil
-}
-
 func pieceOf(b []byte, w, skip int, order []uint32, arena *mem.Arena) []byte {
 	out := arena.Alloc(len(order) * w)
 	permuteValues(out, b, w, skip, order)
@@ -200,27 +183,6 @@ func (p *vector) takeValid(v *vector, skip int, order []uint32, arena *mem.Arena
 	if p.nulls == 0 {
 		p.valid = nil
 	}
-}
-
-// takeText copies the bytes of values, one behind the other in their new order.
-func (p *vector) takeText(v *vector, skip int, order []uint32, arena *mem.Arena) error {
-	size := int64(0)
-	for _, r := range order {
-		size += int64(uint32(v.views[skip+int(r)]))
-	}
-	if err := textBudget(size); err != nil {
-		return err
-	}
-	p.views = mem.As[uint64](arena.Alloc(8 * len(order)))
-	text, at := arena.Alloc(int(size)), 0
-	for i, r := range order {
-		view := v.views[skip+int(r)]
-		n := copy(text[at:], v.base[0][view>>32:][:uint32(view)])
-		p.views[i] = uint64(at)<<32 | uint64(n)
-		at += n
-	}
-	p.base = [][]byte{text}
-	return nil
 }
 
 // permuteValues copies values skip+order[0], skip+order[1], .. of w bytes to dst.

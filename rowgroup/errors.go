@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,8 +69,20 @@ func IsLoss(err error) bool {
 		return true
 	}
 	var e *Error
+	if !errors.As(err, &e) || e.Op != "decode" && e.Op != "footer" {
+		return false
+	}
+	var store *shard.Error
 	var limit *hintError
-	return errors.As(err, &e) && e.Op == "decode" && !errors.As(err, &limit) && !errors.Is(err, errEncoding) && !errors.Is(err, errDivision)
+	if errors.As(err, &store) || errors.As(err, &limit) {
+		return false
+	}
+	for _, other := range []error{shard.ErrDenied, shard.ErrTransient, ErrEncrypted, errEncoding, errDivision, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
 }
 
 // hintError is an error about what the user can change.

@@ -61,6 +61,11 @@ type estimator struct {
 	narrow, wide int64
 	small        int64 // of allocations that share buffers, and are not among narrow
 	values       int64 // of all allocations but wide, without what they take beside
+
+	// Of few rows that are kept; see share.
+	few        bool
+	kept, rows int64
+	allText    bool // all text and items may be theirs
 }
 
 // alloc adds what an arena takes for n bytes.
@@ -127,7 +132,7 @@ func (e *estimator) spread(n *node) int64 {
 	if e.r.coded(k) && (e.r.binary.at(k) == 0 || e.r.binary.at(k) > mem.MulDiv(e.r.uncompressed.at(k), 5, 4)) {
 		return 0
 	}
-	return e.r.binaryBytes(k)
+	return e.share(e.r.binaryBytes(k))
 }
 
 // node adds a node with so many values: validity, what its kind needs, and its children.
@@ -164,7 +169,7 @@ func (e *estimator) items(n *node) int64 {
 		}
 		n = n.children[i]
 	}
-	return e.r.values.at(e.r.chunk(n.leaf.index, e.group))
+	return e.share(e.r.values.at(e.r.chunk(n.leaf.index, e.group)))
 }
 
 // leaf adds a leaf's values, as codes and a dictionary where the decoder keeps those.
@@ -174,7 +179,7 @@ func (e *estimator) leaf(n *node, values int64) {
 	switch {
 	case n.field.Kind == column.Fixed:
 		before, code := e.values, e.codeBytes(n, k)
-		if code == 0 {
+		if code == 0 || e.few && mem.MulDiv(values, width-code, 1) <= mem.MulDiv(e.r.entries(k, width), width, 1) {
 			e.alloc(mem.MulDiv(values, width, 1))
 			return
 		}
@@ -185,7 +190,7 @@ func (e *estimator) leaf(n *node, values int64) {
 		e.codes(k, values)
 	case n.field.Kind == column.Binary:
 		e.alloc(mem.MulDiv(values, 8, 1))
-		e.alloc(e.r.binaryBytes(k))
+		e.alloc(e.share(e.r.binaryBytes(k)))
 	}
 }
 

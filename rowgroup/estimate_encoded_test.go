@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -80,6 +81,24 @@ func TestEncodedColumnsAreForetold(t *testing.T) {
 					t.Errorf("%d bytes at the peak, %d foretold", peak, most)
 				}
 			})
+		}
+		for _, kept := range []int{rows / 2, rows / 3, rows / 50, 1} {
+			for form, l := range map[string]Layout{"kept": {Order: order[:kept]}, "kept in parts": {Order: order[:kept], Part: layout.Part, Parts: parts}} {
+				t.Run(fmt.Sprint(name, "/", form, " ", kept), func(t *testing.T) {
+					taken, peak := decodedSizes(t, m, Rows{Hi: rows}, l)
+					k := m.KeptBytes(0, int64(kept))
+					if most := k.Narrow + k.Wide + k.Narrow/16 + int64(4*kept+max(1, l.Parts)*64<<10); taken > most {
+						t.Errorf("%d bytes taken, %d foretold", taken, most)
+					}
+					if k.Most < k.Narrow || k.Whole > k.Narrow {
+						t.Errorf("%+v", k)
+					}
+					most := k.Most + int64(4*kept+max(1, l.Parts)*64<<10) + k.Narrow/16 + m.Scratch(0).OfKept(int64(kept), rows, rows)
+					if peak > most {
+						t.Errorf("%d bytes at the peak, %d foretold", peak, most)
+					}
+				})
+			}
 		}
 		t.Run(name+"/slice", func(t *testing.T) {
 			const part = 16

@@ -18,6 +18,7 @@ const pageGuess = 8 << 20
 type Scratch struct {
 	Pages    int64 // bytes of the page that is decoded: decompressed values, levels and a dictionary
 	Column   int64 // bytes of the column that is decoded, until its rows are in their order or their parts
+	Few      int64 // Column where fewer than half of the rows are kept
 	PageRows int64 // rows of the largest page; a slice is decoded with the pages across its edges
 }
 
@@ -30,6 +31,14 @@ func (s Scratch) Of(rows, all int64, moved bool) int64 {
 		return addCapped(s.Pages, s.Column)
 	}
 	return s.Pages
+}
+
+// OfKept is the scratch of a slice of a group of which some rows are kept, laid in an order.
+func (s Scratch) OfKept(kept, rows, all int64) int64 {
+	if 2*kept < rows {
+		s.Column = s.Few
+	}
+	return s.Of(rows, all, true)
 }
 
 // Scratch predicts what a decoder of group g takes beside the block, from the numbers of rows and
@@ -45,6 +54,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 			e.column(n, rows)
 			s.Column = max(s.Column, scratchBytes(e.narrow))
 		}
+		s.Few = max(s.Few, m.fewScratch(g, n))
 	}
 	return s
 }

@@ -12,9 +12,14 @@ import (
 )
 
 // Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
-// others. The caller releases the Raw.
-func (m *Manifest) Fetch(ctx context.Context, u Rows) (out *Raw, err error) {
-	raw, err := m.plan(u)
+// others; with rule columns, the bytes of both. The caller releases the Raw.
+func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) { return m.fetch(ctx, u, false) }
+
+// FetchRule is Fetch for the rule columns alone. The Raw is for [Decoder.DecodeRule].
+func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) { return m.fetch(ctx, u, true) }
+
+func (m *Manifest) fetch(ctx context.Context, u Rows, ruleAlone bool) (out *Raw, err error) {
+	raw, err := m.plan(u, ruleAlone)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +41,7 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (out *Raw, err error) {
 }
 
 // plan lays out the chunks of a unit, without bytes yet.
-func (m *Manifest) plan(u Rows) (*Raw, error) {
+func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	if u.Shard < 0 || u.Shard >= len(m.shards) || u.RowGroup < 0 || m.first[u.Shard]+u.RowGroup >= m.first[u.Shard+1] {
 		return nil, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
 	}
@@ -50,8 +55,13 @@ func (m *Manifest) plan(u Rows) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, columns: m.columnsOf(u.Shard), chunks: make([]rawChunk, len(bound.leaves))}
-	for i, n := range bound.leaves {
+	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	leaves := bound.ruled
+	if !ruleAlone {
+		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched
+	}
+	raw.chunks = make([]rawChunk, len(leaves))
+	for i, n := range leaves {
 		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
 	}
 	return raw, nil
@@ -182,11 +192,11 @@ func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) err
 	return nil
 }
 
-// Spans is what the projection needs of group g's shard to read the group whole, dictionaries
+// Spans is what the projection and rules need of group g's shard to read the group whole, dictionaries
 // included: ascending, apart from each other.
 func (m *Manifest) Spans(g int) []shard.Span {
 	r, group := m.groupRecord(g)
-	leaves := m.bound[m.files[m.groups[g].Shard].schema].leaves
+	leaves := m.bound[m.files[m.groups[g].Shard].schema].fetched
 	spans := make([]shard.Span, len(leaves))
 	for i, n := range leaves {
 		k := r.chunk(n.leaf.index, group)

@@ -263,20 +263,7 @@ func (d *Decoder) list(n *node) (*vector, error) {
 func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 	s := &d.lists
 	*s = listShape{node: n, mayBeWide: mayBeWide}
-	c, err := d.newColumn(n.children[0], s)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkItems(); err != nil {
-		return nil, err
-	}
-	rows := c.chunk.lastRow - c.first
-	s.limit = int(rows) + 1 // one may be cut
-	s.starts = mem.As[uint32](d.starts.take(4 * (s.limit + 1)))[:0]
-	if err := c.pages(); err != nil {
-		return nil, err
-	}
-	skip, total, err := c.window()
+	c, skip, total, err := d.listRows(n.children[0], s)
 	if err != nil {
 		return nil, err
 	}
@@ -288,6 +275,25 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
 		return v, s.fillWide(c, v)
 	}
 	return v, s.fill(c, v)
+}
+
+// listRows decodes the pages of a list's leaf. It returns how many rows lie before the unit, and how
+// many there are up to its end.
+func (d *Decoder) listRows(leaf *node, s *listShape) (c *leafDecoder, skip, total int, err error) {
+	if c, err = d.newColumn(leaf, s); err != nil {
+		return nil, 0, 0, err
+	}
+	if err := c.checkItems(); err != nil {
+		return nil, 0, 0, err
+	}
+	rows := c.chunk.lastRow - c.first
+	s.limit = int(rows) + 1 // one may be cut
+	s.starts = mem.As[uint32](d.starts.take(4 * (s.limit + 1)))[:0]
+	if err := c.pages(); err != nil {
+		return nil, 0, 0, err
+	}
+	skip, total, err = c.window()
+	return c, skip, total, err
 }
 
 // fillWide gives the vector the items that lie in the block's parts.

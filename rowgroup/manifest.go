@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -15,18 +16,21 @@ import (
 // A Manifest is the row groups of a data set under one projected schema. It does not change once it
 // is open and is safe for concurrent use.
 type Manifest struct {
-	shards  []shard.Shard
-	schema  *column.Schema
-	rows    int64
-	groups  []Group
-	first   []int // position of each shard's first group in groups, and their number at the end
-	files   []file
-	bound   []boundSchema
-	parts   []partitionColumn
-	replace bool // what is not UTF-8; see Options.ReplaceUTF8
-	pool    *mem.Pool
-	hot     *Hot
-	objects *objects
+	shards []shard.Shard
+	schema *column.Schema
+
+	ruleSchema *column.Schema
+	rows       int64
+	groups     []Group
+	first      []int // position of each shard's first group in groups, and their number at the end
+	files      []file
+	bound      []boundSchema
+	parts      []partitionColumn
+	rules      []ruleColumn
+	replace    bool // what is not UTF-8; see Options.ReplaceUTF8
+	pool       *mem.Pool
+	hot        *Hot
+	objects    *objects
 }
 
 // A file is what is kept of a shard's footer.
@@ -39,6 +43,10 @@ type file struct {
 type boundSchema struct {
 	columns []*node
 	leaves  []*node // see leavesOf
+
+	rules   []boundRule
+	fetched []*node // leaves, and behind them those that rules alone read
+	ruled   []*node // a node for each leaf that rules read
 }
 
 // A Group is one row group.
@@ -47,7 +55,7 @@ type Group struct {
 	Rows            int64
 	First           int64 // number of its first row in the manifest
 	Bytes           int64 // uncompressed, of all columns, projected or not
-	Compressed      int64 // encoded bytes of the projected columns
+	Compressed      int64 // encoded bytes of the projected columns and of those of rules
 }
 
 // Open reads the footers of the shards, or finds them in the index, unites their schemas by name
@@ -97,14 +105,29 @@ func (m *Manifest) bindSchemas(all []loaded, o Options) error {
 			return err
 		}
 	}
+	if len(o.RuleColumns) > 0 {
+		if err := m.bindRules(root, partitions, o, projector{missingIsNull: o.MissingIsNull, shards: owners, counts: counts}); err != nil {
+			return err
+		}
+	}
 	for i, s := range schemas {
-		nodes, err := bind(columns, s.columns)
+		b, err := m.bindSchema(columns, s)
 		if err != nil {
 			return &Error{Op: "schema", URI: owners[i], RowGroup: -1, Page: -1, Err: err}
 		}
-		m.bound = append(m.bound, boundSchema{columns: nodes, leaves: leavesOf(nodes)})
+		m.bound = append(m.bound, b)
 	}
 	return nil
+}
+
+// bindSchema finds the projected columns, and those of rules, in the files of one schema.
+func (m *Manifest) bindSchema(columns []*projected, s *fileSchema) (b boundSchema, err error) {
+	if b.columns, err = bind(columns, s.columns); err != nil {
+		return b, err
+	}
+	b.leaves = leavesOf(b.columns)
+	b.fetched = slices.Clone(b.leaves)
+	return b, b.bindRules(m.rules, s.columns)
 }
 
 // columnsOf is the projected columns as they are in shard s.
@@ -170,7 +193,7 @@ func (m *Manifest) addGroups(all []loaded) error {
 // newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
 func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.rows, Bytes: r.bytes.at(g)}
-	for _, n := range m.bound[m.files[s].schema].leaves {
+	for _, n := range m.bound[m.files[s].schema].fetched {
 		k := r.chunk(n.leaf.index, g)
 		group.Compressed += r.compressed.at(k)
 		if err := r.readable(k); err != nil {

@@ -18,6 +18,10 @@ type Options struct {
 	// the groups that it is made of: "a.list.element.b" and "a.b" are one.
 	Columns []string
 
+	// RuleColumns are read too, for the rules that choose rows, but are not in the schema unless
+	// Columns has them.
+	RuleColumns []RuleColumn
+
 	// MissingIsNull makes a column that some shards lack null there; else Open fails and names the
 	// shards.
 	MissingIsNull bool

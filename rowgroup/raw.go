@@ -29,12 +29,16 @@ type Raw struct {
 	uri     string // for messages
 	first   int64  // number of the row group's first row in the manifest
 	columns []*node
-	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns
-	release []func()   // what gives back the shard and the buffers
-	read    int64      // bytes of the shard
-	held    int64      // memory
-	mapped  bool       // some bytes are a mapping of a file: touch them only inside use
-	copied  bool       // some bytes were read
+	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns; then those of rules alone
+
+	rules     []boundRule
+	ruleAlone bool // there are only the chunks of rules
+
+	release []func() // what gives back the shard and the buffers
+	read    int64    // bytes of the shard
+	held    int64    // memory
+	mapped  bool     // some bytes are a mapping of a file: touch them only inside use
+	copied  bool     // some bytes were read
 	object  shard.Object
 
 	leases   []shard.Lease // which verify their bytes when they have been used
@@ -94,21 +98,25 @@ func (r *Raw) forget(end int64) {
 func (r *Raw) recheck() error {
 	verified := mergeSpans(r.verified)
 	for i, lent := range r.lent {
-		rest := lent
-		for _, v := range verified {
-			if v.Off < rest.Off || v.End() > rest.End() {
-				continue
-			}
-			if err := r.verify(i, shard.Span{Off: rest.Off, N: v.Off - rest.Off}); err != nil {
-				return err
-			}
-			rest = shard.Span{Off: v.End(), N: rest.End() - v.End()}
-		}
-		if err := r.verify(i, rest); err != nil {
+		if err := r.recheckSpan(i, lent, verified); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// recheckSpan verifies what of a span of a lease is not among the verified.
+func (r *Raw) recheckSpan(lease int, rest shard.Span, verified []shard.Span) error {
+	for _, v := range verified {
+		if v.Off < rest.Off || v.End() > rest.End() {
+			continue
+		}
+		if err := r.verify(lease, shard.Span{Off: rest.Off, N: v.Off - rest.Off}); err != nil {
+			return err
+		}
+		rest = shard.Span{Off: v.End(), N: rest.End() - v.End()}
+	}
+	return r.verify(lease, rest)
 }
 
 // verify verifies what was used of a lease, if anything.

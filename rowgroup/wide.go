@@ -20,8 +20,9 @@ var errNotFlat = errors.New("items are null")
 // A spreader copies the values of a wide column into the parts of the block that hold the values'
 // rows. A part's memory is chunks; a value never crosses the end of its chunk.
 type spreader struct {
-	part   []uint8 // of each row of the unit
-	before int64   // rows decoded that lie before the unit; known when the first page is stored
+	part   []uint8  // of each row of the unit
+	kept   []uint64 // bits of the rows that the blocks hold; nil is all
+	before int64    // rows decoded that lie before the unit; known when the first page is stored
 	blocks []*Block
 	open   []openChunk // of each part
 	base   [][]byte
@@ -58,17 +59,20 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	if len(d.blocks) < 2 || rows <= 0 || bytes < limit*rows || bytes > wideMost {
 		return nil
 	}
-	s := &spreader{part: d.layout.Part, blocks: d.blocks, open: make([]openChunk, d.layout.Parts+1)}
+	s := &spreader{part: d.layout.Part, kept: d.rowsKept(), blocks: d.blocks, open: make([]openChunk, d.layout.Parts+1)}
 	for i := range s.open {
-		s.open[i].coming = bytes / rows * int64(len(s.part)) / int64(d.layout.Parts) // parts of a unit are of one size
+		s.open[i].coming = bytes / rows * int64(len(d.layout.Order)) / int64(d.layout.Parts) // parts of a unit are of one size
 	}
 	return s
 }
 
 // put copies the value of a decoded row into the row's part and returns its view. Rows outside of
-// the unit are not kept.
+// the unit, or of the layout's order, are not kept.
 func (s *spreader) put(row int64, value []byte) uint64 {
-	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 {
+	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 || s.part[row] == 0 {
+		return 0
+	}
+	if s.kept != nil && s.kept[row/64]>>(row%64)&1 == 0 {
 		return 0
 	}
 	o := &s.open[s.part[row]]

@@ -16,10 +16,13 @@ const maxRepeats = 255
 // weight, and a row comes as often in every epoch. first is the number of the block's first row
 // among all rows of the manifest; m has an element for each row.
 //
+// A row comes not at all where its bit in keep is 0, whatever its weight: row i is bit i%64 of word
+// i/64. nil keeps all.
+//
 // u is x/2^53, x the top 53 bits of mix(s), where s begins as the seed; for 0, which stands for the
 // epoch, and then for the row's number, s becomes mix(s) + n. mix is one output of SplitMix64
 // (Steele, Lea, Flood, 2014).
-func Repeats(weights Column, seed uint64, first int64, m []uint8) error {
+func Repeats(weights Column, seed uint64, first int64, keep []uint64, m []uint8) error {
 	if err := checkInput(&weights, len(m), CheckWeight); err != nil {
 		return err
 	}
@@ -28,6 +31,10 @@ func Repeats(weights Column, seed uint64, first int64, m []uint8) error {
 	entry, value := weights.entries(), floatsOf(weights.Values)
 	begun := mix(seed) // + 0
 	for i := range m {
+		if keep != nil && keep[i/64]>>(i%64)&1 == 0 {
+			m[i] = 0
+			continue
+		}
 		if present[i/64]>>(i%64)&1 == 0 {
 			return badWeight(&weights, "null", first+int64(i))
 		}

@@ -17,7 +17,7 @@ func TestRepeatsAreUnbiased(t *testing.T) {
 		for i := range weights {
 			weights[i] = w
 		}
-		if err := Repeats(Column{Values: keysOf(weights...)}, 5, 1<<40, m); err != nil {
+		if err := Repeats(Column{Values: keysOf(weights...)}, 5, 1<<40, nil, m); err != nil {
 			t.Fatal(err)
 		}
 		var sum float64
@@ -41,19 +41,19 @@ func TestRepeatsAreOfTheRow(t *testing.T) {
 		weights[i] = float64(i%40) / 10
 	}
 	whole, other := make([]uint8, 1000), make([]uint8, 1000)
-	if err := Repeats(Column{Values: keysOf(weights...)}, 5, 300, whole); err != nil {
+	if err := Repeats(Column{Values: keysOf(weights...)}, 5, 300, nil, whole); err != nil {
 		t.Fatal(err)
 	}
 	for _, lo := range []int{0, 1, 64, 999} {
 		part := make([]uint8, 1000-lo)
-		if err := Repeats(Column{Values: keysOf(weights[lo:]...)}, 5, int64(300+lo), part); err != nil {
+		if err := Repeats(Column{Values: keysOf(weights[lo:]...)}, 5, int64(300+lo), nil, part); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(part, whole[lo:]) {
 			t.Errorf("rows from %d on come as often as others", lo)
 		}
 	}
-	if err := Repeats(Column{Values: keysOf(weights...)}, 6, 300, other); err != nil {
+	if err := Repeats(Column{Values: keysOf(weights...)}, 6, 300, nil, other); err != nil {
 		t.Fatal(err)
 	}
 	if slices.Equal(other, whole) {
@@ -64,7 +64,7 @@ func TestRepeatsAreOfTheRow(t *testing.T) {
 // The first draws in clear, for a reimplementation.
 func TestGoldenRepeats(t *testing.T) {
 	m := make([]uint8, 16)
-	if err := Repeats(Column{Values: keysOf[float32](slices.Repeat([]float32{1.5}, 16)...)}, 42, 0, m); err != nil {
+	if err := Repeats(Column{Values: keysOf[float32](slices.Repeat([]float32{1.5}, 16)...)}, 42, 0, nil, m); err != nil {
 		t.Fatal(err)
 	}
 	if want := []uint8{1, 2, 2, 1, 1, 2, 1, 2, 1, 2, 2, 2, 2, 1, 1, 1}; !slices.Equal(m, want) {
@@ -106,7 +106,7 @@ func TestWeightTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := make([]uint8, 3)
-			if err := Repeats(Column{Values: a}, 0, 0, m); err != nil || !slices.Equal(m, []uint8{0, 3, 100}) {
+			if err := Repeats(Column{Values: a}, 0, 0, nil, m); err != nil || !slices.Equal(m, []uint8{0, 3, 100}) {
 				t.Errorf("%v, %v", m, err)
 			}
 		})
@@ -128,7 +128,7 @@ func TestWeightRefused(t *testing.T) {
 		{"no memory", &column.Array{Field: column.FieldOf[int64]("key"), Len: 1}, "1 values in 0 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := Repeats(Column{Values: c.a}, 0, 10, make([]uint8, c.a.Len)); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := Repeats(Column{Values: c.a}, 0, 10, nil, make([]uint8, c.a.Len)); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -156,15 +156,26 @@ func TestStoredWeights(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, want := make([]uint8, rows), make([]uint8, rows)
-			if err := Repeats(c.got, 3, 7, got); err != nil {
+			if err := Repeats(c.got, 3, 7, nil, got); err != nil {
 				t.Fatal(err)
 			}
-			if err := Repeats(c.want, 3, 7, want); err != nil {
+			if err := Repeats(c.want, 3, 7, nil, want); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%v, plain values have %v", got, want)
 			}
 		})
+	}
+}
+
+// A row that is not kept comes not at all, and its weight may be anything.
+func TestRepeatsOfKeptRows(t *testing.T) {
+	m := make([]uint8, 4)
+	if err := Repeats(Column{Values: keysOf(2, -1, math.NaN(), 3)}, 0, 0, []uint64{0b1001}, m); err != nil || !slices.Equal(m, []uint8{2, 0, 0, 3}) {
+		t.Errorf("got %v and %v", m, err)
+	}
+	if err := Repeats(Column{Values: keysOf(2, -1, math.NaN(), 3)}, 0, 0, []uint64{0b1011}, m); err == nil {
+		t.Error("the weight of a row that is kept is not looked at")
 	}
 }

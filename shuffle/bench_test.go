@@ -2,9 +2,9 @@ package shuffle
 
 import (
 	"runtime"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // studyManifest is the data of the study of the order: shards of 1 to 8 groups of 5,000 to 50,000
@@ -47,16 +47,14 @@ func BenchmarkPlanMillionGroups(b *testing.B) {
 	}
 }
 
-// TestPlanMillionGroups keeps to the time and memory that a plan of a million groups may take, with
-// room for a busy machine.
+// TestPlanMillionGroups keeps to the memory that a plan of a million groups may take.
 func TestPlanMillionGroups(t *testing.T) {
-	if testing.Short() || underRace {
+	if testing.Short() || racetest.Enabled {
 		t.Skip("a million groups")
 	}
 	before := heap()
 	m := studyManifest(222_222)
 	units := wholeUnits(t, m, 0)
-	start := processorTime(t)
 	params, err := Options{Buffer: m.Rows() / 100, WorldSize: 8}.Params(units)
 	if err != nil {
 		t.Fatal(err)
@@ -69,26 +67,15 @@ func TestPlanMillionGroups(t *testing.T) {
 	for slot := range lanes {
 		lanes[slot] = e.Lane(slot)
 	}
-	took := processorTime(t) - start
 	bytes := heap() - before
-	t.Logf("%d units: %v, %d MB with the manifest", len(units), took, bytes/1e6)
-	if took > 3*time.Second || bytes > 200e6 {
-		t.Errorf("%v and %d bytes for %d units", took, bytes, len(units))
+	t.Logf("%d units: %d MB with the manifest", len(units), bytes/1e6)
+	if bytes > 200e6 {
+		t.Errorf("%d bytes for %d units", bytes, len(units))
 	}
 	if size := len(p.State(1, 2, 3).JSON()); size >= 1024 {
 		t.Errorf("a state of %d bytes", size)
 	}
 	runtime.KeepAlive(lanes)
-}
-
-// processorTime is what this process has used so far.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func heap() int64 {

@@ -3,6 +3,8 @@ package shuffle
 import (
 	"math"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // mixing is what the batches of an epoch show of data that is sorted throughout: 100 labels in
@@ -178,7 +180,7 @@ func mixBlocks(m *Manifest, batch int, rows int64) *mixing {
 // The gates of quality, on sorted data, the worst case, with a buffer of a hundredth of it.
 func TestMixesSortedData(t *testing.T) {
 	shards, batch := 2000, 1024
-	if testing.Short() || underRace {
+	if testing.Short() || racetest.Enabled {
 		shards, batch = 400, 256
 	}
 	m := studyManifest(shards)

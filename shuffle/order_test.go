@@ -3,6 +3,8 @@ package shuffle
 import (
 	"slices"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // orderCase is one random setting of data and parameters; some have a rule that drops rows.
@@ -40,7 +42,7 @@ func randomCase(t testing.TB, n uint64) orderCase {
 }
 
 func cases(t *testing.T, most uint64) uint64 {
-	if testing.Short() || underRace {
+	if testing.Short() || racetest.Enabled {
 		return most / 10
 	}
 	return most

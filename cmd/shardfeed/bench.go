@@ -33,6 +33,7 @@ what lies there is not touched.`,
 	fs := c.Flags()
 	f.data(fs)
 	f.rows(fs)
+	f.choice(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs)

@@ -47,6 +47,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 		Example: `  shardfeed cat data/part-00000.parquet
   shardfeed cat data/ --columns id,label.name --limit 10
   shardfeed cat data/ --shuffle --seed 7 --epoch 1 --rank 0 --world-size 8
+  shardfeed cat data/ --where 'score >= 0.5 and lang in ("en", "de")' --columns id
   shardfeed cat data/ --shuffle --limit 1000 --save-state state.json
   shardfeed cat data/ --state state.json
   shardfeed cat data/ --columns id,label --format csv > labels.csv
@@ -58,6 +59,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.data(fs)
 	cat.ids(fs)
 	cat.rows(fs)
+	cat.choice(fs)
 	cat.order(fs)
 	cat.manyEpochs(fs)
 	cat.losses(fs)
@@ -123,7 +125,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	if c.saveState != "" {
-		if err := c.saveFile().apart(ctx, ds.Dataset, &c.flags, addresses); err != nil {
+		if err := c.saveFile().apart(ctx, ds.Manifest().Shards(), &c.flags, addresses); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,19 +16,28 @@ func (a *app) countRows() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "count [flags] ADDRESS...",
 		Short: "Count the rows",
-		Long: `count prints how many rows the shards have. It reads their footers alone, or finds them in the index
-of an earlier run.`,
+		Long: `count prints how many rows the shards have, or how many of them --where and the other flags of rows
+choose. Without these it reads footers alone, or finds them in the index of an earlier run. With
+them it reads the columns that the filter names, and only where the files' statistics leave it
+open; these counts are kept beside the index too.`,
 		Example: `  shardfeed count data/
+  shardfeed count data/ --where 'price >= 10 and label is not null'
   shardfeed count 's3://bucket/table/dt=2026-01-*/*.parquet' --json`,
 	}
 	fs := c.Flags()
 	f.object(fs)
+	fs.StringVar(&f.missing, "missing", "error", "columns of a filter that some shards lack: error or null")
+	f.choice(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(fs); err != nil {
 			return err
 		}
-		total, err := a.total(ctx, addresses, f)
+		find := a.total
+		if f.choosesRows() {
+			find = a.chosen
+		}
+		total, err := find(ctx, addresses, f)
 		if err != nil {
 			return err
 		}
@@ -41,7 +51,8 @@ of an earlier run.`,
 
 // A rowCount is what count finds.
 type rowCount struct {
-	Rows      int64 `json:"rows"`
+	Rows      int64 `json:"rows"`     // of an epoch: those that are chosen
+	AllRows   int64 `json:"all_rows"` // of the shards
 	Shards    int   `json:"shards"`
 	RowGroups int   `json:"row_groups"`
 }
@@ -58,7 +69,19 @@ func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCou
 				n.Rows += rows
 			}
 		}
+		n.AllRows = n.Rows
 		return err
 	})
 	return n, err
+}
+
+// chosen counts the rows that the flags choose.
+func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
+	ds, err := a.open(ctx, addresses, f)
+	if err != nil {
+		return n, err
+	}
+	m := ds.Manifest()
+	n = rowCount{Rows: ds.NumSamples(), AllRows: ds.NumRows(), Shards: len(m.Shards()), RowGroups: len(m.Groups())}
+	return n, errors.Join(err, ds.Close(ctx))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -19,6 +20,7 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit,
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
+	f.chosen(&s)
 	if f.shuffle {
 		s.Start = f.start
 	}
@@ -45,15 +47,22 @@ func (f *flags) loader() loader.Options {
 
 // open opens the data set at the addresses, and shows how far it is. The caller closes it.
 func (a *app) open(ctx context.Context, addresses []string, f *flags) (*shardfeed.Dataset, error) {
+	ds, _, err := a.openTimed(ctx, addresses, f)
+	return ds, err
+}
+
+// openTimed says too how long it took to count the rows that are read.
+func (a *app) openTimed(ctx context.Context, addresses []string, f *flags) (ds *shardfeed.Dataset, counting time.Duration, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	return shardfeed.Open(ctx, f.spec(addresses), a.events(shown))
+	ds, err = shardfeed.Open(ctx, f.spec(addresses), a.events(shown))
+	return ds, shown.counting(), err
 }
 
 // events note what is not as it was meant, and show how far an opening is.
 func (a *app) events(shown *opening) shardfeed.Events {
 	note := func(text string) { a.note("%s", text) }
-	return shardfeed.Events{Note: note, Files: note, Listed: shown.listed, Footers: shown.footers}
+	return shardfeed.Events{Note: note, Files: note, Listed: shown.listed, Footers: shown.footers, Counted: shown.counted}
 }
 
 func (a *app) indexUnusable(dir string, err error) {

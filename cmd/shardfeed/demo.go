@@ -36,7 +36,7 @@ func (a *app) demo() *cobra.Command {
 		Long: `demo trains nothing, but streams as training would: two shuffled epochs to two ranks at once, from
 a small shop that lies in this program, or from a larger one of the same kind that --size
 generates in a temporary directory. It reports the speed, the memory, that each row came exactly
-once, and how well the batches were mixed.`,
+once, how well the batches were mixed, and what a filter and a split into parts leave.`,
 		Example: `  shardfeed demo
   shardfeed demo --size 256MiB --memory 128MiB`,
 		Args: cobra.NoArgs,
@@ -92,7 +92,10 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close()) }()
-	return d.train(ctx, ds, budget)
+	if result, err = d.train(ctx, ds, budget); err == nil {
+		result.Filter, result.Split, err = d.choices(ctx, from, addresses, o)
+	}
+	return result, err
 }
 
 // generate writes the shop with a bar of its own, where there is room for it.

@@ -26,6 +26,8 @@ type demoResult struct {
 	Memory            int64              `json:"memory_bytes"` // limit, of all ranks
 	RowsOnce          bool               `json:"each_row_exactly_once"`
 	Mixing            mixed              `json:"mixing"`
+	Filter            *demoChoice        `json:"filter"`
+	Split             *demoChoice        `json:"split"`
 	Waits             map[string]float64 `json:"waits"`
 
 	ledgers []*ledger
@@ -37,6 +39,11 @@ func (d *demoResult) verify() error {
 	for e, l := range d.ledgers {
 		if err := l.verify(); err != nil {
 			errs = append(errs, fmt.Errorf("epoch %d: %w", e, err))
+		}
+	}
+	for _, c := range []*demoChoice{d.Filter, d.Split} {
+		if c != nil {
+			errs = append(errs, c.err)
 		}
 	}
 	return errors.Join(errs...)
@@ -70,6 +77,10 @@ func (d *demoResult) report() *report {
 	r.fact("these epochs", "%s %5.1f", bar(m.Groups, full, barWidth), m.Groups)
 	r.fact("a perfect shuffle", "%s %5.1f", bar(m.Perfect, full, barWidth), m.Perfect)
 	r.fact("unevenness", "%.2f (how unevenly the row groups share a batch: 1 is a perfect shuffle, less is more even)", m.Uneven)
+
+	r.section("rows that are chosen, without a copy of the data")
+	d.Filter.report(r, "a filter")
+	d.Split.report(r, "a split")
 
 	reportWaits(r, "waits of all ranks", d.Waits)
 	return r

@@ -24,6 +24,8 @@ type flags struct {
 	missing     string
 	invalidUTF8 string
 
+	rowFlags
+
 	shuffle       bool
 	shuffleBuffer bufferSize
 	seed          uint64
@@ -145,6 +147,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.trimColumns(fs); err != nil {
 		return err
 	}
+	if err := f.checkRows(fs); err != nil {
+		return err
+	}
 	for _, n := range []struct {
 		name         string
 		value, least int64
@@ -244,6 +249,7 @@ func completeValues(c *cobra.Command) {
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
+		{"rows-new", []string{"error", "keep", "drop"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

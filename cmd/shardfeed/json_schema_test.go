@@ -38,13 +38,15 @@ var jsonOutputs = []struct {
 		Path string `json:"path"` // of the cache's directory
 	}{}, []string{"cache path --json --cache-dir $DIR"}},
 	{"cache-verify", cache.Report{}, []string{"cache verify --json --cache-dir $DIR"}},
-	{"count", rowCount{}, []string{"count $SHOP --json"}},
+	{"count", rowCount{}, []string{"count $SHOP --json", "count $SHOP --subsample 0.5 --json"}},
 	{"demo", demoResult{}, nil},
 	{"doctor", diagnosis{}, []string{"doctor $SHOP --json --cache-dir $DIR"}},
 	{"gpu", survey{}, []string{"gpu --json --measure 0s"}},
 	{"inspect", inspection{}, []string{"inspect $SHOP --json", "inspect ../../internal/inspect/testdata/empty.parquet --json"}},
-	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --json"}},
+	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --subsample 0.5 --json"}},
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
+	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
+	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"warm", warmth{}, nil},
 }
 

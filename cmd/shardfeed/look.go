@@ -31,10 +31,11 @@ var lookFormats = []string{"table", "jsonl", "csv"}
 
 func (l *look) flagsOf(c *cobra.Command) {
 	fs := c.Flags()
-	fs.Int64VarP(&l.count, "rows", "n", fewRows, "how many rows")
+	fs.Int64VarP(&l.count, "limit", "n", fewRows, "how many rows")
 	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
 	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
 	l.data(fs)
+	l.choice(fs)
 	l.ids(fs)
 	completeWords(c, "format", lookFormats)
 }
@@ -50,7 +51,7 @@ func (l *look) prepare(fs *pflag.FlagSet) error {
 		return err
 	}
 	if l.count < 0 || l.count > mostRows {
-		return usagef("--rows must be at least 0 and at most %s, got %d; cat prints any number", count(mostRows), l.count)
+		return usagef("--limit must be at least 0 and at most %s, got %d; cat prints any number", count(mostRows), l.count)
 	}
 	if l.format == "" {
 		l.format = "jsonl"
@@ -82,7 +83,11 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 		schema = shortSchema(schema)
 	}
 	out := l.rowShow(schema, interruptible{ctx, l.stdout})
-	err = takeRows(ctx, ds.Dataset, pick(ds.NumRows()), func(columns []*column.Array, n int) error {
+	take := takeRows
+	if l.choosesRows() {
+		take = takeChosen
+	}
+	err = take(ctx, ds.Dataset, pick(ds.NumSamples()), func(columns []*column.Array, n int) error {
 		if !l.full {
 			columns = shortColumns(columns, schema)
 		}

@@ -8,7 +8,7 @@ import (
 // A lostPlace is rows that a data set went on without.
 type lostPlace struct {
 	Shard    string  `json:"shard"`
-	RowGroup int     `json:"row_group"`
+	RowGroup *int    `json:"row_group"` // null: the footer, and with it the whole shard
 	FirstRow int64   `json:"first_row"` // of the row group
 	Rows     int64   `json:"rows"`
 	Column   *string `json:"column"` // null: not known
@@ -19,7 +19,10 @@ type lostPlace struct {
 func lostPlaces(all []iterable.Loss) []lostPlace {
 	places := make([]lostPlace, len(all))
 	for i, x := range all {
-		p := lostPlace{Shard: shard.Redact(x.URI), RowGroup: x.RowGroup, FirstRow: x.Lo, Rows: x.Hi - x.Lo, Error: oneLine(x.Err.Error())}
+		p := lostPlace{Shard: shard.Redact(x.URI), FirstRow: x.Lo, Rows: x.Hi - x.Lo, Error: oneLine(x.Err.Error())}
+		if x.RowGroup >= 0 {
+			p.RowGroup = &x.RowGroup
+		}
 		if x.Column != "" {
 			p.Column = &x.Column
 		}

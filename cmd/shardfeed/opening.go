@@ -15,15 +15,18 @@ const (
 	openingBar   = 30                     // columns
 )
 
-// An opening shows the progress of opening shards on a terminal: how many were listed, then how
-// many footers were read. Its one line is cleared when it is closed. Its methods are safe for
+// An opening shows the progress of opening shards on a terminal: how many were listed, how many
+// footers were read, and of how many row groups the rows that are read were counted. Its one line is cleared when it is closed. Its methods are safe for
 // concurrent use; on anything but a terminal they do nothing.
 type opening struct {
 	w     io.Writer
 	quiet time.Duration
 
 	shards   atomic.Int64
-	read, of atomic.Int64
+	read, of atomic.Int64 // footers
+	known    atomic.Int64 // row groups whose rows are counted
+	groups   atomic.Int64
+	begun    atomic.Int64 // nanoseconds since 1970: when the last footer was read
 
 	once    sync.Once
 	closing chan struct{}
@@ -32,6 +35,7 @@ type opening struct {
 
 func newOpening(w io.Writer) *opening {
 	o := &opening{w: w, quiet: openingQuiet, closing: make(chan struct{}), done: make(chan struct{})}
+	o.begun.Store(time.Now().UnixNano())
 	if !isTerminal(w) {
 		close(o.done)
 		return o
@@ -45,8 +49,22 @@ func (o *opening) listed(n int) {
 }
 
 func (o *opening) footers(n, of int) {
+	o.begun.Store(time.Now().UnixNano())
 	o.read.Store(int64(n))
 	o.of.Store(int64(of))
+}
+
+func (o *opening) counted(n, of int64) {
+	o.known.Store(n)
+	o.groups.Store(of)
+}
+
+// counting is the time since the last footer, when rows were counted.
+func (o *opening) counting() time.Duration {
+	if o.groups.Load() == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, o.begun.Load()))
 }
 
 // close clears the line. It may be called twice.
@@ -74,14 +92,17 @@ func (o *opening) show() {
 
 // line is the progress in less than so many columns.
 func (o *opening) line(columns int) string {
-	read, of := o.read.Load(), o.of.Load()
+	what, n, of := "footers", o.read.Load(), o.of.Load()
+	if groups := o.groups.Load(); groups > 0 {
+		what, n, of = "count rows", o.known.Load(), groups
+	}
 	if of == 0 {
 		return strings.TrimSpace("list  " + plural(o.shards.Load(), "shard"))
 	}
-	counts := fmt.Sprintf("%s of %s", count(read), count(of))
-	width := min(openingBar, columns-1-len("footers   ")-len(counts))
+	counts := fmt.Sprintf("%s of %s", count(n), count(of))
+	width := min(openingBar, columns-1-len(what+"   ")-len(counts))
 	if width < 1 {
 		return counts
 	}
-	return fmt.Sprintf("footers  %s %s", bar(float64(read), float64(of), width), counts)
+	return fmt.Sprintf("%s  %s %s", what, bar(float64(n), float64(of), width), counts)
 }

@@ -30,6 +30,7 @@ well batches would be mixed.`,
 	}
 	fs := c.Flags()
 	f.data(fs)
+	f.choice(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
@@ -46,7 +47,7 @@ well batches would be mixed.`,
 				return err
 			}
 		}
-		ds, err := a.open(ctx, addresses, f)
+		ds, counting, err := a.openTimed(ctx, addresses, f)
 		if err != nil {
 			return err
 		}
@@ -58,12 +59,13 @@ well batches would be mixed.`,
 		if err != nil {
 			return err
 		}
-		return a.print(f, planObject(p), planReport(p))
+		chosen := rowChoice{Rows: ds.NumRows(), Samples: ds.NumSamples(), Rule: ds.Rule(), Seconds: counting.Seconds()}
+		return a.print(f, planObject(p, chosen), planReport(p, chosen))
 	})
 }
 
 func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, addresses []string) error {
-	if err := to.apart(ctx, ds, f, addresses); err != nil {
+	if err := to.apart(ctx, ds.Manifest().Shards(), f, addresses); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
@@ -84,13 +86,13 @@ func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, 
 
 // A plan is what plan prints with --json.
 type plan struct {
-	Shards    int   `json:"shards"`
-	RowGroups int   `json:"row_groups"`
-	Units     int   `json:"units"`
-	Rows      int64 `json:"rows"`
-	Bytes     int64 `json:"uncompressed_bytes"` // of all columns
-	Encoded   int64 `json:"encoded_bytes"`      // of the columns that are read
-	Decoded   int64 `json:"decoded_bytes"`
+	Shards    int `json:"shards"`
+	RowGroups int `json:"row_groups"`
+	Units     int `json:"units"`
+	rowChoice
+	Bytes   int64 `json:"uncompressed_bytes"` // of all columns
+	Encoded int64 `json:"encoded_bytes"`      // of the columns that are read
+	Decoded int64 `json:"decoded_bytes"`
 
 	Shuffle bool            `json:"shuffle"`
 	Order   string          `json:"plan"`
@@ -118,6 +120,14 @@ type plan struct {
 	Proposals     []string         `json:"proposals"`
 }
 
+// A rowChoice is what a rule leaves of the rows.
+type rowChoice struct {
+	Rows    int64   `json:"rows"`          // of the shards
+	Samples int64   `json:"samples"`       // of an epoch: rows that are chosen, each as often as it comes
+	Rule    string  `json:"rule"`          // as states have it; "" without
+	Seconds float64 `json:"count_seconds"` // that it took to count them; 0 where nothing was to be counted
+}
+
 // A quality is how well an order mixes sorted data, the worst case.
 type quality struct {
 	Independent float64 `json:"independent_units"`
@@ -126,13 +136,13 @@ type quality struct {
 	Meaning     string  `json:"meaning"`
 }
 
-func planObject(p *iterable.Plan) *plan {
+func planObject(p *iterable.Plan, chosen rowChoice) *plan {
 	order := shuffle.Sequential
 	if p.Shuffle {
 		order = shuffle.Version
 	}
 	o := &plan{
-		Shards: p.Shards, RowGroups: p.Groups, Units: p.Units, Rows: p.Rows, Bytes: p.Bytes, Encoded: p.Encoded, Decoded: p.Decoded,
+		Shards: p.Shards, RowGroups: p.Groups, Units: p.Units, rowChoice: chosen, Bytes: p.Bytes, Encoded: p.Encoded, Decoded: p.Decoded,
 		Shuffle: p.Shuffle, Order: order, Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
 		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
 		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,

@@ -10,12 +10,16 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-func planReport(p *iterable.Plan) *report {
+func planReport(p *iterable.Plan, chosen rowChoice) *report {
 	r := &report{}
 	r.section("data")
-	r.fact("rows", "%s in %s, %s", count(p.Rows), plural(int64(p.Shards), "shard"), plural(int64(p.Groups), "row group"))
+	r.fact("rows", "%s in %s, %s", count(chosen.Rows), plural(int64(p.Shards), "shard"), plural(int64(p.Groups), "row group"))
 	r.fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",
 		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
+	if chosen.Rule != "" {
+		part := 100 * float64(chosen.Samples) / float64(max(1, chosen.Rows))
+		r.fact("rows of an epoch", "%s, %.3g%%; counted in %s (rule %s)", count(chosen.Samples), part, seconds(chosen.Seconds), chosen.Rule)
+	}
 	planOrder(r, p)
 	r.section("steps")
 	r.fact("each rank", "%s of %s rows", count(p.Steps), count(int64(p.BatchSize)))

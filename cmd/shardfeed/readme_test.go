@@ -84,11 +84,39 @@ func commandsOf(page, language string) [][]string {
 	var all [][]string
 	for _, block := range blocksOf(page, language) {
 		for line := range strings.Lines(block) {
-			line, _, _ = strings.Cut(line, "#")
-			line = strings.TrimPrefix(line, "go run ./cmd/")
-			if args := strings.Fields(line); len(args) > 1 && args[0] == "shardfeed" {
+			if args := words(strings.TrimPrefix(line, "go run ./cmd/")); len(args) > 1 && args[0] == "shardfeed" {
 				all = append(all, args[1:])
 			}
+		}
+	}
+	return all
+}
+
+// words are the words of a shell's line without its comment. Quotes keep what they enclose.
+func words(line string) []string {
+	var all []string
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, c := range line + " " {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, begun = c, true
+		case c == '#' && !begun:
+			return all
+		case c == ' ' || c == '\n':
+			if begun {
+				all = append(all, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(c)
+			begun = true
 		}
 	}
 	return all

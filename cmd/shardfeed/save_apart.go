@@ -8,19 +8,18 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed"
-	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
 
 // apart refuses a file that the next run over the same addresses would take for a shard, and one
 // with the name of a shard anywhere.
-func (s saveFile) apart(ctx context.Context, ds *iterable.Dataset, f *flags, addresses []string) error {
+func (s saveFile) apart(ctx context.Context, shards []shard.Shard, f *flags, addresses []string) error {
 	target, err := s.target()
 	if err != nil || target.stream {
 		return err
 	}
-	switch taken, err := takenForShard(ctx, ds.Manifest().Shards(), f.strict, addresses, target.path); {
+	switch taken, err := takenForShard(ctx, shards, f.strict, addresses, target.path); {
 	case err != nil:
 		return err
 	case taken:

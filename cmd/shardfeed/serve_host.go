@@ -54,8 +54,13 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 			r.Note(text)
 		}
 	})
+	mapMemory := int64(0)
+	if s.Memory == "" { // the ranks of this machine share the rows that they read by number
+		mapMemory = s.RankMemory() * int64(max(1, s.LocalWorldSize))
+	}
 	return &engine.Data{
-		Dataset: ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Warnings: warnings, Files: files.tell(nil),
+		MapMemory: mapMemory,
+		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,
@@ -71,6 +76,7 @@ func openingEvents(noted, files *notes, progress func(engine.Progress)) shardfee
 		Footers: func(n, of int) {
 			tell(engine.Progress{Shards: int64(of), Footers: int64(n), Of: int64(of), Doing: "footers"})
 		},
+		Counted: func(n, of int64) { tell(engine.Progress{Counted: n, Of: of, Doing: "rows"}) },
 	}
 }
 
@@ -118,7 +124,7 @@ func throttled(progress func(engine.Progress)) func(engine.Progress) {
 	return func(p engine.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(last) < openingEvery && p.Footers < p.Of {
+		if time.Since(last) < openingEvery && p.Footers+p.Counted < p.Of {
 			return
 		}
 		last = time.Now()

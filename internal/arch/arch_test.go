@@ -103,8 +103,8 @@ var rules = []rule{
 	{at: "internal/trusted"},
 	{at: "cache", may: []string{"shard", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
-	{at: "rowgroup", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
-	{at: "iterable", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/trusted"}},
 	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
@@ -112,7 +112,7 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem"}},
-	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
 	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
 	{at: "cmd", anyOur: true},
@@ -120,6 +120,7 @@ var rules = []rule{
 	{at: "examples", anyOur: true},
 	{at: "testdata"},
 	{at: "internal/leaktest"},
+	{at: "internal/racetest"},
 	{at: "internal/servertest"},
 	{at: "internal/arch"},
 }

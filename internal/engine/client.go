@@ -7,6 +7,7 @@ type client struct {
 	hello       Hello
 	group       *group
 	participant *participant // of the last iteration that it joined
+	mapping     *mapping     // of rows by number; nil before the first MAP
 	closed      bool
 }
 
@@ -26,6 +27,8 @@ func (c *client) join(j Join, to consumer) error {
 		return protocolError("JOIN without an iteration")
 	case c.closed:
 		return errEngineEnds
+	case c.mapping != nil:
+		return protocolError("JOIN on a connection that had a MAP")
 	case c.participant != nil && !c.participant.isOver():
 		return protocolError("JOIN before the END of the iteration before")
 	}
@@ -50,6 +53,9 @@ func (c *client) close() {
 		return
 	}
 	c.closed = true
+	if c.mapping != nil {
+		c.mapping.end(errGone)
+	}
 	if c.participant != nil {
 		c.participant.disconnect()
 	}
@@ -62,6 +68,15 @@ func (c *client) setEpoch(e SetEpoch) (Session, error) {
 		return Session{}, valueError("epoch must be at least 0, got %d", e.Epoch)
 	}
 	return c.group.session(e.Rank).setEpoch(e), nil
+}
+
+func (c *client) choose(s Select) (Selected, error) {
+	data := c.group.dataset.data
+	if data.Choose == nil {
+		return Selected{}, protocolError("SELECT, and this engine writes no lists of rows")
+	}
+	rows, err := data.Choose(s.Bits, s.Save)
+	return Selected{Rows: rows, AllRows: data.Dataset.NumRows()}, err
 }
 
 func (c *client) ask(a Ask) (Session, error) {

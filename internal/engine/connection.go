@@ -18,6 +18,9 @@ type handler interface {
 	leave(consumer)
 	setEpoch(SetEpoch) (Session, error)
 	ask(Ask) (Session, error)
+	choose(Select) (Selected, error)
+	openMap(Map, consumer) (Mapped, error)
+	take(payload []byte) error
 	close()
 }
 
@@ -130,10 +133,17 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 		return nil
 	case kindEpoch:
 		var e SetEpoch
-		return c.answer(kind, payload, &e, func() (Session, error) { return h.setEpoch(e) })
+		return answer(c, kind, payload, &e, kindSession, func() (Session, error) { return h.setEpoch(e) })
 	case kindAsk:
 		var a Ask
-		return c.answer(kind, payload, &a, func() (Session, error) { return h.ask(a) })
+		return answer(c, kind, payload, &a, kindSession, func() (Session, error) { return h.ask(a) })
+	case kindSelect:
+		var s Select
+		return answer(c, kind, payload, &s, kindSelected, func() (Selected, error) { return h.choose(s) })
+	case kindMap:
+		return c.openMap(h, payload)
+	case kindTake:
+		return h.take(payload)
 	}
 	return protocolError("a trainer sends no %v", kind)
 }
@@ -211,15 +221,34 @@ func (c *connection) join(h handler, payload []byte) error {
 	return err
 }
 
-func (c *connection) answer(kind frameKind, payload []byte, v any, do func() (Session, error)) error {
+// A refused MAP is answered like a refused JOIN.
+func (c *connection) openMap(h handler, payload []byte) error {
+	var m Map
+	if err := decode(kindMap, payload, true, &m); err != nil {
+		return err
+	}
+	r, err := h.openMap(m, c.sender)
+	switch {
+	case errors.Is(err, errProtocol):
+		return err
+	case err != nil:
+		c.fail(err)
+	default:
+		c.send(kindMapped, r)
+	}
+	return nil
+}
+
+// answer decodes a request into v, and sends what do makes of it.
+func answer[A any](c *connection, kind frameKind, payload []byte, v any, with frameKind, do func() (A, error)) error {
 	if err := decode(kind, payload, false, v); err != nil {
 		return err
 	}
-	s, err := do()
+	a, err := do()
 	if err != nil {
 		c.fail(err)
 		return nil
 	}
-	c.send(kindSession, s)
+	c.send(with, a)
 	return nil
 }

@@ -36,10 +36,13 @@ func (quiet) join(j Join, c consumer) error {
 	return nil
 }
 
-func (quiet) leave(c consumer)                     { c.end(End{Left: true}) }
-func (quiet) setEpoch(e SetEpoch) (Session, error) { return Session{NextEpoch: e.Epoch}, nil }
-func (quiet) ask(Ask) (Session, error)             { return Session{}, nil }
-func (quiet) close()                               {}
+func (quiet) leave(c consumer)                      { c.end(End{Left: true}) }
+func (quiet) setEpoch(e SetEpoch) (Session, error)  { return Session{NextEpoch: e.Epoch}, nil }
+func (quiet) ask(Ask) (Session, error)              { return Session{}, nil }
+func (quiet) choose(Select) (Selected, error)       { return Selected{}, nil }
+func (quiet) openMap(Map, consumer) (Mapped, error) { return Mapped{}, nil }
+func (quiet) take([]byte) error                     { return nil }
+func (quiet) close()                                {}
 
 // Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most
 // one ERROR that ends the connection, and nothing after it.
@@ -57,7 +60,7 @@ func FuzzConnection(f *testing.F) {
 	released := slices.Concat(appendFrame(nil, kindRelease, releaseSize), free.append(nil))
 	f.Add(slices.Concat(hello, open))
 	f.Add(slices.Concat(hello, open, join, released, join, message(kindLeave, struct{}{})))
-	f.Add(slices.Concat(hello, open, message(kindAsk, Ask{Stats: true}), message(kindEpoch, SetEpoch{Epoch: 4})))
+	f.Add(slices.Concat(hello, open, message(kindAsk, Ask{Stats: true}), message(kindEpoch, SetEpoch{Epoch: 4}), message(kindSelect, Select{})))
 	f.Add(slices.Concat(hello, open, released, released))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	dir, err := os.MkdirTemp("", "engine")

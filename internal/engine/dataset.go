@@ -20,6 +20,7 @@ type dataset struct {
 	ready   chan struct{} // closed when data or err is set
 
 	data    *Data
+	rows    rows // by number
 	summary Opened
 	err     error
 
@@ -71,7 +72,7 @@ func (d *dataset) serve() {
 	d.forget()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), closing)
 	defer cancel()
-	err := d.data.Dataset.Close()
+	err := errors.Join(d.rows.close(), d.data.Dataset.Close())
 	if d.data.Close != nil {
 		err = errors.Join(err, d.data.Close(ctx))
 	}

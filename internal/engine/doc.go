@@ -47,7 +47,7 @@
 //	0  u32  size of the payload, at most 16 MiB
 //	4  u16  kind
 //	6  u16  0
-//	8       payload: one JSON object in UTF-8, except in RELEASE, RING and BATCH
+//	8       payload: one JSON object in UTF-8, except in RELEASE, TAKE, RING and BATCH
 //
 // A frame of an unknown kind, a wrong size or wrong JSON is answered by ERROR, and the connection
 // is closed. HELLO, OPEN and JOIN refuse unknown members, so that a misspelt option is never
@@ -64,6 +64,9 @@
 //	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
 //	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
+//	   8  trainer  TAKE      i64 row numbers: the rows to send; answered by BATCH or ERROR
+//	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
+//	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -74,6 +77,8 @@
 //	  72  engine   ERROR     Failure; after HELLO, OPEN and breaches of the protocol the connection is closed, after others it stays
 //	  73  engine   SESSION   Session
 //	  74  engine   NOTE      Note: a line for the user's log, at any time
+//	  75  engine   MAPPED    Mapped, the answer to MAP
+//	  76  engine   SELECTED  Selected, the answer to SELECT
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free
@@ -82,6 +87,17 @@
 // them. A data set closes with its last connection. The engine ends a grace period after its last
 // connection, and removes its socket's name first. If a connection ends before WELCOME, connect
 // again, to the next engine.
+//
+// # Rows by number
+//
+// Instead of JOIN a trainer may send MAP, and after MAPPED any number of TAKEs. Each is answered, in
+// their order, by a BATCH of these rows, or by an ERROR after which the connection and the TAKEs
+// that follow stay. A number may come more than once, and no number is an empty batch. A trainer may
+// send TAKEs ahead: at most 64 that are not answered, of 2,097,152 rows together, or a single one;
+// more breaks the protocol. A BATCH waits for a free slot, as those of an iteration do. While TAKEs
+// are not answered a trainer sends no other request but RELEASE, since an ERROR does not say which
+// request failed. Epoch, step and position of such a batch are -1. All connections to a data set
+// share the memory of decoded rows. A connection that had a JOIN takes no MAP, and the reverse.
 //
 // # Ring
 //

@@ -85,10 +85,19 @@ type Data struct {
 	// than the stream's memory.
 	FewerWorkers bool
 
+	MapMemory int64    // limit of rows by number, for all clients together; 0 is that of Dataset
 	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user
 	Files     []string // about the files that the addresses name, for the user
+
+	// Chosen says which rows are read, by the fields of the Spec, in short texts that ranks must have
+	// in common.
+	Chosen map[string]string
+
+	// Choose writes the list of the rows that a file of bits chooses, and returns their number. nil
+	// writes none.
+	Choose func(bits, save string) (rows int64, err error)
 
 	// Stats returns the figures of a session by bench's keys. nil has none.
 	Stats func(Figures) any

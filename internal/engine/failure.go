@@ -97,6 +97,10 @@ func locate(f *Failure, err error) {
 			f.Hint = option.Spell(s.Hint, option.Argument)
 		}
 	}
+	var differs *shuffle.MismatchError
+	if errors.As(err, &differs) && differs.Field == "rule" {
+		f.Text += "; " + ruleHint
+	}
 	var m *iterable.ManifestError
 	if errors.As(err, &m) {
 		f.Details = m.Differences
@@ -106,10 +110,15 @@ func locate(f *Failure, err error) {
 	}
 }
 
+// ruleHint says what a state's rule is.
+const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, subsample, rows, rows_new and weight say: give those of the run that saved the state"
+
 // kindOf returns the kind of an error, which decides what Python raises.
 func kindOf(err error) string {
 	var (
 		memory   *iterable.MemoryError
+		large    *iterable.TakeError
+		number   *iterable.RowError
 		over     *mem.OverLimit
 		manifest *iterable.ManifestError
 		mismatch *shuffle.MismatchError
@@ -131,7 +140,9 @@ func kindOf(err error) string {
 		return KindGone
 	case errors.As(err, &broke):
 		return KindInternal
-	case errors.As(err, &memory), errors.As(err, &over):
+	case errors.As(err, &number):
+		return KindValue
+	case errors.As(err, &memory), errors.As(err, &large), errors.As(err, &over):
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -31,6 +32,12 @@ func (s *session) fingerprint(state shuffle.State, worldSize, replication int) F
 	}
 	if d.Versioned {
 		f["versions"] = s.dataset.summary.Versions
+	}
+	for field, text := range d.Chosen {
+		f[option.Argument(field)] = text
+	}
+	if state.Rule != "" {
+		f["rule"] = state.Rule
 	}
 	if state.Units != "" {
 		f["units"] = state.Units

@@ -27,6 +27,9 @@ const (
 	kindLeave
 	kindEpoch
 	kindAsk
+	kindTake
+	kindSelect
+	kindMap
 )
 
 const (
@@ -40,12 +43,15 @@ const (
 	kindError
 	kindSession
 	kindNote
+	kindMapped
+	kindSelected
 )
 
 var frameNames = map[frameKind]string{
 	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK",
+	kindTake: "TAKE", kindSelect: "SELECT", kindMap: "MAP",
 	kindWelcome: "WELCOME", kindOpened: "OPENED", kindProgress: "PROGRESS", kindJoined: "JOINED", kindRing: "RING", kindBatch: "BATCH",
-	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE",
+	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE", kindMapped: "MAPPED", kindSelected: "SELECTED",
 }
 
 func (k frameKind) String() string {

@@ -135,7 +135,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestFrameNames(t *testing.T) {
-	for kind, want := range map[frameKind]string{1: "HELLO", 4: "RELEASE", 7: "ASK", 65: "WELCOME", 70: "BATCH", 74: "NOTE", 8: "frame of kind 8"} {
+	for kind, want := range map[frameKind]string{1: "HELLO", 4: "RELEASE", 7: "ASK", 65: "WELCOME", 70: "BATCH", 74: "NOTE", 8: "TAKE", 10: "MAP", 75: "MAPPED", 200: "frame of kind 200"} {
 		t.Run(want, func(t *testing.T) {
 			if got := kind.String(); got != want {
 				t.Errorf("%d is %s", uint16(kind), got)
@@ -170,7 +170,7 @@ func FuzzFrames(f *testing.F) {
 				}
 				return
 			}
-			message := map[frameKind]any{kindHello: &Hello{}, kindOpen: &Open{}, kindJoin: &Join{}, kindEpoch: &SetEpoch{}, kindAsk: &Ask{}}[kind]
+			message := map[frameKind]any{kindHello: &Hello{}, kindOpen: &Open{}, kindJoin: &Join{}, kindEpoch: &SetEpoch{}, kindAsk: &Ask{}, kindSelect: &Select{}}[kind]
 			if kind == kindRelease {
 				_, err = decodeRelease(payload)
 			} else if message != nil {

@@ -65,10 +65,13 @@ func (s *spring) batch(to consumer, memory loader.Allocator) error {
 	return to.(*sender).announce(m.(*slot), batch)
 }
 
-func (s *spring) leave(consumer)                     {}
-func (s *spring) setEpoch(SetEpoch) (Session, error) { return Session{}, nil }
-func (s *spring) ask(Ask) (Session, error)           { return Session{}, nil }
-func (s *spring) close()                             { s.group.Wait() }
+func (s *spring) leave(consumer)                        {}
+func (s *spring) setEpoch(SetEpoch) (Session, error)    { return Session{}, nil }
+func (s *spring) ask(Ask) (Session, error)              { return Session{}, nil }
+func (s *spring) choose(Select) (Selected, error)       { return Selected{}, nil }
+func (s *spring) openMap(Map, consumer) (Mapped, error) { return Mapped{}, nil }
+func (s *spring) take([]byte) error                     { return nil }
+func (s *spring) close()                                { s.group.Wait() }
 
 func handOver(b *testing.B, columns, bytes int) {
 	s := &spring{b: b, bytes: bytes / columns &^ 7}

@@ -64,13 +64,15 @@ type Spec = shardfeed.Spec
 type Progress struct {
 	Shards  int64  `json:"shards"`  // listed
 	Footers int64  `json:"footers"` // read
-	Of      int64  `json:"of"`      // footers to read; 0: not known yet
-	Doing   string `json:"doing"`   // "list", "footers", "memory" or "first batch"
+	Counted int64  `json:"counted"` // row groups whose rows that are read are known
+	Of      int64  `json:"of"`      // footers to read, or row groups to count; 0: not known yet
+	Doing   string `json:"doing"`   // "list", "footers", "rows", "memory" or "first batch"
 }
 
 // Opened describes the data set.
 type Opened struct {
-	Rows     int64  `json:"rows"`
+	Rows     int64  `json:"rows"`     // of an epoch: those that are read, each as often as it comes
+	AllRows  int64  `json:"all_rows"` // of the shards
 	Shards   int    `json:"shards"`
 	Groups   int    `json:"row_groups"`
 	Schema   []Node `json:"schema"`
@@ -203,6 +205,39 @@ type Place struct {
 	Path     string `json:"path"` // of the shard, without credentials
 	RowGroup int    `json:"row_group"`
 	Row      int64  `json:"row"` // in the row group
+}
+
+// Select writes a list of the rows that a trainer has chosen by itself.
+type Select struct {
+	Bits string `json:"bits"` // a file: row i of the data set, in file order, is bit i%8 of byte i/8
+	Save string `json:"save"` // the file that the list is written to
+}
+
+// Selected says what was written.
+type Selected struct {
+	Rows    int64 `json:"rows"`     // that are chosen
+	AllRows int64 `json:"all_rows"` // of the shards
+}
+
+// Map asks for rows by number, and where some of them lie.
+type Map struct {
+	Locate []int64 `json:"locate"`
+}
+
+// Mapped describes the rows that have numbers, 0 to Rows-1.
+type Mapped struct {
+	Rows    int64      `json:"rows"`
+	Memory  int64      `json:"memory"`  // bytes that decoded rows may take, for all clients together
+	Decoded int64      `json:"decoded"` // bytes that all rows would take, as the files' metadata foretell it
+	Schema  []Node     `json:"schema"`  // of the batches
+	Places  []MapPlace `json:"places"`  // of Map.Locate
+}
+
+// MapPlace is where a row lies.
+type MapPlace struct {
+	Path     string `json:"path"` // of the shard
+	RowGroup int    `json:"row_group"`
+	Row      int64  `json:"row"` // of the row group
 }
 
 // Failure is an error of the engine.

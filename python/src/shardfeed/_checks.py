@@ -99,9 +99,9 @@ def one_of(name: str, value: Any, *known: str) -> str:
     return value
 
 
-def seed(value: Any) -> int:
+def seed(value: Any, name: str = "seed") -> int:
     if not is_whole(value) or not 0 <= value < 2**64:
-        raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, {got(value)}")
+        raise OptionError(f"{name} must be a whole number from 0 to 2**64 - 1, {got(value)}")
     return int(value)
 
 

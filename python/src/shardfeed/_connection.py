@@ -115,6 +115,11 @@ class Connection:
         request = {"rank": rank, "world_size": world_size, **what}
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
 
+    def choose(self, *, bits: str, save: str) -> dict[str, Any]:
+        """Has the engine write a list of rows, and returns Selected. Not during an iteration of this connection."""
+        self._finish("writing the list of rows")
+        return self._request(protocol.SELECT, {"bits": bits, "save": save}, protocol.SELECTED, "writing the list of rows")
+
     @property
     def ring(self) -> Ring | None:
         """The newest generation of the ring. It may not be there yet after join; raw.slot.ring is a batch's own."""

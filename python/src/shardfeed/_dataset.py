@@ -20,13 +20,13 @@ from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, DatasetOptions, Path, T, Tail
+from ._keywords import Address, DatasetOptions, Filters, Path, T, Tail
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
-from ._transform import MappedIterator, Transform, check_function
+from ._transform import MappedIterator, Mask, Transform, check_function
 from ._warn import PaddingWarning, ShardfeedWarning, place, warn
 from .errors import ShardfeedError, StateError, nearer
 
@@ -56,6 +56,24 @@ class StreamingDataset(Generic[T]):
             are expanded.
         batch_size (int or None): rows of a batch on this rank. None yields single rows.
         columns (list of str, default None): names or dotted paths of the columns. None reads all.
+        filters (str, or list of tuples, default None): read the rows for which it is true: a text,
+            ``'price >= 10 and lang in ("en", "de")'``, or as pyarrow has it, ``[("price", ">=",
+            10), ("lang", "in", ["en", "de"])]``, where a list of lists is OR. ``in @drop.txt``
+            names a file with a value on each line.
+        parts (dict, default None): ``{"train": 9, "val": 1}`` divides all rows by weight, before
+            filters; ``part`` is the one that is read.
+        part (str, default None): the name of the part that is read.
+        part_key (str, default None): a column: all rows with one value of it are in one part. None
+            divides by exact shares of rows.
+        part_seed (int, default 0): draws which rows are in which part. It is not ``seed``: parts
+            stay what they are in every run.
+        subsample (float, default None): read this share of the part's rows, as in 0.1.
+        rows (str or Path, default None): a file that lists the rows to read, of ``shardfeed
+            select`` or :func:`shardfeed.select`.
+        rows_new ("error", "keep" or "drop", default None): what to do with the rows of shards that
+            the file of ``rows`` does not know. None is "error".
+        weight (str, default None): a column that says how often each row comes: 2.5 is twice or
+            three times, drawn by the row, the same in each epoch.
         shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
             file order.
         shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
@@ -159,6 +177,15 @@ class StreamingDataset(Generic[T]):
         *,
         batch_size: int | None,
         columns: Sequence[str] | None = None,
+        filters: Filters | None = None,
+        parts: Mapping[str, float] | None = None,
+        part: str | None = None,
+        part_key: str | None = None,
+        part_seed: int = 0,
+        subsample: float | None = None,
+        rows: Path | None = None,
+        rows_new: Literal["error", "keep", "drop"] | None = None,
+        weight: str | None = None,
         shuffle: bool = True,
         shuffle_buffer: int | str | None = None,
         seed: int = 0,
@@ -253,7 +280,7 @@ class StreamingDataset(Generic[T]):
 
     @property
     def size(self) -> int:
-        """Rows of an epoch, over all ranks."""
+        """Rows of an epoch, over all ranks: those that filters and the like choose."""
         return int(self._opened["rows"])
 
     @property
@@ -353,6 +380,23 @@ class StreamingDataset(Generic[T]):
         """
         check_function(function)
         return self._mapped(Transform(function, random, self._spec["seed"]))
+
+    def filter(self, function: Callable[[T], Any]) -> StreamingDataset[T]:
+        """The same data with rows masked: the function gets a batch, and returns a bool for each
+        row. With ``batch_size=None`` it gets a row, and returns True or False.
+
+        Rows for which it is False stay in the batch, and ``row_valid`` of the batch, or
+        ``"_row_valid"`` of the row, is False for them as for padding. Steps, order and state are
+        those of all rows. To leave rows out give ``filters``, or see :func:`shardfeed.select`. The
+        result counts its own epochs.
+        """
+        check_function(function, "filter")
+        return self._masked(Mask(function))
+
+    def _masked(self, mask: Any) -> Any:
+        masked = self._mapped(mask)
+        masked._with_row_valid = True
+        return masked
 
     def _mapped(self, transform: Any) -> Any:
         mapped = self._copy()

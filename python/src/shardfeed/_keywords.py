@@ -20,6 +20,8 @@ else:
 
 Path = str | os.PathLike[str]
 Address = Path | Sequence[Path]
+Condition = tuple[str, str, Any]
+Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Tail = Literal["drop", "pad", "short", "carry"]
 
 
@@ -27,6 +29,15 @@ class DatasetOptions(TypedDict, total=False):
     """The arguments of StreamingDataset besides uri and batch_size."""
 
     columns: Sequence[str] | None
+    filters: Filters | None
+    parts: Mapping[str, float] | None
+    part: str | None
+    part_key: str | None
+    part_seed: int
+    subsample: float | None
+    rows: Path | None
+    rows_new: Literal["error", "keep", "drop"] | None
+    weight: str | None
     shuffle: bool
     shuffle_buffer: int | str | None
     seed: int

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _redact, _sizes, _storage
+from . import _redact, _rules, _sizes, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
-from ._keywords import Address, Path
+from ._keywords import Address, Filters, Path
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -33,6 +33,15 @@ class Options:
     uri: Address
     batch_size: int | None
     columns: Sequence[str] | None = None
+    filters: Filters | None = None
+    parts: Mapping[str, float] | None = None
+    part: str | None = None
+    part_key: str | None = None
+    part_seed: int = 0
+    subsample: float | None = None
+    rows: Path | None = None
+    rows_new: str | None = None
+    weight: str | None = None
     shuffle: bool = True
     shuffle_buffer: int | str | None = None
     seed: int = 0
@@ -77,6 +86,7 @@ class Options:
             "columns": found.of(_columns, self.columns),
             "row_ids": found.of(flag, "row_ids", self.row_ids),
             "seeds": found.of(flag, "seeds", self.seeds),
+            **self._choice(found),
             "manifest": found.of(path, "manifest", self.manifest),
             "plan": found.of(path, "plan", self.plan),
             "strict": found.of(flag, "strict", self.strict),
@@ -103,6 +113,22 @@ class Options:
             found.found.append(f"max_lost needs on_error='mask' or 'skip', got max_lost={self.max_lost!r} alone")
         most = 0.0 if self.max_lost is None else found.of(share, "max_lost", self.max_lost)
         return {"on_error": on_error, "max_lost": most}
+
+    def _choice(self, found: Problems) -> dict[str, Any]:
+        """Which rows are read. The engine checks how these arguments go together."""
+        filters = found.of(_rules.text, self.filters)
+        return {
+            "filters": filters,
+            "directory": os.getcwd() if filters and "@" in filters else "",  # of the files that the filters name
+            "parts": found.of(_parts, self.parts),
+            "part": found.of(_word, "part", self.part),
+            "part_key": found.of(_word, "part_key", self.part_key),
+            "part_seed": found.of(seed, self.part_seed, "part_seed"),
+            "subsample": found.of(_share, self.subsample),
+            "rows": found.of(path, "rows", self.rows),
+            "rows_new": found.of(one_of, "rows_new", self.rows_new or "", "", "error", "keep", "drop"),
+            "weight": found.of(_word, "weight", self.weight),
+        }
 
     def _order(self, found: Problems) -> dict[str, Any]:
         shuffle, buffer = found.of(flag, "shuffle", self.shuffle), self.shuffle_buffer
@@ -205,6 +231,34 @@ def _columns(columns: Any) -> list[str] | None:
     if not names or not all(isinstance(n, str) and n for n in names):
         raise OptionError(f"columns must be a list of names or dotted paths, or None for all columns, {got(columns)}")
     return [encoded("the column", name) for name in names]
+
+
+def _word(name: str, value: Any) -> str:
+    """A name, of a column or a part; None is none."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise OptionError(f"{name} must be a name, {got(value)}")
+    return encoded(name, value)
+
+
+def _parts(given: Any) -> dict[str, float]:
+    parts = {}
+    for name, weight in _named("parts", given, '{"train": 9, "val": 1}').items():
+        if not isinstance(weight, (int, float, np.integer, np.floating)) or isinstance(weight, bool) or not 0 <= weight < math.inf:
+            raise OptionError(f"parts[{name!r}] must be a weight of at least 0, {got(weight)}")
+        parts[encoded("parts", name)] = float(weight)
+    if given is not None and not parts:
+        raise OptionError("parts must not be empty; leave it out to read all rows")
+    return parts
+
+
+def _share(value: Any) -> float:
+    if value is None:
+        return 0.0
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool) or not 1e-6 <= value <= 1:
+        raise OptionError(f"subsample must be from 0.000001 to 1, {got(value)}")
+    return float(value)
 
 
 def _named(name: str, given: Any, example: str) -> Mapping[str, Any]:

@@ -50,6 +50,8 @@ def describe(progress: dict[str, Any]) -> str:
         return f"shardfeed: listing, {shards} shards"
     if doing == "footers":
         return f"shardfeed: reading footers, {footers} of {of or shards}"
+    if doing == "rows":
+        return f"shardfeed: counting rows, {progress.get('counted', 0)} of {of} row groups"
     if doing == "memory":
         return "shardfeed: computing the memory"
     return "shardfeed: reading the first batch" if doing == "first batch" else f"shardfeed: {doing}"

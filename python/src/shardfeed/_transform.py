@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ._batch import Batch
+from ._checks import got, type_name
 from ._iterator import BatchIterator
 from ._rows import RowIterator
 from .errors import OptionError
@@ -38,9 +40,52 @@ def seed_of(seed: int, epoch: int, step: int, rank: int) -> int:
     return int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "little")
 
 
-def check_function(function: Any) -> None:
+def check_function(function: Any, of: str = "map") -> None:
     if not callable(function):
-        raise OptionError(f"map needs a function of a batch, got {function!r}")
+        raise OptionError(f"{of} needs a function of a batch, got {function!r}")
+
+
+ROW_VALID = "_row_valid"  # the mask of rows
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A function that says which rows of a batch count, or whether a row does. The others stay,
+    marked as not valid.
+    """
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
+        if isinstance(value, Batch):
+            value._mask(mask_of(self.function(value), value.rows))
+            return value
+        return masked_row(value, self.function)
+
+
+def mask_of(kept: Any, rows: int, of: str = "filter") -> np.ndarray:
+    """What a function of filter or select returned for a batch, as an array."""
+    mask = np.asarray(kept)
+    if mask.dtype != np.bool_ or mask.shape != (rows,):
+        raise OptionError(f"the function of {of} must return a bool for each of the {rows} rows, got {shape_of(mask)}")
+    return mask
+
+
+def shape_of(mask: Any) -> str:
+    return f"{mask.dtype}{list(mask.shape)}" if mask.ndim else f"{mask.dtype} alone"
+
+
+def masked_row(row: Any, function: Callable[[Any], Any]) -> dict[str, Any]:
+    """A row whose mask says whether the function keeps it."""
+    if not isinstance(row, Mapping) or ROW_VALID not in row:
+        raise OptionError(
+            f"filter needs a batch or row of the data set with its mask {ROW_VALID!r}, got {type_name(row)}: filter before map, or keep "
+            f"{ROW_VALID!r} in the function of map"
+        )
+    kept = function(row)
+    if not isinstance(kept, bool) and (str(getattr(kept, "dtype", "")) not in ("bool", "torch.bool") or kept.ndim):
+        raise OptionError(f"the function of filter must return True or False for a row, {got(kept)}")
+    return {**row, ROW_VALID: row[ROW_VALID] & bool(kept)}
 
 
 class MappedIterator:

@@ -22,7 +22,7 @@ from ..errors import OptionError, ShardfeedError, StateError
 from . import _agree, _workers, _wrapped
 from ._batch import Batch
 from ._iterator import TensorIterator
-from ._transform import Transform
+from ._transform import TensorMask, Transform
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -81,6 +81,18 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """
         check_function(function)
         return self._mapped(Transform(function, random, self._spec["seed"]))
+
+    def filter(self, function: Callable[[T], Any]) -> StreamingDataset[T]:
+        """The same data with rows masked: the function gets a batch, and returns a bool for each
+        row. With ``batch_size=None`` it gets a row, and returns True or False.
+
+        Rows for which it is False stay in the batch, and its ``"_row_valid"`` is False for them as
+        for padding; :func:`shardfeed.torch.drop_padding` takes them out. Steps, order and state are
+        those of all rows. To leave rows out give ``filters``, or see :func:`shardfeed.select`. The
+        result counts its own epochs.
+        """
+        check_function(function, "filter")
+        return self._masked(TensorMask(function))
 
     def with_valid(self, *columns: str) -> StreamingDataset[T]:
         """The same data with a boolean tensor ``"<column>_valid"`` for each of these columns.

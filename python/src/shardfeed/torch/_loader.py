@@ -175,6 +175,16 @@ class DataLoader(Generic[T]):
         mapped: StreamingDataset[Any] = self.dataset.map(function, random=random)  # type: ignore[call-overload]
         return self._like(mapped)
 
+    def filter(self, function: Callable[[T], Any]) -> DataLoader[T]:
+        """A loader of the same data and arguments, with rows masked: the function gets a batch on
+        the host, and returns a bool for each row.
+
+        ``"_row_valid"`` of the batch is False for the others. The result counts its own epochs.
+        """
+        if self.collate_fn is not None:
+            raise OptionError("filter of a loader with a collate_fn: mask the rows in collate_fn, or filter the data set")
+        return self._like(self.dataset.filter(function))
+
     def _like(self, dataset: StreamingDataset[Any]) -> DataLoader[Any]:
         """A loader of a data set of its own, with the arguments of this one."""
         loader: DataLoader[Any] = DataLoader(dataset, **{name: getattr(self, name) for name in _OWN_ARGUMENTS})

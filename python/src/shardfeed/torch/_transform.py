@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .._transform import seed_of
+from .._transform import ROW_VALID, masked_row, seed_of, shape_of
+from ..errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,25 @@ class Transform:
         if not self.random:
             return self.function(batch)
         return self.function(batch, generator(self.seed, epoch, step, rank))
+
+
+@dataclass(frozen=True)
+class TensorMask:
+    """A function that says which rows of a batch count, or whether a row does. The others stay,
+    marked as not valid.
+    """
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
+        valid = value.get(ROW_VALID) if isinstance(value, dict) else None
+        if not isinstance(valid, torch.Tensor) or valid.ndim == 0:
+            return masked_row(value, self.function)
+        kept = torch.as_tensor(self.function(value))
+        if kept.dtype != torch.bool or kept.shape != valid.shape:
+            raise OptionError(f"the function of filter must return a bool for each of the {len(valid)} rows, got {shape_of(kept)}")
+        value[ROW_VALID] = valid & kept.to(valid.device)
+        return value
 
 
 def generator(seed: int, epoch: int, step: int, rank: int) -> torch.Generator:

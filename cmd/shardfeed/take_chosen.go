@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// takeChosen reads rows by their numbers among those that a rule chooses, which ascend, and hands
+// them on as takeRows does. It streams up to the last one: where the others lie is known only by
+// evaluating the rule.
+func takeChosen(ctx context.Context, ds *iterable.Dataset, rows []int64, do func(columns []*column.Array, n int) error) (err error) {
+	if len(rows) == 0 {
+		return nil
+	}
+	t := rowTaker{manifest: ds.Manifest(), schema: ds.Schema(), do: do}
+	t.arena = t.pool.NewArena()
+	defer func() {
+		t.arena.Free()
+		t.pool.Trim(0)
+	}()
+	s, err := ds.Stream(ctx, shuffle.Worker{WorldSize: 1, Workers: 1}, iterable.StreamOptions{BatchSize: maxGather, Tail: shuffle.Short, Epochs: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for len(rows) > 0 {
+		draw, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
+		var picks []rowgroup.Pick
+		for len(rows) > 0 && rows[0] < draw.Position+int64(draw.Valid) {
+			picks = append(picks, draw.Picks[rows[0]-draw.Position])
+			rows = rows[1:]
+		}
+		if len(picks) > 0 {
+			err = t.hand(draw.Blocks, picks)
+		}
+		draw.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

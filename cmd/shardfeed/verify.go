@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+func (a *app) verify() *cobra.Command {
+	f := &flags{}
+	saved := saveFile{flag: "save", kind: rowsKind()}
+	c := &cobra.Command{
+		Use:   "verify [flags] ADDRESS...",
+		Short: "Read and decode everything, and list what is lost",
+		Long: `verify reads all row groups of the shards from where they are stored, not from the cache, decodes
+them, and lists what a run would lose: footers and pages that are corrupt, shards that are gone or
+changed meanwhile. It exits with 0 only when nothing is lost.
+
+With --save it writes a file of the rows that are not, for --rows of later runs, or rows= in Python.
+A shard whose footer is lost must be moved away for them.`,
+		Example: `  shardfeed verify data/
+  shardfeed verify s3://bucket/table --columns token_ids,label --json
+  shardfeed verify data/ --save good.rows`,
+	}
+	fs := c.Flags()
+	f.data(fs)
+	fs.StringVar(&saved.name, "save", "", "write the rows that are not lost to this `file`; an existing one is replaced only if it is one of rows")
+	fs.Var(&f.memory, "memory", "limit in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+	f.object(fs)
+	f.remote(fs)
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := f.check(fs); err != nil {
+			return err
+		}
+		if saved.name != "" {
+			if err := saved.check(); err != nil {
+				return err
+			}
+			err := a.withShards(ctx, addresses, f, func(_ shard.Stores, shards []shard.Shard, _ rowgroup.Options) error {
+				return saved.apart(ctx, shards, f, addresses)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		v, err := a.verified(ctx, addresses, f)
+		if err != nil {
+			return err
+		}
+		if saved.name != "" {
+			var content bytes.Buffer
+			if err := v.WriteGood(&content); err != nil {
+				return err
+			}
+			if err := saved.write(ctx, content.Bytes()); err != nil {
+				return err
+			}
+		}
+		o := verificationOf(v)
+		return errors.Join(a.print(f, o, o.report()), o.verdict())
+	})
+}
+
+// verified reads the data, and shows how far it is.
+func (a *app) verified(ctx context.Context, addresses []string, f *flags) (*iterable.Verification, error) {
+	shown := newOpening(a.stderr)
+	defer shown.close()
+	var bar *progress
+	last := int64(0)
+	v, err := shardfeed.Verify(ctx, f.spec(addresses), a.events(shown), func(rows, of int64) {
+		if bar == nil {
+			shown.close()
+			bar = newProgress(a.stderr, "verify", of)
+		}
+		bar.add(int(rows - last))
+		last = rows
+	})
+	if bar != nil {
+		bar.close()
+	}
+	return v, err
+}
+
+// A verification is what verify prints with --json.
+type verification struct {
+	Shards    int         `json:"shards"`
+	RowGroups int         `json:"row_groups"` // of the shards whose footers can be read
+	Rows      int64       `json:"rows"`       // of them
+	LostRows  int64       `json:"lost_rows"`  // of them
+	ReadBytes int64       `json:"read_bytes"`
+	Lost      []lostPlace `json:"lost"`
+}
+
+func verificationOf(v *iterable.Verification) *verification {
+	return &verification{v.Shards, v.RowGroups, v.Rows, v.LostRows, v.Read, lostPlaces(v.Lost)}
+}
+
+func (v *verification) report() *report {
+	r := &report{}
+	r.section("verify")
+	r.fact("read", "%s in %s and %s, %v", plural(v.Rows, "row"), plural(int64(v.RowGroups), "row group"), plural(int64(v.Shards), "shard"), mem.Bytes(v.ReadBytes))
+	if len(v.Lost) == 0 {
+		r.fact("lost", "nothing")
+		return r
+	}
+	r.fact("lost", "%s in %s:", plural(v.LostRows, "row"), plural(int64(len(v.Lost)), "place"))
+	for _, p := range v.Lost {
+		r.fact("", "%s", p.Error)
+	}
+	return r
+}
+
+// verdict is an error when something is lost.
+func (v *verification) verdict() error {
+	if len(v.Lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s lost: see above", plural(int64(len(v.Lost)), "place"))
+}

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+const (
+	maxTakes    = 64             // TAKEs of a connection that are not answered
+	maxTakeRows = maxPayload / 8 // rows of all of them
+	rowBytes    = 8              // of a row number in TAKE
+	mapPrefetch = loader.DefaultPrefetch
+)
+
+// rows are the rows by number of a data set. All its clients share the memory of decoded units.
+type rows struct {
+	mu    sync.Mutex
+	taker *iterable.Taker // nil before the first MAP
+}
+
+// open returns the taker, and makes it at the first call.
+func (r *rows) open(d *Data) (*iterable.Taker, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taker != nil {
+		return r.taker, nil
+	}
+	var err error
+	r.taker, err = d.Dataset.Taker(iterable.TakerOptions{Memory: d.MapMemory})
+	return r.taker, err
+}
+
+// close is called when the data set has no client any more.
+func (r *rows) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taker == nil {
+		return nil
+	}
+	return r.taker.Close()
+}
+
+// A mapping answers a client's TAKEs, in their order. A goroutine of its own sends the answers.
+type mapping struct {
+	taker  *iterable.Taker
+	rows   *loader.Map
+	queue  chan []int64
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when no call of the consumer follows
+
+	mu      sync.Mutex
+	pending []int // rows of each TAKE that is not answered
+	sum     int   // of them
+}
+
+// newMapping begins to answer.
+func newMapping(d *dataset, to consumer) (*mapping, error) {
+	taker, err := d.rows.open(d.data)
+	if err != nil {
+		return nil, err
+	}
+	how := d.data.Loader
+	ring, err := to.ring(ringNeed{slots: slotsOf(d.data, how.Workers, 1), reserve: d.engine.reserveRing})
+	if err != nil {
+		return nil, err
+	}
+	m := &mapping{taker: taker, queue: make(chan []int64, maxTakes), done: make(chan struct{})}
+	m.rows, err = loader.NewMap(d.data.Dataset, loader.MapOptions{
+		Taker: taker, Workers: max(1, how.Workers), PrefetchFactor: mapPrefetch, NaN: how.NaN, Fill: how.Fill, Pad: how.Pad, Allocator: ring,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	m.cancel = cancel
+	go m.serve(ctx, d, to)
+	return m, nil
+}
+
+// serve answers until ctx ends.
+func (m *mapping) serve(ctx context.Context, d *dataset, to consumer) {
+	defer close(m.done)
+	for b, err := range m.rows.Batches(ctx, m.queued(ctx)) {
+		if ctx.Err() != nil {
+			if b != nil {
+				b.Release()
+			}
+			break
+		}
+		m.answered()
+		if err == nil {
+			err = to.deliver(b)
+		}
+		if err == nil {
+			continue
+		}
+		if kind := kindOf(err); kind == KindData || kind == KindNotFound {
+			d.forget() // the next client lists the shards again
+		}
+		if !errors.Is(err, errGone) {
+			d.engine.Logger.Error("rows by number failed", "error", err)
+			to.fail(err)
+		}
+	}
+}
+
+// queued are the TAKEs, until ctx ends.
+func (m *mapping) queued(ctx context.Context) func(func([]int64) bool) {
+	return func(yield func([]int64) bool) {
+		for {
+			select {
+			case rows := <-m.queue:
+				if !yield(rows) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// take queues a TAKE. The trainer has to wait for answers when it has sent too many.
+func (m *mapping) take(payload []byte) error {
+	n := len(payload) / rowBytes
+	if len(payload)%rowBytes != 0 {
+		return protocolError("TAKE has %d bytes, not a multiple of %d", len(payload), rowBytes)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.pending) == maxTakes || m.sum+n > maxTakeRows && len(m.pending) > 0 {
+		return protocolError("TAKE of %d rows while %d of %d rows are not answered; at most %d may be, of %d rows",
+			n, len(m.pending), m.sum, maxTakes, maxTakeRows)
+	}
+	rows := make([]int64, n)
+	for i := range rows {
+		rows[i] = int64(binary.LittleEndian.Uint64(payload[i*rowBytes:]))
+	}
+	m.pending, m.sum = append(m.pending, n), m.sum+n
+	m.queue <- rows // there is room for all that are pending
+	return nil
+}
+
+// answered counts the oldest TAKE as answered.
+func (m *mapping) answered() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sum -= m.pending[0]
+	m.pending = m.pending[1:]
+}
+
+// end ends the answers, and waits until the last is sent.
+func (m *mapping) end(why error) {
+	m.cancel(why)
+	<-m.done
+	_ = m.rows.Close() // its error counts batches that were not released; there are none
+}
+
+// openMap begins to answer TAKEs.
+func (c *client) openMap(a Map, to consumer) (Mapped, error) {
+	if c.participant != nil {
+		return Mapped{}, protocolError("MAP on a connection that had a JOIN")
+	}
+	if c.closed {
+		return Mapped{}, errEngineEnds
+	}
+	d := c.group.dataset
+	if c.mapping == nil {
+		m, err := newMapping(d, to)
+		if err != nil {
+			return Mapped{}, err
+		}
+		c.mapping = m
+	}
+	taker := c.mapping.taker
+	r := Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.summary.Schema}
+	for _, row := range a.Locate {
+		at, err := taker.Locate(row)
+		if err != nil {
+			return Mapped{}, err
+		}
+		path := shard.Redact(d.data.Dataset.Manifest().Shards()[at.Shard].URI)
+		r.Places = append(r.Places, MapPlace{Path: path, RowGroup: at.RowGroup, Row: at.Lo})
+	}
+	return r, nil
+}
+
+func (c *client) take(payload []byte) error {
+	if c.mapping == nil {
+		return protocolError("TAKE before MAPPED")
+	}
+	return c.mapping.take(payload)
+}

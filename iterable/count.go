@@ -1,0 +1,295 @@
+package iterable
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+const (
+	countEvaluator = "count/1" // changes when a rule keeps other rows than it did
+)
+
+// A counter finds out how many samples units have under the data set's rule: from a saved plan,
+// from what is kept in the index directory, by arithmetic, and for the rest by reading the columns
+// of the rule.
+type counter struct {
+	dataset *Dataset
+	rules   *rules
+	units   []shuffle.Unit // whose samples it sets
+	shards  []int          // first unit of each shard, and their number
+	groups  []int          // first unit of each row group, and their number
+	dir     *countDir      // nil keeps nothing
+	keys    []countKey     // by shard; with dir
+	now     func() time.Time
+
+	mu    sync.Mutex
+	known []bool  // by unit
+	left  []int   // units of each row group that are not known
+	done  int64   // row groups whose units are known
+	sums  []int64 // of units that are being counted
+
+	partBytes int64 // of a part
+	every     time.Duration
+	parts     []*countPart
+	at        int          // the part that is looked at first
+	open      *countPart   // whose row groups are handed out
+	waiting   []*countPart // whose counts were not published
+	published time.Time
+	said      bool // that the directory is unusable
+}
+
+// count sets the samples of units that were cut with unitRows.
+func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
+	c := d.newCounter(units)
+	if p := d.options.Plan; p != nil && p.fits(units, unitRows) {
+		for u := range units {
+			units[u].Samples = p.Counts[u]
+		}
+		return nil
+	}
+	if !d.rules.reads() {
+		return c.arithmetic(ctx)
+	}
+	c.foretell()
+	if d.options.IndexDir != "" && !c.complete() {
+		dir, err := openCounts(d.options.IndexDir)
+		if err != nil {
+			d.indexUnusable(err)
+		} else {
+			defer dir.close()
+			c.dir = dir
+			c.keep()
+		}
+	}
+	c.report()
+	if c.complete() {
+		return nil
+	}
+	return c.read(ctx)
+}
+
+func (d *Dataset) newCounter(units []shuffle.Unit) *counter {
+	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), now: time.Now, partBytes: partBytes, every: publishEvery}
+	c.groups = make([]int, len(d.data.Groups)+1)
+	c.shards = make([]int, len(d.data.Shards)+1)
+	c.left = make([]int, len(d.data.Groups))
+	for _, u := range units {
+		c.left[u.Group]++
+		c.groups[u.Group+1]++
+		c.shards[d.data.Groups[u.Group].Shard+1]++
+	}
+	for g := range d.data.Groups {
+		c.groups[g+1] += c.groups[g]
+		if c.left[g] == 0 {
+			c.done++
+		}
+	}
+	for s := range d.data.Shards {
+		c.shards[s+1] += c.shards[s]
+	}
+	return c
+}
+
+// complete says that the samples of all units are known.
+func (c *counter) complete() bool { return c.done == int64(len(c.left)) }
+
+// set notes the samples of a unit, if they are not known.
+func (c *counter) set(unit int, samples int64) {
+	if c.known[unit] {
+		return
+	}
+	u := &c.units[unit]
+	u.Samples, c.known[unit] = samples, true
+	if c.left[u.Group]--; c.left[u.Group] == 0 {
+		c.done++
+	}
+}
+
+// arithmetic counts without reading.
+func (c *counter) arithmetic(ctx context.Context) error {
+	var next sync.Mutex
+	group := 0
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			s := c.rules.newSelector()
+			for ctx.Err() == nil {
+				next.Lock()
+				g := group
+				group++
+				next.Unlock()
+				if g >= len(c.left) {
+					return
+				}
+				for u := c.groups[g]; u < c.groups[g+1]; u++ {
+					c.units[u].Samples = s.count(g, c.units[u].Lo, c.units[u].Hi)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// count is how many rows the rule keeps by their numbers alone.
+func (s *selector) count(group int, lo, hi int64) int64 {
+	r := s.rules
+	switch ratio := r.part != nil && r.key < 0; {
+	case ratio && r.list != nil:
+		return s.begin(group, lo, hi).samples(0, int(hi-lo))
+	case ratio:
+		return s.marker.Count(rule.Slice{First: r.first[group], Rows: r.rows[group], Lo: lo, Hi: hi})
+	case r.list != nil:
+		return r.list.Count(group, lo, hi)
+	}
+	return hi - lo
+}
+
+// foretell finds the units that have no sample by what is known without reading: the values of
+// partition columns, and the list of rows.
+func (c *counter) foretell() {
+	for s := range c.dataset.data.Shards {
+		none := c.rules.prune(c.dataset.manifest.PartitionStats(s)) == rule.None
+		for u := c.shards[s]; u < c.shards[s+1]; u++ {
+			unit := &c.units[u]
+			if none || c.rules.list != nil && c.rules.list.Count(unit.Group, unit.Lo, unit.Hi) == 0 {
+				c.set(u, 0)
+			}
+		}
+	}
+}
+
+// keep finds the counts that were kept.
+func (c *counter) keep() {
+	c.keys = make([]countKey, len(c.dataset.data.Shards))
+	for s := range c.keys {
+		c.keys[s] = c.keyOf(s)
+	}
+	c.dir.refresh(c.found)
+}
+
+// keyOf is under what the counts of a shard's units are kept: the shard, the rule, how the units
+// are cut, and all else that the rule depends on.
+func (c *counter) keyOf(s int) (k countKey) {
+	d := c.dataset
+	of := d.manifest.Shards()[s]
+	id := sha256.Sum256([]byte(shard.Identity(d.stores, of.URI)))
+	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", of.Size, of.Version))
+	copy(k.shard[:], id[:])
+	copy(k.version[:], version[:])
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00%t\x00", countEvaluator, c.rules.text, d.options.ReplaceUTF8)
+	var b []byte
+	for _, u := range c.units[c.shards[s]:c.shards[s+1]] {
+		b = b[:0]
+		for _, n := range []int64{int64(d.data.Groups[u.Group].Index), u.Lo, u.Hi} {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+		if c.rules.list != nil { // how a shard is found in the list depends on the others
+			b = binary.LittleEndian.AppendUint64(b, uint64(c.rules.list.Count(u.Group, u.Lo, u.Hi)))
+		}
+		if c.rules.numbered() {
+			b = binary.LittleEndian.AppendUint64(b, uint64(c.rules.first[u.Group]))
+		}
+		h.Write(b)
+	}
+	copy(k.rule[:], h.Sum(nil))
+	return k
+}
+
+// found takes the counts of a segment.
+func (c *counter) found(s *countSegment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.keys {
+		if c.shards[i] < c.shards[i+1] && c.dataset.data.Shards[i].Version != "" { // else a change would go unseen
+			s.find(c.keys[i], func(e countEntry) { c.take(c.shards[i], c.shards[i+1], e) })
+		}
+	}
+}
+
+// take takes the counts of an entry for the units [first, end) of its shard, if they can be true.
+func (c *counter) take(first, end int, e countEntry) {
+	if e.first > end-first || len(e.counts) > end-first-e.first {
+		return
+	}
+	most := int64(1)
+	if c.rules.weight >= 0 {
+		most = maxTimes
+	}
+	for i, n := range e.counts {
+		if u := first + e.first + i; n <= most*c.units[u].Rows() {
+			c.set(u, n)
+		}
+	}
+}
+
+// maxTimes is how often a row can come.
+const maxTimes = 255
+
+// report says how many row groups are counted.
+func (c *counter) report() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if say := c.dataset.options.Events.Counted; say != nil {
+		say(c.done, int64(len(c.left)))
+	}
+}
+
+// unusable says once that counts cannot be kept.
+func (c *counter) unusable(err error) {
+	if !c.said {
+		c.said = true
+		c.dataset.indexUnusable(err)
+	}
+}
+
+// entries are the counts of the units [first, end), which lie in one or several shards.
+func (c *counter) entries(first, end int) (all []countEntry) {
+	data := c.dataset.data
+	for first < end {
+		s := int(data.Groups[c.units[first].Group].Shard)
+		last := min(end, c.shards[s+1])
+		if data.Shards[s].Version != "" {
+			e := countEntry{countKey: c.keys[s], first: first - c.shards[s]}
+			for _, u := range c.units[first:last] {
+				e.counts = append(e.counts, u.Samples)
+			}
+			all = append(all, e)
+		}
+		first = last
+	}
+	return all
+}
+
+// indexUnusable says once that the index directory cannot be used.
+func (d *Dataset) indexUnusable(err error) {
+	if say := d.options.Events.IndexUnusable; say != nil {
+		say(d.options.IndexDir, err)
+	}
+}
+
+// prune asks the filter about statistics of the rule columns.
+func (r *rules) prune(s rule.Stats) rule.Verdict {
+	if r.filter == nil {
+		return rule.Some
+	}
+	return r.filter.Prune(inputStats{stats: s, inputs: r.inputs})
+}
+
+// inputStats are statistics of the rule columns, as those of the filter's inputs.
+type inputStats struct {
+	stats  rule.Stats
+	inputs []int
+}
+
+func (s inputStats) Column(i int) rule.ColumnStats { return s.stats.Column(s.inputs[i]) }

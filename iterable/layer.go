@@ -1,0 +1,164 @@
+package iterable
+
+import (
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+)
+
+// A layer lays out loads for one goroutine: it finds the samples of each among its rows, and the
+// order in which they lie in the blocks.
+type layer struct {
+	ahead    *readahead
+	decoder  *rowgroup.Decoder
+	selector *selector // nil: each row is a sample
+
+	part   []uint8
+	rows   []uint32 // of the unit: those that the load's blocks hold, ascending
+	places []uint32 // of the load's samples among rows; nil where each row comes once
+}
+
+func (r *readahead) newLayer() *layer {
+	y := &layer{ahead: r, decoder: r.manifest.NewDecoder()}
+	if r.rules != nil {
+		y.selector = r.rules.newSelector()
+	}
+	return y
+}
+
+func (y *layer) close() { y.decoder.Close() }
+
+// layOut sets the orders of a load and returns how its rows are to lie, and the bytes of the
+// orders. The layout's order is the caller's to give back.
+func (y *layer) layOut(l *load) (layout rowgroup.Layout, bytes int64, err error) {
+	if y.selector != nil {
+		if err := y.choose(l); err != nil {
+			return layout, 0, err
+		}
+	}
+	order, bytes := y.arrange(l)
+	return l.layout(order, &y.part), bytes, nil
+}
+
+// choose finds the samples of a load. They must be as many as were counted.
+func (y *layer) choose(l *load) error {
+	rules, rows := y.selector.rules, l.rows
+	var columns []rule.Column
+	if rules.reads() {
+		var err error
+		if columns, err = y.decoder.DecodeRule(l.raw); err != nil {
+			return err
+		}
+	}
+	sel, err := y.selector.finish(l.group, rows.Lo, rows.Hi, columns, false)
+	if err == nil {
+		if n := sel.samples(0, sel.rows); n != l.samples {
+			err = errMiscounted(l.samples, n)
+		}
+	}
+	if err != nil {
+		return ruleError(y.ahead.manifest, rows, err)
+	}
+	y.take(l, sel)
+	return nil
+}
+
+// take lists the rows of a load's samples.
+func (y *layer) take(l *load, sel selection) {
+	y.rows, y.places = y.rows[:0], y.places[:0]
+	from, to, at := l.span.From, l.span.To, int64(0)
+	if sel.times == nil {
+		y.rows = slices.Grow(y.rows, int(to-from))
+		y.places = nil
+		sel.each(0, sel.rows, func(row int) {
+			if from <= at && at < to {
+				y.rows = append(y.rows, uint32(row))
+			}
+			at++
+		})
+		return
+	}
+	y.places = slices.Grow(y.places, int(to-from))
+	sel.each(0, sel.rows, func(row int) {
+		first, end := max(at, from), min(at+int64(sel.times[row]), to)
+		if at += int64(sel.times[row]); first >= end {
+			return
+		}
+		for ; first < end; first++ {
+			y.places = append(y.places, uint32(len(y.rows)))
+		}
+		y.rows = append(y.rows, uint32(row))
+	})
+}
+
+// arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in
+// their order: the one in which they leave when one span has the block for itself, else the file's,
+// since each span has an order of its own. nil is all rows as they lie.
+func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
+	r := y.ahead
+	l.orders, l.placed = make([][]uint32, len(l.wanted)), false
+	for i, w := range l.wanted {
+		if w.lane != nil {
+			l.orders[i] = w.lane.RowOrder(int(w.span), r.takeOrder(w.rows))
+			bytes += int64(w.rows) * orderBytes
+		}
+	}
+	single := len(l.wanted) == 1 && l.orders[0] != nil
+	switch {
+	case y.selector == nil && !single:
+		return nil, bytes
+	case y.selector == nil:
+		order, l.orders[0] = l.orders[0], nil
+		return order, 0
+	case y.places != nil:
+		return y.copyRows(), r.place(l, y.places)
+	case !single && len(y.rows) == int(l.rows.Hi-l.rows.Lo): // all of them
+		return nil, bytes
+	case !single:
+		return y.copyRows(), bytes
+	}
+	order, l.orders[0] = l.orders[0], nil
+	for i, s := range order {
+		order[i] = y.rows[s]
+	}
+	return order, 0
+}
+
+// copyRows is the rows that the block holds, as they lie.
+func (y *layer) copyRows() []uint32 { return append(y.ahead.takeOrder(len(y.rows)), y.rows...) }
+
+// place makes the orders of a load's spans rows of its block, in which the load's samples have
+// these places, and returns their bytes.
+func (r *readahead) place(l *load, places []uint32) (bytes int64) {
+	l.placed = true
+	for i, w := range l.wanted {
+		at := places[w.offset : w.offset+w.rows]
+		if l.orders[i] == nil {
+			l.orders[i] = append(r.takeOrder(w.rows), at...)
+		} else {
+			for s, of := range l.orders[i] {
+				l.orders[i][s] = at[of]
+			}
+		}
+		bytes += int64(w.rows) * orderBytes
+	}
+	return bytes
+}
+
+// placeFrom is place for a block that another stream decoded; nil places are the samples as they
+// lie.
+func (r *readahead) placeFrom(l *load, places []uint32) (bytes int64) {
+	if places == nil {
+		return 0
+	}
+	return r.place(l, places)
+}
+
+// sharedPlaces are the places of a load's samples for the streams that share its block.
+func (y *layer) sharedPlaces(l *load) []uint32 {
+	if y.selector == nil || y.places == nil {
+		return nil
+	}
+	return slices.Clone(y.places)
+}

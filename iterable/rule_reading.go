@@ -1,0 +1,277 @@
+package iterable
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A ruleReading reads the columns of a rule, and nothing else, of row groups in parallel.
+type ruleReading struct {
+	// next is the row group that is read next; false when there is none left, or ctx ends. One
+	// goroutine calls it.
+	next func(ctx context.Context) (group int, ok bool)
+
+	// found is called with what the rule keeps of rows [lo, hi) from which it keeps any, and done
+	// when nothing more comes of a row group. Several goroutines call them.
+	found func(group int, lo, hi int64, sel selection)
+	done  func(group int)
+}
+
+const (
+	runBytes    = 64 << 20  // of decoded rule columns: what is more is read in runs, where pages allow it
+	prunedBytes = 256 << 10 // of a shard's rule columns: less is read as fast as its statistics
+)
+
+// A ruleRun is rows of a row group that are read together.
+type ruleRun struct {
+	group  *readGroup
+	lo, hi int64
+	passed bool // all of them pass the filter
+	raw    *rowgroup.Raw
+	bytes  int64 // that the account counts
+}
+
+// A readGroup is a row group on its way.
+type readGroup struct {
+	number int
+	left   int // runs
+}
+
+// A ruleReader is a reading at work.
+type ruleReader struct {
+	ruleReading
+	dataset *Dataset
+	account *mem.Account
+	decode  chan *ruleRun
+	stop    context.CancelFunc
+
+	mu    sync.Mutex
+	stats map[int]*shardStats
+	err   error
+}
+
+// readRules reads what a reading asks for. It reserves its memory first, and ends with ctx.
+func (d *Dataset) readRules(ctx context.Context, how ruleReading) error {
+	account, fetchers, decoders, err := d.reserveRules()
+	if err != nil {
+		return err
+	}
+	defer account.Close()
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &ruleReader{ruleReading: how, dataset: d, account: account, decode: make(chan *ruleRun), stop: stop, stats: map[int]*shardStats{}}
+	groups := make(chan int)
+	var fetching, all sync.WaitGroup
+	for range fetchers {
+		fetching.Go(func() {
+			for g := range groups {
+				r.fail(r.fetchGroup(within, g))
+			}
+		})
+	}
+	for range decoders {
+		all.Go(func() { r.decodeAll(within) })
+	}
+	for within.Err() == nil {
+		g, ok := r.next(within)
+		if !ok {
+			break
+		}
+		select {
+		case groups <- g:
+		case <-within.Done():
+		}
+	}
+	close(groups)
+	fetching.Wait()
+	close(r.decode)
+	all.Wait()
+	if err := cause.Of(ctx); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// reserveRules reserves the memory of a reading: as many row groups on their way as there is room
+// for.
+func (d *Dataset) reserveRules() (a *mem.Account, fetchers, decoders int, err error) {
+	var fetch, decoded int64
+	for g := range d.data.Groups {
+		f, c := d.runBytes(g)
+		fetch, decoded = max(fetch, f), max(decoded, c)
+	}
+	fetchers, decoders = d.fetchers, runtime.GOMAXPROCS(0)
+	for {
+		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.options.StoreMemory}
+		a, err = (*mem.Budget)(d.options.Budget).Reserve(d.memory, need)
+		switch {
+		case err == nil:
+			return a, fetchers, decoders, nil
+		case fetchers > 1:
+			fetchers /= 2
+		case decoders > 1:
+			decoders /= 2
+		default:
+			e := &MemoryError{Need: Amounts(need), Limit: d.memory, Err: err}
+			if most := (need.Total() + 1<<20 - 1) &^ (1<<20 - 1); most > d.memory && d.room(most) {
+				e.Memory = most
+			}
+			return nil, 0, 0, fmt.Errorf("counting the rows that are kept: %w", e)
+		}
+	}
+}
+
+// runBytes bounds what a run of a row group takes: fetched, and decoded.
+func (d *Dataset) runBytes(g int) (fetch, decoded int64) {
+	fetch, decoded = d.manifest.RuleBytes(g)
+	if n := d.runs(g); n > 1 {
+		fetch, decoded = fetch/n+fetch/edgePart, decoded/n+decoded/edgePart
+	}
+	return fetch, decoded
+}
+
+// runs is into how many runs a row group is cut at least.
+func (d *Dataset) runs(g int) int64 {
+	if _, decoded := d.manifest.RuleBytes(g); len(d.manifest.PageEdges(g)) > 0 {
+		return max(1, decoded/runBytes)
+	}
+	return 1
+}
+
+// fail keeps the first error, and ends the reading.
+func (r *ruleReader) fail(err error) {
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.stop()
+}
+
+// fetchGroup finds out what is to be read of a row group, fetches it and hands it to the decoders.
+func (r *ruleReader) fetchGroup(ctx context.Context, g int) error {
+	runs, err := r.look(ctx, g)
+	if err != nil {
+		return err
+	}
+	group := &readGroup{number: g, left: len(runs) + 1}
+	for _, run := range runs {
+		run.group = group
+		run.bytes, _ = r.dataset.runBytes(g)
+		r.account.Charge(mem.Fetch, run.bytes)
+		if err := r.fetch(ctx, run); err != nil {
+			r.release(run)
+			return err
+		}
+		select {
+		case r.decode <- run:
+		case <-ctx.Done():
+			r.release(run)
+			return ctx.Err()
+		}
+	}
+	r.ended(group)
+	return nil
+}
+
+// fetch reads the bytes of a run.
+func (r *ruleReader) fetch(ctx context.Context, run *ruleRun) (err error) {
+	defer r.caught(run, &err)
+	raw, err := r.dataset.manifest.FetchRule(ctx, r.dataset.rowsOf(run.group.number, run.lo, run.hi))
+	if err == nil {
+		if run.raw != nil {
+			run.raw.Release()
+		}
+		run.raw = raw
+	}
+	return err
+}
+
+// rowsOf is rows of a row group as package rowgroup names them.
+func (d *Dataset) rowsOf(g int, lo, hi int64) rowgroup.Rows {
+	group := d.data.Groups[g]
+	return rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.Index), Lo: lo, Hi: hi}
+}
+
+func (r *ruleReader) release(run *ruleRun) {
+	if run.raw != nil {
+		run.raw.Release()
+		run.raw = nil
+	}
+	r.account.Release(mem.Fetch, run.bytes)
+}
+
+// ended notes that a run is read, or that no more come.
+func (r *ruleReader) ended(g *readGroup) {
+	r.mu.Lock()
+	g.left--
+	last := g.left == 0
+	r.mu.Unlock()
+	if last {
+		r.done(g.number)
+	}
+}
+
+// decodeAll decodes runs until there are no more.
+func (r *ruleReader) decodeAll(ctx context.Context) {
+	d, s := r.dataset.manifest.NewDecoder(), r.dataset.rules.newSelector()
+	defer func() { d.Close() }()
+	for run := range r.decode {
+		err := ctx.Err()
+		if err == nil {
+			err = r.decodeRun(d, s, run)
+		}
+		if err != nil && ctx.Err() == nil && run.raw.Mapped() && !panicked(err) && r.fetch(ctx, run) == nil { // a cache fetches again what is damaged
+			err = r.decodeRun(d, s, run)
+		}
+		if panicked(err) {
+			d.Close()
+			d = r.dataset.manifest.NewDecoder() // the old one may be in any state
+		}
+		r.release(run)
+		if r.fail(err); err == nil {
+			r.ended(run.group)
+		}
+	}
+}
+
+func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (err error) {
+	defer r.caught(run, &err)
+	_, bytes := r.dataset.runBytes(run.group.number)
+	r.account.Charge(mem.Decode, bytes)
+	defer r.account.Release(mem.Decode, bytes)
+	columns, err := d.DecodeRule(run.raw)
+	if err != nil {
+		return err
+	}
+	sel, err := s.finish(run.group.number, run.lo, run.hi, columns, run.passed)
+	if err != nil {
+		return ruleError(r.dataset.manifest, run.raw.Rows, err)
+	}
+	if !sel.empty() {
+		r.found(run.group.number, run.lo, run.hi, sel)
+	}
+	return nil
+}
+
+// ruleError says where the rule cannot be applied.
+func ruleError(m *rowgroup.Manifest, rows rowgroup.Rows, err error) error {
+	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
+}
+
+// caught makes a panic an error that says where it happened. It is deferred.
+func (r *ruleReader) caught(run *ruleRun, err *error) {
+	if v := recover(); v != nil {
+		*err = ruleError(r.dataset.manifest, r.dataset.rowsOf(run.group.number, run.lo, run.hi), &PanicError{Value: v, Stack: debug.Stack()})
+	}
+}

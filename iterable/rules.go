@@ -1,0 +1,262 @@
+package iterable
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// rules are the rule of a data set, bound to its shards: which of their rows are samples, and how
+// often. They are immutable and safe for concurrent use; a selector applies them.
+//
+// A row must pass all of them: the part by row numbers, the rows list, the filter, the function,
+// the part by a key. The weight then says how often it comes.
+type rules struct {
+	name  string // 16 hex digits, of text
+	text  string // canonical: rules of one text keep the same rows of the same data
+	first []int64
+	rows  []int64 // of each row group; first is the number of its first row among all rows
+
+	filter *rule.Filter // nil keeps all
+	expr   string       // of filter
+	inputs []int        // of the filter, among the rule columns
+	keep   *Keep        // nil keeps all
+	args   []int        // of keep
+	part   *rule.Part   // nil is all rows
+	key    int          // rule column that decides the part; -1: the row's number does
+	list   *rule.KeptRows
+	weight int // rule column; -1: each row comes once
+	seed   uint64
+	given  []string // the options that make up the rule
+}
+
+// ruleColumns lists the columns that a rule reads, each once.
+type ruleColumns struct {
+	list []rowgroup.RuleColumn
+	at   map[string]int
+}
+
+// add returns the place of a column. lengths says that its items are not read.
+func (c *ruleColumns) add(path string, lengths bool) int {
+	if c.at == nil {
+		c.at = map[string]int{}
+	}
+	i, ok := c.at[path]
+	if !ok {
+		i = len(c.list)
+		c.at[path] = i
+		c.list = append(c.list, rowgroup.RuleColumn{Path: path, Lengths: lengths})
+	}
+	c.list[i].Lengths = c.list[i].Lengths && lengths
+	return i
+}
+
+// ruleColumns are what the rule of the options reads. The options are valid.
+func (o Options) ruleColumns() ruleColumns {
+	var c ruleColumns
+	if o.Filters != "" {
+		if e, err := rule.Parse(o.Filters); err == nil {
+			for _, path := range e.Columns() {
+				c.add(path, true) // filters compare no items
+			}
+		}
+	}
+	if o.Keep != nil {
+		for _, path := range o.Keep.Columns {
+			c.add(path, false)
+		}
+	}
+	if o.Split.Key != "" {
+		c.add(o.Split.Key, false)
+	}
+	if o.Weight != "" {
+		c.add(o.Weight, false)
+	}
+	return c
+}
+
+// bindRules makes the rule of the options for a manifest; nil when each row is a sample. The error
+// lists everything that is wrong.
+func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest) (*rules, error) {
+	b := binder{options: o, schema: m.RuleSchema(), columns: o.ruleColumns(), problems: option.List{New: newOptionError}}
+	b.rules = &rules{key: -1, weight: -1, seed: o.Split.Seed}
+	b.filter()
+	b.keep()
+	b.part()
+	b.rows(data)
+	b.weight()
+	r := b.rules
+	if err := b.problems.Err(); err != nil || len(b.text) == 0 {
+		return nil, err
+	}
+	r.text = strings.Join(b.text, "\n")
+	sum := sha256.Sum256([]byte(r.text))
+	r.name = hex.EncodeToString(sum[:8])
+	r.number(m.Groups())
+	return r, nil
+}
+
+// A binder makes rules of options, one option after the other.
+type binder struct {
+	options  Options
+	schema   *column.Schema
+	columns  ruleColumns
+	problems option.List
+	rules    *rules
+	text     []string
+}
+
+// add notes an option that makes up the rule, with its line of the canonical text.
+func (b *binder) add(field, line string) {
+	b.text = append(b.text, line)
+	b.rules.given = append(b.rules.given, field)
+}
+
+func (b *binder) filter() {
+	if b.options.Filters == "" {
+		return
+	}
+	err := b.rules.bindFilter(b.options, b.schema, b.columns)
+	if b.problems.Join(optionErrors(err)); err == nil {
+		b.add("Filters", "filter "+b.rules.filter.Key())
+	}
+}
+
+func (b *binder) keep() {
+	k := b.options.Keep
+	if k == nil {
+		return
+	}
+	b.rules.keep = k
+	line := fmt.Sprintf("func %q", k.Name)
+	for i, path := range k.Columns {
+		b.rules.args = append(b.rules.args, b.columns.at[path])
+		line += typeOf(&b.problems, fmt.Sprintf("Keep.Columns[%d]", i), path, b.schema, nil)
+	}
+	b.add("Keep", line)
+}
+
+func (b *binder) part() {
+	split := b.options.Split
+	part, err := rule.NewPart(split)
+	if b.problems.Join(optionErrors(err)); err != nil || part.All() {
+		return
+	}
+	b.rules.part = part
+	field, line := "Parts", part.Text()
+	if len(split.Parts) == 0 {
+		field = "Subsample"
+	}
+	if split.Key != "" {
+		b.rules.key = b.columns.at[split.Key]
+		line += typeOf(&b.problems, "PartKey", split.Key, b.schema, rule.CheckKey)
+	}
+	b.add(field, line)
+}
+
+func (b *binder) rows(data *shuffle.Manifest) {
+	if b.options.Rows == nil {
+		return
+	}
+	list, err := b.options.Rows.Match(data, b.options.RowsNew)
+	if b.problems.Join(optionErrors(err)); err == nil {
+		b.rules.list = list
+		b.add("Rows", list.Text())
+	}
+}
+
+func (b *binder) weight() {
+	path := b.options.Weight
+	if path == "" {
+		return
+	}
+	b.rules.weight = b.columns.at[path]
+	kind := typeOf(&b.problems, "Weight", path, b.schema, rule.CheckWeight)
+	b.add("Weight", fmt.Sprintf("weight %q seed %d", path, b.rules.seed)+kind)
+}
+
+// bindFilter binds the filter and finds its columns.
+func (r *rules) bindFilter(o Options, schema *column.Schema, columns ruleColumns) error {
+	e, err := rule.Parse(o.Filters)
+	if err != nil {
+		return err
+	}
+	read := o.ReadFile
+	if read == nil {
+		read = os.ReadFile
+	}
+	f, err := e.Bind(schema, read)
+	if err != nil {
+		return err
+	}
+	for _, in := range f.Inputs() {
+		i, ok := columns.at[strings.Join(in.Path, ".")]
+		if !ok {
+			return fmt.Errorf("the filter reads %q, which was not asked for; this is a bug", in.Path)
+		}
+		r.inputs = append(r.inputs, i)
+	}
+	r.filter, r.expr = f, e.String()
+	return nil
+}
+
+// typeOf finds the column that an option names, checks its type, and returns that for the canonical
+// text.
+func typeOf(p *option.List, field, path string, schema *column.Schema, check func(*column.Field) error) string {
+	f, err := column.Find(schema.Fields, path, func(f *column.Field) (*column.Field, []*column.Field) {
+		if f.Kind != column.Struct {
+			return f, nil
+		}
+		return f, f.Children
+	})
+	switch {
+	case err != nil:
+		p.Add(field, "names a column that the data has twice: %v", err)
+	case f == nil:
+		p.Add(field, "names column %q, which the data does not have", path)
+	case check != nil:
+		p.Join(optionErrors(check(f)))
+	}
+	return fmt.Sprintf(" %v", f)
+}
+
+// number counts the rows before each row group.
+func (r *rules) number(groups []rowgroup.Group) {
+	r.first, r.rows = make([]int64, len(groups)), make([]int64, len(groups))
+	n := int64(0)
+	for g := range groups {
+		r.first[g], r.rows[g] = n, groups[g].Rows
+		n += groups[g].Rows
+	}
+}
+
+// reads says that the rule reads columns; else which rows it keeps is arithmetic.
+func (r *rules) reads() bool {
+	return r.filter != nil || r.keep != nil || r.part != nil && r.key >= 0 || r.weight >= 0
+}
+
+// numbered says that what is kept of a row group depends on the number of its first row.
+func (r *rules) numbered() bool { return r.part != nil && r.key < 0 || r.weight >= 0 }
+
+// errNothing is the error of a rule that keeps none of so many rows.
+func (r *rules) errNothing(rows int64) error {
+	text := fmt.Sprintf("must keep at least one row, got none of %d", rows)
+	if len(r.given) > 1 {
+		text += ", together with {" + strings.Join(r.given[1:], "}, {") + "}"
+	}
+	if r.expr != "" {
+		text += ": " + option.Literal(r.expr)
+	}
+	return &OptionError{Field: r.given[0], Text: text, Err: errNoRow}
+}
+
+var errNoRow = errors.New("no row is kept")

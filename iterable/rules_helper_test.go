@@ -1,0 +1,24 @@
+package iterable
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+
+	"github.com/shardfeed/shardfeed/column"
+)
+
+func float32Array(v float32) *column.Array {
+	return &column.Array{
+		Field: &column.Field{Name: "weight", Kind: column.Fixed, Type: column.TypeFloat32, Width: 4}, Len: 1,
+		Data: binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)),
+	}
+}
+
+// reseal makes the header of a segment of n entries right.
+func reseal(b []byte, n uint32) {
+	binary.LittleEndian.PutUint64(b[8:], uint64(len(b)))
+	binary.LittleEndian.PutUint32(b[16:], n)
+	binary.LittleEndian.PutUint32(b[20:], crc32.Checksum(b[countHeader:], countTable))
+	binary.LittleEndian.PutUint32(b[24:], crc32.Checksum(b[:24], countTable))
+}

@@ -1,0 +1,182 @@
+package iterable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Verification is what Verify found.
+type Verification struct {
+	Shards    int
+	RowGroups int   // of shards with a footer that can be read
+	Rows      int64 // of them
+	LostRows  int64 // of them
+	Read      int64 // encoded bytes
+	Lost      []Loss
+
+	data *shuffle.Manifest // of the shards with a footer
+	lost map[int]bool      // its groups
+}
+
+// Verify reads and decodes what the options name of every shard, and lists what is lost, as streams
+// would find it. It uses the options that say what to read, Memory, IndexDir and Events; verified,
+// if not nil, is called after each row group with the rows so far, one call at a time.
+func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Options, verified func(rows, of int64)) (*Verification, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+	if err != nil {
+		return nil, err
+	}
+	if o.Manifest != nil {
+		if shards, err = onlySaved(shards, o.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	v := &Verification{Shards: len(shards), lost: map[int]bool{}}
+	if shards, err = v.footers(ctx, stores, shards, o.Events); err != nil || len(shards) == 0 {
+		return v, err
+	}
+	pool := &mem.Pool{}
+	ro := o.rowgroupOptions(pool)
+	ro.Events.FootersRead = nil // it was told
+	m, err := rowgroup.Open(ctx, stores, shards, ro)
+	if err != nil {
+		return nil, err
+	}
+	v.data, v.Rows, v.RowGroups = planManifest(m), m.NumRows(), len(m.Groups())
+	limit := cmp.Or(o.Memory, o.DefaultMemory, mem.DefaultLimit())
+	err = v.groups(ctx, m, newSizes(m, shard.ReadsOf(stores, shards) > 0), chooseFetchers(o.Fetchers, shard.ReadsOf(stores, shards)), limit, verified)
+	slices.SortFunc(v.Lost, func(a, b Loss) int {
+		return cmp.Or(cmp.Compare(a.URI, b.URI), cmp.Compare(a.RowGroup, b.RowGroup))
+	})
+	return v, errors.Join(err, m.Close())
+}
+
+// footers reads the footer of each shard, and returns the shards that have one.
+func (v *Verification) footers(ctx context.Context, stores shard.Stores, shards []shard.Shard, e Events) ([]shard.Shard, error) {
+	var mu sync.Mutex
+	read := 0
+	lost := map[int]bool{}
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.SetLimit(max(shard.ReadsOf(stores, shards), runtime.GOMAXPROCS(0)))
+	for i := range shards {
+		tasks.Go(func() error {
+			_, err := rowgroup.Footers(ctx, stores, shards[i:i+1], rowgroup.Options{})
+			mu.Lock()
+			defer mu.Unlock()
+			if read++; e.FootersRead != nil {
+				e.FootersRead(read, len(shards))
+			}
+			if err == nil || !rowgroup.IsLoss(err) {
+				return err
+			}
+			lost[i] = true
+			v.Lost = append(v.Lost, newLoss(shards[i].URI, rowgroup.Rows{RowGroup: -1}, err))
+			return nil
+		})
+	}
+	if err := tasks.Wait(); err != nil {
+		return nil, err
+	}
+	var good []shard.Shard
+	for i, s := range shards {
+		if !lost[i] {
+			good = append(good, s)
+		}
+	}
+	return good, nil
+}
+
+// groups reads all row groups, as many at a time as the limit has memory for.
+func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *sizes, fetchers int, limit int64, verified func(rows, of int64)) error {
+	atOnce := max(fetchers, runtime.GOMAXPROCS(0))
+	done := int64(0)
+	decoders := make(chan *rowgroup.Decoder, atOnce)
+	for range atOnce {
+		decoders <- m.NewDecoder()
+	}
+	var mu sync.Mutex
+	room := semaphore.NewWeighted(limit)
+	tasks, within := errgroup.WithContext(ctx)
+	tasks.SetLimit(atOnce)
+	for g, group := range m.Groups() {
+		c := s.cost(g, 0, group.Rows, false)
+		need := min(limit, c.fetch+c.bytes()+c.scratch) // one always fits
+		if room.Acquire(within, need) != nil {
+			break // one failed, or ctx ended
+		}
+		tasks.Go(func() error {
+			defer room.Release(need)
+			rows := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
+			d := <-decoders
+			read, err := verifyGroup(within, m, d, rows)
+			decoders <- d
+			if err != nil && !rowgroup.IsLoss(err) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			v.Read += read
+			if err != nil {
+				v.lost[g] = true
+				v.LostRows += group.Rows
+				v.Lost = append(v.Lost, newLoss(m.Shards()[group.Shard].URI, rows, err))
+			}
+			if done += group.Rows; verified != nil {
+				verified(done, v.Rows)
+			}
+			return nil
+		})
+	}
+	err := tasks.Wait()
+	for range atOnce {
+		(<-decoders).Close()
+	}
+	return cmp.Or(err, ctx.Err())
+}
+
+func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows) (read int64, err error) {
+	raw, err := m.Fetch(ctx, rows)
+	if err != nil {
+		return 0, err
+	}
+	defer raw.Release()
+	blocks, err := d.Decode(raw, rowgroup.Layout{})
+	for _, b := range blocks {
+		b.Release()
+	}
+	return raw.Bytes(), err
+}
+
+// WriteGood writes a rows file of the rows that are not lost, of the shards whose footers can be
+// read; see rule.WriteRowList.
+func (v *Verification) WriteGood(w io.Writer) error {
+	if v.data == nil {
+		return errors.New("no shard can be read, so there are no good rows")
+	}
+	return rule.WriteRowList(w, v.data, func(group int, bits []uint64) error {
+		if !v.lost[group] {
+			for row := range v.data.Groups[group].Rows {
+				bits[row/64] |= 1 << (row % 64)
+			}
+		}
+		return nil
+	})
+}

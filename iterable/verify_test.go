@@ -1,0 +1,92 @@
+package iterable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
+)
+
+// Verify finds all that is damaged, row groups and footers, and the rows file has the rest.
+func TestVerify(t *testing.T) {
+	groups, rows := uneven()
+	for _, memory := range []int64{0, 1} { // 1 byte: one row group at a time
+		t.Run(fmt.Sprint(memory), func(t *testing.T) {
+			store := files(t, groups, noImage)
+			damage(t, store, "data/part-002.parquet", 3)
+			damage(t, store, "data/part-004.parquet", 0)
+			damage(t, store, "data/part-004.parquet", 9)
+			store.Put("data/part-009.parquet", readShard(t, store, "data/part-000.parquet")[:500])
+			last := int64(0)
+			v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Memory: memory}, func(n, of int64) {
+				if n <= last && n != of || of != rows {
+					t.Errorf("%d of %d rows after %d", n, of, last)
+				}
+				last = n
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var places []string
+			for _, x := range v.Lost {
+				places = append(places, fmt.Sprintf("%s %d %d-%d", x.URI[len(x.URI)-11:len(x.URI)-8], x.RowGroup, x.Lo, x.Hi))
+			}
+			if want := []string{"002 3 0-25", "004 0 0-40", "004 9 0-40", "009 -1 0-0"}; !slices.Equal(places, want) {
+				t.Errorf("lost are %v, want %v", places, want)
+			}
+			if v.Shards != 7 || v.RowGroups != 40-1 || v.Rows != rows || v.LostRows != 105 || last != rows || v.Read == 0 {
+				t.Errorf("found %d shards, %d row groups, %d rows of which %d are lost; told of %d", v.Shards, v.RowGroups, v.Rows, v.LostRows, last)
+			}
+			var file bytes.Buffer
+			if err := v.WriteGood(&file); err != nil {
+				t.Fatal(err)
+			}
+			list, err := rule.ParseRowList(file.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, err := list.Match(v.data, rule.RefuseNew)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := int64(0)
+			for g, group := range v.data.Groups {
+				n += kept.Count(g, 0, group.Rows)
+			}
+			if n != rows-105 {
+				t.Errorf("the file keeps %d rows, want %d", n, rows-105)
+			}
+		})
+	}
+}
+
+// What is no loss ends it with an error: nothing is said of data that could not be looked at.
+func TestVerifyStops(t *testing.T) {
+	groups, _ := uneven()
+	denied := &failing{Store: files(t, groups, noImage)}
+	denied.fail.Store(&shard.ErrDenied)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		store shard.Store
+		want  error
+	}{
+		{"denied", t.Context(), denied, shard.ErrDenied},
+		{"cancelled", ended, files(t, groups, noImage), context.Canceled},
+		{"nothing there", t.Context(), &memstore.Store{}, shard.ErrNotExist},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := Verify(c.ctx, shard.Stores{"mem": c.store}, []string{"mem://data/"}, Options{}, nil); !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
+	}
+}

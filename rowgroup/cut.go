@@ -1,0 +1,178 @@
+package rowgroup
+
+import (
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// A cutter copies rows of one column to a block.
+type cutter struct {
+	arena *mem.Arena // of the copies
+	temp  *mem.Arena // until the column is done
+
+	// few says that fewer than half of the unit's rows stay, so that nothing of the others may:
+	// lists are copied item by item, and what few values need of a large dictionary.
+	few    bool
+	blocks int // that share a dictionary
+
+	// The copies point into the dictionary of what was decoded, and into its text.
+	dict, text bool
+}
+
+// piece copies the values skip+order[0], skip+order[1], .. of a vector, which is movable unless few
+// rows stay; dictionaries, and wide values that were spread over parts, stay where they are.
+func (c *cutter) piece(v *vector, skip int, order []uint32) (*vector, error) {
+	p := &vector{field: v.field, n: len(order), stride: v.stride, children: v.children}
+	p.takeValid(v, skip, order, c.arena)
+	switch {
+	case v.codes != nil && c.few && c.plainIsSmaller(v, skip, order):
+		return p, c.lookUp(p, v, skip, order)
+	case v.codes != nil:
+		p.codes, p.codeWidth, p.dict, c.dict = pieceOf(v.codes, v.codeWidth, skip, order, c.arena), v.codeWidth, v.dict, true
+	case v.views != nil && v.chunkShift != 0:
+		p.views, p.base, p.chunkShift = mem.As[uint64](pieceOf(mem.AsBytes(v.views), 8, skip, order, c.arena)), v.base, v.chunkShift
+	case v.views != nil:
+		return p, c.takeText(p, v, skip, order)
+	case v.field.Kind == column.List && v.data != nil:
+		p.data = pieceOf(v.data, v.stride*v.field.Children[0].Width, skip, order, c.arena)
+	case v.data != nil:
+		p.data = pieceOf(v.data, v.field.Width, skip, order, c.arena)
+	case v.field.Kind == column.Struct:
+		p.children = make([]*vector, len(v.children))
+		for i, member := range v.children {
+			var err error
+			if p.children[i], err = c.piece(member, skip, order); err != nil {
+				return nil, err
+			}
+		}
+	case v.offsets != nil || v.stride > 0:
+		return p, c.items(p, v, skip, order)
+	}
+	return p, nil
+}
+
+// items copies the items of lists, or the pairs of maps.
+func (c *cutter) items(p, v *vector, skip int, order []uint32) error {
+	total := int64(0)
+	for _, r := range order {
+		lo, hi := v.listRange(skip + int(r))
+		total += int64(hi - lo)
+	}
+	if err := textBudget(total); err != nil {
+		return err
+	}
+	p.stride, p.offsets = 0, mem.As[uint32](c.arena.Alloc(4*(len(order)+1)))
+	items := mem.As[uint32](c.temp.Alloc(4 * int(total)))
+	n := uint32(0)
+	for i, r := range order {
+		p.offsets[i] = n
+		for lo, hi := v.listRange(skip + int(r)); lo < hi; lo++ {
+			items[n] = lo
+			n++
+		}
+	}
+	p.offsets[len(order)] = n
+	child, err := c.piece(v.children[0], 0, items)
+	p.children = []*vector{child}
+	return err
+}
+
+// plainIsSmaller says whether values take less than codes and a block's share of their dictionary.
+func (c *cutter) plainIsSmaller(v *vector, skip int, order []uint32) bool {
+	codes := len(order) * v.codeWidth
+	if v.field.Kind == column.Fixed {
+		return len(order)*v.field.Width <= codes+len(v.dict.data)/c.blocks
+	}
+	most := codes + (len(v.dict.base[0])+8*v.dict.n)/c.blocks
+	size := 8 * len(order)
+	for i := 0; i < len(order) && size <= most; i++ {
+		_, n := v.value(skip + int(order[i]))
+		size += int(n)
+	}
+	return size <= most
+}
+
+// lookUp copies what codes stand for.
+func (c *cutter) lookUp(p, v *vector, skip int, order []uint32) error {
+	if v.field.Kind == column.Binary {
+		return c.takeText(p, v, skip, order)
+	}
+	w := v.field.Width
+	p.data = c.arena.Alloc(len(order) * w)
+	for i, r := range order {
+		k, dst := skip+int(r), p.data[i*w:(i+1)*w]
+		if v.nulls > 0 && v.isNull(k) {
+			clear(dst)
+		} else {
+			copy(dst, v.dict.data[v.code(k)*w:])
+		}
+	}
+	return nil
+}
+
+// takeText copies the bytes of values, one behind the other in their new order. Where values share
+// bytes and their copies would be larger than all the text, the copies share it too.
+func (c *cutter) takeText(p, v *vector, skip int, order []uint32) error {
+	size := v.textSize(skip, order)
+	if v.codes == nil && c.few && size > int64(len(v.base[0])) {
+		p.views, p.base, c.text = mem.As[uint64](pieceOf(mem.AsBytes(v.views), 8, skip, order, c.arena)), v.base, true
+		return nil
+	}
+	if err := textBudget(size); err != nil {
+		return err
+	}
+	p.views = mem.As[uint64](c.arena.Alloc(8 * len(order)))
+	text, at := c.arena.Alloc(int(size)), 0
+	p.base = [][]byte{text}
+	if v.codes != nil {
+		for i, r := range order {
+			from, n := v.value(skip + int(r))
+			p.views[i] = uint64(at)<<32 | uint64(n)
+			at += copy(text[at:], unsafe.Slice((*byte)(from), n))
+		}
+		return nil
+	}
+	for i, r := range order {
+		view := v.views[skip+int(r)]
+		n := copy(text[at:], v.base[0][view>>32:][:uint32(view)])
+		p.views[i] = uint64(at)<<32 | uint64(n)
+		at += n
+	}
+	return nil
+}
+
+// textSize adds up the bytes of some values.
+func (v *vector) textSize(skip int, order []uint32) (size int64) {
+	if v.codes != nil {
+		for _, r := range order {
+			_, n := v.value(skip + int(r))
+			size += int64(n)
+		}
+		return size
+	}
+	for _, r := range order {
+		size += int64(uint32(v.views[skip+int(r)]))
+	}
+	return size
+}
+
+// rowsKept marks the rows of the order, where it leaves some out.
+func (d *Decoder) rowsKept() []uint64 {
+	rows, order := int(d.rows.Hi-d.rows.Lo), d.layout.Order
+	if order == nil || len(order) == rows {
+		return nil
+	}
+	kept := mem.As[uint64](d.chosen.take(8 * ((rows + 63) / 64)))
+	clear(kept)
+	for _, r := range order {
+		kept[r/64] |= 1 << (r % 64)
+	}
+	return kept
+}
+
+// few says whether fewer than half of the unit's rows are kept.
+func (d *Decoder) few() bool {
+	return d.layout.Order != nil && int64(2*len(d.layout.Order)) < d.rows.Hi-d.rows.Lo
+}

@@ -1,0 +1,92 @@
+package rowgroup
+
+import (
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// Kept is what blocks take that hold some of a group's rows; see [Layout.Order].
+type Kept struct {
+	Narrow, Wide int64 // as of DecodedBytes, where rows that are kept are about as long as others
+	Whole        int64 // of Narrow, as of WholeBytes
+	Most         int64 // Narrow and Wide where they are longer: all text and items may be theirs
+}
+
+// KeptBytes predicts the memory of blocks that hold so many rows of group g, rather too high than
+// too low. With half of the rows or more it is that of all.
+func (m *Manifest) KeptBytes(g int, kept int64) Kept {
+	rows := m.groups[g].Rows
+	var k Kept
+	if 2*kept >= rows {
+		k.Narrow, k.Wide = m.DecodedBytes(g)
+		k.Whole, k.Most = min(m.WholeBytes(g), k.Narrow), addCapped(k.Narrow, k.Wide)
+		return k
+	}
+	likely, most, whole := m.keptEstimator(g, kept), m.keptEstimator(g, kept), m.keptEstimator(g, kept)
+	most.allText = true
+	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		likely.column(n, kept)
+		most.column(n, kept)
+		whole.tables(n)
+	}
+	k.Narrow, k.Wide = addCapped(likely.narrow, likely.smallBytes(addCapped(likely.narrow, likely.wide))), likely.wide
+	large := addCapped(most.narrow, most.wide)
+	k.Most = addCapped(large, most.smallBytes(large))
+	k.Whole = min(addCapped(whole.narrow, whole.smallBytes(whole.narrow)), k.Narrow)
+	return k
+}
+
+func (m *Manifest) keptEstimator(g int, kept int64) estimator {
+	r, group := m.groupRecord(g)
+	return estimator{r: &r, group: group, kept: kept, rows: m.groups[g].Rows, few: true}
+}
+
+// share is what is kept of the values, or of their bytes.
+func (e *estimator) share(n int64) int64 {
+	const unevenPart = 8
+	if !e.few || e.allText {
+		return n
+	}
+	part := mem.MulDiv(n, e.kept, e.rows)
+	return min(n, part+part/unevenPart+1)
+}
+
+// tables adds the dictionaries of a column.
+func (e *estimator) tables(n *node) {
+	switch {
+	case n.partition != nil:
+		e.alloc(int64(len(n.partition.data)))
+	case n.missing:
+	case n.leaf != nil:
+		e.dictionary(n)
+	default:
+		for _, c := range n.children {
+			e.tables(c)
+		}
+	}
+}
+
+// fewScratch is what a column of a group takes until its few rows are copied: all its rows, and
+// the items that are copied.
+func (m *Manifest) fewScratch(g int, n *node) int64 {
+	r, group := m.groupRecord(g)
+	e := estimator{r: &r, group: group}
+	rows := m.groups[g].Rows
+	e.column(n, rows)
+	e.orders(n)
+	large := addCapped(e.narrow, e.wide)
+	return addCapped(scratchBytes(large), e.smallBytes(large))
+}
+
+// orders adds the places of the items of lists.
+func (e *estimator) orders(n *node) {
+	if n.leaf != nil || n.missing || n.partition != nil {
+		return
+	}
+	if n.field.Kind != column.Struct {
+		e.alloc(mem.MulDiv(e.items(n), 4, 1))
+	}
+	for _, c := range n.children {
+		e.orders(c)
+	}
+}

@@ -1,0 +1,77 @@
+package rowgroup
+
+import (
+	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// ruleArenas is the arenas of a rule column, each of which may have a buffer that is nearly empty.
+const ruleArenas = 3
+
+// RuleBytes predicts what the rule columns of group g take, rather too high than too low: the bytes
+// that FetchRule reads, and the memory that DecodeRule's columns hold. Until a Decode has taken over
+// those that are delivered too, that memory comes beside the block and [Scratch].
+func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
+	r, group := m.groupRecord(g)
+	s, rows := int(m.groups[g].Shard), m.groups[g].Rows
+	for _, n := range m.bound[m.files[s].schema].ruled {
+		fetch = addCapped(fetch, r.compressed.at(r.chunk(n.leaf.index, group)))
+	}
+	rules, columns := m.rulesOf(s), m.columnsOf(s)
+	for i := range rules {
+		b := &rules[i]
+		if b.node == nil || b.shared >= 0 && slices.ContainsFunc(rules[:i], func(o boundRule) bool { return o.shared == b.shared }) {
+			continue
+		}
+		e := estimator{r: &r, group: group}
+		var shared *node
+		if b.shared >= 0 {
+			shared = columns[b.shared]
+		}
+		e.rule(b, shared, rows)
+		large := addCapped(e.narrow, e.wide)
+		decoded = addCapped(decoded, addCapped(large, e.smallBytes(large)+ruleArenas*mem.ClassBytes(0)))
+	}
+	return fetch, decoded
+}
+
+// rule adds a rule column: the vector, and what is made of it for the rule.
+func (e *estimator) rule(b *boundRule, shared *node, rows int64) {
+	n := b.node
+	if b.shared >= 0 {
+		n = shared
+	}
+	for range b.depth {
+		if n.missing || n.leaf != nil {
+			return
+		}
+		e.alloc(rows / 8)
+		n = n.children[0]
+	}
+	isList := n.field.Kind == column.List || n.field.Kind == column.Map
+	if n.missing || n.partition != nil {
+		return
+	}
+	e.alloc(rows / 8) // where rows are a slice
+	if isList {
+		e.alloc(mem.MulDiv(rows+1, 4, 1))
+	}
+	levels := isList && b.shared < 0 && !b.whole
+	if levels || n.field.Kind == column.Struct {
+		e.alloc(rows / 8)
+		return
+	}
+	e.column(n, rows)
+	if isList && b.whole {
+		e.node(n, rows)
+	}
+	if n.field.Kind == column.Binary && n.leaf != nil {
+		k := e.r.chunk(n.leaf.index, e.group)
+		e.alloc(mem.MulDiv(rows+1, 4, 1))
+		if e.r.dict.at(k) > 0 && !e.r.coded(k) { // values of the dictionary, copied for each row
+			e.alloc(mem.MulDiv(e.r.binaryBytes(k), prefixGrowth, 1))
+		}
+	}
+}

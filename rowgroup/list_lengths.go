@@ -1,0 +1,42 @@
+package rowgroup
+
+import (
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// lengthsLeaf is the one leaf below a list that is read for its lengths alone; nil where its items
+// hold further lists.
+func lengthsLeaf(n *node) *node {
+	for n.leaf == nil {
+		if len(n.children) != 1 {
+			return nil
+		}
+		n = n.children[0]
+	}
+	if n.leaf.maxRep != 1 {
+		return nil
+	}
+	return n
+}
+
+// lengthsOf decodes where the lists of a column begin, and no items.
+func (d *Decoder) lengthsOf(n, leaf *node) (*vector, error) {
+	s := &d.lists
+	*s = listShape{node: n}
+	c, skip, total, err := d.listRows(leaf, s)
+	if err != nil {
+		return nil, err
+	}
+	s.starts = append(s.starts, uint32(c.slots))
+	v := &vector{field: n.field, n: total, skip: skip, nulls: s.nulls}
+	if s.nulls > 0 {
+		v.valid = s.valid
+	}
+	if err := checkListSize(v, s.starts); err != nil {
+		return nil, err
+	}
+	v.offsets = mem.As[uint32](c.arena.Alloc(4 * (total + 1)))
+	copy(v.offsets, s.starts)
+	v.children = []*vector{newNullVector(n.field.Children[0], int(v.offsets[total]))}
+	return v, nil
+}

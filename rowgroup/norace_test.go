@@ -1,5 +1,0 @@
-//go:build !race
-
-package rowgroup
-
-const underRace = false

@@ -1,0 +1,197 @@
+package rowgroup
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rule"
+)
+
+// column shows a rule the values of a decoded column for the rows of the unit. It copies nothing
+// that the rule can read as it lies.
+func (h *heldRules) column(b *boundRule, v *vector, rows int) (rule.Column, error) {
+	if p := b.node.partition; p != nil {
+		return constantColumn(b.node.field, p), nil
+	}
+	if rows == 0 {
+		f := b.node.field
+		for range b.depth {
+			f = f.Children[0]
+		}
+		return nullColumn(f, 0), nil
+	}
+	begin, skip := len(h.present), v.skip
+	for depth := b.depth; depth > 0; depth-- {
+		if allNull(v) {
+			f := v.field
+			for ; depth > 0; depth-- {
+				f = f.Children[0]
+			}
+			return nullColumn(f, rows), nil
+		}
+		h.addPresent(v, skip, rows)
+		v = v.children[0]
+	}
+	if allNull(v) {
+		return nullColumn(v.field, rows), nil
+	}
+	a := &column.Array{Field: v.field, Len: rows, Nulls: v.nulls}
+	if v.valid != nil { // a vector may count those of its pages that lie outside of the unit
+		a.Nulls = rows - parquet.Bitmap(v.valid).Ones(skip, rows)
+	}
+	c := rule.Column{Values: a}
+	switch {
+	case v.codes != nil && v.dict.n == 0:
+		return nullColumn(v.field, rows), nil
+	case v.codes != nil:
+		h.addPresent(v, skip, rows)
+		c.Codes, c.CodeWidth = v.codes[skip*v.codeWidth:][:rows*v.codeWidth], v.codeWidth
+		*a = column.Array{Field: v.field, Len: v.dict.n, Data: v.dict.data}
+		if v.field.Kind == column.Binary {
+			if err := h.text(a, v.dict, 0); err != nil {
+				return c, err
+			}
+		}
+	case v.field.Kind == column.Fixed:
+		a.Data = v.data[skip*v.field.Width:][:rows*v.field.Width]
+	case v.field.Kind == column.Binary:
+		if err := h.text(a, v, skip); err != nil {
+			return c, err
+		}
+	case v.field.Kind == column.Struct:
+	case b.whole:
+		if err := h.whole(a, v, skip); err != nil {
+			return c, err
+		}
+	default:
+		h.lengths(a, v, skip)
+	}
+	if v.codes == nil {
+		a.Valid = h.bits(v, skip, rows)
+	}
+	c.Present = h.present[begin:len(h.present):len(h.present)]
+	return c, nil
+}
+
+// allNull says that a vector has no storage for its values, since all are null.
+func allNull(v *vector) bool {
+	return v.field.Kind == column.Null || v.n > 0 && v.nulls == v.n && v.valid == nil
+}
+
+func nullColumn(f *column.Field, rows int) rule.Column {
+	return rule.Column{Values: &column.Array{Field: f, Len: rows, Nulls: rows}}
+}
+
+// constantColumn is a partition's value.
+func constantColumn(f *column.Field, p *partitionValue) rule.Column {
+	a := &column.Array{Field: f, Len: 1, Data: p.data}
+	switch {
+	case p.null:
+		a.Nulls = 1
+	case f.Kind == column.Binary:
+		a.Offsets = []int32{0, int32(len(p.data))}
+	}
+	return rule.Column{Constant: true, Values: a}
+}
+
+func (h *heldRules) addPresent(v *vector, skip, rows int) {
+	if b := h.bits(v, skip, rows); b != nil {
+		h.present = append(h.present, b)
+	}
+}
+
+// bits is the validity of values skip.., nil when none of the vector is null.
+func (h *heldRules) bits(v *vector, skip, rows int) []byte {
+	if v.nulls == 0 || v.valid == nil {
+		return nil
+	}
+	if skip%8 == 0 {
+		return mem.AsBytes(v.valid)[skip/8:]
+	}
+	from := parquet.Bitmap(v.valid)
+	to := mem.As[uint64](h.arena.Alloc(8 * parquet.BitmapWords(rows)))
+	for i := 0; i < rows; i += 64 {
+		to[i>>6] = from.At(skip + i)
+	}
+	return mem.AsBytes(to)
+}
+
+// offsets returns room for n+1 of them.
+func (h *heldRules) offsets(n int) []int32 {
+	o := mem.As[int32](h.arena.Alloc(4 * (n + 1)))
+	o[0] = 0
+	return o
+}
+
+// text gives an array the bytes of views skip... Where values lie apart in one text, as they do
+// behind their lengths, they move together and the views with them.
+func (h *heldRules) text(a *column.Array, v *vector, skip int) error {
+	views := v.views[skip:][:a.Len]
+	size, last, ascending := uint64(0), uint64(0), true
+	for _, view := range views {
+		if n := view & math.MaxUint32; n > 0 {
+			ascending = ascending && view>>32 >= last
+			last = view>>32 + n
+			size += n
+		}
+	}
+	if size > math.MaxInt32 {
+		return &hintError{err: fmt.Errorf("%d bytes of a rule's values in one unit, %d at most", size, math.MaxInt32), hint: "write smaller row groups"}
+	}
+	a.Offsets = h.offsets(a.Len)
+	from := v.base[0]
+	a.Data = from
+	if !ascending {
+		a.Data = h.arena.Alloc(int(size))
+	}
+	at := uint64(0)
+	for i, view := range views {
+		begin, n := view>>32, view&math.MaxUint32
+		if n > 0 {
+			copy(a.Data[at:at+n], from[begin:begin+n])
+		}
+		if ascending {
+			views[i] = at<<32 | n
+		}
+		at += n
+		a.Offsets[i+1] = int32(at)
+	}
+	return nil
+}
+
+// lengths gives a list its offsets.
+func (h *heldRules) lengths(a *column.Array, v *vector, skip int) {
+	if v.offsets != nil {
+		a.Offsets = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(v.offsets[skip:]))), a.Len+1)
+		return
+	}
+	a.Offsets = h.offsets(a.Len)
+	if v.views == nil {
+		for i := range a.Len {
+			a.Offsets[i+1] = int32((i + 1) * v.stride)
+		}
+		return
+	}
+	at, w := int32(0), uint32(v.children[0].field.Width)
+	for i, view := range v.views[skip:][:a.Len] {
+		at += int32(uint32(view) / w)
+		a.Offsets[i+1] = at
+	}
+}
+
+// whole gives a list or map its items too.
+func (h *heldRules) whole(a *column.Array, v *vector, skip int) error {
+	h.picks = h.picks[:0]
+	for i := range a.Len {
+		h.picks = append(h.picks, MakePick(0, skip+i))
+	}
+	all, err := h.gather.node(v.field, []*vector{v}, h.picks, func(n int) ([]byte, error) { return h.arena.Alloc(n), nil })
+	if err == nil {
+		*a = *all
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package rowgroup
+
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// heldRules is what DecodeRule made of a unit, in memory that it keeps until the decoder's next
+// call. Decode takes the columns that are delivered too.
+type heldRules struct {
+	raw     *Raw
+	columns []rule.Column
+	shared  []sharedColumn // by delivered column; one that has no vector is not shared
+	arena   *mem.Arena     // of all else
+	chunks  []rawChunk     // of the column that is decoded
+	present [][]byte
+	gather  Gatherer
+	picks   []Pick
+}
+
+// A sharedColumn is a column that is delivered and that a rule reads.
+type sharedColumn struct {
+	vec          *vector
+	values, dict *mem.Arena
+}
+
+// DecodeRule decodes the rule columns of a unit: one for each of Options.RuleColumns, with a value
+// for each row of the unit. They are valid until the decoder's next call. A Decode of the same Raw
+// that follows takes over those that are delivered too.
+//
+// Columns whose pages are all coded stay codes, and a partition is a constant. Of lists and maps of
+// RuleColumn.Lengths, and of structs, there are no children.
+func (d *Decoder) DecodeRule(r *Raw) ([]rule.Column, error) {
+	d.dropHeld()
+	d.at, d.path = -1, ""
+	err := r.use(func() error { return d.decodeRules(r) })
+	if damaged := r.recheckRules(); damaged != nil {
+		err = damaged
+	}
+	d.forget()
+	d.trim()
+	if err != nil {
+		d.dropHeld()
+		return nil, d.failed(r, err)
+	}
+	return d.held.columns, nil
+}
+
+// dropHeld gives back what DecodeRule made.
+func (d *Decoder) dropHeld() {
+	h := d.held
+	if h == nil || h.raw == nil {
+		return
+	}
+	for i := range h.shared {
+		if s := &h.shared[i]; s.vec != nil {
+			s.values.Free()
+			s.dict.Free()
+			s.vec = nil
+		}
+	}
+	h.arena.Free()
+	clear(h.columns)
+	h.raw, h.columns = nil, h.columns[:0]
+}
+
+func (d *Decoder) decodeRules(r *Raw) (err error) {
+	defer caught(&err)
+	if d.held == nil {
+		d.held = &heldRules{arena: d.pool.NewArena()}
+	}
+	h := d.held
+	h.raw, d.raw, d.rows, d.layout = r, r, r.Rows, Layout{}
+	if err := d.checkRows(); err != nil {
+		return err
+	}
+	for len(h.shared) < len(r.columns) {
+		h.shared = append(h.shared, sharedColumn{values: d.pool.NewArena(), dict: d.pool.NewArena()})
+	}
+	h.columns, h.present = h.columns[:0], h.present[:0]
+	for i := range r.rules {
+		b := &r.rules[i]
+		if !b.found {
+			return fmt.Errorf("rule column %d is none of the data's", i)
+		}
+		v, err := d.ruleVector(b)
+		if err != nil {
+			return err
+		}
+		c, err := h.column(b, v, int(d.rows.Hi-d.rows.Lo))
+		if err != nil {
+			return err
+		}
+		h.columns = append(h.columns, c)
+	}
+	return nil
+}
+
+// ruleVector decodes the column at the top of a rule column.
+func (d *Decoder) ruleVector(b *boundRule) (*vector, error) {
+	if b.node.partition != nil {
+		return nil, nil
+	}
+	h, at := d.held, b.chunks
+	d.arena, d.keep, d.dict = h.arena, h.arena, h.arena
+	if d.raw.ruleAlone {
+		at = b.alone
+	} else if b.shared >= 0 {
+		return d.sharedVector(b)
+	}
+	d.takeChunks(b.node, at)
+	if b.leaf != nil {
+		return d.lengthsOf(b.node, b.leaf)
+	}
+	return d.column(b.node)
+}
+
+// sharedVector decodes a delivered column for a rule, unless another rule has it already.
+func (d *Decoder) sharedVector(b *boundRule) (*vector, error) {
+	s, n := &d.held.shared[b.shared], d.raw.columns[b.shared]
+	if s.vec != nil {
+		return s.vec, nil
+	}
+	d.arena, d.keep, d.dict = s.values, s.dict, s.dict
+	d.takeChunks(n, b.chunks)
+	v, err := d.column(n)
+	if s.vec = v; err != nil {
+		s.values.Free()
+		s.dict.Free()
+	}
+	return v, err
+}
+
+// takeChunks makes the chunks of a column those that are decoded next.
+func (d *Decoder) takeChunks(n *node, at []int) {
+	h := d.held
+	h.chunks = h.chunks[:0]
+	for i, leaf := range leavesOf([]*node{n}) {
+		c := d.raw.chunks[at[i]]
+		c.leaf = leaf.leaf // a rule's own may want the levels alone
+		h.chunks = append(h.chunks, c)
+	}
+	d.chunks = h.chunks
+}
+
+// takeHeld moves what DecodeRule made of a delivered column into the memory that columns are
+// decoded to. It returns nil when the column is yet to be decoded.
+func (d *Decoder) takeHeld(col int, n *node) *vector {
+	if d.held == nil || d.held.raw != d.raw || d.held.shared[col].vec == nil {
+		return nil
+	}
+	s := &d.held.shared[col]
+	v := s.vec
+	s.vec = nil
+	d.chunks = d.chunks[len(leavesOf([]*node{n})):]
+	d.arena.Adopt(s.values)
+	if v.codes != nil && v.field.Kind == column.Fixed && !d.keepsCodes(v) {
+		v = d.lookedUp(v)
+		s.dict.Free()
+	}
+	d.dict.Adopt(s.dict)
+	return v
+}
+
+// keepsCodes says whether Fixed values stay codes in the layout's blocks; see chooseForm.
+func (d *Decoder) keepsCodes(v *vector) bool {
+	return !d.Materialize && (d.layout.Order == nil || d.few() || v.codeWidth == 1 || v.dict.n <= smallTable*v.field.Width)
+}
+
+// lookedUp is the vector with values in place of codes.
+func (d *Decoder) lookedUp(v *vector) *vector {
+	w, table := v.field.Width, v.dict.data
+	p := *v
+	p.codes, p.codeWidth, p.dict = nil, 0, nil
+	p.data = d.arena.Alloc(v.n * w)
+	for i := range v.n {
+		if v.nulls > 0 && v.isNull(i) {
+			clear(p.data[i*w : (i+1)*w])
+			continue
+		}
+		copy(p.data[i*w:(i+1)*w], table[v.code(i)*w:])
+	}
+	return &p
+}
+
+// recheckRules verifies, after their use, the lent bytes of the rule columns.
+func (r *Raw) recheckRules() error {
+	if len(r.leases) == 0 {
+		return nil
+	}
+	verified := mergeSpans(r.verified)
+	for i := range r.rules {
+		at := r.rules[i].chunks
+		if r.ruleAlone {
+			at = r.rules[i].alone
+		}
+		for _, k := range at {
+			c := &r.chunks[k]
+			for _, s := range [2]shard.Span{{Off: c.dictOff, N: int64(len(c.dict))}, {Off: c.pagesOff, N: c.pagesLen}} {
+				if err := r.recheckPiece(s, verified); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	r.used, r.stale = shard.Span{}, 0 // Decode begins from the front
+	return nil
+}
+
+// recheckPiece verifies what a chunk took of a lease, if it was lent.
+func (r *Raw) recheckPiece(s shard.Span, verified []shard.Span) error {
+	for i, lent := range r.lent {
+		if s.N > 0 && lent.Off <= s.Off && s.End() <= lent.End() {
+			r.verified = append(r.verified, s)
+			return r.recheckSpan(i, s, verified)
+		}
+	}
+	return nil
+}

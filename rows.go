@@ -1,0 +1,120 @@
+package shardfeed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rule"
+)
+
+// validateRows checks what package iterable cannot: it gets the content of the rows file.
+func (s Spec) validateRows(p *option.List) {
+	p.OneOf("RowsNew", s.RowsNew, string(rule.RefuseNew), string(rule.KeepNew), string(rule.DropNew))
+	if s.Rows == "" && s.RowsNew != "" {
+		p.Add("RowsNew", "needs {Rows}, got %q alone", s.RowsNew)
+	}
+}
+
+// readFile reads a file of values that the filters name.
+func (s Spec) readFile(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.Directory, name)
+	}
+	return os.ReadFile(name)
+}
+
+// readRows reads the rows file.
+func (s Spec) readRows(o *iterable.Options) error {
+	if s.Rows == "" {
+		return nil
+	}
+	content, err := os.ReadFile(s.Rows)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return fmt.Errorf("%s: %w; name a file of rows that select wrote", s.Rows, path.Err)
+	}
+	if o.Rows, err = rule.ParseRowList(content); err != nil {
+		wrong := (*rule.Error)(nil)
+		if errors.As(err, &wrong) {
+			return &OptionError{Field: wrong.Field, Text: option.Literal(s.Rows) + " " + wrong.Text, Err: err}
+		}
+		return err
+	}
+	o.RowsNew = rule.NewRows(s.RowsNew)
+	return nil
+}
+
+// Chosen says in short texts which rows the data set reads, by the fields of its spec. Ranks must
+// have them in common. A rows file is told by its digest, since ranks may have it under other names.
+func (d *Dataset) Chosen() map[string]string {
+	s := d.spec
+	all := map[string]string{
+		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
+	}
+	if s.PartSeed != 0 {
+		all["PartSeed"] = strconv.FormatUint(s.PartSeed, 10)
+	}
+	if s.Subsample != 0 {
+		all["Subsample"] = strconv.FormatFloat(s.Subsample, 'g', -1, 64)
+	}
+	if d.rows != nil {
+		all["Rows"] = d.rows.Digest()[:16]
+	}
+	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
+	return all
+}
+
+const mostText = 200 // bytes of a filter in a message
+
+func shortText(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText], "") + fmt.Sprintf("... (%d bytes)", len(text))
+}
+
+// weightsText is parts as the command takes them.
+func weightsText(parts map[string]float64) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		all = append(all, name+"="+strconv.FormatFloat(parts[name], 'g', -1, 64))
+	}
+	return strings.Join(all, ",")
+}
+
+// SaveRows writes a list of rows of the data set, for Rows of a spec. The rows are those whose bits
+// are set in the file bits: row i, in file order, is bit i%8 of byte i/8. save gets the list; one
+// that is there already is overwritten. The data set reads all rows.
+func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
+	chosen, err := os.ReadFile(bits)
+	if err != nil {
+		return 0, err
+	}
+	if want := (d.NumRows() + 7) / 8; d.Rule() != "" || int64(len(chosen)) != want {
+		return 0, fmt.Errorf("%s has %d bytes for %d rows under rule %q, want %d and no rule", bits, len(chosen), d.NumRows(), d.Rule(), want)
+	}
+	f, err := os.Create(save)
+	if err != nil {
+		return 0, err
+	}
+	list, at := d.List(), int64(0)
+	err = rule.WriteRowList(f, list, func(group int, keep []uint64) error {
+		for row := range list.Groups[group].Rows {
+			if i := at + row; chosen[i/8]>>(i%8)&1 == 1 {
+				keep[row/64] |= 1 << (row % 64)
+				rows++
+			}
+		}
+		at += list.Groups[group].Rows
+		return nil
+	})
+	return rows, errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package shuffle
-
-const underRace = false
