@@ -110,7 +110,7 @@ class Connection:
         return self._request(protocol.EPOCH, request, protocol.SESSION, "setting the epoch")
 
     def ask(self, *, rank: int, world_size: int, **what: Any) -> dict[str, Any]:
-        """Returns Session: where the session of a rank stands. what are other members of Ask. Not during an iteration of this connection."""
+        """Returns Session: where the session of a rank stands. what are other members of Ask. Not during an iteration."""
         self._finish("asking for the session")
         request = {"rank": rank, "world_size": world_size, **what}
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")

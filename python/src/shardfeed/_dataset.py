@@ -232,7 +232,7 @@ class StreamingDataset(Generic[T]):
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
             problems.of(_rank.resolve, rank, world_size)
-        self._replication = problems.of(_replicas.number, replication)
+        self._replication = problems.of(_replicas.number, replication) or 1
         self._mesh = problems.of(_replicas.from_mesh, mesh)
         if mesh is not None and (rank, world_size, replication) != (None, None, None):
             problems.found.append("mesh says which ranks see the same batches: leave out rank, world_size and replication")

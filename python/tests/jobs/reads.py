@@ -23,7 +23,9 @@ def main() -> None:
     parser.add_argument("--replication", type=int, default=1)
     given = parser.parse_args()
     try:
-        dataset = shardfeed.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id"], seed=given.seed, replication=given.replication)
+        dataset = shardfeed.StreamingDataset(
+            given.uri, batch_size=given.batch_size, columns=["id"], seed=given.seed, replication=given.replication
+        )
         say(ready=True)
         input()
         for batch in dataset:
