@@ -173,18 +173,45 @@ func (d *Decoder) keepsCodes(v *vector) bool {
 
 // lookedUp is the vector with values in place of codes.
 func (d *Decoder) lookedUp(v *vector) *vector {
-	w, table := v.field.Width, v.dict.data
+	w := v.field.Width
 	p := *v
 	p.codes, p.codeWidth, p.dict = nil, 0, nil
 	p.data = d.arena.Alloc(v.n * w)
-	for i := range v.n {
-		if v.nulls > 0 && v.isNull(i) {
+	switch v.codeWidth {
+	case 1:
+		expandCodes(p.data, v.dict.data, w, v.codes[:v.n])
+	case 2:
+		expandCodes(p.data, v.dict.data, w, mem.As[uint16](v.codes)[:v.n])
+	default:
+		expandCodes(p.data, v.dict.data, w, mem.As[uint32](v.codes)[:v.n])
+	}
+	for i := 0; i < v.n && v.nulls > 0; i++ {
+		if v.isNull(i) {
 			clear(p.data[i*w : (i+1)*w])
-			continue
 		}
-		copy(p.data[i*w:(i+1)*w], table[v.code(i)*w:])
 	}
 	return &p
+}
+
+// expandCodes writes the values of w bytes that codes stand for.
+func expandCodes[C uint8 | uint16 | uint32](dst, table []byte, w int, codes []C) {
+	switch w {
+	case 4:
+		expandWords(mem.As[uint32](dst), mem.As[uint32](table), codes)
+	case 8:
+		expandWords(mem.As[uint64](dst), mem.As[uint64](table), codes)
+	default:
+		for i, c := range codes {
+			copy(dst[i*w:(i+1)*w], table[int(c)*w:])
+		}
+	}
+}
+
+func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, codes []C) {
+	dst = dst[:len(codes)]
+	for i, c := range codes {
+		dst[i] = table[c]
+	}
 }
 
 // recheckRules verifies, after their use, the lent bytes of the rule columns.
