@@ -1,7 +1,7 @@
 package iterable
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"sort"
 
@@ -66,10 +66,8 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("there is no row %d: the data set has %d rows, numbered from 0 to %d", e.Row, e.Rows, e.Rows-1)
 }
 
-// errPlaces says that a place needs the rows that a rule keeps.
-var errPlaces = errors.New("the place of a row is not known where a rule leaves rows out")
-
-// Locate returns where a row lies: the one row of its row group. It reads nothing.
+// Locate returns where a row lies: the one row of its row group. It reads nothing, unless a rule
+// keeps some rows of the unit: then it reads the rule's columns.
 func (t *Taker) Locate(row int64) (rowgroup.Rows, error) {
 	unit, at, err := t.numbers.locate(row)
 	if err != nil {
@@ -77,8 +75,37 @@ func (t *Taker) Locate(row int64) (rowgroup.Rows, error) {
 	}
 	u := t.numbers.units[unit]
 	if u.Samples != u.Rows() {
-		return rowgroup.Rows{}, errPlaces
+		if at, err = t.ahead.keptRow(t.ctx, u, at); err != nil {
+			return rowgroup.Rows{}, err
+		}
 	}
 	g := t.dataset.manifest.Groups()[u.Group]
 	return rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: u.Lo + at, Hi: u.Lo + at + 1}, nil
+}
+
+// keptRow is the place in a unit of the row that the rule keeps as its at-th.
+func (r *readahead) keptRow(ctx context.Context, u shuffle.Unit, at int64) (place int64, err error) {
+	l := r.rowsOf(u)
+	defer r.caught("filter", l.rows, &err)
+	y := r.newLayer()
+	defer y.close()
+	if r.rules.reads() {
+		if l.raw, err = r.manifest.FetchRule(ctx, l.rows); err != nil {
+			return 0, err
+		}
+		defer l.raw.Release()
+	}
+	if err := y.choose(l); err != nil {
+		return 0, err
+	}
+	return int64(y.rows[at]), nil
+}
+
+// rowsOf is a load of all samples of a unit, for its rows alone.
+func (r *readahead) rowsOf(u shuffle.Unit) *load {
+	g := r.manifest.Groups()[u.Group]
+	return &load{
+		rows:  rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: u.Lo, Hi: u.Hi},
+		group: u.Group, span: wholeUnit(u), samples: u.Samples,
+	}
 }
