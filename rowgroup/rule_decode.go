@@ -36,6 +36,7 @@ type sharedColumn struct {
 // RuleColumn.Lengths, and of structs, there are no children.
 func (d *Decoder) DecodeRule(r *Raw) ([]rule.Column, error) {
 	d.dropHeld()
+	r.verified = nil
 	d.at, d.path = -1, ""
 	err := r.use(func() error { return d.decodeRules(r) })
 	if damaged := r.recheckRules(); damaged != nil {
@@ -214,16 +215,16 @@ func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, c
 	}
 }
 
-// recheckRules verifies, after their use, the lent bytes of the rule columns.
+// recheckRules verifies, after their use, the lent bytes of the rule columns. Those of columns that
+// are shared are not touched again, so Decode need not verify them.
 func (r *Raw) recheckRules() error {
-	if len(r.leases) == 0 {
-		return nil
-	}
 	verified := mergeSpans(r.verified)
+	r.used, r.stale, r.verified = shard.Span{}, 0, nil // Decode begins from the front
 	for i := range r.rules {
-		at := r.rules[i].chunks
+		b := &r.rules[i]
+		at := b.chunks
 		if r.ruleAlone {
-			at = r.rules[i].alone
+			at = b.alone
 		}
 		for _, k := range at {
 			c := &r.chunks[k]
@@ -231,10 +232,12 @@ func (r *Raw) recheckRules() error {
 				if err := r.recheckPiece(s, verified); err != nil {
 					return err
 				}
+				if b.shared >= 0 && s.N > 0 {
+					r.verified = append(r.verified, s)
+				}
 			}
 		}
 	}
-	r.used, r.stale = shard.Span{}, 0 // Decode begins from the front
 	return nil
 }
 
@@ -242,7 +245,6 @@ func (r *Raw) recheckRules() error {
 func (r *Raw) recheckPiece(s shard.Span, verified []shard.Span) error {
 	for i, lent := range r.lent {
 		if s.N > 0 && lent.Off <= s.Off && s.End() <= lent.End() {
-			r.verified = append(r.verified, s)
 			return r.recheckSpan(i, s, verified)
 		}
 	}
