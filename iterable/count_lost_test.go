@@ -124,7 +124,7 @@ func TestLostAllWhileCounting(t *testing.T) {
 	}
 }
 
-// What else fails is no loss in the counting pass either.
+// Faults that may pass end the counting pass with an error under mask too.
 func TestPassingFaultsWhileCounting(t *testing.T) {
 	for _, fault := range []error{shard.ErrTransient, shard.ErrDenied} {
 		t.Run(fault.Error(), func(t *testing.T) {

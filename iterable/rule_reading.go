@@ -23,8 +23,8 @@ type ruleReading struct {
 	found func(group int, lo, hi int64, sel selection)
 	done  func(group int)
 
-	// lost is called with rows whose data is lost, of those that pieces cuts a run into. nil: the
-	// reading fails. Several goroutines call them.
+	// lost is called with rows whose data is lost, and pieces cuts a run into rows that are lost
+	// together. nil: the reading fails. Several goroutines call them.
 	lost   func(group int, lo, hi int64, err error)
 	pieces func(group int, lo, hi int64) []ruleRun
 }

@@ -169,7 +169,7 @@ func (c cost) divide(d decoded, samples int64, divided bool) cost {
 
 // divideKept adds the blocks of so many samples that are few of a unit's rows. They stay in the
 // buffer as long as all rows would, so that it holds many such units: each has parts although it is
-// small, as many as make the mean of what it holds least when each part takes keptPart more.
+// small, so many that the buffer holds the least on average when each part takes keptPart more.
 func (c cost) divideKept(k rowgroup.Kept, samples int64, divided bool) cost {
 	order := samples * orderBytes
 	c.parts = int(min(mostParts, max(k.Wide/widePart, k.Divided/narrowPart, int64(math.Sqrt(float64(k.Wide/keptPart)))), samples))

@@ -17,7 +17,7 @@ const (
 // errNotFlat says that a list cannot be spread over parts since some of its items are null.
 var errNotFlat = errors.New("items are null")
 
-// A spreader copies the values of a wide column into the blocks that hold the values' rows. A block's
+// A spreader copies the values of a wide column into the blocks that hold their rows. A block's
 // memory is chunks; a value never crosses the end of its chunk.
 type spreader struct {
 	part   []uint8  // of each row of the unit; nil where there is one block
