@@ -200,17 +200,21 @@ func checkStats(t *testing.T, m *Manifest) (known factsKnown) {
 	return known
 }
 
-func (m *Manifest) rulePath(i int) string {
+// ruleNames are the names on the way to a rule column.
+func (m *Manifest) ruleNames(i int) []string {
 	if m.rules[i].partition != nil {
-		return m.rules[i].partition.field.Name
+		return []string{m.rules[i].partition.field.Name}
 	}
-	f, path := m.rules[i].tree.field, m.rules[i].tree.field.Name
+	f := m.rules[i].tree.field
+	names := []string{f.Name}
 	for range m.rules[i].depth {
 		f = f.Children[0]
-		path += "." + f.Name
+		names = append(names, f.Name)
 	}
-	return path
+	return names
 }
+
+func (m *Manifest) rulePath(i int) string { return strings.Join(m.ruleNames(i), ".") }
 
 // literal is a value in the language of filters, "" for types whose literals are not simple.
 func literal(f *column.Field, v []byte) string {
@@ -241,10 +245,14 @@ func checkPrune(t *testing.T, rng *rand.Rand, m *Manifest, columns []rule.Column
 	var tests []string
 	for range 1 + rng.IntN(3) {
 		i := rng.IntN(len(columns))
-		if m.rulePath(i) == "" {
+		if slices.Contains(m.ruleNames(i), "") {
 			continue // a filter cannot name it
 		}
-		path := `"` + strings.ReplaceAll(strings.ReplaceAll(m.rulePath(i), `"`, `""`), ".", `"."`) + `"`
+		var names []string
+		for _, n := range m.ruleNames(i) {
+			names = append(names, `"`+strings.ReplaceAll(n, `"`, `""`)+`"`)
+		}
+		path := strings.Join(names, ".")
 		text := path + []string{" is null", " is not null"}[rng.IntN(2)]
 		if rows > 0 && rng.IntN(5) > 0 {
 			if v, ok := ruleValue(&columns[i], rng.IntN(rows)); ok && columns[i].Values.Field.Kind <= column.Binary {

@@ -281,9 +281,7 @@ class Batch:
             (name, field, self._live().nodes[self._layout.at[name] + NULLS] or "", _html.first(self._shown(name)))
             for name, field in self.schema.items()
         ]
-        return _html.table(
-            f"Batch of {self.rows} rows{self._step()}", ("column", "type", "nulls", "first values"), lines
-        )
+        return _html.table(f"Batch of {self.rows} rows{self._step()}", ("column", "type", "nulls", "first values"), lines)
 
     def _step(self) -> str:
         return "" if self.epoch < 0 else f": epoch {self.epoch}, step {self.step}"
