@@ -19,7 +19,7 @@ def epoch(directory, batch, buffer, rank, replicas, results):
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(replicas),
         "LOCAL_WORLD_SIZE": str(replicas),
-    }  # as torchrun
+    }
     dataset = shardfeed.StreamingDataset(directory, batch_size=batch, shuffle_buffer=buffer, seed=1, replication=replicas)
     began, rows = time.process_time(), 0
     for taken in dataset:
