@@ -30,7 +30,7 @@ type sharedColumn struct {
 
 // DecodeRule decodes the rule columns of a unit: one for each of Options.RuleColumns, with a value
 // for each row of the unit. They are valid until the decoder's next call. A Decode of the same Raw
-// that follows takes over those that are delivered too.
+// that follows takes over the columns that are delivered too.
 //
 // Columns whose pages are all coded stay codes, and a partition is a constant. Of lists and maps of
 // RuleColumn.Lengths, and of structs, there are no children.
@@ -136,7 +136,7 @@ func (d *Decoder) sharedVector(b *boundRule) (*vector, error) {
 	return v, err
 }
 
-// takeChunks makes the chunks of a column those that are decoded next.
+// takeChunks makes the chunks of a column the next to be decoded.
 func (d *Decoder) takeChunks(n *node, at []int) {
 	h := d.held
 	h.chunks = h.chunks[:0]
