@@ -133,7 +133,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.at, d.path = -1, ""
 	if d.held == nil || d.held.raw != r {
 		d.dropHeld()
-		r.verified = nil // all is used now
+		r.verified = r.verified[:0] // all is used now
 	}
 	err := r.use(func() error { return d.decode(r, l) })
 	d.dropHeld()

@@ -36,7 +36,7 @@ type sharedColumn struct {
 // RuleColumn.Lengths, and of structs, there are no children.
 func (d *Decoder) DecodeRule(r *Raw) ([]rule.Column, error) {
 	d.dropHeld()
-	r.verified = nil
+	r.verified = r.verified[:0]
 	d.at, d.path = -1, ""
 	err := r.use(func() error { return d.decodeRules(r) })
 	if damaged := r.recheckRules(); damaged != nil {
@@ -219,7 +219,7 @@ func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, c
 // are shared are not touched again, so Decode need not verify them.
 func (r *Raw) recheckRules() error {
 	verified := mergeSpans(r.verified)
-	r.used, r.stale, r.verified = shard.Span{}, 0, nil // Decode begins from the front
+	r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // Decode begins from the front
 	for i := range r.rules {
 		b := &r.rules[i]
 		at := b.chunks
