@@ -156,7 +156,7 @@ class Batch:
         return real if self._kept is None else real & self._kept
 
     def _mask(self, kept: np.ndarray) -> None:
-        """Masks rows besides those that are masked already."""
+        """Masks rows, besides rows that are masked already."""
         self._kept = kept.copy() if self._kept is None else self._kept & kept
 
     @property
@@ -281,9 +281,7 @@ class Batch:
             (name, field, self._live().nodes[self._layout.at[name] + NULLS] or "", _html.first(self._shown(name)))
             for name, field in self.schema.items()
         ]
-        return _html.table(
-            f"Batch of {self.rows} rows{self._step()}", ("column", "type", "nulls", "first values"), lines
-        )
+        return _html.table(f"Batch of {self.rows} rows{self._step()}", ("column", "type", "nulls", "first values"), lines)
 
     def _step(self) -> str:
         return "" if self.epoch < 0 else f": epoch {self.epoch}, step {self.step}"

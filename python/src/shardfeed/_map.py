@@ -6,7 +6,7 @@ import logging
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from ._checks import Problems
 from ._connection import Connection
 from ._dataset import _agreement
 from ._engine import Engine
-from ._keywords import Address, Path
+from ._keywords import Address, Filters, Path
 from ._layout import Layout
+from ._locate import RowPlace
 from ._nulls import NullWatch
 from ._options import Options
 from ._raw_batch import RawBatch
@@ -30,14 +31,6 @@ from .errors import ShardfeedError, nearer
 log = logging.getLogger("shardfeed")
 
 Row = dict[str, Any]
-
-
-class RowPlace(NamedTuple):
-    """Where a row lies."""
-
-    path: str  # of the shard
-    row_group: int
-    row: int  # of the row group
 
 
 class Rows(Sequence[Row]):
@@ -82,6 +75,10 @@ class MapDataset:
             ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
             are expanded.
         columns (list of str, default None): names or dotted paths of the columns. None reads all.
+        filters, parts, part, part_key, part_seed, subsample, rows, rows_new: as those of
+            StreamingDataset. The rows that they keep are numbered.
+        row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
+            of shards, before any are left out, and ``"source"``, the number of its address.
         memory (int or str, default None): limit of decoded rows on this machine in bytes, or with a
             unit ("4GiB"). None is a quarter of the machine's memory.
         cache, cache_dir, cache_limit, cache_policy, index_dir, storage_options: as those of
@@ -103,6 +100,15 @@ class MapDataset:
         uri: Address,
         *,
         columns: Sequence[str] | None = None,
+        filters: Filters | None = None,
+        parts: Mapping[str, float] | None = None,
+        part: str | None = None,
+        part_key: str | None = None,
+        part_seed: int = 0,
+        subsample: float | None = None,
+        rows: Path | None = None,
+        rows_new: Literal["error", "keep", "drop"] | None = None,
+        row_ids: bool = False,
         memory: int | str | None = None,
         cache: bool = True,
         cache_dir: Path | None = None,
@@ -158,8 +164,8 @@ class MapDataset:
         log.info("%d rows by number, %s", len(self), self._held())
         if memory * 2 < decoded:
             warn(
-                f"shardfeed: memory has room for {_bytes(memory)} of the {_bytes(decoded)} that the rows take when they are decoded, so rows "
-                "by number are decoded again and again: raise memory, read fewer columns, or use StreamingDataset for training over all rows",
+                f"shardfeed: memory has room for {_bytes(memory)} of the {_bytes(decoded)} that the rows take when they are decoded, so "
+                "they are decoded again and again: raise memory, read fewer columns, or use StreamingDataset to train on all rows",
                 ShardfeedWarning,
             )
 

@@ -105,7 +105,7 @@ class WeightedRandomSampler(Sampler):
         if self._weights.ndim != 1 or not np.all(np.isfinite(self._weights) & (self._weights >= 0)) or not self._weights.sum() > 0:
             raise OptionError("weights must be finite numbers of at least 0, with one above 0")
         some = int(np.count_nonzero(self._weights))
-        if not self._samples or not replacement and self._samples > some:
+        if not self._samples or (not replacement and self._samples > some):
             most = "" if replacement else f", and at most {some} without replacement, the weights above 0"
             raise OptionError(f"num_samples must be at least 1{most}, got {num_samples}")
 

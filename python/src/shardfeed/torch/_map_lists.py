@@ -87,8 +87,8 @@ class Lists:
         plain = isinstance(source, (Sequence, np.ndarray, torch.Tensor, torch.utils.data.SequentialSampler))
         if not plain and not _has_state(source) and not hasattr(source, "set_epoch"):
             raise StateError(
-                f"{type(source).__name__} cannot repeat the rows of an epoch: a resume needs a sampler with state_dict and load_state_dict, "
-                "or with set_epoch, such as those of shardfeed.samplers"
+                f"{type(source).__name__} cannot repeat the rows of an epoch: a resume needs a sampler with state_dict and "
+                "load_state_dict, or with set_epoch, such as those of shardfeed.samplers"
             )
 
     def _source(self) -> Any:

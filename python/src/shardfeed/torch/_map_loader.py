@@ -15,7 +15,7 @@ from .._connection import Connection
 from .._keywords import T
 from .._map import MapDataset
 from .._schema import Schema
-from ..errors import ShardfeedError, StateError
+from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
 from ._device import Route
 from ._epoch import Epoch, as_it_is
@@ -221,7 +221,7 @@ class MapLoader(DataLoader[T]):
             self._workers = torch.utils.data.DataLoader(
                 Whole(self.dataset, self.collate_fn),
                 batch_size=None,
-                sampler=self._indices,  # type: ignore[arg-type]
+                sampler=self._indices,
                 collate_fn=as_it_is,
                 num_workers=self.num_workers,
                 prefetch_factor=self.prefetch_factor,

@@ -59,16 +59,16 @@ class Local:
         self._give_back = loader._give_back
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
         self._failed: BaseException | None = None  # of the sampler; raised after the batches before it
-        self._ended = False
+        self._ended = False  # the sampler has
+        self._over = False  # the connection was given back
 
     def __next__(self) -> tuple[Any, Place]:
         try:
             self._ask()
             if not self._asked:
-                if self._failed is not None:
-                    raise self._failed
+                failed, self._failed = self._failed, None
                 self._finish()
-                raise StopIteration
+                raise failed or StopIteration
             raw = self._connection.taken()
             _, single = self._asked.popleft()
         except ShardfeedError as e:
@@ -104,8 +104,9 @@ class Local:
 
     def _finish(self) -> None:
         self._ended = True
-        give, self._give_back = self._give_back, lambda _: None
-        give(self._connection)
+        if not self._over:
+            self._over = True
+            self._give_back(self._connection)
 
     def close(self) -> None:
         """Ends the epoch. Rows that were asked for are not waited for."""
