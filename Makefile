@@ -37,6 +37,9 @@ BUILD ?= build # empty: bin/ is current, and what runs there at this time must n
 # go test with a line for each package, and at the end the skipped tests with their reasons and the failed ones with their output.
 GOTESTSUM := bin/gotestsum --format-hide-empty-pkg --
 
+# How many packages are tested at a time: some tests wait, so one more than there are processors.
+PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -62,7 +65,7 @@ test-go:
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
 	go test -C tools ./...
 	go test -count=1 ./internal/arch
-	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -vet=off -timeout 30m -skip '^TestServer' $$(go list ./... | grep -v '/internal/arch$$')
+	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -vet=off -p $(PACKAGES) -timeout 30m -skip '^TestServer' $$(go list ./... | grep -v '/internal/arch$$')
 
 check:
 	tools/stage lint 20 $(MAKE) --no-print-directory lint
@@ -85,7 +88,7 @@ servers:
 # The packages whose tests start servers.
 test-storage: servers
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
-	$(GOTESTSUM) -race -vet=off -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+	$(GOTESTSUM) -race -vet=off -count=1 -p $(PACKAGES) -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
 
 test-minio:
 	tools/server minio

@@ -494,3 +494,86 @@ func TestCountSegmentFormat(t *testing.T) {
 		}
 	}
 }
+
+// Under a part by row numbers, or weights, counts are of the rows before the shard too: with a
+// shard more in front they are others.
+func TestCountsOfNumberedRows(t *testing.T) {
+	for name, o := range map[string]Options{
+		"part":   {Filters: "score > 0.5", Split: rule.Split{Subsample: 0.4}},
+		"weight": {Weight: "weight"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.IndexDir = filepath.Join(t.TempDir(), "index")
+			r := rand.New(rand.NewPCG(3, 15))
+			table := ruledRows(t, r, [][]int{{150}, {40, 70}})
+			counted(t, table.store, o)
+			more := ruledRows(t, r, [][]int{{77}})
+			all, err := more.store.List(t.Context(), "mem://data/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			object, err := more.store.Open(t.Context(), all[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := make([]byte, all[0].Size)
+			if err := object.ReadAt(t.Context(), b, 0); err != nil {
+				t.Fatal(err)
+			}
+			table.store.Put("data/year=2019/first.parquet", b)
+			_, got, _ := counted(t, table.store, o)
+			o.IndexDir = ""
+			_, want, _ := counted(t, table.store, o)
+			if !slices.Equal(got, want) {
+				t.Errorf("units %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// Counts of a shard whose store tells no version are not kept: a change would go unseen.
+func TestCountsWithoutVersionsAreNotKept(t *testing.T) {
+	groups := [][]int{{100, 100}, {100}}
+	s := &swapped{Store: files(t, groups, noImage), then: filesFrom(t, groups, 7000, noImage)}
+	o := Options{Filters: "id < 150 or id >= 7250", IndexDir: filepath.Join(t.TempDir(), "index")}
+	for _, want := range []int64{150, 50} {
+		if d := open(t, s, o); d.NumSamples() != want {
+			t.Errorf("%d samples, want %d", d.NumSamples(), want)
+		}
+		s.now.Store(true)
+	}
+}
+
+// A state of another rule, or of none, is refused by the field's name.
+func TestStateOfAnotherRule(t *testing.T) {
+	store := files(t, [][]int{{100, 100}, {100}}, noImage)
+	for _, shuffled := range []bool{true, false} {
+		for _, c := range [][2]string{{"id < 150", "id < 151"}, {"id < 150", ""}, {"", "id >= 0"}} {
+			t.Run(fmt.Sprintf("shuffle %t %s, then %s", shuffled, c[0], c[1]), func(t *testing.T) {
+				first := open(t, store, Options{Shuffle: shuffled, Filters: c[0]})
+				state, err := first.Start(1, StreamOptions{BatchSize: 5})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = open(t, store, Options{Shuffle: shuffled, Filters: c[1]}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 5, State: &state})
+				if err == nil || !contains(err.Error(), "rule is ") {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+	}
+}
+
+// Every problem with a rule is listed, each with its field, with those of other options.
+func TestRulesThatDoNotFit(t *testing.T) {
+	table := ruledRows(t, rand.New(rand.NewPCG(3, 16)), [][]int{{30}})
+	_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{
+		Filters: "scor > 0.5 and id = 'x'", Split: rule.Split{Subsample: 0.5, Key: "tokens"}, Weight: "label", Vocabulary: map[string][]string{"none": nil},
+		Keep: &Keep{Name: "k", Columns: []string{"id", "nobody"}, Func: noFilter},
+	})
+	for _, want := range []string{`Filters names column "scor"`, "'x'", "PartKey must be a column of single values", "Weight must be a column of integers", `column "none"`, `Keep.Columns[1] names column "nobody"`} {
+		if err == nil || !contains(err.Error(), want) {
+			t.Errorf("no %s in %v", want, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -315,11 +316,12 @@ func samplesOf(d *Dataset, units []shuffle.Unit, times []int) [][]int64 {
 func TestRuledStreamsAreTheOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 1))
 	table := ruledRows(t, r, [][]int{{60, 130, 1}, {40, 40, 40}, {300}, {7, 60, 3, 12, 19}, {90, 0, 90}, {5, 5, 5, 66}})
+	index := filepath.Join(t.TempDir(), "index")
 	for n := range 60 {
 		world, workers, batch := 1+r.IntN(5), 1+r.IntN(3), 1+r.IntN(9)
 		o := Options{
 			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(400)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
-			Columns: []string{"id", "label", "image"},
+			Columns: []string{"id", "label", "image"}, IndexDir: []string{"", index}[r.IntN(2)], pruneFrom: r.Int64N(2), RowIDs: r.IntN(3) == 0,
 		}
 		if r.IntN(2) == 0 {
 			o.Lanes, o.UnitRows = 1+r.IntN(20), 1+r.Int64N(60)
@@ -332,7 +334,7 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 		t.Run(fmt.Sprintf("%d: %s", n, strings.ReplaceAll(o.Filters, "/", "")), func(t *testing.T) {
 			if want == 0 {
 				_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, o)
-				if !errors.Is(err, errNoRow) {
+				if !errors.Is(err, ErrNoRow) {
 					t.Errorf("error %v", err)
 				}
 				return
@@ -346,6 +348,7 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 				return
 			}
 			checkRuledOrder(t, d, times, world, workers, batch)
+			checkRuledResume(t, d, world, 1+r.IntN(5), batch)
 		})
 	}
 }
@@ -401,6 +404,27 @@ func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batc
 	}
 	if g := int64(world * batch); int64(len(all))-at >= g {
 		t.Errorf("%d samples did not come", int64(len(all))-at)
+	}
+}
+
+// checkRuledResume resumes at steps on another world size: what follows is what would have
+// followed, over all ranks.
+func checkRuledResume(t *testing.T, d *Dataset, world, other, batch int) {
+	t.Helper()
+	g := world * batch
+	want, _ := globalRows(t, d, world, StreamOptions{BatchSize: batch}, 0)
+	if g%other != 0 || len(want) == 0 {
+		return
+	}
+	for at := 1; at < len(want); at += 1 + len(want)/4 {
+		_, state := globalRows(t, d, world, StreamOptions{BatchSize: batch}, at)
+		if state.Rule != d.Rule() {
+			t.Fatalf("the state has rule %q, not %q", state.Rule, d.Rule())
+		}
+		got, _ := globalRows(t, d, other, StreamOptions{BatchSize: g / other, State: reparse(t, state)}, 0)
+		if fmt.Sprint(got) != fmt.Sprint(want[at:]) {
+			t.Fatalf("after step %d on %d ranks in place of %d: %v, want %v", at, other, world, got, want[at:])
+		}
 	}
 }
 

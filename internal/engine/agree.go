@@ -25,7 +25,9 @@ type finding struct {
 }
 
 // agreementOf is the key under which ranks compare: the job and the name of the data set.
-func agreementOf(it *iteration) string { return jobOf(it.order[0].client.hello.Job) + it.join.Agree }
+func agreementOf(it *iteration) string {
+	return jobOf(it.order[0].first().client.hello.Job) + it.join.Agree
+}
 
 func jobOf(job string) string { return job + "\x00" }
 
@@ -98,12 +100,12 @@ func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 // newAgreed is the entry of a rank whose iteration begins. before is its last entry, or nil.
 func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
-		print: it.session.fingerprint(it.state, it.join.WorldSize), first: before == nil, iteration: it, reached: map[uint64]int64{}, bounds: map[int]int64{},
+		print: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication), first: before == nil, iteration: it, reached: map[uint64]int64{}, bounds: map[int]int64{},
 	}
 	if before != nil {
 		mine.objects = slices.Clone(before.objects)
 	}
-	g := it.order[0].client.group
+	g := it.order[0].first().client.group
 	if mine.object = slices.Index(mine.objects, g); mine.object < 0 {
 		mine.object, mine.objects = len(mine.objects), append(mine.objects, g)
 	}
@@ -210,7 +212,7 @@ func (a *agreements) forget(g *group) {
 				r.objects[i] = nil
 			}
 		}
-		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.order[0].client.group == g })
+		maps.DeleteFunc(ranks, func(_ int, r *agreed) bool { return r.iteration.order[0].first().client.group == g })
 		if len(ranks) == 0 {
 			delete(a.ranks, key)
 		}

@@ -19,6 +19,10 @@ func (c *client) join(j Join, to consumer) error {
 		return valueError("rank must be from 0 to %d in a world of %d, got %d", j.WorldSize-1, j.WorldSize, j.Rank)
 	case j.Worker < 0 || j.Worker >= max(1, j.Workers):
 		return valueError("worker must be from 0 to %d of %d workers, got %d", max(1, j.Workers)-1, max(1, j.Workers), j.Worker)
+	case j.replicas() > maxReplicas:
+		return valueError("at most %d replicas of a rank share a machine's batches, got %d", maxReplicas, j.Replicas)
+	case j.Replica < 0 || j.Replica >= j.replicas():
+		return valueError("replica must be from 0 to %d of %d replicas, got %d", j.replicas()-1, j.replicas(), j.Replica)
 	case j.Iteration == "":
 		return protocolError("JOIN without an iteration")
 	case c.closed:

@@ -70,11 +70,11 @@ func (c *connection) serve(ctx context.Context) {
 	}
 	cancel()
 	c.opening.Wait()
-	c.memory.stop()
+	c.stopRings()
 	if h := c.handler.Load(); h != nil {
 		(*h).close()
 	}
-	if err := c.memory.close(); err != nil {
+	if err := c.leaveRings(); err != nil {
 		c.log.Error("shared memory", "error", err)
 	}
 }
@@ -125,7 +125,7 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 		if err != nil {
 			return err
 		}
-		return c.memory.release(r)
+		return c.sender.release(r)
 	case kindJoin:
 		return c.join(h, payload)
 	case kindLeave:

@@ -27,6 +27,9 @@ type Options struct {
 	Grace         time.Duration // after the last connection has gone; 0 is 10 s, below 0 the engine stays
 	WorkerTimeout time.Duration // for the torch workers of an iteration that has begun; 0 is 60 s
 
+	// ReplicaTimeout is for the replicas of an iteration that one of them has begun. 0 is 5 minutes.
+	ReplicaTimeout time.Duration
+
 	MaxConnections int           // at a time; 0 is 4,096
 	FrameTimeout   time.Duration // from the first byte of a request to its last; 0 is 30 s
 
@@ -37,6 +40,8 @@ type Options struct {
 const (
 	defaultGrace         = 10 * time.Second
 	defaultWorkerTimeout = 60 * time.Second
+
+	defaultReplicaTimeout = 5 * time.Minute // one may write a checkpoint before
 
 	defaultConnections  = 4096
 	defaultFrameTimeout = 30 * time.Second
@@ -52,6 +57,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.WorkerTimeout = cmp.Or(o.WorkerTimeout, defaultWorkerTimeout)
+	o.ReplicaTimeout = cmp.Or(o.ReplicaTimeout, defaultReplicaTimeout)
 	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
 	o.FrameTimeout = cmp.Or(o.FrameTimeout, defaultFrameTimeout)
 	return o
@@ -119,15 +125,16 @@ type Figures struct {
 type consumer interface {
 	// ring returns the allocator of the consumer's shared memory. It makes a larger one only if the
 	// slots are too few or too small.
-	ring(ringNeed) (loader.Allocator, error)
+	// also are replicas, which get the same batches in the same memory.
+	ring(need ringNeed, also ...consumer) (loader.Allocator, error)
 
 	progress(Progress)
 	note(Note)
 	joined(Joined)
 
 	// deliver announces a batch that lies in memory of the consumer's allocator, and releases it,
-	// also when it fails.
-	deliver(*loader.Batch) error
+	// also when it fails. also are the replicas that read it too.
+	deliver(b *loader.Batch, also ...consumer) error
 
 	end(End)
 	fail(error)

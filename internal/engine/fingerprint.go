@@ -19,13 +19,16 @@ const (
 )
 
 // fingerprint returns what all ranks must have in common to read each row once together.
-func (s *session) fingerprint(state shuffle.State, worldSize int) Fingerprint {
+func (s *session) fingerprint(state shuffle.State, worldSize, replication int) Fingerprint {
 	d := s.dataset.data
 	f := Fingerprint{
 		"data": state.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
 		"order": state.Plan, "seed": strconv.FormatUint(state.Seed, 10),
 		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
 		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
+	}
+	if replication > 1 {
+		f["replication"] = strconv.Itoa(replication)
 	}
 	if d.Versioned {
 		f["versions"] = s.dataset.summary.Versions

@@ -25,10 +25,11 @@ type generation struct {
 	file   *os.File
 	memory []byte
 
-	sent    bool
+	sent    uint64   // readers that have its descriptor, a bit for each
 	free    []uint32 // slots; the last freed one is used next, as its pages are in memory
 	used    int
-	seqs    []uint64 // by slot, of the batch that the trainer has; 0: none
+	seqs    []uint64 // by slot, of the batch that trainers have; 0: none
+	held    []uint64 // by slot, the readers that have not given it back
 	touched []int    // by slot, bytes that have pages
 	giving  []func() // give back reserved bytes
 }
@@ -46,7 +47,7 @@ func newGeneration(number uint32, slots int, size int64) (*generation, error) {
 	if size > math.MaxInt64/int64(slots) || size*int64(slots) > maxRingSize {
 		return nil, ringError(slots, size, unix.ENOMEM)
 	}
-	g := &generation{number: number, size: int(size), seqs: make([]uint64, slots), touched: make([]int, slots)}
+	g := &generation{number: number, size: int(size), seqs: make([]uint64, slots), held: make([]uint64, slots), touched: make([]int, slots)}
 	for i := range slots {
 		g.free = append(g.free, uint32(slots-1-i))
 	}
@@ -88,7 +89,7 @@ func (g *generation) take() uint32 {
 }
 
 func (g *generation) give(slot uint32) {
-	g.seqs[slot] = 0
+	g.seqs[slot], g.held[slot] = 0, 0
 	g.free = append(g.free, slot)
 	g.used--
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // An iteration is one epoch of a session, or the rest of one after a state. One participant reads
-// it, or K participants of torch workers. It is made with the first participant and begins with the
-// last. Whatever goes wrong, each participant gets the error.
+// it, or K participants of torch workers, and as many for each replica. It is made with the first
+// participant and begins with the last. Whatever goes wrong, each participant gets the error.
 type iteration struct {
 	session *session
 	join    Join          // of the first participant; the others agree with it
@@ -29,10 +29,14 @@ type iteration struct {
 	announced bool // by the run's goroutine
 	timer     *time.Timer
 
-	order []*participant // by the steps: the n-th batch is the (n mod K)-th participant's
+	order []*seat // by the steps: the n-th batch is that of the (n mod K)-th seat
 
 	// Guarded by the session's mutex.
-	participants []*participant // by worker; nil until it has joined
+	number       int            // of the session's iterations
+	participants []*participant // by worker, and for each by replica; nil until it has joined
+	names        []string       // by replica: what its trainer calls the iteration; "" until it has joined
+	before       *shuffle.State // session.next before the iteration
+	asked        request        // of the first participant
 	run          *run           // nil until it begins
 	now          shuffle.State  // after the last batch
 	gone         int            // participants that have left
@@ -47,10 +51,13 @@ func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) 
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
-		participants: make([]*participant, max(1, j.Workers)),
+		participants: make([]*participant, max(1, j.Workers)*j.replicas()), names: make([]string, j.replicas()),
 	}
-	if j.Workers > 1 {
-		it.timer = time.AfterFunc(s.dataset.engine.WorkerTimeout, it.timeOut)
+	switch o := &s.dataset.engine.Options; {
+	case j.replicas() > 1:
+		it.timer = time.AfterFunc(o.ReplicaTimeout, it.timeOut)
+	case j.Workers > 1:
+		it.timer = time.AfterFunc(o.WorkerTimeout, it.timeOut)
 	}
 	return it
 }
@@ -63,7 +70,8 @@ func (it *iteration) add(p *participant) error {
 			j.Worker, j.Workers, j.WorldSize, first.Workers, first.WorldSize)
 	}
 	p.iteration = it
-	it.participants[j.Worker] = p
+	it.participants[j.place()] = p
+	it.names[j.Replica] = j.Iteration
 	return nil
 }
 
@@ -84,14 +92,29 @@ func (it *iteration) timeOut() {
 		return
 	}
 	delete(s.forming, it.join.Iteration)
-	var missing []string
-	for k, p := range it.participants {
-		if p == nil {
-			missing = append(missing, fmt.Sprint(k))
+	it.fail(it.late())
+}
+
+// late says who has not joined. The session's mutex is held.
+func (it *iteration) late() error {
+	o := &it.session.dataset.engine.Options
+	var replicas, workers []string
+	for i, name := range it.names {
+		if name == "" {
+			replicas = append(replicas, fmt.Sprint(i))
 		}
 	}
-	it.fail(timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(missing, ", "), len(it.participants),
-		s.dataset.engine.WorkerTimeout))
+	if len(replicas) > 0 {
+		return newFailure(KindTimeout, "of the %d replicas of rank %d on this machine, %s have not begun to iterate within %v", len(it.names),
+			it.session.rank, strings.Join(replicas, ", "), o.ReplicaTimeout).with("replicas take the same batches: iterate on all of them")
+	}
+	for k, p := range it.participants {
+		if p == nil {
+			workers = append(workers, fmt.Sprint(k/len(it.names)))
+		}
+	}
+	return timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(slices.Compact(workers), ", "),
+		len(it.participants)/len(it.names), o.WorkerTimeout)
 }
 
 // fail fails all participants. The session's mutex is held.
@@ -112,24 +135,36 @@ func (it *iteration) announce() {
 	it.announced = true
 	joined := Joined{
 		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
-		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize),
+		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication),
 	}
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()
-	for _, p := range it.order {
+	for _, p := range it.participants {
 		p.call(func(c consumer) { c.joined(joined) })
 	}
 	if s := it.join.State; s != nil && s.GlobalBatch != it.single.GlobalBatch && s.Epoch == it.state.Epoch && s.Position > 0 {
 		text := fmt.Sprintf("the state was taken with %d rows a step over all ranks, now there are %d: the rows that are left stay the same, in the same order",
 			s.GlobalBatch, it.single.GlobalBatch)
-		it.order[0].call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
+		it.order[0].first().call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
 	}
 	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
-		"position", it.state.Position, "batches", it.count, "workers", len(it.participants))
+		"position", it.state.Position, "batches", it.count, "workers", len(it.order), "replicas", len(it.names))
 }
 
-// arrange orders the participants by their next steps, which must be consecutive.
+// seat makes a seat of each worker's participants, who are replicas.
+func (it *iteration) seat() {
+	for some := range slices.Chunk(it.participants, len(it.names)) {
+		seat := &seat{session: it.session, replicas: some}
+		for _, p := range some {
+			p.seat = seat
+		}
+		it.order = append(it.order, seat)
+	}
+}
+
+// arrange orders the seats by their next steps, which must be consecutive.
 func (it *iteration) arrange() error {
+	it.seat()
 	global := it.steps.GlobalBatch
 	next := func(p *participant) int64 {
 		if p.join.Next != nil {
@@ -137,15 +172,18 @@ func (it *iteration) arrange() error {
 		}
 		return it.state.Position + int64(p.join.Worker)*global
 	}
-	it.order = slices.SortedFunc(slices.Values(it.participants), func(a, b *participant) int { return cmp.Compare(next(a), next(b)) })
-	first, apart := next(it.order[0]), global
-	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1])-first == s.GlobalBatch {
+	slices.SortFunc(it.order, func(a, b *seat) int { return cmp.Compare(next(a.first()), next(b.first())) })
+	first, apart := next(it.order[0].first()), global
+	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1].first())-first == s.GlobalBatch {
 		apart = s.GlobalBatch // saved at another world size: all rows before the first are taken, and none after
 	}
-	for i, p := range it.order {
-		if want := first + int64(i)*apart; next(p) != want {
-			return newFailure(KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
-				p.join.Worker, next(p), want).with("load states that were saved together, with as many workers")
+	for i, seat := range it.order {
+		want := first + int64(i)*apart
+		for _, p := range seat.replicas {
+			if next(p) != want {
+				return newFailure(KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
+					p.join.Worker, next(p), want).with("load states that were saved together, with as many workers")
+			}
 		}
 	}
 	if first < 0 && it.steps.Tail != shuffle.Carry {
@@ -165,8 +203,8 @@ func (it *iteration) begins(r *run) {
 	}
 }
 
-// deal hands a batch to the participant whose turn it is. A participant that has left gets none.
-func (it *iteration) deal(p *participant, b *loader.Batch) error {
+// deal hands a batch to the seat whose turn it is.
+func (it *iteration) deal(to *seat, b *loader.Batch) error {
 	it.dealt.Add(1)
 	if most := it.bound.Load(); most != 0 && it.reached() > most {
 		others, err := it.session.dataset.engine.agreed.overtaken(it)
@@ -181,11 +219,7 @@ func (it *iteration) deal(p *participant, b *loader.Batch) error {
 	defer s.mu.Unlock()
 	s.figures.batch(b)
 	it.now = b.State
-	var err error
-	if !p.call(func(c consumer) { p.batches, err = p.batches+1, c.deliver(b) }) {
-		b.Release()
-	}
-	return err
+	return to.deliver(b)
 }
 
 // reached returns the position behind the last batch. It passes the end of the epoch.
@@ -228,8 +262,12 @@ func (it *iteration) disconnected(p *participant, inMidst bool) {
 	if len(it.participants) == 1 {
 		return
 	}
-	err := newFailure(KindInternal, "torch worker %d of %d (process %d) ended within the epoch", p.join.Worker, len(it.participants), p.client.hello.PID).
-		with("its own error says why; a worker that was killed may have run out of memory")
+	who := fmt.Sprintf("torch worker %d of %d", p.join.Worker, max(1, p.join.Workers))
+	if n := len(it.names); n > 1 {
+		who = fmt.Sprintf("replica %d of %d of rank %d", p.join.Replica, n, it.session.rank)
+	}
+	err := newFailure(KindInternal, "%s (process %d) ended within the epoch", who, p.client.hello.PID).
+		with("its own error says why; a process that was killed may have run out of memory")
 	if it.session.forming[it.join.Iteration] == it {
 		delete(it.session.forming, it.join.Iteration)
 	}

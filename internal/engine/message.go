@@ -71,7 +71,7 @@ type Progress struct {
 
 // Opened describes the data set.
 type Opened struct {
-	Rows     int64  `json:"rows"`     // of an epoch: those that are read, each as often as it comes
+	Rows     int64  `json:"rows"`     // that are read in an epoch, each as often as it comes
 	AllRows  int64  `json:"all_rows"` // of the shards
 	Shards   int    `json:"shards"`
 	Groups   int    `json:"row_groups"`
@@ -113,6 +113,13 @@ type Join struct {
 	Rank      int `json:"rank"`
 	WorldSize int `json:"world_size"`
 
+	// Replica is one of Replicas trainers of this machine that read the batches of the rank; 0 of
+	// these is 1. Rank and WorldSize count data ranks, each of which Replication ranks claim over
+	// all machines.
+	Replica     int `json:"replica"`
+	Replicas    int `json:"replicas"`
+	Replication int `json:"replication"`
+
 	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
 	// session continues after its last iteration. The serials tell whether they were used.
 	State       *shuffle.State `json:"state"`
@@ -133,6 +140,11 @@ type Join struct {
 	// have the same fingerprint. Empty: they are not compared.
 	Agree string `json:"agree"`
 }
+
+func (j Join) replicas() int { return max(1, j.Replicas) }
+
+// place is the place of the participant in its iteration.
+func (j Join) place() int { return j.Worker*j.replicas() + j.Replica }
 
 // Joined describes the iteration that begins.
 type Joined struct {
@@ -169,6 +181,10 @@ type Ask struct {
 	Stats     bool `json:"stats"`
 	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
 
+	Replica     int `json:"replica"` // as in Join
+	Replicas    int `json:"replicas"`
+	Replication int `json:"replication"`
+
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
 }
@@ -191,13 +207,13 @@ type Place struct {
 	Row      int64  `json:"row"` // in the row group
 }
 
-// Select writes a list of the rows that a trainer has chosen by itself.
+// Select writes a list of the rows that a function of the trainer has chosen.
 type Select struct {
 	Bits string `json:"bits"` // a file: row i of the data set, in file order, is bit i%8 of byte i/8
 	Save string `json:"save"` // the file that the list is written to
 }
 
-// Selected says what was written.
+// Selected describes the list.
 type Selected struct {
 	Rows    int64 `json:"rows"`     // that are chosen
 	AllRows int64 `json:"all_rows"` // of the shards

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"os"
 	"sync"
 
@@ -14,8 +15,9 @@ import (
 // errGone fails what is done for a trainer that has gone.
 var errGone = errors.New("the trainer has gone")
 
-// A ring is the shared memory of one consumer: the allocator of the loader whose batches it gets.
-// The loader has a slot from Begin to announce, the trainer from then until it releases the slot.
+// A ring is the shared memory of one consumer, or of replicas: the allocator of the loader whose
+// batches they get. The loader has a slot from Begin to announce, the trainers from then until each
+// has released the slot.
 // At most need.slots slots are in use at a time, over all generations, so a slot in use always
 // finds a place in the newest generation too.
 type ring struct {
@@ -24,7 +26,9 @@ type ring struct {
 
 	mu      sync.Mutex
 	need    ringNeed
-	used    int // slots
+	readers uint64 // trainers that have not gone, a bit for each
+	first   uint32 // number of the first generation
+	used    int    // slots
 	seq     uint64
 	newest  *generation
 	all     map[uint32]*generation
@@ -32,8 +36,39 @@ type ring struct {
 	closing error
 }
 
-func newRing() *ring {
-	return &ring{gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}}
+func newRing() *ring { return newSharedRing(1, 0) }
+
+// newSharedRing is a ring that so many trainers read. Its generations count from first.
+func newSharedRing(readers int, first uint32) *ring {
+	r := &ring{gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}, first: first}
+	for i := range readers {
+		r.readers |= 1 << i
+	}
+	return r
+}
+
+// isOf reports whether so many trainers read the ring.
+func (r *ring) isOf(readers int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.closed && bits.OnesCount64(r.readers) == readers
+}
+
+// next is the number of a generation after all of this ring.
+func (r *ring) next() uint32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.newest == nil {
+		return r.first
+	}
+	return r.newest.number + 1
+}
+
+// has reports whether a generation of the ring has this number.
+func (r *ring) has(generation uint32) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[generation] != nil
 }
 
 // fit makes the ring at least as large as need.
@@ -60,7 +95,7 @@ func (r *ring) fit(need ringNeed) error {
 
 // growLocked adds a generation. The one before goes when its last slot is free.
 func (r *ring) growLocked(slots int, size int64) error {
-	number, before := uint32(0), r.newest
+	number, before := r.first, r.newest
 	if before != nil {
 		number = before.number + 1
 	}
@@ -146,26 +181,32 @@ func (r *ring) owe(g *generation, give func()) {
 	g.giving = append(g.giving, give)
 }
 
-// announced gives a slot to the trainer and returns its sequence number.
-func (r *ring) announced(g *generation, slot uint32) uint64 {
+// announced gives a slot to trainers and returns its sequence number.
+func (r *ring) announced(g *generation, slot uint32, to uint64) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
-	g.seqs[slot] = r.seq
+	g.seqs[slot], g.held[slot] = r.seq, max(to, 1)
 	return r.seq
 }
 
-func (r *ring) release(x release) error {
+// release is releaseBy of the only trainer.
+func (r *ring) release(x release) error { return r.releaseBy(x, 0) }
+
+// releaseBy takes a slot back from one of the trainers. After the last it is free.
+func (r *ring) releaseBy(x release, reader int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.all[x.generation]
-	if g == nil || int64(x.slot) >= int64(g.slots()) || x.seq == 0 || g.seqs[x.slot] != x.seq {
+	if g == nil || int64(x.slot) >= int64(g.slots()) || x.seq == 0 || g.seqs[x.slot] != x.seq || g.held[x.slot]>>reader&1 == 0 {
 		return protocolError("RELEASE of slot %d of generation %d, batch %d: it has not been announced, or was released before",
 			x.slot, x.generation, x.seq)
 	}
-	r.giveLocked(g, x.slot)
-	r.used--
-	r.wake()
+	if g.held[x.slot] &^= 1 << reader; g.held[x.slot] == 0 {
+		r.giveLocked(g, x.slot)
+		r.used--
+		r.wake()
+	}
 	return nil
 }
 
@@ -202,20 +243,20 @@ func (r *ring) latest() *generation {
 	return r.newest
 }
 
-// unsent returns a generation that was not sent yet, and a descriptor for the trainer that stays
+// unsent returns a generation that was not sent to a trainer yet, and a descriptor for it that stays
 // valid when the generation goes. It returns nil when the trainer has it.
-func (r *ring) unsent(number uint32) (*generation, *os.File, error) {
+func (r *ring) unsent(number uint32, reader int) (*generation, *os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.all[number]
-	if g == nil || g.sent {
+	if g == nil || g.sent>>reader&1 == 1 {
 		return nil, nil, nil
 	}
 	fd, err := unix.FcntlInt(g.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("dup", err)
 	}
-	g.sent = true
+	g.sent |= 1 << reader
 	return g, os.NewFile(uintptr(fd), g.file.Name()), nil
 }
 
@@ -223,26 +264,37 @@ func (r *ring) unsent(number uint32) (*generation, *os.File, error) {
 func (r *ring) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.stopLocked()
+}
+
+func (r *ring) stopLocked() {
 	if !r.closed {
 		r.closed = true
 		close(r.gone)
 	}
 }
 
-// close takes all slots back from a trainer that has gone. The memory goes when the loader has
-// given back its last slot.
-func (r *ring) close() error {
-	r.stop()
+// close takes all slots back from all trainers.
+func (r *ring) close() error { return r.leave(^uint64(0)) }
+
+// leave takes all slots back from trainers that have gone. After the last the ring is closed: the
+// memory goes when the loader has given back its last slot.
+func (r *ring) leave(readers uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.readers &^= readers; r.readers == 0 {
+		r.stopLocked()
+	}
 	for _, g := range r.all {
-		for i, seq := range g.seqs {
-			if seq != 0 {
+		for i, held := range g.held {
+			g.held[i] = held &^ readers
+			if held != 0 && g.held[i] == 0 {
 				g.give(uint32(i))
 				r.used--
 			}
 		}
 		r.dropLocked(g)
 	}
+	r.wake()
 	return r.closing
 }

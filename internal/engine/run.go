@@ -32,7 +32,7 @@ type run struct {
 
 	// Used by the loader, which asks for the memory of one batch after the other. It begins batches
 	// of the next epoch before the last ones of this epoch are dealt out.
-	rings []*participant // by the steps
+	rings []*seat // by the steps
 	steps shuffle.Steps
 	from  int64 // where the first step of the epoch begins
 	begun int64 // batches of the epoch that have begun
@@ -93,8 +93,8 @@ func (r *run) finish(err error) *iteration {
 	if err != nil {
 		r.now.fail(err)
 	}
-	for _, p := range r.now.participants {
-		p.unlink()
+	for _, seat := range r.now.order {
+		seat.unlink()
 	}
 	return r.now
 }
@@ -152,8 +152,8 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	o.Workers = r.workers
 	slots := slotsOf(d, r.workers, len(it.order))
 	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.dataset.engine.reserveRing}
-	for _, p := range it.order {
-		if err := p.connect(need); err != nil {
+	for _, seat := range it.order {
+		if err := seat.connect(need); err != nil {
 			return nil, err
 		}
 	}
@@ -169,10 +169,10 @@ func (r *run) Begin(ctx context.Context, size int) (loader.Memory, error) {
 		_, r.from, r.left = epochOf(shuffle.State{Position: r.steps.Next(r.from)}, r.steps)
 		r.begun = 0
 	}
-	p := r.rings[r.begun%int64(len(r.rings))]
+	seat := r.rings[r.begun%int64(len(r.rings))]
 	r.begun++
 	r.left--
-	return p.memory(ctx, size, (*mem.Pool)(r.session.dataset.data.Dataset.Pool()))
+	return seat.memory(ctx, size, (*mem.Pool)(r.session.dataset.data.Dataset.Pool()))
 }
 
 // after ends an iteration. If the run continues it returns the next iteration, which it waits for.
@@ -207,7 +207,7 @@ func (r *run) end(it *iteration) {
 	if !r.continues || s.closed {
 		r.cancel(errNotWanted) // the next run waits for what this one holds
 	}
-	for _, p := range it.order {
+	for _, p := range it.participants {
 		p.end(it.now)
 	}
 }
@@ -219,13 +219,13 @@ func (r *run) adopt(it *iteration) bool {
 		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) {
 		return false
 	}
-	for i, p := range it.order {
-		if p.client != r.now.order[i].client {
+	for i, seat := range it.order {
+		if !sameClients(seat, r.now.order[i]) {
 			return false
 		}
 	}
-	for i, p := range it.order {
-		p.takeOver(r.now.order[i])
+	for i, seat := range it.order {
+		seat.takeOver(r.now.order[i])
 	}
 	it.begins(r)
 	if r.ctx.Err() != nil {

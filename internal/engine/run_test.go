@@ -101,7 +101,7 @@ func TestEndsWhileIterationsBegin(t *testing.T) {
 // leaver is a consumer whose trainer goes before its first batch.
 type leaver struct{ *sink }
 
-func (leaver) deliver(b *loader.Batch) error {
+func (leaver) deliver(b *loader.Batch, _ ...consumer) error {
 	b.Release()
 	return errGone
 }
@@ -295,7 +295,7 @@ type outgrowing struct {
 	begun int
 }
 
-func (o *outgrowing) ring(n ringNeed) (loader.Allocator, error) {
+func (o *outgrowing) ring(n ringNeed, _ ...consumer) (loader.Allocator, error) {
 	o.need = n
 	_, err := o.sink.ring(n)
 	return o, err

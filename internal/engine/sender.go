@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -18,10 +19,14 @@ const finishTimeout = time.Second
 
 // A sender is the sending side of a connection: the consumer of an iteration, with its ring.
 type sender struct {
-	conn   *net.UnixConn
-	out    *outbox
+	conn *net.UnixConn
+	out  *outbox
+	log  *slog.Logger
+
+	rings  sync.Mutex
 	memory *ring
-	log    *slog.Logger
+	reader int     // of memory
+	older  []lease // shared rings that it read before, whose slots it may still have
 
 	mu    sync.Mutex // keeps frames whole and in order
 	over  bool       // the last frame was sent
@@ -94,29 +99,39 @@ func (t *sender) sendSpare(kind frameKind, v any) {
 	_ = t.sendLocked(kind, v, true)
 }
 
-func (t *sender) ring(need ringNeed) (loader.Allocator, error) {
-	if err := t.memory.fit(need); err != nil {
+// ring returns the allocator of the trainer's shared memory, which replicas read too.
+func (t *sender) ring(need ringNeed, also ...consumer) (loader.Allocator, error) {
+	r := t.lease().ring
+	all := append([]*sender{t}, senders(also)...)
+	if len(all) <= len(also) {
+		return nil, errors.New("replicas that have no connection; this is a bug")
+	}
+	if !r.isOf(len(all)) || slices.ContainsFunc(all, func(o *sender) bool { return o.lease().ring != r }) {
+		r = share(all)
+	}
+	if err := r.fit(need); err != nil {
 		return nil, err
 	}
-	return t.memory, nil
+	return r, nil
 }
 
 // joined sends the ring too, so that the trainer maps it while its first batch is made.
 func (t *sender) joined(j Joined) {
 	t.send(kindJoined, j)
-	if g := t.memory.latest(); g != nil {
+	if g := t.lease().latest(); g != nil {
 		_ = t.sendRing(g.number)
 	}
 }
 
 // sendRing sends a generation of the ring, unless the trainer has it.
 func (t *sender) sendRing(number uint32) error {
+	l := t.lease()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
 		return errGone
 	}
-	g, file, err := t.memory.unsent(number)
+	g, file, err := l.unsent(number, l.reader)
 	if g == nil {
 		return err
 	}
@@ -132,20 +147,39 @@ func (t *sender) putLocked(frame []byte, file *os.File) error {
 	return nil
 }
 
-func (t *sender) deliver(b *loader.Batch) error {
-	defer b.Release() // a slot that was announced stays the trainer's
+func (t *sender) deliver(b *loader.Batch, also ...consumer) error {
+	defer b.Release() // a slot that was announced stays the trainers'
 	s, ok := b.Memory().(*slot)
-	if !ok || s.ring != t.memory {
-		return errors.New("a batch that does not lie in the trainer's ring; this is a bug")
+	others := senders(also)
+	for _, o := range append([]*sender{t}, others...) {
+		if l := o.lease(); ok && s.ring == l.ring {
+			s.to |= 1 << l.reader
+		} else {
+			return errors.New("a batch that does not lie in the trainer's ring; this is a bug")
+		}
 	}
-	return t.announce(s, b)
+	return t.announce(s, b, others...)
 }
 
-func (t *sender) announce(s *slot, b *loader.Batch) error {
+// announce announces a batch to the trainer and to replicas. It fails when all have gone: the
+// connection of one that has gone ends the iteration.
+func (t *sender) announce(s *slot, b *loader.Batch, also ...*sender) error {
 	a, err := s.write(b)
 	if err != nil {
 		return err
 	}
+	gone := 0
+	for _, o := range append([]*sender{t}, also...) {
+		if err := o.tell(a); err != nil {
+			if gone++; gone > len(also) || !errors.Is(err, errGone) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *sender) tell(a announcement) error {
 	if err := t.sendRing(a.generation); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (s *session) take(p *participant) error {
 	var others []*iteration
 	var differ error
 	if err == nil && it.complete() {
-		delete(s.forming, p.join.Iteration)
+		delete(s.forming, it.join.Iteration)
 		others, differ = s.begin(it)
 	}
 	s.mu.Unlock()
@@ -57,8 +57,8 @@ func (s *session) add(p *participant) (*iteration, error) {
 		return nil, errEngineEnds
 	}
 	j := p.join
-	it := s.forming[j.Iteration]
-	if it != nil && it.participants[min(j.Worker, len(it.participants)-1)] != nil { // a worker that comes again begins another
+	it := s.formingOf(j)
+	if it != nil && it.participants[min(j.place(), len(it.participants)-1)] != nil { // a worker that comes again begins another
 		it.fail(timeoutError("a torch worker began another iteration before all had joined this one"))
 		it = nil
 	}
@@ -68,10 +68,16 @@ func (s *session) add(p *participant) (*iteration, error) {
 			return nil, err
 		}
 		s.forming[j.Iteration] = it
+	} else if err := s.agree(it, j); err != nil {
+		delete(s.forming, it.join.Iteration)
+		it.fail(err)
+		return nil, err
 	}
 	if err := it.add(p); err != nil {
 		return nil, err
 	}
+	s.spend(j.StateSerial)
+	s.spend(j.EpochSerial)
 	s.figures.joined()
 	return it, nil
 }
@@ -86,21 +92,29 @@ func (s *session) newIteration(j Join) (*iteration, error) {
 	if err != nil {
 		return nil, err
 	}
-	serials := []string{j.StateSerial, j.EpochSerial}
+	asked := s.requested(j)
 	if s.pending != nil {
-		serials, s.pending = append(serials, s.pending.Serial), nil
-	}
-	for _, serial := range serials {
-		if serial != "" { // without a serial it is always new
-			s.used[serial] = true
+		if !s.used[s.pending.Serial] {
+			asked.serial = s.pending.Serial
 		}
+		s.spend(s.pending.Serial)
+		s.pending = nil
 	}
 	s.clock(state)
 	s.begun++
 	s.workers = j.Workers
+	it := newIteration(s, j, state, steps)
+	it.number, it.before, it.asked = s.begun, s.next, asked
 	after := afterEpoch(state, steps)
 	s.next = &after
-	return newIteration(s, j, state, steps), nil
+	return it, nil
+}
+
+// spend uses up a state or an epoch. The mutex is held.
+func (s *session) spend(serial string) {
+	if serial != "" { // without a serial it is always new
+		s.used[serial] = true
+	}
 }
 
 // clock reports how long the epoch took that ends with the iteration that begins now.
@@ -226,6 +240,7 @@ func (s *session) locate(rows []int64) (r Session, err error) {
 func (s *session) ask(a Ask) (Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.asOf(Join{Replica: a.Replica, Replicas: a.Replicas})()
 	r := s.where()
 	j := Join{Rank: s.rank, WorldSize: a.WorldSize}
 	state, err := s.choose(j)
@@ -238,7 +253,7 @@ func (s *session) ask(a Ask) (Session, error) {
 	}
 	r.State, r.Steps = &state, steps.Count(0)
 	if a.Plan {
-		r.Fingerprint = s.fingerprint(state, a.WorldSize)
+		r.Fingerprint = s.fingerprint(state, a.WorldSize, a.Replication)
 	}
 	if a.Stats && s.dataset.data.Stats != nil {
 		f := s.figures.figures()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,8 +84,9 @@ type sink struct {
 	inside bool // an iteration
 	tokens chan struct{}
 
-	mu    sync.Mutex
-	rings int
+	mu     sync.Mutex
+	rings  int
+	shared []consumer // with these at last
 }
 
 // A got is a batch as a sink saw it.
@@ -92,13 +94,15 @@ type got struct {
 	ids                   []string
 	epoch, step, position int64
 	valid                 int
+	free                  func() // gives the slot back, when all replicas have looked
 }
 
 func newSink(t *testing.T, s *client) *sink {
 	return &sink{t: t, client: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
 }
 
-func (s *sink) ring(n ringNeed) (loader.Allocator, error) {
+func (s *sink) ring(n ringNeed, also ...consumer) (loader.Allocator, error) {
+	s.shared = also
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rings++; s.tokens == nil {
@@ -148,14 +152,23 @@ func (s *sink) over(v any) {
 	s.told <- v
 }
 
-func (s *sink) deliver(b *loader.Batch) error {
+func (s *sink) deliver(b *loader.Batch, also ...consumer) error {
 	defer b.Release()
 	b.Memory().(*sinkMemory).sent = true
 	ids, err := column.Strings(b.Columns[0])
 	if err != nil {
 		return err
 	}
-	s.told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid}
+	from, left := b.Memory().(*sinkMemory).sink, &atomic.Int64{}
+	left.Store(int64(1 + len(also)))
+	free := func() {
+		if left.Add(-1) == 0 {
+			<-from.tokens
+		}
+	}
+	for _, c := range append([]consumer{s}, also...) {
+		c.(*sink).told <- &got{ids: slices.Clone(ids), epoch: b.Epoch, step: b.Step, position: b.Position, valid: b.Valid, free: free}
+	}
 	return nil
 }
 
@@ -164,8 +177,8 @@ func (s *sink) next() any {
 	s.t.Helper()
 	select {
 	case v := <-s.told:
-		if _, ok := v.(*got); ok {
-			<-s.tokens
+		if b, ok := v.(*got); ok {
+			b.free()
 		}
 		return v
 	case <-time.After(patience):

@@ -32,7 +32,8 @@ type slot struct {
 
 	left   []outgrown // smaller slots, with bytes of the batch in them
 	behind int64      // those bytes
-	sent   bool       // the trainer's
+	to     uint64     // trainers that get it, a bit for each; 0 is the only one
+	sent   bool       // the trainers'
 }
 
 // An outgrown slot became too small.
@@ -122,7 +123,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, erro
 	for _, a := range b.Columns {
 		w.describe(a)
 	}
-	seq := s.ring.announced(s.at, s.index)
+	seq := s.ring.announced(s.at, s.index, s.to)
 	s.sent = true
 	h, le := w.bytes[head:head+headSize], binary.LittleEndian
 	le.PutUint32(h[0:], batchMagic)

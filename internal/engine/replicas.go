@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"reflect"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// formingOf returns the iteration that a JOIN takes part in, or nil when it begins one. Replicas are
+// in processes of their own, which know no common name for their iterations: the n-th of one is the
+// n-th of the others. The mutex is held.
+func (s *session) formingOf(j Join) (it *iteration) {
+	if j.replicas() == 1 {
+		return s.forming[j.Iteration]
+	}
+	for _, other := range s.forming {
+		if len(other.names) != j.replicas() || other.names[j.Replica] != "" && other.names[j.Replica] != j.Iteration {
+			continue
+		}
+		if it == nil || other.number < it.number {
+			it = other
+		}
+	}
+	return it
+}
+
+// A request is where a trainer wants an iteration to begin, as far as it was not used yet.
+type request struct {
+	state  *shuffle.State
+	epoch  int64  // -1: not said
+	serial string // of the epoch that EPOCH set for the iteration, maybe another replica's
+}
+
+// requested returns what a JOIN asks for. The mutex is held.
+func (s *session) requested(j Join) request {
+	r := request{epoch: -1}
+	if j.State != nil && !s.used[j.StateSerial] {
+		r.state = j.State
+	}
+	if epoch, told := s.told(j); told {
+		r.epoch = epoch
+	}
+	return r
+}
+
+// agree checks that a replica wants to begin where the first participant of its iteration does. The
+// mutex is held.
+func (s *session) agree(it *iteration, j Join) error {
+	if it.names[j.Replica] != "" {
+		return nil // a torch worker, whose state is that of the replica's first
+	}
+	r := s.requested(j)
+	if j.Epoch != nil && j.EpochSerial == it.asked.serial && j.EpochSerial != "" {
+		r.epoch = *j.Epoch // used for all replicas
+	}
+	if r.epoch != it.asked.epoch || !reflect.DeepEqual(r.state, it.asked.state) {
+		return newFailure(KindRanks, "replicas %d and %d of rank %d do not begin at the same place: one has loaded another state, or set another epoch",
+			it.join.Replica, j.Replica, s.rank).with("give all replicas the same state and the same epoch")
+	}
+	return nil
+}
+
+// asOf makes the session stand where a replica knows it to stand, until the function that it returns
+// is called: before an iteration that others of its replicas have joined, and it has not. The mutex
+// is held.
+func (s *session) asOf(j Join) (restore func()) {
+	next := s.next
+	restore = func() { s.next = next }
+	if j.replicas() > 1 {
+		if it := s.formingOf(j); it != nil && it.names[j.Replica] == "" {
+			s.next = it.before
+		}
+	}
+	return restore
+}
