@@ -106,9 +106,9 @@ cross-build:
 test-python: cross-quick corrupt test-package
 
 # The Python package against the engine that was built just now, with torch and the frameworks around it. The tests of one file run in one
-# process, those of two files at a time; PYTEST='-n 0' runs all in this one.
+# process, as many files at a time as there are processors, at most four; PYTEST='-n 0' runs all in this one.
 test-package: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
 test-gpu: export SHARDFEED_GPU = require

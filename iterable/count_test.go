@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -297,201 +294,6 @@ func TestCountedEvents(t *testing.T) {
 	}}})
 	if !slices.IsSorted(done) || done[0] != 1 || done[len(done)-1] != 6 { // year 2021 has no sample
 		t.Errorf("done %v", done)
-	}
-}
-
-// nodes count a table on one index directory, each with a counter of its own.
-type nodes struct {
-	t       *testing.T
-	dataset *Dataset
-	dir     string
-	groups  atomic.Int64 // that were read, over all nodes
-}
-
-func (n *nodes) counter() (*counter, []shuffle.Unit) {
-	n.t.Helper()
-	cut, err := n.dataset.cut(0)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	units := slices.Clone(cut)
-	for i := range units {
-		units[i].Samples = units[i].Rows()
-	}
-	c := n.dataset.newCounter(units)
-	c.partBytes, c.every = 1, time.Millisecond // a row group is a part
-	if c.dir, err = openCounts(n.dir); err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(c.dir.close)
-	return c, units
-}
-
-func newNodes(t *testing.T, latency time.Duration) *nodes {
-	table := ruledRows(t, rand.New(rand.NewPCG(3, 14)), slices.Repeat([][]int{{20, 20, 20, 20}}, 10))
-	n := &nodes{t: t, dir: filepath.Join(t.TempDir(), "index")}
-	n.dataset = open(t, &far{Store: table.store, latency: latency, parallel: 2}, Options{
-		Keep: &Keep{Name: "count", Columns: []string{"id"}, Func: func([]rule.Column, int, []uint64) error {
-			n.groups.Add(1)
-			return nil
-		}},
-	})
-	n.groups.Store(0)
-	return n
-}
-
-// Nodes that count at once divide the work: hardly a part is counted twice, and each knows all.
-func TestNodesDivideTheCounting(t *testing.T) {
-	n := newNodes(t, time.Millisecond)
-	const all = 4
-	var running sync.WaitGroup
-	for range all {
-		c, units := n.counter()
-		running.Go(func() {
-			c.keep()
-			if err := c.read(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if !c.complete() || slices.ContainsFunc(units, func(u shuffle.Unit) bool { return u.Samples != u.Rows() }) {
-				t.Errorf("units %v", units)
-			}
-		})
-	}
-	running.Wait()
-	workers := int64(all * (2 + 8)) // what each had begun when the last part was claimed
-	if got := n.groups.Load(); got < 40 || got > 40+workers {
-		t.Errorf("%d row groups were counted, of 40", got)
-	}
-	for _, name := range readDir(t, n.dir) {
-		if strings.HasPrefix(name, claimTemp) {
-			t.Errorf("claim %s is left", name)
-		}
-	}
-}
-
-// A node that dies leaves claims and what it published: another counts the rest at once.
-func TestNodeThatDiesIsNotWaitedFor(t *testing.T) {
-	n := newNodes(t, 0)
-	dead, _ := n.counter()
-	dead.keep()
-	dead.divide()
-	for range 10 { // it counted ten parts, published those, and claimed three more
-		g, ok := dead.next(t.Context())
-		if !ok {
-			t.Fatal("nothing to count")
-		}
-		dead.sums = make([]int64, len(dead.units))
-		for u := dead.groups[g]; u < dead.groups[g+1]; u++ {
-			dead.sums[u] = dead.units[u].Rows()
-		}
-		dead.counted(g)
-	}
-	dead.publish()
-	for range 3 {
-		dead.next(t.Context())
-	}
-	c, _ := n.counter()
-	c.keep()
-	if err := c.read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.groups.Load(); got != 30 || !c.complete() {
-		t.Errorf("%d row groups were counted, want 30", got)
-	}
-}
-
-// Segments become fewer, and each count stays.
-func TestCountSegmentsAreMerged(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "index")
-	c, err := openCounts(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	for i := range 40 {
-		e := countEntry{countKey: countKey{shard: [16]byte{byte(i % 30)}}, first: i % 2, counts: []int64{int64(i)}}
-		if err := c.publish([]countEntry{e}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.tidy(); err != nil {
-		t.Fatal(err)
-	}
-	got := map[int]int64{}
-	fresh, err := openCounts(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fresh.close()
-	fresh.refresh(func(s *countSegment) {
-		for i := range s.len() {
-			e, ok := s.entry(i)
-			if !ok {
-				t.Fatal("an entry is damaged")
-			}
-			got[int(e.shard[0])] = e.counts[0]
-		}
-	})
-	for i := range 30 {
-		want := int64(i)
-		if i < 10 {
-			want = int64(i + 30)
-		}
-		if got[i] != want {
-			t.Errorf("shard %d has %d, want %d", i, got[i], want)
-		}
-	}
-	if names := readDir(t, dir); len(names) != 1 {
-		t.Errorf("files %v", names)
-	}
-}
-
-// Whatever a segment holds, it is counts that can be read or an error.
-func FuzzCountSegment(f *testing.F) {
-	f.Add(formatCounts([]countEntry{
-		{countKey: countKey{shard: [16]byte{1}}, counts: []int64{1, 300, 0}}, {countKey: countKey{shard: [16]byte{1}, rule: [16]byte{2}}, first: 3, counts: []int64{1 << 31}},
-	})[countHeader:])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		whole := formatCounts(nil)
-		whole = append(whole, b...)
-		reseal(whole, uint32(len(b)/countEntryBytes))
-		for n := range uint32(len(b)/countEntryBytes + 2) {
-			reseal(whole, n)
-			s, err := parseCounts(whole)
-			if err != nil {
-				continue
-			}
-			for i := range s.len() {
-				if e, ok := s.entry(i); ok {
-					s.find(e.countKey, func(countEntry) {})
-				}
-			}
-		}
-	})
-}
-
-// A golden segment: its bytes are a format that other versions read.
-func TestCountSegmentFormat(t *testing.T) {
-	b := formatCounts([]countEntry{
-		{countKey: countKey{shard: [16]byte{2}, version: [8]byte{3}, rule: [16]byte{4}}, first: 5, counts: []int64{1, 300}},
-		{countKey: countKey{shard: [16]byte{1}}, counts: []int64{0}},
-	})
-	if len(b) != countHeader+2*countEntryBytes+4 || !bytes.HasSuffix(b, []byte{0, 1, 0xac, 2}) {
-		t.Fatalf("%x", b)
-	}
-	s, err := parseCounts(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e, ok := s.entry(1); !ok || e.first != 5 || !slices.Equal(e.counts, []int64{1, 300}) {
-		t.Errorf("%+v %t", e, ok)
-	}
-	for i := range b {
-		wrong := bytes.Clone(b)
-		wrong[i] ^= 1
-		if _, err := parseCounts(wrong); err == nil && !(i >= 28 && i < 32) {
-			t.Errorf("byte %d may be any", i)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -67,51 +68,56 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("there is no row %d: the data set has %d rows, numbered from 0 to %d", e.Row, e.Rows, e.Rows-1)
 }
 
-// Locate returns where a row lies: the one row of its row group. It reads nothing, unless a rule
-// keeps some rows of the unit: then it reads the rule's columns.
-func (t *Taker) Locate(row int64) (rowgroup.Rows, error) {
+// Locate returns where a row lies: the one row of its row group. It reads nothing but the columns of
+// the data set's rule.
+func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 	unit, at, err := t.numbers.locate(row)
 	if err != nil {
 		return rowgroup.Rows{}, err
 	}
 	u := t.numbers.units[unit]
-	if u.Samples != u.Rows() {
-		if at, err = t.ahead.keptRow(t.ctx, u, at); err != nil {
+	if t.dataset.rules != nil {
+		if at, err = t.kept(ctx, u, at); err != nil {
 			return rowgroup.Rows{}, err
 		}
 	}
-	g := t.dataset.manifest.Groups()[u.Group]
-	return rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: u.Lo + at, Hi: u.Lo + at + 1}, nil
+	return t.dataset.rowsOf(u.Group, u.Lo+at, u.Lo+at+1), nil
 }
 
-// keptRow is the place in a unit of the row that the rule keeps as its at-th.
-func (r *readahead) keptRow(ctx context.Context, u shuffle.Unit, at int64) (place int64, err error) {
-	l := r.rowsOf(u)
-	defer r.caught("filter", l.rows, &err)
-	y := r.newLayer()
-	defer y.close()
-	if r.rules.reads() {
-		fetch, decoded := r.manifest.RuleBytes(u.Group)
-		r.account.Charge(mem.Fetch, fetch)
-		defer r.account.Release(mem.Fetch, fetch)
-		r.account.Charge(mem.Decode, decoded)
-		defer r.account.Release(mem.Decode, decoded)
-		if l.raw, err = r.manifest.FetchRule(ctx, l.rows); err != nil {
+// kept returns which row of a unit is the k-th that the rule keeps.
+func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
+	d, rows := t.dataset, t.dataset.rowsOf(u.Group, u.Lo, u.Hi)
+	defer t.ahead.caught("filter", rows, &err)
+	var columns []rule.Column
+	if d.rules.reads() {
+		fetch, decoded := d.manifest.RuleBytes(u.Group)
+		t.account.Charge(mem.Fetch, fetch)
+		defer t.account.Release(mem.Fetch, fetch)
+		t.account.Charge(mem.Decode, decoded)
+		defer t.account.Release(mem.Decode, decoded)
+		raw, err := d.manifest.FetchRule(ctx, rows)
+		if err != nil {
 			return 0, err
 		}
-		defer l.raw.Release()
+		defer raw.Release()
+		decoder := d.manifest.NewDecoder()
+		defer decoder.Close()
+		if columns, err = decoder.DecodeRule(raw); err != nil {
+			return 0, err
+		}
 	}
-	if err := y.choose(l); err != nil {
-		return 0, err
+	sel, err := d.rules.newSelector().finish(u.Group, u.Lo, u.Hi, columns, false)
+	if err == nil && sel.samples(0, sel.rows) != u.Samples {
+		err = errMiscounted(u.Samples, sel.samples(0, sel.rows))
 	}
-	return int64(y.rows[at]), nil
-}
-
-// rowsOf is a load of all samples of a unit, for its rows alone.
-func (r *readahead) rowsOf(u shuffle.Unit) *load {
-	g := r.manifest.Groups()[u.Group]
-	return &load{
-		rows:  rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: u.Lo, Hi: u.Hi},
-		group: u.Group, span: wholeUnit(u), samples: u.Samples,
+	if err != nil {
+		return 0, ruleError(d.manifest, rows, err)
 	}
+	sel.each(0, sel.rows, func(i int) {
+		if k == 0 {
+			row = int64(i)
+		}
+		k--
+	})
+	return row, nil
 }

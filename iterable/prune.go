@@ -76,37 +76,44 @@ type judged struct {
 func (r *ruleReader) ranges(ctx context.Context, g int) ([]judged, error) {
 	d := r.dataset
 	group := d.data.Groups[g]
-	whole := []judged{{0, group.Rows, rule.Some}}
-	ask := func(s rule.Stats) bool {
-		whole[0].verdict = d.rules.prune(s)
-		return whole[0].verdict != rule.Some
+	if group.Rows == 0 {
+		return nil, nil
 	}
-	known := func() []judged {
-		if whole[0].verdict == rule.None || group.Rows == 0 {
-			return nil
-		}
-		return whole
+	verdict := rule.All
+	if d.rules.filter != nil {
+		verdict = d.rules.prune(d.manifest.PartitionStats(int(group.Shard)))
 	}
 	fetch, _ := d.manifest.RuleBytes(g)
-	if d.rules.filter == nil {
-		whole[0].verdict = rule.All
-		return known(), nil
+	if verdict == rule.Some && fetch >= cmp.Or(d.options.pruneFrom, prunedBytes) {
+		return r.askFooter(ctx, g, fetch)
 	}
-	if ask(d.manifest.PartitionStats(int(group.Shard))) || fetch < cmp.Or(d.options.pruneFrom, prunedBytes) {
-		return known(), nil
+	return wholly(group.Rows, verdict), nil
+}
+
+// wholly is a verdict on all rows of a row group.
+func wholly(rows int64, v rule.Verdict) []judged {
+	if v == rule.None {
+		return nil
 	}
-	f := r.footers.of(int(group.Shard))
+	return []judged{{0, rows, v}}
+}
+
+// askFooter asks the filter about the statistics of a row group of so many bytes, which the shard's
+// footer, the page index, dictionaries and bloom filters tell.
+func (r *ruleReader) askFooter(ctx context.Context, g int, fetch int64) ([]judged, error) {
+	d, group := r.dataset, r.dataset.data.Groups[g]
+	shard, index := int(group.Shard), int(group.Index)
+	f := r.footers.of(shard)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var err error
 	if f.stats == nil {
-		if f.stats, err = d.manifest.ShardStats(ctx, int(group.Shard)); err != nil {
+		if f.stats, err = d.manifest.ShardStats(ctx, shard); err != nil {
 			return nil, err
 		}
 	}
-	index := int(group.Index)
-	if ask(f.stats.Group(index)) {
-		return known(), nil
+	if v := d.rules.prune(f.stats.Group(index)); v != rule.Some {
+		return wholly(group.Rows, v), nil
 	}
 	pages, err := f.stats.Pages(ctx, index)
 	if err != nil {
@@ -119,9 +126,8 @@ func (r *ruleReader) ranges(ctx context.Context, g int) ([]judged, error) {
 		if err := f.stats.Deepen(ctx, index); err != nil {
 			return nil, err
 		}
-		ask(f.stats.Group(index))
 	}
-	return known(), nil
+	return wholly(group.Rows, d.rules.prune(f.stats.Group(index))), nil
 }
 
 // judge asks the filter about pages. It returns nil where that leaves out too little.

@@ -44,7 +44,7 @@ func TestTakerUnderRules(t *testing.T) {
 		}
 		d.Release()
 		for _, row := range rows[:5] {
-			at, err := x.Locate(row)
+			at, err := x.Locate(t.Context(), row)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -138,7 +138,7 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 		}
 		c := d.sizes.spanCost(u, wholeUnit(u), false)
 		b.load = b.load.largest(c)
-		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // blocks may be more than was foretold
+		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // what is measured may be more
 	}
 	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches})
 	return b
@@ -266,8 +266,7 @@ func (t *Taker) release(d *Draw) {
 // cost is the bytes that a unit is foretold to take.
 func (t *Taker) cost(unit int32) int64 {
 	u := t.numbers.units[unit]
-	c := t.dataset.sizes.spanCost(u, wholeUnit(u), false)
-	return c.bytes()
+	return t.dataset.sizes.spanCost(u, wholeUnit(u), false).bytes()
 }
 
 // begin loads a unit in a goroutine of its own. It goes on when the call that wanted the unit has

@@ -51,6 +51,11 @@ type Options struct {
 	// Rank and WorldSize are those of torch.distributed. WorldSize 0 means 1.
 	Rank, WorldSize int
 
+	// Replication gives so many ranks in a row the same batches, as tensor and pipeline parallel
+	// ranks need: the loader is that of data rank Rank/Replication of WorldSize/Replication. It must
+	// divide WorldSize. 0 means 1.
+	Replication int
+
 	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a
 	// stall between them; 0 means 1, and a negative number never ends.
 	Epoch, Epochs int
@@ -109,6 +114,9 @@ func (o Options) withDefaults() Options {
 	if o.WorldSize == 0 {
 		o.WorldSize = 1
 	}
+	if data, err := (shuffle.Worker{Rank: o.Rank, WorldSize: o.WorldSize}).OfReplicas(o.Replication); err == nil {
+		o.Rank, o.WorldSize, o.Replication = data.Rank, data.WorldSize, 1
+	}
 	if o.Epochs == 0 && o.UntilEpoch == 0 {
 		o.Epochs = 1
 	}
@@ -128,6 +136,9 @@ func (o Options) Validate() error {
 		p.Add("Rank", "must be 0 to %d, got %d", ranks-1, o.Rank)
 	}
 	p.Within("WorldSize", int64(o.WorldSize), option.MaxWorldSize)
+	if p.Within("Replication", int64(o.Replication), option.MaxWorldSize); o.Replication > 1 && max(1, o.WorldSize)%o.Replication != 0 {
+		p.Add("Replication", "must divide {WorldSize} %d, got %d", max(1, o.WorldSize), o.Replication)
+	}
 	if o.State != nil && o.Epoch != 0 {
 		p.Add("Epoch", "contradicts {State}, which says the epoch; leave one of the two out")
 	}

@@ -86,6 +86,29 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 }
 
+// Under replication a loader is that of the data rank, and its tail that of the data world.
+func TestOptionsReplication(t *testing.T) {
+	for _, c := range []struct {
+		o           Options
+		rank, world int
+		tail        shuffle.Tail
+	}{
+		{Options{Rank: 5, WorldSize: 6, Replication: 3}, 1, 2, shuffle.Pad},
+		{Options{Rank: 5, WorldSize: 6, Replication: 6}, 0, 1, shuffle.Short},
+		{Options{Rank: 5, WorldSize: 6}, 5, 6, shuffle.Pad},
+	} {
+		if err := c.o.Validate(); err != nil {
+			t.Error(err)
+		}
+		if o := c.o.withDefaults(); o.Rank != c.rank || o.WorldSize != c.world || o.Tail != c.tail {
+			t.Errorf("rank %d of %d by %d: rank %d of %d, tail %s", c.o.Rank, c.o.WorldSize, c.o.Replication, o.Rank, o.WorldSize, o.Tail)
+		}
+	}
+	if err := (Options{WorldSize: 6, Replication: 4}).Validate(); err == nil || err.Error() != "Replication must divide WorldSize 6, got 4" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOptionsTail(t *testing.T) {
 	for _, c := range []struct {
 		o    Options

@@ -76,7 +76,9 @@ func get(t *testing.T, c *http.Client, address, span string) (body string, host 
 func TestDelayed(t *testing.T) {
 	const latency = 50 * time.Millisecond
 	target := origin(t, "0123456789")
-	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, target, link{latency: latency}) })
+	address := start(t, func(ctx context.Context, l net.Listener) error {
+		return serveDelayed(ctx, l, target, link{latency: latency})
+	})
 	c := client(t)
 	for range 3 { // on one connection
 		begin := time.Now()
@@ -94,7 +96,9 @@ func TestDelayed(t *testing.T) {
 // looks.
 func TestDelayedClientGoesAway(t *testing.T) {
 	target := origin(t, "0123456789")
-	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, target, link{latency: time.Millisecond}) })
+	address := start(t, func(ctx context.Context, l net.Listener) error {
+		return serveDelayed(ctx, l, target, link{latency: time.Millisecond})
+	})
 	for _, sent := range []string{"", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"} {
 		c, err := net.Dial("tcp", address)
 		if err != nil {

@@ -9,7 +9,8 @@
 // counts the epochs of one rank of one data set; an iteration is one epoch of it, read by one
 // consumer or by the K torch workers of one DataLoader, each of which has a connection and a ring
 // of its own. Rings are the allocators of the loader, so a batch is collated where the trainer
-// reads it.
+// reads it. Replicas, ranks that must see the same batches, share the sessions of one data set
+// object, by its name in OPEN; those of one machine share iterations and rings too.
 //
 // # Life of an iteration
 //
@@ -17,7 +18,7 @@
 //
 //	first JOIN --------------------> newIteration: uses up an epoch
 //	further JOINs of workers ------> add: a participant for each
-//	last JOIN ---------------------> begin: arrange the participants,
+//	last JOIN ---------------------> begin: arrange the seats (each has one participant, or replicas),
 //	                                 compare the ranks
 //	                                  |-- a run waits: adopt ------> continues with its loader
 //	                                  `-- else: start -------------> newLoader: a ring for each
@@ -107,7 +108,8 @@
 // makes a new ring with a higher generation, and sends it before the BATCH. Slots of the old ring
 // stay valid until they are released, and are not written again. The trainer may keep slots as long
 // as it likes. When it keeps all, the engine waits and uses no processor. A slot is complete before
-// it is announced: the frame orders the memory.
+// it is announced: the frame orders the memory. Replicas get one ring, and a slot of it is free when
+// each has released it or has gone; its generations may begin above 0.
 //
 // # Slot
 //

@@ -68,8 +68,7 @@ func (s *seat) unlink() {
 	}
 }
 
-// deliver hands a batch to the consumers. Those that have left get none. The session's mutex is
-// held.
+// deliver hands a batch to the consumers that have not left. The session's mutex is held.
 func (s *seat) deliver(b *loader.Batch) error {
 	all := s.consumers()
 	if len(all) == 0 {

@@ -156,7 +156,7 @@ class Batch:
         return real if self._kept is None else real & self._kept
 
     def _mask(self, kept: np.ndarray) -> None:
-        """Masks rows besides those that are masked already."""
+        """Masks rows, besides rows that are masked already."""
         self._kept = kept.copy() if self._kept is None else self._kept & kept
 
     @property

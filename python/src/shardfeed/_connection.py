@@ -146,12 +146,10 @@ class Connection:
         request = {"rank": rank, "epoch": epoch, "serial": serial}
         return self._request(protocol.EPOCH, request, protocol.SESSION, "setting the epoch")
 
-    def ask(
-        self, *, rank: int, world_size: int, stats: bool = False, plan: bool = False, locate: list[int] | None = None
-    ) -> dict[str, Any]:
-        """Returns Session: where the session of a rank stands. Not during an iteration of this connection."""
+    def ask(self, *, rank: int, world_size: int, **what: Any) -> dict[str, Any]:
+        """Returns Session: where the session of a rank stands. what are other members of Ask. Not during an iteration."""
         self._finish("asking for the session")
-        request = {"rank": rank, "world_size": world_size, "stats": stats, "plan": plan, "locate": locate}
+        request = {"rank": rank, "world_size": world_size, **what}
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
 
     def choose(self, *, bits: str, save: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _locate, _rank, _redact, _rows, _state
+from . import _checks, _html, _locate, _rank, _redact, _replicas, _rows, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shardfeed")
 
+_copied: Counter[str] = Counter()  # objects that were mapped from data sets, by their agreement
 _made: Counter[str] = Counter()  # number of data sets by the line that made them
 
 S = TypeVar("S")
@@ -82,6 +83,13 @@ class StreamingDataset(Generic[T]):
         rank, world_size (int, default None): give both or neither. None takes torchrun's
             environment, else an initialised process group, else rank 0 of 1. Ranks are compared
             when an iteration begins; the constructor waits for no other rank.
+        replication (int, default None): so many ranks in a row see the same batches, as tensor and
+            pipeline parallel ranks must: ranks 0 and 1 those of data rank 0 under 2. It must divide
+            the world size. ``rank`` and ``world_size`` of the data set then count data ranks. On
+            one machine a batch is made once for all of them.
+        mesh (DeviceMesh, default None): the data dimensions of torch's DeviceMesh, as
+            ``mesh["dp"]``, in place of rank, world_size and replication: ranks that differ in other
+            dimensions see the same batches.
         drop_last (bool, default False): leave out the rows that do not fill a batch on every rank;
             the same as tail="drop".
         tail ("drop", "pad", "short" or "carry", default None): what happens to the rows that do not
@@ -183,6 +191,8 @@ class StreamingDataset(Generic[T]):
         seed: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
+        replication: int | None = None,
+        mesh: Any = None,
         drop_last: bool = False,
         tail: Tail | None = None,
         with_row_valid: bool = False,
@@ -222,12 +232,18 @@ class StreamingDataset(Generic[T]):
         self._rank_given = rank, world_size
         if rank is not None or world_size is not None:
             problems.of(_rank.resolve, rank, world_size)
+        self._replication = problems.of(_replicas.number, replication) or 1
+        self._mesh = problems.of(_replicas.from_mesh, mesh)
+        if mesh is not None and (rank, world_size, replication) != (None, None, None):
+            problems.found.append("mesh says which ranks see the same batches: leave out rank, world_size and replication")
         self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid))
         self._timeout = problems.of(_checks.seconds, "timeout", timeout)
         problems.report()
+        self._share()  # replication divides the world size
         self._id = uuid.uuid4().hex
         self._job = _rank.job()
         self._agree = _agreement()
+        self._number = 0  # of the objects that were made of this one's arguments
         self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
         self._pending_epoch: tuple[int, str] | None = None
         self._forget()
@@ -392,6 +408,8 @@ class StreamingDataset(Generic[T]):
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__getstate__())
         other._id = uuid.uuid4().hex
+        _copied[self._agree] += 1
+        other._number = _copied[self._agree]
         other._forget()
         other._keep_open()
         return other
@@ -470,7 +488,8 @@ class StreamingDataset(Generic[T]):
 
         Plain columns have only dtypes of every tensor library; join adds members to Join.
         """
-        rank, world_size = self._ranks()
+        share = self._share()
+        rank, world_size = share.rank, share.world_size
         connection = self._take()
         request = {
             "iteration": uuid.uuid4().hex,
@@ -478,10 +497,11 @@ class StreamingDataset(Generic[T]):
             "workers": 0,
             "rank": rank,
             "world_size": world_size,
+            **share.of_join(),
             **self._start(connection),
             "next": None,
             "bundle": 0,
-            "agree": self._agree if world_size > 1 else "",
+            "agree": share.agreement(self._agree),
             **join,
         }
         try:
@@ -514,7 +534,7 @@ class StreamingDataset(Generic[T]):
         steps = int(joined["steps"])
         self._steps[rank, world_size] = steps
         padding = steps * self._spec["batch_size"] * world_size - self.size
-        if self._tail(world_size) != "pad" or padding <= 0 or rank != 0 or self._with_row_valid or self._said_padding:
+        if self._tail(world_size) != "pad" or padding <= 0 or self._share().job_rank != 0 or self._with_row_valid or self._said_padding:
             return
         self._said_padding = True
         where = f" over all {world_size} ranks" if world_size > 1 else ""
@@ -546,13 +566,20 @@ class StreamingDataset(Generic[T]):
     # Connections
 
     def _ranks(self) -> tuple[int, int]:
-        return _rank.resolve(*self._rank_given)
+        """The data rank, and how many there are."""
+        share = self._share()
+        return share.rank, share.world_size
+
+    def _share(self) -> _replicas.Share:
+        if self._mesh is not None:
+            return _replicas.of_mesh(self._mesh)
+        return _replicas.of_ranks(*_rank.resolve(*self._rank_given), self._replication)
 
     def _session(self, **what: Any) -> dict[str, Any]:
-        rank, world_size = self._ranks()
+        share = self._share()
         self._after_fork()
         with self._lock:
-            return self._control().ask(rank=rank, world_size=world_size, **what)
+            return self._control().ask(rank=share.rank, world_size=share.world_size, **share.of_join(), **what)
 
     def _control(self) -> Connection:
         """The connection for requests outside of iterations.
@@ -579,7 +606,10 @@ class StreamingDataset(Generic[T]):
             connection.close()
 
     def _connect(self) -> Connection:
-        what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
+        share, name = self._share(), self._id
+        if share.replicas > 1:  # replicas share the data set object too
+            name = f"{self._job} {self._agree} {self._number}, rank {share.rank}"
+        what = {"dataset": name, "opening": self._agree, "spec": self._spec}
         return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
 
     def _after_fork(self) -> None:
@@ -590,6 +620,7 @@ class StreamingDataset(Generic[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
+        names += ["_replication", "_mesh", "_number"]
         names += ["_pending_state", "_pending_epoch", "_transforms"]
         return {name: getattr(self, name) for name in names}
 

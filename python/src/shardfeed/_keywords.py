@@ -43,6 +43,8 @@ class DatasetOptions(TypedDict, total=False):
     seed: int
     rank: int | None
     world_size: int | None
+    replication: int | None
+    mesh: Any
     drop_last: bool
     tail: Tail | None
     with_row_valid: bool

@@ -20,9 +20,12 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=10)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--pause", type=float, default=0.0)
+    parser.add_argument("--replication", type=int, default=1)
     given = parser.parse_args()
     try:
-        dataset = shardfeed.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id"], seed=given.seed)
+        dataset = shardfeed.StreamingDataset(
+            given.uri, batch_size=given.batch_size, columns=["id"], seed=given.seed, replication=given.replication
+        )
         say(ready=True)
         input()
         for batch in dataset:

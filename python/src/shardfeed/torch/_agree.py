@@ -55,7 +55,7 @@ class Course:
         self._left = {e: rows for e, rows in self._left.items() if e != epoch and e > epoch - _KEPT}
         own = {"epoch": epoch, "left": self._left}
         store.set(f"{self._key}/{rank}", json.dumps(own))
-        slack = _AHEAD * int(joined["fingerprint"]["batch_size"]) * world_size
+        slack = _AHEAD * int(joined["fingerprint"]["batch_size"]) * int(joined["fingerprint"]["world_size"])
         for other in range(1, world_size) if rank == 0 else [0]:
             key = f"{self._key}/{other}"
             if store.check([key]) and (differs := _apart({rank: own, other: json.loads(store.get(key))}, slack)):
@@ -78,11 +78,16 @@ def _apart(courses: Mapping[int, Mapping[str, Any]], slack: int) -> str:
     return ""
 
 
-def with_other_ranks(name: str, fingerprint: Mapping[str, str], rank: int, world_size: int, timeout: float | None) -> None:
-    """Raises RankMismatchError on every rank when they would not read the same order. Without a process group it does nothing."""
+def with_other_ranks(
+    name: str, fingerprint: Mapping[str, str], rank: int, world_size: int, timeout: float | None, claim: tuple[int, int] | None = None
+) -> None:
+    """Raises RankMismatchError on every rank when they would not read the same order. Without a process group it does nothing.
+
+    claim is the data rank that the rank claims, and how many ranks have to.
+    """
     store = _store(world_size)
     if store is not None:
-        compare(store, name, fingerprint, rank, world_size, timeout)
+        compare(store, name, fingerprint, rank, world_size, timeout, claim)
 
 
 def give_up(name: str, error: BaseException, rank: int, world_size: int) -> None:
@@ -92,10 +97,18 @@ def give_up(name: str, error: BaseException, rank: int, world_size: int) -> None
         leave(store, name, error, rank)
 
 
-def compare(store: Any, name: str, fingerprint: Mapping[str, str], rank: int, world_size: int, timeout: float | None) -> None:
+def compare(
+    store: Any,
+    name: str,
+    fingerprint: Mapping[str, str],
+    rank: int,
+    world_size: int,
+    timeout: float | None,
+    claim: tuple[int, int] | None = None,
+) -> None:
     """Compares the ranks' fingerprints through a store; each rank calls it, or leave."""
     key = _key(store, name, rank)
-    store.set(f"{key}/{rank}", json.dumps({"has": dict(fingerprint)}))
+    store.set(f"{key}/{rank}", json.dumps({"has": dict(fingerprint), "claim": claim or (rank, 1)}))
     verdict = f"{key}/{_VERDICT}"
     if rank == 0:
         missing = _wait(store, [f"{key}/{r}" for r in range(world_size)], timeout)
@@ -133,9 +146,24 @@ def _found(there: Mapping[int, Mapping[str, Any]], world_size: int) -> dict[str,
     """The result of a comparison, made by the first rank."""
     return {
         "failed": [f"rank {r} could not begin: {left['failed']}" for r, left in there.items() if "failed" in left],
-        "differences": _differences({r: left["has"] for r, left in there.items() if "has" in left}),
+        "differences": _differences({r: left["has"] for r, left in there.items() if "has" in left}) + _claims(there, world_size),
         "missing": [r for r in range(world_size) if r not in there],
     }
+
+
+def _claims(there: Mapping[int, Mapping[str, Any]], world_size: int) -> list[str]:
+    """The data ranks that fewer or more ranks claim than have to, in words. Missing ranks are another error."""
+    if len(there) < world_size or any("claim" not in left for left in there.values()):
+        return []
+    ranks: dict[int, list[int]] = {}
+    for rank, left in sorted(there.items()):
+        ranks.setdefault(left["claim"][0], []).append(rank)
+    wanted = max(left["claim"][1] for left in there.values())
+    return [
+        f"replicas: data rank {claimed} is claimed by {_some(of, 'rank')}, which is {len(of)} instead of {wanted}"
+        for claimed, of in sorted(ranks.items())
+        if len(of) != wanted
+    ]
 
 
 def _store(world_size: int) -> Any:

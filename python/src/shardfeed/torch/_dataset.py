@@ -110,7 +110,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         return marked
 
     def __iter__(self) -> TensorIterator[T]:
-        _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self.world_size)
+        _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self._share().job_world_size)
         self._after_fork()
         iterator: TensorIterator[T] = TensorIterator(self)
         if _workers.current() is not None:
@@ -158,7 +158,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         except ShardfeedError as e:
             if not self._compared:
                 self._compared = True
-                _agree.give_up(self._agree, e, *self._ranks())
+                _agree.give_up(self._agree, e, *self._job_ranks())
             raise
 
     # State
@@ -217,7 +217,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         super()._joined(joined, rank, world_size)
         if worker is None:
             self._compare(joined["fingerprint"])
-            self._course.begins(self._agree, joined, self._place, rank, world_size)
+            self._course.begins(self._agree, joined, self._place, *self._job_ranks())
 
     def _first_epoch(self) -> int:
         """The epoch that training began with, as far as a torch worker knows."""
@@ -228,13 +228,18 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
     def _compare_plans(self) -> None:
         """Compares the ranks before torch workers begin, which have no process group."""
-        if not self._compared and self.world_size > 1:
+        if not self._compared and self._share().job_world_size > 1:
             self._compare(self._session(plan=True)["fingerprint"])
 
     def _compare(self, fingerprint: Mapping[str, str]) -> None:
         if not self._compared:
             self._compared = True
-            _agree.with_other_ranks(self._agree, fingerprint, *self._ranks(), self._timeout)
+            claim = self._ranks()[0], self._share().replication
+            _agree.with_other_ranks(self._agree, fingerprint, *self._job_ranks(), self._timeout, claim)
+
+    def _job_ranks(self) -> tuple[int, int]:
+        share = self._share()
+        return share.job_rank, share.job_world_size
 
     # Other processes
 

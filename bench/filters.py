@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import duckdb
+
 import process
 import servers
 import table
@@ -63,7 +64,7 @@ def checks(directory):
               lambda p, n: beside(lambda: counting(tabular, n)), at_most=False),
         Check("rules, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
               lambda p, n: second_count(p)),
-        Check(f"rules, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each node, one index directory; time against one node",
+        Check(f"rules, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each, one index; time against one node",
               0.35, 0.3, lambda p, n: nodes(p, n)),
         Check("rules, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
@@ -77,7 +78,7 @@ def checks(directory):
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "cpu_seconds", n)),
         Check("rules, tenth side by side, bytes", ("tabular",), "tabular: bytes read", 0.2, 0.12,
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "read_bytes", n)),
-        Check("rules, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over those of Hugging Face datasets",
+        Check("rules, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
               8, 15, lambda p, n: against_datasets(tabular, n), at_most=False),
     ]  # fmt: skip
 
@@ -128,7 +129,9 @@ def by_duckdb(directory):
         subprocess.run(["rm", "-rf", str(unfinished)], check=True)
         unfinished.mkdir()
         con = duckdb.connect()
-        con.sql(f"select * from read_parquet('{directory}/tabular/*.parquet') order by hash(id + 7)").write_parquet(str(unfinished / "all.parquet"))
+        con.sql(f"select * from read_parquet('{directory}/tabular/*.parquet') order by hash(id + 7)").write_parquet(
+            str(unfinished / "all.parquet")
+        )
         unfinished.rename(target)
     return target
 
@@ -194,13 +197,15 @@ def together(place, uri, n):
 
 
 def epochs(data, where, batch, buffer, figure, rounds):
-    """An epoch of the rows that pass over one of all rows. The counts are there: the first epoch has paid for them."""
+    """An epoch of a tenth of the rows over one of all rows, each with a shuffle buffer of the same share of its rows. The counts are
+    there: they were paid for once.
+    """
     each, some, whole = [], [], []
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
         environment = {"SHARDFEED_CACHE_DIR": cache}
         counted(data, where, cache)
         for _ in range(rounds):
-            a = process.run(table.shuffled(data, batch, buffer, "--where", where), set(cores()[:1]), environment)
+            a = process.run(table.shuffled(data, batch, buffer // 10, "--where", where), set(cores()[:1]), environment)
             b = process.run(table.shuffled(data, batch, buffer), set(cores()[:1]), environment)
             each.append(a[figure] / b[figure])
             some.append(a[figure])
