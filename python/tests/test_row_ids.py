@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -113,3 +115,18 @@ def test_wrong_arguments(table: Path) -> None:
     with pytest.raises(ValueError, match="row_ids") as caught:
         StreamingDataset(table, batch_size=1, row_ids="yes", seeds=1)  # type: ignore[arg-type]
     assert "seeds" in str(caught.value)
+
+
+def test_vocabulary_of_a_file(tmp_path: Path, runtime: Path, engine_binary: Path) -> None:
+    pq.write_table(pa.table({"label": ["b", "a", None, "b"]}), tmp_path / "t.parquet")
+    words = tmp_path.parent / "words.json"
+    subprocess.run([engine_binary, "vocab", tmp_path, "--column", "label", "--save", words], check=True)
+    assert json.loads(words.read_text()) == ["a", "b"]
+    dataset = StreamingDataset(tmp_path, batch_size=4, shuffle=False, vocabulary={"label": words}, null={"label": -1})
+    assert [batch["label"].tolist() for batch in dataset] == [[1, 0, -1, 1]]
+    for wrong, text in (("nowhere.json", "got 'nowhere.json': .*No such file"), (__file__, "must be a list of words")):
+        with pytest.raises(ValueError, match=text):
+            StreamingDataset(tmp_path, batch_size=4, vocabulary={"label": wrong})
+    words.write_text("3")
+    with pytest.raises(ValueError, match="must be a JSON list of words, got 3"):
+        StreamingDataset(tmp_path, batch_size=4, vocabulary={"label": str(words)})

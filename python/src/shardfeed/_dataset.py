@@ -129,7 +129,7 @@ class StreamingDataset(Generic[T]):
         max_length (int or dict, default None): most items of padded lists, for all or ``{column:
             items}``. Longer lists are cut.
         vocabulary (dict, default None): ``{column: words}`` turns strings into the index of their
-            word, int64.
+            word, int64. A path names a file of ``shardfeed vocab --save``.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
@@ -208,7 +208,7 @@ class StreamingDataset(Generic[T]):
         null: Mapping[str, Any] | None = None,
         pad: Mapping[str, Any] | None = None,
         max_length: int | Mapping[str, int] | None = None,
-        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
+        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         manifest: Path | None = None,
         plan: Path | None = None,
         strict: bool = False,
