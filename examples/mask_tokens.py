@@ -28,8 +28,6 @@ def uniform(seeds: np.ndarray, n: int, stream: int) -> np.ndarray:
     with np.errstate(over="ignore"):
         places = np.arange(n, dtype=np.uint64) * np.uint64(3) + np.uint64(stream + 1)
         z = seeds.astype(np.uint64)[:, None] + np.uint64(0x9E3779B97F4A7C15) * places
-            np.arange(n, dtype=np.uint64) * np.uint64(3) + np.uint64(stream + 1)
-        )
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53

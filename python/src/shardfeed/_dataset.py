@@ -512,6 +512,7 @@ class StreamingDataset(Generic[T]):
             if isinstance(e, ShardfeedError):
                 raise nearer(e)  # noqa: B904 - the same error
             raise
+        connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
         self._pending_state = self._pending_epoch = None
         self._place = Place(joined["state"])
         self._engine_pid = int(connection.welcome["pid"])
