@@ -37,6 +37,9 @@ BUILD ?= build # empty: bin/ is current, and what runs there at this time must n
 # go test with a line for each package, and at the end the skipped tests with their reasons and the failed ones with their output.
 GOTESTSUM := bin/gotestsum --format-hide-empty-pkg --
 
+# How many packages are tested at a time: some tests wait, so one more than there are processors.
+PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -62,7 +65,7 @@ test-go:
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
 	go test -C tools ./...
 	go test -count=1 ./internal/arch
-	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -vet=off -timeout 30m -skip '^TestServer' $$(go list ./... | grep -v '/internal/arch$$')
+	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -vet=off -p $(PACKAGES) -timeout 30m -skip '^TestServer' $$(go list ./... | grep -v '/internal/arch$$')
 
 check:
 	tools/stage lint 20 $(MAKE) --no-print-directory lint
@@ -85,7 +88,7 @@ servers:
 # The packages whose tests start servers.
 test-storage: servers
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
-	$(GOTESTSUM) -race -vet=off -count=1 -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
+	$(GOTESTSUM) -race -vet=off -count=1 -p $(PACKAGES) -timeout 30m -run TestServer $$(grep -rl --include='*_test.go' 'shardfeed/internal/servertest"' . | xargs -n 1 dirname | sort -u) ./internal/servertest
 
 test-minio:
 	tools/server minio
@@ -103,9 +106,9 @@ cross-build:
 test-python: cross-quick corrupt test-package
 
 # The Python package against the engine that was built just now, with torch and the frameworks around it. The tests of one file run in one
-# process, those of two files at a time; PYTEST='-n 0' runs all in this one.
+# process, as many files at a time as there are processors, at most four; PYTEST='-n 0' runs all in this one.
 test-package: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
 test-gpu: export SHARDFEED_GPU = require

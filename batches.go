@@ -15,7 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// LoaderOptions are how package loader makes the batches of the spec, but for what depends on the
+// LoaderOptions are how package loader makes the batches of the spec, without what depends on the
 // rank and its epoch. The spec is valid.
 func (s Spec) LoaderOptions() loader.Options {
 	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}

@@ -130,8 +130,8 @@ func (d *Dataset) Cache() (c *cache.Cache, dir string) { return d.source.cache, 
 // has used it.
 func (d *Dataset) EpochTook(took time.Duration) { d.host.keep(d.source.cache, took) }
 
-// KeepManifest keeps the list of shards, so that a resume can say how they differ, or go on with
-// the old list.
+// KeepManifest keeps the list of shards, so that a resume can say how they differ, or finish the
+// old list.
 func (d *Dataset) KeepManifest() error {
 	dir := d.spec.Places().Manifests
 	if dir == "" {

@@ -77,7 +77,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// Everything that cannot be meant is told at once, before anything is opened.
+// One error lists everything that cannot be meant, before anything is opened.
 func TestOpenRefuses(t *testing.T) {
 	_, err := Open(t.Context(), Spec{Missing: "perhaps", Lanes: -1, Memory: "much"}, Events{})
 	for _, want := range []string{"Addresses must name", `Missing must be error or null, got "perhaps"`, "Lanes must not be negative", "Memory must be bytes"} {

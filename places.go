@@ -16,7 +16,7 @@ const (
 	limitVariable = "SHARDFEED_CACHE_LIMIT"
 )
 
-// Places are the directories of what is kept between runs; each is "" where the machine has no
+// Places are the directories that keep things between runs; each is "" where the machine has no
 // place for it.
 type Places struct {
 	Root      string // of the cache, and of the two others unless IndexDir names one

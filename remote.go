@@ -16,7 +16,7 @@ func IsRemote(address string) bool {
 }
 
 // AnyRemote reports whether one of the addresses, or of those in the list files that they name,
-// leads to a server. A list that cannot be read has none; whoever lists it reports the error.
+// leads to a server. A list that cannot be read has none; listing it reports the error.
 func AnyRemote(addresses []string) bool {
 	for _, address := range addresses {
 		list, isList := strings.CutPrefix(address, "@")

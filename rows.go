@@ -53,7 +53,7 @@ func (s Spec) readRows(o *iterable.Options) error {
 }
 
 // Chosen says in short texts which rows the data set reads, by the fields of its spec. Ranks must
-// have them in common. A rows file is told by its digest, since ranks may have it under other names.
+// have them in common. A rows file shows its digest, since ranks may have it under other names.
 func (d *Dataset) Chosen() map[string]string {
 	s := d.spec
 	all := map[string]string{

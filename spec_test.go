@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard/all"
@@ -27,7 +28,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Filters": "see TestSpecRows", "Directory": "any name", "Parts": "see TestSpecRows", "PartSeed": "any number is a seed", "Rows": "a file, read by Open",
 		"Weight": "checked against the schema", "RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
 	}, map[string][]any{
-		"Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
+		"Keep": {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
 		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},

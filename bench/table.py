@@ -7,7 +7,7 @@ import sys
 HERE = pathlib.Path(__file__).parent
 BIN = HERE.parent / "bin"
 PYARROW, POLARS, DUCKDB, ARROW_RS = "decode_pyarrow", "decode_polars", "decode_duckdb", "decode_arrow_rs"
-TAKE = "shuffle_take"
+TAKE, NUMBER = "shuffle_take", "number_pyarrow"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +64,9 @@ def rows_per_cpu_second(directory):
         ours, take = shuffled(data(name), batch, buffer), rival(TAKE, data(name), str(batch))
         return Row(f"shuffled stream, {name}", name, ours, (take,), must, aim, f"{buffer:,} rows")
 
+    def numbered(title, name, mode, must, aim):
+        return Row(title, name, decode(data(name), "numbers"), (rival(NUMBER, data(name), mode),), must, aim)
+
     mixed = data("mixed")
     return [
         decoded("decode, mixed", "mixed", (PYARROW,), 2.3, 3),
@@ -75,6 +78,8 @@ def rows_per_cpu_second(directory):
         streamed("shop", 100, 10_000, 1.8, 3),
         streamed("tokens", 32, 20_000, 1.4, 2),
         streamed("tabular", 1024, 200_000, 1.1, 1.8),
+        numbered("256 random rows, one by one, shop", "shop", "one", 10, 30),
+        numbered("256 random rows, take of lists, tokens", "tokens", "take", 1.5, 3),
         Row("whole process, in order", "mixed", stream(mixed, "--batch-size", "1024", whole=True), (rival(PYARROW, mixed),), 1.5, 2),
         Row(
             "whole process, shuffled",

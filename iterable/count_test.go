@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -300,197 +297,85 @@ func TestCountedEvents(t *testing.T) {
 	}
 }
 
-// nodes count a table on one index directory, each with a counter of its own.
-type nodes struct {
-	t       *testing.T
-	dataset *Dataset
-	dir     string
-	groups  atomic.Int64 // that were read, over all nodes
-}
-
-func (n *nodes) counter() (*counter, []shuffle.Unit) {
-	n.t.Helper()
-	cut, err := n.dataset.cut(0)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	units := slices.Clone(cut)
-	for i := range units {
-		units[i].Samples = units[i].Rows()
-	}
-	c := n.dataset.newCounter(units)
-	c.partBytes, c.every = 1, time.Millisecond // a row group is a part
-	if c.dir, err = openCounts(n.dir); err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(c.dir.close)
-	return c, units
-}
-
-func newNodes(t *testing.T, latency time.Duration) *nodes {
-	table := ruledRows(t, rand.New(rand.NewPCG(3, 14)), slices.Repeat([][]int{{20, 20, 20, 20}}, 10))
-	n := &nodes{t: t, dir: filepath.Join(t.TempDir(), "index")}
-	n.dataset = open(t, &far{Store: table.store, latency: latency, parallel: 2}, Options{
-		Keep: &Keep{Name: "count", Columns: []string{"id"}, Func: func([]rule.Column, int, []uint64) error {
-			n.groups.Add(1)
-			return nil
-		}},
-	})
-	n.groups.Store(0)
-	return n
-}
-
-// Nodes that count at once divide the work: hardly a part is counted twice, and each knows all.
-func TestNodesDivideTheCounting(t *testing.T) {
-	n := newNodes(t, time.Millisecond)
-	const all = 4
-	var running sync.WaitGroup
-	for range all {
-		c, units := n.counter()
-		running.Go(func() {
-			c.keep()
-			if err := c.read(t.Context()); err != nil {
-				t.Error(err)
+// Under a part by row numbers, or weights, counts are of the rows before the shard too: with a
+// shard more in front they are others.
+func TestCountsOfNumberedRows(t *testing.T) {
+	for name, o := range map[string]Options{
+		"part":   {Filters: "score > 0.5", Split: rule.Split{Subsample: 0.4}},
+		"weight": {Weight: "weight"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.IndexDir = filepath.Join(t.TempDir(), "index")
+			r := rand.New(rand.NewPCG(3, 15))
+			table := ruledRows(t, r, [][]int{{150}, {40, 70}})
+			counted(t, table.store, o)
+			more := ruledRows(t, r, [][]int{{77}})
+			all, err := more.store.List(t.Context(), "mem://data/")
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !c.complete() || slices.ContainsFunc(units, func(u shuffle.Unit) bool { return u.Samples != u.Rows() }) {
-				t.Errorf("units %v", units)
+			object, err := more.store.Open(t.Context(), all[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := make([]byte, all[0].Size)
+			if err := object.ReadAt(t.Context(), b, 0); err != nil {
+				t.Fatal(err)
+			}
+			table.store.Put("data/year=2019/first.parquet", b)
+			_, got, _ := counted(t, table.store, o)
+			o.IndexDir = ""
+			_, want, _ := counted(t, table.store, o)
+			if !slices.Equal(got, want) {
+				t.Errorf("units %v, want %v", got, want)
 			}
 		})
 	}
-	running.Wait()
-	workers := int64(all * (2 + 8)) // what each had begun when the last part was claimed
-	if got := n.groups.Load(); got < 40 || got > 40+workers {
-		t.Errorf("%d row groups were counted, of 40", got)
-	}
-	for _, name := range readDir(t, n.dir) {
-		if strings.HasPrefix(name, claimTemp) {
-			t.Errorf("claim %s is left", name)
+}
+
+// Counts of a shard whose store tells no version are not kept: a change would go unseen.
+func TestCountsWithoutVersionsAreNotKept(t *testing.T) {
+	groups := [][]int{{100, 100}, {100}}
+	s := &swapped{Store: files(t, groups, noImage), then: filesFrom(t, groups, 7000, noImage)}
+	o := Options{Filters: "id < 150 or id >= 7250", IndexDir: filepath.Join(t.TempDir(), "index")}
+	for _, want := range []int64{150, 50} {
+		if d := open(t, s, o); d.NumSamples() != want {
+			t.Errorf("%d samples, want %d", d.NumSamples(), want)
 		}
+		s.now.Store(true)
 	}
 }
 
-// A node that dies leaves claims and what it published: another counts the rest at once.
-func TestNodeThatDiesIsNotWaitedFor(t *testing.T) {
-	n := newNodes(t, 0)
-	dead, _ := n.counter()
-	dead.keep()
-	dead.divide()
-	for range 10 { // it counted ten parts, published those, and claimed three more
-		g, ok := dead.next(t.Context())
-		if !ok {
-			t.Fatal("nothing to count")
-		}
-		dead.sums = make([]int64, len(dead.units))
-		for u := dead.groups[g]; u < dead.groups[g+1]; u++ {
-			dead.sums[u] = dead.units[u].Rows()
-		}
-		dead.counted(g)
-	}
-	dead.publish()
-	for range 3 {
-		dead.next(t.Context())
-	}
-	c, _ := n.counter()
-	c.keep()
-	if err := c.read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.groups.Load(); got != 30 || !c.complete() {
-		t.Errorf("%d row groups were counted, want 30", got)
-	}
-}
-
-// Segments become fewer, and each count stays.
-func TestCountSegmentsAreMerged(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "index")
-	c, err := openCounts(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	for i := range 40 {
-		e := countEntry{countKey: countKey{shard: [16]byte{byte(i % 30)}}, first: i % 2, counts: []int64{int64(i)}}
-		if err := c.publish([]countEntry{e}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.tidy(); err != nil {
-		t.Fatal(err)
-	}
-	got := map[int]int64{}
-	fresh, err := openCounts(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fresh.close()
-	fresh.refresh(func(s *countSegment) {
-		for i := range s.len() {
-			e, ok := s.entry(i)
-			if !ok {
-				t.Fatal("an entry is damaged")
-			}
-			got[int(e.shard[0])] = e.counts[0]
-		}
-	})
-	for i := range 30 {
-		want := int64(i)
-		if i < 10 {
-			want = int64(i + 30)
-		}
-		if got[i] != want {
-			t.Errorf("shard %d has %d, want %d", i, got[i], want)
-		}
-	}
-	if names := readDir(t, dir); len(names) != 1 {
-		t.Errorf("files %v", names)
-	}
-}
-
-// Whatever a segment holds, it is counts that can be read or an error.
-func FuzzCountSegment(f *testing.F) {
-	f.Add(formatCounts([]countEntry{
-		{countKey: countKey{shard: [16]byte{1}}, counts: []int64{1, 300, 0}}, {countKey: countKey{shard: [16]byte{1}, rule: [16]byte{2}}, first: 3, counts: []int64{1 << 31}},
-	})[countHeader:])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		whole := formatCounts(nil)
-		whole = append(whole, b...)
-		reseal(whole, uint32(len(b)/countEntryBytes))
-		for n := range uint32(len(b)/countEntryBytes + 2) {
-			reseal(whole, n)
-			s, err := parseCounts(whole)
-			if err != nil {
-				continue
-			}
-			for i := range s.len() {
-				if e, ok := s.entry(i); ok {
-					s.find(e.countKey, func(countEntry) {})
+// A state of another rule, or of none, is refused by the field's name.
+func TestStateOfAnotherRule(t *testing.T) {
+	store := files(t, [][]int{{100, 100}, {100}}, noImage)
+	for _, shuffled := range []bool{true, false} {
+		for _, c := range [][2]string{{"id < 150", "id < 151"}, {"id < 150", ""}, {"", "id >= 0"}} {
+			t.Run(fmt.Sprintf("shuffle %t %s, then %s", shuffled, c[0], c[1]), func(t *testing.T) {
+				first := open(t, store, Options{Shuffle: shuffled, Filters: c[0]})
+				state, err := first.Start(1, StreamOptions{BatchSize: 5})
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
+				_, err = open(t, store, Options{Shuffle: shuffled, Filters: c[1]}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 5, State: &state})
+				if err == nil || !contains(err.Error(), "rule is ") {
+					t.Errorf("error %v", err)
+				}
+			})
 		}
-	})
+	}
 }
 
-// A golden segment: its bytes are a format that other versions read.
-func TestCountSegmentFormat(t *testing.T) {
-	b := formatCounts([]countEntry{
-		{countKey: countKey{shard: [16]byte{2}, version: [8]byte{3}, rule: [16]byte{4}}, first: 5, counts: []int64{1, 300}},
-		{countKey: countKey{shard: [16]byte{1}}, counts: []int64{0}},
+// Every problem with a rule is listed, each with its field, with those of other options.
+func TestRulesThatDoNotFit(t *testing.T) {
+	table := ruledRows(t, rand.New(rand.NewPCG(3, 16)), [][]int{{30}})
+	_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{
+		Filters: "scor > 0.5 and id = 'x'", Split: rule.Split{Subsample: 0.5, Key: "tokens"}, Weight: "label", Vocabulary: map[string][]string{"none": nil},
+		Keep: &Keep{Name: "k", Columns: []string{"id", "nobody"}, Func: noFilter},
 	})
-	if len(b) != countHeader+2*countEntryBytes+4 || !bytes.HasSuffix(b, []byte{0, 1, 0xac, 2}) {
-		t.Fatalf("%x", b)
-	}
-	s, err := parseCounts(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e, ok := s.entry(1); !ok || e.first != 5 || !slices.Equal(e.counts, []int64{1, 300}) {
-		t.Errorf("%+v %t", e, ok)
-	}
-	for i := range b {
-		wrong := bytes.Clone(b)
-		wrong[i] ^= 1
-		if _, err := parseCounts(wrong); err == nil && !(i >= 28 && i < 32) {
-			t.Errorf("byte %d may be any", i)
+	for _, want := range []string{`Filters names column "scor"`, "'x'", "PartKey must be a column of single values", "Weight must be a column of integers", `column "none"`, `Keep.Columns[1] names column "nobody"`} {
+		if err == nil || !contains(err.Error(), want) {
+			t.Errorf("no %s in %v", want, err)
 		}
 	}
 }

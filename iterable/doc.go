@@ -10,12 +10,24 @@
 //
 //	schedule   lists the loads of a stream (spans of units) in the order of need; pure
 //	readahead  admits them to the account, fetches, decodes and transforms; the only goroutines
+//	layer      finds the samples of a load among its rows, and the order in which they lie
 //	await      takes them into the shuffle buffer when the order needs them
 //	walk       goes through the order and picks rows
 //	draw       holds the picked rows until it is released; what is no longer needed is freed then
 //
 // The order of rows (order.go) is that of a plan's lanes (schedule.go, walk.go) or of files
 // (files.go).
+//
+// # Rules
+//
+// The filter, the function, the part, the rows list and the weight of the options are one rule
+// (rules.go): it says how often each row comes. A row that comes is a sample, and the order counts
+// samples, so their number in each unit is known before the first step. Open counts (count.go): by
+// arithmetic where row numbers alone decide; else it reads the columns of the rule, and no others,
+// of what partition values, statistics and pages leave in doubt (prune.go). Counts are kept beside
+// the footers (counts.go, counts_segment.go), where nodes share them, and in saved plans. Nothing
+// else is kept: a load evaluates the rule again (selector.go), and fails when it does not have the
+// samples that were counted.
 //
 // # Memory
 //

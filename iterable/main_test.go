@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,11 @@ func ids(t testing.TB, schema *column.Schema, d *Draw) []int64 {
 	out := make([]int64, d.Rows)
 	for i := range out {
 		out[i] = int64(binary.LittleEndian.Uint64(cols[0].Data[8*i:]))
+		if at := slices.IndexFunc(schema.Fields, func(f *column.Field) bool { return f.Name == "_row" }); at >= 0 {
+			if n := int64(binary.LittleEndian.Uint64(cols[at].Data[8*i:])); n != out[i] {
+				t.Fatalf("row %d has the number %d", out[i], n)
+			}
+		}
 		if len(cols) < 3 {
 			continue
 		}

@@ -1,11 +1,13 @@
 package iterable
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"sort"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -66,19 +68,56 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("there is no row %d: the data set has %d rows, numbered from 0 to %d", e.Row, e.Rows, e.Rows-1)
 }
 
-// errPlaces says that a place needs the rows that a rule keeps.
-var errPlaces = errors.New("the place of a row is not known where a rule leaves rows out")
-
-// Locate returns where a row lies: the one row of its row group. It reads nothing.
-func (t *Taker) Locate(row int64) (rowgroup.Rows, error) {
+// Locate returns where a row lies: the one row of its row group. It reads nothing but the columns of
+// the data set's rule.
+func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 	unit, at, err := t.numbers.locate(row)
 	if err != nil {
 		return rowgroup.Rows{}, err
 	}
 	u := t.numbers.units[unit]
-	if u.Samples != u.Rows() {
-		return rowgroup.Rows{}, errPlaces
+	if t.dataset.rules != nil {
+		if at, err = t.kept(ctx, u, at); err != nil {
+			return rowgroup.Rows{}, err
+		}
 	}
-	g := t.dataset.manifest.Groups()[u.Group]
-	return rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: u.Lo + at, Hi: u.Lo + at + 1}, nil
+	return t.dataset.rowsOf(u.Group, u.Lo+at, u.Lo+at+1), nil
+}
+
+// kept returns which row of a unit is the k-th that the rule keeps.
+func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
+	d, rows := t.dataset, t.dataset.rowsOf(u.Group, u.Lo, u.Hi)
+	defer t.ahead.caught("filter", rows, &err)
+	var columns []rule.Column
+	if d.rules.reads() {
+		fetch, decoded := d.manifest.RuleBytes(u.Group)
+		t.account.Charge(mem.Fetch, fetch)
+		defer t.account.Release(mem.Fetch, fetch)
+		t.account.Charge(mem.Decode, decoded)
+		defer t.account.Release(mem.Decode, decoded)
+		raw, err := d.manifest.FetchRule(ctx, rows)
+		if err != nil {
+			return 0, err
+		}
+		defer raw.Release()
+		decoder := d.manifest.NewDecoder()
+		defer decoder.Close()
+		if columns, err = decoder.DecodeRule(raw); err != nil {
+			return 0, err
+		}
+	}
+	sel, err := d.rules.newSelector().finish(u.Group, u.Lo, u.Hi, columns, false)
+	if err == nil && sel.samples(0, sel.rows) != u.Samples {
+		err = errMiscounted(u.Samples, sel.samples(0, sel.rows))
+	}
+	if err != nil {
+		return 0, ruleError(d.manifest, rows, err)
+	}
+	sel.each(0, sel.rows, func(i int) {
+		if k == 0 {
+			row = int64(i)
+		}
+		k--
+	})
+	return row, nil
 }

@@ -107,6 +107,8 @@ type Options struct {
 	Weight string
 
 	Events Events
+
+	pruneFrom int64 // bytes of rule columns from which statistics are read; 0 means prunedBytes, which tests lower
 }
 
 // Events are called when something happens that a user may want to read, if set. They may be called

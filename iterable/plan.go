@@ -12,10 +12,13 @@ import (
 // A Plan is what is known of a run before anything but footers was read.
 type Plan struct {
 	Shards, Groups, Units int
-	Rows                  int64
-	Bytes                 int64 // uncompressed, of all columns
-	Encoded               int64 // of the projected columns
-	Decoded               int64 // foretold, of the projected columns
+	Rows                  int64  // of an epoch: the samples of the rule, if there is one
+	AllRows               int64  // of the shards
+	Rule                  string // as Dataset.Rule
+	RuleBytes             int64  // encoded, of the columns that the rule reads: what a counting pass reads at most
+	Bytes                 int64  // uncompressed, of all columns
+	Encoded               int64  // of the projected columns, and of those of the rule
+	Decoded               int64  // foretold, of the projected columns
 
 	Shuffle     bool
 	Seed        uint64
@@ -65,6 +68,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 	}
 	p := &Plan{
 		Shards: len(d.data.Shards), Groups: len(d.data.Groups), Units: len(units), Rows: steps.Rows, Bytes: d.bytes,
+		AllRows: d.NumRows(), Rule: d.data.Rule,
 		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
 		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
 	}
@@ -140,6 +144,10 @@ func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
 	for g, group := range d.manifest.Groups() {
 		p.Decoded += sizes[g].narrow + sizes[g].wide
 		p.Encoded += group.Compressed
+		if d.rules != nil && d.rules.reads() {
+			fetch, _ := d.manifest.RuleBytes(g)
+			p.RuleBytes += fetch
+		}
 	}
 }
 

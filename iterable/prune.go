@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -9,28 +10,144 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// shardStats are the statistics of a shard, read once for all its row groups.
-type shardStats struct {
-	once  sync.Once
+const (
+	prunedBytes  = 256 << 10 // of a row group's rule columns: less is read as fast as its statistics
+	deepBytes    = 1 << 20   // of them: less is read as fast as dictionaries and bloom filters
+	keptFooters  = 64        // shards whose statistics are kept while their row groups are looked at
+	leastSkipped = 8         // pages are left out where they are 1/leastSkipped of a row group's rows
+)
+
+// A footer is the statistics of a shard, read once for its row groups.
+type footer struct {
+	mu    sync.Mutex // while they are read and asked
 	stats *rowgroup.ShardStats
-	err   error
+}
+
+// footers are those that were read last.
+type footers struct {
+	mu    sync.Mutex
+	all   map[int]*footer // by shard
+	order []int
+}
+
+// of returns the place of a shard's.
+func (f *footers) of(shard int) *footer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.all[shard]; x != nil {
+		return x
+	}
+	if f.all == nil {
+		f.all = map[int]*footer{}
+	}
+	if len(f.order) == keptFooters {
+		delete(f.all, f.order[0])
+		f.order = f.order[1:]
+	}
+	x := &footer{}
+	f.all[shard], f.order = x, append(f.order, shard)
+	return x
 }
 
 // look finds out what is to be read of a row group, and hands on what it finds without reading.
-func (r *ruleReader) look(ctx context.Context, g int) ([]*ruleRun, error) {
-	d, rows := r.dataset, r.dataset.data.Groups[g].Rows
-	verdict, err := r.verdict(ctx, g)
-	if err != nil || verdict == rule.None {
+func (r *ruleReader) look(ctx context.Context, g int) (runs []*ruleRun, err error) {
+	ranges, err := r.ranges(ctx, g)
+	if err != nil {
 		return nil, err
 	}
-	passed := verdict == rule.All
-	if rules := d.rules; passed && rules.keep == nil && rules.key < 0 && rules.weight < 0 {
-		if sel := rules.newSelector().begin(g, 0, rows); !sel.empty() {
-			r.found(g, 0, rows, sel)
+	for _, x := range ranges {
+		if x.verdict != rule.All || r.dataset.rules.readsMore() {
+			runs = append(runs, r.cut(g, x.lo, x.hi, x.verdict == rule.All)...)
+		} else if sel := r.dataset.rules.newSelector().begin(g, x.lo, x.hi); !sel.empty() {
+			r.found(g, x.lo, x.hi, sel)
 		}
+	}
+	return runs, nil
+}
+
+// A judged is rows of a row group, and what the filter says of them before they are read.
+type judged struct {
+	lo, hi  int64
+	verdict rule.Verdict
+}
+
+// ranges asks the filter about ever smaller parts of the data, as long as it does not know: the
+// partition, the row group, the pages. It leaves out the rows that it drops.
+func (r *ruleReader) ranges(ctx context.Context, g int) ([]judged, error) {
+	d := r.dataset
+	group := d.data.Groups[g]
+	if group.Rows == 0 {
 		return nil, nil
 	}
-	return r.cut(g, 0, rows, passed), nil
+	verdict := rule.All
+	if d.rules.filter != nil {
+		verdict = d.rules.prune(d.manifest.PartitionStats(int(group.Shard)))
+	}
+	fetch, _ := d.manifest.RuleBytes(g)
+	if verdict == rule.Some && fetch >= cmp.Or(d.options.pruneFrom, prunedBytes) {
+		return r.askFooter(ctx, g, fetch)
+	}
+	return wholly(group.Rows, verdict), nil
+}
+
+// wholly is a verdict on all rows of a row group.
+func wholly(rows int64, v rule.Verdict) []judged {
+	if v == rule.None {
+		return nil
+	}
+	return []judged{{0, rows, v}}
+}
+
+// askFooter asks the filter about the statistics of a row group of so many bytes, which the shard's
+// footer, the page index, dictionaries and bloom filters tell.
+func (r *ruleReader) askFooter(ctx context.Context, g int, fetch int64) ([]judged, error) {
+	d, group := r.dataset, r.dataset.data.Groups[g]
+	shard, index := int(group.Shard), int(group.Index)
+	f := r.footers.of(shard)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var err error
+	if f.stats == nil {
+		if f.stats, err = d.manifest.ShardStats(ctx, shard); err != nil {
+			return nil, err
+		}
+	}
+	if v := d.rules.prune(f.stats.Group(index)); v != rule.Some {
+		return wholly(group.Rows, v), nil
+	}
+	pages, err := f.stats.Pages(ctx, index)
+	if err != nil {
+		return nil, err
+	}
+	if some := r.judge(pages, group.Rows); some != nil {
+		return *some, nil
+	}
+	if fetch >= cmp.Or(d.options.pruneFrom, deepBytes) {
+		if err := f.stats.Deepen(ctx, index); err != nil {
+			return nil, err
+		}
+	}
+	return wholly(group.Rows, d.rules.prune(f.stats.Group(index))), nil
+}
+
+// judge asks the filter about pages. It returns nil where that leaves out too little.
+func (r *ruleReader) judge(pages []rowgroup.RowRange, rows int64) *[]judged {
+	all, skipped := []judged{}, int64(0)
+	for _, p := range pages {
+		v := r.dataset.rules.prune(p.Stats)
+		switch last := len(all) - 1; {
+		case v == rule.None:
+			skipped += p.Hi - p.Lo
+		case last >= 0 && all[last].hi == p.Lo && all[last].verdict == v:
+			all[last].hi = p.Hi
+		default:
+			all = append(all, judged{p.Lo, p.Hi, v})
+		}
+	}
+	if len(pages) == 0 || skipped < rows/leastSkipped {
+		return nil
+	}
+	return &all
 }
 
 // cut cuts rows of a row group into runs of bounded size, at the edges of pages.
@@ -53,16 +170,4 @@ func (r *ruleReader) cut(g int, lo, hi int64, passed bool) (runs []*ruleRun) {
 		lo = end
 	}
 	return runs
-}
-
-// verdict asks the filter what is known of a row group before it is read.
-func (r *ruleReader) verdict(ctx context.Context, g int) (rule.Verdict, error) {
-	d, s := r.dataset, int(r.dataset.data.Groups[g].Shard)
-	if d.rules.filter == nil {
-		return rule.All, nil
-	}
-	if v := d.rules.prune(d.manifest.PartitionStats(s)); v != rule.Some {
-		return v, nil
-	}
-	return rule.Some, nil
 }

@@ -24,10 +24,8 @@ type ruleReading struct {
 	done  func(group int)
 }
 
-const (
-	runBytes    = 64 << 20  // of decoded rule columns: what is more is read in runs, where pages allow it
-	prunedBytes = 256 << 10 // of a shard's rule columns: less is read as fast as its statistics
-)
+// runBytes is of decoded rule columns: what is more is read in runs, where pages allow it.
+const runBytes = 64 << 20
 
 // A ruleRun is rows of a row group that are read together.
 type ruleRun struct {
@@ -52,9 +50,10 @@ type ruleReader struct {
 	decode  chan *ruleRun
 	stop    context.CancelFunc
 
-	mu    sync.Mutex
-	stats map[int]*shardStats
-	err   error
+	footers footers
+
+	mu  sync.Mutex
+	err error
 }
 
 // readRules reads what a reading asks for. It reserves its memory first, and ends with ctx.
@@ -66,7 +65,7 @@ func (d *Dataset) readRules(ctx context.Context, how ruleReading) error {
 	defer account.Close()
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &ruleReader{ruleReading: how, dataset: d, account: account, decode: make(chan *ruleRun), stop: stop, stats: map[int]*shardStats{}}
+	r := &ruleReader{ruleReading: how, dataset: d, account: account, decode: make(chan *ruleRun), stop: stop}
 	groups := make(chan int)
 	var fetching, all sync.WaitGroup
 	for range fetchers {

@@ -240,8 +240,11 @@ func (r *rules) number(groups []rowgroup.Group) {
 }
 
 // reads says that the rule reads columns; else which rows it keeps is arithmetic.
-func (r *rules) reads() bool {
-	return r.filter != nil || r.keep != nil || r.part != nil && r.key >= 0 || r.weight >= 0
+func (r *rules) reads() bool { return r.filter != nil || r.readsMore() }
+
+// readsMore says that the rule reads columns besides those of its filter.
+func (r *rules) readsMore() bool {
+	return r.keep != nil || r.part != nil && r.key >= 0 || r.weight >= 0
 }
 
 // numbered says that what is kept of a row group depends on the number of its first row.
@@ -256,7 +259,8 @@ func (r *rules) errNothing(rows int64) error {
 	if r.expr != "" {
 		text += ": " + option.Literal(r.expr)
 	}
-	return &OptionError{Field: r.given[0], Text: text, Err: errNoRow}
+	return &OptionError{Field: r.given[0], Text: text, Err: ErrNoRow}
 }
 
-var errNoRow = errors.New("no row is kept")
+// ErrNoRow is the cause of the [OptionError] of a rule that keeps no row.
+var ErrNoRow = errors.New("no row is kept")

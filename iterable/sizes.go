@@ -31,6 +31,7 @@ type sizes struct {
 	ruled    bool             // a load reads whole units, of which a rule keeps some rows
 	repeats  bool             // rows may come more than once, and then loads are not divided
 	decoded  func() []decoded // by group
+	few      sync.Map         // rowgroup.Kept by group and rows
 }
 
 // decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is
@@ -96,40 +97,64 @@ func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 
 // cost is what a load of rows takes, each of which is a sample.
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
-	rows := hi - lo
-	return s.costOf(group, rows, rows, rows, divided)
+	g, rows := s.manifest.Groups()[group], hi-lo
+	d := s.decoded()[group]
+	c := cost{fetch: s.fetchBytes(group, rows), scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
+	if rows < g.Rows {
+		d.narrow, d.wide, d.whole = d.slice(rows, g.Rows)
+	}
+	return c.divide(d, rows, divided)
 }
 
-// ruledCost is what a load of a unit takes that keeps so many samples, when the rule's columns are
-// decoded first.
+// ruledCost is what a load of a unit takes that keeps so many of its samples, when the rule's
+// columns are decoded first.
 func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
-	c := s.costOf(u.Group, rows, held, samples, divided)
 	d := s.decoded()[u.Group]
-	c.scratch += slice(d.rule, rows, all) + rows*ruleScratch
-	if held < rows { // a column is whole before the rows that stay are copied out
-		c.scratch += slice(d.wide, rows, all)
+	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all) + rows*(scratchBytes+ruleScratch)}
+	if 2*held < rows { // else the blocks have the memory of all rows
+		k := s.kept(u.Group, held)
+		d.narrow, d.wide, d.whole = k.Narrow+blockBytes, k.Wide, k.Whole
+	} else if rows < all {
+		d.narrow, d.wide, d.whole = d.slice(rows, all)
 	}
-	return c
+	return c.divide(d, samples, divided)
 }
 
-// costOf is what a load of so many rows takes of which blocks hold some, for so many samples.
-func (s *sizes) costOf(group int, loaded, held, samples int64, divided bool) cost {
-	g := s.manifest.Groups()[group]
-	d := s.decoded()[group]
-	c := cost{fetch: g.Compressed, scratch: d.scratch.Of(loaded, g.Rows, divided || held < loaded) + loaded*scratchBytes}
-	if loaded < g.Rows && len(s.manifest.PageEdges(group)) > 0 {
-		c.fetch = slice(c.fetch, loaded, g.Rows)
+// kept is what blocks take that hold so many rows of a group.
+func (s *sizes) kept(group int, rows int64) rowgroup.Kept {
+	key := [2]int64{int64(group), rows}
+	if k, ok := s.few.Load(key); ok {
+		return k.(rowgroup.Kept)
 	}
-	if held < g.Rows {
-		d.wide = slice(d.wide, held, g.Rows)
-		d.narrow = slice(d.narrow, held, g.Rows) + d.narrow/roundingPart*held/g.Rows + blockBytes
-		d.whole = min(d.whole+blockBytes, d.narrow) // a dictionary is that of the group
+	k := s.manifest.KeptBytes(group, rows)
+	s.few.Store(key, k)
+	return k
+}
+
+// fetchBytes is what a load of so many rows of a group fetches.
+func (s *sizes) fetchBytes(group int, rows int64) int64 {
+	g := s.manifest.Groups()[group]
+	n := g.Compressed
+	if rows < g.Rows && len(s.manifest.PageEdges(group)) > 0 {
+		n = slice(n, rows, g.Rows)
 	}
 	if s.copied {
-		c.fetch = mem.ClassBytes(c.fetch)
+		n = mem.ClassBytes(n)
 	}
+	return n
+}
+
+// slice is what so many rows of all of a group take.
+func (d decoded) slice(rows, all int64) (narrow, wide, whole int64) {
+	wide = slice(d.wide, rows, all)
+	narrow = slice(d.narrow, rows, all) + d.narrow/roundingPart*rows/all + blockBytes
+	return narrow, wide, min(d.whole+blockBytes, narrow) // a dictionary is that of the group
+}
+
+// divide adds the blocks of so many samples.
+func (c cost) divide(d decoded, samples int64, divided bool) cost {
 	d.narrow, d.whole = d.narrow+samples*orderBytes, d.whole+samples*orderBytes
 	narrow := d.narrow - d.whole
 	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), samples)); !divided || c.parts < 2 {

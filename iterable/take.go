@@ -59,10 +59,14 @@ type Taker struct {
 // errTakerClosed ends what a closed taker does.
 var errTakerClosed = errors.New("the taker is closed")
 
-// DecodedBytes is what all rows take in memory, as the files' metadata foretell it.
+// DecodedBytes is what all rows take in memory, as the files' metadata foretell it: of those that
+// the rule keeps, as of mean rows.
 func (d *Dataset) DecodedBytes() (bytes int64) {
 	for _, g := range d.sizes.decoded() {
 		bytes += g.narrow + g.wide
+	}
+	if d.rules != nil {
+		return mem.MulDiv(bytes, d.samples, max(1, d.NumRows()))
 	}
 	return bytes
 }
@@ -129,8 +133,12 @@ type takerBound struct {
 func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 	b := takerBound{store: d.options.StoreMemory}
 	for _, u := range n.units {
-		c := d.sizes.cost(u.Group, u.Lo, u.Hi, false)
-		b.load, b.decoded = b.load.largest(c), b.decoded+c.bytes()
+		if u.Samples == 0 {
+			continue
+		}
+		c := d.sizes.spanCost(u, wholeUnit(u), false)
+		b.load = b.load.largest(c)
+		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // what is measured may be more
 	}
 	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches})
 	return b
@@ -258,8 +266,7 @@ func (t *Taker) release(d *Draw) {
 // cost is the bytes that a unit is foretold to take.
 func (t *Taker) cost(unit int32) int64 {
 	u := t.numbers.units[unit]
-	c := t.dataset.sizes.cost(u.Group, u.Lo, u.Hi, false)
-	return c.bytes()
+	return t.dataset.sizes.spanCost(u, wholeUnit(u), false).bytes()
 }
 
 // begin loads a unit in a goroutine of its own. It goes on when the call that wanted the unit has

@@ -12,6 +12,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -367,12 +369,12 @@ func TestTakerLocates(t *testing.T) {
 		{26, rowgroup.Rows{Shard: 1, RowGroup: 1, Lo: 18, Hi: 19}},
 	} {
 		t.Run(fmt.Sprint(c.row), func(t *testing.T) {
-			if got, err := x.Locate(c.row); got != c.want || err != nil {
+			if got, err := x.Locate(t.Context(), c.row); got != c.want || err != nil {
 				t.Errorf("%v, %v, want %v", got, err, c.want)
 			}
 		})
 	}
-	if _, err := x.Locate(27); err == nil || err.Error() != "there is no row 27: the data set has 27 rows, numbered from 0 to 26" {
+	if _, err := x.Locate(t.Context(), 27); err == nil || err.Error() != "there is no row 27: the data set has 27 rows, numbered from 0 to 26" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -387,4 +389,97 @@ func TestTakerBesideAStream(t *testing.T) {
 	for range rest(t, s) {
 		takeRows(t, x, randomRows(r, n, 5))
 	}
+}
+
+// Under a rule, numbers are those of the rows that it keeps.
+func TestTakeUnderARule(t *testing.T) {
+	groups, n := uneven()
+	store := files(t, groups, noImage)
+	for _, c := range []struct {
+		name string
+		o    Options
+		keep func(id int64) bool
+	}{
+		{"a filter", Options{Filters: `label in ("label 1", "label 4")`}, func(id int64) bool { return id%7 == 1 || id%7 == 4 }},
+		{"most rows", Options{Filters: `label != "label 2"`, Columns: []string{"id"}}, func(id int64) bool { return id%7 != 2 }},
+		{"few rows", Options{Split: rule.Split{Subsample: 0.1, Seed: 3}}, nil},
+		{"few rows in cut units", Options{Filters: `id between 60 and 70`, UnitRows: 8}, func(id int64) bool { return id >= 60 && id <= 70 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			x := taker(t, d, TakerOptions{})
+			defer x.Close()
+			var kept []int64
+			for id := range n {
+				if c.keep != nil && c.keep(id) {
+					kept = append(kept, id)
+				}
+			}
+			if c.keep == nil {
+				for _, dr := range rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1})) {
+					kept = append(kept, dr.ids...)
+				}
+			}
+			if x.Len() != int64(len(kept)) {
+				t.Fatalf("%d rows, want %d", x.Len(), len(kept))
+			}
+			r := rand.New(rand.NewPCG(3, 4))
+			for range 20 {
+				rows := randomRows(r, x.Len(), 90) // of most units at once
+				dr, err := x.Take(t.Context(), rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, id := range ids(t, d.Schema(), dr) {
+					if id != kept[rows[i]] {
+						t.Fatalf("row %d has id %d, want %d", rows[i], id, kept[rows[i]])
+					}
+				}
+				dr.Release()
+				at, err := x.Locate(t.Context(), rows[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				g := 0
+				for g < len(d.data.Groups)-1 && (int(d.data.Groups[g].Shard) != at.Shard || int(d.data.Groups[g].Index) != at.RowGroup) {
+					g++
+				}
+				if number := d.manifest.Groups()[g].First + at.Lo; number != kept[rows[0]] {
+					t.Fatalf("row %d lies at row %d of the data, want %d", rows[0], number, kept[rows[0]])
+				}
+			}
+			if used := x.account.Used(); used[mem.Fetch] != 0 || used[mem.Decode] != 0 {
+				t.Errorf("still taken: %v", used)
+			}
+		})
+	}
+}
+
+// All rows fit at once where there is memory for them, also when blocks turn out somewhat larger
+// than was foretold.
+func TestTakeOfAllRows(t *testing.T) {
+	groups, n := uneven()
+	d := open(t, files(t, groups, noImage), Options{})
+	less := slices.Clone(d.sizes.decoded())
+	for g := range less {
+		less[g].narrow -= less[g].narrow / 10
+		less[g].whole = min(less[g].whole, less[g].narrow)
+	}
+	d.sizes.decoded = func() []decoded { return less }
+	x := taker(t, d, TakerOptions{})
+	takeRows(t, x, []int64{0, 70, 200, 300})
+	x.cache.mu.Lock()
+	if u := x.cache.units[0]; u.bytes <= x.cost(0) {
+		t.Errorf("unit 0 takes %d bytes, and %d were foretold: the test needs more", u.bytes, x.cost(0))
+	}
+	x.cache.mu.Unlock()
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = int64(i)
+	}
+	takeRows(t, x, all)
 }

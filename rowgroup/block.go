@@ -71,8 +71,8 @@ func (b *Block) Release() {
 // A Layout says how rows are to lie in blocks. The zero value is one block, in the file's order.
 type Layout struct {
 	// Parts is the number of blocks, through which the order goes one after the other; 0 means 1.
-	// Part gives each row of the unit its part, 1..Parts, and 0 where no block holds it. It is not
-	// needed for one.
+	// Part gives each row of the unit its part, 1..Parts; that of rows that no block holds does not
+	// matter. It is not needed for one.
 	Part  []uint8
 	Parts int
 	wide  int // bytes a row from which a column is spread over the memory of parts as it is decoded; 0 means 512, which tests lower

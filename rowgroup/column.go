@@ -175,7 +175,14 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	if c.leaf.convert == convertNull && p.Kind == format.DataPageV2 {
 		return nil // the levels are not compressed
 	}
-	if c.chunk.codec != format.Uncompressed && !p.PlainBody {
+	if c.levelsAlone(p) {
+		dst := c.d.page.take(size)
+		n, err := c.d.codecs.DecompressLevels(c.chunk.codec, dst, body, min(1, c.leaf.maxRep)+min(1, c.leaf.maxDef))
+		if err != nil {
+			return err
+		}
+		body = dst[:n]
+	} else if c.chunk.codec != format.Uncompressed && !p.PlainBody {
 		dst := c.place(p, size, o)
 		if err := c.decompress(p, dst, body); err != nil {
 			return err
@@ -194,6 +201,13 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	}
 	o.values = body
 	return nil
+}
+
+// levelsAlone says whether no more of a page is wanted than levels, and they lie in front.
+func (c *leafDecoder) levelsAlone(p *page) bool {
+	const rle = format.RLE
+	return c.leaf.convert == convertNull && p.Kind == format.DataPage && c.chunk.codec != format.Uncompressed && !p.PlainBody &&
+		(c.leaf.maxRep == 0 || p.RepEncoding == rle) && (c.leaf.maxDef == 0 || p.DefEncoding == rle)
 }
 
 // decompress decompresses a page's body. One that was lent and that hardly compresses is verified

@@ -131,8 +131,9 @@ func (d *Decoder) scratches() []*scratch {
 // The Raw may be released afterwards: a Block never points into one.
 func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.at, d.path = -1, ""
-	if d.held != nil && d.held.raw != r {
+	if d.held == nil || d.held.raw != r {
 		d.dropHeld()
+		r.verified = nil // all is used now
 	}
 	err := r.use(func() error { return d.decode(r, l) })
 	d.dropHeld()

@@ -36,6 +36,7 @@ type sharedColumn struct {
 // RuleColumn.Lengths, and of structs, there are no children.
 func (d *Decoder) DecodeRule(r *Raw) ([]rule.Column, error) {
 	d.dropHeld()
+	r.verified = nil
 	d.at, d.path = -1, ""
 	err := r.use(func() error { return d.decodeRules(r) })
 	if damaged := r.recheckRules(); damaged != nil {
@@ -173,30 +174,57 @@ func (d *Decoder) keepsCodes(v *vector) bool {
 
 // lookedUp is the vector with values in place of codes.
 func (d *Decoder) lookedUp(v *vector) *vector {
-	w, table := v.field.Width, v.dict.data
+	w := v.field.Width
 	p := *v
 	p.codes, p.codeWidth, p.dict = nil, 0, nil
 	p.data = d.arena.Alloc(v.n * w)
-	for i := range v.n {
-		if v.nulls > 0 && v.isNull(i) {
+	switch v.codeWidth {
+	case 1:
+		expandCodes(p.data, v.dict.data, w, v.codes[:v.n])
+	case 2:
+		expandCodes(p.data, v.dict.data, w, mem.As[uint16](v.codes)[:v.n])
+	default:
+		expandCodes(p.data, v.dict.data, w, mem.As[uint32](v.codes)[:v.n])
+	}
+	for i := 0; i < v.n && v.nulls > 0; i++ {
+		if v.isNull(i) {
 			clear(p.data[i*w : (i+1)*w])
-			continue
 		}
-		copy(p.data[i*w:(i+1)*w], table[v.code(i)*w:])
 	}
 	return &p
 }
 
-// recheckRules verifies, after their use, the lent bytes of the rule columns.
-func (r *Raw) recheckRules() error {
-	if len(r.leases) == 0 {
-		return nil
+// expandCodes writes the values of w bytes that codes stand for.
+func expandCodes[C uint8 | uint16 | uint32](dst, table []byte, w int, codes []C) {
+	switch w {
+	case 4:
+		expandWords(mem.As[uint32](dst), mem.As[uint32](table), codes)
+	case 8:
+		expandWords(mem.As[uint64](dst), mem.As[uint64](table), codes)
+	default:
+		for i, c := range codes {
+			copy(dst[i*w:(i+1)*w], table[int(c)*w:])
+		}
 	}
+}
+
+func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, codes []C) {
+	dst = dst[:len(codes)]
+	for i, c := range codes {
+		dst[i] = table[c]
+	}
+}
+
+// recheckRules verifies, after their use, the lent bytes of the rule columns. Those of columns that
+// are shared are not touched again, so Decode need not verify them.
+func (r *Raw) recheckRules() error {
 	verified := mergeSpans(r.verified)
+	r.used, r.stale, r.verified = shard.Span{}, 0, nil // Decode begins from the front
 	for i := range r.rules {
-		at := r.rules[i].chunks
+		b := &r.rules[i]
+		at := b.chunks
 		if r.ruleAlone {
-			at = r.rules[i].alone
+			at = b.alone
 		}
 		for _, k := range at {
 			c := &r.chunks[k]
@@ -204,10 +232,12 @@ func (r *Raw) recheckRules() error {
 				if err := r.recheckPiece(s, verified); err != nil {
 					return err
 				}
+				if b.shared >= 0 && s.N > 0 {
+					r.verified = append(r.verified, s)
+				}
 			}
 		}
 	}
-	r.used, r.stale = shard.Span{}, 0 // Decode begins from the front
 	return nil
 }
 
@@ -215,7 +245,6 @@ func (r *Raw) recheckRules() error {
 func (r *Raw) recheckPiece(s shard.Span, verified []shard.Span) error {
 	for i, lent := range r.lent {
 		if s.N > 0 && lent.Off <= s.Off && s.End() <= lent.End() {
-			r.verified = append(r.verified, s)
 			return r.recheckSpan(i, s, verified)
 		}
 	}

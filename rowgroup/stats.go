@@ -3,9 +3,12 @@ package rowgroup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // columnStats is what is known of each rule column.
@@ -14,30 +17,66 @@ type columnStats []rule.ColumnStats
 // Column implements [rule.Stats].
 func (s columnStats) Column(i int) rule.ColumnStats { return s[i] }
 
-// PartitionStats is what the directories tell of the rule columns in a shard, without a read. Column
-// i is that of Options.RuleColumns[i], here as in all statistics.
-func (m *Manifest) PartitionStats(shard int) rule.Stats {
+// allNulls is what is known of rows without a value, however many there are.
+var allNulls = rule.ColumnStats{Rows: 1, Nulls: 1, NullsKnown: true}
+
+// PartitionStats is what is known of the rule columns in a shard without a read: partition values,
+// and columns that the shard lacks. Column i is that of Options.RuleColumns[i], here as in all
+// statistics.
+func (m *Manifest) PartitionStats(shard int) rule.Stats { return m.shardFacts(shard) }
+
+func (m *Manifest) shardFacts(shard int) columnStats {
 	s := make(columnStats, len(m.rules))
-	for i, r := range m.rules {
-		if r.partition != nil {
-			s[i] = partitionStats(r.partition.field, r.partition.nodes[shard].partition)
+	rules := m.rulesOf(shard)
+	for i := range rules {
+		switch n := rules[i].column(); {
+		case n == nil:
+		case n.missing:
+			s[i] = allNulls
+		case n.partition != nil && n.partition.null:
+			s[i] = allNulls
+		case n.partition != nil:
+			s[i] = rule.ColumnStats{Rows: 1, NullsKnown: true, Distinct: constantColumn(n.field, n.partition).Values}
 		}
 	}
 	return s
 }
 
-func partitionStats(f *column.Field, p *partitionValue) rule.ColumnStats {
-	if p.null {
-		return rule.ColumnStats{Rows: 1, Nulls: 1, NullsKnown: true}
+// column is the rule column's own node, or one around it that is missing; nil for a column that the
+// data does not have.
+func (b *boundRule) column() *node {
+	n := b.node
+	if n == nil {
+		return nil
 	}
-	return rule.ColumnStats{Rows: 1, NullsKnown: true, Distinct: constantColumn(f, p).Values}
+	for range b.depth {
+		if n.missing || n.leaf != nil {
+			break
+		}
+		n = n.children[0]
+	}
+	return n
 }
 
-// A ShardStats is what a shard's footer tells of the rule columns. It is safe for concurrent use,
-// but for Deepen.
+// statLeaf is the leaf whose values are those of the rule column, one a row; nil when there is none.
+func (b *boundRule) statLeaf() *node {
+	n := b.column()
+	if n == nil || n.missing || n.partition != nil || n.leaf == nil || n.leaf.maxRep > 0 || n.field.Kind != column.Fixed && n.field.Kind != column.Binary {
+		return nil
+	}
+	return n
+}
+
+// A ShardStats is what a shard tells of the rule columns: its footer, and what Deepen reads. One
+// goroutine at a time may use it.
 type ShardStats struct {
-	m     *Manifest
-	shard int
+	m       *Manifest
+	shard   int
+	record  record
+	rules   []boundRule
+	details *parquet.Details
+	facts   columnStats         // of all rows
+	groups  map[int]columnStats // that Deepen knows more of
 }
 
 // A RowRange is rows of a row group, Hi exclusive, with what is known of them.
@@ -46,21 +85,109 @@ type RowRange struct {
 	Stats  rule.Stats
 }
 
-// ShardStats reads the footer of a shard.
+// ShardStats reads the statistics in the footer of a shard.
 func (m *Manifest) ShardStats(ctx context.Context, shard int) (*ShardStats, error) {
 	if shard < 0 || shard >= len(m.shards) {
 		return nil, fmt.Errorf("statistics: there is no shard %d", shard)
 	}
-	return &ShardStats{m: m, shard: shard}, nil
+	s := &ShardStats{m: m, shard: shard, rules: m.rulesOf(shard), facts: m.shardFacts(shard), groups: map[int]columnStats{}}
+	err := s.readFooter(ctx)
+	if err != nil {
+		return nil, &Error{Op: "statistics", URI: m.shards[shard].URI, RowGroup: -1, Page: -1, Err: err}
+	}
+	return s, nil
+}
+
+func (s *ShardStats) readFooter(ctx context.Context) (err error) {
+	if s.record, err = parseRecord(s.m.files[s.shard].record); err != nil {
+		return err
+	}
+	size := s.m.shards[s.shard].Size
+	n := s.record.footerBytes + parquet.TailBytes
+	if n > size {
+		return fmt.Errorf("%w: %d bytes in a file of %d", parquet.ErrFooter, n, size)
+	}
+	b, err := s.read(ctx, shard.Span{Off: size - n, N: n})
+	if err != nil {
+		return err
+	}
+	if got, err := parquet.FooterLength(b[len(b)-parquet.TailBytes:], size); err != nil || got != s.record.footerBytes {
+		return fmt.Errorf("%w: its length was %d when it was read first", shard.ErrChanged, s.record.footerBytes)
+	}
+	if s.details, err = parquet.ParseDetails(b[:len(b)-parquet.TailBytes]); err != nil {
+		return err
+	}
+	other := func(g parquet.GroupDetails) bool { return len(g.Chunks) != s.record.leaves }
+	if len(s.details.Groups) != s.record.groups || slices.ContainsFunc(s.details.Groups, other) {
+		return fmt.Errorf("%w: its row groups are not those that were read first", shard.ErrChanged)
+	}
+	return nil
+}
+
+// read reads bytes of the shard that are no column's data.
+func (s *ShardStats) read(ctx context.Context, span shard.Span) ([]byte, error) {
+	o, err := s.m.objects.acquire(ctx, s.shard)
+	if err != nil {
+		return nil, err
+	}
+	defer s.m.objects.release(s.shard, o)
+	b := make([]byte, span.N)
+	return b, o.object.ReadAt(ctx, b, span.Off)
 }
 
 // Group is what is known of row group g of the shard.
-func (s *ShardStats) Group(g int) rule.Stats { return s.m.PartitionStats(s.shard) }
+func (s *ShardStats) Group(g int) rule.Stats { return s.group(g) }
 
-// Deepen reads the dictionaries and bloom filters of the rule columns of row group g, after which
-// Group knows more.
-func (s *ShardStats) Deepen(ctx context.Context, g int) error { return nil }
+func (s *ShardStats) group(g int) columnStats {
+	if deep := s.groups[g]; deep != nil {
+		return deep
+	}
+	all := slices.Clone(s.facts)
+	for i := range s.rules {
+		n := s.rules[i].statLeaf()
+		if n == nil {
+			continue
+		}
+		c := &s.details.Groups[g].Chunks[n.leaf.index]
+		all[i] = s.chunkStats(n, c, s.record.rows.at(g))
+	}
+	return all
+}
 
-// Pages is row ranges of group g that have statistics of their own, in order and without gaps, by
-// the column index; nil where the file has none.
-func (s *ShardStats) Pages(ctx context.Context, g int) ([]RowRange, error) { return nil, nil }
+// chunkStats is what the footer says of a leaf in a row group.
+func (s *ShardStats) chunkStats(n *node, c *parquet.Statistics, rows int64) rule.ColumnStats {
+	if n.leaf.convert == convertNull {
+		return allNulls
+	}
+	k := rule.ColumnStats{Rows: rows}
+	if c.Nulls >= 0 && c.Nulls <= rows && c.Values == rows {
+		k.Nulls, k.NullsKnown = c.Nulls, true
+	}
+	lo, hi := c.Min, c.Max
+	if !s.ordered(n) {
+		lo, hi = nil, nil
+	}
+	if lo == nil && hi == nil && n.signed() {
+		lo, hi = c.OldMin, c.OldMax
+	}
+	k.Min, k.Max = s.bounds(n, lo, hi)
+	return k
+}
+
+// ordered says whether Min and Max of a leaf can be trusted.
+func (s *ShardStats) ordered(n *node) bool {
+	return n.leaf.index < len(s.details.Ordered) && s.details.Ordered[n.leaf.index]
+}
+
+// bounds is those of values as they are decoded; both nil when either cannot be trusted. Some writers
+// state one alone, where the other is long.
+func (s *ShardStats) bounds(n *node, lo, hi []byte) (least, most []byte) {
+	if s.m.replace && n.field.Type == column.TypeString {
+		return nil, nil // what is not UTF-8 is decoded as something else
+	}
+	least, most = n.bound(lo), n.bound(hi)
+	if (least == nil) != (lo == nil) || (most == nil) != (hi == nil) {
+		return nil, nil
+	}
+	return least, most
+}

@@ -69,7 +69,7 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 // put copies the value of a decoded row into the row's part and returns its view. Rows outside of
 // the unit, or of the layout's order, are not kept.
 func (s *spreader) put(row int64, value []byte) uint64 {
-	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 || s.part[row] == 0 {
+	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 {
 		return 0
 	}
 	if s.kept != nil && s.kept[row/64]>>(row%64)&1 == 0 {

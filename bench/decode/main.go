@@ -27,7 +27,7 @@ type result struct {
 func main() {
 	set := flag.String("set", "", "directory of parquet files")
 	columns := flag.String("columns", "", "columns to decode, by commas; empty: all")
-	mode := flag.String("mode", "ours", "ours or ceiling")
+	mode := flag.String("mode", "ours", "ours, ceiling or numbers")
 	rounds := flag.Int("rounds", 1, "how often")
 	materialize := flag.Bool("materialize", false, "store values in place of codes")
 	profile := flag.String("profile", "", "write a processor profile of the rounds to this file")
@@ -50,6 +50,12 @@ func run(set, columns, mode string, rounds int, materialize bool, profile string
 		pass = newOurs(set, names, materialize).pass
 	case "ceiling":
 		pass = newCeiling(set, names).pass
+	case "numbers":
+		n := newNumbers(set, names)
+		if err := n.open(context.Background()); err != nil {
+			return err
+		}
+		pass = n.pass
 	default:
 		return fmt.Errorf("no such mode: %q", mode)
 	}

@@ -16,6 +16,7 @@ func proxy(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("proxy", flag.ContinueOnError)
 	target := fs.String("target", "", "the server's host:port")
 	latency := fs.Duration("latency", 0, "delay of what a client sends")
+	rate := fs.Int64("rate", 0, "bytes a second that all clients together get from the server; 0 is any number")
 	log := fs.String("log", "", "write the requests to this file")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -33,8 +34,8 @@ func proxy(ctx context.Context, args []string) error {
 	fmt.Printf("READY %s\n", l.Addr())
 	switch {
 	case *log == "":
-		return serveDelayed(ctx, l, *target, *latency)
-	case *latency > 0:
+		return serveDelayed(ctx, l, *target, link{latency: *latency, rate: *rate})
+	case *latency > 0 || *rate > 0:
 		return errors.New("a proxy either delays or writes a log")
 	}
 	out, err := os.Create(*log)

@@ -7,13 +7,23 @@ import (
 	"time"
 )
 
-// serveDelayed forwards connections. What a client sends arrives latency later, so each request
-// that fits into one segment, as reads do, takes that much longer; the kernel passes on the
-// server's bytes.
-func serveDelayed(ctx context.Context, l net.Listener, target string, latency time.Duration) error {
+// A link is the network that a proxy stands for.
+type link struct {
+	latency time.Duration
+	rate    int64 // bytes a second; 0 is any number
+}
+
+// serveDelayed forwards connections. What a client sends arrives later by the link's latency, so
+// each request that fits into one segment, as reads do, takes that much longer. The server's bytes
+// arrive at the link's rate, over all connections together; without one the kernel passes them on.
+func serveDelayed(ctx context.Context, l net.Listener, target string, k link) error {
 	defer closeAfter(ctx, l)()
 	var clients sync.WaitGroup
 	defer clients.Wait()
+	var line *pace
+	if k.rate > 0 {
+		line = &pace{rate: k.rate}
+	}
 	for {
 		c, err := l.Accept()
 		switch {
@@ -22,12 +32,12 @@ func serveDelayed(ctx context.Context, l net.Listener, target string, latency ti
 		case err != nil:
 			return err
 		}
-		clients.Go(func() { forward(ctx, c.(*net.TCPConn), target, latency) })
+		clients.Go(func() { forward(ctx, c.(*net.TCPConn), target, k.latency, line) })
 	}
 }
 
 // forward serves one client until either side is done.
-func forward(ctx context.Context, client *net.TCPConn, target string, latency time.Duration) {
+func forward(ctx context.Context, client *net.TCPConn, target string, latency time.Duration, line *pace) {
 	defer client.Close()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", target)
@@ -41,7 +51,11 @@ func forward(ctx context.Context, client *net.TCPConn, target string, latency ti
 
 	var sending sync.WaitGroup
 	sending.Go(func() { send(server, client, latency) })
-	_, _ = client.ReadFrom(server) // a side that went away ends both
+	if line != nil {
+		line.copy(client, server)
+	} else {
+		_, _ = client.ReadFrom(server) // a side that went away ends both
+	}
 	_ = client.Close()
 	_ = server.Close()
 	sending.Wait()
@@ -64,4 +78,36 @@ func send(server, client *net.TCPConn, latency time.Duration) {
 			return
 		}
 	}
+}
+
+// A pace lets bytes through at a rate, first come first served.
+type pace struct {
+	rate int64
+
+	mu   sync.Mutex
+	free time.Time // when the line has passed all that it was given
+}
+
+// copy passes on bytes until a side goes away.
+func (p *pace) copy(to, from *net.TCPConn) {
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		time.Sleep(p.take(n))
+		if _, failed := to.Write(b[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+// take returns how long it is until the line has passed n more bytes.
+func (p *pace) take(n int) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.free.Before(now) {
+		p.free = now
+	}
+	p.free = p.free.Add(time.Duration(int64(n) * int64(time.Second) / p.rate))
+	return p.free.Sub(now)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -75,7 +76,9 @@ func get(t *testing.T, c *http.Client, address, span string) (body string, host 
 func TestDelayed(t *testing.T) {
 	const latency = 50 * time.Millisecond
 	target := origin(t, "0123456789")
-	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, target, latency) })
+	address := start(t, func(ctx context.Context, l net.Listener) error {
+		return serveDelayed(ctx, l, target, link{latency: latency})
+	})
 	c := client(t)
 	for range 3 { // on one connection
 		begin := time.Now()
@@ -93,7 +96,9 @@ func TestDelayed(t *testing.T) {
 // looks.
 func TestDelayedClientGoesAway(t *testing.T) {
 	target := origin(t, "0123456789")
-	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, target, time.Millisecond) })
+	address := start(t, func(ctx context.Context, l net.Listener) error {
+		return serveDelayed(ctx, l, target, link{latency: time.Millisecond})
+	})
 	for _, sent := range []string{"", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"} {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
@@ -107,7 +112,7 @@ func TestDelayedClientGoesAway(t *testing.T) {
 }
 
 func TestDelayedWithoutServer(t *testing.T) {
-	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, "127.0.0.1:1", 0) })
+	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, "127.0.0.1:1", link{}) })
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -151,5 +156,26 @@ func TestLogged(t *testing.T) {
 		if w.Bytes > 0 && e.Bytes != w.Bytes {
 			t.Errorf("%s: %d bytes, want %d", w.Range, e.Bytes, w.Bytes)
 		}
+	}
+}
+
+// TestRate: all connections together get the link's bytes a second.
+func TestRate(t *testing.T) {
+	text := strings.Repeat("0123456789", 10_000)
+	target := origin(t, text)
+	const rate = 1 << 20
+	address := start(t, func(ctx context.Context, l net.Listener) error { return serveDelayed(ctx, l, target, link{rate: rate}) })
+	begin := time.Now()
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			if body, _ := get(t, client(t), address, "bytes=0-99999"); body != text {
+				t.Errorf("%d bytes", len(body))
+			}
+		})
+	}
+	clients.Wait()
+	if took, least := time.Since(begin), 4*100_000*time.Second/rate; took < least {
+		t.Errorf("it took %v, at the rate at least %v", took, least)
 	}
 }

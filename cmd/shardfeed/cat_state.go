@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -82,7 +83,8 @@ func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error 
 	for _, g := range ds.Manifest().Groups() {
 		bytes += g.Bytes
 	}
-	rows := shuffle.BufferSize{Rows: c.shuffleBuffer.rows, Bytes: c.shuffleBuffer.bytes}.Resolve(ds.NumRows(), bytes)
+	bytes = mem.MulDiv(bytes, ds.NumSamples(), max(1, ds.NumRows())) // as of a table of these rows alone
+	rows := shuffle.BufferSize{Rows: c.shuffleBuffer.rows, Bytes: c.shuffleBuffer.bytes}.Resolve(ds.NumSamples(), bytes)
 	if rows != c.state.Params.Buffer {
 		return usagef("--shuffle-buffer %v (%d rows) contradicts the state in %s, where it is %d rows",
 			&c.shuffleBuffer, rows, c.stateFile, c.state.Params.Buffer)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -51,7 +52,7 @@ open; these counts are kept beside the index too.`,
 
 // A rowCount is what count finds.
 type rowCount struct {
-	Rows      int64 `json:"rows"`     // of an epoch: those that are chosen
+	Rows      int64 `json:"rows"`     // that are chosen
 	AllRows   int64 `json:"all_rows"` // of the shards
 	Shards    int   `json:"shards"`
 	RowGroups int   `json:"row_groups"`
@@ -78,7 +79,11 @@ func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCou
 // chosen counts the rows that the flags choose.
 func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
 	ds, err := a.open(ctx, addresses, f)
-	if err != nil {
+	if errors.Is(err, iterable.ErrNoRow) {
+		n, err = a.total(ctx, addresses, f)
+		n.Rows = 0
+	}
+	if err != nil || ds == nil {
 		return n, err
 	}
 	m := ds.Manifest()

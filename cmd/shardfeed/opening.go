@@ -16,8 +16,9 @@ const (
 )
 
 // An opening shows the progress of opening shards on a terminal: how many were listed, how many
-// footers were read, and of how many row groups the rows that are read were counted. Its one line is cleared when it is closed. Its methods are safe for
-// concurrent use; on anything but a terminal they do nothing.
+// footers were read, then in how many row groups the chosen rows were counted. Its one line is
+// cleared when it is closed. Its methods are safe for concurrent use; on anything but a terminal
+// they do nothing.
 type opening struct {
 	w     io.Writer
 	quiet time.Duration

@@ -22,6 +22,7 @@ func TestOpeningLine(t *testing.T) {
 		{func() { o.footers(6173, 12345) }, 80, "footers  ███████████████░░░░░░░░░░░░░░░ 6,173 of 12,345"},
 		{func() {}, 40, "footers  ███████░░░░░░░ 6,173 of 12,345"},
 		{func() {}, 20, "6,173 of 12,345"},
+		{func() { o.counted(5, 10) }, 80, "count rows  ███████████████░░░░░░░░░░░░░░░ 5 of 10"},
 	} {
 		t.Run(step.want, func(t *testing.T) {
 			step.do()

@@ -59,7 +59,7 @@ well batches would be mixed.`,
 		if err != nil {
 			return err
 		}
-		chosen := rowChoice{Rows: ds.NumRows(), Samples: ds.NumSamples(), Rule: ds.Rule(), Seconds: counting.Seconds()}
+		chosen := rowChoice{Rows: p.AllRows, Samples: p.Rows, Rule: p.Rule, Bytes: p.RuleBytes, Seconds: counting.Seconds()}
 		return a.print(f, planObject(p, chosen), planReport(p, chosen))
 	})
 }
@@ -125,6 +125,7 @@ type rowChoice struct {
 	Rows    int64   `json:"rows"`          // of the shards
 	Samples int64   `json:"samples"`       // of an epoch: rows that are chosen, each as often as it comes
 	Rule    string  `json:"rule"`          // as states have it; "" without
+	Bytes   int64   `json:"count_bytes"`   // encoded, of the columns that the rule reads: the most that counting reads
 	Seconds float64 `json:"count_seconds"` // that it took to count them; 0 where nothing was to be counted
 }
 

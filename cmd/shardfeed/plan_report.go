@@ -18,7 +18,10 @@ func planReport(p *iterable.Plan, chosen rowChoice) *report {
 		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
 	if chosen.Rule != "" {
 		part := 100 * float64(chosen.Samples) / float64(max(1, chosen.Rows))
-		r.fact("rows of an epoch", "%s, %.3g%%; counted in %s (rule %s)", count(chosen.Samples), part, seconds(chosen.Seconds), chosen.Rule)
+		r.fact("rows of an epoch", "%s, %.3g%% (rule %s)", count(chosen.Samples), part, chosen.Rule)
+		if chosen.Bytes > 0 {
+			r.fact("counted", "in %s, from at most %v of encoded columns", seconds(chosen.Seconds), mem.Bytes(chosen.Bytes))
+		}
 	}
 	planOrder(r, p)
 	r.section("steps")

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// takeChosen reads rows by their numbers among those that a rule chooses, which ascend, and hands
+// takeChosen reads some of the rows that a rule chooses, by their ascending numbers, and hands
 // them on as takeRows does. It streams up to the last one: where the others lie is known only by
 // evaluating the rule.
 func takeChosen(ctx context.Context, ds *iterable.Dataset, rows []int64, do func(columns []*column.Array, n int) error) (err error) {

@@ -49,6 +49,10 @@ func TestFailureOf(t *testing.T) {
 		{"ready, within", fmt.Errorf("around: %w", ready), Failure{Kind: KindRanks, Text: "around: t (h)", Hint: "h", RowGroup: -1, Step: 4, Details: []string{"d"}}},
 		{"memory", &iterable.MemoryError{Err: &mem.OverLimit{}}, bare(KindMemory, &iterable.MemoryError{Err: &mem.OverLimit{}})},
 		{"mismatch", &shuffle.MismatchError{Field: "rows"}, bare(KindState, &shuffle.MismatchError{Field: "rows"})},
+		{"another rule", errors.Join(&shuffle.MismatchError{Field: "rule", Saved: "a", Here: "b"}, &shuffle.MismatchError{Field: "rows"}), Failure{
+			Kind: KindState, Text: "shuffle: state does not fit: rule is a in the state and b here\n" + (&shuffle.MismatchError{Field: "rows"}).Error() + "; " + ruleHint,
+			RowGroup: -1, Step: -1, Details: []string{},
+		}},
 		{"few rows", &shuffle.Error{Field: "tail"}, bare(KindValue, &shuffle.Error{Field: "tail"})},
 		{"transform", &iterable.TransformError{Column: "a", Err: errors.New("x")}, Failure{
 			Kind: KindValue, Text: `transform of column "a": x`, Column: "a", RowGroup: -1, Step: -1, Details: []string{},

@@ -181,7 +181,7 @@ func (c *client) openMap(a Map, to consumer) (Mapped, error) {
 	taker := c.mapping.taker
 	r := Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.summary.Schema}
 	for _, row := range a.Locate {
-		at, err := taker.Locate(row)
+		at, err := taker.Locate(d.ctx, row)
 		if err != nil {
 			return Mapped{}, err
 		}

@@ -146,7 +146,7 @@ func TestMapDeath(t *testing.T) {
 			}
 		}
 		c.close()
-		eventually(t, "the ring is gone", func() bool { return rings(t) == had })
+		eventually(t, "the ring is gone", func() bool { return rings(t) <= had }) // an earlier test's may still have been there
 	}
 	other.take(t, 2, 3)
 	other.taken(t, m.Schema, 2, 3)

@@ -71,7 +71,7 @@ type Progress struct {
 
 // Opened describes the data set.
 type Opened struct {
-	Rows     int64  `json:"rows"`     // of an epoch: those that are read, each as often as it comes
+	Rows     int64  `json:"rows"`     // that are read in an epoch, each as often as it comes
 	AllRows  int64  `json:"all_rows"` // of the shards
 	Shards   int    `json:"shards"`
 	Groups   int    `json:"row_groups"`
@@ -207,13 +207,13 @@ type Place struct {
 	Row      int64  `json:"row"` // in the row group
 }
 
-// Select writes a list of the rows that a trainer has chosen by itself.
+// Select writes a list of the rows that a function of the trainer has chosen.
 type Select struct {
 	Bits string `json:"bits"` // a file: row i of the data set, in file order, is bit i%8 of byte i/8
 	Save string `json:"save"` // the file that the list is written to
 }
 
-// Selected says what was written.
+// Selected describes the list.
 type Selected struct {
 	Rows    int64 `json:"rows"`     // that are chosen
 	AllRows int64 `json:"all_rows"` // of the shards

@@ -287,8 +287,8 @@ func TestFewerWorkers(t *testing.T) {
 	}
 }
 
-// An outgrowing sink fails for memory once, at a batch in the midst of an epoch, as a ring does that
-// finds no memory for a batch beyond its estimate.
+// An outgrowing sink fails for memory once, at a batch in the middle of an epoch, as a ring does
+// that finds no memory for a batch beyond its estimate.
 type outgrowing struct {
 	*sink
 	need  ringNeed

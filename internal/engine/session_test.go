@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"strconv"
 	"strings"
@@ -288,6 +290,44 @@ func TestStateOfTooFewRows(t *testing.T) {
 	err := sink.client.join(Join{Iteration: "1", State: &joined.State, WorldSize: 64}, sink)
 	if f := failureOf(err); f.Kind != KindValue || !strings.Contains(f.Text, "fewer than one global batch of 3200 rows") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// SELECT has the data set write a list of rows, and says what is in it; an error leaves the client
+// as it was.
+func TestSelect(t *testing.T) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		d.Choose = func(bits, save string) (int64, error) {
+			if save == "" {
+				return 0, fs.ErrPermission
+			}
+			return int64(len(bits)), nil
+		}
+		return d, err
+	}})
+	client := connect(t, e, "d", testSpec())
+	if got, err := client.choose(Select{Bits: "12345", Save: "s"}); err != nil || got != (Selected{Rows: 5, AllRows: 2026}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := client.choose(Select{}); failureOf(err).Kind != KindAccess {
+		t.Errorf("a refusal: %v", err)
+	}
+	if _, err := connect(t, testEngine(t, Options{}), "d", testSpec()).choose(Select{}); !errors.Is(err, errProtocol) {
+		t.Errorf("an engine without lists of rows: %v", err)
+	}
+}
+
+// Ranks have in common which rows they read, by the names of Python's arguments.
+func TestFingerprintOfChosenRows(t *testing.T) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		d.Chosen = map[string]string{"Filters": "price > 1", "PartKey": "label"}
+		return d, err
+	}})
+	now, err := connect(t, e, "d", testSpec()).ask(Ask{WorldSize: 2, Plan: true})
+	if err != nil || now.Fingerprint["filters"] != "price > 1" || now.Fingerprint["part_key"] != "label" {
+		t.Errorf("%v, %v", now.Fingerprint, err)
 	}
 }
 

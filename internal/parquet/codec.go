@@ -25,11 +25,12 @@ var (
 
 // Codecs holds the decompressors of one goroutine.
 type Codecs struct {
-	zstd   *zstd.Decoder
-	gzip   *gzip.Reader
-	brotli *brotli.Reader
-	src    bytes.Reader
-	end    [1]byte
+	zstd       *zstd.Decoder
+	zstdStream *zstd.Decoder
+	gzip       *gzip.Reader
+	brotli     *brotli.Reader
+	src        bytes.Reader
+	end        [1]byte
 }
 
 // CheckCodec says whether Decompress knows the codec.
@@ -138,6 +139,9 @@ func (c *Codecs) readAll(r io.Reader, dst []byte) error {
 func (c *Codecs) Close() {
 	if c.zstd != nil {
 		c.zstd.Close()
+	}
+	if c.zstdStream != nil {
+		c.zstdStream.Close()
 	}
 	*c = Codecs{}
 }

@@ -2,7 +2,10 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -121,6 +124,49 @@ func TestDecompressBomb(t *testing.T) {
 		got := testing.AllocsPerRun(1, func() { _ = all.Decompress(codec, dst, src) })
 		if got > 100 {
 			t.Errorf("%v: %.0f allocations", codec, got)
+		}
+	}
+}
+
+// Levels are decompressed as they lie in the whole page, and hardly more than they.
+func TestDecompressLevels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, sizes := range [][]int{{}, {0}, {10, 3}, {70000, 5000}, {5, 300000}} {
+		var page []byte
+		for _, n := range sizes {
+			page = binary.LittleEndian.AppendUint32(page, uint32(n))
+			for range n {
+				page = append(page, byte(rng.IntN(3)))
+			}
+		}
+		levels := len(page)
+		for range 500_000 {
+			page = append(page, byte(rng.Uint32()))
+		}
+		for codec, src := range map[format.CompressionCodec][]byte{
+			format.Snappy: snappy.Encode(nil, page), format.Zstd: zstded(t, false, string(page)), format.Gzip: gzipped(t, string(page)),
+		} {
+			t.Run(fmt.Sprint(codec, sizes), func(t *testing.T) {
+				var c Codecs
+				defer c.Close()
+				dst := make([]byte, len(page)+CodecSlack)[:len(page)]
+				n, err := c.DecompressLevels(codec, dst, src, len(sizes))
+				if err != nil || n < levels || !bytes.Equal(dst[:n], page[:n]) {
+					t.Fatalf("%d bytes of %d: %v", n, levels, err)
+				}
+				if codec != format.Gzip && n > levels+300<<10 {
+					t.Errorf("%d bytes for levels of %d", n, levels)
+				}
+				if _, err := c.DecompressLevels(codec, dst[:len(dst)-1], src, len(sizes)); err == nil && codec != format.Zstd {
+					t.Error("no error for a page of another length")
+				}
+				if _, err := c.DecompressLevels(codec, dst, src[:min(len(src), levels/9)], len(sizes)); err == nil && levels > 0 {
+					t.Error("no error for a page that is cut")
+				}
+				if _, err := c.DecompressLevels(codec, dst, src, 10); err == nil && codec == format.Snappy {
+					t.Error("no error for runs that the page does not have")
+				}
+			})
 		}
 	}
 }

@@ -2,11 +2,19 @@ package parquet
 
 import "fmt"
 
-// Details are what a footer says for people, and what reading rows does not need.
+// Details are what a footer says for people and of values, and what reading rows does not need.
 type Details struct {
 	KeyValues []KeyValue
 	Groups    []GroupDetails
+
+	// Ordered says of each leaf that Min and Max are in the order that its type defines. Without
+	// it, the format says, they mean nothing.
+	Ordered []bool
 }
+
+// A Place is bytes of the file. Bytes is 0 where there are none, or where the writer does not say
+// how many.
+type Place struct{ Off, Bytes int64 }
 
 // A KeyValue is an entry of the metadata that a writer adds.
 type KeyValue struct{ Key, Value string }
@@ -33,6 +41,8 @@ type Statistics struct {
 
 	// OldMin and OldMax are of the form that is right for signed numbers alone.
 	OldMin, OldMax []byte
+
+	ColumnIndex, Bloom Place
 }
 
 // ParseDetails parses the details of FileMetaData. They alias b.
@@ -45,6 +55,8 @@ func ParseDetails(b []byte) (*Details, error) {
 			d.readGroups(r)
 		case id == 5 && typ == thriftList:
 			d.readKeyValues(r)
+		case id == 7 && typ == thriftList:
+			d.readOrders(r)
 		}
 	})
 	if r.err != nil {
@@ -66,6 +78,15 @@ func (d *Details) readKeyValues(r *thriftReader) {
 			}
 		})
 		d.KeyValues = append(d.KeyValues, e)
+	}
+}
+
+func (d *Details) readOrders(r *thriftReader) {
+	typ, n := r.list()
+	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		ordered := false
+		r.fields(func(id int16, _ byte) { ordered = id == 1 })
+		d.Ordered = append(d.Ordered, ordered)
 	}
 }
 
@@ -106,8 +127,13 @@ func (g *GroupDetails) readChunks(r *thriftReader) {
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		s := Statistics{Nulls: -1}
 		r.fields(func(id int16, typ byte) {
-			if id == 3 && typ == thriftStruct {
+			switch {
+			case id == 3 && typ == thriftStruct:
 				r.fields(func(id int16, typ byte) { s.readMeta(r, id, typ) })
+			case id == 6 && typ == thriftI64:
+				s.ColumnIndex.Off = r.int()
+			case id == 7 && typ == thriftI32:
+				s.ColumnIndex.Bytes = r.int()
 			}
 		})
 		g.Chunks = append(g.Chunks, s)
@@ -121,6 +147,10 @@ func (s *Statistics) readMeta(r *thriftReader, id int16, typ byte) {
 		s.Values = r.int()
 	case id == 12 && typ == thriftStruct:
 		r.fields(func(id int16, typ byte) { s.read(r, id, typ) })
+	case id == 14 && typ == thriftI64:
+		s.Bloom.Off = r.int()
+	case id == 15 && typ == thriftI32:
+		s.Bloom.Bytes = r.int()
 	}
 }
 

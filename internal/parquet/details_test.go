@@ -72,3 +72,73 @@ func FuzzDetails(f *testing.F) {
 		}
 	})
 }
+
+// Column orders, column indexes and bloom filters, as parquet-go writes them.
+func TestDetailsOfPages(t *testing.T) {
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{
+		Schema:       []format.SchemaElement{{Name: "root"}},
+		ColumnOrders: []format.ColumnOrder{{Value: &format.TypeDefinedOrder{}}, {}},
+		RowGroups: []format.RowGroup{{Columns: []format.ColumnChunk{{
+			ColumnIndexOffset: 7, ColumnIndexLength: 8,
+			MetaData: format.ColumnMetaData{BloomFilterOffset: 9, BloomFilterLength: 10},
+		}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := ParseDetails(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []bool{true, false}; !reflect.DeepEqual(d.Ordered, want) {
+		t.Errorf("orders are %v, want %v", d.Ordered, want)
+	}
+	if c := d.Groups[0].Chunks[0]; c.ColumnIndex != (Place{7, 8}) || c.Bloom != (Place{9, 10}) {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func columnIndex(t testing.TB) []byte {
+	t.Helper()
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &format.ColumnIndex{
+		NullPages: thrift.Slice[bool]{false, true}, MinValues: thrift.Slice[[]byte]{{1}, {}}, MaxValues: thrift.Slice[[]byte]{{2}, {}},
+		NullCounts: thrift.Slice[int64]{3, 4},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestParseColumnIndex(t *testing.T) {
+	b := columnIndex(t)
+	got, err := ParseColumnIndex(b, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []PageStatistics{{Nulls: 3, Min: []byte{1}, Max: []byte{2}}, {AllNull: true, Nulls: 4, Min: []byte{}, Max: []byte{}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, pages := range []int{0, 1, 3, 1 << 40} {
+		if _, err := ParseColumnIndex(b, pages); err == nil {
+			t.Errorf("no error for %d pages", pages)
+		}
+	}
+}
+
+// Whatever the bytes hold, parsing returns statistics of all pages or an error.
+func FuzzColumnIndex(f *testing.F) {
+	b := columnIndex(f)
+	for n := range len(b) + 1 {
+		f.Add(b[:n], 2)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, pages int) {
+		if pages < 0 {
+			return
+		}
+		if all, err := ParseColumnIndex(b, pages); err == nil && len(all) != pages {
+			t.Errorf("%d pages of %d", len(all), pages)
+		}
+	})
+}

@@ -22,16 +22,17 @@ from shardfeed import _connection
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0
 
-# Files whose tests take the longest. They start first, so that none of the processes that share the files is left alone with one.
+# Files whose tests take the longest. They start first, so that none of the processes that share the
+# files is left alone with one.
 LONGEST = (
     "test_train.py",
+    "test_train_examples.py",
     "test_torch_epochs.py",
     "test_ranks.py",
-    "test_torch_workers.py",
-    "test_torch_cuda.py",
-    "test_train_examples.py",
-    "test_torch_trainers.py",
     "test_evaluation.py",
+    "test_torch_cuda.py",
+    "test_torch_workers.py",
+    "test_torch_trainers.py",
     "test_readme.py",
     "test_torch_loader.py",
     "test_ranks_killed.py",

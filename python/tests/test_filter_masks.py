@@ -95,6 +95,15 @@ class TestTorch:
         kept = np.concatenate([drop_padding(b)["id"] for b in batches])
         assert sorted(kept.tolist()) == list(range(0, 4000, 7))
 
+    def test_padding_stays_masked(self, shards: Path) -> None:
+        from shardfeed.torch import StreamingDataset
+
+        valid = 0
+        for rank in range(3):
+            dataset = StreamingDataset(shards, batch_size=64, rank=rank, world_size=3, columns=["id"], tail="pad")
+            valid += sum(int(b["_row_valid"].sum()) for b in dataset.filter(even))
+        assert valid == 2000
+
     def test_rows_and_errors(self, shards: Path) -> None:
         from shardfeed.torch import StreamingDataset
 

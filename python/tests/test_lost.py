@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from servers import S3, Storage, hdfs, s3  # noqa: F401  fixtures
 
 import shardfeed
 import shardfeed.torch
@@ -113,3 +115,33 @@ def test_gone_or_changed(shards: Path, tmp_path: Path, gone: bool) -> None:
     ids = np.concatenate([b["id"] for b in dataset])
     assert sorted(ids.tolist()) == list(range(3000))
     assert dataset.stats()["lost_rows"] == 1000
+
+
+@pytest.mark.parametrize("store", ["s3", "hdfs"])
+@pytest.mark.parametrize("cache", [True, False])
+def test_replaced_on_servers(
+    shards: Path, tmp_path: Path, store: str, cache: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shard is replaced, or deleted, after the first of two epochs on four ranks. All ranks make all steps; a cache has it still."""
+    server: Storage = request.getfixturevalue(store)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    data = tmp_path / f"lost-{store}-{cache}"
+    shutil.copytree(shards, data)
+    uri = server.put(data)
+    options = {"on_error": "skip", "max_lost": 1, "cache": cache, "cache_dir": tmp_path / "cache"}
+    datasets = [shardfeed.StreamingDataset(uri, batch_size=10, shuffle=False, rank=r, world_size=4, **options) for r in range(4)]
+
+    def epoch() -> list[int]:
+        steps = [[i for b in batches for i in b["id"].tolist()] for batches in zip(*datasets, strict=True)]
+        assert len(steps) == len(datasets[0]) == 100
+        return [i for step in steps for i in step]
+
+    assert epoch() == list(range(4000))
+    if isinstance(server, S3):
+        pq.write_table(pq.read_table(data / "part-3.parquet").slice(0, 900), data / "part-3.parquet")
+        server.put(data)
+    else:
+        server.command("rm", f"/{data.name}/part-3.parquet")
+    assert epoch() == list(range(4000 if cache else 3000))
+    assert sum(d.stats()["lost_rows"] for d in datasets) == (0 if cache else 1000)

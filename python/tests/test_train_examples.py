@@ -40,7 +40,7 @@ def test_killed_on_two_ranks_and_resumed_on_three(runtime: Path, request: pytest
         two.until_said("epoch 0: loss", times=2)
         two.kill()
     assert "exactly once" not in two.words()
-    with Job(EXAMPLES / "train.py", 3, tmp_path / "three", *arguments, torchrun=True, **environment) as three:
+    with Job(EXAMPLES / "train.py", 3, tmp_path / "three", *arguments, **environment) as three:
         three.wait()
     assert (found := re.search(r"goes on in epoch 0, behind row (\d+), on 3 ranks", three.words())), three.words()
     assert 0 < int(found[1]) < ROWS

@@ -4,6 +4,7 @@ from . import errors
 from ._batch import Batch
 from ._columns import Bytes, Ragged
 from ._dataset import StreamingDataset
+from ._map import MapDataset
 from ._nulls import NullWarning
 from ._schema import Field, Schema
 from ._select import Selected, select
@@ -17,6 +18,7 @@ __all__ = [
     "Batch",
     "Bytes",
     "Field",
+    "MapDataset",
     "NullWarning",
     "PaddingWarning",
     "Ragged",

@@ -17,8 +17,8 @@ _ELSEWHERE = {
     "data": "the first argument of a data set is uri",
     "path": "the first argument is uri",
     "dataset": "the first argument of a DataLoader is data",
-    "sampler": "the engine shuffles and splits the rows: see shuffle, seed, rank and world_size",
-    "batch_sampler": "the engine makes the batches: see batch_size, shuffle and tail",
+    "sampler": "the engine shuffles and splits the rows: see shuffle, seed, rank and world_size; a MapDataset takes samplers",
+    "batch_sampler": "the engine makes the batches: see batch_size, shuffle and tail; a MapDataset takes batch samplers",
     "generator": "the order depends on seed alone",
     "num_replicas": "give world_size",
     "where": "give filters",
@@ -30,9 +30,9 @@ _ELSEWHERE = {
 _LOADER_ONLY = ("collate_fn", "device", "pin_memory", "num_workers", "prefetch", "prefetch_factor", "persistent_workers", "worker_init_fn")
 
 
-def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+def checked(required: str | None) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Makes an __init__ say which argument is misspelt, or given by position; required must not be
-    left out.
+    left out. None requires no other.
     """
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
@@ -48,7 +48,7 @@ def checked(required: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
                 raise TypeError(by_position(name, first, args[1]))
             if not args and first not in kwargs:
                 raise TypeError(f"{name} needs {first}: an address such as 's3://bucket/path', a path, or a list of them")
-            if required not in kwargs:
+            if required is not None and required not in kwargs:
                 raise TypeError(missing_batch_size(name))
             try:
                 init(self, *args, **kwargs)

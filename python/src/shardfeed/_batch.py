@@ -156,13 +156,15 @@ class Batch:
         return real if self._kept is None else real & self._kept
 
     def _mask(self, kept: np.ndarray) -> None:
-        """Masks rows besides those that are masked already."""
+        """Masks rows, besides rows that are masked already."""
         self._kept = kept.copy() if self._kept is None else self._kept & kept
 
     @property
     def state(self) -> dict[str, Any]:
         """The state after this batch, for ``load_state_dict``."""
         raw = self._live()
+        if not self._start:
+            raise ValueError("rows by number have no place in an epoch, and no state: state_dict of the loader has it")
         return _state.pack({**self._start, "epoch": int(raw.next_epoch), "position": int(raw.next_position)})
 
     def valid(self, name: str, *, items: bool = False) -> np.ndarray:
@@ -279,9 +281,10 @@ class Batch:
             (name, field, self._live().nodes[self._layout.at[name] + NULLS] or "", _html.first(self._shown(name)))
             for name, field in self.schema.items()
         ]
-        return _html.table(
-            f"Batch of {self.rows} rows: epoch {self.epoch}, step {self.step}", ("column", "type", "nulls", "first values"), lines
-        )
+        return _html.table(f"Batch of {self.rows} rows{self._step()}", ("column", "type", "nulls", "first values"), lines)
+
+    def _step(self) -> str:
+        return "" if self.epoch < 0 else f": epoch {self.epoch}, step {self.step}"
 
     def _shown(self, name: str) -> list[Any]:
         """The first values of a column. Showing them does not count as reading the column."""
@@ -293,7 +296,8 @@ class Batch:
         if self._raw is None:
             return "Batch(released)"
         columns = ", ".join(f"{name}: {field}" for name, field in self.schema.items())
-        return f"Batch(epoch {self.epoch}, step {self.step}, {self.rows} rows of {columns})"
+        where = "" if self.epoch < 0 else f"epoch {self.epoch}, step {self.step}, "
+        return f"Batch({where}{self.rows} rows of {columns})"
 
 
 def _restore(raw: tuple[Any, ...], fields: tuple[Any, ...], plain: bool, start: dict[str, Any], kept: np.ndarray | None = None) -> Batch:

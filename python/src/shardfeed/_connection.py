@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import Any
 
@@ -51,6 +51,7 @@ class Connection:
         self._parsers: dict[int, Struct] = {}
         self._iterating = False
         self._leaving = False
+        self._asked = 0  # TAKEs that are not answered
         self._copied = False
         self._patience = 1  # free slots that are collected before the engine hears of them, while batches are ready
         self._closed = False
@@ -92,6 +93,42 @@ class Connection:
             raise self._failed(answer, "waiting for a batch")
         self.end = answer
         return None
+
+    def map(self, *, locate: Sequence[int] = ()) -> dict[str, Any]:
+        """Begins rows by number, and returns Mapped. Not while rows are asked for."""
+        self._finish("opening rows by number")
+        return self._request(protocol.MAP, {"locate": list(locate)}, protocol.MAPPED, "opening rows by number")
+
+    def take(self, rows: np.ndarray) -> None:
+        """Asks for rows by number. taken returns them, in the order in which they were asked for."""
+        self._check()
+        self._loans.settle()
+        self._outbox.post(protocol.take(rows))
+        self._asked += 1
+
+    def taken(self) -> RawBatch:
+        """Returns the next rows that were asked for. An error of the engine is that of these rows alone; after any other one the connection
+        is closed.
+        """
+        try:
+            kind = self._receive(None, "waiting for rows")
+            if kind == protocol.BATCH:
+                batch = self._batch()
+                self._asked -= 1
+                return batch
+            if kind != protocol.ERROR:
+                raise _unexpected(kind, "a batch")
+            failure = self._decode(kind)
+        except BaseException:  # such as an interrupt: the answer may still come, and would be taken for that of the next request
+            self.close()
+            raise
+        self._asked -= 1
+        raise self._failed(failure, "waiting for rows")
+
+    @property
+    def asked(self) -> int:
+        """How many requests of take are not answered."""
+        return self._asked
 
     def ready(self) -> bool:
         """Tells whether a frame of the engine is there already: a batch in most cases."""
@@ -204,6 +241,8 @@ class Connection:
             self._leaving = self._iterating = False
         if self._iterating:
             raise ProtocolError(f"{doing}: this connection is in an iteration")
+        if self._asked:
+            raise ProtocolError(f"{doing}: this connection waits for rows")
 
     def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
         self._check()

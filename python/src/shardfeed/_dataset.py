@@ -280,7 +280,7 @@ class StreamingDataset(Generic[T]):
 
     @property
     def size(self) -> int:
-        """Rows of an epoch, over all ranks: those that filters and the like choose."""
+        """Rows of an epoch, over all ranks: the ones that ``filters`` and the like choose."""
         return int(self._opened["rows"])
 
     @property
@@ -334,7 +334,7 @@ class StreamingDataset(Generic[T]):
         return [
             ("addresses", ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")),
             ("shards", self._opened["shards"]),
-            ("rows", self.size),
+            ("rows", self.size if self.size == self._opened["all_rows"] else f"{self.size} of {self._opened['all_rows']}"),
             ("batch size", "single rows" if self._rows_wanted else self._spec["batch_size"]),
             ("order", f"shuffled, seed {self._spec['seed']}" if self._spec["shuffle"] else "file order"),
             ("rank", f"{rank} of {world_size}"),

@@ -6,14 +6,14 @@ import json
 from struct import Struct
 from typing import Any
 
+import numpy as np
+
 from .errors import ProtocolError
 
 VERSION = 1
 
-HELLO, OPEN, JOIN, RELEASE, LEAVE, EPOCH, ASK = range(1, 8)
-SELECT = 9
-WELCOME, OPENED, PROGRESS, JOINED, RING, BATCH, END, ERROR, SESSION, NOTE = range(65, 75)
-SELECTED = 76
+HELLO, OPEN, JOIN, RELEASE, LEAVE, EPOCH, ASK, TAKE, SELECT, MAP = range(1, 11)
+WELCOME, OPENED, PROGRESS, JOINED, RING, BATCH, END, ERROR, SESSION, NOTE, MAPPED, SELECTED = range(65, 77)
 
 NAMES = {
     WELCOME: "WELCOME",
@@ -26,6 +26,7 @@ NAMES = {
     ERROR: "ERROR",
     SESSION: "SESSION",
     NOTE: "NOTE",
+    MAPPED: "MAPPED",
     SELECTED: "SELECTED",
 }
 
@@ -65,6 +66,14 @@ def decode(kind: int, payload: bytes) -> dict[str, Any]:
 def release(generation: int, slot: int, seq: int) -> bytes:
     """Returns the frame that gives a slot back."""
     return RELEASE_FRAME.pack(16, RELEASE, 0, generation, slot, seq)
+
+
+def take(rows: np.ndarray) -> bytes:
+    """Returns the frame that asks for rows by number."""
+    numbers = np.ascontiguousarray(rows, "<i8").tobytes()
+    if len(numbers) > MAX_PAYLOAD:
+        raise ValueError(f"at most {MAX_PAYLOAD // 8} rows can be asked for at once, got {len(rows)}")
+    return HEADER.pack(len(numbers), TAKE, 0) + numbers
 
 
 def name(kind: int) -> str:

@@ -14,31 +14,31 @@ _LARGEST_OFFSET = 2**31 - 1
 Index = int | slice | np.ndarray
 
 
-def resolve(index: Any, n: int) -> Index:
+def resolve(index: Any, n: int, what: str = "column") -> Index:
     """Returns the row, the slice with step 1, or the int64 array of rows that an index selects out
-    of n rows.
+    of n rows. what has the rows, for messages.
     """
     if isinstance(index, slice):
         return _slice(index, n)
     if index is Ellipsis:
         return slice(0, n)
     if isinstance(index, list) or getattr(index, "ndim", 0) > 0:
-        return _array(np.asarray(index), n)
+        return _array(np.asarray(index), n, what)
     if isinstance(index, (bool, np.bool_, tuple, str, bytes)) or index is None:
         raise IndexError(_TEXT.format(_shown(index)))
     try:
         row = operator.index(index)
     except TypeError:
         raise IndexError(_TEXT.format(_shown(index))) from None
-    return _row(row, n)
+    return _row(row, n, what)
 
 
 _TEXT = "rows are selected by a number, a slice, a boolean mask or an array of integers, got {}"
 
 
-def _row(row: int, n: int) -> int:
+def _row(row: int, n: int, what: str) -> int:
     if not -n <= row < n:
-        raise IndexError(f"row {row} is out of range for a column of {n} rows")
+        raise IndexError(f"row {row} is out of range for a {what} of {n} rows")
     return row + n if row < 0 else row
 
 
@@ -47,19 +47,19 @@ def _slice(index: slice, n: int) -> Index:
     return slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step)
 
 
-def _array(index: np.ndarray, n: int) -> np.ndarray:
+def _array(index: np.ndarray, n: int, what: str) -> np.ndarray:
     if index.ndim != 1:
-        raise IndexError(f"a column has one dimension: an index array must have one too, got shape {index.shape}")
+        raise IndexError(f"a {what} has one dimension: an index array must have one too, got shape {index.shape}")
     if index.dtype == np.bool_:
         if len(index) != n:
-            raise IndexError(f"the boolean mask has {len(index)} values, and the column has {n} rows")
+            raise IndexError(f"the boolean mask has {len(index)} values, and the {what} has {n} rows")
         return np.flatnonzero(index)
     if not len(index):
         return np.zeros(0, np.int64)
     if index.dtype.kind not in "iu":
         raise IndexError(_TEXT.format(f"an array of {index.dtype}"))
-    _row(int(index.min()), n)
-    _row(int(index.max()), n)
+    _row(int(index.min()), n, what)
+    _row(int(index.max()), n, what)
     rows = index.astype(np.int64)
     return np.where(rows < 0, rows + n, rows)
 

@@ -100,7 +100,9 @@ def become(rank: int, count: int, port: int) -> None:
 
 
 def wait(ranks: set[int], told: int, count: int) -> bool:
-    """Holds the store of the ranks until all have ended; reports whether one failed, which ends all."""
+    """Holds the store of the ranks until all have ended. It reports whether one failed, which ends
+    all.
+    """
     from torch.distributed import TCPStore
 
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)

@@ -5,7 +5,8 @@ trainers.
 from ._batch import Batch
 from ._dataset import StreamingDataset
 from ._loader import DataLoader
+from ._map_loader import MapLoader
 from ._padding import drop_padding
 from ._tensors import Bytes, Ragged
 
-__all__ = ["Batch", "Bytes", "DataLoader", "Ragged", "StreamingDataset", "drop_padding"]
+__all__ = ["Batch", "Bytes", "DataLoader", "MapLoader", "Ragged", "StreamingDataset", "drop_padding"]

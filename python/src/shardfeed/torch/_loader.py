@@ -14,6 +14,7 @@ from .. import _arguments, _html, _state
 from .._checks import Problems, type_name
 from .._dataset import StreamingDataset as ArrayDataset
 from .._keywords import Address, T
+from .._map import MapDataset
 from .._options import Options
 from .._schema import Schema
 from ..errors import OptionError, ShardfeedError
@@ -21,7 +22,7 @@ from ._batch import Batch
 from ._dataset import Row, StreamingDataset
 from ._device import Route
 from ._epoch import Epoch, Local, Remote, Stamp, Stamped, as_it_is
-from ._loader_options import AllOptions, Device, LoaderOptions, check
+from ._loader_options import AllOptions, Device, LoaderOptions, MapLoaderOptions, check
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,7 +41,8 @@ class DataLoader(Generic[T]):
 
     Args:
         data (str, Path, list of them, or StreamingDataset): an address or path, with the arguments
-            of the data set beside it, such as batch_size; or a data set that has them.
+            of the data set beside it, such as batch_size; or a data set that has them. A
+            :class:`shardfeed.MapDataset` makes a :class:`MapLoader`, which takes samplers.
         collate_fn (function, default None): applied to each batch; its result is what the loader
             yields.
         device (str, int, torch.device or None, default None): where batches go. "auto" is the
@@ -61,6 +63,20 @@ class DataLoader(Generic[T]):
 
     With an address the arguments of the data set follow:
     """
+
+    def __new__(cls, data: Any = None, *args: Any, **options: Any) -> Any:
+        """Rows by number have a loader of their own."""
+        if cls is DataLoader and isinstance(data, MapDataset):
+            from ._map_loader import MapLoader
+
+            return super().__new__(MapLoader)
+        return super().__new__(cls)
+
+    @overload
+    def __init__(self: DataLoader[Batch], data: MapDataset, *, collate_fn: None = None, **options: Unpack[MapLoaderOptions]) -> None: ...
+
+    @overload
+    def __init__(self: DataLoader[S], data: MapDataset, *, collate_fn: Callable[[Any], S], **options: Unpack[MapLoaderOptions]) -> None: ...
 
     @overload
     def __init__(self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[LoaderOptions]) -> None: ...
@@ -87,7 +103,7 @@ class DataLoader(Generic[T]):
 
     def __init__(
         self,
-        data: Address | StreamingDataset[Any],
+        data: Address | StreamingDataset[Any] | MapDataset,
         *more: Any,
         collate_fn: Callable[[Any], Any] | None = None,
         device: Device = None,

@@ -30,6 +30,19 @@ class LoaderOptions(TypedDict, total=False):
     multiprocessing_context: Any
 
 
+class MapLoaderOptions(LoaderOptions, total=False):
+    """The arguments of DataLoader with a MapDataset besides data and collate_fn. MapLoader
+    documents them.
+    """
+
+    batch_size: int | None
+    shuffle: bool | None
+    sampler: Any
+    batch_sampler: Any
+    drop_last: bool
+    seed: int
+
+
 class AllOptions(LoaderOptions, DatasetOptions, total=False):
     """The arguments of DataLoader besides data, batch_size and collate_fn."""
 

@@ -1,0 +1,239 @@
+"""Filters: what counting costs, what an epoch of a tenth of the rows costs, and what nodes share."""
+
+import dataclasses
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import duckdb
+
+import process
+import servers
+import table
+
+HEAD = ["| what | from | found (quartiles) | must | aim |", "| --- | --- | --- | --- | --- |"]
+HERE = pathlib.Path(__file__).parent
+NODES = 4
+RATE = 60_000_000  # bytes a second that a node gets from S3
+TWO = "c00 >= 50 and c13 < 13"  # two numeric columns of tabular; half of a half of the rows
+LISTS = "len(token_ids) >= 0 and len(blob) >= 0"  # all that ranges has, so that bytes decide
+SECOND = "tabular_duckdb"
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One line: measure(place, rounds) gives the quartiles of a ratio, and a text that says more."""
+
+    name: str
+    sets: tuple
+    source: str
+    must: float
+    aim: float
+    measure: callable
+    at_most: bool = True  # the ratio must be no more than must; else no less
+
+    def lines(self, place, rounds):
+        (low, middle, high), more = self.measure(place, rounds)
+        sign = 1 if self.at_most else -1
+        verdict = "aim met" if sign * middle <= sign * self.aim else "must met" if sign * middle <= sign * self.must else "MISSED"
+        compare = "<=" if self.at_most else ">="
+        return [
+            f"| {self.name} | {self.source} | {middle:.2f}x ({low:.2f}-{high:.2f}), {verdict}; {more} | "
+            f"{compare} {self.must:g}x | {self.aim:g}x |"
+        ]
+
+    def missing(self, why):
+        return [f"| {self.name} | {self.source} | NOT MEASURED: {why} | {self.must:g}x | {self.aim:g}x |"]
+
+
+def checks(directory):
+    def data(name):
+        return directory / name
+
+    tabular, tokens = data("tabular"), data("tokens")
+    return [
+        Check("rules, counting", ("tabular",), "tabular; CPU of DuckDB's count(*) over ours", 0.7, 1,
+              lambda p, n: counting(tabular, n), at_most=False),
+        Check("rules, counting, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.7, 1,
+              lambda p, n: counting(by_duckdb(directory), n), at_most=False),
+        Check("rules, counting beside a busy core", ("tabular",), "tabular, while a process copies memory on the other core", 0.7, 1,
+              lambda p, n: beside(lambda: counting(tabular, n)), at_most=False),
+        Check("rules, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
+              lambda p, n: second_count(p)),
+        Check(f"rules, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each, one index; time against one node",
+              0.35, 0.3, lambda p, n: nodes(p, n)),
+        Check("rules, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
+              lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
+        Check("rules, tenth at random, memory", ("tabular",), "tabular: bytes reserved", 0.2, 0.2,
+              lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "budget_bytes", n)),
+        Check("rules, tenth at random of lists, CPU", ("tokens",), "tokens, shuffled, against all rows", 1, 0.6,
+              lambda p, n: epochs(tokens, "hash(doc_id) % 10 = 0", 32, 20_000, "cpu_seconds", n)),
+        Check("rules, tenth at random of lists, memory", ("tokens",), "tokens: bytes reserved", 0.2, 0.2,
+              lambda p, n: epochs(tokens, "hash(doc_id) % 10 = 0", 32, 20_000, "budget_bytes", n)),
+        Check("rules, tenth side by side, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.2, 0.12,
+              lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "cpu_seconds", n)),
+        Check("rules, tenth side by side, bytes", ("tabular",), "tabular: bytes read", 0.2, 0.12,
+              lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "read_bytes", n)),
+        Check("rules, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
+              8, 15, lambda p, n: against_datasets(tabular, n), at_most=False),
+    ]  # fmt: skip
+
+
+def cores():
+    return sorted(os.sched_getaffinity(0))
+
+
+def quartiles(values):
+    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+
+
+def count(data, where):
+    return table.Contender("count", (str(table.BIN / "shardfeed"), "count", str(data), "--where", where, "--json"), whole=True)
+
+
+def counted(data, where, cache, allowed=None, environment=None):
+    """A count with a cache directory, and so an index, of its own."""
+    return process.run(count(data, where), allowed or set(cores()[:1]), {"SHARDFEED_CACHE_DIR": str(cache), **(environment or {})})
+
+
+def counting(data, rounds):
+    """Processor time of the whole of our process, its start and the footers too; DuckDB's is counted from opening the files on."""
+    rival = table.rival("count_duckdb", data, TWO)
+    each, ours, theirs = [], [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+            a = counted(data, TWO, cache)
+        b = process.run(rival, set(cores()[:1]))
+        if a["rows"] != b["rows"]:
+            raise process.Failed(f"{a['rows']} rows pass here and {b['rows']} in DuckDB")
+        ours.append(a["cpu_seconds"])
+        theirs.append(b["cpu_seconds"])
+        each.append(b["cpu_seconds"] / a["cpu_seconds"])
+    rows = a["all_rows"]
+    return quartiles(each), f"{nanoseconds(ours, rows)} ns of CPU a row against {nanoseconds(theirs, rows)}"
+
+
+def nanoseconds(times, rows):
+    return f"{statistics.median(times) * 1e9 / rows:.0f}"
+
+
+def by_duckdb(directory):
+    """tabular in another order, as DuckDB writes it: row groups of 122,880, snappy."""
+    target = directory / SECOND
+    if not target.exists():
+        unfinished = directory / f"{SECOND}.unfinished"
+        subprocess.run(["rm", "-rf", str(unfinished)], check=True)
+        unfinished.mkdir()
+        con = duckdb.connect()
+        con.sql(f"select * from read_parquet('{directory}/tabular/*.parquet') order by hash(id + 7)").write_parquet(
+            str(unfinished / "all.parquet")
+        )
+        unfinished.rename(target)
+    return target
+
+
+def beside(measure):
+    """What measure returns, while a process copies memory on the other core."""
+    noise = subprocess.Popen(
+        [sys.executable, "-c", "a = bytearray(64 << 20)\nwhile True: a[:] = bytes(a)"],
+        preexec_fn=lambda: os.sched_setaffinity(0, set(cores()[1:2] or cores())),
+    )
+    try:
+        return measure()
+    finally:
+        noise.kill()
+        noise.wait()
+
+
+def second_count(place):
+    uri = place.put("tokens")
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+        read = []
+        for _ in range(2):
+            with place.logged() as (environment, entries):
+                counted(uri, "len(token_ids) > 1000", cache, set(cores()), environment)
+                read.append(sum(e["bytes"] for e in entries() if e["method"] == "GET" and e["path"].endswith(".parquet")))
+    return [read[1] / read[0]] * 3, f"{read[0] / 1e6:,.1f} MB, then {read[1]:,} bytes"
+
+
+def nodes(place, rounds):
+    """The time until each of the nodes has its count. A node has a link of its own and no cache, and shares the index."""
+    uri = place.put("ranges")
+    each, alone = [], []
+    for _ in range(rounds):
+        one = together(place, uri, 1)
+        four = together(place, uri, NODES)
+        each.append(four / one)
+        alone.append(one)
+    return quartiles(each), f"one node takes {statistics.median(alone):.1f} s"
+
+
+def together(place, uri, n):
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as directory:
+        links = [servers.proxy(place.s3(), "--latency", "20ms", "--rate", str(RATE)) for _ in range(n)]
+        addresses = [link.__enter__() for link in links]
+        try:
+            begin = time.monotonic()
+            running = [
+                process.start(
+                    table.Contender("count", (*count(uri, LISTS).command, "--no-cache"), whole=True),
+                    set(cores()),
+                    {"SHARDFEED_CACHE_DIR": directory, "AWS_ENDPOINT_URL": f"http://{address}"},
+                )
+                for address in addresses
+            ]
+            rows = {process.finish(count(uri, LISTS), p)["rows"] for p in running}
+            took = time.monotonic() - begin
+        finally:
+            for link in links:
+                link.__exit__(None, None, None)
+    if len(rows) != 1:
+        raise process.Failed(f"nodes counted {rows}")
+    return took
+
+
+def epochs(data, where, batch, buffer, figure, rounds):
+    """An epoch of a tenth of the rows over one of all rows, each with a shuffle buffer of the same share of its rows. The counts are
+    there: they were paid for once.
+    """
+    each, some, whole = [], [], []
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+        environment = {"SHARDFEED_CACHE_DIR": cache}
+        counted(data, where, cache)
+        for _ in range(rounds):
+            a = process.run(table.shuffled(data, batch, buffer // 10, "--where", where), set(cores()[:1]), environment)
+            b = process.run(table.shuffled(data, batch, buffer), set(cores()[:1]), environment)
+            each.append(a[figure] / b[figure])
+            some.append(a[figure])
+            whole.append(b[figure])
+    return quartiles(each), f"{statistics.median(some):,.2f} against {statistics.median(whole):,.2f}, {a['rows']:,} of {b['rows']:,} rows"
+
+
+def against_datasets(data, rounds):
+    python = f"{environment('bench/peers/requirements/hf.txt', environment('python/requirements-test.txt'))}/bin/python"
+    command = (python, str(HERE / "rivals" / "filter_hf.py"), str(data), "id", "200000", "1024", "200000")
+    rival = table.Contender("datasets", command)
+    each, ours, theirs = [], [], []
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+        counted(data, "id < 200000", cache)
+        for _ in range(rounds):
+            a = process.run(table.shuffled(data, 1024, 200_000, "--where", "id < 200000"), set(cores()[:1]), {"SHARDFEED_CACHE_DIR": cache})
+            b = process.run(rival, set(cores()[:1]))
+            if a["rows"] != b["rows"]:
+                raise process.Failed(f"{a['rows']} rows here and {b['rows']} from datasets")
+            ours.append(a["rows"] / a["cpu_seconds"])
+            theirs.append(b["rows"] / b["cpu_seconds"])
+            each.append(ours[-1] / theirs[-1])
+    return quartiles(each), f"{statistics.median(ours):,.0f} rows per CPU-s against {statistics.median(theirs):,.0f}"
+
+
+def environment(*arguments):
+    """A virtual environment with the packages of a file, over another one."""
+    venv = subprocess.run([HERE.parent / "tools" / "venv", *arguments], cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
+    if venv.returncode != 0:
+        raise servers.Missing(f"the packages of {arguments[0]} could not be installed")
+    return venv.stdout.strip()

@@ -1,0 +1,150 @@
+package iterable
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// Units that are cut otherwise have counts of their own in one index.
+func TestCountsAreOfTheirUnits(t *testing.T) {
+	store := ruledRows(t, rand.New(rand.NewPCG(5, 3)), [][]int{{300, 200}}).store
+	index := filepath.Join(t.TempDir(), "index")
+	for _, unitRows := range []int64{0, 100, 70, 100, 0} {
+		d := open(t, store, Options{Filters: "id in (0, 150, 299, 300, 499)", UnitRows: unitRows, IndexDir: index})
+		if d.NumSamples() != 5 {
+			t.Errorf("unit_rows %d: %d samples, want 5", unitRows, d.NumSamples())
+		}
+	}
+}
+
+// A rank without a row pads with a sample, also where the first units have none.
+func TestPadUnderRules(t *testing.T) {
+	for _, shuffled := range []bool{true, false} {
+		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
+			d := open(t, files(t, [][]int{{100, 100}, {100}}, noImage), Options{Shuffle: shuffled, Filters: "id >= 297", Tail: shuffle.Pad})
+			valid := 0
+			for rank := range 4 {
+				for _, x := range rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 4}, StreamOptions{BatchSize: 2})) {
+					if len(x.ids) != 2 {
+						t.Errorf("rank %d has %v", rank, x.ids)
+					}
+					valid += x.valid
+					for _, id := range x.ids {
+						if id < 297 {
+							t.Errorf("rank %d pads with row %d", rank, id)
+						}
+					}
+				}
+			}
+			if valid != 3 {
+				t.Errorf("%d rows came, want 3", valid)
+			}
+		})
+	}
+}
+
+// A function keeps no row that another part of the rule drops.
+func TestKeepSetsNoRows(t *testing.T) {
+	d := open(t, files(t, [][]int{{100, 100}}, noImage), Options{Filters: "id < 30", Keep: &Keep{
+		Name: "sets", Columns: []string{"id"}, Func: func(_ []rule.Column, _ int, keep []uint64) error {
+			for i := range keep {
+				keep[i] = math.MaxUint64
+			}
+			return nil
+		},
+	}})
+	if d.NumSamples() != 30 {
+		t.Errorf("%d samples, want 30", d.NumSamples())
+	}
+}
+
+// A function sees the items of a list also where a filter asks for its length alone.
+func TestKeepSeesItems(t *testing.T) {
+	table := ruledRows(t, rand.New(rand.NewPCG(5, 1)), [][]int{{100, 50}})
+	want := int64(0)
+	for _, row := range table.rows {
+		if len(row.Tokens) > 1 && row.Tokens[1] > 0 {
+			want++
+		}
+	}
+	d := open(t, table.store, Options{Filters: "len(tokens) > 1", Keep: &Keep{
+		Name: "second token", Columns: []string{"tokens"}, Func: func(columns []rule.Column, rows int, keep []uint64) error {
+			a := columns[0].Values
+			for i := range rows {
+				if from := int(a.Offsets[i]) + 1; from < int(a.Offsets[i+1]) && a.Children[0].Data[4*from+3] > 127 {
+					keep[i/64] &^= 1 << (i % 64)
+				}
+			}
+			return nil
+		},
+	}})
+	if d.NumSamples() < want-1 || d.NumSamples() > want+1 || want < 10 { // a token may be 0
+		t.Errorf("%d samples, want %d", d.NumSamples(), want)
+	}
+}
+
+// The default shuffle buffer is that of a table that was rewritten to the kept rows.
+func TestDefaultBufferUnderRules(t *testing.T) {
+	d := open(t, files(t, [][]int{{1000, 1000}}, noImage), Options{Shuffle: true, Filters: "id < 200"})
+	d.bytes = 60_000_000_000
+	p, err := d.plan(1, shuffle.Drop, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (shuffle.BufferSize{WorldSize: 1}).Resolve(200, 6_000_000_000); p.Params().Buffer != want {
+		t.Errorf("a buffer of %d, want %d", p.Params().Buffer, want)
+	}
+}
+
+// A plan whose counts were edited is refused.
+func TestPlanFileOfEditedCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	d := open(t, files(t, [][]int{{100, 100}}, noImage), Options{Filters: "id < 150"})
+	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edited := range map[string]string{
+		"counts": strings.Replace(string(b), `"counts":"Z`, `"counts":"Y`, 1),
+		"rule":   strings.Replace(string(b), d.Rule(), strings.Repeat("0", 16), 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if edited == string(b) {
+				t.Fatalf("%s has nothing to edit", b)
+			}
+			if _, err := parsePlan([]byte(edited)); err == nil || !contains(err.Error(), "hash does not fit") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// The counting pass leaves out row groups and pages that statistics decide, and finds the same.
+func TestStatisticsSpareReads(t *testing.T) {
+	table := ruledRows(t, rand.New(rand.NewPCG(5, 2)), [][]int{{400, 400, 400, 400, 400, 400, 400, 400, 400, 400}})
+	for _, filter := range []string{"id < 450", "id between 1000 and 1010", "id >= 0", "id > 3990 or id is null"} {
+		t.Run(strings.ReplaceAll(filter, " ", "_"), func(t *testing.T) {
+			_, all, reads := counted(t, table.store, Options{Filters: filter, pruneFrom: math.MaxInt64})
+			_, spared, fewer := counted(t, table.store, Options{Filters: filter, pruneFrom: 1})
+			if fewer >= reads {
+				t.Errorf("%d reads, %d without statistics", fewer, reads)
+			}
+			for i := range all {
+				if all[i] != spared[i] {
+					t.Errorf("unit %d has %d samples, %d without statistics", i, spared[i].Samples, all[i].Samples)
+				}
+			}
+		})
+	}
+}

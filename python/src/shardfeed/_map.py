@@ -1,0 +1,301 @@
+"""MapDataset: rows of parquet by number."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from . import _checks, _html, _rank, _redact, _take
+from ._arguments import checked
+from ._batch import Batch
+from ._checks import Problems
+from ._connection import Connection
+from ._dataset import _agreement
+from ._engine import Engine
+from ._keywords import Address, Filters, Path
+from ._layout import Layout
+from ._locate import RowPlace
+from ._nulls import NullWatch
+from ._options import Options
+from ._raw_batch import RawBatch
+from ._schema import Schema
+from ._turn import Turn
+from ._warn import ShardfeedWarning, warn
+from .errors import ShardfeedError, nearer
+
+log = logging.getLogger("shardfeed")
+
+Row = dict[str, Any]
+
+
+class Rows(Sequence[Row]):
+    """The rows of a batch as dicts, made when the first is asked for. ``batch`` has the columns."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self._rows: list[Row] | None = None
+
+    def __len__(self) -> int:
+        return self.batch.rows
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._rows is None:
+            self._rows = list(self.batch.to_rows())
+        return self._rows[index]
+
+
+class MapDataset:
+    """Rows of parquet shards by number: a map-style data set, for samplers of your own, debugging,
+    and joins.
+
+    ``len(ds)`` is the number of rows, and rows are numbered in the order of the files. ``ds[7]`` is
+    a dict, ``ds[-1]`` the last row. ``ds[[3, 1, 3]]``, ``ds[10:20]``, numpy arrays and tensors give
+    a :class:`Batch` of these rows in this order.
+
+    Whole units of rows, such as row groups, are decoded and kept in ``memory``, the least recently
+    used ones making room. All processes of this machine that read the same data share them. So this
+    is for data that fits in memory when it is decoded. For training over all rows of larger data
+    use :class:`StreamingDataset`.
+
+    Give it to :class:`shardfeed.torch.DataLoader`, or to torch's DataLoader.
+
+    Args:
+        uri (str, Path, or list of them): what to read: an address such as
+            ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
+            are expanded.
+        columns (list of str, default None): names or dotted paths of the columns. None reads all.
+        filters, parts, part, part_key, part_seed, subsample, rows, rows_new: as those of
+            StreamingDataset. The rows that they keep are numbered.
+        row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
+            of shards, before any are left out, and ``"source"``, the number of its address.
+        memory (int or str, default None): limit of decoded rows on this machine in bytes, or with a
+            unit ("4GiB"). None is a quarter of the machine's memory.
+        cache, cache_dir, cache_limit, cache_policy, index_dir, storage_options: as those of
+            StreamingDataset.
+        null, pad, max_length, vocabulary: as those of StreamingDataset.
+        manifest, strict, missing, invalid_utf8: as those of StreamingDataset.
+        unit_rows (int, default None): the most rows that are decoded together. None follows from
+            the data.
+        slots (int, default None): batches that may be ready or held at once, at least 2. None is by
+            the machine.
+        collate_workers (int, default None): goroutines that make batches. None is by the machine.
+        timeout (float, default 600): seconds of any wait for the engine before FeedTimeoutError.
+            None has no limit.
+    """
+
+    @checked(required=None)
+    def __init__(
+        self,
+        uri: Address,
+        *,
+        columns: Sequence[str] | None = None,
+        filters: Filters | None = None,
+        parts: Mapping[str, float] | None = None,
+        part: str | None = None,
+        part_key: str | None = None,
+        part_seed: int = 0,
+        subsample: float | None = None,
+        rows: Path | None = None,
+        rows_new: Literal["error", "keep", "drop"] | None = None,
+        row_ids: bool = False,
+        memory: int | str | None = None,
+        cache: bool = True,
+        cache_dir: Path | None = None,
+        cache_limit: int | float | str | None = None,
+        cache_policy: Literal["keep", "lru"] | None = None,
+        index_dir: Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        null: Mapping[str, Any] | None = None,
+        pad: Mapping[str, Any] | None = None,
+        max_length: int | Mapping[str, int] | None = None,
+        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
+        manifest: Path | None = None,
+        strict: bool = False,
+        missing: Literal["error", "null"] = "error",
+        invalid_utf8: Literal["refuse", "replace"] = "refuse",
+        unit_rows: int | None = None,
+        slots: int | None = None,
+        collate_workers: int | None = None,
+        timeout: float | None = 600.0,
+    ) -> None:
+        given = locals()
+        own = {name: given[name] for name in Options.__dataclass_fields__ if name in given}
+        problems = Problems()
+        self._spec = Options(batch_size=1, shuffle=False, **own).spec(problems)
+        self._timeout = problems.of(_checks.seconds, "timeout", timeout)
+        problems.report()
+        self._id = uuid.uuid4().hex
+        self._job = _rank.job()
+        self._agree = _agreement()
+        self._opened: dict[str, Any] | None = None
+        self._mapped: dict[str, Any] = {}
+        self._forget()
+        with self._turn():
+            self._opened = self._control().opened
+        self._tell()
+
+    def _forget(self) -> None:
+        """Starts without connections, as a copy in another process does."""
+        self._pid = os.getpid()
+        self._turn = Turn()
+        self._connection: Connection | None = None
+        self._schema: Schema | None = None
+        self._layouts: dict[bool, tuple[Layout, NullWatch]] = {}
+
+    def _tell(self) -> None:
+        """Says what is worth knowing about the data, and how much of it the memory holds."""
+        assert self._opened is not None
+        for warning in self._opened.get("warnings") or ():
+            log.warning("%s", warning)
+        for note in self._opened.get("files") or ():
+            warn(f"shardfeed: {note}", ShardfeedWarning)
+        memory, decoded = int(self._mapped["memory"]), int(self._mapped["decoded"])
+        log.info("%d rows by number, %s", len(self), self._held())
+        if memory * 2 < decoded:
+            warn(
+                f"shardfeed: memory has room for {_bytes(memory)} of the {_bytes(decoded)} that the rows take when they are decoded, so "
+                "they are decoded again and again: raise memory, read fewer columns, or use StreamingDataset to train on all rows",
+                ShardfeedWarning,
+            )
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the batches, with their dtypes."""
+        if self._schema is None:
+            self._schema = Schema.from_json(self._mapped["schema"])
+        return self._schema
+
+    def __len__(self) -> int:
+        return int(self._mapped["rows"])
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: Any) -> Any: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        rows = _take.resolve(index, len(self), "data set")
+        if isinstance(rows, int):
+            return next(self._batch(np.array([rows])).to_rows())
+        return self._batch(np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows)
+
+    def __getitems__(self, indices: Sequence[int]) -> Rows:
+        """The rows of these numbers as a sequence of dicts, for torch's DataLoader."""
+        return Rows(self._batch(self._numbers(indices)))
+
+    def __iter__(self) -> Iterator[Row]:
+        for first in range(0, len(self), _ITERATED):
+            yield from self[first : first + _ITERATED].to_rows()
+
+    def locate(self, index: int) -> RowPlace:
+        """The path of the shard, the row group and the row in it of a row by number."""
+        row = _take.resolve(index, len(self), "data set")
+        if not isinstance(row, int):
+            raise IndexError("locate takes the number of one row")
+        self._after_fork()
+        with self._turn():
+            place = self._control().map(locate=[row])["places"][0]
+        return RowPlace(place["path"], int(place["row_group"]), int(place["row"]))
+
+    def _numbers(self, indices: Any) -> np.ndarray:
+        """Row numbers of a list of any kind."""
+        rows = _take.resolve(indices if isinstance(indices, np.ndarray) else np.asarray(indices), len(self), "data set")
+        assert isinstance(rows, np.ndarray)
+        return rows
+
+    def _batch(self, rows: np.ndarray) -> Batch:
+        layout, nulls = self._laid_out(plain=False)
+        raw = self._raw(rows)
+        nulls.see(raw.nodes)
+        return Batch(raw, layout, {})
+
+    def _raw(self, rows: np.ndarray) -> RawBatch:
+        """The rows of these numbers, which exist."""
+        self._after_fork()
+        with self._turn():
+            connection = self._control()
+            try:
+                connection.take(rows)
+                return connection.taken()
+            except ShardfeedError as e:
+                raise nearer(e)  # noqa: B904 - the same error
+
+    def _laid_out(self, *, plain: bool) -> tuple[Layout, NullWatch]:
+        """The layout of batches. All batches share it, so that each warning comes once."""
+        if plain not in self._layouts:
+            layout = Layout(self.schema, plain=plain)
+            nulls = NullWatch(layout, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]}, tensors=plain)
+            layout.watch = None if plain else nulls
+            self._layouts[plain] = layout, nulls
+        return self._layouts[plain]
+
+    # Connections
+
+    def _control(self) -> Connection:
+        """The connection of this process, which the holder of the turn uses."""
+        if self._connection is None or not self._connection.usable:
+            self._connection, self._mapped = self._connect()
+        return self._connection
+
+    def _connect(self) -> tuple[Connection, dict[str, Any]]:
+        what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
+        connection = Connection(Engine(self._job), what, timeout=self._timeout, before=self._opened)
+        try:
+            return connection, connection.map()
+        except BaseException:
+            connection.close()
+            raise
+
+    def _after_fork(self) -> None:
+        if self._pid != os.getpid():
+            self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("_spec", "_timeout", "_id", "_job", "_agree", "_opened", "_mapped")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def __repr__(self) -> str:
+        addresses = self._spec["addresses"]
+        more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
+        return f"MapDataset({_redact.address(addresses[0])!r}{more}: {len(self)} rows, {self._held()})"
+
+    def _held(self) -> str:
+        """How much the rows take, and how much of it the memory holds."""
+        memory, decoded = int(self._mapped["memory"]), int(self._mapped["decoded"])
+        return f"{_bytes(decoded)} decoded, {'all in memory' if memory >= decoded else f'{_bytes(memory)} of it in memory'}"
+
+    def _repr_html_(self) -> str:
+        return _html.facts("MapDataset", self._facts()) + self.schema._repr_html_()
+
+    def _facts(self) -> list[tuple[str, object]]:
+        """What a notebook shows of the data set."""
+        addresses = ", ".join(_redact.address(a) for a in self._spec["addresses"][:3])
+        return [("addresses", addresses), ("rows", len(self)), ("size", self._held())]
+
+
+_ITERATED = 256  # rows that an iteration asks for at once
+
+
+def _bytes(n: int) -> str:
+    """A number of bytes for people."""
+    size, unit = float(n), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.1f} {unit}" if unit != "B" else f"{n} B"

@@ -1,0 +1,124 @@
+"""The row numbers of an epoch of a MapLoader: what a sampler yields, in lists of a batch each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from .._checks import Problems, flag, got, number
+from ..errors import StateError
+from ..samplers import Sampler
+
+
+def exclusions(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any, problems: Problems) -> None:
+    """Adds the arguments that exclude each other, which are those of torch.utils.data.DataLoader."""
+    if shuffle is not None:
+        problems.of(flag, "shuffle", shuffle)
+    problems.of(flag, "drop_last", drop_last)
+    if batch_size is not None:
+        problems.of(number, "batch_size", batch_size, most=2**21)
+    for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if given is not None and not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
+            problems.found.append(f"{name} must be an iterable of row numbers, {got(given)}")
+    if sampler is not None and shuffle:
+        problems.found.append("sampler excludes shuffle=True: the sampler decides the order")
+    if batch_sampler is not None:
+        also = {"batch_size": batch_size != 1, "shuffle": bool(shuffle), "sampler": sampler is not None, "drop_last": bool(drop_last)}
+        if names := [name for name, given in also.items() if given]:
+            problems.found.append(f"batch_sampler excludes {', '.join(names)}: it decides which rows make a batch; leave them out")
+    elif batch_size is None and drop_last:
+        problems.found.append("batch_size=None excludes drop_last=True: there are no batches to drop")
+
+
+class Place(NamedTuple):
+    """Where an epoch begins, or stands."""
+
+    epoch: int
+    batches: int  # that were handed out
+    sampler: Mapping[str, Any] | None  # its state where the epoch began
+    sampler_epoch: int | None  # its epoch then
+
+
+class Lists:
+    """The lists of row numbers of one epoch after another."""
+
+    def __init__(self, sampler: Any, batch_sampler: Any, batch_size: int | None, drop_last: bool) -> None:
+        self._sampler = sampler
+        self._batch_sampler = batch_sampler
+        self._batch_size = batch_size
+        self._drop_last = drop_last
+
+    def __len__(self) -> int:
+        if self._batch_sampler is not None:
+            return len(self._batch_sampler)
+        rows = len(self._sampler)
+        if self._batch_size is None:
+            return rows
+        return rows // self._batch_size if self._drop_last else -(-rows // self._batch_size)
+
+    def begin(self, place: Place) -> tuple[Place, Iterator[Any]]:
+        """The place where an epoch really begins, and its lists after those that were handed out.
+
+        A place that was loaded has the sampler's state.
+        """
+        source = self._source()
+        if place.sampler is not None:
+            source.load_state_dict(place.sampler)
+        if isinstance(source, Sampler):
+            source.set_epoch(place.epoch)
+        elif place.sampler_epoch is not None:
+            source.set_epoch(place.sampler_epoch)
+        start = place._replace(sampler=_state(source), sampler_epoch=_epoch(source))
+        return start, itertools.islice(self._lists(), place.batches, None)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tells the sampler the epoch, when it wants to know."""
+        source = self._source()
+        if hasattr(source, "set_epoch"):
+            source.set_epoch(epoch)
+
+    def check_resumes(self) -> None:
+        """Refuses a sampler that cannot repeat its epoch."""
+        source = self._source()
+        plain = isinstance(source, (Sequence, np.ndarray, torch.Tensor, torch.utils.data.SequentialSampler))
+        if not plain and not _has_state(source) and not hasattr(source, "set_epoch"):
+            raise StateError(
+                f"{type(source).__name__} cannot repeat the rows of an epoch: a resume needs a sampler with state_dict and "
+                "load_state_dict, or with set_epoch, such as those of shardfeed.samplers"
+            )
+
+    def _source(self) -> Any:
+        """What decides the order: the sampler, or that within batch samplers."""
+        source = self._sampler if self._batch_sampler is None else self._batch_sampler
+        while not _has_state(source) and not hasattr(source, "set_epoch") and hasattr(source, "sampler"):
+            source = source.sampler
+        return source
+
+    def _lists(self) -> Iterator[Any]:
+        if self._batch_sampler is not None:
+            return iter(self._batch_sampler)
+        rows = iter(self._sampler)
+        return rows if self._batch_size is None else self._batched(rows, self._batch_size)
+
+    def _batched(self, rows: Iterator[int], size: int) -> Iterator[list[int]]:
+        while rows_of_batch := list(itertools.islice(rows, size)):
+            if len(rows_of_batch) < size and self._drop_last:
+                return
+            yield rows_of_batch
+
+
+def _has_state(source: Any) -> bool:
+    return hasattr(source, "state_dict") and hasattr(source, "load_state_dict")
+
+
+def _state(source: Any) -> Mapping[str, Any] | None:
+    return source.state_dict() if _has_state(source) else None
+
+
+def _epoch(source: Any) -> int | None:
+    epoch = getattr(source, "epoch", None) if hasattr(source, "set_epoch") else None
+    return None if epoch is None else int(epoch)

@@ -1,0 +1,236 @@
+"""MapLoader: batches of rows by number, on the device."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from .. import _arguments, _html
+from .._checks import Problems, seed, type_name
+from .._connection import Connection
+from .._keywords import T
+from .._map import MapDataset
+from .._schema import Schema
+from ..errors import StateError
+from ..samplers import RandomSampler, SequentialSampler
+from ._device import Route
+from ._epoch import Epoch, as_it_is
+from ._loader import DataLoader
+from ._loader_options import Device, check
+from ._map_lists import Lists, Place, exclusions
+from ._map_source import Indices, Local, Remote, Whole
+
+_VERSION = 1
+
+
+class MapLoader(DataLoader[T]):
+    """Batches of a MapDataset as dicts of tensors, copied to a device ahead of use:
+    ``DataLoader(map_dataset, ...)`` makes one.
+
+    ``batch_size``, ``shuffle``, ``sampler``, ``batch_sampler`` and ``drop_last`` mean what they
+    mean to torch's DataLoader, and exclude each other as they do there. One ``iter()`` is one
+    epoch. ``state_dict`` is exact after each batch; a resume skips row numbers, not data.
+
+    Args:
+        data (MapDataset): the rows.
+        batch_size (int or None, default 1): rows of a batch. None yields what the sampler names:
+            a row for a number, a batch for a list.
+        shuffle (bool, default None): all rows in random order, by ``seed`` and epoch.
+        sampler (iterable of int, default None): the row numbers of an epoch.
+        batch_sampler (iterable of lists of int, default None): those of each batch.
+        drop_last (bool, default False): leave out the last batch when it is smaller.
+        seed (int, default 0): the seed of shuffle.
+        collate_fn, device, pin_memory, num_workers, prefetch, prefetch_factor, persistent_workers,
+            worker_init_fn, multiprocessing_context: as those of DataLoader.
+    """
+
+    dataset: MapDataset  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        data: MapDataset,
+        *more: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        drop_last: bool = False,
+        seed: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        device: Device = None,
+        pin_memory: bool | None = None,
+        num_workers: int = 0,
+        prefetch: int = 2,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        **unknown: Any,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name in _OWN_ARGUMENTS}
+        if more:
+            raise TypeError(_arguments.by_position("DataLoader", "data", more[0]))
+        if unknown:
+            raise TypeError(_arguments.unknown_arguments("DataLoader of a MapDataset", unknown, _OWN_ARGUMENTS))
+        problems = Problems()
+        self.device = check(given, problems)
+        exclusions(batch_size, shuffle, sampler, batch_sampler, drop_last, problems)
+        problems.of(_seed, seed)
+        problems.report()
+        self.dataset = data
+        if sampler is None and batch_sampler is None:
+            sampler = RandomSampler(data, seed=seed) if shuffle else SequentialSampler(data)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.drop_last = drop_last
+        self._batch_size = batch_size
+        self._lists = Lists(sampler, batch_sampler, batch_size, drop_last)
+        self.collate_fn = collate_fn
+        self.pin_memory = pin_memory
+        self.num_workers = num_workers
+        self.prefetch = prefetch
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self._route = Route(self.device, pin_memory, prefetch)
+        self._next = Place(0, 0, None, None)  # where the next iteration begins
+        self._stamp: Any = None  # the place after the last batch that was handed out, within an epoch
+        self._workers: torch.utils.data.DataLoader[Any] | None = None
+        self._indices = Indices()
+        self._idle: Connection | None = None  # of an epoch that has ended
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._closed = False
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows of a batch; None where a sampler or batch sampler decides."""
+        return self._batch_size if self.batch_sampler is None else None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the data set, with their types."""
+        return self.dataset.schema
+
+    @property
+    def size(self) -> int:
+        """Rows of the data set."""
+        return len(self.dataset)
+
+    def __len__(self) -> int:
+        """Batches of an epoch, as the sampler says."""
+        return len(self._lists)
+
+    def __iter__(self) -> Iterator[T]:
+        self._check_open()
+        epoch = Epoch(self)
+        self._epochs.add(epoch)
+        return epoch
+
+    def _open(self) -> tuple[Any, Any]:
+        """Begins an epoch: the source of its batches, and what hands them out on the device."""
+        start, lists = self._lists.begin(self._next)
+        self._next, self._stamp = Place(start.epoch + 1, 0, None, None), start
+        source = Local(self, start, lists) if self.num_workers == 0 else Remote(self, start, lists)
+        return source, self._route.open(source)
+
+    def map(self, function: Callable[..., Any], *, random: bool = False) -> DataLoader[Any]:
+        """Refuses: give collate_fn, which gets each batch."""
+        raise TypeError("a loader of a MapDataset has no map: give collate_fn, which gets each batch")
+
+    def with_valid(self, *columns: str) -> DataLoader[T]:
+        """Refuses: a batch of the data set has the masks."""
+        raise TypeError("a loader of a MapDataset has no with_valid: give null={column: value}, or use batch.valid of dataset[rows]")
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next iteration that of an epoch, and tells the sampler."""
+        self._next, self._stamp = Place(int(epoch), 0, None, None), None
+        self._lists.set_epoch(int(epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands, after the last batch that was handed out: the epoch, its batches,
+        and the sampler's own state where that epoch began.
+        """
+        place: Place = self._next if self._stamp is None else self._stamp
+        data = {"rows": len(self.dataset), "batch_size": self.batch_size}
+        return {"version": _VERSION, "shardfeed_map": {**place._asdict(), **data}}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Lets the next iteration continue after the batch where the state was taken."""
+        self._check_open()
+        inner = state_dict.get("shardfeed_map") if isinstance(state_dict, Mapping) else None
+        if not isinstance(inner, Mapping) or state_dict.get("version") != _VERSION:
+            raise StateError(f"a state must be the dict that state_dict() of such a loader returned, got {type_name(state_dict)}")
+        for name, here in (("rows", len(self.dataset)), ("batch_size", self.batch_size)):
+            if inner.get(name) != here:
+                raise StateError(f"the state was taken with {name}={inner.get(name)}, and here it is {here}: the rows would be others")
+        self._lists.check_resumes()
+        place = Place(*(inner[name] for name in Place._fields))
+        with contextlib.suppress(TypeError):  # a sampler without a length
+            if place.batches and place.batches >= len(self):
+                place = Place(place.epoch + 1, 0, None, None)
+        self._next, self._stamp, self._workers = place, None, None
+
+    def stats(self) -> dict[str, Any]:
+        """Nothing: rows by number are not counted."""
+        return {}
+
+    def close(self) -> None:
+        """Ends iterations and torch workers, and returns memory to the engine.
+
+        Batches that are held stay valid. The data set stays open.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        for epoch in list(self._epochs):
+            epoch.close()
+        self._workers = None
+        if self._idle is not None:
+            self._idle.close()
+            self._idle = None
+
+    def __repr__(self) -> str:
+        return f"DataLoader({self.dataset!r}, device={self.device}, num_workers={self.num_workers})"
+
+    def _repr_html_(self) -> str:
+        own = [("device", self.device or "the host"), ("torch workers", self.num_workers)]
+        return _html.facts("DataLoader", [*self.dataset._facts(), *own]) + self.schema._repr_html_()
+
+    def _take(self) -> Connection:
+        """A connection for an epoch: the idle one, or a new one."""
+        connection, self._idle = self._idle, None
+        if connection is not None and connection.usable:
+            return connection
+        return self.dataset._connect()[0]
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._idle is None and connection.usable and not connection.asked and not self._closed:
+            self._idle = connection
+        else:
+            connection.close()
+
+    def _torch_loader(self, lists: Iterator[Any] | None = None) -> torch.utils.data.DataLoader[Any]:
+        """Torch's loader, whose workers make the batches of these lists."""
+        self._indices.lists = iter(()) if lists is None else lists
+        if self._workers is None or not self.persistent_workers:
+            self._workers = torch.utils.data.DataLoader(
+                Whole(self.dataset, self.collate_fn),
+                batch_size=None,
+                sampler=self._indices,
+                collate_fn=as_it_is,
+                num_workers=self.num_workers,
+                prefetch_factor=self.prefetch_factor,
+                persistent_workers=self.persistent_workers,
+                worker_init_fn=self.worker_init_fn,
+                multiprocessing_context=self.multiprocessing_context,
+            )
+        return self._workers
+
+
+_seed = seed
+_OWN_ARGUMENTS = [name for name in _arguments.names(MapLoader.__init__) if name not in ("data", "more", "unknown")]

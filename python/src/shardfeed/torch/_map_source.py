@@ -1,0 +1,168 @@
+"""Where the batches of a MapLoader come from: this process, or torch workers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from .._map import MapDataset
+from .._raw_batch import RawBatch
+from .._ring import Ring
+from ..errors import ShardfeedError, nearer
+from . import _workers
+from ._layout import TensorLayout
+from ._map_lists import Place
+from ._tensors import rows
+
+if TYPE_CHECKING:
+    from ._map_loader import MapLoader
+
+_MOST_ROWS = 2 << 20  # that may be asked for ahead
+
+
+class Tensors:
+    """Makes tensors of rows by number."""
+
+    def __init__(self, dataset: MapDataset) -> None:
+        layout, self._nulls = dataset._laid_out(plain=True)
+        self._layout = TensorLayout(layout, (), row_valid=False)
+
+    def make(self, raw: RawBatch, single: bool) -> Any:
+        """A batch, or its only row."""
+        self._nulls.see(raw.nodes)
+        batch = self._layout.tensors(raw)
+        return next(rows(batch)) if single else batch
+
+
+def numbers(dataset: MapDataset, index: Any) -> tuple[np.ndarray, bool]:
+    """The row numbers of what a sampler yields, and whether it is a single row."""
+    array = np.asarray(index)
+    return dataset._numbers(array.reshape(1) if array.ndim == 0 else array), array.ndim == 0
+
+
+class Local:
+    """Batches that this process asks the engine for, some ahead, each with the place after it."""
+
+    def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
+        self.ring: Ring | None = None
+        self._dataset = loader.dataset
+        self._collate = loader.collate_fn
+        self._ahead = max(2, loader.prefetch + 1)
+        self._place = start
+        self._lists = lists
+        self._tensors = Tensors(loader.dataset)
+        self._connection = loader._take()
+        self._give_back = loader._give_back
+        self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
+        self._failed: BaseException | None = None  # of the sampler; raised after the batches before it
+        self._ended = False  # the sampler has
+        self._over = False  # the connection was given back
+
+    def __next__(self) -> tuple[Any, Place]:
+        try:
+            self._ask()
+            if not self._asked:
+                failed, self._failed = self._failed, None
+                self._finish()
+                raise failed or StopIteration
+            raw = self._connection.taken()
+            _, single = self._asked.popleft()
+        except ShardfeedError as e:
+            self.close()
+            raise nearer(e)  # noqa: B904 - the same error
+        self.ring = raw.slot.ring
+        batch = self._tensors.make(raw, single)
+        if self._collate is not None:
+            batch = self._collate(batch)
+        self._place = self._place._replace(batches=self._place.batches + 1)
+        return batch, self._place
+
+    def _ask(self) -> None:
+        """Asks for rows ahead."""
+        while not self._ended and len(self._asked) < self._ahead and sum(n for n, _ in self._asked) < _MOST_ROWS // 2:
+            try:
+                index = next(self._lists)
+                array, single = numbers(self._dataset, index)
+            except StopIteration:
+                self._ended = True
+                return
+            except Exception as e:
+                self._ended, self._failed = True, e
+                return
+            if self._asked and sum(n for n, _ in self._asked) + len(array) > _MOST_ROWS:
+                raise ValueError(f"at most {_MOST_ROWS} rows can be asked for at once, got {len(array)} more")
+            self._connection.take(array)
+            self._asked.append((len(array), single))
+
+    def ready(self) -> bool:
+        """Whether the next batch, or the end, is there."""
+        return not self._asked or self._connection.ready()
+
+    def _finish(self) -> None:
+        self._ended = True
+        if not self._over:
+            self._over = True
+            self._give_back(self._connection)
+
+    def close(self) -> None:
+        """Ends the epoch. Rows that were asked for are not waited for."""
+        self._ended, self._failed = True, None
+        if self._asked:
+            self._asked.clear()
+            self._connection.wake()  # for another thread that waits on it
+            self._connection.close()
+        self._finish()
+
+
+class Whole(torch.utils.data.Dataset[Any]):
+    """A MapDataset in torch workers: batches of tensors, collated."""
+
+    def __init__(self, dataset: MapDataset, collate: Callable[[Any], Any] | None) -> None:
+        self._dataset = dataset
+        self._collate = collate
+        self._tensors: Tensors | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_tensors": None}
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._tensors is None:
+            _workers.prepare()
+            self._tensors = Tensors(self._dataset)
+        array, single = numbers(self._dataset, index)
+        batch = self._tensors.make(self._dataset._raw(array), single)
+        return batch if self._collate is None else self._collate(batch)
+
+
+class Indices:
+    """The sampler of torch's loader, which persists from epoch to epoch: the lists of the next one."""
+
+    def __init__(self) -> None:
+        self.lists: Iterator[Any] = iter(())
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.lists
+
+
+class Remote:
+    """Batches that torch workers make, each with the place after it."""
+
+    def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
+        self.ring: Ring | None = None  # the workers have it
+        self._place = start
+        self._batches = iter(loader._torch_loader(lists))
+
+    def __next__(self) -> tuple[Any, Place]:
+        batch = next(self._batches)
+        self._place = self._place._replace(batches=self._place.batches + 1)
+        return batch, self._place
+
+    def ready(self) -> bool:
+        return True  # workers work ahead
+
+    def close(self) -> None:
+        self._batches = iter(())

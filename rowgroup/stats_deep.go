@@ -1,0 +1,173 @@
+package rowgroup
+
+import (
+	"context"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// maxDeepBytes bounds a dictionary, a bloom filter or a column index that is worth a read.
+const maxDeepBytes = 16 << 20
+
+// Deepen reads what the shard has beyond its footer of the rule columns in row group g: the
+// dictionaries of chunks whose data pages are all coded, else their bloom filters. Group knows them
+// afterwards. It takes a request for each, so it is for groups that Group leaves open.
+func (s *ShardStats) Deepen(ctx context.Context, g int) error {
+	if s.groups[g] != nil {
+		return nil
+	}
+	all := s.group(g)
+	for i := range s.rules {
+		n := s.rules[i].statLeaf()
+		if n == nil || n.leaf.convert == convertNull {
+			continue
+		}
+		if err := s.deepen(ctx, g, n, &all[i]); err != nil {
+			return &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.leaf.path, Page: -1, Err: err}
+		}
+	}
+	s.groups[g] = all
+	return nil
+}
+
+func (s *ShardStats) deepen(ctx context.Context, g int, n *node, k *rule.ColumnStats) (err error) {
+	chunk := s.record.chunk(n.leaf.index, g)
+	if dict := s.record.dict.at(chunk); dict > 0 && dict <= maxDeepBytes && s.record.coded(chunk) && s.record.readable(chunk) == nil {
+		k.Distinct, err = s.dictionary(ctx, g, n)
+		return err
+	}
+	k.MayContain, err = s.mayContain(ctx, g, n)
+	return err
+}
+
+// mayContain asks a leaf's bloom filter; nil when it has none that can be asked.
+func (s *ShardStats) mayContain(ctx context.Context, g int, n *node) (func(v []byte) bool, error) {
+	place := s.details.Groups[g].Chunks[n.leaf.index].Bloom
+	if place.Off < parquet.MagicBytes || !s.bloomFits(n) {
+		return nil, nil
+	}
+	bloom, err := s.bloom(ctx, place)
+	if err != nil || bloom == nil {
+		return nil, err
+	}
+	return func(v []byte) bool {
+		b, ok := n.encodedValue(v)
+		return ok && bloom.MayContain(b)
+	}, nil
+}
+
+// bloomFits says whether values have one encoding, so that a filter can be asked for it.
+func (s *ShardStats) bloomFits(n *node) bool {
+	switch n.field.Type {
+	case column.TypeBool, column.TypeInt96, column.TypeInterval:
+		return false
+	case column.TypeString:
+		return !s.m.replace
+	case column.TypeDecimal:
+		return n.field.Kind == column.Fixed && storedWidth(n.leaf) > 0
+	}
+	return true
+}
+
+// bloom reads a bloom filter; nil when it is of a kind that is not known, or too large.
+func (s *ShardStats) bloom(ctx context.Context, p parquet.Place) (*parquet.Bloom, error) {
+	left := s.m.shards[s.shard].Size - p.Off
+	first := min(left, parquet.BloomHeaderBytes)
+	if p.Bytes > 0 {
+		first = min(left, p.Bytes)
+	}
+	if first <= 0 || first > maxDeepBytes {
+		return nil, nil
+	}
+	b, err := s.read(ctx, shard.Span{Off: p.Off, N: first})
+	if err != nil {
+		return nil, err
+	}
+	header, size, err := parquet.ParseBloomHeader(b)
+	if err != nil || size > maxDeepBytes || int64(header)+int64(size) > left {
+		return nil, nil // what the file says of its filter does not hold: no row is lost without it
+	}
+	if len(b) < header+size {
+		rest, err := s.read(ctx, shard.Span{Off: p.Off + first, N: int64(header+size) - first})
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, rest...)
+	}
+	return parquet.NewBloom(b[header : header+size]), nil
+}
+
+// dictionary reads the values of a chunk whose data pages are all coded.
+func (s *ShardStats) dictionary(ctx context.Context, g int, n *node) (*column.Array, error) {
+	k := s.record.chunk(n.leaf.index, g)
+	c := rawChunk{
+		leaf: n.leaf, codec: s.record.codec(k), numValues: s.record.values.at(k), uncompressedBytes: s.record.uncompressed.at(k),
+		dictOff: s.record.start.at(k), dictLen: s.record.dict.at(k),
+	}
+	raw := &Raw{Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
+	defer raw.Release()
+	o, err := s.m.objects.acquire(ctx, s.shard)
+	if err != nil {
+		return nil, err
+	}
+	raw.object = o.object
+	raw.release = append(raw.release, func() { s.m.objects.release(s.shard, o) })
+	if err := s.m.readPieces(ctx, raw, raw.pieces()); err != nil {
+		return nil, err
+	}
+	d := s.m.NewDecoder()
+	defer d.Close()
+	var a *column.Array
+	err = raw.use(func() (err error) {
+		a, err = d.dictionaryOf(raw, n)
+		return err
+	})
+	if damaged := raw.recheck(); damaged != nil {
+		err = damaged
+	}
+	d.forget()
+	return a, err
+}
+
+// dictionaryOf decodes the dictionary of a Raw's one chunk, into memory of its own.
+func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
+	defer caught(&err)
+	arena := d.pool.NewArena()
+	defer arena.Free()
+	d.raw, d.rows, d.chunks, d.arena, d.dict = r, r.Rows, r.chunks, arena, arena
+	if _, err := d.nextChunk(n); err != nil {
+		return nil, err
+	}
+	c := &d.col
+	*c = leafDecoder{
+		d: d, arena: arena, keep: arena, chunk: &r.chunks[0], leaf: n.leaf, field: n.field, scan: &d.scan,
+		stored: storedWidth(n.leaf), form: codes, unit: 4,
+	}
+	if _, err := d.scan.scan(c.chunk, d.rows); err != nil {
+		return nil, err
+	}
+	if c.field.Kind == column.Binary && c.stored == 0 {
+		if err := c.prepareText(0); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.readDictionary(); err != nil {
+		return nil, err
+	}
+	h := heldRules{arena: arena}
+	v := c.dictVector()
+	a = &column.Array{Field: n.field, Len: v.n, Data: v.data}
+	if v.field.Kind == column.Binary {
+		if err := h.text(a, v, 0); err != nil {
+			return nil, err
+		}
+		a.Offsets = slices.Clone(a.Offsets)
+		a.Data = a.Data[:a.Offsets[a.Len]]
+	}
+	a.Data = slices.Clone(a.Data)
+	return a, nil
+}
