@@ -310,7 +310,7 @@ class StreamingDataset(Generic[T]):
         row is the number of the row in the list of shards, as the column ``"_row"`` of
         ``row_ids=True`` has it. No shard is read.
         """
-        [place] = self._session(locate=[_locate.number(row, self.size)])["places"]
+        [place] = self._session(locate=[_locate.number(row)])["places"]
         return RowPlace(str(place["path"]), int(place["row_group"]), int(place["row"]))
 
     def _let_go(self, *, everything: bool) -> None:
