@@ -139,7 +139,7 @@ func TestCountsAreNotTakenForOthers(t *testing.T) {
 	}
 }
 
-// A saved plan has the counts: nobody counts, and another rule is refused.
+// A saved plan has the counts, so no run counts again, and another rule is refused.
 func TestSavedPlanHasCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 11))
 	table := ruledRows(t, r, [][]int{{60, 130, 1}, {40, 40, 40}, {300}})

@@ -22,8 +22,9 @@ import (
 // again.
 //
 // Nodes that count the same data divide the work by claims: an empty file that only one of them
-// makes. A claim says that a part is better left to its owner for now, and nothing more: who finds
-// no part without one takes those with one. So a node that dies, or an old claim, holds up no other.
+// makes. A claim says that a part is better left to its owner for now, and nothing more: a node that
+// finds no part without a claim takes one that has one. So a node that dies, or an old claim, holds
+// up no other.
 
 const (
 	countSuffix    = ".sfc"

@@ -14,7 +14,7 @@ type Keep struct {
 	// Name stands for the function in the state and in the counts that are kept between runs: one
 	// that keeps other rows must have another name.
 	Name    string
-	Columns []string // dotted paths of what it reads; they need not be among Options.Columns
+	Columns []string // dotted paths of the columns that it reads; they need not be among Options.Columns
 
 	// Func clears the bits of the rows that it does not keep: row i is bit i%64 of word i/64 of
 	// keep. Bits that are 0 already stay 0. The columns are those of Columns, in their order, and

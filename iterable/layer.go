@@ -15,7 +15,7 @@ type layer struct {
 	selector *selector // nil: each row is a sample
 
 	part   []uint8
-	rows   []uint32 // of the unit: those that the load's blocks hold, ascending
+	rows   []uint32 // of the unit that the load's blocks hold, ascending
 	places []uint32 // of the load's samples among rows; nil where each row comes once
 }
 

@@ -47,8 +47,8 @@ type load struct {
 	err    error
 
 	// orders are, for each wanted span, the number of the row of it that leaves as its s-th; nil
-	// when rows leave as they lie, as those of a block do that one span has for itself. Where rows come
-	// more than once, placed says that these are rows of the block, not of the span.
+	// when rows leave as they lie, as those of a block do that one span has for itself. Where rows
+	// come more than once, placed says that these are rows of the block, not of the span.
 	orders [][]uint32
 	placed bool
 

@@ -147,7 +147,7 @@ func compareLost(t *testing.T, whole, broken *Dataset, w shuffle.Worker, onError
 	return missing
 }
 
-// Each place is told of once, whatever streams meet it, with what a user needs to find it.
+// Each place is reported once, whichever streams meet it, with all that a user needs to find it.
 func TestLossesAreNamed(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
@@ -210,7 +210,7 @@ func TestMostLost(t *testing.T) {
 	}
 }
 
-// failing is a store whose opens fail once it is told so.
+// failing is a store whose opens fail once fail is set.
 type failing struct {
 	*memstore.Store
 	fail atomic.Pointer[error]

@@ -62,7 +62,7 @@ type Options struct {
 
 	Budget *Budget // shared with other data sets; nil is one of the data set's own over the machine's memory
 
-	IndexDir string // where footers are kept for the next start; "" keeps none
+	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps none
 	Parallel int    // footers in flight; 0 is the default of package rowgroup
 	Fetchers int    // loads of a stream that are fetched at a time; 0 is what the shards' store likes, 64 at most, else 4
 
@@ -114,7 +114,7 @@ type Options struct {
 // Events are called when something happens that a user may want to read, if set. They may be called
 // by several goroutines at once.
 type Events struct {
-	IndexUnusable func(dir string, err error) // footers cannot be kept; said once
+	IndexUnusable func(dir string, err error) // footers or counts cannot be kept; said once
 	FootersRead   func(n, of int)
 
 	// Counted is called as Open finds out how many rows the rule keeps: done of so many row groups

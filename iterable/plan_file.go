@@ -23,7 +23,7 @@ type SavedPlan struct {
 	Units    string          // hash of how the row groups are cut
 	Params   *shuffle.Params // nil: file order
 	Rule     string          // of the samples, as Dataset.Rule; "" without one
-	Counts   []int64         // samples of each unit, with a rule; nobody counts then
+	Counts   []int64         // samples of each unit, with a rule: a run that is given them does not count
 	Hash     string          // of all that
 }
 

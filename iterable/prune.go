@@ -23,7 +23,7 @@ type footer struct {
 	stats *rowgroup.ShardStats
 }
 
-// footers are those that were read last.
+// footers are the ones that were read last.
 type footers struct {
 	mu    sync.Mutex
 	all   map[int]*footer // by shard

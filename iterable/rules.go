@@ -156,9 +156,9 @@ func (b *binder) part() {
 	if len(split.Parts) == 0 {
 		field = "Subsample"
 	}
-	if split.Key != "" {
-		b.rules.key = b.columns.at[split.Key]
-		line += typeOf(&b.problems, "PartKey", split.Key, b.schema, rule.CheckKey)
+	if key := part.Key(); key != "" {
+		b.rules.key = b.columns.at[key]
+		line += typeOf(&b.problems, "PartKey", key, b.schema, rule.CheckKey)
 	}
 	b.add(field, line)
 }
