@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
@@ -69,11 +70,18 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 		return nil, err
 	}
 	o.Hot, o.StoreMemory = from.hot, from.memory
+	through := sync.OnceFunc(from.throughCache)
+	o.Events.Counted = func(n, of int64) { // the first time before any row is counted
+		through()
+		if e.Counted != nil {
+			e.Counted(n, of)
+		}
+	}
 	ds, err := iterable.Open(ctx, from.Stores, s.Addresses, o)
 	if err != nil {
 		return nil, errors.Join(err, from.drivers.Close())
 	}
-	from.throughCache()
+	through()
 	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, source: from, host: h}, nil
 }
 
@@ -109,7 +117,6 @@ func (e Events) ofDataset() iterable.Events {
 	return iterable.Events{
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
-		Counted:       e.Counted,
 		Noted:         e.Files,
 		Lost:          func(x iterable.Loss) { e.note("%v", x) },
 		OverEstimate: func(measured, estimated int64) {

@@ -74,7 +74,7 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 }
 
 // throughCache puts the cache around the stores of servers, once around each though several schemes
-// share it. It is called after the footers have been read, for the index keeps those, and before
+// share it. It is called once the footers have been read, for the index keeps those, and before
 // anything else is.
 func (s *source) throughCache() {
 	if s.cache == nil {

@@ -56,30 +56,32 @@ def checks(directory):
 
     tabular, tokens = data("tabular"), data("tokens")
     return [
-        Check("rules, counting", ("tabular",), "tabular; CPU of DuckDB's count(*) over ours", 0.7, 1,
+        Check("filters, counting", ("tabular",), "tabular; CPU of DuckDB's count(*) over ours", 0.7, 1,
               lambda p, n: counting(tabular, n), at_most=False),
-        Check("rules, counting, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.7, 1,
+        Check("filters, counting, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.7, 1,
               lambda p, n: counting(by_duckdb(directory), n), at_most=False),
-        Check("rules, counting beside a busy core", ("tabular",), "tabular, while a process copies memory on the other core", 0.7, 1,
+        Check("filters, counting beside a busy core", ("tabular",), "tabular, while a process copies memory on the other core", 0.7, 1,
               lambda p, n: beside(lambda: counting(tabular, n)), at_most=False),
-        Check("rules, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
+        Check("filters, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
               lambda p, n: second_count(p)),
-        Check(f"rules, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each, one index; time against one node",
+        Check(f"filters, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each, one index; time against one node",
               0.35, 0.3, lambda p, n: nodes(p, n)),
-        Check("rules, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
+        Check("filters, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
-        Check("rules, tenth at random, memory", ("tabular",), "tabular: bytes reserved", 0.2, 0.2,
+        Check("filters, tenth at random, memory", ("tabular",), "tabular: bytes reserved", 0.2, 0.2,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "budget_bytes", n)),
-        Check("rules, tenth at random of lists, CPU", ("tokens",), "tokens, shuffled, against all rows", 1, 0.6,
+        Check("filters, tenth at random of lists, CPU", ("tokens",), "tokens, shuffled, against all rows", 1, 0.6,
               lambda p, n: epochs(tokens, "hash(doc_id) % 10 = 0", 32, 20_000, "cpu_seconds", n)),
-        Check("rules, tenth at random of lists, memory", ("tokens",), "tokens: bytes reserved", 0.2, 0.2,
+        Check("filters, tenth at random of lists, memory", ("tokens",), "tokens: bytes reserved", 0.2, 0.2,
               lambda p, n: epochs(tokens, "hash(doc_id) % 10 = 0", 32, 20_000, "budget_bytes", n)),
-        Check("rules, tenth side by side, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.2, 0.12,
+        Check("filters, tenth side by side, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.2, 0.12,
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "cpu_seconds", n)),
-        Check("rules, tenth side by side, bytes", ("tabular",), "tabular: bytes read", 0.2, 0.12,
+        Check("filters, tenth side by side, bytes", ("tabular",), "tabular: bytes read", 0.2, 0.12,
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "read_bytes", n)),
-        Check("rules, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
+        Check("filters, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
               8, 15, lambda p, n: against_datasets(tabular, n), at_most=False),
+        Check("filters, eight replicas", ("tabular",), "tabular, shuffled, 8 processes with replication=8: the engine's CPU against one's",
+              1.2, 1.05, lambda p, n: replicas(tabular, n)),
     ]  # fmt: skip
 
 
@@ -237,3 +239,26 @@ def environment(*arguments):
     if venv.returncode != 0:
         raise servers.Missing(f"the packages of {arguments[0]} could not be installed")
     return venv.stdout.strip()
+
+
+def replicas(data, rounds):
+    """The engine's processor time for one epoch to eight replicas over that for one."""
+    python = f"{environment('python/requirements-test.txt')}/bin/python"
+    paths = {"PYTHONPATH": str(HERE.parent / "python" / "src"), "SHARDFEED_BIN": str(table.BIN / "shardfeed")}
+    each, one, eight = [], [], []
+    for _ in range(rounds):
+        for n, found in ((1, one), (8, eight)):
+            with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as scratch:
+                own = {"SHARDFEED_CACHE_DIR": scratch, "SHARDFEED_RUNTIME_DIR": f"{scratch}/run", "SHARDFEED_JOB": scratch}
+                command = (python, str(HERE / "rivals" / "replicas.py"), str(data), "1024", "200000", str(n))
+                result = process.run(table.Contender("replicas", command), set(cores()), paths | own)
+            if not result["same"]:
+                raise process.Failed("replicas got different numbers of rows")
+            found.append(result)
+        each.append(eight[-1]["cpu_seconds"] / one[-1]["cpu_seconds"])
+    taken = statistics.median(r["trainer_seconds"] for r in eight) / 8
+    return quartiles(each), f"{median(one):.2f} s for one, {median(eight):.2f} s for eight; each process takes {taken:.2f} s more"
+
+
+def median(results):
+    return statistics.median(r["cpu_seconds"] for r in results)

@@ -59,8 +59,8 @@ type Taker struct {
 // errTakerClosed ends what a closed taker does.
 var errTakerClosed = errors.New("the taker is closed")
 
-// DecodedBytes is what all rows take in memory, as the files' metadata foretell it: of those that
-// the rule keeps, as of mean rows.
+// DecodedBytes is what all rows that the rule keeps take in memory, as the files' metadata foretell
+// it for mean rows.
 func (d *Dataset) DecodedBytes() (bytes int64) {
 	for _, g := range d.sizes.decoded() {
 		bytes += g.narrow + g.wide

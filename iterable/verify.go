@@ -55,7 +55,7 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	}
 	pool := &mem.Pool{}
 	ro := o.rowgroupOptions(pool)
-	ro.Events.FootersRead = nil // it was told
+	ro.Events.FootersRead = nil // footers has reported them
 	m, err := rowgroup.Open(ctx, stores, shards, ro)
 	if err != nil {
 		return nil, err

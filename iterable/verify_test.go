@@ -66,7 +66,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// What is no loss ends it with an error: nothing is said of data that could not be looked at.
+// Other errors end it: it says nothing about data that it could not read.
 func TestVerifyStops(t *testing.T) {
 	groups, _ := uneven()
 	denied := &failing{Store: files(t, groups, noImage)}

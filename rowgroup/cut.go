@@ -17,7 +17,7 @@ type cutter struct {
 	few    bool
 	blocks int // that share a dictionary
 
-	// The copies point into the dictionary of what was decoded, and into its text.
+	// The copies point into the dictionary of the decoded column, and into its text.
 	dict, text bool
 }
 

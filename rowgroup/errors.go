@@ -61,9 +61,9 @@ func (e *Error) Spelled(name func(field string) string) string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsLoss reports whether an error says that data is no longer what was written: bytes that are
-// corrupt, a shard that is gone or was changed. Other errors may pass by themselves, or the user can
-// mend them: networks, permissions, memory, what this package cannot read.
+// IsLoss reports whether an error says that data is damaged: corrupt bytes, or a shard that is gone
+// or was changed. Other errors are not losses: networks, permissions, memory, formats that this
+// package cannot read.
 func IsLoss(err error) bool {
 	if errors.Is(err, shard.ErrCorrupt) || errors.Is(err, shard.ErrChanged) || errors.Is(err, shard.ErrNotExist) {
 		return true

@@ -11,8 +11,8 @@ import (
 const ruleArenas = 3
 
 // RuleBytes predicts what the rule columns of group g take, rather too high than too low: the bytes
-// that FetchRule reads, and the memory that DecodeRule's columns hold. Until a Decode has taken over
-// those that are delivered too, that memory comes beside the block and [Scratch].
+// that FetchRule reads, and the memory that DecodeRule's columns hold. That memory comes beside the
+// block and [Scratch], until Decode has taken over the columns that are delivered too.
 func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 	r, group := m.groupRecord(g)
 	s, rows := int(m.groups[g].Shard), m.groups[g].Rows

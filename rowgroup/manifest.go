@@ -45,7 +45,7 @@ type boundSchema struct {
 	leaves  []*node // see leavesOf
 
 	rules   []boundRule
-	fetched []*node // leaves, and behind them those that rules alone read
+	fetched []*node // leaves, and behind them the others that rules read
 	ruled   []*node // a node for each leaf that rules read
 }
 

@@ -9,9 +9,9 @@ import (
 
 // A RuleColumn is a column that a rule reads. It is read whether or not it is delivered.
 type RuleColumn struct {
-	// Path is the column's dotted path, through structs alone. An exact name of a column wins. A
-	// path that the data does not have is no error here: package rule binds to
-	// [Manifest.RuleSchema] and names it.
+	// Path is the column's dotted path, through structs alone. An exact name of a column wins.
+	// Open accepts a path that the data does not have: binding the rule to
+	// [Manifest.RuleSchema] reports it.
 	Path string
 
 	// Lengths says that of a list or a map only lengths and nulls are read, as filters do. It says

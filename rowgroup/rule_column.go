@@ -36,45 +36,44 @@ func (h *heldRules) column(b *boundRule, v *vector, rows int) (rule.Column, erro
 		h.addPresent(v, skip, rows)
 		v = v.children[0]
 	}
-	if allNull(v) {
+	if allNull(v) || v.codes != nil && v.dict.n == 0 {
 		return nullColumn(v.field, rows), nil
 	}
-	a := &column.Array{Field: v.field, Len: rows, Nulls: v.nulls}
-	if v.valid != nil { // a vector may count those of its pages that lie outside of the unit
-		a.Nulls = rows - parquet.Bitmap(v.valid).Ones(skip, rows)
-	}
-	c := rule.Column{Values: a}
-	switch {
-	case v.codes != nil && v.dict.n == 0:
-		return nullColumn(v.field, rows), nil
-	case v.codes != nil:
+	c := rule.Column{Values: &column.Array{Field: v.field, Len: rows, Nulls: v.nulls}}
+	err := h.values(&c, b, v, skip)
+	c.Present = h.present[begin:len(h.present):len(h.present)]
+	return c, err
+}
+
+// values gives a column the values skip.. of a vector, some of which are there.
+func (h *heldRules) values(c *rule.Column, b *boundRule, v *vector, skip int) error {
+	a := c.Values
+	rows := a.Len
+	if v.codes != nil {
 		h.addPresent(v, skip, rows)
 		c.Codes, c.CodeWidth = v.codes[skip*v.codeWidth:][:rows*v.codeWidth], v.codeWidth
 		*a = column.Array{Field: v.field, Len: v.dict.n, Data: v.dict.data}
 		if v.field.Kind == column.Binary {
-			if err := h.text(a, v.dict, 0); err != nil {
-				return c, err
-			}
+			return h.text(a, v.dict, 0)
 		}
+		return nil
+	}
+	if v.valid != nil { // a vector may count those of its pages that lie outside of the unit
+		a.Nulls = rows - parquet.Bitmap(v.valid).Ones(skip, rows)
+	}
+	a.Valid = h.bits(v, skip, rows)
+	switch {
 	case v.field.Kind == column.Fixed:
 		a.Data = v.data[skip*v.field.Width:][:rows*v.field.Width]
 	case v.field.Kind == column.Binary:
-		if err := h.text(a, v, skip); err != nil {
-			return c, err
-		}
+		return h.text(a, v, skip)
 	case v.field.Kind == column.Struct:
 	case b.whole:
-		if err := h.whole(a, v, skip); err != nil {
-			return c, err
-		}
+		return h.whole(a, v, skip)
 	default:
 		h.lengths(a, v, skip)
 	}
-	if v.codes == nil {
-		a.Valid = h.bits(v, skip, rows)
-	}
-	c.Present = h.present[begin:len(h.present):len(h.present)]
-	return c, nil
+	return nil
 }
 
 // allNull says that a vector has no storage for its values, since all are null.

@@ -30,13 +30,13 @@ type sharedColumn struct {
 
 // DecodeRule decodes the rule columns of a unit: one for each of Options.RuleColumns, with a value
 // for each row of the unit. They are valid until the decoder's next call. A Decode of the same Raw
-// that follows takes over those that are delivered too.
+// that follows takes over the columns that are delivered too.
 //
 // Columns whose pages are all coded stay codes, and a partition is a constant. Of lists and maps of
 // RuleColumn.Lengths, and of structs, there are no children.
 func (d *Decoder) DecodeRule(r *Raw) ([]rule.Column, error) {
 	d.dropHeld()
-	r.verified = nil
+	r.verified = r.verified[:0]
 	d.at, d.path = -1, ""
 	err := r.use(func() error { return d.decodeRules(r) })
 	if damaged := r.recheckRules(); damaged != nil {
@@ -136,7 +136,7 @@ func (d *Decoder) sharedVector(b *boundRule) (*vector, error) {
 	return v, err
 }
 
-// takeChunks makes the chunks of a column those that are decoded next.
+// takeChunks makes the chunks of a column the next to be decoded.
 func (d *Decoder) takeChunks(n *node, at []int) {
 	h := d.held
 	h.chunks = h.chunks[:0]
@@ -219,7 +219,7 @@ func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, c
 // are shared are not touched again, so Decode need not verify them.
 func (r *Raw) recheckRules() error {
 	verified := mergeSpans(r.verified)
-	r.used, r.stale, r.verified = shard.Span{}, 0, nil // Decode begins from the front
+	r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // Decode begins from the front
 	for i := range r.rules {
 		b := &r.rules[i]
 		at := b.chunks

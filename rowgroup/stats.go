@@ -58,7 +58,7 @@ func (b *boundRule) column() *node {
 	return n
 }
 
-// statLeaf is the leaf whose values are those of the rule column, one a row; nil when there is none.
+// statLeaf is the leaf that holds the rule column's values, one a row; nil when there is none.
 func (b *boundRule) statLeaf() *node {
 	n := b.column()
 	if n == nil || n.missing || n.partition != nil || n.leaf == nil || n.leaf.maxRep > 0 || n.field.Kind != column.Fixed && n.field.Kind != column.Binary {
@@ -124,7 +124,7 @@ func (s *ShardStats) readFooter(ctx context.Context) (err error) {
 	return nil
 }
 
-// read reads bytes of the shard that are no column's data.
+// read reads metadata of the shard.
 func (s *ShardStats) read(ctx context.Context, span shard.Span) ([]byte, error) {
 	o, err := s.m.objects.acquire(ctx, s.shard)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *ShardStats) ordered(n *node) bool {
 	return n.leaf.index < len(s.details.Ordered) && s.details.Ordered[n.leaf.index]
 }
 
-// bounds is those of values as they are decoded; both nil when either cannot be trusted. Some writers
+// bounds is lo and hi as values are decoded; both nil when either cannot be trusted. Some writers
 // state one alone, where the other is long.
 func (s *ShardStats) bounds(n *node, lo, hi []byte) (least, most []byte) {
 	if s.m.replace && n.field.Type == column.TypeString {

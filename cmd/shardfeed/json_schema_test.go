@@ -47,6 +47,7 @@ var jsonOutputs = []struct {
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
 	{"verify", verification{}, []string{"verify $SHOP --json"}},
+	{"vocab", vocabulary{}, []string{"vocab $SHOP --column label --json", "vocab $SHOP --column label --min-count 100 --json"}},
 	{"warm", warmth{}, nil},
 }
 

@@ -217,7 +217,7 @@ webhdfs://host:port/path. What lies on servers is kept in a cache on this machin
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("shardfeed {{.Version}}\n")
 	root.SetUsageFunc(usage)
-	root.AddCommand(a.demo(), a.head(), a.sample(), a.schema(), a.countRows(), a.selectRows(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench(), a.gpu(), a.warm(), a.verify(), a.caches(), a.serve())
+	root.AddCommand(a.demo(), a.head(), a.sample(), a.schema(), a.countRows(), a.selectRows(), a.vocab(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench(), a.gpu(), a.warm(), a.verify(), a.caches(), a.serve())
 	strict(root)
 	return root
 }

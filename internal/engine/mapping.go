@@ -186,7 +186,7 @@ func (c *client) openMap(a Map, to consumer) (Mapped, error) {
 			return Mapped{}, err
 		}
 		path := shard.Redact(d.data.Dataset.Manifest().Shards()[at.Shard].URI)
-		r.Places = append(r.Places, MapPlace{Path: path, RowGroup: at.RowGroup, Row: at.Lo})
+		r.Places = append(r.Places, Place{Path: path, RowGroup: at.RowGroup, Row: at.Lo})
 	}
 	return r, nil
 }

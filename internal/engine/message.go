@@ -226,18 +226,11 @@ type Map struct {
 
 // Mapped describes the rows that have numbers, 0 to Rows-1.
 type Mapped struct {
-	Rows    int64      `json:"rows"`
-	Memory  int64      `json:"memory"`  // bytes that decoded rows may take, for all clients together
-	Decoded int64      `json:"decoded"` // bytes that all rows would take, as the files' metadata foretell it
-	Schema  []Node     `json:"schema"`  // of the batches
-	Places  []MapPlace `json:"places"`  // of Map.Locate
-}
-
-// MapPlace is where a row lies.
-type MapPlace struct {
-	Path     string `json:"path"` // of the shard
-	RowGroup int    `json:"row_group"`
-	Row      int64  `json:"row"` // of the row group
+	Rows    int64   `json:"rows"`
+	Memory  int64   `json:"memory"`  // bytes that decoded rows may take, for all clients together
+	Decoded int64   `json:"decoded"` // bytes that all rows would take, as the files' metadata foretell it
+	Schema  []Node  `json:"schema"`  // of the batches
+	Places  []Place `json:"places"`  // of Map.Locate
 }
 
 // Failure is an error of the engine.

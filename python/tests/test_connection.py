@@ -416,7 +416,7 @@ def test_requests(fake: FakeEngine) -> None:
     assert fake.receive() == (protocol.EPOCH, {"rank": 1, "epoch": 4, "serial": "s"})
     fake.send(protocol.SESSION, {"next_epoch": 4})
     connection.ask(rank=1, world_size=2, stats=True)
-    assert fake.receive() == (protocol.ASK, {"rank": 1, "world_size": 2, "stats": True, "plan": False})
+    assert fake.receive() == (protocol.ASK, {"rank": 1, "world_size": 2, "stats": True})
 
 
 def test_no_request_in_the_midst_of_an_iteration(fake: FakeEngine) -> None:

@@ -131,11 +131,15 @@ def test_a_program_that_cannot_run_says_why(place: Place) -> None:
 
 def test_a_start_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_SERVE", "hang")
-    begin = time.monotonic()
-    with pytest.raises(TimeoutError, match=r"did not start in time(.|\n)*serving"):
-        place.engine().connect(1)
-    assert time.monotonic() - begin < 45, "the program hangs for a minute"
-    assert ended(int(place.starts()[0].split()[0]), 45)
+    for seconds in (1, 5, 25):  # a busy machine needs longer to start the program, which hangs for a minute
+        begin = time.monotonic()
+        with pytest.raises(TimeoutError, match="did not start in time") as caught:
+            place.engine().connect(seconds)
+        assert time.monotonic() - begin < 45
+        if "serving" in str(caught.value):
+            break
+    assert "serving" in str(caught.value)
+    assert ended(int(place.starts()[-1].split()[0]), 45)
 
 
 def test_a_start_of_another_that_hangs_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

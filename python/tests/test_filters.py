@@ -128,6 +128,16 @@ def test_length_size_and_epochs(table: Path) -> None:
     assert len(list(rows)) == len(rows) == 50
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_tensors(table: Path, workers: int) -> None:
+    torch = pytest.importorskip("torch")
+    from shardfeed.torch import DataLoader
+
+    with DataLoader(table, batch_size=32, columns=["id"], filters="id between 500 and 1499", seed=3, num_workers=workers) as loader:
+        assert len(loader) == 32
+        assert torch.cat([batch["id"] for batch in loader]).sort().values.tolist() == list(range(500, 1500))
+
+
 def test_rule_columns_are_not_delivered(table: Path) -> None:
     batch = next(iter(StreamingDataset(table, batch_size=8, columns=["id"], filters="score > 0.5")))
     assert list(batch) == ["id"]

@@ -84,3 +84,12 @@ def test_elastic_resume(worlds: Worlds, job: str, shards: Path) -> None:
         assert len(said) == n and all(line["same"] for line in said)
     last = json.loads((worlds.directory / "state-2.json").read_text())
     assert (last["shardfeed"]["epoch"], last["shardfeed"]["position"]) == (1, 0)
+
+
+def test_a_rank_that_fails_ends_its_job(tmp_path: Path) -> None:
+    """As torchrun does: the others are not left waiting for it."""
+    program = tmp_path / "fails.py"
+    program.write_text('import os, time\nassert os.environ["RANK"] != "1", "rank 1 fails"\ntime.sleep(1000)\n')
+    with Job(program, 3, tmp_path) as job:
+        assert job.end() == 1
+    assert "rank 1 fails" in job.words()

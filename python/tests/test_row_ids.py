@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,9 +50,11 @@ def test_locate(table: Path) -> None:
     assert dataset.locate(29) == (str(table / "a/0.parquet"), 1, 9)
     place = dataset.locate(ROWS - 1)
     assert (place.path, place.row_group, place.row) == (str(table / "b/0.parquet"), 2, 9)
-    for wrong in (-1, ROWS, 1.5, "0", True, None):
-        with pytest.raises(ValueError, match=f"locate needs the number of a row, from 0 to {ROWS - 1}, got"):
+    for wrong in (-1, 1.5, "0", True, None):
+        with pytest.raises(ValueError, match="locate needs the number of a row, a whole number from 0 on, got"):
             dataset.locate(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"row must be 0 to {ROWS - 1}, got {ROWS}"):
+        dataset.locate(ROWS)
 
 
 def test_locate_during_an_iteration(table: Path) -> None:
@@ -113,3 +117,31 @@ def test_wrong_arguments(table: Path) -> None:
     with pytest.raises(ValueError, match="row_ids") as caught:
         StreamingDataset(table, batch_size=1, row_ids="yes", seeds=1)  # type: ignore[arg-type]
     assert "seeds" in str(caught.value)
+
+
+def test_vocabulary_of_a_file(tmp_path: Path, runtime: Path, engine_binary: Path) -> None:
+    pq.write_table(pa.table({"label": ["b", "a", None, "b"]}), tmp_path / "t.parquet")
+    words = tmp_path.parent / "words.json"
+    subprocess.run([engine_binary, "vocab", tmp_path, "--column", "label", "--save", words], check=True)
+    assert json.loads(words.read_text()) == ["a", "b"]
+    dataset = StreamingDataset(tmp_path, batch_size=4, shuffle=False, vocabulary={"label": words}, null={"label": -1})
+    assert [batch["label"].tolist() for batch in dataset] == [[1, 0, -1, 1]]
+    for wrong, text in (("nowhere.json", "got 'nowhere.json': .*No such file"), (__file__, "must be a list of words")):
+        with pytest.raises(ValueError, match=text):
+            StreamingDataset(tmp_path, batch_size=4, vocabulary={"label": wrong})
+    words.write_text("3")
+    with pytest.raises(ValueError, match="must be a JSON list of words, got 3"):
+        StreamingDataset(tmp_path, batch_size=4, vocabulary={"label": str(words)})
+
+
+def test_rules_leave_ids_and_seeds(table: Path) -> None:
+    """A row has its number and its seed whatever rows a rule leaves out, or how often it comes."""
+    uri = [table / "a", table / "b"]
+    want = columns(StreamingDataset(uri, batch_size=8, row_ids=True, seeds=True, seed=5), "_row", "source", "_seed")
+    for rule in ({"filters": "id >= 20 and id < 90"}, {"parts": {"train": 3, "val": 1}, "part": "train"}, {"weight": "id"}):
+        dataset = StreamingDataset(uri, batch_size=8, row_ids=True, seeds=True, seed=5, **rule)
+        got = columns(dataset, "_row", "source", "_seed")
+        assert 60 < len(got) < ROWS and got.items() <= want.items()
+    kept = StreamingDataset(uri, batch_size=8, filters="id >= 90")
+    assert kept.locate(0) == (str(table / "a/0.parquet"), 0, 0)  # numbers count all rows
+    assert kept.locate(ROWS - 1).row == 9

@@ -84,7 +84,8 @@ def test_the_typed_options_are_those_of_the_data_set() -> None:
     assert own.pop("batch_size") == "int | None"
     typed = {name: kind.__forward_arg__ for name, kind in DatasetOptions.__annotations__.items()}
     assert typed == own
-    assert set(Options.__dataclass_fields__) - {"uri", "batch_size"} == set(own) - {"rank", "world_size", "timeout", "with_row_valid"}
+    of_ranks = {"rank", "world_size", "replication", "mesh"}
+    assert set(Options.__dataclass_fields__) - {"uri", "batch_size"} == set(own) - of_ranks - {"timeout", "with_row_valid"}
 
 
 def shown(default: object) -> str:

@@ -44,6 +44,7 @@ class Connection:
         before is an earlier answer for the same data set object: shards that changed since are refused.
         """
         self.timeout = timeout
+        self.read_only = False  # arrays of batches, whose memory other processes read too
         self.end: dict[str, Any] | None = None
         self._rings = Rings()
         self._pid = os.getpid()
@@ -291,6 +292,8 @@ class Connection:
         ring = self._rings.find(generation)
         slot = self._loans.lend(ring, index, seq)
         memory = np.asarray(slot)
+        if self.read_only:
+            memory.flags.writeable = False
         most = ring.slots - (ring.slots > 3)
         if len(self._loans) >= most:
             if (arrow := sys.modules.get("shardfeed._arrow_c")) is not None:

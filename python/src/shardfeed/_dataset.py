@@ -129,7 +129,7 @@ class StreamingDataset(Generic[T]):
         max_length (int or dict, default None): most items of padded lists, for all or ``{column:
             items}``. Longer lists are cut.
         vocabulary (dict, default None): ``{column: words}`` turns strings into the index of their
-            word, int64.
+            word, int64. A path names a file of ``shardfeed vocab --save``.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
@@ -208,7 +208,7 @@ class StreamingDataset(Generic[T]):
         null: Mapping[str, Any] | None = None,
         pad: Mapping[str, Any] | None = None,
         max_length: int | Mapping[str, int] | None = None,
-        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
+        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         manifest: Path | None = None,
         plan: Path | None = None,
         strict: bool = False,
@@ -310,7 +310,7 @@ class StreamingDataset(Generic[T]):
         row is the number of the row in the list of shards, as the column ``"_row"`` of
         ``row_ids=True`` has it. No shard is read.
         """
-        [place] = self._session(locate=[_locate.number(row, self.size)])["places"]
+        [place] = self._session(locate=[_locate.number(row)])["places"]
         return RowPlace(str(place["path"]), int(place["row_group"]), int(place["row"]))
 
     def _let_go(self, *, everything: bool) -> None:
@@ -512,6 +512,7 @@ class StreamingDataset(Generic[T]):
             if isinstance(e, ShardfeedError):
                 raise nearer(e)  # noqa: B904 - the same error
             raise
+        connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
         self._pending_state = self._pending_epoch = None
         self._place = Place(joined["state"])
         self._engine_pid = int(connection.welcome["pid"])

@@ -60,7 +60,7 @@ class DatasetOptions(TypedDict, total=False):
     null: Mapping[str, Any] | None
     pad: Mapping[str, Any] | None
     max_length: int | Mapping[str, int] | None
-    vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None
+    vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
     manifest: Path | None
     plan: Path | None
     strict: bool

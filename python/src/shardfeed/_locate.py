@@ -16,8 +16,8 @@ class RowPlace(NamedTuple):
     row: int  # in the row group, from 0
 
 
-def number(row: Any, rows: int) -> int:
-    """The number of one of so many rows."""
-    if not is_whole(row) or not 0 <= row < rows:
-        raise OptionError(f"locate needs the number of a row, from 0 to {rows - 1}, {got(row)}")
+def number(row: Any) -> int:
+    """The number of a row. The engine knows how many there are."""
+    if not is_whole(row) or not 0 <= row < 2**63:
+        raise OptionError(f"locate needs the number of a row, a whole number from 0 on, {got(row)}")
     return int(row)

@@ -5,6 +5,7 @@ gets.
 from __future__ import annotations
 
 import base64
+import json
 import math
 import os
 import re
@@ -59,7 +60,7 @@ class Options:
     null: Mapping[str, Any] | None = None
     pad: Mapping[str, Any] | None = None
     max_length: int | Mapping[str, int] | None = None
-    vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None
+    vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None
     manifest: Path | None = None
     plan: Path | None = None
     strict: bool = False
@@ -328,15 +329,32 @@ def _vocabularies(given: Any) -> dict[str, list[str]]:
 
 
 def _words(column: str, words: Any) -> list[str]:
+    if isinstance(words, (str, os.PathLike)):
+        words = _listed(column, words)
     if isinstance(words, Mapping):
         if not all(map(is_whole, words.values())) or sorted(words.values()) != list(range(len(words))):
             raise OptionError(
                 f"the vocabulary of column {column!r} must number its {len(words)} words from 0 to {len(words) - 1}, each once"
             )
         words = sorted(words, key=words.__getitem__)
-    if isinstance(words, str) or not isinstance(words, Iterable):
-        raise OptionError(f"the vocabulary of column {column!r} must be a list of words, or a dict of their numbers, {got(words)}")
+    if not isinstance(words, Iterable):
+        raise OptionError(f"the vocabulary of column {column!r} must be a list of words, a dict of their numbers, or a file, {got(words)}")
     listed = list(words)
     if not listed or not all(isinstance(w, str) for w in listed):
         raise OptionError(f"the vocabulary of column {column!r} must be a list of str with at least one, {got(words)}")
     return listed
+
+
+def _listed(column: str, name: str | os.PathLike[str]) -> Any:
+    """The words in a file of ``shardfeed vocab --save``, or a dict of their numbers."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            words = json.load(file)
+    except (OSError, ValueError) as e:
+        raise OptionError(
+            f"the vocabulary of column {column!r} must be a list of words, a dict of their numbers, or a JSON file of either, "
+            f"got {os.fspath(name)!r}: {e}"
+        ) from None
+    if not isinstance(words, (list, dict)):
+        raise OptionError(f"the vocabulary of column {column!r} in {os.fspath(name)!r} must be a JSON list of words, {got(words)}")
+    return words

@@ -58,9 +58,9 @@ def select(
 ) -> Selected:
     """Asks a function once which rows to keep, and writes them down for ``rows=`` of later runs.
 
-    The function gets batches of all rows in file order and returns a bool for each row. It runs in
-    several processes, and may be anything that returns the same each time it is asked about a row:
-    a model, a lookup, a regular expression. What ``filters`` can say is faster there.
+    The function gets batches of all rows and returns a bool for each row. It runs in processes that
+    are forked from this one, so it need not be pickled. A function that uses a GPU runs here, with
+    ``workers=1``. What ``filters`` can say is faster there.
 
     Args:
         uri (str, Path, or list of them): what to read, as for :class:`StreamingDataset`.

@@ -20,7 +20,7 @@ __all__ = ["RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler
 
 class Sampler:
     """The rows of an epoch. ``set_epoch`` selects the epoch, as that of torch's DistributedSampler
-    does; a loader of this package does it by itself.
+    does. Loaders of this package call it.
     """
 
     def __init__(self, seed: int) -> None:

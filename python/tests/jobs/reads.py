@@ -29,6 +29,8 @@ def main() -> None:
         say(ready=True)
         input()
         for batch in dataset:
+            if given.replication > 1 and (batch["id"].flags.writeable or not batch.copy()["id"].flags.writeable):
+                raise SystemExit("a batch of replicas must be read-only, and its copy not")
             say(step=batch.step, ids=batch["id"][batch.row_valid].tolist())
             time.sleep(given.pause)
     except shardfeed.errors.ShardfeedError as error:

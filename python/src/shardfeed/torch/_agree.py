@@ -55,7 +55,7 @@ class Course:
         self._left = {e: rows for e, rows in self._left.items() if e != epoch and e > epoch - _KEPT}
         own = {"epoch": epoch, "left": self._left}
         store.set(f"{self._key}/{rank}", json.dumps(own))
-        slack = _AHEAD * int(joined["fingerprint"]["batch_size"]) * int(joined["fingerprint"]["world_size"])
+        slack = _AHEAD * int(joined["fingerprint"]["batch_size"]) * int(joined["fingerprint"].get("world_size", world_size))
         for other in range(1, world_size) if rank == 0 else [0]:
             key = f"{self._key}/{other}"
             if store.check([key]) and (differs := _apart({rank: own, other: json.loads(store.get(key))}, slack)):

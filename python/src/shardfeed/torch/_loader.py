@@ -64,19 +64,15 @@ class DataLoader(Generic[T]):
     With an address the arguments of the data set follow:
     """
 
-    def __new__(cls, data: Any = None, *args: Any, **options: Any) -> Any:
-        """Rows by number have a loader of their own."""
-        if cls is DataLoader and isinstance(data, MapDataset):
-            from ._map_loader import MapLoader
+    if not TYPE_CHECKING:  # type checkers take a loader's type from __init__
 
-            return super().__new__(MapLoader)
-        return super().__new__(cls)
+        def __new__(cls, data=None, *args, **options):
+            """Rows by number have a loader of their own."""
+            if cls is DataLoader and isinstance(data, MapDataset):
+                from ._map_loader import MapLoader
 
-    @overload
-    def __init__(self: DataLoader[Batch], data: MapDataset, *, collate_fn: None = None, **options: Unpack[MapLoaderOptions]) -> None: ...
-
-    @overload
-    def __init__(self: DataLoader[S], data: MapDataset, *, collate_fn: Callable[[Any], S], **options: Unpack[MapLoaderOptions]) -> None: ...
+                return super().__new__(MapLoader)
+            return super().__new__(cls)
 
     @overload
     def __init__(self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[LoaderOptions]) -> None: ...
@@ -85,6 +81,12 @@ class DataLoader(Generic[T]):
     def __init__(
         self: DataLoader[S], data: StreamingDataset[Any], *, collate_fn: Callable[[Any], S], **options: Unpack[LoaderOptions]
     ) -> None: ...
+
+    @overload
+    def __init__(self: DataLoader[Batch], data: MapDataset, *, collate_fn: None = None, **options: Unpack[MapLoaderOptions]) -> None: ...
+
+    @overload
+    def __init__(self: DataLoader[S], data: MapDataset, *, collate_fn: Callable[[Any], S], **options: Unpack[MapLoaderOptions]) -> None: ...
 
     @overload
     def __init__(

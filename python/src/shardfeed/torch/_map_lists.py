@@ -61,7 +61,7 @@ class Lists:
         return rows // self._batch_size if self._drop_last else -(-rows // self._batch_size)
 
     def begin(self, place: Place) -> tuple[Place, Iterator[Any]]:
-        """The place where an epoch really begins, and its lists after those that were handed out.
+        """The place where an epoch really begins, and the lists that were not handed out yet.
 
         A place that was loaded has the sampler's state.
         """

@@ -39,7 +39,7 @@ class Tensors:
 
 
 def numbers(dataset: MapDataset, index: Any) -> tuple[np.ndarray, bool]:
-    """The row numbers of what a sampler yields, and whether it is a single row."""
+    """The row numbers that a sampler yields, and whether it is a single row."""
     array = np.asarray(index)
     return dataset._numbers(array.reshape(1) if array.ndim == 0 else array), array.ndim == 0
 

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A vocabCommand is one run of vocab.
+type vocabCommand struct {
+	*app
+	flags
+	column   string
+	minCount int64
+	save     string
+}
+
+func (a *app) vocab() *cobra.Command {
+	v := &vocabCommand{app: a}
+	c := &cobra.Command{
+		Use:   "vocab [flags] --column NAME ADDRESS...",
+		Short: "List the words of a text column",
+		Long: `vocab lists the different values of a text column as a JSON list, which a data set takes as the
+vocabulary of the column: there each word is the number of its place. Nulls are not counted. The
+words are sorted by their bytes; with --min-count by falling count, and words that occur less often
+are left out.`,
+		Example: `  shardfeed vocab data/ --column label --save words.json
+  shardfeed vocab data/ --column label --min-count 5 --json`,
+	}
+	fs := c.Flags()
+	fs.StringVar(&v.column, "column", "", "name of the column, or dotted path to a member of a struct")
+	fs.Int64Var(&v.minCount, "min-count", 0, "count the words, and leave out those that occur less often")
+	fs.StringVar(&v.save, "save", "", "write the list into this `file` instead of stdout")
+	v.object(fs)
+	v.remote(fs)
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := v.prepare(fs); err != nil {
+			return err
+		}
+		return v.run(ctx, addresses)
+	})
+}
+
+func (v *vocabCommand) prepare(fs *pflag.FlagSet) error {
+	if err := v.check(fs); err != nil {
+		return err
+	}
+	switch {
+	case v.column == "":
+		return usagef("--column must name the column whose words are wanted")
+	case fs.Changed("min-count") && v.minCount < 1:
+		return usagef("--min-count must be at least 1, got %d", v.minCount)
+	case v.save != "":
+		return v.saveFile().check()
+	}
+	return nil
+}
+
+func (v *vocabCommand) saveFile() saveFile {
+	return saveFile{flag: "save", name: v.save, kind: saveKind{noun: "vocabulary", prefix: `["`, is: func(path string, n int64) bool {
+		return n <= 3 || beginsWith(path, `["`) // an empty list has no word
+	}}}
+}
+
+// A vocabulary is what vocab finds.
+type vocabulary struct {
+	Column string   `json:"column"`
+	Rows   int64    `json:"rows"`
+	Nulls  int64    `json:"nulls"`
+	Words  []string `json:"words"`
+	Counts []int64  `json:"counts"` // of the words; empty without --min-count
+}
+
+func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
+	found := vocabulary{Column: v.column, Words: []string{}, Counts: []int64{}}
+	counts := map[string]int64{}
+	err := v.withShards(ctx, addresses, &v.flags, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
+		o.Columns = []string{v.column}
+		m, err := rowgroup.Open(ctx, stores, shards, o)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		return found.read(ctx, m, counts)
+	})
+	if err != nil {
+		return err
+	}
+	found.list(counts, v.minCount)
+	if v.save != "" {
+		if err := v.saveFile().write(ctx, wordList(found.Words)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case v.json:
+		return writeJSON(v.stdout, found)
+	case v.save == "":
+		_, err = v.stdout.Write(wordList(found.Words))
+	}
+	return err
+}
+
+// read counts the words of all rows.
+func (f *vocabulary) read(ctx context.Context, m *rowgroup.Manifest, counts map[string]int64) error {
+	fields := m.Schema().Fields
+	for len(fields) == 1 && fields[0].Kind == column.Struct {
+		fields = fields[0].Children
+	}
+	if len(fields) != 1 || fields[0].Kind != column.Binary || fields[0].Type == column.TypeBinary || fields[0].Type == column.TypeBSON {
+		return usagef("--column must name one column of text, and %q is %v", f.Column, m.Schema().Fields[0])
+	}
+	d := m.NewDecoder()
+	defer d.Close()
+	for _, g := range m.Groups() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f.group(ctx, m, d, g, counts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group counts the words of a row group.
+func (f *vocabulary) group(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, g rowgroup.Group, counts map[string]int64) error {
+	raw, err := m.Fetch(ctx, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Hi: g.Rows})
+	if err != nil {
+		return err
+	}
+	blocks, err := d.Decode(raw, rowgroup.Layout{})
+	raw.Release()
+	if err != nil {
+		return err
+	}
+	defer blocks[0].Release()
+	var gatherer rowgroup.Gatherer
+	for lo := 0; lo < int(g.Rows); lo += maxGather {
+		picks := make([]rowgroup.Pick, min(maxGather, int(g.Rows)-lo))
+		for i := range picks {
+			picks[i] = rowgroup.MakePick(0, lo+i)
+		}
+		a, err := gatherer.Gather(0, m.Schema().Fields[0], blocks, picks, func(n int) ([]byte, error) { return make([]byte, n), nil })
+		if err != nil {
+			return err
+		}
+		f.count(a, counts)
+	}
+	return nil
+}
+
+// count counts the words of an array, below structs.
+func (f *vocabulary) count(a *column.Array, counts map[string]int64) {
+	f.Rows += int64(a.Len)
+	for a.Field.Kind == column.Struct {
+		a = a.Children[0]
+	}
+	for i := range a.Len {
+		if a.IsNull(i) {
+			f.Nulls++
+			continue
+		}
+		word := a.Data[a.Offsets[i]:a.Offsets[i+1]]
+		if n, ok := counts[string(word)]; ok { // without a copy of the word
+			counts[string(word)] = n + 1
+		} else {
+			counts[string(word)] = 1
+		}
+	}
+}
+
+// list sorts the words: by their bytes, or by falling count where few occurrences leave a word out.
+func (f *vocabulary) list(counts map[string]int64, least int64) {
+	if f.Words = slices.Sorted(maps.Keys(counts)); f.Words == nil {
+		f.Words = []string{}
+	}
+	if least == 0 {
+		return
+	}
+	f.Words = slices.DeleteFunc(f.Words, func(w string) bool { return counts[w] < least })
+	slices.SortStableFunc(f.Words, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	for _, w := range f.Words {
+		f.Counts = append(f.Counts, counts[w])
+	}
+}
+
+// wordList is a JSON list, a word a line.
+func wordList(words []string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	b.WriteByte('[')
+	for i, word := range words {
+		if i > 0 {
+			b.WriteString(",\n ")
+		}
+		_ = e.Encode(word) // a text always encodes
+		b.Truncate(b.Len() - 1)
+	}
+	b.WriteString("]\n")
+	return b.Bytes()
+}
