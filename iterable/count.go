@@ -79,7 +79,7 @@ func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int6
 }
 
 func (d *Dataset) newCounter(units []shuffle.Unit) *counter {
-	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), now: time.Now, partBytes: partBytes, every: publishEvery}
+	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), now: time.Now, partBytes: partBytes, every: publishEvery}
 	c.groups = make([]int, len(d.data.Groups)+1)
 	c.shards = make([]int, len(d.data.Shards)+1)
 	c.left = make([]int, len(d.data.Groups))

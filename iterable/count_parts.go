@@ -173,7 +173,7 @@ func (c *counter) release(parts []*countPart) {
 // read counts the units that are not known by reading the columns of the rule.
 func (c *counter) read(ctx context.Context) error {
 	c.divide()
-	c.sums, c.gone = make([]int64, len(c.units)), make([]bool, len(c.units))
+	c.sums = make([]int64, len(c.units))
 	how := ruleReading{next: c.next, found: c.add, done: c.counted}
 	if on := c.dataset.options.OnError; on == Mask || on == Skip {
 		how.lost, how.pieces = c.lose, c.pieces
