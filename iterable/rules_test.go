@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -20,7 +21,11 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 1))
 	table := ruledRows(t, r, [][]int{{60, 130, 1}, {40, 40, 40}, {300}, {7, 60, 3, 12, 19}, {90, 0, 90}, {5, 5, 5, 66}})
 	index := filepath.Join(t.TempDir(), "index")
-	for n := range 60 {
+	rules := 60
+	if racetest.Enabled {
+		rules = 25
+	}
+	for n := range rules {
 		world, workers, batch := 1+r.IntN(5), 1+r.IntN(3), 1+r.IntN(9)
 		o := Options{
 			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(400)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],

@@ -62,6 +62,7 @@ func FuzzConnection(f *testing.F) {
 	f.Add(slices.Concat(hello, open, join, released, join, message(kindLeave, struct{}{})))
 	f.Add(slices.Concat(hello, open, message(kindAsk, Ask{Stats: true}), message(kindEpoch, SetEpoch{Epoch: 4}), message(kindSelect, Select{})))
 	f.Add(slices.Concat(hello, open, released, released))
+	f.Add(slices.Concat(hello, open, message(kindMap, Map{}), appendFrame(nil, kindTake, 8), make([]byte, 8)))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {
@@ -113,7 +114,7 @@ func checkAnswers(t *testing.T, c *testClient) {
 			}
 			return
 		}
-		if last || kind < kindWelcome || kind > kindNote {
+		if last || kind < kindWelcome || kind > kindSelected {
 			t.Fatalf("%v, after the last: %t", kind, last)
 		}
 		var failure Failure

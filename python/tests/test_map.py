@@ -16,6 +16,7 @@ import pytest
 import tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from servers import Storage, hdfs, s3  # noqa: F401 - fixtures
 
 from shardfeed import MapDataset, ShardfeedWarning, _connection, errors, samplers
 
@@ -270,3 +271,25 @@ def test_samplers_refuse() -> None:
     for weights, count, replacement in ([[1, -1], 1, True], [[0.0], 1, True], [[1], 0, True], [[1, 0], 2, False], [[np.nan], 1, True]):
         with pytest.raises(errors.OptionError):
             samplers.WeightedRandomSampler(weights, count, replacement)
+
+
+@pytest.mark.parametrize("store", ["s3", "hdfs"])
+@pytest.mark.parametrize("cache", [True, False])
+def test_rows_on_servers(
+    shards: Path, store: str, cache: bool, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows by the same numbers as on a disk, also under a filter."""
+    server: Storage = request.getfixturevalue(store)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    uri = server.put(shards)
+    wanted = [3999, 0, 1250, 1250, -2]
+    options = {"columns": ["id", "tokens"], "cache": cache, "cache_dir": tmp_path}
+    rows, local = MapDataset(uri, **options), MapDataset(shards, columns=["id", "tokens"])
+    assert rows[wanted]["id"].tolist() == [3999, 0, 1250, 1250, 3998]
+    assert rows[8]["tokens"].tolist() == local[8]["tokens"].tolist() == [8, 9, 10]
+    place = rows.locate(1251)
+    assert (place.path, place.row_group, place.row) == (f"{uri}/part-1.parquet", 1, 1)
+    kept = MapDataset(uri, filters="label = 3", **options)
+    assert kept[:5]["id"].tolist() == [3, 10, 17, 24, 31]
+    assert len(kept) == len([i for i in range(4000) if i % 7 == 3])
