@@ -45,13 +45,14 @@ func TestSpecOptions(t *testing.T) {
 		Filters: "price > 1", Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1},
 		Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5, Weight: "price",
 		Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop", Memory: "1GiB", CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru",
+		OnError: "skip",
 	}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	o := s.options()
 	if !o.Shuffle || o.ShuffleBuffer.Bytes != 512<<20 || o.Seed != 7 || o.Lanes != 4 || o.UnitRows != 100 || o.Start != shuffle.Direct ||
-		o.MaxWorldSize != 16 || o.Memory != 1<<30 || o.Tail != shuffle.Drop || len(o.Columns) != 1 {
+		o.MaxWorldSize != 16 || o.Memory != 1<<30 || o.Tail != shuffle.Drop || len(o.Columns) != 1 || o.OnError != iterable.Skip {
 		t.Errorf("options %+v", o)
 	}
 	if want := (rule.Split{Parts: s.Parts, Part: "val", Key: "label", Seed: 5, Subsample: 0.5}); o.Filters != "price > 1" || o.Weight != "price" ||

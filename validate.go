@@ -109,6 +109,9 @@ func (s Spec) options() iterable.Options {
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
 	o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
+	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
+		o.OnError = on
+	}
 	return o
 }
 

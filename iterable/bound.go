@@ -89,17 +89,16 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 // hold rows of the lanes when they have left.
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound
-	var row, ticks, tick int64
-	units := e.plan.Units()
+	var ticks, tick int64
+	units, drawn := e.plan.Units(), newDensest(rowsDrawn)
 	for _, slot := range e.slots {
-		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units}
+		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units, drawn: drawn}
 		b.shuffle += p.bytes()
 		b.load = b.load.largest(p.largest)
-		row = max(row, p.row)
 		rows := p.tickRows()
 		ticks, tick = ticks+rows, max(tick, rows)
 	}
-	b.draws = row * rowsDrawn
+	b.draws = drawn.most()
 	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // those of the lanes, and one more of the schedule's
 	return b
 }
@@ -114,7 +113,7 @@ type lanePeak struct {
 
 	change  []int64 // of the bytes held, by tick; memory freed after a tick counts for the next
 	largest cost
-	row     int64 // bytes of the largest mean row of a span
+	drawn   *densest // of the spans
 }
 
 func (p *lanePeak) bytes() int64 {
@@ -135,7 +134,7 @@ func (p *lanePeak) span(j int) {
 	u := p.units[sp.Unit]
 	c := p.sizes.spanCost(u, sp, true)
 	p.largest = p.largest.largest(c)
-	p.row = max(p.row, c.bytes()/max(1, sp.Rows()))
+	p.drawn.add(sp.Rows(), c.bytes())
 	p.change[p.lane.Arrival(j)] += c.bytes()
 	p.change[p.emptied(j, sp.Rows())+1] -= c.whole
 	for i := range c.parts {
@@ -180,17 +179,17 @@ func (p *lanePeak) emptied(j int, rows int64) int64 {
 // files is the bound of the order without shuffle: two units, and the rows of the draws.
 func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 	var b bound
-	var row int64
+	drawn := newDensest(rowsDrawn)
 	for _, u := range units {
 		if u.Samples == 0 {
 			continue
 		}
 		c := s.spanCost(u, shuffle.Span{To: u.Samples}, false)
 		b.load = b.load.largest(c)
-		row = max(row, c.bytes()/u.Samples)
+		drawn.add(u.Samples, c.bytes())
 	}
 	b.shuffle = 2 * b.load.bytes()
-	b.draws = row * rowsDrawn
+	b.draws = drawn.most()
 	return b
 }
 

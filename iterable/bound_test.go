@@ -26,7 +26,7 @@ func TestLanePeakIsExact(t *testing.T) {
 			e := p.Epoch(0)
 			for slot := range p.Params().Lanes {
 				lane := e.Lane(slot)
-				peak := lanePeak{sizes: d.sizes, lane: lane, plan: p, units: p.Units()}
+				peak := lanePeak{sizes: d.sizes, lane: lane, plan: p, units: p.Units(), drawn: newDensest(0)}
 				if got, want := peak.bytes(), walkedPeak(d, p, lane); got != want {
 					t.Errorf("%+v, slot %d: %s, want %s", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(want))
 				}

@@ -36,6 +36,7 @@ type counter struct {
 	left  []int   // units of each row group that are not known
 	done  int64   // row groups whose units are known
 	sums  []int64 // of units that are being counted
+	gone  []bool  // units whose data is lost
 
 	partBytes int64 // of a part
 	every     time.Duration
@@ -253,20 +254,21 @@ func (c *counter) unusable(err error) {
 	}
 }
 
-// entries are the counts of the units [first, end), which lie in one or several shards.
+// entries are the counts of the units [first, end), which lie in one or several shards. Units that
+// are lost are left out: the next start looks again.
 func (c *counter) entries(first, end int) (all []countEntry) {
 	data := c.dataset.data
 	for first < end {
 		s := int(data.Groups[c.units[first].Group].Shard)
-		last := min(end, c.shards[s+1])
-		if data.Shards[s].Version != "" {
-			e := countEntry{countKey: c.keys[s], first: first - c.shards[s]}
-			for _, u := range c.units[first:last] {
-				e.counts = append(e.counts, u.Samples)
-			}
+		last := first
+		e := countEntry{countKey: c.keys[s], first: first - c.shards[s]}
+		for ; last < min(end, c.shards[s+1]) && !c.gone[last]; last++ {
+			e.counts = append(e.counts, c.units[last].Samples)
+		}
+		if data.Shards[s].Version != "" && last > first {
 			all = append(all, e)
 		}
-		first = last
+		first = max(last, first+1)
 	}
 	return all
 }

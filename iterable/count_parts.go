@@ -119,6 +119,9 @@ func (c *counter) begins(p *countPart, anyone bool) bool {
 func (c *counter) counted(group int) {
 	c.mu.Lock()
 	for u := c.groups[group]; u < c.groups[group+1]; u++ {
+		if c.gone[u] {
+			c.sums[u] = 0
+		}
 		c.set(u, c.sums[u])
 	}
 	c.mu.Unlock()
@@ -170,8 +173,12 @@ func (c *counter) release(parts []*countPart) {
 // read counts the units that are not known by reading the columns of the rule.
 func (c *counter) read(ctx context.Context) error {
 	c.divide()
-	c.sums = make([]int64, len(c.units))
-	err := c.dataset.readRules(ctx, ruleReading{next: c.next, found: c.add, done: c.counted})
+	c.sums, c.gone = make([]int64, len(c.units)), make([]bool, len(c.units))
+	how := ruleReading{next: c.next, found: c.add, done: c.counted}
+	if on := c.dataset.options.OnError; on == Mask || on == Skip {
+		how.lost, how.pieces = c.lose, c.pieces
+	}
+	err := c.dataset.readRules(ctx, how)
 	if c.dir != nil { // also after an error: the next start has less to count then
 		c.publish()
 		c.release(c.parts)
@@ -191,4 +198,27 @@ func (c *counter) add(g int, lo, hi int64, sel selection) {
 			c.sums[u] += sel.samples(int(from-lo), int(to-lo))
 		}
 	}
+}
+
+// pieces cuts rows of a row group at the edges of units.
+func (c *counter) pieces(g int, lo, hi int64) (all []ruleRun) {
+	for _, u := range c.units[c.groups[g]:c.groups[g+1]] {
+		if from, to := max(lo, u.Lo), min(hi, u.Hi); from < to {
+			all = append(all, ruleRun{lo: from, hi: to})
+		}
+	}
+	return all
+}
+
+// lose notes that the units of some rows have no samples, since their data is lost.
+func (c *counter) lose(g int, lo, hi int64, err error) {
+	c.mu.Lock()
+	for u := c.groups[g]; u < c.groups[g+1]; u++ {
+		if unit := c.units[u]; max(lo, unit.Lo) < min(hi, unit.Hi) {
+			c.gone[u] = true
+			lo, hi = min(lo, unit.Lo), max(hi, unit.Hi)
+		}
+	}
+	c.mu.Unlock()
+	c.dataset.lose(c.dataset.rowsOf(g, lo, hi), err)
 }

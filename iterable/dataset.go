@@ -119,7 +119,11 @@ func (d *Dataset) countSamples(ctx context.Context) error {
 		d.samples += u.Samples
 	}
 	if d.samples == 0 && d.manifest.NumRows() > 0 {
-		return d.rules.errNothing(d.manifest.NumRows())
+		err := d.rules.errNothing(d.manifest.NumRows())
+		if lost := d.Losses(); len(lost) > 0 {
+			err = fmt.Errorf("%w; %v", err, lost[0])
+		}
+		return err
 	}
 	return nil
 }

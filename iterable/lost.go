@@ -136,8 +136,8 @@ func (k *lossList) add(x Loss) bool {
 	return true
 }
 
-// Losses lists the places that streams of the data set lost so far under Mask and Skip, each once,
-// at most 1,000.
+// Losses lists the places that the data set lost so far under Mask and Skip, in the counting pass and
+// in its streams, each once, at most 1,000.
 func (d *Dataset) Losses() []Loss {
 	d.losses.mu.Lock()
 	defer d.losses.mu.Unlock()
@@ -145,8 +145,8 @@ func (d *Dataset) Losses() []Loss {
 }
 
 // lose keeps a loss, and tells of it once.
-func (d *Dataset) lose(l *load) {
-	x := newLoss(d.manifest.Shards()[l.rows.Shard].URI, l.rows, l.err)
+func (d *Dataset) lose(rows rowgroup.Rows, err error) {
+	x := newLoss(d.manifest.Shards()[rows.Shard].URI, rows, err)
 	if d.losses.add(x) && d.options.Events.Lost != nil {
 		d.options.Events.Lost(x)
 	}

@@ -22,12 +22,17 @@ import (
 // damage destroys the first page of a row group of a shard.
 func damage(t *testing.T, store *memstore.Store, name string, group int) {
 	t.Helper()
+	damageColumn(t, store, name, group, 0)
+}
+
+func damageColumn(t *testing.T, store *memstore.Store, name string, group, column int) {
+	t.Helper()
 	content := bytes.Clone(readShard(t, store, name))
 	f, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := f.Metadata().RowGroups[group].Columns[0].MetaData.DataPageOffset
+	at := f.Metadata().RowGroups[group].Columns[column].MetaData.DataPageOffset
 	copy(content[at:], bytes.Repeat([]byte{0xff}, 16))
 	store.Put(name, content)
 }
@@ -91,7 +96,7 @@ func TestLostRows(t *testing.T) {
 						c.then(t, store)
 						missing := int64(0)
 						for rank := range 3 {
-							missing += compareLost(t, whole, broken, shuffle.Worker{Rank: rank, WorldSize: 3}, onError, c.lost)
+							missing += compareLost(t, whole, broken, shuffle.Worker{Rank: rank, WorldSize: 3}, StreamOptions{}, onError, c.lost)
 						}
 						if missing == 0 {
 							t.Error("nothing was lost")
@@ -109,9 +114,9 @@ func TestLostRows(t *testing.T) {
 }
 
 // compareLost compares the steps of a rank with those of undamaged data.
-func compareLost(t *testing.T, whole, broken *Dataset, w shuffle.Worker, onError OnError, lost func(int64) bool) (missing int64) {
+func compareLost(t *testing.T, whole, broken *Dataset, w shuffle.Worker, so StreamOptions, onError OnError, lost func(int64) bool) (missing int64) {
 	t.Helper()
-	so := StreamOptions{BatchSize: 7, Epochs: 2}
+	so.BatchSize, so.Epochs = 7, 2
 	want := stream(t, whole, w, so)
 	so.OnError, so.MaxLost = onError, 1
 	got := stream(t, broken, w, so)

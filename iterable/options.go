@@ -109,6 +109,11 @@ type Options struct {
 	// drawn by the row. See rule.Repeats.
 	Weight string
 
+	// OnError says what becomes of units whose data turns out lost while Open counts what the rule
+	// keeps of them; "" is Raise. Under Mask and Skip they have no sample, and are not among the
+	// counts that IndexDir keeps. It is that of the streams, which StreamOptions give.
+	OnError OnError
+
 	Events Events
 
 	pruneFrom int64 // bytes of rule columns from which statistics are read; 0 means prunedBytes, which tests lower
@@ -132,7 +137,8 @@ type Events struct {
 	// foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
 
-	// Lost tells of data that a stream could not read and goes on without. Said once per place.
+	// Lost tells of data that cannot be read: a stream goes on without it, or the rule keeps none of
+	// it. Said once per place.
 	Lost func(Loss)
 
 	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches
@@ -159,6 +165,7 @@ func (o Options) Validate() error {
 	p := option.List{New: newOptionError}
 	o.validateColumns(&p)
 	o.validateRules(&p)
+	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
 	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
 	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)
 	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))

@@ -22,6 +22,11 @@ type ruleReading struct {
 	// when nothing more comes of a row group. Several goroutines call them.
 	found func(group int, lo, hi int64, sel selection)
 	done  func(group int)
+
+	// lost is called with rows whose data is lost, and pieces cuts a run into rows that are lost
+	// together. nil: the reading fails. Several goroutines call them.
+	lost   func(group int, lo, hi int64, err error)
+	pieces func(group int, lo, hi int64) []ruleRun
 }
 
 // runBytes is of decoded rule columns: what is more is read in runs, where pages allow it.
@@ -159,18 +164,23 @@ func (r *ruleReader) fail(err error) {
 
 // fetchGroup finds out what is to be read of a row group, fetches it and hands it to the decoders.
 func (r *ruleReader) fetchGroup(ctx context.Context, g int) error {
+	group := &readGroup{number: g, left: 1}
 	runs, err := r.look(ctx, g)
-	if err != nil {
+	if err = r.give(g, 0, r.dataset.data.Groups[g].Rows, err); err != nil {
 		return err
 	}
-	group := &readGroup{number: g, left: len(runs) + 1}
+	group.left += len(runs)
 	for _, run := range runs {
 		run.group = group
 		run.bytes, _ = r.dataset.runBytes(g)
 		r.account.Charge(mem.Fetch, run.bytes)
 		if err := r.fetch(ctx, run); err != nil {
 			r.release(run)
-			return err
+			if err = r.give(g, run.lo, run.hi, err); err != nil {
+				return err
+			}
+			r.ended(group)
+			continue
 		}
 		select {
 		case r.decode <- run:
@@ -236,6 +246,9 @@ func (r *ruleReader) decodeAll(ctx context.Context) {
 		if panicked(err) {
 			d.Close()
 			d = r.dataset.manifest.NewDecoder() // the old one may be in any state
+		}
+		if err != nil && !panicked(err) {
+			err = r.salvage(ctx, d, s, run, err)
 		}
 		r.release(run)
 		if r.fail(err); err == nil {

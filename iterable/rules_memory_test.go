@@ -2,9 +2,11 @@ package iterable
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -12,20 +14,7 @@ import (
 // its reservation.
 func TestRuledPeakWithinTheReservation(t *testing.T) {
 	store := pictures(t)
-	run := func(t *testing.T, o Options) mem.Amounts {
-		d := open(t, store, o)
-		d.pool.Trim(0)
-		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 1, Epochs: 2})
-		rest(t, s)
-		reserved := s.account.Reserved()
-		peak, most := s.account.Peak()
-		live := reserved[mem.Decode] + reserved[mem.Shuffle]
-		if pool := d.pool.Stats().Peak; most > reserved.Total() || peak[mem.Fetch] > reserved[mem.Fetch] || peak[mem.Shuffle] > live || pool > reserved.Total() {
-			t.Errorf("the pool held %v; %d samples:\n%s", mem.Bytes(pool), d.NumSamples(), s.account)
-		}
-		return reserved
-	}
-	all := run(t, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1000}})
+	all := peakWithin(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1000}})
 	for _, c := range []struct {
 		filters, weight string
 		shuffle         bool
@@ -40,10 +29,38 @@ func TestRuledPeakWithinTheReservation(t *testing.T) {
 		{weight: "id", filters: "id between 1 and 20", shuffle: true, buffer: 100, share: 0.5},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			reserved := run(t, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Filters: c.filters, Weight: c.weight})
+			reserved := peakWithin(t, store, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Filters: c.filters, Weight: c.weight})
 			if got := float64(reserved[mem.Shuffle]) / float64(all[mem.Shuffle]); got > c.share {
 				t.Errorf("%.2f of the memory of all rows: %v, %v", got, reserved, all)
 			}
 		})
+	}
+}
+
+// peakWithin reads two epochs, checks that what a stream held stayed within its reservation, and
+// returns that.
+func peakWithin(t *testing.T, store shard.Store, o Options) mem.Amounts {
+	t.Helper()
+	d := open(t, store, o)
+	d.pool.Trim(0)
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 1, Epochs: 2})
+	rest(t, s)
+	reserved := s.account.Reserved()
+	peak, most := s.account.Peak()
+	live := reserved[mem.Decode] + reserved[mem.Shuffle]
+	if pool := d.pool.Stats().Peak; most > reserved.Total() || peak[mem.Fetch] > reserved[mem.Fetch] || peak[mem.Shuffle] > live || pool > reserved.Total() {
+		t.Errorf("the pool held %v; %d samples:\n%s", mem.Bytes(pool), d.NumSamples(), s.account)
+	}
+	return reserved
+}
+
+// Loads of few wide rows are divided although they are small, so that a fifth of the rows takes
+// about a fifth of the shuffle buffer's memory.
+func TestSmallLoadsAreDivided(t *testing.T) {
+	store := files(t, slices.Repeat([][]int{{250, 250, 250, 250}}, 4), func(id int64) int { return 16_000 + int(id%1000) })
+	all := peakWithin(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}, Lanes: 3})
+	few := peakWithin(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 400}, Lanes: 3, Filters: "hash(id) % 5 = 0"})
+	if got := float64(few[mem.Shuffle]) / float64(all[mem.Shuffle]); got > 0.28 {
+		t.Errorf("%.3f of the memory of all rows: %v, %v", got, few, all)
 	}
 }

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"math"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -9,19 +10,20 @@ import (
 )
 
 const (
-	mostParts    = 16        // that a load is divided into by the order in which its rows leave, when it is large enough
-	widePart     = 1 << 20   // bytes of wide columns that a part holds at least
-	narrowPart   = 512 << 10 // or of narrow ones
-	wideEndBytes = 64 << 10  // of a part's last chunk of wide values stay empty
-	partEndBytes = 64 << 10  // at most, of the last of the buffers that its narrow columns share: these begin with half of it, and double
-	packingPart  = 16        // narrow columns of a part take 1/packingPart more, where they do not fill the buffers that they share
-	blockBytes   = 48 << 10  // that the smallest slice takes
-	orderBytes   = 4         // of a row's place in the order in which its span leaves
-	roundingPart = 8         // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
-	scratchBytes = 5         // of a row, for the order and the parts in which its span leaves
-	ruleScratch  = 16        // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
-	freeScratch  = 16 << 20  // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
-	edgePart     = 16        // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
+	mostParts    = 16                            // that a load is divided into by the order in which its rows leave, when it is large enough
+	widePart     = 1 << 20                       // bytes of wide columns that a part holds at least
+	narrowPart   = 512 << 10                     // or of narrow ones
+	wideEndBytes = 64 << 10                      // of a part's last chunk of wide values stay empty
+	partEndBytes = 64 << 10                      // at most, of the last of the buffers that its narrow columns share: these begin with half of it, and double
+	keptPart     = wideEndBytes + partEndBytes/2 // what each part of few rows takes more
+	packingPart  = 16                            // narrow columns of a part take 1/packingPart more, where they do not fill the buffers that they share
+	blockBytes   = 48 << 10                      // that the smallest slice takes
+	orderBytes   = 4                             // of a row's place in the order in which its span leaves
+	roundingPart = 8                             // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
+	scratchBytes = 5                             // of a row, for the order and the parts in which its span leaves
+	ruleScratch  = 16                            // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
+	freeScratch  = 16 << 20                      // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
+	edgePart     = 16                            // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
 
 // sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
@@ -114,9 +116,9 @@ func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	d := s.decoded()[u.Group]
 	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
-		k := s.kept(u.Group, held)
-		d.narrow, d.wide, d.whole = k.Narrow+blockBytes, k.Wide, k.Whole
-	} else if rows < all {
+		return c.divideKept(s.kept(u.Group, held), samples, divided)
+	}
+	if rows < all {
 		d.narrow, d.wide, d.whole = d.slice(rows, all)
 	}
 	return c.divide(d, samples, divided)
@@ -161,12 +163,31 @@ func (c cost) divide(d decoded, samples int64, divided bool) cost {
 		c.whole, c.parts = d.narrow+d.wide, 0
 		return c
 	}
-	parts := int64(c.parts)
-	c.whole, c.parted = d.whole, d.wide+narrow+narrow/packingPart+min(parts*partEndBytes, parts*partEndBytes/2+narrow)
-	if d.wide > 0 {
-		c.parted += parts * wideEndBytes
-	}
+	c.whole, c.parted = d.whole, partedBytes(narrow, d.wide, int64(c.parts))
 	return c
+}
+
+// divideKept adds the blocks of so many samples that are few of a unit's rows. They stay in the
+// buffer as long as all rows would, so that it holds many such units: each has parts although it is
+// small, so many that the buffer holds the least on average when each part takes keptPart more.
+func (c cost) divideKept(k rowgroup.Kept, samples int64, divided bool) cost {
+	order := samples * orderBytes
+	c.parts = int(min(mostParts, max(k.Wide/widePart, k.Divided/narrowPart, int64(math.Sqrt(float64(k.Wide/keptPart)))), samples))
+	if !divided || c.parts < 2 {
+		c.whole, c.parts = k.Narrow+k.Wide+blockBytes+order, 0
+		return c
+	}
+	c.whole, c.parted = k.Whole+order, partedBytes(k.Divided, k.Wide, int64(c.parts))
+	return c
+}
+
+// partedBytes is what so many parts take of narrow and wide columns together.
+func partedBytes(narrow, wide, parts int64) int64 {
+	n := wide + narrow + narrow/packingPart + min(parts*partEndBytes, parts*partEndBytes/2+narrow)
+	if wide > 0 {
+		n += parts * wideEndBytes
+	}
+	return n
 }
 
 // slice is what rows of all rows take, with the pages across their edges.

@@ -93,8 +93,7 @@ func (e *estimator) smallBytes(large int64) int64 {
 // fixed width that stand in every row at most once and are large.
 func (e *estimator) column(n *node, rows int64) {
 	isStruct := n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil
-	size := e.spread(n)
-	isWide := rows > 0 && size >= mem.MulDiv(rows, wideBytes, 1) && size <= wideMost
+	size, isWide := e.wideSize(n, rows)
 	if !isStruct && !isWide {
 		e.node(n, rows)
 		return
@@ -114,6 +113,12 @@ func (e *estimator) column(n *node, rows int64) {
 			e.column(c, rows)
 		}
 	}
+}
+
+// wideSize is the bytes of a column's values that the decoder spreads over parts.
+func (e *estimator) wideSize(n *node, rows int64) (size int64, ok bool) {
+	size = e.spread(n)
+	return size, rows > 0 && size >= mem.MulDiv(rows, wideBytes, 1) && size <= wideMost
 }
 
 // spread is the bytes of a column's values when the decoder can spread them, as far as the footer

@@ -9,6 +9,7 @@ import (
 type Kept struct {
 	Narrow, Wide int64 // as of DecodedBytes, where rows that are kept are about as long as others
 	Whole        int64 // of Narrow, as of WholeBytes
+	Divided      int64 // the rest of Narrow, without what the buffers of one block leave empty
 	Most         int64 // Narrow and Wide where they are longer: all text and items may be theirs
 }
 
@@ -20,6 +21,7 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	if 2*kept >= rows {
 		k.Narrow, k.Wide = m.DecodedBytes(g)
 		k.Whole, k.Most = min(m.WholeBytes(g), k.Narrow), addCapped(k.Narrow, k.Wide)
+		k.Divided = k.Narrow - k.Whole
 		return k
 	}
 	likely, most, whole := m.keptEstimator(g, kept), m.keptEstimator(g, kept), m.keptEstimator(g, kept)
@@ -33,6 +35,7 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	large := addCapped(most.narrow, most.wide)
 	k.Most = addCapped(large, most.smallBytes(large))
 	k.Whole = min(addCapped(whole.narrow, whole.smallBytes(whole.narrow)), k.Narrow)
+	k.Divided = max(0, addCapped(likely.narrow, likely.small)-addCapped(whole.narrow, whole.small))
 	return k
 }
 
@@ -67,15 +70,16 @@ func (e *estimator) tables(n *node) {
 }
 
 // fewScratch is what a column of a group takes until its few rows are copied: all its rows, and
-// the items that are copied.
+// the items that are copied. Wide values are copied page by page.
 func (m *Manifest) fewScratch(g int, n *node) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
 	rows := m.groups[g].Rows
 	e.column(n, rows)
-	e.orders(n)
-	large := addCapped(e.narrow, e.wide)
-	return addCapped(scratchBytes(large), e.smallBytes(large))
+	if _, isWide := e.wideSize(n, rows); !isWide {
+		e.orders(n)
+	}
+	return addCapped(scratchBytes(e.narrow), e.smallBytes(e.narrow))
 }
 
 // orders adds the places of the items of lists.

@@ -118,3 +118,58 @@ func TestDecodeNoRows(t *testing.T) {
 		})
 	}
 }
+
+// Few rows of a wide column are copied page by page: the decoder never holds all of its values.
+func TestFewWideRowsTakeNoScratch(t *testing.T) {
+	type row struct {
+		Tokens []int32 `parquet:"tokens,list"`
+		Text   string  `parquet:"text,plain"`
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n, kept = 4000, 100
+	rows := make([]row, n)
+	for i := range rows {
+		rows[i] = row{Tokens: manyOf(rng, 600, rng.Int32), Text: string(make([]byte, rng.IntN(2400)))}
+	}
+	file := writeRows(t, [][]row{rows}, parquet.PageBufferSize(64<<10))
+	for _, name := range []string{"tokens", "text"} {
+		for _, parts := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, " in ", parts), func(t *testing.T) {
+				m, d := openDecoder(t, file, Options{Columns: []string{name}})
+				raw := fetch(t, m, Rows{Hi: n})
+				whole, err := d.whole(raw, Layout{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := Layout{Parts: parts, Part: make([]uint8, n)}
+				for i, r := range rng.Perm(n)[:kept] {
+					l.Order = append(l.Order, uint32(r))
+					l.Part[r] = uint8(1 + i*parts/kept)
+				}
+				if parts == 1 {
+					l.Part = nil
+				}
+				pool := &mem.Pool{}
+				few := newDecoder(pool, false)
+				defer few.Close()
+				blocks, err := few.Decode(raw, l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				held, from := int64(0), 0
+				for _, b := range blocks {
+					held += b.Bytes()
+					comparePicks(t, m.Schema(), b, whole, l.Order[from:from+b.Rows()])
+					from += b.Rows()
+					defer b.Release()
+				}
+				s := m.Scratch(0)
+				least := 12 * mem.ClassBytes(0) // scratch that is nearly empty
+				if took, most := pool.Stats().Peak-held, s.Pages+s.Few+least; took > most || most > whole.Bytes()/4 {
+					t.Errorf("%d bytes of scratch, foretold %+v; the column has %d", took, s, whole.Bytes())
+				}
+				whole.Release()
+			})
+		}
+	}
+}

@@ -17,14 +17,15 @@ const (
 // errNotFlat says that a list cannot be spread over parts since some of its items are null.
 var errNotFlat = errors.New("items are null")
 
-// A spreader copies the values of a wide column into the parts of the block that hold the values'
-// rows. A part's memory is chunks; a value never crosses the end of its chunk.
+// A spreader copies the values of a wide column into the blocks that hold their rows. A block's
+// memory is chunks; a value never crosses the end of its chunk.
 type spreader struct {
-	part   []uint8  // of each row of the unit
+	part   []uint8  // of each row of the unit; nil where there is one block
+	rows   int64    // of the unit
 	kept   []uint64 // bits of the rows that the blocks hold; nil is all
 	before int64    // rows decoded that lie before the unit; known when the first page is stored
 	blocks []*Block
-	open   []openChunk // of each part
+	open   []openChunk // of each block
 	base   [][]byte
 	views  []uint64 // of lists: of each row decoded
 }
@@ -50,18 +51,22 @@ func (s *pageScan) fewRepeats() bool {
 }
 
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is
-// not wide.
+// not wide, or when one block takes it as it is: all of its rows.
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	limit := int64(d.layout.wide)
 	if limit == 0 {
 		limit = wideDefault
 	}
-	if len(d.blocks) < 2 || rows <= 0 || bytes < limit*rows || bytes > wideMost {
+	n := len(d.blocks)
+	if n == 0 || n == 1 && !d.few() || rows <= 0 || bytes < limit*rows || bytes > wideMost {
 		return nil
 	}
-	s := &spreader{part: d.layout.Part, kept: d.rowsKept(), blocks: d.blocks, open: make([]openChunk, d.layout.Parts+1)}
+	s := &spreader{rows: d.rows.Hi - d.rows.Lo, kept: d.rowsKept(), blocks: d.blocks, open: make([]openChunk, n)}
+	if n > 1 {
+		s.part = d.layout.Part
+	}
 	for i := range s.open {
-		s.open[i].coming = bytes / rows * int64(len(d.layout.Order)) / int64(d.layout.Parts) // parts of a unit are of one size
+		s.open[i].coming = bytes / rows * int64(len(d.layout.Order)) / int64(n) // parts of a unit are of one size
 	}
 	return s
 }
@@ -69,14 +74,17 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 // put copies the value of a decoded row into the row's part and returns its view. Rows outside of
 // the unit, or of the layout's order, are not kept.
 func (s *spreader) put(row int64, value []byte) uint64 {
-	if row -= s.before; row < 0 || row >= int64(len(s.part)) || len(value) == 0 {
+	if row -= s.before; row < 0 || row >= s.rows || len(value) == 0 {
 		return 0
 	}
 	if s.kept != nil && s.kept[row/64]>>(row%64)&1 == 0 {
 		return 0
 	}
-	o := &s.open[s.part[row]]
-	arena := s.blocks[s.part[row]-1].arena
+	block := 0
+	if s.part != nil {
+		block = int(s.part[row]) - 1
+	}
+	o, arena := &s.open[block], s.blocks[block].arena
 	if len(value) > len(o.free) {
 		if len(value) > wideOwnChunk {
 			own := s.chunk(arena, len(value))

@@ -1,0 +1,51 @@
+package iterable
+
+import (
+	"container/heap"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// densest finds the most bytes that so many rows can take: those of the spans whose rows take the
+// most. Each span counts twice, since the rows may be of two epochs.
+type densest struct {
+	rows int64
+
+	spans minHeap[spanBytes] // by the bytes of a row; without the least dense they have fewer than rows
+	held  int64              // rows of spans
+	bytes int64              // of spans
+}
+
+// spanBytes is what the rows of a span take.
+type spanBytes struct{ rows, bytes int64 }
+
+func (s spanBytes) row() float64 { return float64(s.bytes) / float64(s.rows) }
+
+func newDensest(rows int64) *densest {
+	return &densest{rows: rows, spans: minHeap[spanBytes]{less: func(a, b spanBytes) bool { return a.row() < b.row() }}}
+}
+
+// add takes in a span.
+func (d *densest) add(rows, bytes int64) {
+	s := spanBytes{rows: 2 * rows, bytes: 2 * bytes}
+	if rows <= 0 || d.held >= d.rows && (d.rows <= 0 || s.row() <= d.spans.items[0].row()) {
+		return
+	}
+	heap.Push(&d.spans, s)
+	for d.held, d.bytes = d.held+s.rows, d.bytes+s.bytes; d.held-d.spans.items[0].rows >= d.rows; {
+		least := heap.Pop(&d.spans).(spanBytes)
+		d.held, d.bytes = d.held-least.rows, d.bytes-least.bytes
+	}
+}
+
+// most is the bytes of the rows. Rows beyond those of all spans take as much as their mean.
+func (d *densest) most() int64 {
+	switch {
+	case d.held == 0:
+		return 0
+	case d.held <= d.rows:
+		return mem.MulDiv(d.bytes, d.rows, d.held)
+	}
+	least := d.spans.items[0]
+	return d.bytes - mem.MulDiv(least.bytes, d.held-d.rows, least.rows)
+}

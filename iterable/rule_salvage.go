@@ -1,0 +1,43 @@
+package iterable
+
+import (
+	"context"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// give gives up rows of a row group that a reading can do without; else it returns the error.
+func (r *ruleReader) give(group int, lo, hi int64, err error) error {
+	if err == nil || r.lost == nil || !rowgroup.IsLoss(err) || panicked(err) {
+		return err
+	}
+	r.lost(group, lo, hi, err)
+	return nil
+}
+
+// salvage reads what is left of a run that is damaged, piece by piece, and gives up the others. err
+// is that of the run, which it returns where the reading cannot do without.
+func (r *ruleReader) salvage(ctx context.Context, d *rowgroup.Decoder, s *selector, run *ruleRun, err error) error {
+	if r.lost == nil || !rowgroup.IsLoss(err) {
+		return err
+	}
+	group := run.group.number
+	pieces := r.pieces(group, run.lo, run.hi)
+	if len(pieces) < 2 {
+		return r.give(group, run.lo, run.hi, err)
+	}
+	run.raw.Release() // the pieces take its room
+	run.raw = nil
+	for i := range pieces {
+		p := &pieces[i]
+		p.group, p.passed = run.group, run.passed
+		if err = r.fetch(ctx, p); err == nil {
+			err = r.decodeRun(d, s, p)
+			p.raw.Release()
+		}
+		if err = r.give(group, p.lo, p.hi, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
