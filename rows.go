@@ -1,6 +1,7 @@
 package shardfeed
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,12 +53,14 @@ func (s Spec) readRows(o *iterable.Options) error {
 	return nil
 }
 
-// Chosen says in short texts which rows the data set reads, by the fields of its spec. Ranks must
-// have them in common. A rows file shows its digest, since ranks may have it under other names.
+// Chosen says in short texts which rows the data set reads and how it numbers words, by the fields
+// of its spec. Ranks must have them in common. A rows file shows its digest, since ranks may have it
+// under other names.
 func (d *Dataset) Chosen() map[string]string {
 	s := d.spec
 	all := map[string]string{
 		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
+		"Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
 	}
 	if s.PartSeed != 0 {
 		all["PartSeed"] = strconv.FormatUint(s.PartSeed, 10)
@@ -86,6 +89,27 @@ func weightsText(parts map[string]float64) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		all = append(all, name+"="+strconv.FormatFloat(parts[name], 'g', -1, 64))
+	}
+	return strings.Join(all, ",")
+}
+
+// vocabularyText tells lists of words apart, by their number and a digest.
+func vocabularyText(vocabulary map[string][]string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(vocabulary)) {
+		h := sha256.New()
+		for _, word := range vocabulary[name] {
+			fmt.Fprintf(h, "%d %s\n", len(word), word)
+		}
+		all = append(all, fmt.Sprintf("%s: %d words %x", name, len(vocabulary[name]), h.Sum(nil)[:6]))
+	}
+	return strings.Join(all, ", ")
+}
+
+func numbersText(numbers map[string]int64) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		all = append(all, name+"="+strconv.FormatInt(numbers[name], 10))
 	}
 	return strings.Join(all, ",")
 }

@@ -56,6 +56,27 @@ func TestSpecRowsFile(t *testing.T) {
 	}
 }
 
+// Ranks with other words, another order of them or another number of unknown ones tell that they
+// differ. Without a vocabulary nothing is compared.
+func TestChosenVocabulary(t *testing.T) {
+	chosen := func(s Spec) map[string]string { return (&Dataset{spec: s}).Chosen() }
+	if got := chosen(Spec{}); len(got) != 0 {
+		t.Errorf("nothing is chosen, got %v", got)
+	}
+	words := func(all ...string) map[string][]string { return map[string][]string{"label": all} }
+	seen := map[string]bool{}
+	for _, v := range []map[string][]string{words("a", "b"), words("b", "a"), words("", "ab"), words("a\n1 b"), words("a", "b", "c")} {
+		seen[chosen(Spec{Vocabulary: v})["Vocabulary"]] = true
+	}
+	if len(seen) != 5 || seen[""] {
+		t.Errorf("5 vocabularies are told as %v", seen)
+	}
+	got := chosen(Spec{Vocabulary: words("a", "b"), Unknown: map[string]int64{"text": -1, "label": 2}})
+	if got["Unknown"] != "label=2,text=-1" || !strings.HasPrefix(got["Vocabulary"], "label: 2 words ") {
+		t.Errorf("got %v", got)
+	}
+}
+
 // Bits by row number become a list of rows over the row groups of all shards.
 func TestSaveRows(t *testing.T) {
 	d, err := Open(t.Context(), Spec{Addresses: []string{shop}}, Events{})

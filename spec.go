@@ -121,8 +121,11 @@ type Spec struct {
 	Storage map[string]string `json:"storage"`
 	Env     map[string]string `json:"env"`
 
-	// Vocabulary maps the words of a text column to their places in the list.
+	// Vocabulary maps the words of a text column to their places in the list. Unknown has the
+	// number of words that are not in it, by column; where it has none such a word is an error. See
+	// [iterable.Options].
 	Vocabulary map[string][]string `json:"vocabulary"`
+	Unknown    map[string]int64    `json:"unknown"`
 
 	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
 	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are

@@ -28,7 +28,8 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Filters": "see TestSpecRows", "Directory": "any name", "Parts": "see TestSpecRows", "PartSeed": "any number is a seed", "Rows": "a file, read by Open",
 		"Weight": "checked against the schema", "RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
 	}, map[string][]any{
-		"Keep": {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
+		"Unknown": {map[string]int64{"label": 0}},
+		"Keep":    {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
 		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
@@ -41,7 +42,8 @@ func TestSpecValidatesEveryField(t *testing.T) {
 func TestSpecOptions(t *testing.T) {
 	s := Spec{
 		Addresses: []string{shop}, Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Shuffle: true, ShuffleBuffer: "512MiB", Seed: 7,
-		Filters: "price > 1", Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5, Weight: "price",
+		Filters: "price > 1", Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1},
+		Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5, Weight: "price",
 		Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop", Memory: "1GiB", CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru",
 		OnError: "skip",
 	}
@@ -56,6 +58,9 @@ func TestSpecOptions(t *testing.T) {
 	if want := (rule.Split{Parts: s.Parts, Part: "val", Key: "label", Seed: 5, Subsample: 0.5}); o.Filters != "price > 1" || o.Weight != "price" ||
 		!reflect.DeepEqual(o.Split, want) {
 		t.Errorf("rows of %q, %+v, weight %q", o.Filters, o.Split, o.Weight)
+	}
+	if !reflect.DeepEqual(o.Vocabulary, s.Vocabulary) || !reflect.DeepEqual(o.Unknown, s.Unknown) {
+		t.Errorf("vocabulary %v, unknown %v", o.Vocabulary, o.Unknown)
 	}
 	if p := s.Places(); p.Index != "/i" || p.Manifests != "/c/manifests" || p.Root != "/c" || s.policy() != cache.LRU {
 		t.Errorf("places %+v, policy %v", p, s.policy())

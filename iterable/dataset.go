@@ -93,7 +93,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 // bind binds the vocabularies and the rule to the data.
 func (d *Dataset) bind() error {
 	var err, ruleErr error
-	d.recodes, err = bindVocabulary(d.manifest.Schema(), d.options.Vocabulary)
+	d.recodes, err = bindVocabulary(d.manifest.Schema(), d.options.Vocabulary, d.options.Unknown)
 	d.rules, ruleErr = bindRules(d.options, d.manifest, d.data)
 	if d.rules != nil {
 		d.data.Rule, d.sizes.ruled, d.sizes.repeats = d.rules.name, true, d.rules.weight >= 0

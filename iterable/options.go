@@ -73,8 +73,11 @@ type Options struct {
 	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
 	// Vocabulary maps the values of a text column, by its name, to their places in the list: an
-	// int64 column. A value that is not in the list is an error.
+	// int64 column. A value that is not in the list is an error, or becomes the number that Unknown
+	// has for the column: from LeastUnknown to the number of words, which is the place after the
+	// last one. Nulls stay null.
 	Vocabulary map[string][]string
+	Unknown    map[string]int64
 
 	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks
 	// have them; nil leaves them to the rule.
@@ -197,6 +200,7 @@ func (o Options) validateColumns(p *option.List) {
 			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
 		}
 	}
+	o.validateUnknown(p)
 }
 
 // validatePlan refuses a plan that is incomplete, and options that contradict it.

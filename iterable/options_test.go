@@ -18,6 +18,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function",
 		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it",
 	}, map[string][]any{
+		"Unknown":  {map[string]int64{"label": 0}},
 		"Filters":  {"a >", "a > 1)"},
 		"Keep":     {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
 		"Columns":  {[]string{}, []string{"id", ""}},

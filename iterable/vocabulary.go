@@ -8,8 +8,13 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
+
+// LeastUnknown is the least number of Options.Unknown: the label that losses of torch ignore unless
+// they are told otherwise. Negative numbers are the place of no word.
+const LeastUnknown = -100
 
 // TransformError says that a vocabulary does not fit its column.
 type TransformError struct {
@@ -36,7 +41,7 @@ type recode struct {
 }
 
 // bindVocabulary replaces the columns of a schema that have a vocabulary.
-func bindVocabulary(schema *column.Schema, vocabulary map[string][]string) (recodes, error) {
+func bindVocabulary(schema *column.Schema, vocabulary map[string][]string, unknown map[string]int64) (recodes, error) {
 	r := recodes{schema: &column.Schema{Fields: slices.Clone(schema.Fields)}}
 	for _, name := range slices.Sorted(maps.Keys(vocabulary)) {
 		named := func(f *column.Field) bool { return f.Name == name }
@@ -49,7 +54,13 @@ func bindVocabulary(schema *column.Schema, vocabulary map[string][]string) (reco
 		case r.schema.Fields[col].Kind != column.Binary:
 			return recodes{}, &TransformError{name, errors.New("a vocabulary is for texts")}
 		}
-		mapping, err := places(vocabulary[name])
+		other := func(word []byte) (int64, error) {
+			return 0, fmt.Errorf("%q is not in the vocabulary of %d words", clip(word), len(vocabulary[name]))
+		}
+		if number, ok := unknown[name]; ok {
+			other = func([]byte) (int64, error) { return number, nil }
+		}
+		mapping, err := places(vocabulary[name], other)
 		if err != nil {
 			return recodes{}, &TransformError{name, err}
 		}
@@ -70,21 +81,37 @@ func (r recodes) apply(blocks []*rowgroup.Block) error {
 	return nil
 }
 
-// places maps each word to its place in words, as an int64.
-func places(words []string) (func(dst, value []byte) error, error) {
-	index := make(map[string]uint64, len(words))
+// validateUnknown refuses numbers of columns without a vocabulary, and those that leave a gap behind
+// the words.
+func (o Options) validateUnknown(p *option.List) {
+	for _, name := range slices.Sorted(maps.Keys(o.Unknown)) {
+		field, number := fmt.Sprintf("Unknown[%q]", name), o.Unknown[name]
+		switch words, ok := o.Vocabulary[name]; {
+		case !ok:
+			p.Add(field, "needs {Vocabulary} of column %q, got %d alone", name, number)
+		case number < LeastUnknown || number > int64(len(words)):
+			p.Add(field, "must be from %d to %d, the number of words, got %d", LeastUnknown, len(words), number)
+		}
+	}
+}
+
+// places maps each word to its place in words, as an int64; other has the numbers of other words.
+func places(words []string, other func(word []byte) (int64, error)) (func(dst, word []byte) error, error) {
+	index := make(map[string]int64, len(words))
 	for i, w := range words {
 		if at, ok := index[w]; ok {
 			return nil, fmt.Errorf("the vocabulary has %q at %d and at %d", w, at, i)
 		}
-		index[w] = uint64(i)
+		index[w] = int64(i)
 	}
-	return func(dst, value []byte) error {
-		i, ok := index[string(value)]
+	return func(dst, word []byte) (err error) {
+		i, ok := index[string(word)]
 		if !ok {
-			return fmt.Errorf("%q is not in the vocabulary of %d words", clip(value), len(words))
+			if i, err = other(word); err != nil {
+				return err
+			}
 		}
-		binary.LittleEndian.PutUint64(dst, i)
+		binary.LittleEndian.PutUint64(dst, uint64(i))
 		return nil
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
@@ -118,6 +119,78 @@ func TestVocabularyErrors(t *testing.T) {
 	var p *PanicError
 	if !errors.As(err, &p) || p.Value != "no more ink" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// An unknown word gets the number of its column, in columns with a dictionary and without one, and
+// a null stays null.
+func TestVocabularyUnknown(t *testing.T) {
+	type row struct {
+		ID    int64   `parquet:"id"`
+		Coded *string `parquet:"coded,optional,dict"`
+		Plain *string `parquet:"plain,optional,plain"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b)
+	words := []string{"a", "b", "new", "newer"}
+	for i := range int64(60) {
+		r := row{ID: i}
+		if k := i % 5; k < 4 {
+			r.Coded, r.Plain = &words[k], &words[k]
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store := &memstore.Store{}
+	store.Put("data/x.parquet", b.Bytes())
+	for _, number := range []int64{LeastUnknown, -1, 0, 2} {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			known := words[:2]
+			d := open(t, store, Options{
+				Vocabulary: map[string][]string{"coded": known, "plain": known}, Unknown: map[string]int64{"coded": number, "plain": number},
+			})
+			want := []int64{0, 1, number, number, 0} // 0 stands under a null
+			for _, col := range []int{1, 2} {
+				byID, _ := columnValues(t, d, col)
+				if len(byID) != 60 {
+					t.Fatalf("column %d has %d rows, want 60", col, len(byID))
+				}
+				for id := range int64(60) {
+					if got := int64(binary.LittleEndian.Uint64(byID[id])); got != want[id%5] {
+						t.Errorf("column %d of row %d is %d, want %d", col, id, got, want[id%5])
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestVocabularyUnknownRefused(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		unknown map[string]int64
+		want    string // "" is allowed
+	}{
+		{"the place after the last word", map[string]int64{"label": 2}, ""},
+		{"that losses ignore", map[string]int64{"label": -100}, ""},
+		{"a gap", map[string]int64{"label": 3}, `unknown["label"] must be from -100 to 2, the number of words, got 3`},
+		{"too small", map[string]int64{"label": -101}, `unknown["label"] must be from -100 to 2, the number of words, got -101`},
+		{"no vocabulary", map[string]int64{"text": 0}, `unknown["text"] needs vocabulary of column "text", got 0 alone`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := Options{Vocabulary: map[string][]string{"label": {"a", "b"}}, Unknown: c.unknown}.Validate()
+			got := ""
+			if err != nil {
+				got = option.Spelled(err, option.Argument)
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
 	}
 }
 

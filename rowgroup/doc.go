@@ -11,8 +11,9 @@
 // Rules that choose rows read columns of their own (Options.RuleColumns): DecodeRule shows package
 // rule the values of a unit before Decode makes its blocks, each chunk fetched and each shared
 // column decoded once; FetchRule reads the rule's chunks alone. PartitionStats and ShardStats tell
-// what is known of those columns before they are read. Nothing is told that the format does not
-// define, or that some writers are known to get wrong; see stats_bounds.go.
+// what is known of those columns before they are read, and Dictionary has the values of a chunk that
+// is coded. Nothing is told that the format does not define, or that some writers are known to get
+// wrong; see stats_bounds.go.
 //
 // What the bytes of the format mean is package internal/parquet's to know.
 //

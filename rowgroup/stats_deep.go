@@ -27,16 +27,41 @@ func (s *ShardStats) Deepen(ctx context.Context, g int) error {
 			continue
 		}
 		if err := s.deepen(ctx, g, n, &all[i]); err != nil {
-			return &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.leaf.path, Page: -1, Err: err}
+			return s.wrong(g, n, err)
 		}
 	}
 	s.groups[g] = all
 	return nil
 }
 
-func (s *ShardStats) deepen(ctx context.Context, g int, n *node, k *rule.ColumnStats) (err error) {
+// Dictionary reads the dictionary of rule column i in row group g, as Deepen does, and keeps nothing.
+// It is nil where data pages are not coded or the dictionary is large. Values that no row has may be
+// in it; nulls are not.
+func (s *ShardStats) Dictionary(ctx context.Context, g, i int) (*column.Array, error) {
+	n := s.rules[i].statLeaf()
+	if n == nil || n.leaf.convert == convertNull || !s.allCoded(g, n) {
+		return nil, nil
+	}
+	a, err := s.dictionary(ctx, g, n)
+	if err != nil {
+		return nil, s.wrong(g, n, err)
+	}
+	return a, nil
+}
+
+func (s *ShardStats) wrong(g int, n *node, err error) error {
+	return &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.leaf.path, Page: -1, Err: err}
+}
+
+// allCoded says whether a dictionary that is worth a read codes all data pages of a chunk.
+func (s *ShardStats) allCoded(g int, n *node) bool {
 	chunk := s.record.chunk(n.leaf.index, g)
-	if dict := s.record.dict.at(chunk); dict > 0 && dict <= maxDeepBytes && s.record.coded(chunk) && s.record.readable(chunk) == nil {
+	dict := s.record.dict.at(chunk)
+	return dict > 0 && dict <= maxDeepBytes && s.record.coded(chunk) && s.record.readable(chunk) == nil
+}
+
+func (s *ShardStats) deepen(ctx context.Context, g int, n *node, k *rule.ColumnStats) (err error) {
+	if s.allCoded(g, n) {
 		k.Distinct, err = s.dictionary(ctx, g, n)
 		return err
 	}

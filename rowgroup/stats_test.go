@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,6 +183,11 @@ func checkStats(t *testing.T, m *Manifest) (known factsKnown) {
 						t.Fatal(err)
 					}
 					ranges = append(ranges, RowRange{0, int64(rows), statsOf{i, rule.ColumnStats{MayContain: may}}})
+				}
+				dict, err := stats.Dictionary(ctx, g, i)
+				if deep := stats.Group(g).Column(i).Distinct; err != nil || dict != nil && !reflect.DeepEqual(dict, deep) ||
+					dict == nil && deep != nil && m.PartitionStats(s).Column(i).Distinct == nil {
+					t.Fatalf("shard %d, group %d, column %q: dictionary %v, Deepen has %v, %v", s, g, m.rulePath(i), dict, deep, err)
 				}
 				for _, r := range ranges {
 					k := r.Stats.Column(i)

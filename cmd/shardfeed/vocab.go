@@ -31,9 +31,13 @@ func (a *app) vocab() *cobra.Command {
 		Use:   "vocab [flags] --column NAME ADDRESS...",
 		Short: "List the words of a text column",
 		Long: `vocab lists the different values of a text column as a JSON list, which a data set takes as the
-vocabulary of the column: there each word is the number of its place. Nulls are not counted. The
+vocabulary of the column: there each word is the number of its place. Nulls are left out. The
 words are sorted by their bytes; with --min-count by falling count, and words that occur less often
-are left out.`,
+are left out.
+
+Where a dictionary codes a column chunk, its words are read and the rows are not. A writer may put
+words into a dictionary that no row has, such as unused categories; they are listed too.
+--min-count 1 reads all rows, and lists the words that they have.`,
 		Example: `  shardfeed vocab data/ --column label --save words.json
   shardfeed vocab data/ --column label --min-count 5 --json`,
 	}
@@ -85,13 +89,13 @@ func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 	found := vocabulary{Column: v.column, Words: []string{}, Counts: []int64{}}
 	counts := map[string]int64{}
 	err := v.withShards(ctx, addresses, &v.flags, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
-		o.Columns = []string{v.column}
+		o.Columns, o.RuleColumns = []string{v.column}, []rowgroup.RuleColumn{{Path: v.column}}
 		m, err := rowgroup.Open(ctx, stores, shards, o)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		return found.read(ctx, m, counts)
+		return found.find(ctx, m, counts, v.minCount > 0)
 	})
 	if err != nil {
 		return err
@@ -111,8 +115,8 @@ func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 	return err
 }
 
-// read counts the words of all rows.
-func (f *vocabulary) read(ctx context.Context, m *rowgroup.Manifest, counts map[string]int64) error {
+// find collects the words of all row groups, and counts them when they are to be counted.
+func (f *vocabulary) find(ctx context.Context, m *rowgroup.Manifest, counts map[string]int64, counted bool) error {
 	fields := m.Schema().Fields
 	for len(fields) == 1 && fields[0].Kind == column.Struct {
 		fields = fields[0].Children
@@ -120,9 +124,16 @@ func (f *vocabulary) read(ctx context.Context, m *rowgroup.Manifest, counts map[
 	if len(fields) != 1 || fields[0].Kind != column.Binary || fields[0].Type == column.TypeBinary || fields[0].Type == column.TypeBSON {
 		return usagef("--column must name one column of text, and %q is %v", f.Column, m.Schema().Fields[0])
 	}
+	groups := m.Groups()
+	if !counted {
+		var err error
+		if groups, err = f.dictionaries(ctx, m, counts); err != nil {
+			return err
+		}
+	}
 	d := m.NewDecoder()
 	defer d.Close()
-	for _, g := range m.Groups() {
+	for _, g := range groups {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -171,12 +182,15 @@ func (f *vocabulary) count(a *column.Array, counts map[string]int64) {
 			f.Nulls++
 			continue
 		}
-		word := a.Data[a.Offsets[i]:a.Offsets[i+1]]
-		if n, ok := counts[string(word)]; ok { // without a copy of the word
-			counts[string(word)] = n + 1
-		} else {
-			counts[string(word)] = 1
-		}
+		countWord(counts, a.Data[a.Offsets[i]:a.Offsets[i+1]])
+	}
+}
+
+func countWord(counts map[string]int64, word []byte) {
+	if n, ok := counts[string(word)]; ok { // without a copy of the word
+		counts[string(word)] = n + 1
+	} else {
+		counts[string(word)] = 1
 	}
 }
 

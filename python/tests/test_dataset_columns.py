@@ -223,6 +223,14 @@ def test_vocabulary(table):
         only(table, columns=["t"], vocabulary={"t": ["x", "y"]})
 
 
+@pytest.mark.parametrize("unknown", [0, 1, -100])
+def test_vocabulary_unknown(table, unknown):
+    _, batch = only(table, columns=["t"], vocabulary={"t": ["x"]}, unknown=unknown, null={"t": -1})
+    assert batch["t"].tolist() == [0, -1, unknown]
+    with pytest.raises(errors.ShardfeedError, match="not in the vocabulary of 1 words"):
+        only(table, columns=["t"], vocabulary={"t": ["x"]}, unknown={"t": "error"})
+
+
 def test_required_members_of_null_structs(tmp_path, runtime):
     kind = pa.struct([pa.field("a", pa.int32(), nullable=False)])
     structs = pa.array([{"a": 1}, None, {"a": 3}], kind)

@@ -101,6 +101,13 @@ def test_columns_null_and_pad(tmp_path: Path) -> None:
     assert batch["t"].tolist() == [[9], [1]] and batch["t_lengths"].tolist() == [0, 1]
 
 
+def test_vocabulary_and_unknown(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"t": ["b", "new", "a", None]}), tmp_path / "t.parquet")
+    (tmp_path.parent / "words.json").write_text('["a", "b"]')
+    dataset = MapDataset(tmp_path, vocabulary={"t": tmp_path.parent / "words.json"}, unknown=2, null={"t": -100})
+    assert dataset[[3, 2, 1, 0]]["t"].tolist() == [-100, 0, 2, 1]
+
+
 def test_null_warning_comes_once(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([1, None, 3], pa.int64())}), tmp_path / "t.parquet")
     dataset = MapDataset(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -132,6 +133,53 @@ def test_vocabulary_of_a_file(tmp_path: Path, runtime: Path, engine_binary: Path
     words.write_text("3")
     with pytest.raises(ValueError, match="must be a JSON list of words, got 3"):
         StreamingDataset(tmp_path, batch_size=4, vocabulary={"label": str(words)})
+
+
+def vocabulary(engine_binary: Path, where: Path, column: str, *flags: str) -> dict[str, Any]:
+    ran = subprocess.run([engine_binary, "vocab", where, "--column", column, "--json", *flags], check=True, capture_output=True)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+WORDS = [f"word {i:05d}" for i in range(5000)]
+STRUCTS = [{"t": "a"}, None, {"t": None}, {"t": "b"}]
+TABLES: dict[str, tuple[pa.Table, str, dict[str, Any]]] = {
+    "coded": (pa.table({"t": ["b", "a", None, "b"] * 100}), "t", {}),
+    "plain": (pa.table({"t": ["b", "a", None, "b"] * 100}), "t", {"use_dictionary": False}),
+    "coded in part": (pa.table({"t": WORDS}), "t", {"dictionary_pagesize_limit": 1000, "write_batch_size": 100}),
+    "nulls alone": (pa.table({"t": pa.array([None, None], pa.string())}), "t", {}),
+    "no statistics": (pa.table({"t": ["b", "a", None]}), "t", {"write_statistics": False}),
+    "required": (pa.table([["b", "a"]], pa.schema([pa.field("t", pa.string(), nullable=False)])), "t", {}),
+    "member of a struct": (pa.table({"s": STRUCTS}), "s.t", {}),
+    "two row groups": (pa.table({"t": ["b", "a", "d", "c"]}), "t", {"row_group_size": 2}),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_vocabulary_of_dictionaries(tmp_path: Path, engine_binary: Path, case: str) -> None:
+    """Dictionaries tell what the rows tell."""
+    table, column, how = TABLES[case]
+    pq.write_table(table, tmp_path / "t.parquet", **how)
+    got, counted = (vocabulary(engine_binary, tmp_path, column, *flags) for flags in ([], ["--min-count", "1"]))
+    values = [row for row in table.flatten().columns[0].to_pylist() if row is not None]
+    assert got["words"] == sorted(set(values)) == sorted(counted["words"])
+    assert (got["rows"], got["nulls"]) == (counted["rows"], counted["nulls"]) == (len(table), len(table) - len(values))
+
+
+def test_vocabulary_of_unused_words(tmp_path: Path, engine_binary: Path) -> None:
+    """Words of a dictionary that no row has are listed, unless words are counted."""
+    kept = pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.int32()), ["b", "unused", "a"])
+    pq.write_table(pa.table({"t": kept}), tmp_path / "t.parquet")
+    assert vocabulary(engine_binary, tmp_path, "t")["words"] == ["a", "b", "unused"]
+    assert vocabulary(engine_binary, tmp_path, "t", "--min-count", "1")["words"] == ["b", "a"]
+
+
+def test_vocabulary_of_directories(tmp_path: Path, engine_binary: Path) -> None:
+    for name in ("lang=en", "lang=de", "lang=__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"id": [1, 2]}), tmp_path / name / "t.parquet")
+    got = vocabulary(engine_binary, tmp_path, "lang")
+    assert got == {"column": "lang", "rows": 6, "nulls": 2, "words": ["de", "en"], "counts": []}
 
 
 def test_rules_leave_ids_and_seeds(table: Path) -> None:

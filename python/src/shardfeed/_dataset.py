@@ -20,7 +20,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, DatasetOptions, Filters, Path, T, Tail
+from ._keywords import Address, DatasetOptions, Filters, Path, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -130,6 +130,10 @@ class StreamingDataset(Generic[T]):
             items}``. Longer lists are cut.
         vocabulary (dict, default None): ``{column: words}`` turns strings into the index of their
             word, int64. A path names a file of ``shardfeed vocab --save``.
+        unknown ("error", int or dict, default "error"): what to do with a string that is not in the
+            vocabulary: raise, or give it this index, for all or ``{column: index}``. The index is
+            from 0 to the number of words, which is the place after the last one, or down to -100,
+            which torch's losses ignore. Nulls are not unknown: see null.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
@@ -209,6 +213,7 @@ class StreamingDataset(Generic[T]):
         pad: Mapping[str, Any] | None = None,
         max_length: int | Mapping[str, int] | None = None,
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
+        unknown: Unknown | Mapping[str, Unknown] = "error",
         manifest: Path | None = None,
         plan: Path | None = None,
         strict: bool = False,

@@ -22,6 +22,7 @@ Path = str | os.PathLike[str]
 Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
+Unknown = Literal["error"] | int
 Tail = Literal["drop", "pad", "short", "carry"]
 
 
@@ -61,6 +62,7 @@ class DatasetOptions(TypedDict, total=False):
     pad: Mapping[str, Any] | None
     max_length: int | Mapping[str, int] | None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
+    unknown: Unknown | Mapping[str, Unknown]
     manifest: Path | None
     plan: Path | None
     strict: bool

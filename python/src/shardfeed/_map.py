@@ -17,7 +17,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._dataset import _agreement
 from ._engine import Engine
-from ._keywords import Address, Filters, Path
+from ._keywords import Address, Filters, Path, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -83,7 +83,7 @@ class MapDataset:
             unit ("4GiB"). None is a quarter of the machine's memory.
         cache, cache_dir, cache_limit, cache_policy, index_dir, storage_options: as those of
             StreamingDataset.
-        null, pad, max_length, vocabulary: as those of StreamingDataset.
+        null, pad, max_length, vocabulary, unknown: as those of StreamingDataset.
         manifest, strict, missing, invalid_utf8: as those of StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
@@ -119,7 +119,8 @@ class MapDataset:
         null: Mapping[str, Any] | None = None,
         pad: Mapping[str, Any] | None = None,
         max_length: int | Mapping[str, int] | None = None,
-        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int]] | None = None,
+        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
+        unknown: Unknown | Mapping[str, Unknown] = "error",
         manifest: Path | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",

@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _redact, _rules, _sizes, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
-from ._keywords import Address, Filters, Path
+from ._keywords import Address, Filters, Path, Unknown
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -61,6 +61,7 @@ class Options:
     pad: Mapping[str, Any] | None = None
     max_length: int | Mapping[str, int] | None = None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None
+    unknown: Unknown | Mapping[str, Unknown] = "error"
     manifest: Path | None = None
     plan: Path | None = None
     strict: bool = False
@@ -100,7 +101,7 @@ class Options:
             "env": _storage.environment(os.environ),
             "null": found.of(_nulls, self.null),
             "pad": found.of(_pads, self.pad, self.max_length),
-            "vocabulary": found.of(_vocabularies, self.vocabulary),
+            **self._words(found),
             "slots": found.of(number, "slots", self.slots, 2),
             "workers": found.of(number, "collate_workers", self.collate_workers),
         }
@@ -114,6 +115,11 @@ class Options:
             found.found.append(f"max_lost needs on_error='mask' or 'skip', got max_lost={self.max_lost!r} alone")
         most = 0.0 if self.max_lost is None else found.of(share, "max_lost", self.max_lost)
         return {"on_error": on_error, "max_lost": most}
+
+    def _words(self, found: Problems) -> dict[str, Any]:
+        vocabulary = found.of(_vocabularies, self.vocabulary)
+        unknown = {} if vocabulary is None else found.of(_unknowns, self.unknown, vocabulary)
+        return {"vocabulary": vocabulary, "unknown": unknown}
 
     def _choice(self, found: Problems) -> dict[str, Any]:
         """Which rows are read. The engine checks how these arguments go together."""
@@ -326,6 +332,34 @@ def _pad(column: str, how: Any) -> dict[str, Any]:
 
 def _vocabularies(given: Any) -> dict[str, list[str]]:
     return {column: _words(column, words) for column, words in _named("vocabulary", given, "{'label': ['cat', 'dog']}").items()}
+
+
+_LEAST_UNKNOWN = -100  # the label that torch's losses ignore
+
+
+def _is_error(unknown: Any) -> bool:
+    return isinstance(unknown, str) and unknown == "error"
+
+
+def _unknowns(given: Any, vocabulary: Mapping[str, list[str]]) -> dict[str, int]:
+    """The numbers of unknown words by column, of the columns whose unknown words are no errors."""
+    by_column = isinstance(given, Mapping)
+    if not by_column and not vocabulary and not _is_error(given):
+        raise OptionError(f"unknown numbers words that a vocabulary lacks, {got(given)} alone: give vocabulary={{column: words}} as well")
+    numbers = {}
+    for column, index in given.items() if by_column else dict.fromkeys(vocabulary, given).items():
+        if column not in vocabulary:
+            raise OptionError(f"unknown names column {column!r}, which is not in vocabulary: give vocabulary={{{column!r}: words}} as well")
+        most = len(vocabulary[column])
+        if _is_error(index):
+            continue
+        if not is_whole(index) or not _LEAST_UNKNOWN <= index <= most:
+            raise OptionError(
+                f"unknown of column {column!r} must be 'error' or a whole number from {_LEAST_UNKNOWN} to {most}, the number of words, "
+                f"{got(index)}"
+            )
+        numbers[column] = int(index)
+    return numbers
 
 
 def _words(column: str, words: Any) -> list[str]:
