@@ -51,6 +51,10 @@ type remedy struct {
 	dataset *Dataset
 	buffer  int64                                     // that was refused; 0 where none can be set
 	need    func(buffer, memory int64) (bound, error) // with a buffer of so many rows, 0 for the options', under a limit
+
+	// again is need for a run that begins anew under a limit, whose default buffer may be larger than
+	// that of the state; nil where there is a state in mid-epoch, or none.
+	again func(memory int64) (bound, error)
 }
 
 // remedy is that of a worker whose portion of an order does not fit.
@@ -63,8 +67,21 @@ func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptio
 		p, err := d.portion(r, w, start, o)
 		return p.bound, err
 	}}
-	if r.plan != nil && o.State == nil && d.options.Plan == nil {
+	switch {
+	case r.plan == nil || d.options.Plan != nil:
+	case o.State == nil:
 		y.buffer = r.plan.Params().Buffer
+	case o.State.Position == 0: // it may be that of a start, as an engine agrees on it with all ranks
+		begun := o
+		begun.State = nil
+		y.again = func(memory int64) (bound, error) {
+			r, err := d.orderOf(w.WorldSize, begun, 0, memory)
+			if err != nil {
+				return bound{}, err
+			}
+			p, err := d.portion(r, w, start, o)
+			return p.bound, err
+		}
 	}
 	return y
 }
@@ -107,6 +124,14 @@ func (r remedy) memoryThatFits() int64 {
 		// What the stores may hold grows with the limit, and no faster.
 		b.store = max(b.store, mem.MulDiv(b.store, memory, max(1, d.memory)))
 		need := b.least().Total()
+		if r.again != nil {
+			begun, err := r.again(memory)
+			if err != nil {
+				return 0
+			}
+			begun.store = b.store
+			need = max(need, begun.least().Total())
+		}
 		if !d.room(need) {
 			return 0
 		}
