@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import threading
 import weakref
 from typing import Any
 
@@ -58,6 +59,7 @@ class Pins:
         self._cuda = cuda
         self._rings: weakref.WeakKeyDictionary[Ring, bool] = weakref.WeakKeyDictionary()
         self._said = False
+        self._one = threading.Lock()
 
     def ring(self, ring: Ring | None) -> None:
         """Page-locks a ring.
@@ -66,6 +68,17 @@ class Pins:
         """
         if ring is None or ring in self._rings:
             return
+        # An interrupt ends no other thread: what is locked is also noted.
+        locking = threading.Thread(target=self._lock, args=(ring,), name="shardfeed-pin")
+        locking.start()
+        locking.join()
+
+    def _lock(self, ring: Ring) -> None:
+        with self._one:
+            if ring not in self._rings:
+                self._lock_new(ring)
+
+    def _lock_new(self, ring: Ring) -> None:
         size = ring.slots * ring.slot_size
         try:
             self._cuda.register(ring.address, size)
