@@ -14,7 +14,6 @@ from .._checks import Problems, seed, type_name
 from .._connection import Connection
 from .._keywords import T
 from .._map import MapDataset
-from .._schema import Schema
 from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
 from ._device import Route
@@ -112,11 +111,6 @@ class MapLoader(DataLoader[T]):
         return self._batch_size if self.batch_sampler is None else None
 
     @property
-    def schema(self) -> Schema:
-        """The columns of the data set, with their types."""
-        return self.dataset.schema
-
-    @property
     def size(self) -> int:
         """Rows of the data set."""
         return len(self.dataset)
@@ -124,12 +118,6 @@ class MapLoader(DataLoader[T]):
     def __len__(self) -> int:
         """Batches of an epoch, as the sampler says."""
         return len(self._lists)
-
-    def __iter__(self) -> Iterator[T]:
-        self._check_open()
-        epoch = Epoch(self)
-        self._epochs.add(epoch)
-        return epoch
 
     def _open(self) -> tuple[Any, Any]:
         """Begins an epoch: the source of its batches, and what hands them out on the device."""
