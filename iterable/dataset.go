@@ -94,9 +94,12 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 func (d *Dataset) bind() error {
 	var err, ruleErr error
 	d.recodes, err = bindVocabulary(d.manifest.Schema(), d.options.Vocabulary, d.options.Unknown)
-	d.rules, ruleErr = bindRules(d.options, d.manifest, d.data)
+	d.rules, ruleErr = bindRules(d.options, d.manifest, d.data, d.recodes.schema)
 	if d.rules != nil {
 		d.data.Rule, d.sizes.ruled, d.sizes.repeats = d.rules.name, true, d.rules.weight >= 0
+		if k := d.rules.pack; k != nil {
+			d.sizes.pack, d.sizes.packed = k, k.newPackSizes(d.manifest)
+		}
 	}
 	if p := d.options.Plan; p != nil && ruleErr == nil && p.Rule != d.data.Rule {
 		ruleErr = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
@@ -156,7 +159,20 @@ func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
 }
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
-func (d *Dataset) Schema() *column.Schema { return d.recodes.schema }
+func (d *Dataset) Schema() *column.Schema {
+	if k := d.packing(); k != nil {
+		return k.layout.Schema()
+	}
+	return d.recodes.schema
+}
+
+// packing is the third stage of the rule, or nil.
+func (d *Dataset) packing() *packing {
+	if d.rules == nil {
+		return nil
+	}
+	return d.rules.pack
+}
 
 // NumRows of all shards, whether or not the rule keeps them.
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
@@ -288,6 +304,9 @@ func (d *Dataset) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (
 func (d *Dataset) sampleBytes() int64 {
 	if d.rules == nil {
 		return d.bytes
+	}
+	if k := d.packing(); k != nil {
+		return mem.MulDiv(d.samples, k.sampleBytes(), 1)
 	}
 	return mem.MulDiv(d.bytes, d.samples, max(1, d.NumRows()))
 }

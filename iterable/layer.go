@@ -13,6 +13,7 @@ type layer struct {
 	ahead    *readahead
 	decoder  *rowgroup.Decoder
 	selector *selector // nil: each row is a sample
+	packer   *packer   // nil: no sample has several rows
 
 	part   []uint8
 	rows   []uint32 // of the unit that the load's blocks hold, ascending
@@ -23,6 +24,9 @@ func (r *readahead) newLayer() *layer {
 	y := &layer{ahead: r, decoder: r.manifest.NewDecoder()}
 	if r.rules != nil {
 		y.selector = r.rules.newSelector()
+		if k := r.rules.pack; k != nil {
+			y.packer = k.newPacker(r.manifest)
+		}
 	}
 	return y
 }
@@ -54,7 +58,7 @@ func (y *layer) choose(l *load) error {
 	sel, err := y.selector.finish(l.group, rows.Lo, rows.Hi, columns, false)
 	if err == nil {
 		if n := sel.samples(0, sel.rows); n != l.samples {
-			err = errMiscounted(l.samples, n)
+			err = errMiscounted("rows", l.samples, n)
 		}
 	}
 	if err != nil {

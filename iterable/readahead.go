@@ -50,6 +50,7 @@ type readahead struct {
 	said     atomic.Bool
 
 	overEstimate func(measured, estimated int64) // may be nil
+	events       Events
 }
 
 // start runs the goroutines, until ctx ends or stop is called.
@@ -226,6 +227,9 @@ func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
 	defer r.caught("decode", l.rows, &err)
+	if d.packer != nil {
+		return d.pack(l)
+	}
 	layout, extra, err := d.layOut(l)
 	if err != nil {
 		return nil, 0, err

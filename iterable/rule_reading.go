@@ -135,6 +135,9 @@ func (d *Dataset) reserveRules() (a *mem.Account, fetchers, decoders int, err er
 // runBytes bounds what a run of a row group takes: fetched, and decoded.
 func (d *Dataset) runBytes(g int) (fetch, decoded int64) {
 	fetch, decoded = d.manifest.RuleBytes(g)
+	if d.packing() != nil {
+		decoded += d.data.Groups[g].Rows * lengthScratch
+	}
 	if n := d.runs(g); n > 1 {
 		fetch, decoded = fetch/n+fetch/edgePart, decoded/n+decoded/edgePart
 	}
