@@ -35,7 +35,7 @@ type rules struct {
 	part   *rule.Part   // nil is all rows
 	key    int          // rule column that decides the part; -1: the row's number does
 	list   *rule.KeptRows
-	weight int // rule column; -1: each row comes once
+	weight int      // rule column; -1: each row comes once
 	pack   *packing // nil: each row that comes is a sample
 	seed   uint64
 	given  []string // the options that make up the rule

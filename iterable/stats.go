@@ -10,9 +10,9 @@ import (
 
 // Stats counts what a stream did. It is a value: the difference of two is what happened in between.
 type Stats struct {
-	Draws  int64
-	Rows   int64 // handed out
-	Lost   int64 // whose data is lost, under Mask and Skip
+	Draws int64
+	Rows  int64 // handed out
+	Lost  int64 // whose data is lost, under Mask and Skip
 
 	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
 

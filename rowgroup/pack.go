@@ -92,7 +92,7 @@ func (p *Packing) Lengths(b *Block, first int64, dst []uint32) ([]uint32, error)
 		}
 		v := b.cols[i]
 		if err := checkItemNulls(v, b.rows, first); err != nil {
-			return dst, err
+			return dst, &Error{Op: "pack", Column: v.field.Name, RowGroup: -1, Page: -1, Err: err}
 		}
 		w := uint32(v.field.Children[0].Width)
 		for row := range b.rows {
@@ -105,9 +105,10 @@ func (p *Packing) Lengths(b *Block, first int64, dst []uint32) ([]uint32, error)
 			case one == "":
 				dst = append(dst, n)
 			case dst[begin+row] != n:
-				return dst, &hintError{
-					err:  fmt.Errorf("row %d of the row group has %d items, and %d in column %q; lists that are packed together must have as many", first+int64(row), items(n, extra), items(dst[begin+row], extra), one),
-					hint: fmt.Sprintf("leave column %q out", v.field.Name),
+				return dst, &Error{
+					Op: "pack", Column: v.field.Name, RowGroup: -1, Page: -1, Hint: fmt.Sprintf("leave column %q out", v.field.Name),
+					Err: fmt.Errorf("row %d of the row group has %d items, and %d in column %q; lists that are packed together must have equal lengths",
+						first+int64(row), items(n, extra), items(dst[begin+row], extra), one),
 				}
 			}
 		}
