@@ -40,6 +40,7 @@ type counter struct {
 	gone  []bool  // units whose data is lost
 
 	lengths []unitLengths // of the documents of units that are being counted; with a packing
+	tokens  int64         // in all blocks that were counted
 
 	partBytes int64 // of a part; 0 is by the bytes of the data, tests lower it
 	every     time.Duration

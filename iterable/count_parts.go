@@ -251,6 +251,7 @@ func (c *counter) release(parts []*countPart) {
 func (c *counter) read(ctx context.Context) error {
 	c.divide()
 	c.sums = make([]int64, len(c.units))
+	all := c.done == 0
 	if c.rules.pack != nil {
 		c.lengths = make([]unitLengths, len(c.units))
 	}
@@ -264,6 +265,9 @@ func (c *counter) read(ctx context.Context) error {
 	err := c.dataset.readRules(within, how)
 	if ctx.Err() == nil && c.complete() {
 		err = nil
+	}
+	if all && err == nil {
+		c.dataset.packedTokens.Store(c.tokens)
 	}
 	if c.dir != nil { // also after an error: the next start has less to count then
 		c.publish()

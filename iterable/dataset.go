@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/cause"
@@ -33,6 +34,8 @@ type Dataset struct {
 	rules    *rules // nil: each row is a sample
 	samples  int64  // of an epoch
 	losses   lossList
+
+	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
 
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex

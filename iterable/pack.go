@@ -149,7 +149,7 @@ func checkLengths(f *column.Field) error {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		return nil
 	}
-	return &OptionError{Field: "Pack.Length", Text: fmt.Sprintf("must be a column of integers, got %q, which is %v", f.Name, f)}
+	return &OptionError{Field: "Pack.Length", Text: fmt.Sprintf("takes lengths from a column of integers, got %q, which is %v", f.Name, f)}
 }
 
 // measure appends the tokens of each row to dst, as the rule column tells them.

@@ -41,8 +41,12 @@ func (c *counter) pack(group int) {
 		if !p.Total() {
 			blocks = p.Count(n.each)
 		}
+		_, lost := p.Truncated(n.each)
 		c.mu.Lock()
 		c.sums[u], c.lengths[u] = blocks, unitLengths{}
+		if !c.gone[u] {
+			c.tokens += n.tokens - lost
+		}
 		c.mu.Unlock()
 	}
 }

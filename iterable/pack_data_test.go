@@ -58,7 +58,7 @@ func TestPackOfUnfitRows(t *testing.T) {
 		{"unequal lists", func(rows []pair) { rows[1].B = []int64{3, 3} }, "", `column "b": row 1 of the row group has 2 items, and 1 in column "a"`},
 		{"null item", func(rows []pair) { rows[2].A[1] = nil }, "", `column "a": row 2 of the row group has a null at item 1`},
 		{"wrong length", func(rows []pair) { rows[0].N = 5 }, "n", `column "n": it has 5 for row 0 of the row group, whose list makes 2`},
-		{"negative length", func(rows []pair) { rows[0].N = -1 }, "n", `must be from 0 to 2147483645 in every row, got -1 in column "n"`},
+		{"negative length", func(rows []pair) { rows[0].N = -1 }, "n", `takes lengths from 0 to 2147483645, got -1 in column "n"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bad := make([]pair, len(rows))

@@ -338,7 +338,7 @@ func TestPackRefuses(t *testing.T) {
 		{"eos beside other lists", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, EOS: &token}}, `column "mask" has no place for them: name it too`},
 		{"eos that does not fit", []string{"mask"}, Pack{Pack: rule.Pack{Columns: map[string]int{"mask": 8}, EOS: &huge}}, `Pack["mask"] has items of int32, which do not hold eos 1099511627776`},
 		{"lengths are no column", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Length: "m"}}, `Pack.Length names column "m", which the data does not have`},
-		{"lengths are texts", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Length: "label"}}, `Pack.Length must be a column of integers, got "label", which is string`},
+		{"lengths are texts", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Length: "label"}}, `Pack.Length takes lengths from a column of integers, got "label", which is string`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{Columns: c.columns, Pack: &c.pack})

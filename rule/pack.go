@@ -76,7 +76,7 @@ func (p *Pack) Validate() error {
 			l.Add(field, "must be %d, the size that the blocks of %q have, got %d", p.Columns[names[0]], names[0], n)
 		}
 	}
-	if s := p.strategy(); s != Wrapped && s != BestFit && s != BestFitSplit {
+	if s := p.PackStrategy(); s != Wrapped && s != BestFit && s != BestFitSplit {
 		l.Add("Pack", "needs a strategy of %s, %s or %s, got %q", Wrapped, BestFit, BestFitSplit, s)
 	}
 	if extra := p.Extra(); extra > 0 && len(names) > 0 && p.Size() > 0 && p.Size() <= extra {
@@ -89,7 +89,7 @@ func (p *Pack) Validate() error {
 // What is written into the blocks is of it too, since a state must not go on with other tokens.
 func (p *Pack) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "pack %s %d", p.strategy(), p.Size())
+	fmt.Fprintf(&b, "pack %s %d", p.PackStrategy(), p.Size())
 	for _, name := range p.Names() {
 		fmt.Fprintf(&b, " %q", name)
 	}
@@ -102,7 +102,8 @@ func (p *Pack) Text() string {
 	return b.String()
 }
 
-func (p *Pack) strategy() PackStrategy {
+// PackStrategy is Strategy, or its default.
+func (p *Pack) PackStrategy() PackStrategy {
 	if p.Strategy == "" {
 		return Wrapped
 	}
@@ -131,7 +132,7 @@ type Packer struct {
 }
 
 // NewPacker returns a packer.
-func (p *Pack) NewPacker() *Packer { return &Packer{strategy: p.strategy(), size: p.Size()} }
+func (p *Pack) NewPacker() *Packer { return &Packer{strategy: p.PackStrategy(), size: p.Size()} }
 
 // Count is how many blocks documents of these lengths fill. It depends on the lengths alone, not on
 // their order. Documents without tokens are in none.

@@ -22,7 +22,7 @@ func Lengths(c Column, rows int, extra uint32, dst []uint32) ([]uint32, error) {
 		}
 		n := value(entry(i))
 		if !(n >= 0 && n <= math.MaxInt32-2) {
-			return dst, wrong("Pack.Length", nil, "must be from 0 to %d in every row, got %v in column %q", math.MaxInt32-2, fmt.Sprint(n), c.Values.Field.Name)
+			return dst, wrong("Pack.Length", nil, "takes lengths from 0 to %d, got %v in column %q", math.MaxInt32-2, fmt.Sprint(n), c.Values.Field.Name)
 		}
 		if l := uint32(n); l > 0 {
 			dst = append(dst, l+extra)
