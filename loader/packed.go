@@ -67,6 +67,40 @@ func (p Packed) validate(l *option.List) {
 	l.OneOf("Packed.Labels", string(p.Labels), string(LabelsSame), string(LabelsNext))
 }
 
+// Fields are the columns of packed batches of a schema: those of the data that are delivered, and
+// behind them those that are made. It is the schema itself where batches are not packed.
+func (p Packed) Fields(s *column.Schema) (data, made []*column.Field) {
+	d, err := bindPacked(p, s)
+	if err != nil || d == nil {
+		return s.Fields, nil
+	}
+	for i, f := range s.Fields {
+		if i == d.lengths && !slices.Contains(p.With, SeqLengths) || i == d.tokens && d.replace {
+			continue
+		}
+		data = append(data, f)
+	}
+	matrix := func(item *column.Field) *column.Field {
+		return &column.Field{Name: item.Name, Kind: column.List, ListSize: d.size, Children: []*column.Field{item}}
+	}
+	for _, name := range p.With {
+		switch name {
+		case PositionIDs, DocIDs:
+			made = append(made, matrix(column.FieldOf[int32](name)))
+		case CuSeqlens:
+			made = append(made, &column.Field{Name: name, Kind: column.List, Joined: true, Children: []*column.Field{column.FieldOf[int32]("element")}})
+		case MaxSeqlen:
+			f := column.FieldOf[int32](name)
+			f.Joined = true
+			made = append(made, f)
+		}
+	}
+	if p.Labels != "" {
+		made = append(made, matrix(column.FieldOf[int64](iterable.LabelsColumn)))
+	}
+	return data, made
+}
+
 // A deriver makes the columns of packed batches.
 type deriver struct {
 	Packed
@@ -257,9 +291,9 @@ func (d *deriver) edges(b *Batch, l lengthsArray) error {
 		}
 		offsets[row+1] = int32(n)
 	}
-	item := column.FieldOf[int32](CuSeqlens)
+	item := column.FieldOf[int32]("element")
 	return b.Add(&column.Array{
-		Field: &column.Field{Name: CuSeqlens, Kind: column.List, Children: []*column.Field{item}}, Len: b.Rows, Offsets: offsets,
+		Field: &column.Field{Name: CuSeqlens, Kind: column.List, Joined: true, Children: []*column.Field{item}}, Len: b.Rows, Offsets: offsets,
 		Children: []*column.Array{{Field: item, Len: n, Data: room[:4*n]}},
 	})
 }
@@ -282,6 +316,7 @@ func (d *deriver) longest(b *Batch, l lengthsArray) error {
 		most = max(most, rest)
 	}
 	fillWith(out, most)
+	b.Columns[len(b.Columns)-1].Field.Joined = true
 	return nil
 }
 

@@ -14,6 +14,9 @@ import (
 // each document that stands in a block.
 const LengthsColumn = "seq_lengths"
 
+// itemName is the name of lists' items, as the format has it.
+const itemName = "element"
+
 // A Packing says how rows of several documents are made of the rows of a unit's block: each document
 // is a row of it, or a piece of one.
 type Packing struct {
@@ -50,13 +53,13 @@ func NewPacking(s *column.Schema, size int, columns []PackedColumn) *Packing {
 			p.schema.Fields = append(p.schema.Fields, &column.Field{Name: f.Name, Kind: column.List, ListSize: size, Children: []*column.Field{&item}})
 		default:
 			item := *f
-			item.Partition, item.Made = false, false
+			item.Name, item.Partition, item.Made = itemName, false, false
 			p.schema.Fields = append(p.schema.Fields, &column.Field{Name: f.Name, Kind: column.List, Made: f.Made, Children: []*column.Field{&item}})
 		}
 	}
 	p.schema.Fields = append(p.schema.Fields, &column.Field{
 		Name: LengthsColumn, Kind: column.List, Made: true,
-		Children: []*column.Field{{Name: LengthsColumn, Kind: column.Fixed, Type: column.TypeInt32, Width: 4}},
+		Children: []*column.Field{{Name: itemName, Kind: column.Fixed, Type: column.TypeInt32, Width: 4}},
 	})
 	return p
 }
