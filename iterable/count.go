@@ -23,7 +23,7 @@ const (
 // from what is kept in the index directory, by arithmetic, and for the rest by reading the columns
 // of the rule.
 type counter struct {
-	dataset *Dataset
+	dataset *source
 	rules   *rules
 	units   []shuffle.Unit // whose samples it sets
 	shards  []int          // first unit of each shard, and their number
@@ -58,7 +58,7 @@ type counter struct {
 }
 
 // count sets the samples of units that were cut with unitRows.
-func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
+func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
 	c := d.newCounter(units)
 	if p := d.options.Plan; p != nil && p.fits(units, unitRows) {
 		for u := range units {
@@ -87,7 +87,7 @@ func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int6
 	return c.read(ctx)
 }
 
-func (d *Dataset) newCounter(units []shuffle.Unit) *counter {
+func (d *source) newCounter(units []shuffle.Unit) *counter {
 	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), now: time.Now, every: publishEvery, look: lookEvery, ended: make(chan struct{}, 1)}
 	c.groups = make([]int, len(d.data.Groups)+1)
 	c.shards = make([]int, len(d.data.Shards)+1)
@@ -290,7 +290,7 @@ func (c *counter) entries(first, end int) (all []countEntry) {
 }
 
 // indexUnusable says once that the index directory cannot be used.
-func (d *Dataset) indexUnusable(err error) {
+func (d *source) indexUnusable(err error) {
 	if say := d.options.Events.IndexUnusable; say != nil {
 		say(d.options.IndexDir, err)
 	}

@@ -31,9 +31,11 @@ func (k *packing) newPacker(m *rowgroup.Manifest) *packer {
 // pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
 // as samples, and drops the rest.
 func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error) {
-	p, r := y.packer, y.ahead
+	r := y.ahead
+	y.selector, y.packer = y.selectorOf(l.rules), y.packerOf(l)
+	p := y.packer
 	if err := y.documents(l); err != nil {
-		return nil, 0, ruleError(r.manifest, l.rows, err)
+		return nil, 0, ruleError(l.manifest, l.rows, err)
 	}
 	decoded, err := y.decoder.Decode(l.raw, rowgroup.Layout{})
 	if err != nil {
@@ -41,21 +43,30 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	}
 	unit := decoded[0]
 	defer unit.Release()
-	if err := r.transform(decoded, l.rows); err != nil {
+	if err := r.transform(decoded, l); err != nil {
 		return nil, 0, err
 	}
 	if err := p.measureUnit(unit, l.rows.Lo); err != nil {
-		return nil, 0, r.placed(err, l.rows)
+		return nil, 0, l.inGroup(err)
 	}
 	p.order = documentOrder(l.wanted[0], len(p.rows), p.order)
 	pieces, ends := p.fit.Layout(p.lengths, p.order)
 	if n := int64(len(ends)); n != l.samples {
-		return nil, 0, ruleError(r.manifest, l.rows, errMiscounted("blocks", l.samples, n))
+		return nil, 0, ruleError(l.manifest, l.rows, errMiscounted("blocks", l.samples, n))
 	}
 	r.truncated(p)
 	extra = p.arrange(l)
 	blocks, err = p.make(unit, rowgroup.PackedRows{Rows: p.rows, Pieces: pieces, Ends: ends}, l.parts)
-	return blocks, extra, r.placed(err, l.rows)
+	return blocks, extra, l.inGroup(err)
+}
+
+// packerOf packs the documents of a load's source.
+func (y *layer) packerOf(l *load) *packer {
+	k := l.rules.pack
+	if y.packers[k] == nil {
+		y.packers[k] = k.newPacker(l.manifest)
+	}
+	return y.packers[k]
 }
 
 // documents lists the documents of a load.
@@ -158,11 +169,11 @@ func (p *packer) make(unit *rowgroup.Block, rows rowgroup.PackedRows, parts int)
 	return blocks, nil
 }
 
-// placed says in which row group an error of the packing is.
-func (r *readahead) placed(err error, rows rowgroup.Rows) error {
+// inGroup says in which row group an error of the packing is.
+func (l *load) inGroup(err error) error {
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
-		e.URI, e.RowGroup = r.manifest.Shards()[rows.Shard].URI, rows.RowGroup
+		e.URI, e.RowGroup = l.manifest.Shards()[l.rows.Shard].URI, l.rows.RowGroup
 	}
 	return err
 }

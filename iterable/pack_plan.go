@@ -29,7 +29,7 @@ type PackPlan struct {
 const wellUsed = 0.98
 
 // packPlan is nil where samples are rows.
-func (d *Dataset) packPlan(units []shuffle.Unit) *PackPlan {
+func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
 	k := d.packing()
 	if k == nil {
 		return nil

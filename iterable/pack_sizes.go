@@ -75,7 +75,7 @@ func (p packSizes) blockBytes(samples, others int64) int64 {
 const keptSlack = 128
 
 // packedBytes is what the values of all samples take.
-func (d *Dataset) packedBytes() (n int64) {
+func (d *source) packedBytes() (n int64) {
 	p := d.sizes.packed()
 	for _, column := range p.columns {
 		n += column * d.samples
@@ -83,5 +83,5 @@ func (d *Dataset) packedBytes() (n int64) {
 	for _, others := range p.others {
 		n += others
 	}
-	return n + (d.NumRows()+d.samples)*lengthsBytes
+	return n + (d.manifest.NumRows()+d.samples)*lengthsBytes
 }

@@ -18,6 +18,7 @@ const (
 	domMix    = "mix"    // ids: level
 	domPart   = "part"   // ids: first row
 	domPack   = "pack"   // ids: epoch, group, first row
+	domSource = "source" // ids: source
 )
 
 // rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is
