@@ -10,9 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// Pack makes blocks of one size of lists of tokens: a row of a batch is a block then. Lists that are
-// not named and have equal lengths are packed alike; other columns become lists of one value a
-// document. See [iterable.Pack] and [loader.Packed].
+// Pack makes blocks of one size of lists of tokens: a row of a batch is a block then. Other lists
+// of equal lengths are packed alike; all other columns become lists of one value a document. See [iterable.Pack] and [loader.Packed].
 type Pack struct {
 	Columns  map[string]int `json:"columns"`  // lists, and the tokens of a block, which all share
 	Strategy string         `json:"strategy"` // "wrapped" (the default), "bfd" or "bfd_split"

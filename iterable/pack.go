@@ -106,7 +106,7 @@ func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	return c
 }
 
-// along is a list that goes along with those that are named.
+// along is a list that goes along with the named ones.
 func (b *binder) along(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	c.Tokens = true
 	if p.Extra() > 0 {

@@ -147,8 +147,7 @@ func readThrough(t *testing.T, s *Stream) {
 	}
 }
 
-// What packed streams hold stays within their reservation, whole or in parts, and the reservation is
-// not far above it.
+// What packed streams hold stays within their reservation, whole or in parts.
 func TestPackedPeakWithinTheReservation(t *testing.T) {
 	table := packRows(t, [][]int{{400, 400, 400}, {400, 400}, {1200}}, func(id int64) int { return 500 + int(id*7919%1000) })
 	for _, c := range []Options{

@@ -14,8 +14,8 @@ type PackPlan struct {
 	Blocks   int64 // of an epoch
 	Units    int   // that have any
 
-	// Tokens stand in the blocks: counted where this process has read the lengths, else by the footers,
-	// which count an empty list as one; 0 where neither tells, since a rule chooses documents.
+	// Tokens stand in the blocks: counted where this process has read the lengths, else by the
+	// footers, which count an empty list as one; 0 where neither tells, since a rule chooses rows.
 	Tokens  int64
 	Counted bool
 

@@ -10,7 +10,7 @@ import (
 
 const (
 	packScratch  = 48 // of a row, to lay documents out
-	lengthsBytes = 8  // of a document in a block: its tokens, and its share of what says where it begins
+	lengthsBytes = 8  // a document in a block: the number of its tokens, and its share of offsets
 )
 
 // packSizes foretells the bytes of packed samples.

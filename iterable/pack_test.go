@@ -26,8 +26,8 @@ func (s packedStep) sorted() packedStep {
 	return s
 }
 
-// packedSteps reads streams of all ranks and workers, up to limit steps (0: to the end), and returns
-// the valid blocks of each step and the state after them.
+// packedSteps reads streams of all ranks and workers, up to limit steps (0: all), and returns the
+// valid blocks of each step and the state after them.
 func packedSteps(t *testing.T, d *Dataset, world, workers int, so StreamOptions, limit int) (steps []packedStep, state shuffle.State) {
 	t.Helper()
 	for rank := range world {

@@ -19,8 +19,8 @@ import (
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
 // A row must pass all of them: the part by row numbers, the rows list, the filter, the function,
-// the part by a key. The weight then says how often it comes. The packing makes samples of what
-// comes; without one each row is a sample.
+// the part by a key. The weight then says how often it comes. The packing makes samples of the
+// rows that come; without one each row is a sample.
 type rules struct {
 	name  string // 16 hex digits, of text
 	text  string // canonical: rules of one text keep the same rows of the same data

@@ -29,10 +29,10 @@ func PackedColumns() []string { return []string{PositionIDs, DocIDs, SeqLengths,
 type Packed struct {
 	// With names columns that are added:
 	//
-	//	position_ids  int32 [rows, size]  place of each token in its document's piece, from 0; from 0 again in the padding
+	//	position_ids  int32 [rows, size]  place in the document's piece, and in the padding
 	//	doc_ids       int32 [rows, size]  number of the document in the row, -1 in the padding
 	//	seq_lengths   list<int32>         tokens of each document in the row
-	//	cu_seqlens    int32               where each document and each padding ends in the batch as one sequence, after a 0
+	//	cu_seqlens    int32               0, and the ends of documents and paddings in the flat batch
 	//	max_seqlen    int32               tokens of the longest of them
 	//
 	// The lists of cu_seqlens are one array of the batch: the values of all rows, one behind the
@@ -67,8 +67,8 @@ func (p Packed) validate(l *option.List) {
 	l.OneOf("Packed.Labels", string(p.Labels), string(LabelsSame), string(LabelsNext))
 }
 
-// Fields are the columns of packed batches of a schema: those of the data that are delivered, and
-// behind them those that are made. It is the schema itself where batches are not packed.
+// Fields are the columns of packed batches of a schema: the data's that are delivered, and the
+// ones that are made. data is the whole schema where batches are not packed.
 func (p Packed) Fields(s *column.Schema) (data, made []*column.Field) {
 	d, err := bindPacked(p, s)
 	if err != nil || d == nil {

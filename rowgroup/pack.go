@@ -17,8 +17,8 @@ const LengthsColumn = "seq_lengths"
 // itemName is the name of lists' items, as the format has it.
 const itemName = "element"
 
-// A Packing says how rows of several documents are made of the rows of a unit's block: each document
-// is a row of it, or a piece of one.
+// A Packing says how rows of several documents are made of the rows of a unit's block: each
+// document is a row of it, or a piece of one.
 type Packing struct {
 	Size    int            // tokens of a packed row
 	Columns []PackedColumn // by column of the schema
@@ -232,8 +232,8 @@ func (c *packedBlock) column(i int) (*vector, error) {
 
 func (c *packedBlock) alloc(n int) ([]byte, error) { return c.arena.Alloc(n), nil }
 
-// first is the value of each row's first document. Pieces of one document differ in what they add to
-// an integer of 8 bytes: where they begin in it.
+// first is the value of each row's first document. To an integer of 8 bytes it adds where the piece
+// begins in the document, so that pieces of one document differ.
 func (c *packedBlock) first(i int, field *column.Field) (*vector, error) {
 	picks := make([]Pick, len(c.rows.Order))
 	for row := range picks {

@@ -26,8 +26,8 @@ func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
 // codedText is what a text takes that a dictionary has once for many rows, about.
 const codedText = 16
 
-// ListItems is how many items the lists of a column have in group g by the footer, where an empty or
-// null list counts as one.
+// ListItems is how many items the lists of a column have in group g by the footer, which counts an
+// empty or null list as one.
 func (m *Manifest) ListItems(g, col int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}

@@ -85,8 +85,8 @@ func (p *Pack) Validate() error {
 	return l.Err()
 }
 
-// Text is the canonical text: packings of one text make the same number of blocks of the same lists.
-// What is written into the blocks is of it too, since a state must not go on with other tokens.
+// Text is the canonical text: packings of one text make the same number of blocks of the same
+// lists. EOS and BOS are part of it, so that a run is not resumed with other tokens.
 func (p *Pack) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pack %s %d", p.PackStrategy(), p.Size())

@@ -1,4 +1,4 @@
-"""Packed batches: tokens as a multiset, the columns that are made of them, resume on other ranks, and what is refused."""
+"""Packed batches: every token once, the columns made of them, resume on other ranks, refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,12 @@ def test_every_token_comes_once(table: Path, strategy: Any, world_size: int) -> 
     steps = set()
     for rank in range(world_size):
         dataset = StreamingDataset(
-            table, batch_size=4, columns=["token_ids"], pack=Pack({"token_ids": SIZE}, strategy=strategy, eos=-1, value=-2), rank=rank, world_size=world_size
+            table,
+            batch_size=4,
+            columns=["token_ids"],
+            pack=Pack({"token_ids": SIZE}, strategy=strategy, eos=-1, value=-2),
+            rank=rank,
+            world_size=world_size,
         )
         steps.add(len(dataset))
         for batch in dataset:
@@ -72,9 +77,23 @@ def test_every_token_comes_once(table: Path, strategy: Any, world_size: int) -> 
 
 def test_columns_of_a_packed_batch(table: Path) -> None:
     dataset = StreamingDataset(
-        table, batch_size=3, columns=["token_ids", "mask", "id", "text"], pack=Pack({"token_ids": SIZE}, strategy="bfd_split", with_columns=MADE, labels="next")
+        table,
+        batch_size=3,
+        columns=["token_ids", "mask", "id", "text"],
+        pack=Pack({"token_ids": SIZE}, strategy="bfd_split", with_columns=MADE, labels="next"),
     )
-    assert list(dataset.schema) == ["token_ids", "mask", "id", "text", "seq_lengths", "position_ids", "doc_ids", "cu_seqlens", "max_seqlen", "labels"]
+    assert list(dataset.schema) == [
+        "token_ids",
+        "mask",
+        "id",
+        "text",
+        "seq_lengths",
+        "position_ids",
+        "doc_ids",
+        "cu_seqlens",
+        "max_seqlen",
+        "labels",
+    ]
     whole = documents()
     for batch in dataset:
         tokens, positions, docs, labels = (batch[name] for name in ("token_ids", "position_ids", "doc_ids", "labels"))
@@ -104,7 +123,10 @@ def test_columns_of_a_packed_batch(table: Path) -> None:
 
 def test_tensors_of_a_packed_batch(table: Path) -> None:
     loader = shardfeed.torch.DataLoader(
-        table, batch_size=3, columns=["token_ids", "n_tokens"], pack=Pack({"token_ids": SIZE}, with_columns=MADE, labels="same", length="n_tokens")
+        table,
+        batch_size=3,
+        columns=["token_ids", "n_tokens"],
+        pack=Pack({"token_ids": SIZE}, with_columns=MADE, labels="same", length="n_tokens"),
     )
     for batch in loader:
         tokens, edges = batch["token_ids"], batch["cu_seqlens"]
@@ -123,7 +145,15 @@ def read(table: Path, world_size: int, batch_size: int, state: Any = None, stop:
     steps: list[Any] = []
     for rank in range(world_size):
         dataset = StreamingDataset(
-            table, batch_size=batch_size, columns=["token_ids"], pack={"token_ids": SIZE}, seed=3, tail="drop", shuffle_buffer=50, rank=rank, world_size=world_size
+            table,
+            batch_size=batch_size,
+            columns=["token_ids"],
+            pack={"token_ids": SIZE},
+            seed=3,
+            tail="drop",
+            shuffle_buffer=50,
+            rank=rank,
+            world_size=world_size,
         )
         if state is not None:
             dataset.load_state_dict(state)
@@ -152,11 +182,17 @@ def test_resume_on_other_ranks(table: Path) -> None:
         ({"pack": {}}, "pack must name columns and the tokens of a block"),
         ({"pack": 8192}, "pack must be a dict of tokens by column"),
         ({"pack": {"token_ids": 8, "mask": 16}}, "pack must have one size for all columns"),
-        ({"pack": Pack({"token_ids": 8}, strategy="bdf")}, "strategy of pack must be 'wrapped', 'bfd' or 'bfd_split', got 'bdf'; did you mean 'bfd'?"),
+        (
+            {"pack": Pack({"token_ids": 8}, strategy="bdf")},
+            "strategy of pack must be 'wrapped', 'bfd' or 'bfd_split', got 'bdf'; did you mean 'bfd'?",
+        ),
         ({"pack": Pack({"token_ids": 8}, eos=1.5)}, "eos of pack must be a whole number, got 1.5"),
         ({"pack": Pack({"token_ids": 8}, with_columns=["cu_seqlen"])}, "did you mean 'cu_seqlens'?"),
         ({"pack": {"token_ids": 8}, "pad": {"token_ids": 0}}, "pad and pack name column 'token_ids'"),
-        ({"pack": Pack({"token_ids": 8}, with_columns="max_seqlen"), "batch_size": None}, "with_columns of pack has 'max_seqlen', which is of a batch"),
+        (
+            {"pack": Pack({"token_ids": 8}, with_columns="max_seqlen"), "batch_size": None},
+            "with_columns of pack has 'max_seqlen', which is of a batch",
+        ),
         ({"pack": {"tokens": 8}}, 'pack["tokens"] names a column that is not read'),
         ({"pack": {"id": 8}}, 'pack["id"] must be a column of lists of fixed-width values, got int64'),
         ({"pack": Pack({"token_ids": 8}, eos=2)}, 'column "mask" has no place for them: name it too, or leave it out of columns'),
@@ -186,7 +222,12 @@ def test_seeds_of_blocks(table: Path) -> None:
     given: dict[str, Any] = {"columns": ["token_ids"], "pack": {"token_ids": SIZE}, "seeds": True}
     seeds = [s for batch in StreamingDataset(table, batch_size=4, **given) for s in batch["_seed"].tolist()]
     assert len(set(seeds)) == len(seeds)
-    other = [s for rank in range(2) for b in StreamingDataset(table, batch_size=2, rank=rank, world_size=2, **given) for s in b["_seed"][b.row_valid].tolist()]
+    other = [
+        s
+        for rank in range(2)
+        for b in StreamingDataset(table, batch_size=2, rank=rank, world_size=2, **given)
+        for s in b["_seed"][b.row_valid].tolist()
+    ]
     assert sorted(other) == sorted(seeds)
 
 
@@ -194,3 +235,5 @@ def test_long_documents_are_cut_and_told(table: Path, caplog: pytest.LogCaptureF
     dataset = StreamingDataset(table, batch_size=4, columns=["token_ids"], pack=Pack({"token_ids": 100}, strategy="bfd"))
     found = Counter(t for batch in dataset for t in batch["token_ids"].ravel().tolist() if t)
     assert found == Counter(t for d in documents().values() for t in d[:100])
+    assert dataset.stats()["truncated_documents"] == sum(len(d) > 100 for d in documents().values())
+    assert "strategy bfd_split keeps all tokens" in caplog.text

@@ -407,7 +407,7 @@ class StreamingDataset(Generic[T]):
         """Refuses masks of packed batches: a row there is several documents."""
         if self._spec["pack"] is not None:
             raise OptionError(
-                "filter masks rows, and a row of a packed batch is several documents: leave documents out with filters, or see shardfeed.select"
+                "filter masks rows, and a row of a packed batch is several documents: leave some out with filters"
             )
 
     def _masked(self, mask: Any) -> Any:

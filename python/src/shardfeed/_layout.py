@@ -122,7 +122,7 @@ def _fixed(field: Field, at: int, plain: bool) -> Maker:
 def _number(at: int, values: Maker) -> Maker:
     """The number that all rows have."""
     length = at + LENGTH
-    return lambda slot, nodes: int(values(slot, nodes)[0]) if nodes[length] else 0  # type: ignore[arg-type,call-overload,index,return-value]
+    return lambda slot, nodes: int(values(slot, nodes)[0]) if nodes[length] else 0  # type: ignore[arg-type,index,return-value]
 
 
 def _dense(field: Field, at: int, plain: bool) -> Maker:

@@ -102,7 +102,9 @@ class Options:
             "env": _storage.environment(os.environ),
             "null": found.of(_nulls, self.null),
             "pad": found.of(_pads, self.pad, self.max_length),
-            "pack": _pack.spec(self.pack, rows=self.batch_size is None, padded=self.pad if isinstance(self.pad, Mapping) else (), problems=found),
+            "pack": _pack.spec(
+                self.pack, rows=self.batch_size is None, padded=self.pad if isinstance(self.pad, Mapping) else (), problems=found
+            ),
             **self._words(found),
             "slots": found.of(number, "slots", self.slots, 2),
             "workers": found.of(number, "collate_workers", self.collate_workers),

@@ -17,7 +17,7 @@ _MOST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Pack:
-    """How lists of tokens become dense blocks, ``[rows, tokens]``: a block is a row of a batch then.
+    """How lists of tokens become dense blocks: a row of a batch is a block then.
 
     The documents of a block are rows of one row group, in an order that differs by epoch. Lists
     that are not named and have as many items as the named ones, as masks and labels, are packed
@@ -37,7 +37,7 @@ class Pack:
         length (str, default None): a column with the lengths of the lists. Blocks are counted by
             it, and without it by the lists themselves.
         with_columns (list, default ()): columns that are added to each batch: "position_ids" and
-            "doc_ids" (int32, ``[rows, tokens]``; -1 is no document), "seq_lengths" (the tokens of
+            "doc_ids" (int32, ``[rows, tokens]``; -1 in padding), "seq_lengths" (the tokens of
             each document in a block), and for kernels that take the batch as one sequence
             "cu_seqlens" (int32) and "max_seqlen" (an int).
         labels ("same" or "next", default None): adds "labels", int64, of the column of that name or
