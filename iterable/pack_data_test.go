@@ -213,3 +213,41 @@ func TestPackedRowKeys(t *testing.T) {
 		t.Errorf("keys %v, want %v", got, want)
 	}
 }
+
+// A shard that is gone after it was counted costs its blocks alone: steps and all other blocks stay.
+func TestPackedBlocksThatAreLost(t *testing.T) {
+	table := packRows(t, [][]int{{40}, {50}, {60}}, randomDocuments(7))
+	o := Options{
+		Shuffle: true, Seed: 1, Tail: shuffle.Short, Columns: []string{"tokens", "id"}, OnError: Mask,
+		Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 32}, Strategy: rule.BestFitSplit}},
+	}
+	d := open(t, table.store, o)
+	so := StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1}
+	want, _ := packedSteps(t, d, 2, 1, so, 0)
+	table.store.Remove("data/part-001.parquet")
+	got, _ := packedSteps(t, d, 2, 1, so, 0)
+	if len(got) != len(want) {
+		t.Fatalf("%d steps, want %d", len(got), len(want))
+	}
+	lost := 0
+	for i := range want {
+		var kept packedStep
+		for _, b := range want[i] {
+			var first int64
+			if _, err := fmt.Sscanf(b.IDs, "[%d", &first); err != nil {
+				t.Fatal(err)
+			}
+			if first >= 40 && first < 90 {
+				lost++
+			} else {
+				kept = append(kept, b)
+			}
+		}
+		if fmt.Sprint(got[i]) != fmt.Sprint(kept) {
+			t.Fatalf("step %d:\n%v\nwant\n%v", i, got[i], kept)
+		}
+	}
+	if lost == 0 {
+		t.Error("nothing was lost")
+	}
+}
