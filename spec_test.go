@@ -38,7 +38,8 @@ func TestSpecValidatesEveryField(t *testing.T) {
 			&Pack{}, &Pack{Columns: map[string]int{"a": 0}}, &Pack{Columns: map[string]int{"a": 8, "b": 9}}, &Pack{Columns: map[string]int{"a": 8}, Strategy: "ffd"},
 			&Pack{Columns: map[string]int{"a": 8}, With: []string{"mask"}}, &Pack{Columns: map[string]int{"a": 8}, Labels: "shifted"},
 		},
-		"Pad": {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		"Bucket": {&Bucket{}, &Bucket{Columns: map[string]int{"a": 0}}, &Bucket{Columns: map[string]int{"a": 1}, Multiple: -1}, &Bucket{Columns: map[string]int{"a": 1}, MaxRows: -1}},
+		"Pad":    {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
-	schema     *column.Schema
+	schema     *column.Schema // of a batch's rows
+	blocks     *column.Schema // of the draws' blocks: schema, or lists of it where a sample is a batch
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
@@ -30,7 +32,13 @@ type recipe struct {
 	largest    atomic.Int64         // bytes of the largest batch so far
 }
 
+// newRecipe is that of batches whose rows are the rows of draws.
 func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
+	return newRecipeOf(schema, schema, o)
+}
+
+// newRecipeOf is that of batches of a schema from draws of another, whose rows may be batches.
+func newRecipeOf(schema, blocks *column.Schema, o Options) (*recipe, error) {
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
 	naming, unnamed := bindRowIDs(o, schema)
@@ -39,7 +47,7 @@ func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 		return nil, err
 	}
 	r := &recipe{
-		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
+		schema: schema, blocks: blocks, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
 		rank: o.Rank, naming: naming, packed: packed,
 	}
 	for _, p := range padders {
@@ -48,7 +56,7 @@ func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 	if naming != nil && naming.hide {
 		r.padded[naming.row], r.padded[naming.source] = true, true
 	}
-	r.bands = bands(schema, r.padded)
+	r.bands = bands(blocks, r.padded)
 	return r, nil
 }
 
@@ -94,6 +102,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	}
 	drawn = false
 	c.names.epochs = append(c.names.epochs[:0], d.After...)
+	c.unbucket(b)
 	d.Release()
 	if err := c.finish(ctx, b, at); err != nil {
 		return b, err
@@ -101,6 +110,23 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	for n, most := b.bytes, c.largest.Load(); n > most && !c.largest.CompareAndSwap(most, n); most = c.largest.Load() {
 	}
 	return b, nil
+}
+
+// buckets says that a sample of the draws is a batch.
+func (r *recipe) buckets() bool { return r.schema != r.blocks }
+
+// unbucket makes the rows of the one sample of a draw those of the batch.
+func (c *collator) unbucket(b *Batch) {
+	if !c.buckets() || len(b.Columns) == 0 {
+		return
+	}
+	b.Rows = b.Columns[0].Len
+	if b.Valid > 0 {
+		b.Valid = b.Rows
+	}
+	if n := &c.names.epochs; len(*n) > 0 {
+		*n = slices.Repeat(*n, b.Rows)
+	}
 }
 
 // gather makes one array of each column of the schema. Fixed-width values are stacked; fixed-size
@@ -130,7 +156,11 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 	if c.padded[i] {
 		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	}
-	a, err := c.gatherer.Gather(i, c.schema.Fields[i], d.Blocks, d.Picks, alloc)
+	a, err := c.gatherer.Gather(i, c.blocks.Fields[i], d.Blocks, d.Picks, alloc)
+	if err == nil && c.buckets() {
+		a = a.Children[0]
+		a.Field = c.schema.Fields[i] // an item has another name
+	}
 	if err == nil {
 		err = c.fillers[i].apply(a, b.Alloc)
 	}

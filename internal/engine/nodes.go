@@ -14,7 +14,7 @@ func describe(d *Data) Opened {
 	m := d.Dataset.Manifest()
 	data := d.Dataset.List()
 	return Opened{
-		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
 		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
 }

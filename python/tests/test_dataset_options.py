@@ -66,6 +66,7 @@ def test_defaults():
         "null": {},
         "pad": [],
         "pack": None,
+        "bucket": None,
         "vocabulary": {},
         "unknown": {},
         "slots": 0,

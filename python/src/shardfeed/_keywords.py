@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ._bucket import Bucket
     from ._pack import Pack
 
     T = TypeVar("T", default=Any)
@@ -25,6 +26,7 @@ Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Packing = Union[Mapping[str, int], "Pack"]
+Bucketing = Union[Mapping[str, int], "Bucket"]
 Unknown = Literal["error"] | int
 Tail = Literal["drop", "pad", "short", "carry"]
 
@@ -43,6 +45,7 @@ class DatasetOptions(TypedDict, total=False):
     rows_new: Literal["error", "keep", "drop"] | None
     weight: str | None
     pack: Packing | None
+    bucket: Bucketing | None
     shuffle: bool
     shuffle_buffer: int | str | None
     seed: int
