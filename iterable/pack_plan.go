@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A PackPlan is what is known of the samples of an epoch that have several rows: of blocks of tokens,
-// or under the strategy "bucket" of batches.
+// A PackPlan is what is known of an epoch's samples where they have several rows: of blocks, or under
+// the strategy "bucket" of batches.
 type PackPlan struct {
 	Strategy string
 	Size     int   // tokens of a block, or of a batch at most
@@ -20,11 +20,11 @@ type PackPlan struct {
 	Tokens  int64
 	Counted bool
 
-	// Utilisation is the part of the blocks that tokens fill, or of padded batches; 0 where Tokens is.
+	// Utilisation is the part of blocks, or of padded batches, that tokens fill; 0 where Tokens is.
 	Utilisation float64
 
-	// Sorted says of batches of rows of about the same length that most of what tells lengths apart is
-	// the unit, so that a run of batches is of one length.
+	// Sorted says that lengths differ between units more than within them, so that batches of one
+	// length follow each other.
 	Sorted bool
 
 	counting int64 // encoded bytes of lists that were read for their lengths, at most

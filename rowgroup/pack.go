@@ -40,8 +40,8 @@ type PackedColumn struct {
 	First bool
 }
 
-// NewPacking returns a packing of the columns of a schema. Without a size it makes lists of whole rows
-// alone, and adds no column.
+// NewPacking returns a packing of the columns of a schema. Without a size it makes lists of whole
+// rows alone, and adds no column.
 func NewPacking(s *column.Schema, size int, columns []PackedColumn) *Packing {
 	p := &Packing{Size: size, Columns: columns, schema: &column.Schema{}}
 	for i, f := range s.Fields {

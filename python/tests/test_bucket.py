@@ -1,4 +1,4 @@
-"""Buckets: every row once, batches within the budget, even steps, padding, resume, and what is refused."""
+"""Buckets: every row once, batches within the budget, even steps, resume, refusals."""
 
 from __future__ import annotations
 
