@@ -34,6 +34,10 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
 		"Null":    {map[string]json.RawMessage{"a": json.RawMessage("null")}, map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
+		"Cast":    {map[string]string{"a": "int33"}, map[string]string{"": "int32"}},
+		"Hash":    {map[string]int64{"a": 0}},
+		"Scale":   {map[string][]float64{"a": {1}}, map[string][]float64{"a": {1, 0}}},
+		"Stack":   {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`"many"`)}}},
 		"Pad":     {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }

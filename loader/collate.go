@@ -31,7 +31,7 @@ type recipe struct {
 }
 
 func newRecipe(data *column.Schema, o Options) (*recipe, error) {
-	shape, err := o.Features.bind(data, o.NaN, o.Fill)
+	shape, err := o.Shape(data)
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,10 @@ type shapeColumn struct {
 	matrix *rowgroup.Matrix // nil: it is a single column
 }
 
-// Bind binds features to the columns of a data set. The error lists all that does not fit.
-func (f Features) Bind(s *column.Schema) (*Shape, error) { return f.bind(s, false, nil) }
+// Shape is how batches are made of the columns of a data set. The error lists all that does not fit.
+func (o Options) Shape(s *column.Schema) (*Shape, error) { return o.Features.bind(s, o.NaN, o.Fill) }
 
-// bind is Bind with what stands in place of nulls.
+// bind binds the features, with what stands in place of nulls.
 func (f Features) bind(s *column.Schema, nan bool, fills []Fill) (*Shape, error) {
 	b := &binder{Features: f, data: s, nan: nan, fills: fills, stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields))}
 	b.problems.New = newProblem
@@ -224,7 +224,9 @@ func (b *binder) stack(s Stack) *rowgroup.Matrix {
 		}
 	}
 	for _, i := range keep {
-		if b.kept[i] = slices.Contains(members, i); !b.kept[i] {
+		if slices.Contains(members, i) {
+			b.kept[i] = true
+		} else if slices.Contains(s.Keep, b.data.Fields[i].Name) {
 			b.problems.Add(field, "keeps column %q, which is not in it", b.data.Fields[i].Name)
 		}
 	}
@@ -259,7 +261,7 @@ func (b *binder) member(m *rowgroup.Matrix, item *column.Field, s Stack, i int) 
 		values, member.Items = f.Children[0], f.ListSize
 	}
 	if values.Kind == column.Binary && cast.Buckets == 0 {
-		return fmt.Errorf("it is %v; give its {Hash} or its {Vocabulary}", f)
+		return fmt.Errorf("it is %v; give its hash or its vocabulary", f)
 	}
 	var err error
 	if member.Caster, err = rowgroup.NewCaster(values, cast); err != nil {
