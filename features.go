@@ -114,7 +114,7 @@ func (d *Dataset) Shape() (*loader.Shape, error) {
 	return d.spec.LoaderOptions().Shape(d.Schema())
 }
 
-// digestText is shortText with a digest of what it leaves out.
+// digestText is shortText with a digest of the whole text.
 func digestText(text string) string {
 	if len(text) <= mostText {
 		return text

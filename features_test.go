@@ -62,7 +62,7 @@ func TestSpecFeaturesRefused(t *testing.T) {
 	}
 }
 
-// Ranks that make other batches of the same rows are told apart.
+// Ranks that make other batches of the same rows differ in what they chose.
 func TestChosenFeatures(t *testing.T) {
 	seen := map[string]Spec{}
 	for _, s := range []Spec{

@@ -24,9 +24,9 @@ type Features struct {
 	// Cast is the new type: an integer, a bool or a float, bfloat16 included.
 	Cast map[string]column.Type
 
-	// Hash gives a value the number of its bucket, from 0 on, of so many: the hash that package rule
-	// describes, with salt 0, modulo the buckets. It is an int64 unless Cast says otherwise. Texts
-	// and binary values can be hashed too.
+	// Hash gives a value the number of its bucket, of so many: the hash that package rule describes,
+	// with salt 0, modulo the buckets. It is an int64 unless Cast says otherwise. Texts and binary
+	// values can be hashed too.
 	Hash map[string]int64
 
 	// Scale subtracts a mean and divides by a deviation, in float64, and rounds once: to float64 in
@@ -136,8 +136,8 @@ func checkPattern(p *option.List, field, name string) {
 
 var errMany = errors.New("the schema has more than one column of that name")
 
-// matches are the columns that a name or a pattern stands for, in order. Columns that no shard holds
-// are named in full.
+// matches are the columns that a name or a pattern stands for, in order. Patterns leave out columns
+// that no shard holds.
 func matches(s *column.Schema, name string) (at []int, err error) {
 	for i, f := range s.Fields {
 		if f.Name == name && name != "" {

@@ -27,7 +27,7 @@ func TestFeaturesShape(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    Options
-		want string // fields that changed or were added, and those that left with a -
+		want string // changed and added fields; - marks a field that left
 	}{
 		{"nothing", Options{}, ""},
 		{"cast", Options{Features: Features{Cast: map[string]column.Type{"id": column.TypeInt32, "ids": column.TypeInt64}}}, "id int32, ids list<int64>"},

@@ -26,7 +26,8 @@ type shapeColumn struct {
 	matrix *rowgroup.Matrix // nil: it is a single column
 }
 
-// Shape is how batches are made of the columns of a data set. The error lists all that does not fit.
+// Shape is how batches are made of the columns of a data set. The error lists everything that does
+// not fit.
 func (o Options) Shape(s *column.Schema) (*Shape, error) { return o.Features.bind(s, o.NaN, o.Fill) }
 
 // bind binds the features, with what stands in place of nulls.
@@ -47,7 +48,7 @@ func (f Features) bind(s *column.Schema, nan bool, fills []Fill) (*Shape, error)
 // sortedKeys are the keys of a map by their names.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// A choice is what was said of a column, and the name or pattern that said it.
+// A choice is a value for a column, and the name or pattern that it was given for.
 type choice[V any] struct {
 	value V
 	by    string

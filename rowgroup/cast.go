@@ -73,7 +73,7 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) {
 	return m, nil
 }
 
-// To is the field of what the cast makes of its field's values.
+// To is the field of the values that the cast makes.
 func (m *Caster) To() *column.Field {
 	return &column.Field{Name: m.from.Name, Kind: column.Fixed, Type: m.cast.To, Width: m.width, Nullable: m.from.Nullable}
 }
@@ -98,7 +98,7 @@ func limits(t column.Type) (lo, hi int64) {
 	return 0, math.MaxInt64
 }
 
-// kernelOfField is nil where the field's values are no numbers, and no bytes to hash.
+// kernelOfField is nil for fields that hold neither numbers nor bytes to hash.
 func kernelOfField(f *column.Field, c Cast, width int) kernel {
 	switch f.Type {
 	case column.TypeBool, column.TypeUint8:

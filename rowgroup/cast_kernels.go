@@ -13,8 +13,8 @@ import (
 // means nothing.
 type kernel func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, tmp *castScratch) (misfit bool)
 
-// tileRows is how many values a kernel that takes two steps converts at once, and how many rows of a
-// matrix are gathered at once: what lies between the steps stays in the first-level cache.
+// tileRows is how many values a kernel that takes two steps converts at once, and how many rows of
+// a matrix are gathered at once: their values stay in the first-level cache.
 const tileRows = 256
 
 // castScratch is what lies between the steps of a kernel, of which there are three at most: what is

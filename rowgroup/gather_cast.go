@@ -8,8 +8,8 @@ import (
 )
 
 // Cast is Gather of a column of fixed values or byte strings, or of lists of fixed values, whose
-// values a caster converts as they are copied. to is the field that the column has then. data, if it
-// is not nil, is where the values of a column without lists go.
+// values a caster converts as they are copied. to is the field that the column has then. The values
+// of a column without lists go into data, if it is not nil.
 func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()

@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// TestHalves goes through all float16: each is itself, and what lies between two of them goes to the
-// nearer one, or to the even one.
+// TestHalves goes through all float16: each is itself, and what lies between two of them goes to
+// the nearer one, or to the even one.
 func TestHalves(t *testing.T) {
 	for h := uint16(0); h < halfInfinity; h++ {
 		x, next := halfValue(h), halfValue(h+1)

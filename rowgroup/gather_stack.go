@@ -20,9 +20,9 @@ type Member struct {
 	Column int
 	Name   string
 	At     int // the first of its features
-	Items  int // of a list; 0: it is no list
+	Items  int // of each list; 0: the column has single values
 	Caster *Caster
-	Null   []byte // the bytes of what stands in place of a null
+	Null   []byte // the bytes that stand in place of a null
 }
 
 // features is how many features the member has.

@@ -1,4 +1,4 @@
-"""Casts, hashes, scales and matrices: what the engine makes of columns, held against numpy and plain Python."""
+"""Casts, hashes, scales and matrices, held against numpy and plain Python."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def scales(given: Any) -> dict[str, list[float]]:
 
 
 def stacks(given: Any, value: Callable[[str, Any], Any]) -> dict[str, dict[str, Any]]:
-    """The matrices by their names; value makes JSON of what stands in place of nulls."""
+    """The matrices by their names; value makes JSON of their nulls."""
     return {name: _stack(name, how, value) for name, how in _by_column("stack", given)}
 
 
