@@ -201,10 +201,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """The state before the first batch of a loader, whose workers may be ahead."""
         return _state.pack(self._pending_state[0] if self._pending_state is not None else self._session(plan=True)["state"])
 
-    def _used_by_workers(self) -> None:
-        """Notes that torch workers have begun with the epoch or state that was set here."""
-        self._pending_state = self._pending_epoch = None
-
     def _global_batch(self) -> int:
         return int(self._spec["batch_size"]) * self.world_size
 
@@ -225,11 +221,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
     def _padding_mask(self) -> str:
         return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
-
-    def _compare_plans(self) -> None:
-        """Compares the ranks before torch workers begin, which have no process group."""
-        if not self._compared and self._share().job_world_size > 1:
-            self._compare(self._session(plan=True)["fingerprint"])
 
     def _compare(self, fingerprint: Mapping[str, str]) -> None:
         if not self._compared:

@@ -48,7 +48,7 @@ class Local:
     """Batches that this process asks the engine for, some ahead, each with the place after it."""
 
     def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
-        self.ring: Ring | None = None
+        self.rings: tuple[Ring, ...] = ()
         self._dataset = loader.dataset
         self._collate = loader.collate_fn
         self._ahead = max(2, loader.prefetch + 1)
@@ -74,7 +74,8 @@ class Local:
         except ShardfeedError as e:
             self.close()
             raise nearer(e)  # noqa: B904 - the same error
-        self.ring = raw.slot.ring
+        ring = raw.slot.ring
+        self.rings = () if ring is None else (ring,)
         batch = self._tensors.make(raw, single)
         if self._collate is not None:
             batch = self._collate(batch)
@@ -152,7 +153,7 @@ class Remote:
     """Batches that torch workers make, each with the place after it."""
 
     def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
-        self.ring: Ring | None = None  # the workers have it
+        self.rings: tuple[Ring, ...] = ()  # the workers have them
         self._place = start
         self._batches = iter(loader._torch_loader(lists))
 
