@@ -225,7 +225,7 @@ class Pool:
         elif kind == frames.FAILED:
             _, number, given = frames.FAILED_FRAME.unpack_from(payload)
             at = self._give_back(worker, payload, frames.FAILED_FRAME.size, given)
-            error, text, _ = pickle.loads(payload[at:])
+            error, text = pickle.loads(payload[at:])
             failed = worker.jobs.pop(number, None)
             if failed is None:  # it has failed to start, and ends
                 worker.lost = WorkerError(f"{self.name(worker)} failed to start:\n{text}{_hint(text)}")

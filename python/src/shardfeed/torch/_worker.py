@@ -32,7 +32,7 @@ from . import _link as frames
 from ._layout import TensorLayout
 from ._link import Link
 from ._tensors import rows
-from ._transfer import Packer, Parcel
+from ._transfer import Memory, Packer, Parcel
 
 _LONGEST_TEXT = 64 << 10  # of an error
 
@@ -123,7 +123,7 @@ def run(sock: socket.socket, setting: Setting, sealed: Sealed) -> None:
         worker = _Worker(link, setting, sealed)
     except Exception as error:
         kind, text = caught(error)
-        _send(link, frames.FAILED, frames.FAILED_FRAME.pack(0, 0, 0), pickle.dumps((kind, text, 0)))
+        _send(link, frames.FAILED, frames.FAILED_FRAME.pack(0, 0, 0), pickle.dumps((kind, text)))
         return
     while (frame := worker.next()) is not None:
         worker.take(*frame)
@@ -238,28 +238,41 @@ class _Worker:
         def slot(size: int) -> np.ndarray:
             return self._slot(course, job, size, to)
 
-        done = 0
         try:
             raw = RawBatch(owner, memory, offset, used, self._parsers)
             owner = None
             assert self._layout is not None
-            batch = self._layout.tensors(raw)
+            value: Any = self._layout.tensors(raw)
             if count < 0:
-                return self._packer.pack(self._transformed(batch, raw.epoch, raw.step), (begin, end), slot), None
-            values: list[Any] = []
-            error: BaseException | None = None
-            try:
-                world_size = self._course.world_size if self._course is not None else 1
-                for n, row in zip(range(count), rows(batch)):
-                    values.append(self._transformed(row, raw.epoch, raw.position // world_size + n))
-            except Exception as e:
-                error = e
-            done = len(values)
-            ending = None if error is None else caught(error)
-            error = None
-            return self._packer.pack((values, ending), (begin, end), slot), None
+                value = self._transformed(value, raw.epoch, raw.step)
+            else:
+                value = self._rows(value, raw, count)
+            return self._packed(value, (begin, end), slot), None
         except Exception as e:
-            return None, (*caught(e), done)
+            return None, caught(e)
+
+    def _packed(self, value: Any, batch: tuple[int, int], memory: Memory) -> Parcel:
+        try:
+            return self._packer.pack(value, batch, memory)
+        except (pickle.PicklingError, AttributeError, TypeError) as e:
+            raise TypeError(
+                f"what map and collate_fn made cannot be sent to the trainer: {e}. Tensors, arrays, numbers, texts, containers of them, and what "
+                "pickle takes can"
+            ) from e
+
+    def _rows(self, batch: Any, raw: RawBatch, count: int) -> tuple[list[Any], list[tuple[int, bytes, str]]]:
+        """What the functions make of each row, and the errors of some."""
+        assert self._course is not None
+        values: list[Any] = []
+        errors: list[tuple[int, bytes, str]] = []
+        first = raw.position // self._course.world_size
+        for n, row in zip(range(count), rows(batch)):
+            try:
+                values.append(self._transformed(row, raw.epoch, first + n))
+            except Exception as e:
+                values.append(None)
+                errors.append((n, *caught(e)))
+        return values, errors
 
     def _transformed(self, value: Any, epoch: int, step: int) -> Any:
         assert self._course is not None
