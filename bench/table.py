@@ -79,6 +79,8 @@ def rows_per_cpu_second(directory):
         streamed("tokens", 32, 20_000, 1.4, 2),
         streamed("tabular", 1024, 200_000, 1.1, 1.8),
         numbered("256 random rows, one by one, shop", "shop", "one", 10, 30),
+        numbered("256 random rows, one by one, tabular", "tabular", "one", 10, 30),
+        numbered("256 random rows, slices joined, shop", "shop", "slices", 1.5, 3),
         numbered("256 random rows, take of lists, tokens", "tokens", "take", 1.5, 3),
         Row("whole process, in order", "mixed", stream(mixed, "--batch-size", "1024", whole=True), (rival(PYARROW, mixed),), 1.5, 2),
         Row(

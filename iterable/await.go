@@ -34,7 +34,7 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 	switch {
 	case l.residents != nil:
 	case l.err != nil:
-		s.dataset.lose(l.rows, l.err)
+		s.dataset.loseOf(l.manifest, l.rows, l.err)
 		l.residents = l.gaps()
 	default:
 		l.residents = s.buffer.admit(l)

@@ -195,11 +195,10 @@ func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
 
 // reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
 func (d *Dataset) reserve(b bound, decoders int, r remedy) (*mem.Account, error) {
-	budget := (*mem.Budget)(d.options.Budget)
-	a, err := budget.Reserve(d.memory, b.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
+	a, err := d.budget.Reserve(d.memory, b.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
-		a, err = budget.Reserve(d.memory, b.least())
+		a, err = d.budget.Reserve(d.memory, b.least())
 	}
 	if err == nil {
 		return a, nil

@@ -24,8 +24,8 @@ type buffer struct {
 // A hold is the blocks of a load in the buffer and what the account counts for them.
 type hold struct {
 	blocks  []*rowgroup.Block // nil where a part was freed
-	group   int
-	users   int // spans that still have rows to leave
+	place   int               // of its row group among those of all sources
+	users   int               // spans that still have rows to leave
 	charged int64
 	rows    sharedRows
 	shared  bool // with other streams
@@ -77,7 +77,7 @@ type leftovers struct {
 
 // admit makes the residents of a load that is ready, in the order of its wanted.
 func (b *buffer) admit(l *load) []*resident {
-	h := &hold{blocks: l.blocks, group: l.group, users: len(l.wanted), charged: l.charged.decode, rows: l.sharedRows(), shared: l.shared}
+	h := &hold{blocks: l.blocks, place: l.place, users: len(l.wanted), charged: l.charged.decode, rows: l.sharedRows(), shared: l.shared}
 	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
 	b.ahead.taken(l)
 	l.blocks, l.charged = nil, estimate{}

@@ -22,7 +22,7 @@ const (
 // from what is kept in the index directory, by arithmetic, and for the rest by reading the columns
 // of the rule.
 type counter struct {
-	dataset *Dataset
+	dataset *source
 	rules   *rules
 	units   []shuffle.Unit // whose samples it sets
 	shards  []int          // first unit of each shard, and their number
@@ -38,18 +38,23 @@ type counter struct {
 	sums  []int64 // of units that are being counted
 	gone  []bool  // units whose data is lost
 
-	partBytes int64 // of a part
+	partBytes int64 // of a part; 0 is by the bytes of the data, tests lower it
 	every     time.Duration
+	look      time.Duration
 	parts     []*countPart
 	at        int          // the part that is looked at first
 	open      *countPart   // whose row groups are handed out
 	waiting   []*countPart // whose counts were not published
 	published time.Time
 	said      bool // that the directory is unusable
+
+	begun, finished int           // parts of this node
+	ended           chan struct{} // has a value when one was finished
+	stop            func()        // ends the reading
 }
 
 // count sets the samples of units that were cut with unitRows.
-func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
+func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
 	c := d.newCounter(units)
 	if p := d.options.Plan; p != nil && p.fits(units, unitRows) {
 		for u := range units {
@@ -78,8 +83,8 @@ func (d *Dataset) count(ctx context.Context, units []shuffle.Unit, unitRows int6
 	return c.read(ctx)
 }
 
-func (d *Dataset) newCounter(units []shuffle.Unit) *counter {
-	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), now: time.Now, partBytes: partBytes, every: publishEvery}
+func (d *source) newCounter(units []shuffle.Unit) *counter {
+	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), now: time.Now, every: publishEvery, look: lookEvery, ended: make(chan struct{}, 1)}
 	c.groups = make([]int, len(d.data.Groups)+1)
 	c.shards = make([]int, len(d.data.Shards)+1)
 	c.left = make([]int, len(d.data.Groups))
@@ -101,7 +106,11 @@ func (d *Dataset) newCounter(units []shuffle.Unit) *counter {
 }
 
 // complete says that the samples of all units are known.
-func (c *counter) complete() bool { return c.done == int64(len(c.left)) }
+func (c *counter) complete() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done == int64(len(c.left))
+}
 
 // set notes the samples of a unit, if they are not known.
 func (c *counter) set(unit int, samples int64) {
@@ -274,7 +283,7 @@ func (c *counter) entries(first, end int) (all []countEntry) {
 }
 
 // indexUnusable says once that the index directory cannot be used.
-func (d *Dataset) indexUnusable(err error) {
+func (d *source) indexUnusable(err error) {
 	if say := d.options.Events.IndexUnusable; say != nil {
 		say(d.options.IndexDir, err)
 	}

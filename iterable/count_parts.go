@@ -12,8 +12,18 @@ import (
 )
 
 const (
-	partBytes    = 64 << 20        // of rule columns: what nodes divide the counting by
+	// Nodes divide the counting by parts, into some wantedParts, of so many bytes of rule columns each.
+	wantedParts    = 256
+	leastPartBytes = 16 << 20
+	mostPartBytes  = 64 << 20
+
 	publishEvery = 5 * time.Second // after which counts are published though more are to come
+
+	// openParts are begun at once, and one more for each that was finished: a fast network is soon
+	// full, and nodes that start together leave parts to each other.
+	openParts = 2
+
+	lookEvery = 200 * time.Millisecond // for what others publish, when no part is left to claim
 )
 
 // A countPart is row groups that one node counts.
@@ -31,11 +41,15 @@ func (c *counter) divide() {
 	d := c.dataset
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", c.rules.text, d.data.Versions(), len(c.units)))
 	name := hex.EncodeToString(sum[:8])
+	part := c.partBytes
+	if part == 0 {
+		part = min(max(c.ruleBytes()/wantedParts, leastPartBytes), mostPartBytes)
+	}
 	from, bytes := 0, int64(0)
 	for g := range d.data.Groups {
 		fetch, _ := d.manifest.RuleBytes(g)
 		bytes += fetch
-		if bytes >= c.partBytes || g == len(d.data.Groups)-1 {
+		if bytes >= part || g == len(d.data.Groups)-1 {
 			c.parts = append(c.parts, &countPart{groups: [2]int{from, g + 1}, next: from, claim: fmt.Sprintf("%s-%d", name, len(c.parts))})
 			from, bytes = g+1, 0
 		}
@@ -46,12 +60,21 @@ func (c *counter) divide() {
 	c.published = c.now()
 }
 
-// next is the next row group to count; false when there is none left.
-func (c *counter) next(context.Context) (group int, ok bool) {
+// ruleBytes are the encoded bytes of the columns of the rule.
+func (c *counter) ruleBytes() (bytes int64) {
+	for g := range c.dataset.data.Groups {
+		fetch, _ := c.dataset.manifest.RuleBytes(g)
+		bytes += fetch
+	}
+	return bytes
+}
+
+// next is the next row group to count; false when there is none left, or ctx ends.
+func (c *counter) next(ctx context.Context) (group int, ok bool) {
 	for {
 		p := c.open
 		if p == nil {
-			if p = c.choose(); p == nil {
+			if p = c.choose(ctx); p == nil {
 				return 0, false
 			}
 		}
@@ -73,29 +96,68 @@ func (c *counter) unknown(group int) bool {
 	return c.left[group] > 0
 }
 
-// choose begins the next part: one that no node has claimed, else one that another node claimed and
-// did not publish yet, since nothing tells whether it will.
-func (c *counter) choose() *countPart {
-	if c.dir != nil {
-		c.dir.refresh(c.found)
-		if c.now().Sub(c.published) >= c.every {
-			c.publish()
-		}
+// choose begins the next part: one that no node has claimed; and when this node is done with its
+// own, one that another claimed and did not publish yet, since nothing tells whether it will.
+func (c *counter) choose(ctx context.Context) *countPart {
+	if c.dir == nil {
+		return c.begin(true)
 	}
-	for _, anyone := range []bool{false, true} {
-		for i := range c.parts {
-			p := c.parts[(c.at+i)%len(c.parts)]
-			if p.taken || !c.begins(p, anyone) {
-				continue
+	for ctx.Err() == nil {
+		c.dir.refresh(c.found)
+		begun, finished := c.underWay()
+		if begun >= openParts+finished {
+			c.await(ctx, nil)
+			continue
+		}
+		if p := c.begin(false); p != nil {
+			if c.now().Sub(c.published) >= c.every {
+				c.publish()
 			}
-			c.at = (c.at + i) % len(c.parts)
-			c.open = p
 			return p
 		}
-		if c.dir == nil {
+		c.publish() // others wait for nothing, and may be about to count the same
+		if c.complete() {
+			c.stop() // what is still being read was counted elsewhere
 			return nil
 		}
-		c.publish() // others wait for nothing, and may be about to count the same
+		if begun == 0 {
+			return c.begin(true)
+		}
+		c.await(ctx, time.After(c.look))
+	}
+	return nil
+}
+
+// underWay is how many parts this node has begun and not finished, and how many it finished.
+func (c *counter) underWay() (begun, finished int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun, c.finished
+}
+
+// await returns when a part is finished, at the time of a look, or when ctx ends.
+func (c *counter) await(ctx context.Context, look <-chan time.Time) {
+	select {
+	case <-c.ended:
+	case <-look:
+	case <-ctx.Done():
+	}
+}
+
+// begin takes the first part that is not counted; unless anyone's may be taken, one that this node
+// can claim.
+func (c *counter) begin(anyone bool) *countPart {
+	for i := range c.parts {
+		p := c.parts[(c.at+i)%len(c.parts)]
+		if p.taken || !c.begins(p, anyone) {
+			continue
+		}
+		c.at = (c.at + i) % len(c.parts)
+		c.open = p
+		c.mu.Lock()
+		c.begun++
+		c.mu.Unlock()
+		return p
 	}
 	return nil
 }
@@ -103,7 +165,7 @@ func (c *counter) choose() *countPart {
 // begins takes a part, unless it is counted or claimed by another node.
 func (c *counter) begins(p *countPart, anyone bool) bool {
 	p.left = p.groups[1] - p.groups[0]
-	if p.taken = !slices.ContainsFunc(c.left[p.groups[0]:p.groups[1]], func(n int) bool { return n > 0 }); p.taken {
+	if p.taken = c.isCounted(p); p.taken {
 		return false
 	}
 	if c.dir != nil && !anyone {
@@ -113,6 +175,13 @@ func (c *counter) begins(p *countPart, anyone bool) bool {
 	}
 	p.taken = true
 	return true
+}
+
+// isCounted says that all row groups of a part are counted.
+func (c *counter) isCounted(p *countPart) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(c.left[p.groups[0]:p.groups[1]], func(n int) bool { return n > 0 })
 }
 
 // counted notes that a row group was read.
@@ -138,8 +207,15 @@ func (c *counter) passed(group int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.parts[i]
-	if p.left--; p.left == 0 {
-		c.waiting = append(c.waiting, p)
+	if p.left--; p.left > 0 {
+		return
+	}
+	c.waiting = append(c.waiting, p)
+	c.begun--
+	c.finished++
+	select {
+	case c.ended <- struct{}{}:
+	default: // whoever waits looks anyway
 	}
 }
 
@@ -178,7 +254,13 @@ func (c *counter) read(ctx context.Context) error {
 	if on := c.dataset.options.OnError; on == Mask || on == Skip {
 		how.lost, how.pieces = c.lose, c.pieces
 	}
-	err := c.dataset.readRules(ctx, how)
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	c.stop = stop
+	err := c.dataset.readRules(within, how)
+	if ctx.Err() == nil && c.complete() {
+		err = nil
+	}
 	if c.dir != nil { // also after an error: the next start has less to count then
 		c.publish()
 		c.release(c.parts)

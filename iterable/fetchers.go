@@ -23,7 +23,7 @@ func chooseFetchers(asked, liked int) int {
 // fetchAhead is how many loads of so many encoded bytes a stream wants on their way so that its
 // fetchers are busy. A disk needs none beyond those of the decoders.
 func (d *Dataset) fetchAhead(load int64) int {
-	if !d.sizes.copied && d.fetchers <= localFetchers {
+	if !d.copied && d.fetchers <= localFetchers {
 		return 0
 	}
 	wanted := int64(d.fetchers) * fetchBytes

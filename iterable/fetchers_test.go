@@ -83,7 +83,7 @@ func TestChooseFetchers(t *testing.T) {
 		{true, 16, 8 << 20, 16},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			d := &Dataset{fetchers: c.fetchers, sizes: &sizes{copied: c.copied}}
+			d := &Dataset{common: &common{fetchers: c.fetchers, copied: c.copied}}
 			if got := d.fetchAhead(c.load); got != c.want {
 				t.Errorf("%d fetchers, loads of %d bytes: %d ahead, want %d", c.fetchers, c.load, got, c.want)
 			}

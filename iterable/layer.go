@@ -12,7 +12,8 @@ import (
 type layer struct {
 	ahead    *readahead
 	decoder  *rowgroup.Decoder
-	selector *selector // nil: each row is a sample
+	selector *selector // of the load; nil: each row is a sample
+	all      map[*rules]*selector
 
 	part   []uint8
 	rows   []uint32 // of the unit that the load's blocks hold, ascending
@@ -20,11 +21,18 @@ type layer struct {
 }
 
 func (r *readahead) newLayer() *layer {
-	y := &layer{ahead: r, decoder: r.manifest.NewDecoder()}
-	if r.rules != nil {
-		y.selector = r.rules.newSelector()
+	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*rules]*selector{}}
+}
+
+// selectorOf applies rules; nil where there are none.
+func (y *layer) selectorOf(r *rules) *selector {
+	if r == nil {
+		return nil
 	}
-	return y
+	if y.all[r] == nil {
+		y.all[r] = r.newSelector()
+	}
+	return y.all[r]
 }
 
 func (y *layer) close() { y.decoder.Close() }
@@ -32,7 +40,7 @@ func (y *layer) close() { y.decoder.Close() }
 // layOut sets the orders of a load and returns how its rows are to lie, and the bytes of the
 // orders. The layout's order is the caller's to give back.
 func (y *layer) layOut(l *load) (layout rowgroup.Layout, bytes int64, err error) {
-	if y.selector != nil {
+	if y.selector = y.selectorOf(l.rules); y.selector != nil {
 		if err := y.choose(l); err != nil {
 			return layout, 0, err
 		}
@@ -58,7 +66,7 @@ func (y *layer) choose(l *load) error {
 		}
 	}
 	if err != nil {
-		return ruleError(y.ahead.manifest, rows, err)
+		return ruleError(l.manifest, rows, err)
 	}
 	y.take(l, sel)
 	return nil

@@ -136,18 +136,13 @@ func (k *lossList) add(x Loss) bool {
 	return true
 }
 
-// Losses lists the places that the data set lost so far under Mask and Skip, in the counting pass and
-// in its streams, each once, at most 1,000.
-func (d *Dataset) Losses() []Loss {
-	d.losses.mu.Lock()
-	defer d.losses.mu.Unlock()
-	return slices.Clone(d.losses.all)
+// list is a copy.
+func (k *lossList) list() []Loss {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.all)
 }
 
-// lose keeps a loss, and tells of it once.
-func (d *Dataset) lose(rows rowgroup.Rows, err error) {
-	x := newLoss(d.manifest.Shards()[rows.Shard].URI, rows, err)
-	if d.losses.add(x) && d.options.Events.Lost != nil {
-		d.options.Events.Lost(x)
-	}
-}
+// Losses lists the places that the data set lost so far under Mask and Skip, in the counting pass and
+// in its streams, each once, at most 1,000.
+func (d *Dataset) Losses() []Loss { return d.losses.list() }

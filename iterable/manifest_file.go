@@ -120,7 +120,7 @@ func addresses(shards []shard.Shard) []string {
 
 // explain says of a state that was taken over other shards what became of them since, when their
 // list of then is kept. Any other error stays.
-func (d *Dataset) explain(state shuffle.State, err error) error {
+func (d *source) explain(state shuffle.State, err error) error {
 	if err == nil || state.Manifest == d.data.Content() {
 		return err
 	}

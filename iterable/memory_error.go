@@ -143,13 +143,3 @@ func (r remedy) memoryThatFits() int64 {
 	}
 	return 0
 }
-
-// room says whether the budget of all streams would admit so much now.
-func (d *Dataset) room(need int64) bool {
-	a, err := (*mem.Budget)(d.options.Budget).Reserve(0, mem.Amounts{mem.Shuffle: need})
-	if err != nil {
-		return false
-	}
-	a.Close()
-	return true
-}

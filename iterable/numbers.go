@@ -19,7 +19,7 @@ type numbering struct {
 }
 
 // numbering counts the rows that units hold.
-func (d *Dataset) numbering() (*numbering, error) {
+func (d *source) numbering() (*numbering, error) {
 	if d.options.Weight != "" {
 		return nil, &OptionError{Field: "Weight", Text: "repeats rows, and a row has one number; leave it out, and give the weights to a sampler"}
 	}
@@ -87,7 +87,7 @@ func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 // kept returns which row of a unit is the k-th that the rule keeps.
 func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
 	d, rows := t.dataset, t.dataset.rowsOf(u.Group, u.Lo, u.Hi)
-	defer t.ahead.caught("filter", rows, &err)
+	defer caught("filter", d.manifest, rows, &err)
 	var columns []rule.Column
 	if d.rules.reads() {
 		fetch, decoded := d.manifest.RuleBytes(u.Group)

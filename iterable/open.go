@@ -68,7 +68,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 		s.allowed <- struct{}{}
 	}
 	s.ahead = &readahead{
-		manifest: d.manifest, recodes: d.recodes, rules: d.rules, sharing: &d.sharing, account: account, schedule: p.schedule,
+		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
 		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
@@ -110,13 +110,4 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		all += mem.MulDiv(d.valueBytes(), batches*again, d.NumRows())
 	}
 	return all + all/roundingPart + batches*blockBytes
-}
-
-// valueBytes is what the values of all rows take.
-func (d *Dataset) valueBytes() int64 {
-	var bytes int64
-	for g := range d.manifest.Groups() {
-		bytes += d.manifest.ValueBytes(g)
-	}
-	return bytes
 }

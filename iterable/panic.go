@@ -33,10 +33,10 @@ func panicked(err error) bool {
 }
 
 // caught makes a panic an error that says where it happened. It is deferred.
-func (r *readahead) caught(op string, rows rowgroup.Rows, err *error) {
+func caught(op string, m *rowgroup.Manifest, rows rowgroup.Rows, err *error) {
 	if v := recover(); v != nil {
 		*err = &rowgroup.Error{
-			Op: op, URI: r.manifest.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
+			Op: op, URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
 			Err: &PanicError{Value: v, Stack: debug.Stack()},
 		}
 	}

@@ -89,7 +89,7 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 
 // addCounts adds the rule and the samples of each unit to a plan, so that who is given it counts
 // nothing.
-func (d *Dataset) addCounts(f *planFile, params *shuffle.Params) error {
+func (d *source) addCounts(f *planFile, params *shuffle.Params) error {
 	units, err := d.cut(pinnedRows(params))
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func withTail(params shuffle.Params, tail shuffle.Tail) (shuffle.Params, error) 
 }
 
 // planned makes the shuffled order of the saved plan.
-func (d *Dataset) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
+func (d *source) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
 	saved := d.options.Plan
 	params, err := withTail(*saved.Params, tail)
 	if err != nil {

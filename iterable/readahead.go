@@ -24,12 +24,11 @@ const scheduled = 1024
 // of the schedule, and so they come to the store, whose requests wait in that order too; the first
 // fetched load in the schedule is decoded first.
 type readahead struct {
-	manifest *rowgroup.Manifest
+	manifest *rowgroup.Manifest // whose decoders read the loads of all sources
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
 	sharing  *sharing
-	rules    *rules // nil: each row is a sample
 
 	loads    chan *load    // admitted, in the order of the schedule
 	fetch    chan *load    // to be fetched
@@ -152,8 +151,8 @@ func (r *readahead) ready(l *load, extra int64) {
 // fetchLoad fetches the bytes of a load again or for the first time, and corrects the account from
 // the estimate to their memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
-	defer r.caught("fetch", l.rows, &err)
-	raw, err := r.manifest.Fetch(ctx, l.rows)
+	defer caught("fetch", l.manifest, l.rows, &err)
+	raw, err := l.manifest.Fetch(ctx, l.rows)
 	if err != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
-	defer r.caught("decode", l.rows, &err)
+	defer caught("decode", l.manifest, l.rows, &err)
 	layout, extra, err := d.layOut(l)
 	if err != nil {
 		return nil, 0, err
@@ -235,7 +234,7 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 	if err != nil {
 		return nil, 0, err
 	}
-	if err = r.transform(blocks, l.rows); err != nil {
+	if err = r.transform(blocks, l); err != nil {
 		for _, b := range blocks {
 			b.Release()
 		}
@@ -245,12 +244,12 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 }
 
 // transform applies the transforms to the blocks of a load.
-func (r *readahead) transform(blocks []*rowgroup.Block, rows rowgroup.Rows) (err error) {
-	defer r.caught("transform", rows, &err)
+func (r *readahead) transform(blocks []*rowgroup.Block, l *load) (err error) {
+	defer caught("transform", l.manifest, l.rows, &err)
 	err = r.recodes.apply(blocks)
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
-		e.URI, e.RowGroup = r.manifest.Shards()[rows.Shard].URI, rows.RowGroup
+		e.URI, e.RowGroup = l.manifest.Shards()[l.rows.Shard].URI, l.rows.RowGroup
 	}
 	return err
 }
@@ -267,7 +266,7 @@ func (r *readahead) adjust(p mem.Purpose, counted *int64, n int64) {
 
 // count adds a decoded load to the statistics, and says once when the metadata foretold much less.
 func (r *readahead) count(l *load) {
-	g := r.manifest.Groups()[l.group]
+	g := l.manifest.Groups()[l.group]
 	r.foretold.Add(l.est.decode - l.est.scratch)
 	measured := r.tally.add(Stats{
 		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows), Decoded: l.bytes(),

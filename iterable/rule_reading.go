@@ -50,7 +50,7 @@ type readGroup struct {
 // A ruleReader is a reading at work.
 type ruleReader struct {
 	ruleReading
-	dataset *Dataset
+	dataset *source
 	account *mem.Account
 	decode  chan *ruleRun
 	stop    context.CancelFunc
@@ -62,7 +62,7 @@ type ruleReader struct {
 }
 
 // readRules reads what a reading asks for. It reserves its memory first, and ends with ctx.
-func (d *Dataset) readRules(ctx context.Context, how ruleReading) error {
+func (d *source) readRules(ctx context.Context, how ruleReading) error {
 	account, fetchers, decoders, err := d.reserveRules()
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (d *Dataset) readRules(ctx context.Context, how ruleReading) error {
 
 // reserveRules reserves the memory of a reading: as many row groups on their way as there is room
 // for.
-func (d *Dataset) reserveRules() (a *mem.Account, fetchers, decoders int, err error) {
+func (d *source) reserveRules() (a *mem.Account, fetchers, decoders int, err error) {
 	var fetch, decoded int64
 	for g := range d.data.Groups {
 		f, c := d.runBytes(g)
@@ -114,7 +114,7 @@ func (d *Dataset) reserveRules() (a *mem.Account, fetchers, decoders int, err er
 	fetchers, decoders = d.fetchers, runtime.GOMAXPROCS(0)
 	for {
 		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.options.StoreMemory}
-		a, err = (*mem.Budget)(d.options.Budget).Reserve(d.memory, need)
+		a, err = d.budget.Reserve(d.memory, need)
 		switch {
 		case err == nil:
 			return a, fetchers, decoders, nil
@@ -133,7 +133,7 @@ func (d *Dataset) reserveRules() (a *mem.Account, fetchers, decoders int, err er
 }
 
 // runBytes bounds what a run of a row group takes: fetched, and decoded.
-func (d *Dataset) runBytes(g int) (fetch, decoded int64) {
+func (d *source) runBytes(g int) (fetch, decoded int64) {
 	fetch, decoded = d.manifest.RuleBytes(g)
 	if n := d.runs(g); n > 1 {
 		fetch, decoded = fetch/n+fetch/edgePart, decoded/n+decoded/edgePart
@@ -142,7 +142,7 @@ func (d *Dataset) runBytes(g int) (fetch, decoded int64) {
 }
 
 // runs is into how many runs a row group is cut at least.
-func (d *Dataset) runs(g int) int64 {
+func (d *source) runs(g int) int64 {
 	if _, decoded := d.manifest.RuleBytes(g); len(d.manifest.PageEdges(g)) > 0 {
 		return max(1, decoded/runBytes)
 	}
@@ -207,7 +207,7 @@ func (r *ruleReader) fetch(ctx context.Context, run *ruleRun) (err error) {
 }
 
 // rowsOf is rows of a row group as package rowgroup names them.
-func (d *Dataset) rowsOf(g int, lo, hi int64) rowgroup.Rows {
+func (d *source) rowsOf(g int, lo, hi int64) rowgroup.Rows {
 	group := d.data.Groups[g]
 	return rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.Index), Lo: lo, Hi: hi}
 }

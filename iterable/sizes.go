@@ -29,6 +29,8 @@ const (
 // sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
 type sizes struct {
 	manifest *rowgroup.Manifest
+	rules    *rules           // nil: each row is a sample
+	before   int              // row groups of the sources before
 	copied   bool             // bytes are read into the pool's buffers, not lent
 	ruled    bool             // a load reads whole units, of which a rule keeps some rows
 	repeats  bool             // rows may come more than once, and then loads are not divided
@@ -67,6 +69,7 @@ func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	c := s.spanCost(u, sp, divided)
 	g := s.manifest.Groups()[u.Group]
 	return &load{
+		manifest: s.manifest, rules: s.rules, place: s.before + u.Group,
 		rows: rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}, span: sp, samples: u.Samples,
 		group: u.Group, parts: c.parts,
 		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),

@@ -269,8 +269,8 @@ func (s *Stream) pick(d *Draw, r *resident, seq uint32) rowgroup.Pick {
 func (s *Stream) place(d *Draw, r *resident, part int) {
 	r.places[part] = placed{draw: d.number, index: len(d.Blocks)}
 	d.Blocks = append(d.Blocks, r.hold.blocks[part])
-	if stamp := uint32(d.number); s.stamps[r.hold.group] != stamp {
-		s.stamps[r.hold.group] = stamp
+	if stamp := uint32(d.number); s.stamps[r.hold.place] != stamp {
+		s.stamps[r.hold.place] = stamp
 		s.groups++
 	}
 }

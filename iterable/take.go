@@ -92,7 +92,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	t := &Taker{
 		dataset: d, numbers: n, account: account,
-		ahead: &readahead{manifest: d.manifest, recodes: d.recodes, rules: d.rules, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
+		ahead: &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
 		loads: make(chan struct{}, loads), decoders: make(chan struct{}, o.Parallel),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
@@ -103,13 +103,12 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 // reserveTaker admits what a taker can use within its memory, or as much as other streams leave of
 // the budget. It returns how many units may be on their way too.
 func (d *Dataset) reserveTaker(b takerBound, memory int64, most int) (mem.Amounts, int, *mem.Account, error) {
-	budget := (*mem.Budget)(d.options.Budget)
 	need, loads := b.within(memory, most)
-	a, err := budget.Reserve(memory, need)
+	a, err := d.budget.Reserve(memory, need)
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared {
 		need, loads = b.within(min(memory, over.Limit-over.Admitted), most)
-		a, err = budget.Reserve(memory, need)
+		a, err = d.budget.Reserve(memory, need)
 	}
 	if err == nil {
 		return need, loads, a, nil

@@ -330,7 +330,7 @@ func TestTakerTakesWhatTheBudgetLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	least := d.takerBound(n, TakerOptions{}).least().Total()
-	d.options.Budget = NewBudget(2 * least)
+	d.budget = (*mem.Budget)(NewBudget(2 * least))
 	x := taker(t, d, TakerOptions{})
 	if got := x.account.Reserved().Total(); got > 2*least || got < least {
 		t.Errorf("%d bytes are reserved of %d", got, 2*least)
@@ -349,7 +349,7 @@ func TestTakerOptions(t *testing.T) {
 		}
 	}
 	d = open(t, files(t, [][]int{{2}}, noImage), Options{})
-	d.options.Weight = "id"
+	d.source.options.Weight = "id"
 	if _, err := d.Taker(TakerOptions{}); err == nil || !contains(err.Error(), "Weight repeats rows") {
 		t.Errorf("error %v", err)
 	}

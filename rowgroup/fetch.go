@@ -28,10 +28,10 @@ func (m *Manifest) fetch(ctx context.Context, u Rows, ruleAlone bool) (out *Raw,
 			raw.Release()
 		}
 	}()
-	o, err := m.objects.acquire(ctx, u.Shard)
+	o, err := m.objects.acquire(ctx, m.firstShard+u.Shard)
 	if err == nil {
 		raw.object = o.object
-		raw.release = append(raw.release, func() { m.objects.release(u.Shard, o) })
+		raw.release = append(raw.release, func() { m.objects.release(m.firstShard+u.Shard, o) })
 		err = m.read(ctx, raw)
 	}
 	if err != nil {

@@ -23,6 +23,8 @@ type Manifest struct {
 	rows       int64
 	groups     []Group
 	first      []int // position of each shard's first group in groups, and their number at the end
+	firstShard int   // of the part, among those of all parts
+	firstRow   int64 // number of the first row
 	files      []file
 	bound      []boundSchema
 	parts      []partitionColumn
@@ -61,63 +63,11 @@ type Group struct {
 // Open reads the footers of the shards, or finds them in the index, unites their schemas by name
 // and projects them. The shards keep their order.
 func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Manifest, error) {
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("options: %w", err)
-	}
-	o = o.withDefaults(store, shards)
-	all, err := loadFooters(ctx, store, shards, o)
+	all, err := OpenParts(ctx, store, []Part{{Shards: shards, RuleColumns: o.RuleColumns}}, o)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards)}
-	if err := m.bindSchemas(all, o); err != nil {
-		return nil, err
-	}
-	if err := m.addGroups(all); err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// bindSchemas unites the schemas of all shards and finds the projected columns in each.
-func (m *Manifest) bindSchemas(all []loaded, o Options) error {
-	schemas, owners, counts := m.distinctSchemas(all)
-	partitions, err := inferPartitions(m.shards)
-	if err != nil {
-		return err
-	}
-	root := unite(schemas)
-	root.dropColumns(partitions)
-	wanted, paths := splitPartitions(partitions, o.Columns)
-	columns, err := project(root, paths, o.MissingIsNull, owners, counts)
-	if err != nil {
-		return err
-	}
-	for _, c := range columns {
-		m.schema.Fields = append(m.schema.Fields, c.field)
-	}
-	m.parts = wanted
-	for _, c := range wanted {
-		m.schema.Fields = append(m.schema.Fields, c.field)
-	}
-	if o.RowIDs || o.RowKeys {
-		if err := m.addRowIDs(o.RowIDs); err != nil {
-			return err
-		}
-	}
-	if len(o.RuleColumns) > 0 {
-		if err := m.bindRules(root, partitions, o, projector{missingIsNull: o.MissingIsNull, shards: owners, counts: counts}); err != nil {
-			return err
-		}
-	}
-	for i, s := range schemas {
-		b, err := m.bindSchema(columns, s)
-		if err != nil {
-			return &Error{Op: "schema", URI: owners[i], RowGroup: -1, Page: -1, Err: err}
-		}
-		m.bound = append(m.bound, b)
-	}
-	return nil
+	return all[0], nil
 }
 
 // bindSchema finds the projected columns, and those of rules, in the files of one schema.
@@ -192,7 +142,7 @@ func (m *Manifest) addGroups(all []loaded) error {
 
 // newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
 func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
-	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.rows, Bytes: r.bytes.at(g)}
+	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.firstRow + m.rows, Bytes: r.bytes.at(g)}
 	for _, n := range m.bound[m.files[s].schema].fetched {
 		k := r.chunk(n.leaf.index, g)
 		group.Compressed += r.compressed.at(k)

@@ -72,8 +72,8 @@ func (d *Decoder) numbers(n *node, rows int) *vector {
 // Locate returns the group that holds a row of the manifest, as its position in Groups, and the row
 // within it.
 func (m *Manifest) Locate(row int64) (group int, within int64, err error) {
-	if row < 0 || row >= m.rows {
-		return 0, 0, fmt.Errorf("must be 0 to %d, got %d", m.rows-1, row)
+	if row < m.firstRow || row >= m.firstRow+m.rows {
+		return 0, 0, fmt.Errorf("must be %d to %d, got %d", m.firstRow, m.firstRow+m.rows-1, row)
 	}
 	group = sort.Search(len(m.groups), func(g int) bool { return m.groups[g].First > row }) - 1
 	return group, row - m.groups[group].First, nil

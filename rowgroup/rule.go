@@ -46,39 +46,60 @@ type boundRule struct {
 func (m *Manifest) RuleSchema() *column.Schema { return m.ruleSchema }
 
 // bindRules finds the rule columns in the united schema.
-func (m *Manifest) bindRules(root *unionNode, partitions []partitionColumn, o Options, p projector) error {
+func (m *Manifest) bindRules(b ruleBinding) error {
 	m.ruleSchema = &column.Schema{}
-	for _, u := range root.children {
-		m.ruleSchema.Fields = append(m.ruleSchema.Fields, u.tree())
+	for _, u := range b.root.children {
+		if b.own.index[u.key] != nil {
+			m.ruleSchema.Fields = append(m.ruleSchema.Fields, u.tree())
+		}
 	}
-	for _, c := range partitions {
+	for _, c := range b.partitions {
 		m.ruleSchema.Fields = append(m.ruleSchema.Fields, c.field)
 	}
-	m.rules = make([]ruleColumn, len(o.RuleColumns))
-	for i, c := range o.RuleColumns {
+	m.rules = make([]ruleColumn, len(b.columns))
+	for i, c := range b.columns {
 		r := &m.rules[i]
 		r.lengths = c.Lengths
-		if k := slices.IndexFunc(partitions, func(p partitionColumn) bool { return p.field.Name == c.Path }); k >= 0 {
-			r.found, r.partition = true, &partitions[k]
+		if k := slices.IndexFunc(b.partitions, func(p partitionColumn) bool { return p.field.Name == c.Path }); k >= 0 {
+			r.found, r.partition = true, &b.partitions[k]
 			continue
 		}
-		u, err := column.Find(root.children, c.Path, (*unionNode).descend)
-		if err != nil || u == nil {
+		own, err := column.Find(b.own.children, c.Path, (*unionNode).descend)
+		if err != nil || own == nil {
 			continue // the rule's own error says more
 		}
-		top := u
-		for top.parent != root {
-			top = top.parent
-			r.depth++
-		}
-		p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
-		p.mark(u)
-		if r.tree, err = p.prune(top, "", false); err != nil {
+		tree, depth, err := b.prune(b.own, own)
+		if err != nil {
 			return err
 		}
-		r.found = true
+		if b.own != b.root { // as all parts have it, and what others lack is nothing to this one
+			u, err := column.Find(b.root.children, c.Path, (*unionNode).descend)
+			if err != nil || u == nil {
+				continue
+			}
+			all := b
+			all.projector.missingIsNull = true
+			if tree, depth, err = all.prune(b.root, u); err != nil {
+				return err
+			}
+		}
+		r.found, r.tree, r.depth = true, tree, depth
 	}
 	return nil
+}
+
+// prune prunes the column at the top of a node to it.
+func (b ruleBinding) prune(root, u *unionNode) (tree *projected, depth int, err error) {
+	top := u
+	for top.parent != root {
+		top = top.parent
+		depth++
+	}
+	p := b.projector
+	p.chosen, p.touched = map[*unionNode]bool{}, map[*unionNode]bool{}
+	p.mark(u)
+	tree, err = p.prune(top, "", false)
+	return tree, depth, err
 }
 
 // descend shows a node to [column.Find], which goes through structs alone.

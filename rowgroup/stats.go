@@ -126,11 +126,11 @@ func (s *ShardStats) readFooter(ctx context.Context) (err error) {
 
 // read reads metadata of the shard.
 func (s *ShardStats) read(ctx context.Context, span shard.Span) ([]byte, error) {
-	o, err := s.m.objects.acquire(ctx, s.shard)
+	o, err := s.m.objects.acquire(ctx, s.m.firstShard+s.shard)
 	if err != nil {
 		return nil, err
 	}
-	defer s.m.objects.release(s.shard, o)
+	defer s.m.objects.release(s.m.firstShard+s.shard, o)
 	b := make([]byte, span.N)
 	return b, o.object.ReadAt(ctx, b, span.Off)
 }

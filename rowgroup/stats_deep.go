@@ -135,12 +135,12 @@ func (s *ShardStats) dictionary(ctx context.Context, g int, n *node) (*column.Ar
 	}
 	raw := &Raw{Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
 	defer raw.Release()
-	o, err := s.m.objects.acquire(ctx, s.shard)
+	o, err := s.m.objects.acquire(ctx, s.m.firstShard+s.shard)
 	if err != nil {
 		return nil, err
 	}
 	raw.object = o.object
-	raw.release = append(raw.release, func() { s.m.objects.release(s.shard, o) })
+	raw.release = append(raw.release, func() { s.m.objects.release(s.m.firstShard+s.shard, o) })
 	if err := s.m.readPieces(ctx, raw, raw.pieces()); err != nil {
 		return nil, err
 	}

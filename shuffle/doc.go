@@ -41,6 +41,7 @@
 //	"tick"    epoch, line lane, tick                    the order of a tick's rows
 //	"mix"     level                                     the phases of a level's lanes, see Shares
 //	"part"    row                                       which rows of a run are of which part; the caller's seed
+//	"source"  source                                    the seed of a source of a mixture: its first next
 //
 // # Data
 //
@@ -138,6 +139,25 @@
 // Sample n is of the level with C_j(n+1) > C_j(n). T samples in a row are divided exactly. These
 // are the nested floors of Grain's mix; phases and lanes are ours.
 //
+// # Mixtures
+//
+// "mix/1" is the order of sources with weights. Each source d has a plan under the tail "carry",
+// with the seed of "source"; all plans have one L. The mixture has samples x = 0, 1, .. without end.
+// Position p of epoch e is x = e*N + p, where N is a number that the caller chooses. The tail says
+// which positions the steps take, and moves no sample.
+//
+//	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i
+//	shares  weights w from sample P on, P = 0 first: the lane's rows that are of samples from P on, counted from the first of them, are
+//	        divided by the ratio of w at slot i, until the next P
+//	sample  the a-th of source d in the lane, a counted over all P, has q = a*L + i. It is of the plan's epoch q / N_d, called a pass, and
+//	        N_d is its samples. Its row of that epoch's lane at slot i is a less the number of q' in [0, pass * N_d) with q' mod L = i
+//	epoch   stop "first": N = min floor(N_d*T / w_d), "all": max ceil(N_d*T / w_d), over the sources with a weight
+//	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a sample of e, at least 1. It is N_d at most,
+//	        and what is left goes round again among the others. L is the largest that the rule chooses for any source
+//
+// So each row of a source comes once in a pass, steps are divided as those of a plan, and a resume
+// finds the place of each source by arithmetic.
+//
 // # Steps, ranks and workers
 //
 // A step is G = batch size * W consecutive positions, the last step of an epoch under "pad" and
@@ -167,22 +187,27 @@
 //
 // # State
 //
-// One JSON object, under 1 KiB, the same on every rank and worker; all fields but the last three
-// are always there, others are refused:
+// One JSON object, under 1 KiB without a mixture, the same on every rank and worker; fields appear
+// only where they are said to, and others are refused:
 //
 //	v             1
-//	plan          "lane-tick/1", or "sequential/1" when shuffle is false
+//	plan          "lane-tick/1", "sequential/1" when shuffle is false, or "mix/1" of several sources
 //	shuffle       true or false
 //	seed          0 to 2^64-1
 //	epoch         from 0
 //	position      rows of the epoch that training took, over all ranks
 //	rows          N
 //	global_batch  G when the state was taken; another G goes on at the same position
-//	manifest      the content hash
-//	units         the units hash; with shuffle
-//	rule          16 hex digits of the rule; with a rule
+//	manifest      the content hash; not of a mixture
+//	units         the units hash; with shuffle, not of a mixture
+//	rule          16 hex digits of the rule; with a rule, not of a mixture
 //	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
-//	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle
+//	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle, not of a mixture
+//	batching      "stratified"; this and the following of a mixture alone
+//	lanes         L
+//	tail          as in params
+//	weights       [[P, [w_0, w_1, ..]], ..], as they were given
+//	sources       for each name, rows (N_d), manifest, units, rule with a rule, params without lanes and tail
 //
 // After the last step of an epoch it is the next epoch at position 0, but under "carry", where the
 // rows that no step took yet stay with their epoch. A resume seeks each of its lanes to the row at

@@ -10,6 +10,7 @@ import (
 const (
 	Version    = "lane-tick/1"  // with shuffle
 	Sequential = "sequential/1" // without
+	Mixed      = "mix/1"        // of several sources
 )
 
 // Start is how a lane begins.

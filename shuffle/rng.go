@@ -17,6 +17,7 @@ const (
 	domTick   = "tick"   // ids: epoch, line lane, tick
 	domMix    = "mix"    // ids: level
 	domPart   = "part"   // ids: first row
+	domSource = "source" // ids: source
 )
 
 // rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is

@@ -14,7 +14,7 @@ import (
 const stateVersion = 1
 
 // maxStateBytes is far over what any state has; more is not read.
-const maxStateBytes = 64 << 10
+const maxStateBytes = 2 << 20
 
 // maxEpoch is the largest epoch of a state: every reader of JSON keeps integers up to it.
 const maxEpoch = 1<<53 - 1
@@ -22,18 +22,20 @@ const maxEpoch = 1<<53 - 1
 // State is where training stands: all that a resume needs besides the data. It is the same on every
 // rank and worker.
 type State struct {
-	Format      int     `json:"v"`                // 1
-	Plan        string  `json:"plan"`             // "lane-tick/1", or "sequential/1" without shuffle
-	Shuffle     bool    `json:"shuffle"`          //
-	Seed        uint64  `json:"seed"`             //
-	Epoch       uint64  `json:"epoch"`            // from 0
-	Position    int64   `json:"position"`         // samples of the epoch that training took, over all ranks
-	Rows        int64   `json:"rows"`             // N, samples of an epoch
-	GlobalBatch int64   `json:"global_batch"`     // samples per step over all ranks, when the state was taken
-	Manifest    string  `json:"manifest"`         // Manifest.Content, 64 hex digits
-	Units       string  `json:"units,omitempty"`  // Plan.UnitsHash, 16 hex digits; with shuffle
-	Rule        string  `json:"rule,omitempty"`   // Manifest.Rule, 16 hex digits; with a rule
-	Params      *Params `json:"params,omitempty"` // with shuffle
+	Format      int     `json:"v"`                  // 1
+	Plan        string  `json:"plan"`               // "lane-tick/1", "sequential/1" without shuffle, or "mix/1" of several sources
+	Shuffle     bool    `json:"shuffle"`            //
+	Seed        uint64  `json:"seed"`               //
+	Epoch       uint64  `json:"epoch"`              // from 0
+	Position    int64   `json:"position"`           // samples of the epoch that training took, over all ranks
+	Rows        int64   `json:"rows"`               // N, samples of an epoch
+	GlobalBatch int64   `json:"global_batch"`       // samples per step over all ranks, when the state was taken
+	Manifest    string  `json:"manifest,omitempty"` // Manifest.Content, 64 hex digits
+	Units       string  `json:"units,omitempty"`    // Plan.UnitsHash, 16 hex digits; with shuffle
+	Rule        string  `json:"rule,omitempty"`     // Manifest.Rule, 16 hex digits; with a rule
+	Params      *Params `json:"params,omitempty"`   // with shuffle
+
+	*MixState // of a mixture, in place of manifest, units, rule and params
 }
 
 // State of a plan at a position.
@@ -105,7 +107,10 @@ func (s State) Validate() error {
 	if s.Format != stateVersion {
 		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)
 	}
-	var errs []error
+	if s.Plan == Mixed {
+		return s.validateMixed()
+	}
+	errs := s.validatePlace()
 	check := func(ok bool, field, format string, args ...any) {
 		if !ok {
 			errs = append(errs, refuse(field, format, args...))
@@ -120,14 +125,25 @@ func (s State) Validate() error {
 	check(s.Rule == "" || isHex(s.Rule, 16), "rule", "must be 16 hex digits, got %q", s.Rule)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
-	check(s.Epoch <= maxEpoch, "epoch", "must be from 0 to %d, got %d", uint64(maxEpoch), s.Epoch)
-	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
-	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
-	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
+	check(s.MixState == nil, "sources", "are of a mixture, and the plan is %q", s.Plan)
 	if s.Shuffle && s.Params != nil {
 		errs = append(errs, s.Params.Validate())
 	}
 	return errors.Join(errs...)
+}
+
+// validatePlace lists what is wrong with where the state stands.
+func (s State) validatePlace() (errs []error) {
+	check := func(ok bool, field, format string, args ...any) {
+		if !ok {
+			errs = append(errs, refuse(field, format, args...))
+		}
+	}
+	check(s.Epoch <= maxEpoch, "epoch", "must be from 0 to %d, got %d", uint64(maxEpoch), s.Epoch)
+	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
+	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
+	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
+	return errs
 }
 
 func isHex(s string, digits int) bool {
@@ -142,6 +158,9 @@ func isHex(s string, digits int) bool {
 // Fits says whether the state continues this plan; the error lists each field that differs. Seed,
 // epoch and position are the state's to say.
 func (s State) Fits(p *Plan) error {
+	if s.Plan == Mixed {
+		return s.notMixed()
+	}
 	errs := s.fitsData(p.content, p.manifest.Rule, p.Rows(), true)
 	if s.Params == nil {
 		return errors.Join(append(errs, refuse("params", "are missing"))...)
@@ -169,6 +188,9 @@ func (s State) Fits(p *Plan) error {
 
 // FitsSequence says whether the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
+	if s.Plan == Mixed {
+		return s.notMixed()
+	}
 	errs := s.fitsData(seq.content, seq.rule, seq.Rows(), false)
 	if !s.Shuffle && s.Units != "" {
 		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})

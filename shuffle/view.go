@@ -95,7 +95,14 @@ type round struct {
 
 // Step computes the worker's share of the step of rows from position pos of the epoch on.
 func (v *View) Step(e *Epoch, pos, rows int64, s *Share) {
-	x := e.offset + pos
+	v.StepAt(e.offset+pos, rows, s)
+	for i := range s.Takes {
+		s.Takes[i].From -= rowsBefore(e.offset, s.Takes[i].Slot, v.lanes)
+	}
+}
+
+// StepAt is Step from sample x of a mixture on: its takes are rows of the mixture's lanes.
+func (v *View) StepAt(x, rows int64, s *Share) {
 	s.Takes, s.Order, s.rounds = s.Takes[:0], s.Order[:0], s.rounds[:0]
 	s.windows = slices.Grow(s.windows[:0], v.lanes)[:v.lanes]
 	v.divide(x, rows, s.windows)
@@ -106,16 +113,19 @@ func (v *View) Step(e *Epoch, pos, rows int64, s *Share) {
 			continue
 		}
 		s.rounds = append(s.rounds, round{take: uint32(len(s.Takes)), window: w})
-		s.Takes = append(s.Takes, Take{Slot: slot, From: e.RowsBefore(pos, slot) + w.lo, Rows: w.hi - w.lo})
+		s.Takes = append(s.Takes, Take{Slot: slot, From: rowsBefore(x, slot, v.lanes) + w.lo, Rows: w.hi - w.lo})
 	}
 	s.merge()
 }
 
 // Rows is the number of rows that the worker has of a step, as Step would list them. It takes the
 // same time for any number of rows.
-func (v *View) Rows(e *Epoch, pos, rows int64) int64 {
+func (v *View) Rows(e *Epoch, pos, rows int64) int64 { return v.RowsAt(e.offset+pos, rows) }
+
+// RowsAt is Rows from sample x of a mixture on.
+func (v *View) RowsAt(x, rows int64) int64 {
 	windows := make([]window, v.lanes)
-	v.divide(e.offset+pos, rows, windows)
+	v.divide(x, rows, windows)
 	var n int64
 	for _, w := range windows {
 		n += w.hi - w.lo
@@ -207,6 +217,28 @@ func (v *View) Slots(e *Epoch, from, to, globalBatch int64) []int {
 			mark(from+t*globalBatch, globalBatch)
 		}
 		mark(from+full*globalBatch, (to-from)%globalBatch)
+	}
+	var out []int
+	for _, slot := range v.slotOf {
+		if used[slot] {
+			out = append(out, slot)
+		}
+	}
+	return out
+}
+
+// Reads lists the slots of the lanes that the worker may read in steps of any of these numbers of
+// rows, wherever they begin, in the order of their line lanes.
+func (v *View) Reads(rows ...int64) []int {
+	used := make([]bool, v.lanes)
+	windows := make([]window, v.lanes)
+	for _, n := range rows {
+		for x := range int64(v.lanes) { // the division repeats after the lanes
+			v.divide(x, n, windows)
+			for slot, w := range windows {
+				used[slot] = used[slot] || w.lo < w.hi
+			}
+		}
 	}
 	var out []int
 	for _, slot := range v.slotOf {

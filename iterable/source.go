@@ -1,0 +1,259 @@
+package iterable
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// common is what the sources of a data set share.
+type common struct {
+	stores   shard.Stores
+	pool     *mem.Pool // where blocks live
+	budget   *mem.Budget
+	memory   int64 // limit of a rank's stream
+	fetchers int   // of a stream
+	copied   bool  // some shards are read, not lent
+	recodes  recodes
+	sharing  sharing
+	losses   lossList
+	lost     func(Loss) // may be nil
+}
+
+// A source is shards, the rule that makes samples of their rows, and the order of these. A plain
+// data set has one. It is safe for concurrent use.
+type source struct {
+	*common
+	options  Options // with the rule of this source
+	manifest *rowgroup.Manifest
+	data     *shuffle.Manifest // the same, as the plan sees it
+	bytes    int64             // uncompressed, of all columns
+	sizes    *sizes
+	rules    *rules // nil: each row is a sample
+	samples  int64  // of an epoch
+
+	cutting chan struct{} // a value while units are cut and counted
+	mu      sync.Mutex
+	units   map[int64][]shuffle.Unit // by unit_rows
+}
+
+// newSource binds the rule of the options to shards, and counts its samples.
+func newSource(ctx context.Context, c *common, m *rowgroup.Manifest, o Options) (*source, error) {
+	d := &source{
+		common: c, options: o, manifest: m, data: planManifest(m), units: map[int64][]shuffle.Unit{}, cutting: make(chan struct{}, 1),
+		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
+	}
+	for _, g := range m.Groups() {
+		d.bytes += g.Bytes
+	}
+	err := d.bind()
+	if err == nil {
+		err = d.check()
+	}
+	if err == nil {
+		err = d.countSamples(ctx)
+	}
+	return d, err
+}
+
+// bind binds the rule to the data.
+func (d *source) bind() error {
+	var err error
+	d.rules, err = bindRules(d.options, d.manifest, d.data)
+	if d.rules != nil {
+		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.name, d.rules, true, d.rules.weight >= 0
+	}
+	if p := d.options.Plan; p != nil && err == nil && p.Rule != d.data.Rule {
+		err = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
+	}
+	return err
+}
+
+// countSamples finds out how many samples an epoch has.
+func (d *source) countSamples(ctx context.Context) error {
+	d.samples = d.manifest.NumRows()
+	if d.rules == nil {
+		return nil
+	}
+	units, err := d.cutWithin(ctx, d.options.UnitRows)
+	if err != nil {
+		return err
+	}
+	d.samples = 0
+	for _, u := range units {
+		d.samples += u.Samples
+	}
+	if d.samples == 0 && d.manifest.NumRows() > 0 {
+		err := d.rules.errNothing(d.manifest.NumRows())
+		if lost := d.losses.list(); len(lost) > 0 {
+			err = fmt.Errorf("%w; %v", err, lost[0])
+		}
+		return err
+	}
+	return nil
+}
+
+// check refuses data that no plan can be made of, and a saved manifest that the files do not match.
+func (d *source) check() error {
+	if err := d.data.Validate(); err != nil {
+		return err
+	}
+	if saved := d.options.Manifest; saved != nil && saved.Content() != d.data.Content() {
+		return &ManifestError{Differences: saved.Differences(d.data, maxDifferences)}
+	}
+	return nil
+}
+
+// neverCut is the bytes and the rows under which CutUnits leaves a group whole, unless unit_rows is
+// pinned.
+const neverCut = 16 << 20
+
+// cut returns the units of the manifest, with their samples; unitRows pins their size.
+func (d *source) cut(unitRows int64) ([]shuffle.Unit, error) {
+	return d.cutWithin(context.Background(), unitRows)
+}
+
+// cutWithin is cut; ctx ends the counting that a rule may need.
+func (d *source) cutWithin(ctx context.Context, unitRows int64) ([]shuffle.Unit, error) {
+	if u := d.unitsOf(unitRows); u != nil {
+		return u, nil
+	}
+	select {
+	case d.cutting <- struct{}{}:
+		defer func() { <-d.cutting }()
+	case <-ctx.Done():
+		return nil, cause.Of(ctx)
+	}
+	if u := d.unitsOf(unitRows); u != nil {
+		return u, nil
+	}
+	groups := d.manifest.Groups()
+	u, err := shuffle.CutUnits(d.data, func(g int) shuffle.Layout {
+		if unitRows == 0 && groups[g].Bytes < neverCut && groups[g].Rows < neverCut {
+			return shuffle.Layout{Bytes: groups[g].Bytes} // its pages would not be asked for
+		}
+		return shuffle.Layout{
+			Bytes: groups[g].Bytes, Pages: d.manifest.PageEdges(g),
+			Decoded: func(edges []int64) int64 { return d.manifest.SlicedBytes(g, edges) },
+		}
+	}, unitRows)
+	if err == nil && d.rules != nil {
+		err = d.count(ctx, u, unitRows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.units[unitRows] = u
+	return u, nil
+}
+
+// unitsOf returns units that were cut before, else nil.
+func (d *source) unitsOf(unitRows int64) []shuffle.Unit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.units[unitRows]
+}
+
+// plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the
+// shuffle buffer in rows; 0 leaves it to the options, where memory, if not 0, bounds the default.
+func (d *source) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (*shuffle.Plan, error) {
+	if d.options.Plan != nil {
+		return d.planned(tail)
+	}
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	o := d.options.planOptions(worldSize)
+	o.Tail, o.Buffer = tail, buffer
+	if buffer == 0 {
+		o.Buffer = shuffle.BufferSize{
+			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: memory, WorldSize: worldSize,
+		}.Resolve(d.samples, d.sampleBytes())
+	}
+	params, err := o.Params(units)
+	if err != nil {
+		return nil, err
+	}
+	return shuffle.New(d.data, units, params, d.options.Seed)
+}
+
+// sampleBytes is the uncompressed bytes of all columns of the samples, as of mean rows.
+func (d *source) sampleBytes() int64 {
+	if d.rules == nil {
+		return d.bytes
+	}
+	return mem.MulDiv(d.bytes, d.samples, max(1, d.manifest.NumRows()))
+}
+
+// resume makes the shuffled order of a state, with another tail when that does not move rows.
+func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, error) {
+	units, err := d.cut(state.Params.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	p, err := shuffle.New(d.data, units, *state.Params, state.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.explain(state, state.Fits(p)); err != nil || state.Params.Tail == tail {
+		return p, err
+	}
+	params, err := withTail(*state.Params, tail)
+	if err != nil {
+		return nil, err
+	}
+	return shuffle.New(d.data, units, params, state.Seed)
+}
+
+// sequence makes the order without shuffle.
+func (d *source) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	q, err := shuffle.NewSequence(d.data, units)
+	if err != nil || state == nil {
+		return q, err
+	}
+	return q, d.explain(*state, state.FitsSequence(q))
+}
+
+// valueBytes is what the values of all rows take.
+func (d *source) valueBytes() int64 {
+	var bytes int64
+	for g := range d.manifest.Groups() {
+		bytes += d.manifest.ValueBytes(g)
+	}
+	return bytes
+}
+
+// lose keeps a loss, and tells of it once.
+func (d *source) lose(rows rowgroup.Rows, err error) { d.loseOf(d.manifest, rows, err) }
+
+// loseOf is lose for rows of any source.
+func (c *common) loseOf(m *rowgroup.Manifest, rows rowgroup.Rows, err error) {
+	x := newLoss(m.Shards()[rows.Shard].URI, rows, err)
+	if c.losses.add(x) && c.lost != nil {
+		c.lost(x)
+	}
+}
+
+// room says whether the budget of all streams would admit so much now.
+func (c *common) room(need int64) bool {
+	a, err := c.budget.Reserve(0, mem.Amounts{mem.Shuffle: need})
+	if err != nil {
+		return false
+	}
+	a.Close()
+	return true
+}

@@ -1,0 +1,339 @@
+package rowgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Part is shards that have rules and names of their own.
+type Part struct {
+	Shards      []shard.Shard
+	RuleColumns []RuleColumn
+
+	// Rename gives columns of the files, or partitions, other names: those of the schema by those of
+	// the files. Rules use the new ones.
+	Rename map[string]string
+}
+
+// OpenParts is [Open] for several lists of shards, each of which gets a manifest. All have one
+// schema: the columns of all shards, united by name. The numbers of rows go on from part to part.
+// Shards are kept open for all of them: closing one manifest closes all.
+func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) ([]*Manifest, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	var shards []shard.Shard
+	for _, p := range parts {
+		shards = append(shards, p.Shards...)
+	}
+	o = o.withDefaults(store, shards)
+	footers, err := loadFooters(ctx, store, shards, o)
+	if err != nil {
+		return nil, err
+	}
+	b := &binding{parts: parts, footers: footers, options: o}
+	m := &Manifest{
+		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
+	}
+	if err := b.unite(m); err != nil {
+		return nil, err
+	}
+	all := make([]*Manifest, len(parts))
+	rows := int64(0)
+	for i := range parts {
+		if all[i], err = b.manifest(m, i, rows); err != nil {
+			return nil, err
+		}
+		rows += all[i].rows
+	}
+	return all, nil
+}
+
+// A binding finds the columns of one schema in the files of several parts.
+type binding struct {
+	parts   []Part
+	footers []loaded
+	options Options
+
+	schemas    []*fileSchema
+	owners     []string // by schema: the first shard that has it
+	counts     []int    // by schema: shards that have it
+	root       *unionNode
+	columns    []*projected
+	partitions []partitionColumn // with a node for each shard of all parts
+}
+
+// unite unites the schemas of all shards, and projects them.
+func (b *binding) unite(m *Manifest) error {
+	if err := b.rename(); err != nil {
+		return err
+	}
+	b.schemas, b.owners, b.counts = m.distinctSchemas(b.footers)
+	b.root = unite(b.schemas)
+	shards, lacking := b.partitioned()
+	var err error
+	if b.partitions, err = inferPartitions(shards); err != nil {
+		return err
+	}
+	if err := b.checkPartitions(m, lacking); err != nil {
+		return err
+	}
+	b.root.dropColumns(b.partitions)
+	wanted, paths := splitPartitions(b.partitions, b.options.Columns)
+	if b.columns, err = project(b.root, paths, b.options.MissingIsNull, b.owners, b.counts); err != nil {
+		return err
+	}
+	for _, c := range b.columns {
+		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	m.parts = wanted
+	for _, c := range wanted {
+		if at, ok := lacking[c.field.Name]; ok && !b.options.MissingIsNull {
+			return &Error{
+				Op: "schema", URI: b.parts[at].Shards[0].URI, RowGroup: -1, Column: c.field.Name, Page: -1,
+				Err:  fmt.Errorf("%w here; it is a partition of other shards", ErrMissingColumn),
+				Hint: "leave the column out, or have it read as null where it is missing",
+			}
+		}
+		m.schema.Fields = append(m.schema.Fields, c.field)
+	}
+	if b.options.RowIDs || b.options.RowKeys {
+		return m.addRowIDs(b.options.RowIDs)
+	}
+	return nil
+}
+
+// partitioned is the shards with the partitions of all parts: those that a part lacks are null.
+// lacking has such a part for each of them.
+func (b *binding) partitioned() (shards []shard.Shard, lacking map[string]int) {
+	var keys []string
+	lacking = map[string]int{}
+	for i := range b.parts {
+		for _, p := range b.partitionsOf(i) {
+			if !slices.Contains(keys, p.Key) {
+				keys = append(keys, p.Key)
+			}
+		}
+	}
+	for i, part := range b.parts {
+		var more []shard.Partition
+		have := b.partitionsOf(i)
+		for _, key := range keys {
+			if !slices.ContainsFunc(have, func(p shard.Partition) bool { return p.Key == key }) && len(part.Shards) > 0 {
+				more = append(more, shard.Partition{Key: key, Null: true})
+				lacking[key] = i
+			}
+		}
+		for _, s := range part.Shards {
+			if len(part.Rename)+len(more) > 0 {
+				s.Partitions = slices.Concat(renamed(s.Partitions, part.Rename), more)
+			}
+			shards = append(shards, s)
+		}
+	}
+	return shards, lacking
+}
+
+// partitionsOf are those of a part's first shard, under their new names.
+func (b *binding) partitionsOf(part int) []shard.Partition {
+	if p := b.parts[part]; len(p.Shards) > 0 {
+		return renamed(p.Shards[0].Partitions, p.Rename)
+	}
+	return nil
+}
+
+func renamed(partitions []shard.Partition, names map[string]string) []shard.Partition {
+	if len(names) == 0 {
+		return partitions
+	}
+	all := slices.Clone(partitions)
+	for i := range all {
+		if name, ok := names[all[i].Key]; ok {
+			all[i].Key = name
+		}
+	}
+	return all
+}
+
+// checkPartitions refuses a name that is a partition in one part and a column of the files in
+// another.
+func (b *binding) checkPartitions(m *Manifest, lacking map[string]int) error {
+	first := 0
+	for i, part := range b.parts {
+		for _, c := range b.partitions {
+			if lacking[c.field.Name] != i || len(lacking) == 0 {
+				continue
+			}
+			for s := first; s < first+len(part.Shards); s++ {
+				if slices.ContainsFunc(b.schemas[m.files[s].schema].columns, func(n *node) bool { return n.field.Name == c.field.Name }) && !hasKey(part, c.field.Name) {
+					return &Error{
+						Op: "schema", URI: m.shards[s].URI, RowGroup: -1, Column: c.field.Name, Page: -1,
+						Err: errors.New("it is a column of the files here and a partition of other shards"), Hint: "rename one of the two",
+					}
+				}
+			}
+		}
+		first += len(part.Shards)
+	}
+	return nil
+}
+
+func hasKey(p Part, key string) bool {
+	return slices.ContainsFunc(renamed(p.Shards[0].Partitions, p.Rename), func(q shard.Partition) bool { return q.Key == key })
+}
+
+// rename gives the files of each part the names of the schema.
+func (b *binding) rename() error {
+	first := 0
+	for _, part := range b.parts {
+		all := map[*fileSchema]*fileSchema{}
+		seen := map[string]bool{}
+		for i := range part.Shards {
+			l := &b.footers[first+i]
+			if len(part.Rename) == 0 {
+				continue
+			}
+			if all[l.schema] == nil {
+				s, err := l.schema.rename(part.Rename, seen)
+				if err != nil {
+					return &Error{Op: "schema", URI: part.Shards[i].URI, RowGroup: -1, Page: -1, Err: err}
+				}
+				all[l.schema] = s
+			}
+			l.schema = all[l.schema]
+			for _, p := range part.Shards[i].Partitions {
+				seen[p.Key] = true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(part.Rename)) {
+			if !seen[name] && len(part.Shards) > 0 {
+				return &Error{
+					Op: "schema", URI: part.Shards[0].URI, RowGroup: -1, Column: name, Page: -1,
+					Err: fmt.Errorf("%w here, to be renamed to %q", ErrMissingColumn, part.Rename[name]), Hint: "leave it out of rename",
+				}
+			}
+		}
+		first += len(part.Shards)
+	}
+	return nil
+}
+
+// rename is the schema with other names of columns, and notes those that it found.
+func (s *fileSchema) rename(names map[string]string, seen map[string]bool) (*fileSchema, error) {
+	c := *s
+	c.columns = slices.Clone(s.columns)
+	taken := map[string]bool{}
+	for i, n := range c.columns {
+		if name, ok := names[n.field.Name]; ok {
+			seen[n.field.Name] = true
+			field := *n.field
+			field.Name = name
+			top := withPath(n, n.field.Name, name)
+			top.field = &field
+			c.columns[i] = top
+			if taken[name] {
+				return nil, fmt.Errorf("two columns would have the name %q", name)
+			}
+		}
+		taken[c.columns[i].field.Name] = true
+	}
+	for i, n := range s.columns {
+		if name := c.columns[i].field.Name; name != n.field.Name {
+			for j, o := range s.columns {
+				if i != j && o.field.Name == name && c.columns[j].field.Name == name {
+					return nil, fmt.Errorf("column %q cannot be renamed to %q, which is there", n.field.Name, name)
+				}
+			}
+		}
+	}
+	return &c, nil
+}
+
+// withPath is a node, and those below, under another name of the column.
+func withPath(n *node, old, name string) *node {
+	c := *n
+	if len(c.path) >= len(old) {
+		c.path = name + c.path[len(old):]
+	}
+	c.children = slices.Clone(n.children)
+	for i := range c.children {
+		c.children[i] = withPath(c.children[i], old, name)
+	}
+	return &c
+}
+
+// manifest is that of a part, whose first row has a number among those of all.
+func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
+	m, p := *whole, b.parts[part]
+	for _, before := range b.parts[:part] {
+		m.firstShard += len(before.Shards)
+	}
+	end := m.firstShard + len(p.Shards)
+	m.shards, m.files, m.firstRow = whole.shards[m.firstShard:end], whole.files[m.firstShard:end], row
+	partitions := sliced(b.partitions, m.firstShard, end)
+	m.parts = sliced(whole.parts, m.firstShard, end)
+	if len(p.RuleColumns) > 0 {
+		if err := m.bindRules(b.rulesOf(&m, partitions, p)); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range b.schemas {
+		bound, err := m.bindSchema(b.columns, s)
+		if err != nil {
+			return nil, &Error{Op: "schema", URI: b.owners[i], RowGroup: -1, Page: -1, Err: err}
+		}
+		m.bound = append(m.bound, bound)
+	}
+	return &m, m.addGroups(b.footers[m.firstShard:end])
+}
+
+// sliced are partition columns with the nodes of some shards.
+func sliced(all []partitionColumn, from, to int) []partitionColumn {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].nodes = all[i].nodes[from:to]
+	}
+	return all
+}
+
+// A ruleBinding is what the rule columns of a part are found in.
+type ruleBinding struct {
+	columns    []RuleColumn
+	root       *unionNode        // of all parts: what columns become
+	own        *unionNode        // of the part: what it has
+	partitions []partitionColumn // of the part
+	projector  projector
+}
+
+func (b *binding) rulesOf(m *Manifest, partitions []partitionColumn, p Part) ruleBinding {
+	r := ruleBinding{
+		columns: p.RuleColumns, root: b.root, own: b.root, partitions: partitions,
+		projector: projector{missingIsNull: b.options.MissingIsNull, shards: b.owners, counts: b.counts},
+	}
+	if len(b.parts) == 1 {
+		return r
+	}
+	r.partitions = slices.DeleteFunc(partitions, func(c partitionColumn) bool { return !hasKey(p, c.field.Name) })
+	var used []int
+	for _, f := range m.files {
+		if !slices.Contains(used, f.schema) {
+			used = append(used, f.schema)
+		}
+	}
+	var schemas []*fileSchema
+	r.projector.shards, r.projector.counts = nil, nil
+	for _, s := range used {
+		schemas = append(schemas, b.schemas[s])
+		r.projector.shards, r.projector.counts = append(r.projector.shards, b.owners[s]), append(r.projector.counts, b.counts[s])
+	}
+	r.own = unite(schemas)
+	r.own.dropColumns(r.partitions)
+	return r
+}
