@@ -43,6 +43,7 @@ class BatchIterator:
     ) -> None:
         self.place = place
         self.bundle = bundle  # steps in one batch
+        self.output_bytes = 0  # reserved in the engine for results of workers
         self.layout = layout
         self._connection: Connection | None = connection
         self._next = connection.next

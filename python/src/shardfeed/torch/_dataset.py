@@ -133,11 +133,13 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         if self._pending_state is not None:
             iterator.begin()
 
-    def _begin(self) -> BatchIterator | None:
-        """Begins an iteration in the engine; None when nothing is left of the epoch."""
+    def _begin(self, outputs: int = 0) -> BatchIterator | None:
+        """Begins an iteration in the engine; None when nothing is left of the epoch. Workers of a
+        loader hold results of so many batches.
+        """
         worker = _workers.current()
         if worker is None:
-            return self._begin_here()
+            return self._begin_here(outputs)
         part, pending = self._part, self._pending_state
         names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
         batches = self._batches(plain=True, **names)
@@ -152,9 +154,9 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         batches.close()
         return None
 
-    def _begin_here(self) -> BatchIterator:
+    def _begin_here(self, outputs: int) -> BatchIterator:
         try:
-            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0)
+            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0, outputs=outputs)
         except ShardfeedError as e:
             if not self._compared:
                 self._compared = True

@@ -7,6 +7,7 @@ import contextlib
 import os
 import socket
 import weakref
+from collections.abc import Callable
 from struct import Struct
 
 # Frames of the trainer: an iteration begins; a ring to map; a batch to work on; a slot for a result.
@@ -37,6 +38,19 @@ USES_BATCH = 1  # a flag: a part of the result lies in the batch's slot
 GIVEN_BACK = Struct("<IIQ")  # ring, slot, seq
 # FAILED: iteration, job, slots given back.
 FAILED_FRAME = Struct("<QQI")
+
+
+class _Socket(socket.socket):
+    """A socket that a program may still hold when it ends: it closes without a ResourceWarning."""
+
+    def __del__(self, close: Callable[[socket.socket], None] = socket.socket.close) -> None:
+        close(self)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Two sockets, of which the first stays in this process."""
+    ours, theirs = socket.socketpair()
+    return _Socket(fileno=ours.detach()), theirs
 
 
 class Link:

@@ -146,6 +146,7 @@ class DataLoader(Generic[T]):
         self._route = Route(self.device, pin_memory, prefetch)
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._pool: Pool | None = None  # of workers that wait for the next epoch
+        self._reserved = 0  # bytes for results of workers, beyond those of the stream
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._owns_dataset = not isinstance(data, StreamingDataset)
         self._closed = False
@@ -304,6 +305,13 @@ class DataLoader(Generic[T]):
                 return pool
             pool.close()
         return _pool.start(self, slots)
+
+    def _reserve(self, size: int) -> None:
+        """Reserves bytes for results of workers, beyond those of the stream."""
+        if size != self._reserved:
+            self._reserved = 0
+            self.dataset._session(outputs=size)
+            self._reserved = size
 
     def _give_pool_back(self, pool: Pool) -> None:
         if self.persistent_workers and not self._closed and self._pool is None and pool.usable():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 
 from .. import _protocol as protocol
 from .._ring import Ring
@@ -22,13 +23,24 @@ class Outputs:
     its slots. The one before goes with the last result in it.
     """
 
-    def __init__(self, slots: int, limit: int) -> None:
+    def __init__(self, slots: int) -> None:
         self.wanted = slots
-        self.limit = limit  # bytes of the ring
+        self._reserved = 0  # bytes of the stream's memory
+        self._more: Callable[[int], None] = _refuse
         self.ring: Ring | None = None
         self._free: list[int] = []  # slots of the ring; the last freed one is used next, as its pages are in memory
         self._seq = 0
         self._loans = Loans(self)  # type: ignore[arg-type] # it posts what is given back
+
+    def reserve(self, reserved: int, more: Callable[[int], None]) -> None:
+        """Notes how many bytes of the stream's memory are for the ring, and how to reserve others,
+        of the machine's: more takes their number, and raises when there are not so many.
+        """
+        self._reserved, self._more = reserved, more
+        try:
+            more(0 if self.ring is None else max(0, self.ring.slots * self.ring.slot_size - reserved))
+        except MemoryLimitError:
+            self.ring = None  # the next one is smaller
 
     @property
     def slots(self) -> int:
@@ -49,18 +61,21 @@ class Outputs:
         return self._loans.lend(self.ring, self._free.pop(), self._seq)
 
     def _grow(self, size: int) -> None:
-        """Makes a ring of larger slots: some more than is asked for, and as many as are wanted, as
-        far as the limit allows.
+        """Makes a ring of larger slots: a quarter more than is asked for. Where memory is short they
+        are fewer, and as large as they must be.
         """
-        least = -(-size // _PAGE) * _PAGE
-        roomy = -(-size * 5 // (4 * _PAGE)) * _PAGE
-        each = roomy if roomy * self.wanted <= self.limit else least
-        slots = min(self.wanted, self.limit // each)
-        if slots < _LEAST_SLOTS:
-            raise MemoryLimitError(
-                f"what map and collate_fn made of a batch takes {size >> 20} MiB, and the workers' ring may have {self.limit >> 20} MiB for at "
-                "least two of them: give a smaller batch_size, or more memory="
-            )
+        each, slots = -(-size * 5 // (4 * _PAGE)) * _PAGE, self.wanted
+        try:
+            self._more(max(0, slots * each - self._reserved))
+        except MemoryLimitError as e:
+            each = -(-size // _PAGE) * _PAGE
+            slots = min(slots, self._reserved // each)
+            if slots < _LEAST_SLOTS:
+                raise MemoryLimitError(
+                    f"what map and collate_fn made of a batch takes {size / (1 << 20):.1f} MiB, and workers need memory for at least "
+                    f"{_LEAST_SLOTS} of them: give a smaller batch_size, or more memory= ({e})"
+                ) from None
+            self._more(0)
         generation = 0 if self.ring is None else self.ring.generation + 1
         descriptor = _shared(slots * each)
         try:
@@ -79,6 +94,11 @@ class Outputs:
         """Lends nothing from here on. The memory goes with the last result in it."""
         self.ring = None
         self._loans.close()
+
+
+def _refuse(size: int) -> None:
+    if size:
+        raise MemoryLimitError("nothing is reserved")
 
 
 def _shared(size: int) -> int:

@@ -7,7 +7,6 @@ import os
 import pickle
 import select
 import signal
-import socket
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from .._slot import Slot
 from .._transform import seed_of
 from ..errors import OptionError, WorkerError
 from . import _link as frames
-from ._link import Link
+from ._link import Link, pair
 from ._outputs import Outputs
 from ._transfer import Maker, Unpacker
 from ._worker import Course, Sealed, Setting, again, run
@@ -106,7 +105,7 @@ class Pool:
             raise
 
     def _start(self, context: Any, setting: Setting, sealed: Sealed) -> None:
-        ours, theirs = socket.socketpair()
+        ours, theirs = pair()
         link = Link(ours)
         try:
             process = context.Process(
@@ -360,7 +359,7 @@ def start(loader: DataLoader[Any], slots: int) -> Pool:
     if context.get_start_method() != "fork":
         check_importable(parts)
     try:
-        return Pool((dataset, collate), loader.num_workers, context, init, dataset.rank, Outputs(slots, 1 << 40))
+        return Pool((dataset, collate), loader.num_workers, context, init, dataset.rank, Outputs(slots))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise cannot_send(error, parts) from None
 

@@ -40,6 +40,9 @@ class Processes(Ahead[ProcessTask]):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader, loader.num_workers * (loader.prefetch_factor or _AHEAD))
         self._timeout = loader.dataset._timeout
+        device = loader.device
+        ahead = loader.prefetch if device is not None and device.type == "cuda" else 0
+        self._iterator.outputs = self._most + _HELD + ahead  # slots for results
         self._pool: Pool | None = None
         self._course = 0
         self._inside = False
@@ -48,7 +51,8 @@ class Processes(Ahead[ProcessTask]):
 
     def _begin(self, batches: BatchIterator) -> None:
         iterator = self._iterator
-        pool = self._pool = self._loader._take_pool(self._most + _HELD + self._loader.prefetch)
+        pool = self._pool = self._loader._take_pool(iterator.outputs)
+        pool.outputs.reserve(batches.output_bytes, self._loader._reserve)
         rows = iterator._rows
         self._course = pool.begin(
             schema=batches.layout.schema,
