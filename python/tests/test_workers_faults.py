@@ -197,7 +197,9 @@ def test_a_worker_that_hangs(shards, monkeypatch):
         batches = iter(loader)
         pids = {next(batches)["pid"] for _ in range(12)}
         for _ in range(2):
-            with pytest.raises(errors.FeedTimeoutError, match=r"worker [01] of 2 .* has not finished step 12 of epoch 0 within 1 s: .*py-spy"):
+            with pytest.raises(
+                errors.FeedTimeoutError, match=r"worker [01] of 2 .* has not finished step 12 of epoch 0 within 1 s: .*py-spy"
+            ):
                 next(batches)
     assert all(ended(pid) for pid in pids)
 
@@ -265,7 +267,11 @@ def fails_to_start(worker: int) -> None:
 def test_worker_init_fn_that_fails(shards):
     with opened(shards, worker_init_fn=fails_to_start) as loader, pytest.raises(errors.WorkerError) as raised:
         next(iter(loader))
-    assert re.search("worker [01] of 2", str(raised.value)) and "failed to start" in str(raised.value) and "no database for" in str(raised.value)
+    assert (
+        re.search("worker [01] of 2", str(raised.value))
+        and "failed to start" in str(raised.value)
+        and "no database for" in str(raised.value)
+    )
 
 
 def informed(worker: int) -> None:
@@ -276,7 +282,13 @@ def informed(worker: int) -> None:
 
 def tells(batch: Any) -> Any:
     info: Any = get_worker_info()
-    return {"said": os.environ["INFORMED"], "mode": os.environ["MODE"], "size": info.dataset.size, "seed": info.seed - info.id, "rand": torch.rand(1)}
+    return {
+        "said": os.environ["INFORMED"],
+        "mode": os.environ["MODE"],
+        "size": info.dataset.size,
+        "seed": info.seed - info.id,
+        "rand": torch.rand(1),
+    }
 
 
 def test_worker_info(shards, monkeypatch):
@@ -293,7 +305,10 @@ def test_functions_that_cannot_be_sent(shards):
         return batch
 
     for function, name in ((lambda batch: batch, "<lambda>"), (local, "local")):
-        with opened(shards, function) as loader, pytest.raises(errors.OptionError, match=f"{name}.* cannot be sent to worker processes.*threads=K"):
+        with (
+            opened(shards, function) as loader,
+            pytest.raises(errors.OptionError, match=f"{name}.* cannot be sent to worker processes.*threads=K"),
+        ):
             next(iter(loader))
     with opened(shards, lambda batch: batch, num_workers=0, threads=2) as loader:
         assert len(list(loader)) == STEPS
@@ -323,7 +338,9 @@ def test_a_function_of_a_notebook(shards, job):
         shards,
     )
     first, second = (line for line in ran.stdout.splitlines() if "Error" in line and not line.startswith(" ")), ran.stdout
-    assert next(first).startswith("OptionError collate_fn (mine) cannot be sent to worker processes. Workers import functions by their names"), ran
+    assert next(first).startswith(
+        "OptionError collate_fn (mine) cannot be sent to worker processes. Workers import functions by their names"
+    ), ran
     assert "WorkerError" in second and second.count("write them in a file") == 2, ran
 
 
@@ -363,8 +380,9 @@ START = """
         return len(batch["id"])
     if __name__ == "__main__":
         for method in sys.argv[2:]:
-            with DataLoader(sys.argv[1], batch_size=100, cache=False, num_workers=2, collate_fn=mine, multiprocessing_context=method) as loader:
-                assert list(loader) == [100] * 40
+            given = {"cache": False, "num_workers": 2, "multiprocessing_context": method}
+            with DataLoader(sys.argv[1], batch_size=100, collate_fn=mine, **given) as loader:
+                assert list(loader) == [100] * 40 and list(loader) == [100] * 40
         print("well")
 """
 

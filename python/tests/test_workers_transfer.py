@@ -116,13 +116,31 @@ def arrays() -> Any:
     return st.sampled_from(made)
 
 
-OTHERS = [None, True, 3, 2**70, 2.5, float("nan"), "text", b"bytes", datetime.date(2024, 1, 1), {1: "one"}, {1, 2}, np.float32(1.5), slice(1, 2)]
+OTHERS = [
+    None,
+    True,
+    3,
+    2**70,
+    2.5,
+    float("nan"),
+    "text",
+    b"bytes",
+    datetime.date(2024, 1, 1),
+    {1: "one"},
+    {1, 2},
+    np.float32(1.5),
+    slice(1, 2),
+]
 
 
 def values() -> Any:
     column = tensors().filter(lambda t: t.ndim > 0)
     leaf = st.one_of(tensors(), arrays(), st.sampled_from(OTHERS))
-    binary = st.builds(lambda n, text: Bytes(torch.arange(n, dtype=torch.uint8), torch.tensor([0, n], dtype=torch.int32), text), st.integers(0, 5), st.booleans())
+    binary = st.builds(
+        lambda n, text: Bytes(torch.arange(n, dtype=torch.uint8), torch.tensor([0, n], dtype=torch.int32), text),
+        st.integers(0, 5),
+        st.booleans(),
+    )
     ragged = st.builds(lambda t: Ragged(t, torch.tensor([0, len(t)], dtype=torch.int32)), column)
     scalars = st.lists(st.integers(), max_size=4)
     keys = st.text(max_size=3)
@@ -196,7 +214,7 @@ def test_results_are_written_once_and_not_copied() -> None:
 
 def test_large_objects_lie_in_the_slot() -> None:
     way = Way()
-    words = ["word %d" % n for n in range(10_000)]
+    words = [f"word {n}" for n in range(10_000)]
     assert way.through({"words": words}) == {"words": words}
     assert way.written > 50_000
     assert same(way.through(Own(words=words, x=torch.arange(3))), Own(words=words, x=torch.arange(3)))

@@ -19,7 +19,21 @@ class RawBatch:
     bytes of the data, the list size, and 0.
     """
 
-    __slots__ = ("bytes", "epoch", "next_epoch", "next_position", "nodes", "offset", "position", "rows", "seq", "slot", "step", "used", "valid")
+    __slots__ = (
+        "bytes",
+        "epoch",
+        "next_epoch",
+        "next_position",
+        "nodes",
+        "offset",
+        "position",
+        "rows",
+        "seq",
+        "slot",
+        "step",
+        "used",
+        "valid",
+    )
 
     def __init__(self, slot: Slot | Copy, memory: Bytes, offset: int, used: int, parsers: dict[int, Struct]):
         """Reads the header at offset. The batch has used bytes of memory.

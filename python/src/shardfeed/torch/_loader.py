@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -18,12 +19,13 @@ from .._map import MapDataset
 from .._options import Options
 from .._schema import Schema
 from ..errors import OptionError, ShardfeedError
-from . import _pool
+from . import _start
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset
 from ._device import Route, Source
 from ._epoch import Epoch, Local, Stamp
 from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
+from ._outputs import Outputs
 from ._pool import Pool
 from ._processes import Processes
 from ._threads import Threads
@@ -83,7 +85,9 @@ class DataLoader(Generic[T]):
             return super().__new__(cls)
 
     @overload
-    def __init__(self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[StreamLoaderOptions]) -> None: ...
+    def __init__(
+        self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[StreamLoaderOptions]
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -304,7 +308,18 @@ class DataLoader(Generic[T]):
             if pool.usable():
                 return pool
             pool.close()
-        return _pool.start(self, slots)
+        return self._new_pool(slots)
+
+    def _new_pool(self, slots: int) -> Pool:
+        dataset, collate = self.dataset, self.collate_fn
+        parts = {f"function {n + 1} of map or filter": t.function for n, t in enumerate(dataset._transforms)}
+        parts |= {"collate_fn": collate, "worker_init_fn": self.worker_init_fn}
+        context = _start.context_of(self.multiprocessing_context)
+        _start.check(context, parts)
+        try:
+            return Pool((dataset, collate), self.num_workers, context, self.worker_init_fn, dataset.rank, Outputs(slots))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise _start.cannot_send(error, parts) from None
 
     def _reserve(self, size: int) -> None:
         """Reserves bytes for results of workers, beyond those of the stream."""

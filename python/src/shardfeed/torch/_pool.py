@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
 import os
 import pickle
 import select
-import signal
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,26 +19,38 @@ import torch
 from .._ring import Ring
 from .._slot import Slot
 from .._transform import seed_of
-from ..errors import OptionError, WorkerError
+from ..errors import WorkerError
 from . import _link as frames
+from . import _start
 from ._link import Link, pair
 from ._outputs import Outputs
 from ._transfer import Maker, Unpacker
 from ._worker import Course, Sealed, Setting, again, run
 
-if TYPE_CHECKING:
-    from ._loader import DataLoader
-
 _PATIENCE = 5.0  # seconds that a worker has for the batch in hand when it is asked to end
 
-_WHERE = "\0"  # in the text of a lost worker: the batch
 _started = 0  # pools of this process, each of which has a seed of its own
 
 
 class Job:
     """A batch that a worker works on, and its result."""
 
-    __slots__ = ("course", "done", "error", "finish", "maker", "memory", "number", "numbers", "out", "rest", "slot", "used", "what", "worker")
+    __slots__ = (
+        "course",
+        "done",
+        "error",
+        "finish",
+        "maker",
+        "memory",
+        "number",
+        "numbers",
+        "out",
+        "rest",
+        "slot",
+        "used",
+        "what",
+        "worker",
+    )
 
     def __init__(self, course: int, number: int, what: str) -> None:
         self.course = course  # the number of the iteration
@@ -108,9 +119,7 @@ class Pool:
         ours, theirs = pair()
         link = Link(ours)
         try:
-            process = context.Process(
-                target=run, args=(theirs, setting, sealed), name=f"shardfeed-worker-{setting.id}", daemon=True
-            )
+            process = context.Process(target=run, args=(theirs, setting, sealed), name=f"shardfeed-worker-{setting.id}", daemon=True)
             process.start()
         except BaseException:
             link.close()
@@ -164,15 +173,13 @@ class Pool:
             worker.rings.add(number)
             used = sorted(self._rings.values())
             payload = frames.RING_FRAME.pack(number, ring.slots, ring.slot_size, len(used)) + np.array(used, np.uint32).tobytes()
-            self._send(worker, frames.RING, payload, descriptor=ring.file.number)
+            self._send(worker, frames.RING, payload, descriptor=ring.file.fileno())
         return number
 
     def _send(self, worker: Worker, kind: int, payload: bytes, descriptor: int | None = None) -> None:
         if worker.lost is None:
-            try:
+            with contextlib.suppress(OSError):  # it has ended: reading from it says so, after what it has still sent
                 worker.link.send(kind, payload, descriptor=descriptor)
-            except OSError:
-                pass  # it has ended: reading from it says so, after what it has still sent
 
     # What workers send
 
@@ -227,7 +234,7 @@ class Pool:
             error, text = pickle.loads(payload[at:])
             failed = worker.jobs.pop(number, None)
             if failed is None:  # it has failed to start, and ends
-                worker.lost = WorkerError(f"{self.name(worker)} failed to start:\n{text}{_hint(text)}")
+                worker.lost = WorkerError(f"{self.name(worker)} failed to start:\n{text}{_start.hint(text)}")
             elif failed.error is None:
                 failed.fail(again(error, text, f"Caught in {self.name(worker)} at {failed.what}."))
 
@@ -268,36 +275,12 @@ class Pool:
         if worker.lost is None:
             if not self._woken:
                 worker.process.join(_PATIENCE)
-            worker.lost = WorkerError(self._end_of(worker))
+            worker.lost = WorkerError(_start.end_of(self.name(worker), worker.process.exitcode, heard=worker.heard))
         for job in worker.jobs.values():
-            job.fail(job.error or WorkerError(str(worker.lost).replace(_WHERE, job.what)))
+            job.fail(job.error or WorkerError(str(worker.lost).replace(_start.WHERE, job.what)))
         worker.jobs.clear()
         worker.kept.clear()
         self.needs = [need for need in self.needs if need[0] is not worker]
-
-    def _end_of(self, worker: Worker) -> str:
-        code = worker.process.exitcode
-        name = self.name(worker)
-        if not worker.heard and code is not None and code > 0:
-            return (
-                f"{name} ended with exit code {code} before its first result: its own message is above. Workers import the program's main "
-                "module: what it does must stand under `if __name__ == \"__main__\":`"
-            )
-        if code is not None and code < 0:
-            try:
-                how = f"was killed by {signal.Signals(-code).name}"
-            except ValueError:
-                how = f"was killed by signal {-code}"
-            hint = {
-                signal.SIGKILL: "the machine may have run out of memory (see dmesg): fewer workers or smaller batches take less",
-                signal.SIGSEGV: "native code that map or collate_fn uses has crashed: PYTHONFAULTHANDLER=1 shows where",
-                signal.SIGABRT: "native code that map or collate_fn uses has given up: its own message is above",
-            }.get(-code, "something outside has stopped it")  # type: ignore[call-overload]
-            return f"{name} {how} at {_WHERE}; {hint}. Continue with load_state_dict(loader.state_dict())"
-        return (
-            f"{name} ended with exit code {code} at {_WHERE}: map or collate_fn must not end the process. Continue with "
-            "load_state_dict(loader.state_dict())"
-        )
 
     def wake(self) -> None:
         """Ends the links, for a thread that waits on them. Any thread may call this."""
@@ -325,11 +308,9 @@ class Pool:
             return
         processes = [worker.process for worker in self.workers]
         if any(process.exitcode is None for process in processes):
-            reaper = threading.Thread(target=_reap, args=(processes, held), name="shardfeed-reap", daemon=True)
-            try:
+            reaper = threading.Thread(target=_reap, args=(processes, held), name=_start.REAPER, daemon=True)
+            with contextlib.suppress(RuntimeError):  # the interpreter ends, and multiprocessing ends its processes
                 reaper.start()
-            except RuntimeError:  # the interpreter ends, and multiprocessing ends its processes
-                pass
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if hasattr(self, "_pid") and not is_finalizing():
@@ -347,103 +328,3 @@ def _reap(processes: Iterable[Any], held: Any) -> None:
     for process in processes:
         process.join()
     del held
-
-
-def start(loader: DataLoader[Any], slots: int) -> Pool:
-    """Starts the workers of a loader."""
-    dataset, collate, init = loader.dataset, loader.collate_fn, loader.worker_init_fn
-    functions = {f"function {n + 1} of map or filter": t.function for n, t in enumerate(dataset._transforms)}
-    parts = {"collate_fn": collate, "worker_init_fn": init, **functions}
-    context = context_of(loader.multiprocessing_context)
-    check_start(context)
-    if context.get_start_method() != "fork":
-        check_importable(parts)
-    try:
-        return Pool((dataset, collate), loader.num_workers, context, init, dataset.rank, Outputs(slots))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise cannot_send(error, parts) from None
-
-
-def context_of(given: Any) -> Any:
-    """The context by which workers start. The default is forkserver where there is one: workers then
-    share the pages of torch, and threads and CUDA of the trainer do not matter to them.
-    """
-    if given is not None and not isinstance(given, str):
-        return given
-    methods = multiprocessing.get_all_start_methods()
-    name = given or ("forkserver" if "forkserver" in methods else "spawn")
-    context: Any = multiprocessing.get_context(name)
-    if name == "forkserver":
-        _preload(context)
-    return context
-
-
-def _preload(context: Any) -> None:
-    """Has the fork server import torch once, for all workers, unless it runs or has a list."""
-    from multiprocessing import forkserver
-
-    server = getattr(forkserver, "_forkserver", None)
-    if getattr(server, "_forkserver_fd", None) is None and getattr(server, "_preload_modules", None) == ["__main__"]:
-        context.set_forkserver_preload(["shardfeed.torch._worker"])
-
-
-def check_start(context: Any) -> None:
-    """Refuses to start workers where they could not run."""
-    if getattr(multiprocessing.process.current_process(), "_inheriting", False):
-        raise RuntimeError(
-            "this program starts workers while a worker of its own imports it: put what it does under `if __name__ == \"__main__\":`, or give "
-            "num_workers=0"
-        )
-    if multiprocessing.process.current_process().daemon:
-        raise OptionError("a worker process cannot have workers of its own: give num_workers=0 there")
-    if context.get_start_method() != "fork":
-        return
-    threads = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
-    if threads or torch.cuda.is_initialized():
-        why = f"this process has threads ({', '.join(threads[:4])})" if threads else "CUDA is in use"
-        raise OptionError(
-            f"multiprocessing_context='fork' is not safe here, as {why}: a forked worker may hang. Leave it out, which starts workers by "
-            "forkserver"
-        )
-
-
-def check_importable(parts: dict[str, Any]) -> None:
-    """Refuses functions that a worker could not import: workers have the program's file, and neither
-    a notebook nor what was typed.
-    """
-    main = sys.modules.get("__main__")
-    if getattr(main, "__file__", None) or getattr(main, "__spec__", None) is not None:
-        return
-    for name, part in parts.items():
-        if getattr(part, "__module__", None) == "__main__" and hasattr(part, "__qualname__"):
-            raise OptionError(f"{name} ({part.__qualname__}) cannot be sent to worker processes. {_NOTEBOOK}")
-
-
-def cannot_send(error: BaseException, parts: dict[str, Any]) -> OptionError:
-    """The error for functions that cannot be pickled."""
-    from multiprocessing.reduction import ForkingPickler
-
-    culprit = "map, collate_fn or worker_init_fn"
-    for name, part in parts.items():
-        try:
-            ForkingPickler.dumps(part)
-        except RuntimeError:  # such as a lock, which is pickled only while a process starts
-            continue
-        except Exception as e:
-            culprit, error = f"{name} ({getattr(part, '__qualname__', type(part).__name__)})", e
-            break
-    return OptionError(
-        f"{culprit} cannot be sent to worker processes: {error}. Lambdas and functions within functions cannot: write it at the top level of "
-        "a module. Or give threads=K in place of num_workers, which needs no pickle"
-    )
-
-
-_NOTEBOOK = (
-    "Workers import functions by their names, and those of a notebook or of the interpreter exist only in this process: write them in a file "
-    "beside it (%%writefile transforms.py), and import them. Or give threads=K in place of num_workers"
-)
-
-
-def _hint(text: str) -> str:
-    """What to do when a worker could not find a function."""
-    return _NOTEBOOK if "Can't get attribute" in text and ("__main__" in text or "__mp_main__" in text) else ""

@@ -101,15 +101,15 @@ class Processes(Ahead[ProcessTask]):
         pool = self._pool
         assert pool is not None
         job = task.job = pool.job(task.what)
-        slot, memory, offset, used = raw.slot, raw.bytes, raw.offset, raw.used
-        if not isinstance(slot, Slot):  # a copy, as the trainer holds nearly all slots
-            copied = pool.outputs.lend(used)
-            if copied is None:
-                raise WorkerError("no memory is left for batches: drop those that are held")
-            np.asarray(copied)[:used] = memory[:used]
-            slot, memory = copied, np.asarray(copied)
         self._measure()
-        pool.send(job, slot, memory, offset, used, rows, private=self._held() - 1 > self._keeps)
+        slot, memory, private = raw.slot, raw.bytes, self._held() - 1 > self._keeps
+        if not isinstance(slot, Slot):  # it was copied, as nearly all slots of the engine are held
+            lent = pool.outputs.lend(raw.used)
+            if lent is None:
+                raise WorkerError("all memory for batches is in use: drop those that are held")
+            slot, memory, private = lent, np.asarray(lent), True
+            memory[: raw.used] = raw.bytes[: raw.used]
+        pool.send(job, slot, memory, raw.offset, raw.used, rows, private=private)
 
     # Results
 
@@ -125,8 +125,8 @@ class Processes(Ahead[ProcessTask]):
         if not self._pump(self._timeout, descriptor):
             assert task.job is not None and task.job.worker is not None and self._pool is not None
             raise FeedTimeoutError(
-                f"{self._pool.name(task.job.worker)} has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map "
-                f"waits for (py-spy dump --pid {task.job.worker.process.pid})"
+                f"{self._pool.name(task.job.worker)} has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find "
+                f"what map waits for (py-spy dump --pid {task.job.worker.process.pid})"
             )
 
     def _pump(self, timeout: float | None, descriptor: int | None) -> bool:

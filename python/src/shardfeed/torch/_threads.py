@@ -60,7 +60,9 @@ class Threads(Ahead[ThreadTask]):
         with self._interruptible():
             came = task.done.wait(self._timeout)
         if not came:
-            raise FeedTimeoutError(f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for")
+            raise FeedTimeoutError(
+                f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for"
+            )
 
     def _result(self, task: ThreadTask) -> Any:
         if task.raw is not None:

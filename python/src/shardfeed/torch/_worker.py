@@ -216,9 +216,7 @@ class _Worker:
             return
         flags = frames.USES_BATCH if packed.uses_batch else 0
         numbers = np.array(packed.numbers, np.int64).tobytes()
-        head = frames.DONE_FRAME.pack(
-            course, job, flags, packed.number, len(packed.numbers), n, len(packed.structure), packed.used
-        )
+        head = frames.DONE_FRAME.pack(course, job, flags, packed.number, len(packed.numbers), n, len(packed.structure), packed.used)
         _send(self._link, frames.DONE, head, numbers, given, packed.structure, packed.rest)
 
     def _made(
@@ -243,10 +241,7 @@ class _Worker:
             owner = None
             assert self._layout is not None
             value: Any = self._layout.tensors(raw)
-            if count < 0:
-                value = self._transformed(value, raw.epoch, raw.step)
-            else:
-                value = self._rows(value, raw, count)
+            value = self._transformed(value, raw.epoch, raw.step) if count < 0 else self._rows(value, raw, count)
             return self._packed(value, (begin, end), slot), None
         except Exception as e:
             return None, caught(e)
@@ -256,8 +251,8 @@ class _Worker:
             return self._packer.pack(value, batch, memory)
         except (pickle.PicklingError, AttributeError, TypeError) as e:
             raise TypeError(
-                f"what map and collate_fn made cannot be sent to the trainer: {e}. Tensors, arrays, numbers, texts, containers of them, and what "
-                "pickle takes can"
+                f"what map and collate_fn made cannot be sent to the trainer: {e}. Tensors, arrays, numbers, texts, containers of them, "
+                "and what pickle takes can"
             ) from e
 
     def _rows(self, batch: Any, raw: RawBatch, count: int) -> tuple[list[Any], list[tuple[int, bytes, str]]]:
@@ -312,4 +307,3 @@ class _Worker:
         """Notes slots that nothing here uses any more."""
         for _, _, _, ring, index, seq in protocol.RELEASE_FRAME.iter_unpack(released):
             self._given.append(frames.GIVEN_BACK.pack(ring, index, seq))
-
