@@ -13,6 +13,7 @@ from .._iterator import Place as EnginePlace
 from .._raw_batch import RawBatch
 from .._ring import Ring
 from ..errors import FeedTimeoutError, ProtocolError
+from ._device import holds
 from ._epoch import Stamp
 
 if TYPE_CHECKING:
@@ -99,6 +100,10 @@ class Ahead(Generic[S]):
         raise NotImplementedError
 
     # A loader's source
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
 
     def __next__(self) -> tuple[Any, Stamp]:
         if self._torn:

@@ -24,12 +24,21 @@ class Source(Protocol):
 
     rings: tuple[Ring, ...]  # in which the last batch lies
 
+    @property
+    def holds(self) -> int:
+        """How many batches may be held, while more come, before further ones are copied."""
+
     def __next__(self) -> tuple[Any, Any]: ...
 
     def ready(self) -> bool:
         """Whether a batch is there."""
 
     def close(self) -> None: ...
+
+
+def holds(rings: tuple[Ring, ...]) -> int:
+    """How many batches of these rings may be held, while more come."""
+    return min((ring.slots - 2 for ring in rings), default=sys.maxsize)
 
 
 class Event(Protocol):
@@ -182,8 +191,7 @@ class Feeder:
 
         With nearly all in use, batches are copied out of it.
         """
-        held = len(self._moved) + len(self._in_use)
-        return all(held < ring.slots - 2 for ring in self._source.rings)
+        return len(self._moved) + len(self._in_use) < self._source.holds
 
     def _move(self) -> None:
         if self._failed is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._ring import Ring
 from .._turn import Turn
+from ._device import holds
 from ._iterator import TensorIterator
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ class Local:
         if self._collate is not None:
             batch = self._collate(batch)
         return batch, _stamp(self._batches)
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
 
     def ready(self) -> bool:
         return self._batches.ready()

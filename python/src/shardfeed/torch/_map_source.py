@@ -14,6 +14,7 @@ from .._raw_batch import RawBatch
 from .._ring import Ring
 from ..errors import ShardfeedError, nearer
 from . import _workers
+from ._device import holds
 from ._layout import TensorLayout
 from ._map_lists import Place
 from ._tensors import rows
@@ -99,6 +100,10 @@ class Local:
             self._connection.take(array)
             self._asked.append((len(array), single))
 
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
+
     def ready(self) -> bool:
         """Whether the next batch, or the end, is there."""
         return not self._asked or self._connection.ready()
@@ -161,6 +166,10 @@ class Remote:
         batch = next(self._batches)
         self._place = self._place._replace(batches=self._place.batches + 1)
         return batch, self._place
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
 
     def ready(self) -> bool:
         return True  # workers work ahead

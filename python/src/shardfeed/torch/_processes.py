@@ -41,8 +41,8 @@ class Processes(Ahead[ProcessTask]):
         super().__init__(loader, loader.num_workers * (loader.prefetch_factor or _AHEAD))
         self._timeout = loader.dataset._timeout
         device = loader.device
-        ahead = loader.prefetch if device is not None and device.type == "cuda" else 0
-        self._iterator.outputs = self._most + _HELD + ahead  # slots for results
+        self._copies = loader.prefetch if device is not None and device.type == "cuda" else 0  # to the device, ahead
+        self._iterator.outputs = self._most + _HELD + self._copies  # slots for results
         self._pool: Pool | None = None
         self._course = 0
         self._inside = False
@@ -84,7 +84,7 @@ class Processes(Ahead[ProcessTask]):
         connection = None if batches is None else batches.connection
         if self._flight == 0 and connection is not None and connection.ring is not None:
             usable = connection.settle() + len(connection.loans)
-            self._flight = max(1, min(self._most, usable - (2 if usable > 4 else 1)))
+            self._flight = max(1, min(self._most, usable - (2 if usable > 4 else 1), usable - min(self._copies + 2, usable // 2)))
             self._keeps = max(0, usable - self._flight)
 
     def _lent(self) -> int:
@@ -112,6 +112,11 @@ class Processes(Ahead[ProcessTask]):
         pool.send(job, slot, memory, raw.offset, raw.used, rows, private=private)
 
     # Results
+
+    @property
+    def holds(self) -> int:
+        """The slots of each ring that are not for work."""
+        return min(self._keeps, _HELD + self._copies - 1)
 
     def _done(self, task: ProcessTask) -> bool:
         if task.job is None or task.job.done:
