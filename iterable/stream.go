@@ -53,8 +53,8 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 	if o.Epochs == 0 && o.UntilEpoch == 0 {
 		o.Epochs = 1
 	}
-	if o.Tail == "" && o.State != nil && o.State.Params != nil {
-		o.Tail = o.State.Params.Tail
+	if o.Tail == "" && o.State != nil {
+		o.Tail = o.State.KeptTail()
 	}
 	if o.Tail == "" {
 		o.Tail = d.options.Tail
