@@ -2,6 +2,8 @@ package iterable
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -127,6 +129,14 @@ func (d *Dataset) Manifests() (all []*rowgroup.Manifest) {
 	return all
 }
 
+// Shards of all sources.
+func (d *Dataset) Shards() (all []shard.Shard) {
+	for _, s := range d.sources {
+		all = append(all, s.manifest.Shards()...)
+	}
+	return all
+}
+
 // List is the same as plans and states know it. The caller does not change it.
 func (d *Dataset) List() *shuffle.Manifest { return d.sources[0].data }
 
@@ -136,6 +146,23 @@ func (d *Dataset) Lists() (all []*shuffle.Manifest) {
 		all = append(all, s.data)
 	}
 	return all
+}
+
+// Content is the hash of the shards, as states have it: of a mixture, over those of its sources.
+func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) }
+
+// Versions tells whether any shard changed since.
+func (d *Dataset) Versions() string { return d.hash((*shuffle.Manifest).Versions) }
+
+func (d *Dataset) hash(of func(*shuffle.Manifest) string) string {
+	if !d.mixed() {
+		return of(d.data)
+	}
+	h := sha256.New()
+	for i, s := range d.sources {
+		fmt.Fprintf(h, "%q %s\n", d.options.Sources[i].Name, of(s.data))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.

@@ -227,6 +227,9 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 		return s.padWithNothing(ctx, d, rows)
 	}
 	for i := 0; len(d.Picks) < rows; i++ {
+		if i < len(d.After) && len(d.After) == len(d.Picks) {
+			d.After = append(d.After, d.After[i])
+		}
 		d.Picks = append(d.Picks, d.Picks[i])
 	}
 	return nil

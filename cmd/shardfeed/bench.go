@@ -34,6 +34,7 @@ what lies there is not touched.`,
 	f.data(fs)
 	f.rows(fs)
 	f.choice(fs)
+	f.mixture(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs)

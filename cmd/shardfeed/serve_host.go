@@ -49,7 +49,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		h.log.Warn("the list of shards is not kept", "error", err)
 	}
 	warnings := notes.tell(func(text string) {
-		h.log.Warn(text, "addresses", s.Addresses)
+		h.log.Warn(text, "addresses", s.AllAddresses())
 		if r.Note != nil {
 			r.Note(text)
 		}
@@ -60,7 +60,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 	}
 	return &engine.Data{
 		MapMemory: mapMemory,
-		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
+		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,

@@ -14,6 +14,7 @@ import (
 const (
 	rowsGroup    = "Rows"
 	orderGroup   = "Order"
+	sourcesGroup = "Several sources"
 	storageGroup = "Storage (S3 and HDFS)"
 	cacheGroup   = "Cache (of what lies on S3 and HDFS)"
 )
@@ -62,7 +63,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, sourcesGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

@@ -179,7 +179,7 @@ func (e *engine) close() {
 
 // open returns a client of the data set that a connection asks for, once that is open.
 func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error) {
-	if len(o.Spec.Addresses) == 0 {
+	if len(o.Spec.AllAddresses()) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")
 	}
 	request := Request{Spec: o.Spec, LocalWorldSize: max(1, h.LocalWorldSize)}
