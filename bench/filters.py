@@ -69,6 +69,8 @@ def checks(directory):
               0.35, 0.3, lambda p, n: nodes(p, n)),
         Check("filters, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
+        Check("filters, tenth at random, CPU, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.75, 0.6,
+              lambda p, n: epochs(by_duckdb(directory), "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
         Check("filters, tenth at random, memory", ("tabular",), "tabular, a buffer of half the table: the stream's bound", 0.2, 0.2,
               lambda p, n: bounds(tabular, "hash(id) % 10 = 0", 1024, 1_000_000)),
         Check("filters, tenth at random of lists, CPU", ("tokens",), "tokens, shuffled, against all rows", 1, 0.6,
@@ -83,8 +85,12 @@ def checks(directory):
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "read_bytes", n)),
         Check("filters, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
               8, 15, lambda p, n: against_datasets(tabular, n), at_most=False),
-        Check("filters, eight replicas", ("tabular",), "tabular, shuffled, 8 processes with replication=8: the engine's CPU against one's",
-              1.2, 1.05, lambda p, n: replicas(tabular, n)),
+        Check("filters, eight replicas", ("tabular",), "tabular, 8 processes with replication=8, steps of 2 ms: the engine's CPU against one's",
+              1.2, 1.05, lambda p, n: replicas(tabular, 1024, 200_000, 2, n)),
+        Check("filters, eight replicas, lists", ("tokens",), "tokens, the same", 1.2, 1.05,
+              lambda p, n: replicas(tokens, 32, 20_000, 2, n)),
+        Check("filters, eight replicas without a step", ("tabular",), "tabular, the same, all waiting for each batch", 1.2, 1.05,
+              lambda p, n: replicas(tabular, 1024, 200_000, 0, n)),
     ]  # fmt: skip
 
 
@@ -253,7 +259,7 @@ def environment(*arguments):
     return venv.stdout.strip()
 
 
-def replicas(data, rounds):
+def replicas(data, batch, buffer, step, rounds):
     """The engine's processor time for one epoch to eight replicas over that for one."""
     python = f"{environment('python/requirements-test.txt')}/bin/python"
     paths = {"PYTHONPATH": str(HERE.parent / "python" / "src"), "SHARDFEED_BIN": str(table.BIN / "shardfeed")}
@@ -262,7 +268,7 @@ def replicas(data, rounds):
         for n, found in ((1, one), (8, eight)):
             with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as scratch:
                 own = {"SHARDFEED_CACHE_DIR": scratch, "SHARDFEED_RUNTIME_DIR": f"{scratch}/run", "SHARDFEED_JOB": scratch}
-                command = (python, str(HERE / "rivals" / "replicas.py"), str(data), "1024", "200000", str(n))
+                command = (python, str(HERE / "rivals" / "replicas.py"), *map(str, (data, batch, buffer, n, step)))
                 result = process.run(table.Contender("replicas", command), set(cores()), paths | own)
             if not result["same"]:
                 raise process.Failed("replicas got different numbers of rows")

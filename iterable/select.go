@@ -141,3 +141,16 @@ func (s *selecting) fail(err error) {
 	defer s.mu.Unlock()
 	s.err = err
 }
+
+// KeptGroups says for each row group of the manifest whether the rule keeps anything of it.
+func (d *Dataset) KeptGroups() ([]bool, error) {
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	kept := make([]bool, len(d.manifest.Groups()))
+	for _, u := range units {
+		kept[u.Group] = kept[u.Group] || u.Samples > 0
+	}
+	return kept, nil
+}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""replicas.py DIR BATCH BUFFER R: one epoch by R processes that all get the same batches (replication=R), and what their engine took.
+"""replicas.py DIR BATCH BUFFER R STEP: one epoch by R processes that all get the same batches (replication=R), and what their engine took.
 
-The processor time is the engine's; that of the processes, which do nothing but take and release, stands beside it.
+Each process waits STEP milliseconds for each batch, as for a device; with 0 it waits for the engine alone, which has to wake all of them
+for each batch. The processor time is the engine's; that of the processes stands beside it.
 """
 
 import json
@@ -13,7 +14,7 @@ import time
 import shardfeed
 
 
-def epoch(directory, batch, buffer, rank, replicas, results):
+def epoch(directory, batch, buffer, rank, replicas, step, results):
     os.environ |= {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
@@ -24,7 +25,8 @@ def epoch(directory, batch, buffer, rank, replicas, results):
     began, rows = time.process_time(), 0
     for taken in dataset:
         rows += len(taken.row_valid)
-        taken.release()
+        if step:
+            time.sleep(step / 1000)
     took = time.process_time() - began
     results.put((rank, rows, took, dataset.stats()))
     results.close()
@@ -32,11 +34,11 @@ def epoch(directory, batch, buffer, rank, replicas, results):
 
 
 def main():
-    directory, batch, buffer, replicas = sys.argv[1], *map(int, sys.argv[2:5])
+    directory, batch, buffer, replicas, step = sys.argv[1], *map(int, sys.argv[2:6])
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     began = time.perf_counter()
-    ranks = [context.Process(target=epoch, args=(directory, batch, buffer, rank, replicas, results)) for rank in range(replicas)]
+    ranks = [context.Process(target=epoch, args=(directory, batch, buffer, rank, replicas, step, results)) for rank in range(replicas)]
     for rank in ranks:
         rank.start()
     found = sorted((results.get() for _ in ranks), key=lambda r: r[0])

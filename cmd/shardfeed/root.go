@@ -165,7 +165,11 @@ func shorten(s string, most int) string {
 }
 
 // wrongFlag says in words what the flags' library says with the names of functions.
-func wrongFlag(_ *cobra.Command, err error) error {
+func wrongFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		return unknownFlag(c.Flags(), unknown)
+	}
 	var value *pflag.InvalidValueError
 	if !errors.As(err, &value) {
 		return err
@@ -175,6 +179,25 @@ func wrongFlag(_ *cobra.Command, err error) error {
 		cause = fmt.Errorf("must be %s, got %q", wanted(flag.Value.Type(), cause), value.GetValue())
 	}
 	return usagef("--%s %v", flag.Name, cause)
+}
+
+// unknownFlag names the flag that was probably meant.
+func unknownFlag(fs *pflag.FlagSet, err *pflag.NotExistError) error {
+	given := err.GetSpecifiedName()
+	if len(given) < 2 {
+		return err
+	}
+	like := option.Like(given, func(yield func(string) bool) {
+		fs.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				yield(f.Name)
+			}
+		})
+	})
+	if len(like) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, like[0])
 }
 
 // wanted is what the library's flags of a type take.

@@ -35,6 +35,23 @@ func TestServerWarm(t *testing.T) {
 	}
 }
 
+// A filter leaves out the row groups that no row passes, and a run under it asks for nothing.
+func TestServerWarmFilter(t *testing.T) {
+	f := families(t)[1]
+	dir := t.TempDir()
+	args := []string{"--cache-dir", dir, "--columns", "unique_id,token_ids", "--where", "unique_id < 'N00000000500'"}
+	var w warmth
+	object(t, &w, f.args("warm", args...)...)
+	if !w.Complete || w.RowGroups == 0 || w.RowGroups >= 24 {
+		t.Errorf("%+v", &w)
+	}
+	var m measurement
+	object(t, &m, f.args("bench", args...)...)
+	if m.Rows == 0 || m.Storage.Reads != 0 {
+		t.Errorf("a run after it: %d rows, %+v", m.Rows, m.Storage)
+	}
+}
+
 // Ranks warm disjoint parts that together are all of it.
 func TestServerWarmRanks(t *testing.T) {
 	f := families(t)[1]

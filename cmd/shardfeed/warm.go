@@ -29,11 +29,15 @@ func (a *app) warm() *cobra.Command {
 that already its first epoch runs at the speed of the disk. What is there is not fetched again:
 warm can be stopped at any time and started again. It exits with 0 only when all of it is there.
 
+With --where and the other flags of rows it leaves out row groups of which no row is chosen. What
+it counts for that is kept beside the index, so the run does not count again.
+
 With --world-size each rank fetches a part of its own: the row groups in file order, cut into
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
 everything once.`,
 		Example: `  shardfeed warm s3://bucket/table
   shardfeed warm hdfs:///data/table --columns token_ids,label --cache-limit 500GiB
+  shardfeed warm s3://bucket/table --where 'day >= "2026-11-01"'
   shardfeed warm s3://bucket/table --rank $SLURM_LOCALID --world-size $SLURM_NTASKS_PER_NODE`,
 	}
 	fs := c.Flags()
@@ -41,6 +45,7 @@ everything once.`,
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks that share the work")
 	f.object(fs)
+	f.choice(fs)
 	f.storage(fs)
 	group(fs, cacheGroup, f.capacity)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -89,7 +94,11 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 		return nil, err
 	}
 	w = &warmth{Directory: dir, Limit: limit}
-	shards := warmShards(ds.Manifest(), f.rank, f.worldSize)
+	kept, err := ds.KeptGroups()
+	if err != nil {
+		return nil, err
+	}
+	shards := warmShards(ds.Manifest(), kept, f.rank, f.worldSize)
 	for _, s := range shards {
 		if !shardfeed.IsRemote(s.URI) {
 			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}

@@ -13,11 +13,15 @@ type warmShard struct {
 	bytes  int64        // of the spans
 }
 
-// warmShards is what a rank has to warm: its part of the row groups, those of a shard together.
-func warmShards(m *rowgroup.Manifest, rank, worldSize int) []warmShard {
+// warmShards is what a rank has to warm: its part of the row groups of which rows are kept, those of
+// a shard together.
+func warmShards(m *rowgroup.Manifest, kept []bool, rank, worldSize int) []warmShard {
 	groups := m.Groups()
 	bytes := make([]int64, len(groups))
 	for g := range groups {
+		if !kept[g] {
+			continue
+		}
 		for _, s := range m.Spans(g) {
 			bytes[g] += s.N
 		}
@@ -26,6 +30,9 @@ func warmShards(m *rowgroup.Manifest, rank, worldSize int) []warmShard {
 	var all []warmShard
 	last := int32(-1)
 	for g := first; g < end; g++ {
+		if !kept[g] {
+			continue
+		}
 		if groups[g].Shard != last {
 			last = groups[g].Shard
 			all = append(all, warmShard{Shard: m.Shards()[last]})

@@ -3,6 +3,7 @@ package option
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,5 +99,24 @@ func TestSpellLeavesOtherBraces(t *testing.T) {
 		if got := Spell(text, strings.ToUpper); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
+	}
+}
+
+func TestNear(t *testing.T) {
+	known := []string{"price", "prices", "label", "unique_id"}
+	for _, c := range []struct{ name, want string }{
+		{"Prise", `; there is "price", "prices"`},
+		{"uniqueid", `; there is "unique_id"`},
+		{"zzzzz", `; there is "price", "prices", "label", "unique_id"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Near(c.name, slices.Values(known), known); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+	many := slices.Repeat(known, 50)
+	if got, want := Near("zzzzz", slices.Values(many), many), "; there are 200 others"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
