@@ -71,7 +71,7 @@ func (s Spec) validateAddresses(p *option.List) {
 	}
 	for _, of := range s.Sources {
 		if of.Rows == "" && of.RowsNew != "" {
-			p.Add(fmt.Sprintf("Sources[%q].RowsNew", of.Name), "needs Rows, got %q alone", of.RowsNew)
+			p.Add(fmt.Sprintf("Sources[%q]", of.Name), "rows_new needs rows, got %q alone", of.RowsNew)
 		}
 	}
 	if s.Rows != "" && len(s.Sources) > 0 {

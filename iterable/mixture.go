@@ -96,16 +96,17 @@ func (d *Dataset) shares() ([]int64, error) {
 
 // remix makes the order of a state.
 func (d *Dataset) remix(state shuffle.State) (*shuffle.Mixture, error) {
-	here, err := d.mix(1, 0, 0)
-	if err != nil {
-		return nil, err
-	}
 	if state.MixState == nil || len(state.Sources) != len(d.sources) {
+		here, err := d.mix(1, 0, 0)
+		if err != nil {
+			return nil, err
+		}
 		return nil, state.FitsMixture(here)
 	}
 	units, params := make([][]shuffle.Unit, len(d.sources)), make([]shuffle.Params, len(d.sources))
 	for i, s := range d.sources {
 		params[i] = state.Sources[i].Params.Of(state.Lanes)
+		var err error
 		if units[i], err = s.cut(params[i].UnitRows); err != nil {
 			return nil, err
 		}
@@ -118,6 +119,23 @@ func (d *Dataset) remix(state shuffle.State) (*shuffle.Mixture, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// SourceSamples are how many samples of each source of a mixture come before a state, over all
+// epochs and ranks; nil for other states.
+func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 {
+	if !d.mixed() || state.MixState == nil {
+		return nil
+	}
+	m, err := d.remix(state)
+	if err != nil {
+		return nil
+	}
+	all := map[string]int64{}
+	for i, n := range m.Counts(m.At(state.Epoch, state.Position), nil) {
+		all[d.options.Sources[i].Name] = n
+	}
+	return all
 }
 
 // A mixed is a mixture as one stream reads it: samples [from, to), counted over all epochs, of the

@@ -65,26 +65,39 @@ func (o Options) validateSources(p *option.List) {
 	}
 	counts, seen := o.counted(), map[string]bool{}
 	for i, s := range o.Sources {
-		at := func(field string) string { return fmt.Sprintf("Sources[%q].%s", s.Name, field) }
+		of := option.List{New: func(field, text string) error { // fields of the source are spelled as in JSON and Python
+			return newOptionError(fmt.Sprintf("Sources[%q]", s.Name), option.Argument(field)+" "+text)
+		}}
 		if s.Name == "" || seen[s.Name] {
 			p.Add(fmt.Sprintf("Sources[%d].Name", i), "must be a name of its own, got %q", s.Name)
 		}
 		seen[s.Name] = true
-		s.validateWeight(p, at, counts)
+		s.validateWeight(&of, counts)
 		if len(s.Addresses) == 0 || slices.Contains(s.Addresses, "") {
-			p.Add(at("Addresses"), "must name at least one file, directory or pattern, and none may be empty")
+			of.Add("Addresses", "must name at least one file, directory or pattern, and none may be empty")
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Rename)) {
 			if name == "" || s.Rename[name] == "" {
-				p.Add(at("Rename"), "must give names of columns other names, got %q for %q", s.Rename[name], name)
+				of.Add("Rename", "must give names of columns other names, got %q for %q", s.Rename[name], name)
 			}
 		}
-		of := option.List{New: func(field, text string) error { return newOptionError(at(field), text) }}
-		s.options(o).validateRules(&of)
+		if err := ruleErrors(s.options(o)); err != nil {
+			of.Join(newOptionError(fmt.Sprintf("Sources[%q]", s.Name), err.Error()))
+		}
 		p.Join(of.Err())
 	}
 	o.validateEpoch(p, counts)
 	o.validateApart(p)
+}
+
+// ruleErrors is what is wrong with the rule of a source.
+func ruleErrors(o Options) error {
+	p := option.List{New: newOptionError}
+	o.validateRules(&p)
+	if err := p.Err(); err != nil {
+		return errors.New(option.Literal(option.Spelled(err, option.Argument)))
+	}
+	return nil
 }
 
 // counted says that sources have numbers of samples in place of weights.
@@ -92,18 +105,18 @@ func (o Options) counted() bool {
 	return slices.ContainsFunc(o.Sources, func(s Source) bool { return s.Repeat != 0 || s.Choose != 0 })
 }
 
-func (s Source) validateWeight(p *option.List, at func(string) string, counts bool) {
+func (s Source) validateWeight(p *option.List, counts bool) {
 	switch {
 	case counts && s.Weight != 0:
-		p.Add(at("Weight"), "contradicts Repeat and Choose, which say how many samples of each source an epoch has; leave out one kind")
+		p.Add("Weight", "contradicts repeat and choose, which say how many samples of each source an epoch has; leave out one kind")
 	case !counts && !(s.Weight > 0 && !math.IsInf(s.Weight, 1)):
-		p.Add(at("Weight"), "must be a number above 0, got %v; leave the source out, or give it a weight later", s.Weight)
+		p.Add("Weight", "must be a number above 0, got %v; leave the source out, or give it a weight later", s.Weight)
 	case s.Repeat != 0 && s.Choose != 0:
-		p.Add(at("Repeat"), "contradicts Choose; leave one of the two out")
+		p.Add("Repeat", "contradicts choose; leave one of the two out")
 	case !(s.Repeat >= 0 && !math.IsInf(s.Repeat, 1)):
-		p.Add(at("Repeat"), "must be a number above 0, got %v", s.Repeat)
+		p.Add("Repeat", "must be a number above 0, got %v", s.Repeat)
 	}
-	p.Within(at("Choose"), s.Choose, option.MaxRows)
+	p.Within("Choose", s.Choose, option.MaxRows)
 }
 
 // validateEpoch checks what says how long an epoch is, and the weights that come later.
@@ -112,7 +125,7 @@ func (o Options) validateEpoch(p *option.List, counts bool) {
 	case o.Stop != "" && o.EpochSize != 0:
 		p.Add("Stop", "says how long an epoch is, and so does {EpochSize}; leave one of the two out")
 	case o.Stop != "" && counts:
-		p.Add("Stop", "says how long an epoch is, and so do Repeat and Choose of {Sources}; leave it out")
+		p.Add("Stop", "says how long an epoch is, and so do repeat and choose of {Sources}; leave it out")
 	}
 	if len(o.Curriculum) == 0 {
 		return
@@ -121,7 +134,7 @@ func (o Options) validateEpoch(p *option.List, counts bool) {
 		p.Add("Curriculum", "needs {EpochSize}: epochs must be equally long while weights change")
 	}
 	if counts {
-		p.Add("Curriculum", "changes weights, and {Sources} have Repeat and Choose in their place")
+		p.Add("Curriculum", "changes weights, and {Sources} have repeat and choose in their place")
 	}
 	if len(o.Curriculum) > mostChanges {
 		p.Add("Curriculum", "must be at most %d changes, got %d", mostChanges, len(o.Curriculum))
@@ -176,12 +189,12 @@ func (o Options) validateApart(p *option.List) {
 		{"Parts", len(o.Split.Parts) > 0, "belongs into each of {Sources}"},
 		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
 		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
-		{"Weight", o.Weight != "", "says how often a row comes: give it as RowWeight of each of {Sources}"},
+		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
 		{"Plan", o.Plan != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
 		{"Manifest", o.Manifest != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
 	} {
 		if c.given {
-			p.Add(c.field, "%s", c.text)
+			p.Join(newOptionError(c.field, c.text))
 		}
 	}
 }
@@ -213,8 +226,8 @@ type SourceError struct {
 func (e *SourceError) Error() string { return e.Spelled(option.Go) }
 
 // Spelled is the message with options as name spells them.
-func (e *SourceError) Spelled(name func(field string) string) string {
-	return fmt.Sprintf("source %q: %s", e.Source, option.Spelled(e.Err, name))
+func (e *SourceError) Spelled(func(field string) string) string {
+	return fmt.Sprintf("source %q: %s", e.Source, option.Spelled(e.Err, option.Argument)) // as in JSON and Python
 }
 
 func (e *SourceError) Unwrap() error { return e.Err }

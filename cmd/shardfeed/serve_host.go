@@ -154,6 +154,7 @@ func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
 		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
 		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()),
 	}
+	m.Sources = ds.SourceSamples(f.State)
 	m.addStats(f.Loaders...)
 	return m
 }

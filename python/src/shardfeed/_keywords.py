@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ._sources import Source
+
     T = TypeVar("T", default=Any)
 else:
     from typing import TypeVar
@@ -29,6 +31,10 @@ Tail = Literal["drop", "pad", "short", "carry"]
 class DatasetOptions(TypedDict, total=False):
     """The arguments of StreamingDataset besides uri and batch_size."""
 
+    sources: Mapping[str, Source] | None
+    stop: Literal["first", "all"] | None
+    epoch_size: int | None
+    curriculum: Sequence[tuple[int, Mapping[str, float]]] | None
     columns: Sequence[str] | None
     filters: Filters | None
     parts: Mapping[str, float] | None
