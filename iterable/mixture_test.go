@@ -9,6 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -287,7 +288,7 @@ func randomTrial(r *rand.Rand) mixTrial {
 // weights, read what the run reads that is not interrupted: no sample is lost and none comes again.
 func TestMixtureSurvives(t *testing.T) {
 	trials := 1000
-	if testing.Short() {
+	if testing.Short() || racetest.Enabled {
 		trials = 100
 	}
 	for trial := range trials {
@@ -370,4 +371,26 @@ func killed(t *testing.T, d *Dataset, world, workers, steps int, o StreamOptions
 		slices.Sort(x)
 	}
 	return all, state
+}
+
+// A resume keeps the length of an epoch, which other options would not have.
+func TestMixtureKeepsTheEpoch(t *testing.T) {
+	store := &memstore.Store{}
+	o := Options{Sources: mixtureSources(t, store, []int{300, 100}, []float64{1, 1}), EpochSize: 50, Lanes: 2}
+	state, err := openMixture(t, store, o).Start(1, StreamOptions{BatchSize: 10, Tail: shuffle.Short})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.EpochSize = 0
+	d := openMixture(t, store, o)
+	if steps := mixedSteps(t, d, 1, 1, StreamOptions{BatchSize: 10, State: &state}); len(steps) != 5 {
+		t.Errorf("%d steps, want 5", len(steps))
+	}
+	if n := d.SourceSamples(state)["s0"]; n != 0 {
+		t.Errorf("%d samples came before the first", n)
+	}
+	state.Position = 20
+	if n := d.SourceSamples(state); n["s0"] != 10 || n["s1"] != 10 {
+		t.Errorf("%v samples of 20", n)
+	}
 }
