@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -18,11 +19,12 @@ import (
 // LoaderOptions are how package loader makes the batches of the spec, without what depends on the
 // rank and its epoch. The spec is valid.
 func (s Spec) LoaderOptions() loader.Options {
-	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}
+	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost, Packed: s.Pack.packed()}
 	if o.Workers == 0 {
 		ranks := max(1, s.LocalWorldSize)
 		o.Workers = max(1, (runtime.GOMAXPROCS(0)+ranks-1)/ranks)
 	}
+	o.Features = s.features(&option.List{New: newOptionError})
 	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
 		value, _ := parseValue(s.Null[column])
 		o.Fill = append(o.Fill, loader.Fill{Column: column, Value: value})

@@ -25,7 +25,8 @@ type Spec struct {
 	EpochSize  int64          `json:"epoch_size"`
 	Curriculum []WeightChange `json:"curriculum"`
 
-	// Columns are names or dotted paths; nil reads all. The schema's order is kept.
+	// Columns are names, dotted paths or patterns of names ("num_*"); nil reads all. The schema's
+	// order is kept.
 	Columns []string `json:"columns"`
 
 	// RowIDs adds the columns "_row", the row's number in the list of shards, before rules, and
@@ -90,6 +91,9 @@ type Spec struct {
 	// the row.
 	Weight string `json:"weight"`
 
+	// Pack makes samples of several rows: blocks of tokens. nil reads rows.
+	Pack *Pack `json:"pack"`
+
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
 	// within 256 MiB and 2 GiB. Seed chooses the order.
@@ -135,6 +139,15 @@ type Spec struct {
 	// [iterable.Options].
 	Vocabulary map[string][]string `json:"vocabulary"`
 	Unknown    map[string]int64    `json:"unknown"`
+
+	// What becomes of the values of columns, by name or pattern ("num_*"). Cast is the new type, as
+	// in "int32" and "bfloat16". Hash has the number of buckets, and Scale the mean and the
+	// deviation. Stack makes matrices of columns, by the name of the matrix; Columns need not name
+	// these columns. See [loader.Features].
+	Cast  map[string]string    `json:"cast"`
+	Hash  map[string]int64     `json:"hash"`
+	Scale map[string][]float64 `json:"scale"`
+	Stack map[string]Stack     `json:"stack"`
 
 	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
 	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are

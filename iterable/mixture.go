@@ -202,7 +202,8 @@ func (x *mixed) newSource(number int, s *source) *mixedSource {
 	start := x.start
 	start.epoch, start.pos = begin, 0
 	m.epochs = &laneEpochs{plan: m.plan, view: x.view, start: start, of: m, made: map[uint64]*laneEpoch{}}
-	if p := m.plan.Params(); p.Buffer >= m.plan.Rows() {
+	// Blocks of documents are packed otherwise in each pass.
+	if p := m.plan.Params(); p.Buffer >= m.plan.Rows() && s.packing() == nil {
 		m.kept = newKeptUnits(m)
 	}
 	return m

@@ -26,7 +26,7 @@ func (d *Dataset) planSources(m *shuffle.Mixture) []PlanSource {
 		all[i] = PlanSource{
 			Name: s.Name, Share: float64(shares[i]) / (1 << 20), AllRows: of.manifest.NumRows(), Rule: of.data.Rule, Samples: s.Plan.Rows(),
 			Epoch: counts[i], Passes: float64(counts[i]) / float64(max(1, s.Plan.Rows())), Units: len(s.Plan.Units()), Buffer: params.Buffer,
-			Kept: params.Buffer >= s.Plan.Rows(),
+			Kept: params.Buffer >= s.Plan.Rows() && of.packing() == nil,
 		}
 	}
 	return all

@@ -89,7 +89,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 	}
 	s.ahead = &readahead{
 		manifest: d.sources[0].manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
-		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
+		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate, events: d.options.Events,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
 	s.state = s.base
@@ -120,6 +120,9 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if o.Batches == 0 || d.NumRows() == 0 {
 		return 0
 	}
+	if all, ok := d.packedBatches(o); ok {
+		return all
+	}
 	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.epoch)
 	all, _ := d.rowBytes(batches * rows) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
@@ -149,6 +152,26 @@ func (d *Dataset) rowBytes(rows int64) (most, values int64) {
 		values += mem.MulDiv(s.valueBytes(), of, all)
 	}
 	return most, values
+}
+
+// packedBatches is batchBytes where rows are packed.
+func (d *Dataset) packedBatches(o StreamOptions) (all int64, packed bool) {
+	if d.sources[0].packing() == nil {
+		return 0, false
+	}
+	shares := []int64{1 << 20}
+	if d.mixed() {
+		shares, _ = d.shares() // the weights were checked
+	}
+	samples := int64(o.Batches) * int64(o.BatchSize)
+	for i, s := range d.sources {
+		of := samples
+		if d.mixed() {
+			of = mem.MulDiv(samples, shares[i], 1<<20) + 1
+		}
+		all += mem.MulDiv(s.packedBytes(), of, max(1, s.samples))
+	}
+	return all + all/roundingPart + int64(o.Batches)*blockBytes, true
 }
 
 // groups of all sources.

@@ -20,6 +20,8 @@ type Plan struct {
 	Encoded               int64  // of the projected columns, and of those of the rule
 	Decoded               int64  // foretold, of the projected columns
 
+	Packed *PackPlan // nil where samples are rows
+
 	Shuffle     bool
 	Seed        uint64
 	Params      *shuffle.Params // nil without shuffle, and in a mixture
@@ -79,6 +81,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 			return nil, err
 		}
 		sliced += s.weigh(p, units)
+		p.Packed = p.Packed.with(s.packPlan(units))
 	}
 	p.Amplification = 1
 	if p.Bytes > 0 {
@@ -225,6 +228,7 @@ func (p *Plan) propose() {
 	if p.Params != nil {
 		p.proposeMixing(add)
 	}
+	p.proposePacking(add)
 	if p.SharedLanes {
 		add("the world size does not divide the %d lanes, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", p.Lanes)
 	}

@@ -17,34 +17,48 @@ import (
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
-	schema     *column.Schema
+	schema     *column.Schema // of the batches, before padders and transforms
+	shape      *Shape
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
+	packed     *deriver   // nil: batches are not packed
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
 	largest    atomic.Int64         // bytes of the largest batch so far
 }
 
-func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
+func newRecipe(data *column.Schema, o Options) (*recipe, error) {
+	shape, err := o.Shape(data)
+	if err != nil {
+		return nil, err
+	}
+	schema := shape.schema
+	o.Fill = shape.fills
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
 	naming, unnamed := bindRowIDs(o, schema)
-	if err := errors.Join(padding, filling, unnamed); err != nil {
+	packed, unpacked := bindPacked(o.Packed, schema)
+	if err := errors.Join(padding, filling, unnamed, unpacked); err != nil {
 		return nil, err
 	}
 	r := &recipe{
-		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
-		rank: o.Rank, naming: naming,
+		schema: schema, shape: shape, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
+		rank: o.Rank, naming: naming, packed: packed,
 	}
 	for _, p := range padders {
 		r.padded[p.at] = true
 	}
 	if naming != nil && naming.hide {
 		r.padded[naming.row], r.padded[naming.source] = true, true
+	}
+	for i, c := range shape.columns {
+		if c.matrix != nil { // which has the values in place of nulls
+			r.fillers[i] = nil
+		}
 	}
 	r.bands = bands(schema, r.padded)
 	return r, nil
@@ -128,7 +142,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 	if c.padded[i] {
 		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	}
-	a, err := c.gatherer.Gather(i, c.schema.Fields[i], d.Blocks, d.Picks, alloc)
+	a, err := c.shape.Gather(&c.gatherer, i, d.Blocks, d.Picks, alloc)
 	if err == nil {
 		err = c.fillers[i].apply(a, b.Alloc)
 	}
@@ -146,7 +160,7 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 	for k, i := range band.columns {
 		at.set(stageGather, i)
 		lo, hi := k*stride, k*stride+values
-		a, err := c.gatherer.GatherFixed(i, c.schema.Fields[i], d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
+		a, err := c.shape.gatherFixed(&c.gatherer, i, d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
 		if err == nil {
 			err = c.fillers[i].apply(a, b.Alloc)
 		}
@@ -165,7 +179,11 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 			return err
 		}
 	}
+	lengths, tokens := c.packed.sources(b)
 	if err := c.nameRows(b); err != nil {
+		return err
+	}
+	if err := c.packed.derive(b, lengths, tokens); err != nil {
 		return err
 	}
 	for i := range c.transforms {

@@ -80,8 +80,15 @@ type Options struct {
 	NaN  bool
 	Fill []Fill
 
+	// Features cast, hash and scale columns, and stack them to matrices; see [Features]. What
+	// follows, and Fill, is about the columns that come of it.
+	Features Features
+
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
+
+	// Packed makes columns of the documents in packed batches. It needs a data set with Pack.
+	Packed Packed
 
 	// Seeds adds the column SeedColumn to each batch: an int64 for each row, by the data's seed, the
 	// epoch and the row, whatever the number of ranks and the batch size. It needs a data set with
@@ -150,6 +157,7 @@ func (o Options) Validate() error {
 			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply or Rows, %q has both", t.Name)
 		}
 	}
+	o.Features.validate(&p)
 	for i, f := range o.Fill {
 		if f.Column == "" {
 			p.Add(fmt.Sprintf("Fill[%d].Column", i), "must not be empty")
@@ -158,6 +166,7 @@ func (o Options) Validate() error {
 	for i, pad := range o.Pad {
 		pad.validate(&p, i)
 	}
+	o.Packed.validate(&p)
 	return p.Err()
 }
 

@@ -15,13 +15,14 @@ import (
 func (f *flags) spec(addresses []string) shardfeed.Spec {
 	s := shardfeed.Spec{
 		Addresses: addresses, Columns: f.columns, Strict: f.strict, RowIDs: f.rowIDs, Missing: f.missing, InvalidUTF8: f.invalidUTF8, Manifest: f.manifest,
-		OnError: f.onError, MaxLost: f.maxLost,
+		OnError: f.onError, MaxLost: f.maxLost, Pack: f.pack(),
 		Plan: f.plan, SavedPlan: f.pinned, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text, Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
 		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit,
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
 	f.chosen(&s)
 	f.mixed(&s)
+	f.shaped(&s)
 	if f.shuffle {
 		s.Start = f.start
 	}
@@ -47,6 +48,7 @@ func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
 		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
+		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features,
 	}
 }
 

@@ -26,6 +26,8 @@ type flags struct {
 
 	rowFlags
 	sourceFlags
+	packFlags
+	featureFlags
 
 	shuffle       bool
 	shuffleBuffer bufferSize
@@ -74,7 +76,7 @@ func (f *flags) ids(fs *pflag.FlagSet) {
 
 // what registers the flags that say which columns of which shards to read.
 func (f *flags) what(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
+	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names, dotted paths or patterns (num_*), with commas or repeated; the schema's order is kept")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
 	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
@@ -149,6 +151,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	if err := f.checkRows(fs); err != nil {
+		return err
+	}
+	if err := f.checkPack(fs); err != nil {
 		return err
 	}
 	for _, n := range []struct {
@@ -252,6 +257,7 @@ func completeValues(c *cobra.Command) {
 		{"stop", []string{"first", "all"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
 		{"rows-new", []string{"error", "keep", "drop"}},
+		{"pack-strategy", []string{"wrapped", "bfd", "bfd_split"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

@@ -69,6 +69,7 @@ def test_defaults():
         "storage": {},
         "null": {},
         "pad": [],
+        "pack": None,
         "vocabulary": {},
         "unknown": {},
         "slots": 0,

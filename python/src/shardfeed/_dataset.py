@@ -20,7 +20,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, DatasetOptions, Filters, Path, T, Tail, Unknown
+from ._keywords import Address, DatasetOptions, Filters, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -65,7 +65,8 @@ class StreamingDataset(Generic[T]):
             stop.
         curriculum (list, default None): weights of sources that come later, ``[(1_000_000, {"web":
             3})]``: from this sample on, counted over all epochs and ranks. It needs epoch_size.
-        columns (list of str, default None): names or dotted paths of the columns. None reads all.
+        columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
+            columns. None reads all. Columns of ``stack`` are read in any case.
         filters (str, or list of tuples, default None): read the rows for which it is true: a text,
             ``'price >= 10 and lang in ("en", "de")'``, or as pyarrow has it, ``[("price", ">=",
             10), ("lang", "in", ["en", "de"])]``, where a list of lists is OR. ``in @drop.txt``
@@ -84,6 +85,9 @@ class StreamingDataset(Generic[T]):
             the file of ``rows`` does not know. None is "error".
         weight (str, default None): a column that says how often each row comes: 2.5 is twice or
             three times, drawn by the row, the same in each epoch.
+        pack (dict or Pack, default None): ``{"token_ids": 8192}`` makes dense blocks of so many
+            tokens of the lists in each row group; a block is a row then. See :class:`Pack` for
+            strategies, eos and bos, position ids, cu_seqlens and labels.
         shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
             file order.
         shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
@@ -144,6 +148,19 @@ class StreamingDataset(Generic[T]):
             vocabulary: raise, or give it this index, for all or ``{column: index}``. The index is
             from 0 to the number of words, which is the place after the last one, or down to -100,
             which torch's losses ignore. Nulls are not unknown: see null.
+        cast (dict, default None): ``{column: dtype}``: the dtype of a column, or of the items of
+            its lists, as in "int32", "bfloat16" or torch.float16. Floats are rounded, and floats
+            become integers without their fraction, as torch does; a value that does not fit raises
+            DataError with its place. Here and below a column may be a pattern, as in "num_*".
+        hash (dict, default None): ``{column: buckets}``: the XXH64 of a value modulo the buckets,
+            int64. Texts, binary values and numbers can be hashed.
+        scale (dict, default None): ``{column: (mean, deviation)}``: subtract the mean and divide by
+            the deviation, to float32, or float64 in columns of that.
+        stack (dict, default None): ``{name: columns}`` makes one matrix [rows, columns] of these
+            columns, in the schema's order, which leave the batch. Lists of one size give a column
+            for each item. Instead of the columns there may be a dict of columns, dtype (default
+            "float32"), null (default NaN, or 0 in integers) and keep (columns that stay, or True
+            for all). ``schema[name].features`` names the matrix's columns.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
@@ -208,6 +225,7 @@ class StreamingDataset(Generic[T]):
         rows: Path | None = None,
         rows_new: Literal["error", "keep", "drop"] | None = None,
         weight: str | None = None,
+        pack: Packing | None = None,
         shuffle: bool = True,
         shuffle_buffer: int | str | None = None,
         seed: int = 0,
@@ -232,6 +250,10 @@ class StreamingDataset(Generic[T]):
         max_length: int | Mapping[str, int] | None = None,
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         unknown: Unknown | Mapping[str, Unknown] = "error",
+        cast: Mapping[str, Any] | None = None,
+        hash: Mapping[str, int] | None = None,
+        scale: Mapping[str, tuple[float, float]] | None = None,
+        stack: Mapping[str, Stack] | None = None,
         manifest: Path | None = None,
         plan: Path | None = None,
         strict: bool = False,
@@ -417,7 +439,15 @@ class StreamingDataset(Generic[T]):
         result counts its own epochs.
         """
         check_function(function, "filter")
+        self._check_masks()
         return self._masked(Mask(function))
+
+    def _check_masks(self) -> None:
+        """Refuses masks of packed batches: a row there is several documents."""
+        if self._spec["pack"] is not None:
+            raise OptionError(
+                "filter masks rows, and a row of a packed batch is several documents: leave some out with filters"
+            )
 
     def _masked(self, mask: Any) -> Any:
         masked = self._mapped(mask)

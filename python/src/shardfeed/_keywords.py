@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ._pack import Pack
     from ._sources import Source
 
     T = TypeVar("T", default=Any)
@@ -24,7 +25,9 @@ Path = str | os.PathLike[str]
 Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
+Packing = Union[Mapping[str, int], "Pack"]
 Unknown = Literal["error"] | int
+Stack = Sequence[str] | Mapping[str, Any]
 Tail = Literal["drop", "pad", "short", "carry"]
 
 
@@ -45,6 +48,7 @@ class DatasetOptions(TypedDict, total=False):
     rows: Path | None
     rows_new: Literal["error", "keep", "drop"] | None
     weight: str | None
+    pack: Packing | None
     shuffle: bool
     shuffle_buffer: int | str | None
     seed: int
@@ -69,6 +73,10 @@ class DatasetOptions(TypedDict, total=False):
     max_length: int | Mapping[str, int] | None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
     unknown: Unknown | Mapping[str, Unknown]
+    cast: Mapping[str, Any] | None
+    hash: Mapping[str, int] | None
+    scale: Mapping[str, tuple[float, float]] | None
+    stack: Mapping[str, Stack] | None
     manifest: Path | None
     plan: Path | None
     strict: bool
