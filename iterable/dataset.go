@@ -145,14 +145,6 @@ func (d *Dataset) Shards() (all []shard.Shard) {
 // List is the same as plans and states know it. The caller does not change it.
 func (d *Dataset) List() *shuffle.Manifest { return d.sources[0].data }
 
-// Lists are those of the sources, in order; a plain data set has one.
-func (d *Dataset) Lists() (all []*shuffle.Manifest) {
-	for _, s := range d.sources {
-		all = append(all, s.data)
-	}
-	return all
-}
-
 // Content is the hash of the shards, as states have it: of a mixture, over those of its sources.
 func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) }
 

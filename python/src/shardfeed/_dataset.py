@@ -445,9 +445,7 @@ class StreamingDataset(Generic[T]):
     def _check_masks(self) -> None:
         """Refuses masks of packed batches: a row there is several documents."""
         if self._spec["pack"] is not None:
-            raise OptionError(
-                "filter masks rows, and a row of a packed batch is several documents: leave some out with filters"
-            )
+            raise OptionError("filter masks rows, and a row of a packed batch is several documents: leave some out with filters")
 
     def _masked(self, mask: Any) -> Any:
         masked = self._mapped(mask)
