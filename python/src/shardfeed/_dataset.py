@@ -116,7 +116,7 @@ class StreamingDataset(Generic[T]):
             another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
             of shards (int64, see :meth:`locate`), and ``"source"``, the number of the address that
-            found its shard (int32).
+            found its shard, or of its source where there are sources (int32).
         seeds (bool, default False): add the column ``"_seed"``, an int64 for each row by the seed,
             the epoch and the row: random numbers made of it are the same for any world size and
             batch size.
