@@ -78,6 +78,10 @@ type Field struct {
 	// Made marks a column whose values the reader makes, as row ids, and no shard holds.
 	Made bool
 
+	// Joined marks a column of which the batch wants no rows: the items of all its lists are one array,
+	// and its values are all the same number.
+	Joined bool
+
 	// Features names the items of a matrix that was stacked of other columns, by their places: a
 	// List with a ListSize. An item of a list is "embedding[2]".
 	Features []string

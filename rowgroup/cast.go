@@ -73,6 +73,9 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) {
 	case from.Kind == column.Fixed:
 		m.kernels = kernelOfField(from, c, width)
 	}
+	if m.run == nil && from.Type == column.TypeDecimal {
+		return nil, fmt.Errorf("it is %v, which is cast to floats alone", from)
+	}
 	if m.run == nil {
 		return nil, fmt.Errorf("it is %v, which is not a number", from)
 	}

@@ -13,6 +13,7 @@ import (
 // "Flags".
 const (
 	rowsGroup     = "Rows"
+	packGroup     = "Packing"
 	featuresGroup = "Features"
 	orderGroup    = "Order"
 	storageGroup  = "Storage (S3 and HDFS)"
@@ -63,7 +64,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, packGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

@@ -100,6 +100,7 @@ type Node struct {
 	ListSize  int      `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
 	Partition bool     `json:"partition"`
 	Added     bool     `json:"added"`              // not of the data: lengths of a padded column, ids and seeds of rows
+	Joined    bool     `json:"joined,omitempty"`   // one array, or one number, of the batch; see column.Field
 	Features  []string `json:"features,omitempty"` // of a matrix: the columns that it was stacked of
 	Children  []Node   `json:"children"`
 }

@@ -69,6 +69,7 @@ def test_defaults():
         "hash": {},
         "scale": {},
         "stack": {},
+        "pack": None,
         "vocabulary": {},
         "unknown": {},
         "slots": 0,

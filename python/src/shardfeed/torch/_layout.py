@@ -52,6 +52,8 @@ class TensorLayout:
 
 def _maker(layout: Layout, name: str) -> TensorMaker:
     field, make = layout.schema[name], layout.makers[name]
+    if field.joined and field.kind == "fixed":
+        return make
     if field.is_dense:
         if field.leaf.type == "bfloat16":
             return lambda slot, nodes: to_tensors(make(slot, nodes))
