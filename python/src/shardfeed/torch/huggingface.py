@@ -1,8 +1,9 @@
-"""Hugging Face: data sets of this package under Accelerate and the Trainer.
+"""Hugging Face: data sets of this package under Accelerate, the Trainer and TRL.
 
-Both split and batch their data sets. A data set of this package is one rank's part already and
+They split and batch their data sets. A data set of this package is one rank's part already and
 yields whole batches, so prepare calls Accelerate's ``prepare_data_loader`` for one process, and
-TrainerMixin overrides the Trainer's methods that make loaders.
+TrainerMixin overrides the Trainer's methods that make loaders. packed makes data sets of packed
+batches in the form that models of transformers take.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ import torch.utils.data
 from .._checks import type_name
 from ..errors import OptionError
 from ._dataset import StreamingDataset
+from ._flatten import Flatten, packed
 from ._layout import ROW_VALID
 from ._padding import drop_padding
+from ._sft import SFTData
 from ._tensors import each
+
+__all__ = ["Flatten", "SFTMixin", "TrainerMixin", "packed", "prepare"]
 
 
 def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
@@ -149,6 +154,15 @@ class TrainerMixin:
         given = {"persistent_workers": args.dataloader_persistent_workers, "prefetch_factor": args.dataloader_prefetch_factor}
         pin = args.dataloader_pin_memory and torch.cuda.is_available()
         return prepare(self.accelerator, dataset, num_workers=workers, pin_memory=pin, **(given if workers else {}))
+
+
+class SFTMixin(SFTData, TrainerMixin):
+    """Lets TRL's SFTTrainer take packed data sets, see :func:`packed`.
+
+    Use it as ``class Trainer(SFTMixin, trl.SFTTrainer)``. It is a :class:`TrainerMixin`, and leaves
+    the preparation of the data out: TRL's ``packing``, ``max_length`` and ``dataset_text_field`` do
+    not apply to data sets of this package.
+    """
 
 
 class _Step:
