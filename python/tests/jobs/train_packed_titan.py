@@ -47,6 +47,8 @@ def configuration(given: Any) -> Any:
     config.training.disable_cuda_graphs = True
     config.training.mixed_precision_param = "float32"
     config.parallelism.spmd_backend = "partial_dtensor"
+    config.parallelism.data_parallel_replicate_degree = WORLD_SIZE  # gloo lacks a reduction that sharded models need
+    config.parallelism.data_parallel_shard_degree = 1
     config.activation_checkpoint = None
     config.tokenizer = Tokenizer.Config()
     config.dump_folder = str(given.checkpoint)
@@ -67,7 +69,7 @@ class Trainer(torchtitan.trainer.Trainer):
         return super().post_dataloading_process(input_dict, labels)
 
 
-STEPS = 40
+STEPS = 22
 given = arguments()
 
 if __name__ == "__main__":
