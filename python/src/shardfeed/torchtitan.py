@@ -104,8 +104,6 @@ class DataLoader(BaseDataLoader):
         self._infinite = config.infinite
 
     def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
-        if self._infinite and self.dataset.size == 0:
-            raise OptionError(f"{self.dataset!r} has no tokens, and an infinite stream of it would never begin")
         while True:
             for batch in self._loader:
                 inputs = {"input": batch[self._tokens].long(), "positions": batch["position_ids"].long()}

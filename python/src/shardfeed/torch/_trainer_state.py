@@ -20,10 +20,14 @@ from ._dataset import StreamingDataset
 _FILE = "shardfeed.json"
 
 
-def save(directory: Path, dataset: StreamingDataset[Any], updates: int, accumulation: int) -> None:
-    """Writes where a data set stands after so many updates, each of so many batches."""
+def save(directory: Path, dataset: StreamingDataset[Any], updates: int, accumulation: int, *, workers: bool) -> None:
+    """Writes where a data set stands after so many updates, each of so many batches.
+
+    Batches are made ahead of the training, and with workers in other processes: the state has the
+    plan, and the place is counted.
+    """
     epoch, position, rows = _place(dataset, updates, accumulation)
-    state = dataset.state_dict()
+    state = dataset._state_here() if workers else dataset.state_dict()
     state["shardfeed"] |= {"epoch": epoch, "position": position}
     directory.mkdir(parents=True, exist_ok=True)
     (directory / _FILE).write_text(json.dumps({"updates": updates, "rows": rows, "dataset": state}))

@@ -104,9 +104,10 @@ class TrainerMixin:
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         if self.args.should_save and isinstance(self.train_dataset, StreamingDataset):
-            step = self.state.global_step
+            step, args = self.state.global_step, self.args
             directory = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{step}"  # type: ignore[attr-defined]
-            _trainer_state.save(directory, self.train_dataset, step, self.args.gradient_accumulation_steps)
+            workers = args.dataloader_num_workers > 0
+            _trainer_state.save(directory, self.train_dataset, step, args.gradient_accumulation_steps, workers=workers)
         super()._save_checkpoint(model, trial)  # type: ignore[misc]
 
     def get_train_dataloader(self) -> Any:
