@@ -1,7 +1,10 @@
-"""Packed batches in models of transformers: losses equal to passes over single documents, and what the collator of transformers gives."""
+"""Packed batches in models of transformers: losses equal to passes over single documents, and what
+the collator of transformers gives.
+"""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +57,7 @@ def model(attention: str) -> Any:
 
 def pieces(batch: Any) -> list[slice]:
     edges = batch["cu_seq_lens_q"].tolist()
-    return [slice(a, b) for a, b in zip(edges, edges[1:])]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 @pytest.mark.parametrize("attention, strategy", [("sdpa", "bfd"), ("eager", "wrapped")])

@@ -1,9 +1,9 @@
-"""The data loader for torchtitan, as its trainer builds it; a whole training is in test_train_packed.py."""
+"""The data loader for torchtitan, as its trainer builds it. test_train_packed.py has a training."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,8 +70,17 @@ def take(batches: Iterator[Any], steps: int) -> list[list[tuple[int, ...]]]:
     return [[tuple(block) for block in next(batches)[0]["input"].tolist()] for _ in range(steps)]
 
 
+def over_ranks(taken: list[Any]) -> list[list[tuple[int, ...]]]:
+    """The blocks of each step."""
+    return [sorted(block for blocks in ranks for block in blocks) for ranks in zip(*taken)]
+
+
+def counted(batches: Iterable[Any]) -> int:
+    return sum(int((labels != -100).sum()) for _, labels in batches)
+
+
 def test_an_endless_stream_on_any_number_of_ranks(table: Path) -> None:
-    """What does not fill a step begins the next epoch, and a state of two ranks continues on three."""
+    """A step may have blocks of two epochs, and a state of two ranks continues on three."""
     pairs = [build(table, rank, 2, seed=3) for rank in range(2)]
     size = pairs[0].dataset.size
     assert size % 6
@@ -85,7 +94,7 @@ def test_an_endless_stream_on_any_number_of_ranks(table: Path) -> None:
     epochs = 2 * size // 6
     after = [take(iter(loader), epochs) for loader in threes]
     rest = [take(stream, epochs) for stream in streams]
-    assert [sorted(sum(ranks, [])) for ranks in zip(*after)] == [sorted(sum(ranks, [])) for ranks in zip(*rest)]
+    assert over_ranks(after) == over_ranks(rest)
     blocks = [block for ranks in zip(*before) for blocks in ranks for block in blocks]
     blocks += [block for ranks in zip(*after) for blocks in ranks for block in blocks]
     first = sorted(t for block in blocks[:size] for t in block if t)
@@ -96,8 +105,8 @@ def test_one_epoch_counts_each_block_once(table: Path) -> None:
     """As torchtitan's Validator reads it: even steps, and no label in what fills the last one."""
     ranks = [list(build(table, rank, 2, infinite=False)) for rank in range(2)]
     assert len(ranks[0]) == len(ranks[1])
-    alone = list(build(table, infinite=False, batch_size=1))
-    assert sum(int((labels != -100).sum()) for rank in ranks for _, labels in rank) == sum(int((labels != -100).sum()) for _, labels in alone)
+    alone = build(table, infinite=False, batch_size=1)
+    assert sum(map(counted, ranks)) == counted(alone)
 
 
 def test_a_step_of_several_batches_may_be_held(table: Path) -> None:

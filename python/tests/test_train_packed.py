@@ -1,5 +1,6 @@
-"""Trainings on packed streams with other people's trainers: killed on two ranks, resumed on three, with the blocks of every step those of a
-run without a kill."""
+"""Trainings on packed streams with other trainers: killed on two ranks and resumed on three, with
+the blocks of every step as in a run without a kill.
+"""
 
 from __future__ import annotations
 

@@ -26,15 +26,14 @@ _STATE = "shardfeed"
 
 
 class DataLoader(BaseDataLoader):
-    """Packed batches as torchtitan's language models take them: ``({"input", "positions"}, labels)``.
+    """Packed batches as torchtitan's language models take them.
 
-    All are int64 of ``[local_batch_size, seq_len]``. ``positions`` begin at 0 in each document, by
-    which attention finds the documents, and each label is the next token of its document: -100 at
-    its end and in padding.
+    They are ``({"input": ..., "positions": ...}, labels)``, all int64 of ``[local_batch_size,
+    seq_len]``. ``positions`` begin at 0 in each document, by which attention finds the documents.
+    Each label is the next token of its document: -100 at its end and in padding.
 
-    The stream is cut by data-parallel ranks and packed before that, so ``state_dict`` is the same on
-    each rank and continues on any number of them. torchtitan's seq_len and local_batch_size say what
-    a block and a batch are.
+    Documents are packed before the ranks divide the blocks, so ``state_dict`` is the same on each
+    rank and continues on any number of data-parallel ranks.
     """
 
     @dataclass(kw_only=True, slots=True)
@@ -57,8 +56,8 @@ class DataLoader(BaseDataLoader):
         """Put the tokenizer's last token behind each document."""
 
         infinite: bool = True
-        """Begin the next epoch when one ends, in another order. What does not fill a step of all ranks
-        begins the next epoch. False is one epoch, in which each block counts once."""
+        """Begin the next epoch when one ends, in another order. What does not fill a step of all
+        ranks begins the next epoch. False is one epoch, in which each block counts once."""
 
         seed: int = 0
         """Of the shuffle."""
@@ -124,8 +123,8 @@ class DataLoader(BaseDataLoader):
             return
         if not isinstance(text := state_dict.get(_STATE), str):
             raise StateError(
-                f"the checkpoint's data loader has the keys {', '.join(map(str, state_dict))}, and not {_STATE!r}: it was saved with another "
-                'data loader; leave it out with checkpoint.exclude_from_loading=["dataloader"]'
+                f"the checkpoint's data loader has the keys {', '.join(map(str, state_dict))}, and not {_STATE!r}: it was saved with "
+                'another data loader; leave it out with checkpoint.exclude_from_loading=["dataloader"]'
             )
         self._loader.load_state_dict(json.loads(text))
 
@@ -144,7 +143,7 @@ def _ranks(replication: int, dp_rank: int, dp_world_size: int) -> dict[str, int]
     rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
     if replication < 1 or rank // replication != dp_rank or world_size != dp_world_size * replication:
         raise OptionError(
-            f"dataloader.replication must be the ranks in a row with one data-parallel rank, got {replication}: rank {rank} of {world_size} is "
-            f"data-parallel rank {dp_rank} of {dp_world_size}; with pipeline parallelism leave it out"
+            f"dataloader.replication must be the ranks in a row with one data-parallel rank, got {replication}: rank {rank} of "
+            f"{world_size} is data-parallel rank {dp_rank} of {dp_world_size}; with pipeline parallelism leave it out"
         )
     return {"rank": rank, "world_size": world_size, "replication": replication}

@@ -1,4 +1,4 @@
-"""What the trainings on packed streams share: the stream, a tiny language model, and their reports."""
+"""What the trainings on packed streams share: the stream, a tiny model, and their reports."""
 
 from __future__ import annotations
 

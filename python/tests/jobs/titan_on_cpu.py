@@ -1,6 +1,7 @@
-"""Lets torchtitan's trainer run without an accelerator. To be imported before anything else of torchtitan.
+"""Lets torchtitan's trainer run without an accelerator. Import it before the rest of torchtitan.
 
-It takes CUDA for its device where it finds none, and asks the device's module for things that torch.cpu has not.
+The trainer takes CUDA for its device where it finds none, and calls functions of the device's
+module that torch.cpu lacks.
 """
 
 from __future__ import annotations

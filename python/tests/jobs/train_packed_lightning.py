@@ -1,4 +1,4 @@
-"""A training with Lightning on a packed stream: DDP, and checkpoints within an epoch that hold the loader."""
+"""A training with Lightning on a packed stream: DDP, and checkpoints that hold the loader."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ def main() -> None:
         disable_tqdm=True,
         gradient_checkpointing=False,
     )
-    trainer = Trainer(
-        model=packed.model(), args=options, train_dataset=open_packed(given.uri, **packed.stream_arguments(given)), processing_class=tokenizer()
-    )
+    dataset = open_packed(given.uri, **packed.stream_arguments(given))
+    dataset = open_packed(given.uri, **packed.stream_arguments(given))
+    trainer = Trainer(model=packed.model(), args=options, train_dataset=dataset, processing_class=tokenizer())
     trainer.add_callback(Begun(trainer, report, given.pause))
     whole = given.checkpoint.glob("checkpoint-*/trainer_state.json")  # what is written last
     last = max((path.parent for path in whole), key=lambda path: int(path.name.partition("-")[2]), default=None)

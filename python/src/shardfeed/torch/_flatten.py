@@ -44,9 +44,9 @@ class Flatten:
     def __call__(self, batch: Mapping[str, Any]) -> Batch:
         if missing := [name for name in (self.tokens, *_MADE, "labels") if name not in batch]:
             raise OptionError(
-                f"Flatten needs the columns {', '.join(map(repr, missing))}, and the batch has {', '.join(map(repr, batch))}: make the data set "
-                f"with shardfeed.torch.huggingface.packed, or with pack=shardfeed.Pack({{{self.tokens!r}: 8192}}, with_columns={list(_MADE)}, "
-                'labels="same")'
+                f"Flatten needs the columns {', '.join(map(repr, missing))}, and the batch has {', '.join(map(repr, batch))}: make the "
+                f"data set with shardfeed.torch.huggingface.packed, or with pack=shardfeed.Pack({{{self.tokens!r}: 8192}}, "
+                f'with_columns={list(_MADE)}, labels="same")'
             )
         edges, longest = batch["cu_seqlens"], batch["max_seqlen"]
         flat = Batch(
@@ -97,7 +97,5 @@ def packed(uri: Address, *, pack: Packing, batch_size: int = 1, seq_idx: bool = 
         raise OptionError('labels of pack must be "same" or left out, got "next": transformers\' models shift labels')
     tokens = next(iter(pack.columns))
     whole = replace(pack, with_columns=tuple(dict.fromkeys((*pack.with_columns, *_MADE))), labels="same")
-    dataset = StreamingDataset(
-        uri, batch_size=batch_size, pack=whole, **{"columns": list(pack.columns), "with_row_valid": True, **options}
-    )
+    dataset = StreamingDataset(uri, batch_size=batch_size, pack=whole, **{"columns": list(pack.columns), "with_row_valid": True, **options})
     return dataset.map(Flatten(tokens, seq_idx))

@@ -46,9 +46,9 @@ def load(directory: Path, dataset: StreamingDataset[Any], accumulation: int, *, 
     epoch, position, rows = _place(dataset, saved["updates"], accumulation)
     if (epoch, position) != (state["epoch"], state["position"]):
         raise OptionError(
-            f"{path} was saved at row {state['position']} of epoch {state['epoch']}, with {saved['rows']} rows in an update over all ranks, "
-            f"and with {rows} the Trainer would go on at row {position} of epoch {epoch}, as it counts updates: choose batch_size and "
-            f"gradient_accumulation_steps so that an update over all ranks has {saved['rows']} rows"
+            f"{path} was saved at row {state['position']} of epoch {state['epoch']}, with {saved['rows']} rows in an update over all "
+            f"ranks, and with {rows} the Trainer would go on at row {position} of epoch {epoch}, as it counts updates: choose batch_size "
+            f"and gradient_accumulation_steps so that an update over all ranks has {saved['rows']} rows"
         )
     skipped = 0
     if seek:
