@@ -46,6 +46,14 @@ def count(column):
     return len(column.offsets) - 1 if hasattr(column, "offsets") else len(column)
 
 
+def tokens(batch):
+    """Tokens of a batch that are of documents: Grain numbers them from 1 on, all others say how long they are."""
+    if "segment_ids" in batch:
+        return int(np.count_nonzero(batch["segment_ids"].numpy()))
+    lengths = batch["seq_lengths"]
+    return int(getattr(lengths, "values", lengths).sum())
+
+
 def touch(batch):
     """The consumer: reads every byte of a batch, with as little work as possible."""
     for column in batch.values():

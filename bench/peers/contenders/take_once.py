@@ -16,19 +16,25 @@ GROUPS = 4
 
 
 def batches(task):
+    rng = np.random.default_rng(task.seed)
+    for table in tables(task):
+        table = table.take(pa.array(rng.permutation(len(table))))
+        columns = {name: parts(column) for name, column in zip(table.column_names, table.columns)}
+        for start in range(0, len(table), task.batch):
+            yield {name: cut(*column, start, min(start + task.batch, len(table))) for name, column in columns.items()}
+
+
+def tables(task):
+    """Tables of four random row groups each, in file order."""
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     files = [pq.ParquetFile(path, memory_map=True) for path in task.files]
     groups = [(file, group) for file in files for group in range(file.num_row_groups)]
     random.Random(task.seed).shuffle(groups)
-    rng = np.random.default_rng(task.seed)
     for i in range(0, len(groups), GROUPS):
-        read = [file.read_row_group(group, columns=task.wanted, use_threads=False) for file, group in groups[i : i + GROUPS]]
-        table = pa.concat_tables(read)
-        table = table.take(pa.array(rng.permutation(len(table))))
-        columns = {name: parts(column) for name, column in zip(table.column_names, table.columns)}
-        for start in range(0, len(table), task.batch):
-            yield {name: cut(*column, start, min(start + task.batch, len(table))) for name, column in columns.items()}
+        yield pa.concat_tables(
+            [file.read_row_group(group, columns=task.wanted, use_threads=False) for file, group in groups[i : i + GROUPS]]
+        )
 
 
 def cut(values, offsets, start, end):
