@@ -1,21 +1,20 @@
-"""Blocks of tokens, as rivals that pack make them of flat tokens."""
+"""Blocks of tokens, as rivals that pack make them."""
 
 import numpy as np
 import torch
 from columns import Flat
 
 
-def dense(values, edges, size):
-    """Blocks of one size: block i is values[edges[i] : edges[i + 1]], and zeros behind them."""
-    out = np.empty((len(edges) - 1, size), values.dtype)
-    for i in range(len(out)):
-        n = edges[i + 1] - edges[i]
-        out[i, :n] = values[edges[i] : edges[i + 1]]
-        out[i, n:] = 0
+def dense(blocks, size):
+    """Blocks of one size, each of the documents of a list of arrays, with zeros behind them."""
+    out = np.empty((len(blocks), size), np.int32)
+    for row, documents in zip(out, blocks):
+        n = sum(map(len, documents))
+        np.concatenate(documents, out=row[:n])
+        row[n:] = 0
     return torch.from_numpy(out)
 
 
-def documents(lengths, first, last):
-    """The lengths of the documents of each block; those of block i begin at first[i], and last is the end of all."""
-    offsets = np.append(first, last)
-    return Flat(torch.from_numpy(lengths[offsets[0] : offsets[-1]]), torch.from_numpy(offsets - offsets[0]))
+def lengths_of(lengths, first):
+    """The lengths of the documents of each block; those of block i are lengths[first[i] : first[i + 1]]."""
+    return Flat(torch.from_numpy(lengths[first[0] : first[-1]]), torch.from_numpy(first - first[0]))

@@ -1,58 +1,52 @@
-"""The hard rival, packed: what take_once does, with one take that puts documents in the order of their blocks.
+"""The hard rival, packed: take_once's four row groups at a time, whose documents are copied once, straight into their blocks.
 
-bfd is best fit by falling length over the four row groups, with a sorted list of rooms; wrapped cuts the joined documents, without a copy.
+bfd is best fit by falling length, with a sorted list of rooms; wrapped joins the documents and cuts them, and its blocks are slices.
 """
 
 import bisect
+import itertools
 
 import numpy as np
-import pyarrow as pa
 import torch
-from blocks import dense, documents
+from blocks import dense, lengths_of
+from from_arrow import parts
 from take_once import tables
 
 
 def batches(task):
     rng, packed = np.random.default_rng(task.seed), {"bfd": best_fit, "wrapped": wrapped}[task.strategy]
     for table in tables(task):
-        yield from packed(table.column("token_ids").combine_chunks(), rng, task.tokens, task.batch)
+        documents = [v[a:b] for v, ends in map(parts, table.column("token_ids").chunks) for a, b in itertools.pairwise(ends.tolist())]
+        yield from packed([documents[i] for i in rng.permutation(len(documents))], rng, task.tokens, task.batch)
 
 
-def best_fit(column, rng, size, batch):
-    lengths = np.minimum(np.diff(column.offsets.to_numpy()), size)
-    by_length = rng.permutation(len(lengths))
-    by_length = by_length[np.argsort(-lengths[by_length], kind="stable")]
-    rooms, bins, block = [], 0, np.empty(len(lengths), np.int32)
-    for row, length in zip(by_length.tolist(), lengths[by_length].tolist()):
-        at = bisect.bisect_left(rooms, (length,))
+def best_fit(documents, rng, size, batch):
+    rooms, blocks = [], []
+    for document in sorted(documents, key=len, reverse=True):
+        at = bisect.bisect_left(rooms, (len(document),))
         if at < len(rooms):
-            room, into = rooms.pop(at)
+            room, block = rooms.pop(at)
         else:
-            room, into, bins = size, bins, bins + 1
-        bisect.insort(rooms, (room - length, into))
-        block[row] = into
-    block = rng.permutation(bins)[block]
-    order = np.argsort(block, kind="stable")
-    column = column.take(pa.array(order))
-    values, ends = column.values.to_numpy(), column.offsets.to_numpy()
-    first = np.searchsorted(block[order], np.arange(bins + 1))
-    lengths = lengths[order]
-    for b in range(0, bins, batch):
-        docs = first[b : b + batch + 1]
-        yield {"token_ids": dense(values, ends[docs], size), "seq_lengths": documents(lengths, docs[:-1], docs[-1])}
+            room, block = size, len(blocks)
+            blocks.append([])
+        bisect.insort(rooms, (room - len(document), block))
+        blocks[block].append(document)
+    blocks = [blocks[i] for i in rng.permutation(len(blocks))]
+    for b in range(0, len(blocks), batch):
+        some = blocks[b : b + batch]
+        lengths = np.array([len(document) for block in some for document in block])
+        yield {"token_ids": dense(some, size), "seq_lengths": lengths_of(lengths, np.cumsum([0, *map(len, some)]))}
 
 
-def wrapped(column, rng, size, batch):
-    column = column.take(pa.array(rng.permutation(len(column))))
-    values, ends = column.values.to_numpy(), column.offsets.to_numpy()
+def wrapped(documents, rng, size, batch):
+    values = np.concatenate(documents)
     starts = np.arange(0, len(values), size)
-    edges = np.union1d(ends, starts)
+    edges = np.union1d(np.cumsum([0, *map(len, documents)]), starts)
     lengths, first = np.diff(edges), np.append(np.searchsorted(edges, starts), len(edges) - 1)
     whole = len(values) // size
     blocks = torch.from_numpy(values[: whole * size].reshape(whole, size))
     for b in range(0, whole, batch):
-        e = min(b + batch, whole)
-        yield {"token_ids": blocks[b:e], "seq_lengths": documents(lengths, first[b:e], first[e])}
-    if whole * size < len(values):
-        last = np.array([whole * size, len(values)])
-        yield {"token_ids": dense(values, last, size), "seq_lengths": documents(lengths, first[whole : whole + 1], first[-1])}
+        end = min(b + batch, whole)
+        yield {"token_ids": blocks[b:end], "seq_lengths": lengths_of(lengths, first[b : end + 1])}
+    if whole < len(starts):
+        yield {"token_ids": dense([[values[whole * size :]]], size), "seq_lengths": lengths_of(lengths, first[whole:])}

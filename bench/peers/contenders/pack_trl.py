@@ -1,7 +1,9 @@
 """TRL's pack_dataset over a stream of Hugging Face datasets. Blocks come as Arrow lists, the cheapest way, and are padded here."""
 
+import itertools
+
 import datasets
-from blocks import dense, documents
+from blocks import dense, lengths_of
 from datasets import load_dataset
 from from_arrow import parts
 from trl import pack_dataset
@@ -14,5 +16,5 @@ def batches(task):
     packed = pack_dataset(stream.shuffle(seed=task.seed, buffer_size=task.buffer), task.tokens, strategy=task.strategy)
     for table in packed.with_format("arrow").iter(task.batch):
         values, edges = parts(table.column("token_ids"))
-        lengths, first = parts(table.column("seq_lengths"))
-        yield {"token_ids": dense(values, edges, task.tokens), "seq_lengths": documents(lengths, first[:-1], first[-1])}
+        blocks = [[values[a:b]] for a, b in itertools.pairwise(edges.tolist())]
+        yield {"token_ids": dense(blocks, task.tokens), "seq_lengths": lengths_of(*parts(table.column("seq_lengths")))}
