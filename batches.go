@@ -18,7 +18,7 @@ import (
 // LoaderOptions are how package loader makes the batches of the spec, without what depends on the
 // rank and its epoch. The spec is valid.
 func (s Spec) LoaderOptions() loader.Options {
-	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}
+	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost, Packed: s.Pack.packed()}
 	if o.Workers == 0 {
 		ranks := max(1, s.LocalWorldSize)
 		o.Workers = max(1, (runtime.GOMAXPROCS(0)+ranks-1)/ranks)

@@ -119,11 +119,23 @@ func (e Events) ofDataset() iterable.Events {
 		FootersRead:   e.Footers,
 		Noted:         e.Files,
 		Lost:          func(x iterable.Loss) { e.note("%v", x) },
+		Truncated:     e.truncated(),
 		OverEstimate: func(measured, estimated int64) {
 			if measured-estimated > smallExcess {
 				e.note("blocks took %v of memory, the files' metadata promised %v", mem.Bytes(measured), mem.Bytes(estimated))
 			}
 		},
+	}
+}
+
+// truncated notes the first documents that are longer than a block.
+func (e Events) truncated() func(documents, tokens int64) {
+	var once sync.Once
+	return func(documents, tokens int64) {
+		once.Do(func() {
+			e.note("documents are longer than a block and lose what is beyond it: %d of them lose %d tokens in the first row group with any; "+
+				"strategy bfd_split keeps all tokens, and stats count the documents as truncated", documents, tokens)
+		})
 	}
 }
 

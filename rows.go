@@ -60,7 +60,7 @@ func (d *Dataset) Chosen() map[string]string {
 	s := d.spec
 	all := map[string]string{
 		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
-		"Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
+		"Pack": s.packText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
 	}
 	if s.PartSeed != 0 {
 		all["PartSeed"] = strconv.FormatUint(s.PartSeed, 10)

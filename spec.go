@@ -81,6 +81,9 @@ type Spec struct {
 	// the row.
 	Weight string `json:"weight"`
 
+	// Pack makes samples of several rows: blocks of tokens. nil reads rows.
+	Pack *Pack `json:"pack"`
+
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
 	// within 256 MiB and 2 GiB. Seed chooses the order.

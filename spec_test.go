@@ -34,7 +34,11 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
 		"Null":    {map[string]json.RawMessage{"a": json.RawMessage("null")}, map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
-		"Pad":     {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		"Pack": {
+			&Pack{}, &Pack{Columns: map[string]int{"a": 0}}, &Pack{Columns: map[string]int{"a": 8, "b": 9}}, &Pack{Columns: map[string]int{"a": 8}, Strategy: "ffd"},
+			&Pack{Columns: map[string]int{"a": 8}, With: []string{"mask"}}, &Pack{Columns: map[string]int{"a": 8}, Labels: "shifted"},
+		},
+		"Pad": {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }
 
@@ -45,7 +49,7 @@ func TestSpecOptions(t *testing.T) {
 		Filters: "price > 1", Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1},
 		Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5, Weight: "price",
 		Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop", Memory: "1GiB", CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru",
-		OnError: "skip",
+		OnError: "skip", Pack: &Pack{Columns: map[string]int{"price": 8}, Strategy: "bfd", EOS: new(int64), Value: 3, Length: "n"},
 	}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
@@ -58,6 +62,9 @@ func TestSpecOptions(t *testing.T) {
 	if want := (rule.Split{Parts: s.Parts, Part: "val", Key: "label", Seed: 5, Subsample: 0.5}); o.Filters != "price > 1" || o.Weight != "price" ||
 		!reflect.DeepEqual(o.Split, want) {
 		t.Errorf("rows of %q, %+v, weight %q", o.Filters, o.Split, o.Weight)
+	}
+	if want := (rule.Pack{Columns: s.Pack.Columns, Strategy: rule.BestFit, EOS: s.Pack.EOS, Length: "n"}); !reflect.DeepEqual(*o.Pack, iterable.Pack{Pack: want, Value: 3}) {
+		t.Errorf("packing %+v", o.Pack)
 	}
 	if !reflect.DeepEqual(o.Vocabulary, s.Vocabulary) || !reflect.DeepEqual(o.Unknown, s.Unknown) {
 		t.Errorf("vocabulary %v, unknown %v", o.Vocabulary, o.Unknown)

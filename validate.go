@@ -39,6 +39,7 @@ func (s Spec) Validate() error {
 		p.Join(err)
 	}
 	s.validateBatches(&p)
+	s.validatePack(&p)
 	o := s.options()
 	p.Join(o.Validate())
 	p.Join(iterable.StreamOptions{OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}.Validate())
@@ -105,7 +106,7 @@ func (s Spec) options() iterable.Options {
 		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
 		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
-		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, RowIDs: s.RowIDs, RowKeys: s.Seeds,
+		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
 	o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)

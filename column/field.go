@@ -77,6 +77,10 @@ type Field struct {
 	// Made marks a column whose values the reader makes, as row ids, and no shard holds.
 	Made bool
 
+	// Joined marks a column of which the batch wants no rows: the items of all its lists are one array,
+	// and its values are all the same number.
+	Joined bool
+
 	Children []*Field
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -37,6 +38,9 @@ type counter struct {
 	done  int64   // row groups whose units are known
 	sums  []int64 // of units that are being counted
 	gone  []bool  // units whose data is lost
+
+	lengths []unitLengths // of the documents of units that are being counted; with a packing
+	tokens  int64         // in all blocks that were counted
 
 	partBytes int64 // of a part; 0 is by the bytes of the data, tests lower it
 	every     time.Duration
@@ -233,7 +237,10 @@ func (c *counter) take(first, end int, e countEntry) {
 		return
 	}
 	most := int64(1)
-	if c.rules.weight >= 0 {
+	switch {
+	case c.rules.pack != nil: // a row may fill any number of blocks
+		most = math.MaxInt32
+	case c.rules.weight >= 0:
 		most = maxTimes
 	}
 	for i, n := range e.counts {

@@ -186,6 +186,7 @@ func (c *counter) isCounted(p *countPart) bool {
 
 // counted notes that a row group was read.
 func (c *counter) counted(group int) {
+	c.pack(group)
 	c.mu.Lock()
 	for u := c.groups[group]; u < c.groups[group+1]; u++ {
 		if c.gone[u] {
@@ -250,6 +251,10 @@ func (c *counter) release(parts []*countPart) {
 func (c *counter) read(ctx context.Context) error {
 	c.divide()
 	c.sums = make([]int64, len(c.units))
+	all := c.done == 0
+	if c.rules.pack != nil {
+		c.lengths = make([]unitLengths, len(c.units))
+	}
 	how := ruleReading{next: c.next, found: c.add, done: c.counted}
 	if on := c.dataset.options.OnError; on == Mask || on == Skip {
 		how.lost, how.pieces = c.lose, c.pieces
@@ -260,6 +265,9 @@ func (c *counter) read(ctx context.Context) error {
 	err := c.dataset.readRules(within, how)
 	if ctx.Err() == nil && c.complete() {
 		err = nil
+	}
+	if all && err == nil {
+		c.dataset.packedTokens.Store(c.tokens)
 	}
 	if c.dir != nil { // also after an error: the next start has less to count then
 		c.publish()
@@ -276,7 +284,11 @@ func (c *counter) add(g int, lo, hi int64, sel selection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for u := c.groups[g]; u < c.groups[g+1]; u++ {
-		if from, to := max(lo, c.units[u].Lo), min(hi, c.units[u].Hi); from < to {
+		switch from, to := max(lo, c.units[u].Lo), min(hi, c.units[u].Hi); {
+		case from >= to:
+		case c.rules.pack != nil:
+			c.lengths[u].add(c.rules.pack, sel, int(from-lo), int(to-lo))
+		default:
 			c.sums[u] += sel.samples(int(from-lo), int(to-lo))
 		}
 	}

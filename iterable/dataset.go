@@ -59,7 +59,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, suggestPattern(err, addresses)
 	}
 	if c.recodes, err = bindVocabulary(m.Schema(), o.Vocabulary, o.Unknown); err != nil {
-		_, ruleErr := bindRules(o, m, planManifest(m)) // all that is wrong at once
+		_, ruleErr := bindRules(o, m, planManifest(m), m.Schema()) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
 	d := &Dataset{common: c, options: o}
@@ -86,7 +86,12 @@ func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
 }
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
-func (d *Dataset) Schema() *column.Schema { return d.recodes.schema }
+func (d *Dataset) Schema() *column.Schema {
+	if k := d.packing(); k != nil {
+		return k.layout.Schema()
+	}
+	return d.recodes.schema
+}
 
 // NumRows of all shards, whether or not the rule keeps them.
 func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }

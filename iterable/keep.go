@@ -43,6 +43,9 @@ func (o Options) validateRules(p *option.List) {
 	}
 	p.Join(optionErrors(o.Split.Validate()))
 	p.Join(optionErrors(o.RowsNew.Validate()))
+	if o.Pack != nil {
+		p.Join(optionErrors(o.Pack.Validate()))
+	}
 	if o.Rows == nil && o.RowsNew != "" {
 		p.Add("RowsNew", "needs {Rows}, got %q alone", string(o.RowsNew))
 	}

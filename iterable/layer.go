@@ -14,6 +14,8 @@ type layer struct {
 	decoder  *rowgroup.Decoder
 	selector *selector // of the load; nil: each row is a sample
 	all      map[*rules]*selector
+	packer   *packer // of the load; nil: no sample has several rows
+	packers  map[*packing]*packer
 
 	part   []uint8
 	rows   []uint32 // of the unit that the load's blocks hold, ascending
@@ -21,7 +23,7 @@ type layer struct {
 }
 
 func (r *readahead) newLayer() *layer {
-	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*rules]*selector{}}
+	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*rules]*selector{}, packers: map[*packing]*packer{}}
 }
 
 // selectorOf applies rules; nil where there are none.
@@ -62,7 +64,7 @@ func (y *layer) choose(l *load) error {
 	sel, err := y.selector.finish(l.group, rows.Lo, rows.Hi, columns, false)
 	if err == nil {
 		if n := sel.samples(0, sel.rows); n != l.samples {
-			err = errMiscounted(l.samples, n)
+			err = errMiscounted("rows", l.samples, n)
 		}
 	}
 	if err != nil {

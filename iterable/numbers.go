@@ -23,6 +23,9 @@ func (d *source) numbering() (*numbering, error) {
 	if d.options.Weight != "" {
 		return nil, &OptionError{Field: "Weight", Text: "repeats rows, and a row has one number; leave it out, and give the weights to a sampler"}
 	}
+	if d.options.Pack != nil {
+		return nil, &OptionError{Field: "Pack", Text: "makes blocks of rows, which have no numbers; leave it out"}
+	}
 	units, err := d.cut(d.options.UnitRows)
 	if err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, e
 	}
 	sel, err := d.rules.newSelector().finish(u.Group, u.Lo, u.Hi, columns, false)
 	if err == nil && sel.samples(0, sel.rows) != u.Samples {
-		err = errMiscounted(u.Samples, sel.samples(0, sel.rows))
+		err = errMiscounted("rows", u.Samples, sel.samples(0, sel.rows))
 	}
 	if err != nil {
 		return 0, ruleError(d.manifest, rows, err)

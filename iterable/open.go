@@ -69,7 +69,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 	}
 	s.ahead = &readahead{
 		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
-		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate,
+		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate, events: d.options.Events,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
 	s.state = s.base
@@ -99,6 +99,10 @@ func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail) int64 {
 func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if o.Batches == 0 || d.NumRows() == 0 {
 		return 0
+	}
+	if d.packing() != nil {
+		all := mem.MulDiv(d.packedBytes(), int64(o.Batches)*int64(o.BatchSize), max(1, d.samples))
+		return all + all/roundingPart + int64(o.Batches)*blockBytes
 	}
 	var bytes int64
 	for _, g := range d.sizes.decoded() {

@@ -109,6 +109,9 @@ type Options struct {
 	// drawn by the row. See rule.Repeats.
 	Weight string
 
+	// Pack makes samples of several rows; nil is samples of one.
+	Pack *Pack
+
 	// OnError says what becomes of units whose data turns out lost while Open counts what the rule
 	// keeps of them; "" is Raise. Under Mask and Skip they have no sample, and are not among the
 	// counts that IndexDir keeps. It is that of the streams, which StreamOptions give.
@@ -132,6 +135,10 @@ type Events struct {
 	// Noted says what a user may want to know of the addresses: files that were left out of
 	// directories, or named twice. Each once.
 	Noted func(text string)
+
+	// Truncated says that a unit was read with so many documents that are longer than a block, and
+	// how many tokens they lost. It is called for each such unit.
+	Truncated func(documents, tokens int64)
 
 	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata
 	// foretold. Said once per stream.

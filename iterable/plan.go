@@ -20,6 +20,8 @@ type Plan struct {
 	Encoded               int64  // of the projected columns, and of those of the rule
 	Decoded               int64  // foretold, of the projected columns
 
+	Packed *PackPlan // nil where samples are rows
+
 	Shuffle     bool
 	Seed        uint64
 	Params      *shuffle.Params // nil without shuffle
@@ -76,6 +78,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		p.LeftOut = steps.Rows % steps.GlobalBatch
 	}
 	d.weigh(p, units)
+	p.Packed = d.packPlan(units)
 	o.State = nil
 	start := stepper{Steps: steps, end: uint64(max(0, o.Epochs))}
 	return p, d.planRanks(p, start, o)
@@ -207,6 +210,7 @@ func (p *Plan) propose() {
 		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger {ShuffleBuffer}, or smaller units, would mix better",
 			q.Independent, p.GlobalBatch)
 	}
+	p.proposePacking(add)
 	if p.SharedLanes {
 		add("the world size does not divide the %d lanes, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", p.Params.Lanes)
 	}

@@ -49,6 +49,7 @@ type readahead struct {
 	said     atomic.Bool
 
 	overEstimate func(measured, estimated int64) // may be nil
+	events       Events
 }
 
 // start runs the goroutines, until ctx ends or stop is called.
@@ -225,6 +226,9 @@ func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
 	defer caught("decode", l.manifest, l.rows, &err)
+	if l.rules != nil && l.rules.pack != nil {
+		return d.pack(l)
+	}
 	layout, extra, err := d.layOut(l)
 	if err != nil {
 		return nil, 0, err

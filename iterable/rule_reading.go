@@ -135,6 +135,9 @@ func (d *source) reserveRules() (a *mem.Account, fetchers, decoders int, err err
 // runBytes bounds what a run of a row group takes: fetched, and decoded.
 func (d *source) runBytes(g int) (fetch, decoded int64) {
 	fetch, decoded = d.manifest.RuleBytes(g)
+	if d.packing() != nil {
+		decoded += d.data.Groups[g].Rows * lengthScratch
+	}
 	if n := d.runs(g); n > 1 {
 		fetch, decoded = fetch/n+fetch/edgePart, decoded/n+decoded/edgePart
 	}

@@ -19,7 +19,8 @@ import (
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
 // A row must pass all of them: the part by row numbers, the rows list, the filter, the function,
-// the part by a key. The weight then says how often it comes.
+// the part by a key. The weight then says how often it comes. The packing makes samples of the
+// rows that come; without one each row is a sample.
 type rules struct {
 	name  string // 16 hex digits, of text
 	text  string // canonical: rules of one text keep the same rows of the same data
@@ -34,7 +35,8 @@ type rules struct {
 	part   *rule.Part   // nil is all rows
 	key    int          // rule column that decides the part; -1: the row's number does
 	list   *rule.KeptRows
-	weight int // rule column; -1: each row comes once
+	weight int      // rule column; -1: each row comes once
+	pack   *packing // nil: each row that comes is a sample
 	seed   uint64
 	given  []string // the options that make up the rule
 }
@@ -81,12 +83,15 @@ func (o Options) ruleColumns() ruleColumns {
 	if o.Weight != "" {
 		c.add(o.Weight, false)
 	}
+	if p := o.Pack; p != nil && len(p.Columns) > 0 {
+		c.add(packLengths(p), p.Length == "")
+	}
 	return c
 }
 
-// bindRules makes the rule of the options for a manifest; nil when each row is a sample. The error
-// lists everything that is wrong.
-func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest) (*rules, error) {
+// bindRules makes the rule of the options for a manifest whose columns are delivered under a schema;
+// nil when each row is a sample. The error lists everything that is wrong.
+func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivered *column.Schema) (*rules, error) {
 	b := binder{options: o, schema: m.RuleSchema(), columns: o.ruleColumns(), problems: option.List{New: newOptionError}}
 	b.rules = &rules{key: -1, weight: -1, seed: o.Split.Seed}
 	b.filter()
@@ -94,6 +99,7 @@ func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest) (*rules,
 	b.part()
 	b.rows(data)
 	b.weight()
+	b.pack(delivered)
 	r := b.rules
 	if err := b.problems.Err(); err != nil || len(b.text) == 0 {
 		return nil, err
@@ -243,8 +249,16 @@ func (r *rules) number(groups []rowgroup.Group) {
 func (r *rules) reads() bool { return r.filter != nil || r.readsMore() }
 
 // readsMore says that the rule reads columns besides those of its filter.
-func (r *rules) readsMore() bool {
+func (r *rules) readsMore() bool { return r.choosesByMore() || r.pack != nil }
+
+// choosesByMore says that it does so to find which rows come, and how often.
+func (r *rules) choosesByMore() bool {
 	return r.keep != nil || r.part != nil && r.key >= 0 || r.weight >= 0
+}
+
+// decodesFirst says that a load decodes columns of the rule before all others.
+func (r *rules) decodesFirst() bool {
+	return r.filter != nil || r.choosesByMore() || r.pack != nil && r.pack.declared
 }
 
 // numbered says that what is kept of a row group depends on the number of its first row.

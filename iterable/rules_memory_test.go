@@ -44,7 +44,10 @@ func peakWithin(t *testing.T, store shard.Store, o Options) mem.Amounts {
 	d := open(t, store, o)
 	d.pool.Trim(0)
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 1, Epochs: 2})
-	rest(t, s)
+	if d.packing() == nil {
+		rest(t, s)
+	}
+	readThrough(t, s)
 	reserved := s.account.Reserved()
 	peak, most := s.account.Peak()
 	live := reserved[mem.Decode] + reserved[mem.Shuffle]

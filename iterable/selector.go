@@ -16,6 +16,8 @@ type selection struct {
 	rows  int
 	bits  []uint64 // row i is bit i%64 of word i/64; no bit is set behind the last row
 	times []uint8  // how often each row comes, where it is kept; nil is once
+
+	lengths []uint32 // tokens of each row, with a packing
 }
 
 // A selector applies rules to rows. It owns its scratch: one goroutine at a time uses it.
@@ -26,6 +28,7 @@ type selector struct {
 	bits    []uint64
 	kept    []uint64 // that Keep may change
 	times   []uint8
+	lengths []uint32
 	columns []rule.Column
 }
 
@@ -79,7 +82,15 @@ func (s *selector) finish(group int, lo, hi int64, columns []rule.Column, passed
 	if r.weight >= 0 && !sel.empty() {
 		s.times = slices.Grow(s.times[:0], sel.rows)[:sel.rows]
 		sel.times = s.times
-		return sel, rule.Repeats(columns[r.weight], r.seed, r.first[group]+lo, sel.bits, sel.times)
+		if err := rule.Repeats(columns[r.weight], r.seed, r.first[group]+lo, sel.bits, sel.times); err != nil {
+			return sel, err
+		}
+	}
+	if r.pack != nil && !sel.empty() {
+		var err error
+		s.lengths, err = r.pack.measure(&columns[r.pack.lengths], sel.rows, s.lengths[:0])
+		sel.lengths = s.lengths
+		return sel, err
 	}
 	return sel, nil
 }
@@ -138,7 +149,18 @@ func (s selection) each(lo, hi int, f func(row int)) {
 	}
 }
 
-// samples of the rows [lo, hi).
+// documents appends the rows [lo, hi) that are kept to dst, each as often as it comes.
+func (s selection) documents(lo, hi int, dst []uint32) []uint32 {
+	s.each(lo, hi, func(row int) {
+		dst = append(dst, uint32(row))
+		for n := 1; s.times != nil && n < int(s.times[row]); n++ {
+			dst = append(dst, uint32(row))
+		}
+	})
+	return dst
+}
+
+// samples of the rows [lo, hi), where each is one as often as it comes.
 func (s selection) samples(lo, hi int) int64 {
 	var n int64
 	if s.times != nil {
@@ -156,6 +178,6 @@ func (s selection) samples(lo, hi int) int64 {
 }
 
 // errMiscounted is the error of a unit that does not have the samples that were counted.
-func errMiscounted(counted, now int64) error {
-	return fmt.Errorf("%w: %d rows were kept when they were counted, and %d are when they are loaded; open the data set again", shard.ErrChanged, counted, now)
+func errMiscounted(what string, counted, now int64) error {
+	return fmt.Errorf("%w: %d %s were kept when they were counted, and %d are when they are loaded; open the data set again", shard.ErrChanged, counted, what, now)
 }

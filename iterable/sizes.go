@@ -34,6 +34,8 @@ type sizes struct {
 	copied   bool             // bytes are read into the pool's buffers, not lent
 	ruled    bool             // a load reads whole units, of which a rule keeps some rows
 	repeats  bool             // rows may come more than once, and then loads are not divided
+	pack     *packing         // nil: no sample has several rows
+	packed   func() packSizes // with pack
 	decoded  func() []decoded // by group
 	few      sync.Map         // rowgroup.Kept by group and rows
 }
@@ -78,8 +80,11 @@ func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 
 // spanCost is what the load of a span takes.
 func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) cost {
-	if !s.ruled {
+	switch {
+	case !s.ruled:
 		return s.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, divided)
+	case s.pack != nil:
+		return s.packedCost(u, sp.Rows(), divided)
 	}
 	return s.ruledCost(u, sp.Rows(), divided && !s.repeats)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -39,6 +40,8 @@ type source struct {
 	rules    *rules // nil: each row is a sample
 	samples  int64  // of an epoch
 
+	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
+
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
 	units   map[int64][]shuffle.Unit // by unit_rows
@@ -66,14 +69,25 @@ func newSource(ctx context.Context, c *common, m *rowgroup.Manifest, o Options) 
 // bind binds the rule to the data.
 func (d *source) bind() error {
 	var err error
-	d.rules, err = bindRules(d.options, d.manifest, d.data)
+	d.rules, err = bindRules(d.options, d.manifest, d.data, d.recodes.schema)
 	if d.rules != nil {
 		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.name, d.rules, true, d.rules.weight >= 0
+	}
+	if k := d.packing(); k != nil {
+		d.sizes.pack, d.sizes.packed = k, k.newPackSizes(d.manifest)
 	}
 	if p := d.options.Plan; p != nil && err == nil && p.Rule != d.data.Rule {
 		err = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
 	}
 	return err
+}
+
+// packing is the third stage of the rule, or nil.
+func (d *source) packing() *packing {
+	if d.rules == nil {
+		return nil
+	}
+	return d.rules.pack
 }
 
 // countSamples finds out how many samples an epoch has.
@@ -191,6 +205,9 @@ func (d *source) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (*
 func (d *source) sampleBytes() int64 {
 	if d.rules == nil {
 		return d.bytes
+	}
+	if k := d.packing(); k != nil {
+		return mem.MulDiv(d.samples, k.sampleBytes(), 1)
 	}
 	return mem.MulDiv(d.bytes, d.samples, max(1, d.manifest.NumRows()))
 }

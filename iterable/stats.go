@@ -10,9 +10,12 @@ import (
 
 // Stats counts what a stream did. It is a value: the difference of two is what happened in between.
 type Stats struct {
-	Draws  int64
-	Rows   int64 // handed out
-	Lost   int64 // whose data is lost, under Mask and Skip
+	Draws int64
+	Rows  int64 // handed out
+	Lost  int64 // whose data is lost, under Mask and Skip
+
+	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
+
 	Groups int64 // row groups in a draw, summed over the draws
 
 	Units   int64 // decoded
@@ -31,6 +34,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Draws -= earlier.Draws
 	s.Rows -= earlier.Rows
 	s.Lost -= earlier.Lost
+	s.Truncated -= earlier.Truncated
 	s.Groups -= earlier.Groups
 	s.Units -= earlier.Units
 	s.Fetched -= earlier.Fetched

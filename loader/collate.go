@@ -23,6 +23,7 @@ type recipe struct {
 	bands      []*band
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
+	packed     *deriver   // nil: batches are not packed
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
@@ -33,12 +34,13 @@ func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
 	naming, unnamed := bindRowIDs(o, schema)
-	if err := errors.Join(padding, filling, unnamed); err != nil {
+	packed, unpacked := bindPacked(o.Packed, schema)
+	if err := errors.Join(padding, filling, unnamed, unpacked); err != nil {
 		return nil, err
 	}
 	r := &recipe{
 		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
-		rank: o.Rank, naming: naming,
+		rank: o.Rank, naming: naming, packed: packed,
 	}
 	for _, p := range padders {
 		r.padded[p.at] = true
@@ -165,7 +167,11 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 			return err
 		}
 	}
+	lengths, tokens := c.packed.sources(b)
 	if err := c.nameRows(b); err != nil {
+		return err
+	}
+	if err := c.packed.derive(b, lengths, tokens); err != nil {
 		return err
 	}
 	for i := range c.transforms {

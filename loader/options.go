@@ -83,6 +83,9 @@ type Options struct {
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
+	// Packed makes columns of the documents in packed batches. It needs a data set with Pack.
+	Packed Packed
+
 	// Seeds adds the column SeedColumn to each batch: an int64 for each row, by the data's seed, the
 	// epoch and the row, whatever the number of ranks and the batch size. It needs a data set with
 	// RowIDs or RowKeys.
@@ -158,6 +161,7 @@ func (o Options) Validate() error {
 	for i, pad := range o.Pad {
 		pad.validate(&p, i)
 	}
+	o.Packed.validate(&p)
 	return p.Err()
 }
 

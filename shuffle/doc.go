@@ -41,6 +41,7 @@
 //	"tick"    epoch, line lane, tick                    the order of a tick's rows
 //	"mix"     level                                     the phases of a level's lanes, see Shares
 //	"part"    row                                       which rows of a run are of which part; the caller's seed
+//	"pack"    epoch, group, row                         the order in which a rule makes samples of the unit that begins at row
 //	"source"  source                                    the seed of a source of a mixture: its first next
 //
 // # Data

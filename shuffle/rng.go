@@ -17,6 +17,7 @@ const (
 	domTick   = "tick"   // ids: epoch, line lane, tick
 	domMix    = "mix"    // ids: level
 	domPart   = "part"   // ids: first row
+	domPack   = "pack"   // ids: epoch, group, first row
 	domSource = "source" // ids: source
 )
 

@@ -34,6 +34,7 @@ what lies there is not touched.`,
 	f.data(fs)
 	f.rows(fs)
 	f.choice(fs)
+	f.packing(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs)
@@ -74,8 +75,9 @@ type measurement struct {
 	Storage           shard.Traffic      `json:"storage"`
 	Cache             *cacheUse          `json:"cache"` // null: none was used
 	Device            *deviceUse         `json:"device,omitempty"`
-	LostRows          int64              `json:"lost_rows"` // that could not be read, under --on-error mask or skip
-	Lost              []lostPlace        `json:"lost"`      // where they are
+	LostRows          int64              `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
+	Lost              []lostPlace        `json:"lost"`                // where they are
+	Truncated         int64              `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
 
 	needed int64 // encoded bytes of the projected columns, each row once
 	memory int64 // limit of a rank
@@ -126,6 +128,7 @@ func (m *measurement) addStats(all ...loader.Stats) {
 	var sum iterable.Stats
 	for _, s := range all {
 		m.LostRows += s.Stream.Lost
+		m.Truncated += s.Stream.Truncated
 		sum.Draws, sum.Groups = sum.Draws+s.Stream.Draws, sum.Groups+s.Stream.Groups
 		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed
 	}

@@ -60,6 +60,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.ids(fs)
 	cat.rows(fs)
 	cat.choice(fs)
+	cat.packing(fs)
 	cat.order(fs)
 	cat.manyEpochs(fs)
 	cat.losses(fs)

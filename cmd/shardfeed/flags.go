@@ -25,6 +25,7 @@ type flags struct {
 	invalidUTF8 string
 
 	rowFlags
+	packFlags
 
 	shuffle       bool
 	shuffleBuffer bufferSize
@@ -150,6 +151,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.checkRows(fs); err != nil {
 		return err
 	}
+	if err := f.checkPack(fs); err != nil {
+		return err
+	}
 	for _, n := range []struct {
 		name         string
 		value, least int64
@@ -250,6 +254,7 @@ func completeValues(c *cobra.Command) {
 		{"invalid-utf8", []string{"refuse", "replace"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
 		{"rows-new", []string{"error", "keep", "drop"}},
+		{"pack-strategy", []string{"wrapped", "bfd", "bfd_split"}},
 		{"device", []string{"auto", "host", "cuda", "cuda:0"}},
 		{"cache-policy", []string{"keep", "lru"}},
 		{"request-payer", []string{"requester"}},

@@ -31,6 +31,7 @@ well batches would be mixed.`,
 	fs := c.Flags()
 	f.data(fs)
 	f.choice(fs)
+	f.packing(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
@@ -94,6 +95,8 @@ type plan struct {
 	Encoded int64 `json:"encoded_bytes"`      // of the columns that are read
 	Decoded int64 `json:"decoded_bytes"`
 
+	Packing *packing `json:"packing"` // null where rows are not packed
+
 	Shuffle bool            `json:"shuffle"`
 	Order   string          `json:"plan"`
 	Seed    uint64          `json:"seed"`
@@ -129,6 +132,28 @@ type rowChoice struct {
 	Seconds float64 `json:"count_seconds"` // that it took to count them; 0 where nothing was to be counted
 }
 
+// A packing is what is in the blocks of an epoch, which are its samples.
+type packing struct {
+	Strategy    string   `json:"strategy"`
+	Size        int      `json:"size"` // tokens of a block
+	Blocks      int64    `json:"blocks"`
+	Units       int      `json:"units"`       // that have any
+	Tokens      *int64   `json:"tokens"`      // null where nothing tells them
+	Counted     bool     `json:"counted"`     // tokens: by this start; else they are the footers' and about right
+	Utilisation *float64 `json:"utilisation"` // from 0 to 1
+}
+
+func packingObject(p *iterable.PackPlan) *packing {
+	if p == nil {
+		return nil
+	}
+	o := &packing{Strategy: p.Strategy, Size: p.Size, Blocks: p.Blocks, Units: p.Units, Counted: p.Counted}
+	if p.Tokens > 0 {
+		o.Tokens, o.Utilisation = &p.Tokens, &p.Utilisation
+	}
+	return o
+}
+
 // A quality is how well an order mixes sorted data, the worst case.
 type quality struct {
 	Independent float64 `json:"independent_units"`
@@ -144,7 +169,7 @@ func planObject(p *iterable.Plan, chosen rowChoice) *plan {
 	}
 	o := &plan{
 		Shards: p.Shards, RowGroups: p.Groups, Units: p.Units, rowChoice: chosen, Bytes: p.Bytes, Encoded: p.Encoded, Decoded: p.Decoded,
-		Shuffle: p.Shuffle, Order: order, Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
+		Packing: packingObject(p.Packed), Shuffle: p.Shuffle, Order: order, Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
 		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
 		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,
 		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.ProposalsSpelled(option.Flag)...),

@@ -18,11 +18,16 @@ func planReport(p *iterable.Plan, chosen rowChoice) *report {
 		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
 	if chosen.Rule != "" {
 		part := 100 * float64(chosen.Samples) / float64(max(1, chosen.Rows))
-		r.fact("rows of an epoch", "%s, %.3g%% (rule %s)", count(chosen.Samples), part, chosen.Rule)
+		if p.Packed != nil {
+			r.fact("blocks of an epoch", "%s (rule %s)", count(chosen.Samples), chosen.Rule)
+		} else {
+			r.fact("rows of an epoch", "%s, %.3g%% (rule %s)", count(chosen.Samples), part, chosen.Rule)
+		}
 		if chosen.Bytes > 0 {
 			r.fact("counted", "in %s, from at most %v of encoded columns", seconds(chosen.Seconds), mem.Bytes(chosen.Bytes))
 		}
 	}
+	planPacking(r, p.Packed)
 	planOrder(r, p)
 	r.section("steps")
 	r.fact("each rank", "%s of %s rows", count(p.Steps), count(int64(p.BatchSize)))
@@ -77,6 +82,24 @@ func planOrder(r *report, p *iterable.Plan) {
 	r.fact("lanes", "%d, %d for a rank%s", p.Params.Lanes, p.LanesPerRank, shared)
 	r.fact("quantum, life", "%s a tick, %s to empty a unit", plural(p.Params.Quantum, "row"), plural(p.Params.Life, "tick"))
 	r.fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
+}
+
+// planPacking says what is in the blocks of an epoch.
+func planPacking(r *report, p *iterable.PackPlan) {
+	if p == nil {
+		return
+	}
+	r.section("packing")
+	r.fact("blocks", "%s of %s tokens, %s; they are the rows below", count(p.Blocks), count(int64(p.Size)), p.Strategy)
+	r.fact("of a unit", "%.1f blocks in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
+	switch {
+	case p.Tokens == 0:
+		r.fact("utilisation", "not known: the rule chooses documents, and this start has read no lengths")
+	case p.Counted:
+		r.fact("utilisation", "%.2f%%: %s tokens", 100*p.Utilisation, count(p.Tokens))
+	default:
+		r.fact("utilisation", "about %.2f%%: %s tokens by the footers", 100*p.Utilisation, count(p.Tokens))
+	}
 }
 
 func planMemory(r *report, p *iterable.Plan) {

@@ -13,6 +13,7 @@ import (
 // "Flags".
 const (
 	rowsGroup    = "Rows"
+	packGroup    = "Packing"
 	orderGroup   = "Order"
 	storageGroup = "Storage (S3 and HDFS)"
 	cacheGroup   = "Cache (of what lies on S3 and HDFS)"
@@ -62,7 +63,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, packGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

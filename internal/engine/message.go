@@ -100,6 +100,7 @@ type Node struct {
 	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
 	Partition bool   `json:"partition"`
 	Added     bool   `json:"added"` // not of the data: lengths of a padded column, ids and seeds of rows
+	Joined    bool   `json:"joined"` // one array, or one number, of the batch; see column.Field
 	Children  []Node `json:"children"`
 }
 

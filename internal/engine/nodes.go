@@ -23,7 +23,8 @@ func describe(d *Data) Opened {
 // and added columns at the end.
 func batchNodes(s *column.Schema, o loader.Options) []Node {
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
-	for _, f := range s.Fields {
+	fields, made := o.Packed.Fields(s)
+	for _, f := range fields {
 		if !f.Made || f.Name != "" {
 			nodes = append(nodes, nodeOf(f))
 		}
@@ -43,6 +44,11 @@ func batchNodes(s *column.Schema, o loader.Options) []Node {
 	}
 	if o.Seeds {
 		nodes = append(nodes, fixedNode(loader.SeedColumn, column.TypeInt64, 8))
+	}
+	for _, f := range made {
+		n := nodeOf(f)
+		n.Added = true
+		nodes = append(nodes, n)
 	}
 	return nodes
 }
@@ -68,7 +74,7 @@ func added(p loader.Padding, size int) []Node {
 func nodeOf(f *column.Field) Node {
 	n := Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
-		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Children: []Node{},
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Children: []Node{},
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind

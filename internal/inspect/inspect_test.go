@@ -136,7 +136,7 @@ func TestInspectWarnings(t *testing.T) {
 			Columns: []Column{{
 				Path: "tokens.list.element", Type: "int32", Uncompressed: 100 * gib, physical: format.Int32, repeated: true,
 				Encodings: []string{"PLAIN", "RLE", "RLE_DICTIONARY"}, Codecs: []string{"SNAPPY"},
-			}},
+			}, {Path: "n_tokens", Type: "int32", physical: format.Int32}},
 		}
 		return &Report{Total: c, Shards: []ShardReport{{URI: "a", Content: c}}}
 	}
@@ -162,6 +162,10 @@ func TestInspectWarnings(t *testing.T) {
 		{"tokens", func(r *Report) { r.Total.Columns[0].Encodings = []string{"PLAIN", "RLE"} }, []string{
 			`plain_tokens: column "tokens.list.element" holds 100 GiB of integers in PLAIN`, "use_dictionary=True",
 		}},
+		{"no lengths", func(r *Report) { r.Total.Columns[1].Path = "id" }, []string{
+			`no_list_lengths: column "tokens.list.element" holds 100 GiB of compressed lists, and no column their lengths`, `data_page_version="2.0"`,
+		}},
+		{"lists as they are", func(r *Report) { r.Total.Columns[1].Path, r.Total.Columns[0].Codecs = "id", []string{"UNCOMPRESSED"} }, nil},
 		{"floats", func(r *Report) {
 			r.Total.Columns[0].Encodings, r.Total.Columns[0].physical = []string{"PLAIN", "RLE"}, format.Float
 		}, nil},

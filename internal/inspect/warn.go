@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -27,6 +28,7 @@ const (
 	slicesAtMost = 8         // of a row group with a page index
 	sliceLeast   = 16 << 20
 	tokensLeast  = 1 << 20 // bytes of a column from which its encoding matters
+	listsLeast   = 1 << 30 // bytes of lists from which it matters what counting their items reads
 	tinyBytes    = 64 << 10
 	tinyGroups   = 100
 	footerShare  = 20 // a footer of over 1/footerShare of its file is large
@@ -36,7 +38,7 @@ const (
 func (r *Report) warnings() []Warning {
 	var all []Warning
 	for _, w := range []func() *Warning{
-		r.warnUnreadable, r.warnBlock, r.warnShuffle, r.warnPageIndex, r.warnTokens, r.warnTiny, r.warnFooter,
+		r.warnUnreadable, r.warnBlock, r.warnShuffle, r.warnPageIndex, r.warnTokens, r.warnLengths, r.warnTiny, r.warnFooter,
 	} {
 		if one := w(); one != nil {
 			all = append(all, *one)
@@ -143,6 +145,34 @@ func (r *Report) warnTokens() *Warning {
 
 // levelsOnly is about encodings that footers list for levels, not for integers.
 func levelsOnly(e string) bool { return e == format.RLE.String() || e == format.BitPacked.String() }
+
+// warnLengths is about tokens that a run may pack into blocks: how many there are follows from the
+// lengths of the lists, which compressed pages of version 1 hide among the values.
+func (r *Report) warnLengths() *Warning {
+	if slices.ContainsFunc(r.Total.Columns, isLengths) {
+		return nil
+	}
+	for _, c := range r.Total.Columns {
+		if !c.repeated || c.physical != format.Int32 && c.physical != format.Int64 || c.Uncompressed < listsLeast || slices.Contains(c.Codecs, format.Uncompressed.String()) {
+			continue
+		}
+		return &Warning{
+			Kind: "no_list_lengths",
+			Text: fmt.Sprintf("column %q holds %s of compressed lists, and no column their lengths: a run that packs them reads them once more to count its blocks",
+				c.Path, formatBytes(c.Uncompressed)),
+			Do: "write the lists' lengths as a column of integers, as n_tokens, or data pages of version 2 (pyarrow: data_page_version=\"2.0\")",
+		}
+	}
+	return nil
+}
+
+// isLengths says that a column has one integer a row and a name as lengths have it.
+func isLengths(c Column) bool {
+	integer := c.physical == format.Int32 || c.physical == format.Int64
+	return integer && !c.repeated && slices.ContainsFunc([]string{"len", "tokens", "num", "count", "n_"}, func(part string) bool {
+		return strings.Contains(strings.ToLower(c.Path), part)
+	})
+}
 
 func (r *Report) warnTiny() *Warning {
 	if r.Total.RowGroups < tinyGroups || r.Total.Compressed/int64(r.Total.RowGroups) >= tinyBytes {

@@ -65,6 +65,7 @@ def test_defaults():
         "storage": {},
         "null": {},
         "pad": [],
+        "pack": None,
         "vocabulary": {},
         "unknown": {},
         "slots": 0,

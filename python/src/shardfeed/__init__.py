@@ -6,6 +6,7 @@ from ._columns import Bytes, Ragged
 from ._dataset import StreamingDataset
 from ._map import MapDataset
 from ._nulls import NullWarning
+from ._pack import Pack
 from ._schema import Field, Schema
 from ._select import Selected, select
 from ._version import __version__
@@ -20,6 +21,7 @@ __all__ = [
     "Field",
     "MapDataset",
     "NullWarning",
+    "Pack",
     "PaddingWarning",
     "Ragged",
     "Schema",

@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "where": "give filters",
     "predicate": "give filters, or see shardfeed.select",
     "split": "give parts and part",
+    "pack": "blocks of rows have no numbers: give it to a StreamingDataset",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
 }

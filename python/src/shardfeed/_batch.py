@@ -290,6 +290,8 @@ class Batch:
         """The first values of a column. Showing them does not count as reading the column."""
         raw = self._live()
         column = self._layout.makers[name](raw.bytes, raw.nodes)
+        if isinstance(column, int):
+            return [column]
         return column_to_list(slice_column(column, 0, min(_html.FIRST, raw.rows)))
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, DatasetOptions, Filters, Path, T, Tail, Unknown
+from ._keywords import Address, DatasetOptions, Filters, Packing, Path, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -28,7 +28,7 @@ from ._options import Options
 from ._schema import Schema
 from ._transform import MappedIterator, Mask, Transform, check_function
 from ._warn import PaddingWarning, ShardfeedWarning, place, warn
-from .errors import ShardfeedError, StateError, nearer
+from .errors import OptionError, ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -74,6 +74,9 @@ class StreamingDataset(Generic[T]):
             the file of ``rows`` does not know. None is "error".
         weight (str, default None): a column that says how often each row comes: 2.5 is twice or
             three times, drawn by the row, the same in each epoch.
+        pack (dict or Pack, default None): ``{"token_ids": 8192}`` makes dense blocks of so many
+            tokens of the lists in each row group; a block is a row then. See :class:`Pack` for
+            strategies, eos and bos, position ids, cu_seqlens and labels.
         shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
             file order.
         shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
@@ -190,6 +193,7 @@ class StreamingDataset(Generic[T]):
         rows: Path | None = None,
         rows_new: Literal["error", "keep", "drop"] | None = None,
         weight: str | None = None,
+        pack: Packing | None = None,
         shuffle: bool = True,
         shuffle_buffer: int | str | None = None,
         seed: int = 0,
@@ -396,7 +400,15 @@ class StreamingDataset(Generic[T]):
         result counts its own epochs.
         """
         check_function(function, "filter")
+        self._check_masks()
         return self._masked(Mask(function))
+
+    def _check_masks(self) -> None:
+        """Refuses masks of packed batches: a row there is several documents."""
+        if self._spec["pack"] is not None:
+            raise OptionError(
+                "filter masks rows, and a row of a packed batch is several documents: leave some out with filters"
+            )
 
     def _masked(self, mask: Any) -> Any:
         masked = self._mapped(mask)

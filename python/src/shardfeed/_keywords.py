@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
+
+    from ._pack import Pack
 
     T = TypeVar("T", default=Any)
 else:
@@ -22,6 +24,7 @@ Path = str | os.PathLike[str]
 Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
+Packing = Union[Mapping[str, int], "Pack"]
 Unknown = Literal["error"] | int
 Tail = Literal["drop", "pad", "short", "carry"]
 
@@ -39,6 +42,7 @@ class DatasetOptions(TypedDict, total=False):
     rows: Path | None
     rows_new: Literal["error", "keep", "drop"] | None
     weight: str | None
+    pack: Packing | None
     shuffle: bool
     shuffle_buffer: int | str | None
     seed: int

@@ -46,6 +46,8 @@ class Layout:
             self.numbers += field.nodes * NODE_FIELDS
 
     def _maker(self, field: Field, at: int) -> Maker:
+        if field.joined:
+            return _number(at, _fixed(field, at, self.plain)) if field.kind == "fixed" else self._maker(field.children[0], at + NODE_FIELDS)
         if field.is_dense:
             return _dense(field, at, self.plain) if field.kind == "list" else _fixed(field, at, self.plain)
         if field.kind == "binary":
@@ -115,6 +117,12 @@ def _fixed(field: Field, at: int, plain: bool) -> Maker:
     if shape:
         return lambda slot, nodes: ndarray((nodes[length], *shape), dtype, slot, nodes[data])
     return lambda slot, nodes: ndarray(nodes[length], dtype, slot, nodes[data])
+
+
+def _number(at: int, values: Maker) -> Maker:
+    """The number that all rows have."""
+    length = at + LENGTH
+    return lambda slot, nodes: int(values(slot, nodes)[0]) if nodes[length] else 0  # type: ignore[arg-type,index,return-value]
 
 
 def _dense(field: Field, at: int, plain: bool) -> Maker:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _redact, _rules, _sizes, _storage
+from . import _pack, _redact, _rules, _sizes, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
-from ._keywords import Address, Filters, Path, Unknown
+from ._keywords import Address, Filters, Packing, Path, Unknown
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -43,6 +43,7 @@ class Options:
     rows: Path | None = None
     rows_new: str | None = None
     weight: str | None = None
+    pack: Packing | None = None
     shuffle: bool = True
     shuffle_buffer: int | str | None = None
     seed: int = 0
@@ -101,6 +102,9 @@ class Options:
             "env": _storage.environment(os.environ),
             "null": found.of(_nulls, self.null),
             "pad": found.of(_pads, self.pad, self.max_length),
+            "pack": _pack.spec(
+                self.pack, rows=self.batch_size is None, padded=self.pad if isinstance(self.pad, Mapping) else (), problems=found
+            ),
             **self._words(found),
             "slots": found.of(number, "slots", self.slots, 2),
             "workers": found.of(number, "collate_workers", self.collate_workers),

@@ -82,6 +82,7 @@ class Field:
     scale: int = 0
     list_size: int = 0  # of lists of one size; -1: dense, with a length that differs by batch; 0: ragged
     partition: bool = False  # from directory names
+    joined: bool = False  # of the batch, not of its rows: one array, or one number
     added: bool = False  # not in the data: the lengths of a padded column, ids and seeds of rows
     children: tuple[Field, ...] = ()
 

@@ -92,6 +92,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         result counts its own epochs.
         """
         check_function(function, "filter")
+        self._check_masks()
         return self._masked(TensorMask(function))
 
     def with_valid(self, *columns: str) -> StreamingDataset[T]:

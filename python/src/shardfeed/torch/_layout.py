@@ -52,6 +52,8 @@ class TensorLayout:
 
 def _maker(layout: Layout, name: str) -> TensorMaker:
     field, make = layout.schema[name], layout.makers[name]
+    if field.joined and field.kind == "fixed":
+        return make
     if field.is_dense:
         return lambda slot, nodes: torch.from_numpy(make(slot, nodes))
     if field.kind == "binary":

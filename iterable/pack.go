@@ -1,0 +1,186 @@
+package iterable
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+)
+
+// LabelsColumn is the list in which IgnoredLabel stands where no document does.
+const LabelsColumn = "labels"
+
+// IgnoredLabel is the label that losses of torch leave out.
+const IgnoredLabel = -100
+
+// A Pack makes samples of several rows: blocks of one size of the lists of a unit. The schema has
+// lists of that size then, lists of one value a document of all other columns, and behind them
+// rowgroup.LengthsColumn, the tokens of each document in the block.
+type Pack struct {
+	rule.Pack
+	Value int64 // what stands behind the last document of a block
+}
+
+// packing is the third stage of a rule: the samples that are made of the rows that are kept.
+type packing struct {
+	spec     *rule.Pack
+	layout   *rowgroup.Packing
+	lengths  int  // rule column that tells the lengths
+	declared bool // it is a column of lengths, not the lists themselves
+	tokens   int  // column of the schema whose lists are packed
+}
+
+// pack is the last stage of the rule.
+func (b *binder) pack(schema *column.Schema) {
+	p := b.options.Pack
+	if p == nil {
+		return
+	}
+	k := &packing{spec: &p.Pack, tokens: -1, declared: p.Length != ""}
+	columns := make([]rowgroup.PackedColumn, len(schema.Fields))
+	for i, f := range schema.Fields {
+		_, named := p.Columns[f.Name]
+		switch {
+		case f.Name == rowgroup.LengthsColumn:
+			b.problems.Add("Pack", "adds a column %q, and the data has one: leave it out of {Columns}", f.Name)
+		case f.Made && f.Name == "":
+			columns[i].First = true
+		case named:
+			columns[i] = b.named(p, f)
+		case f.Kind == column.List && f.Children[0].Kind == column.Fixed && f.Name != "":
+			columns[i] = b.along(p, f)
+		}
+	}
+	for _, name := range p.Names() {
+		i := slices.IndexFunc(schema.Fields, func(f *column.Field) bool { return f.Name == name })
+		if i < 0 {
+			b.problems.Add(fmt.Sprintf("Pack[%q]", name), "names a column that is not read; name one of the data, and have it among {Columns}")
+			continue
+		}
+		if k.tokens < 0 {
+			k.tokens = i
+		}
+	}
+	k.lengths = b.columns.at[packLengths(p)]
+	if k.declared {
+		kind := typeOf(&b.problems, "Pack.Length", p.Length, b.schema, checkLengths)
+		b.add("Pack", fmt.Sprintf("%s by %q", p.Text(), p.Length)+kind)
+	} else {
+		b.add("Pack", p.Text())
+	}
+	k.layout = rowgroup.NewPacking(schema, p.Size(), columns)
+	b.rules.pack = k
+}
+
+// packLengths is the rule column that tells the lengths of a packing's lists.
+func packLengths(p *Pack) string {
+	if p.Length != "" {
+		return p.Length
+	}
+	return p.Names()[0]
+}
+
+// named is a column that the options name.
+func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
+	at := fmt.Sprintf("Pack[%q]", f.Name)
+	if f.Kind != column.List || f.Children[0].Kind != column.Fixed {
+		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v", f)
+		return c
+	}
+	c.Tokens = true
+	item := f.Children[0]
+	value := p.Value
+	if f.Name == LabelsColumn && signed(item) {
+		value = IgnoredLabel
+	}
+	c.Fill = b.token(at, "value", item, value)
+	if p.BOS != nil {
+		c.Before = b.token(at, "bos", item, *p.BOS)
+	}
+	if p.EOS != nil {
+		c.After = b.token(at, "eos", item, *p.EOS)
+	}
+	return c
+}
+
+// along is a list that goes along with the named ones.
+func (b *binder) along(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
+	c.Tokens = true
+	if p.Extra() > 0 {
+		b.problems.Add("Pack", "writes eos and bos into the columns that it names, and column %q has no place for them: name it too, or leave it out of {Columns}", f.Name)
+	}
+	if f.Name == LabelsColumn && signed(f.Children[0]) {
+		c.Fill, _ = encodeToken(f.Children[0], IgnoredLabel)
+	}
+	return c
+}
+
+func signed(f *column.Field) bool {
+	return f.Type == column.TypeInt8 || f.Type == column.TypeInt16 || f.Type == column.TypeInt32 || f.Type == column.TypeInt64
+}
+
+// token is the bytes of a token.
+func (b *binder) token(field, what string, f *column.Field, token int64) []byte {
+	value, ok := encodeToken(f, token)
+	if !ok {
+		b.problems.Add(field, "has items of %v, which do not hold %s %d", f, what, token)
+	}
+	return value
+}
+
+// encodeToken is a number as a value of an integer field.
+func encodeToken(f *column.Field, n int64) ([]byte, bool) {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(n))[:min(8, f.Width)]
+	switch bits := 8 * f.Width; f.Type {
+	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64:
+		return b, bits == 64 || n >= -1<<(bits-1) && n < 1<<(bits-1)
+	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
+		return b, n >= 0 && (bits == 64 || n < 1<<bits)
+	}
+	return make([]byte, f.Width), n == 0
+}
+
+// checkLengths says whether values of a column can be lengths.
+func checkLengths(f *column.Field) error {
+	switch f.Type {
+	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
+		return nil
+	}
+	return &OptionError{Field: "Pack.Length", Text: fmt.Sprintf("takes lengths from a column of integers, got %q, which is %v", f.Name, f)}
+}
+
+// measure appends the tokens of each row to dst, as the rule column tells them.
+func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
+	extra := uint32(k.spec.Extra())
+	if k.declared {
+		return rule.Lengths(*c, rows, extra, dst)
+	}
+	for row := range rows {
+		n := uint32(0)
+		if c.Values.Nulls < c.Values.Len && !c.Values.IsNull(row) {
+			lo, hi := c.Values.Items(row)
+			n = uint32(hi - lo)
+		}
+		if n > 0 {
+			n += extra
+		}
+		dst = append(dst, n)
+	}
+	return dst, nil
+}
+
+// sampleBytes is what the named columns take in a sample: what a shuffle buffer in bytes counts, so
+// that no other columns change the order.
+func (k *packing) sampleBytes() (n int64) {
+	for _, name := range k.spec.Names() {
+		for _, f := range k.layout.Schema().Fields {
+			if f.Name == name {
+				n += int64(k.spec.Size()) * int64(f.Children[0].Width)
+			}
+		}
+	}
+	return n
+}

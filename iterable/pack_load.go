@@ -1,0 +1,191 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+)
+
+// A packer makes the samples of loads of several rows each, for one goroutine.
+type packer struct {
+	*packing
+	fit    *rule.Packer
+	blocks *rowgroup.BlockPacker
+
+	rows     []uint32 // of the unit, of each document
+	stated   []uint32 // tokens of the unit's rows by the column of lengths
+	tokens   []uint32 // of the unit's rows
+	lengths  []uint32 // of each document
+	order    []uint32 // of the documents
+	samples  []uint32 // in the order in which the blocks have them
+	rowOrder []uint32
+}
+
+func (k *packing) newPacker(m *rowgroup.Manifest) *packer {
+	return &packer{packing: k, fit: k.spec.NewPacker(), blocks: m.NewPacker(k.layout)}
+}
+
+// pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
+// as samples, and drops the rest.
+func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error) {
+	r := y.ahead
+	y.selector, y.packer = y.selectorOf(l.rules), y.packerOf(l)
+	p := y.packer
+	if err := y.documents(l); err != nil {
+		return nil, 0, ruleError(l.manifest, l.rows, err)
+	}
+	decoded, err := y.decoder.Decode(l.raw, rowgroup.Layout{})
+	if err != nil {
+		return nil, 0, err
+	}
+	unit := decoded[0]
+	defer unit.Release()
+	if err := r.transform(decoded, l); err != nil {
+		return nil, 0, err
+	}
+	if err := p.measureUnit(unit, l.rows.Lo); err != nil {
+		return nil, 0, l.inGroup(err)
+	}
+	p.order = documentOrder(l.wanted[0], len(p.rows), p.order)
+	pieces, ends := p.fit.Layout(p.lengths, p.order)
+	if n := int64(len(ends)); n != l.samples {
+		return nil, 0, ruleError(l.manifest, l.rows, errMiscounted("blocks", l.samples, n))
+	}
+	r.truncated(p)
+	extra = p.arrange(l)
+	blocks, err = p.make(unit, rowgroup.PackedRows{Rows: p.rows, Pieces: pieces, Ends: ends}, l.parts)
+	return blocks, extra, l.inGroup(err)
+}
+
+// packerOf packs the documents of a load's source.
+func (y *layer) packerOf(l *load) *packer {
+	k := l.rules.pack
+	if y.packers[k] == nil {
+		y.packers[k] = k.newPacker(l.manifest)
+	}
+	return y.packers[k]
+}
+
+// documents lists the documents of a load.
+func (y *layer) documents(l *load) error {
+	p, s := y.packer, y.selector
+	var columns []rule.Column
+	if s.rules.decodesFirst() {
+		var err error
+		if columns, err = y.decoder.DecodeRule(l.raw); err != nil {
+			return err
+		}
+	}
+	p.rows, p.stated = p.rows[:0], p.stated[:0]
+	if columns == nil {
+		sel := s.begin(l.group, l.rows.Lo, l.rows.Hi)
+		p.rows = sel.documents(0, sel.rows, p.rows)
+		return nil
+	}
+	sel, err := s.finish(l.group, l.rows.Lo, l.rows.Hi, columns, false)
+	if err != nil {
+		return err
+	}
+	p.rows = sel.documents(0, sel.rows, p.rows)
+	if p.declared {
+		p.stated = append(p.stated, sel.lengths...)
+	}
+	return nil
+}
+
+// measureUnit finds the tokens of each document. The column of lengths must have told them.
+func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
+	if p.tokens, err = p.layout.Lengths(unit, first, p.tokens[:0]); err != nil {
+		return err
+	}
+	p.lengths = p.lengths[:0]
+	for _, row := range p.rows {
+		p.lengths = append(p.lengths, p.tokens[row])
+		if p.declared && p.stated[row] != p.tokens[row] {
+			return &rowgroup.Error{
+				Op: "pack", Column: p.spec.Length, RowGroup: -1, Page: -1, Hint: "leave it out, so that the lists themselves are counted",
+				Err: fmt.Errorf("it has %d for row %d of the row group, whose list makes %d with what is written around it", p.stated[row], first+int64(row), p.tokens[row]),
+			}
+		}
+	}
+	return nil
+}
+
+// documentOrder is the order in which the documents of a unit are packed: that of the epoch, or
+// without shuffle that of the file.
+func documentOrder(w wanted, n int, dst []uint32) []uint32 {
+	if w.lane != nil {
+		return w.lane.RuleOrder(int(w.span), n, dst)
+	}
+	dst = slices.Grow(dst[:0], n)[:n]
+	for i := range dst {
+		dst[i] = uint32(i)
+	}
+	return dst
+}
+
+// arrange sets the order of a load's samples, and returns the bytes of the orders of its spans: the
+// one in which they leave when one span has the blocks for itself, else by number.
+func (p *packer) arrange(l *load) (bytes int64) {
+	l.orders, l.placed = make([][]uint32, len(l.wanted)), false
+	p.samples = p.samples[:0]
+	if w := l.wanted[0]; len(l.wanted) == 1 && w.lane != nil {
+		p.rowOrder = w.lane.RowOrder(int(w.span), p.rowOrder)
+		for _, s := range p.rowOrder {
+			p.samples = append(p.samples, uint32(l.span.From)+s)
+		}
+		return 0
+	}
+	for s := l.span.From; s < l.span.To; s++ {
+		p.samples = append(p.samples, uint32(s))
+	}
+	for i, w := range l.wanted {
+		if w.lane != nil {
+			l.orders[i] = w.lane.RowOrder(int(w.span), nil)
+			bytes += int64(w.rows) * orderBytes
+		}
+	}
+	return bytes
+}
+
+// make makes a block of each of so many parts of the samples; 0 is one.
+func (p *packer) make(unit *rowgroup.Block, rows rowgroup.PackedRows, parts int) (blocks []*rowgroup.Block, err error) {
+	parts = max(1, parts)
+	for i, from := 0, 0; i < parts; i++ {
+		to := partEnd(len(p.samples), parts, i)
+		rows.Order = p.samples[from:to]
+		b, err := p.blocks.Pack(unit, rows)
+		if err != nil {
+			for _, made := range blocks {
+				made.Release()
+			}
+			return nil, err
+		}
+		blocks, from = append(blocks, b), to
+	}
+	return blocks, nil
+}
+
+// inGroup says in which row group an error of the packing is.
+func (l *load) inGroup(err error) error {
+	var e *rowgroup.Error
+	if errors.As(err, &e) {
+		e.URI, e.RowGroup = l.manifest.Shards()[l.rows.Shard].URI, l.rows.RowGroup
+	}
+	return err
+}
+
+// truncated counts documents that lose tokens, and tells of the first.
+func (r *readahead) truncated(p *packer) {
+	documents, tokens := p.fit.Truncated(p.lengths)
+	if documents == 0 {
+		return
+	}
+	r.tally.add(Stats{Truncated: documents})
+	if r.events.Truncated != nil {
+		r.events.Truncated(documents, tokens)
+	}
+}

@@ -1,0 +1,84 @@
+package iterable
+
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A PackPlan is what is known of the blocks of an epoch.
+type PackPlan struct {
+	Strategy string
+	Size     int   // tokens of a block
+	Blocks   int64 // of an epoch
+	Units    int   // that have any
+
+	// Tokens stand in the blocks: counted where this process has read the lengths, else by the
+	// footers, which count an empty list as one; 0 where neither tells, since a rule chooses rows.
+	Tokens  int64
+	Counted bool
+
+	// Utilisation is the part of the blocks that tokens fill; 0 where Tokens is.
+	Utilisation float64
+
+	counting int64 // encoded bytes that tell the lengths, without a column of lengths
+}
+
+// wellUsed is the utilisation under which a plan says what to write differently: 25 blocks a unit.
+const wellUsed = 0.98
+
+// packPlan is nil where samples are rows.
+func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
+	k := d.packing()
+	if k == nil {
+		return nil
+	}
+	p := &PackPlan{Strategy: string(k.spec.PackStrategy()), Size: k.spec.Size(), Tokens: d.packedTokens.Load()}
+	for _, u := range units {
+		if p.Blocks += u.Samples; u.Samples > 0 {
+			p.Units++
+		}
+	}
+	if p.Counted = p.Tokens > 0; !p.Counted && len(d.rules.given) == 1 {
+		for g := range d.data.Groups {
+			p.Tokens += d.manifest.ListItems(g, k.tokens) + d.data.Groups[g].Rows*int64(k.spec.Extra())
+		}
+	}
+	if p.Blocks > 0 {
+		p.Utilisation = min(1, float64(p.Tokens)/float64(p.Blocks)/float64(p.Size))
+	}
+	if !k.declared {
+		for g := range d.data.Groups {
+			fetch, _ := d.manifest.RuleBytes(g)
+			p.counting += fetch
+		}
+	}
+	return p
+}
+
+// dearCounting is how many bytes of lists a plan speaks of that are read to count blocks.
+const dearCounting = 1 << 30
+
+// proposePacking says what would fill blocks better, and count them sooner.
+func (p *Plan) proposePacking(add func(format string, args ...any)) {
+	k := p.Packed
+	if k == nil {
+		return
+	}
+	if k.Tokens > 0 && k.Utilisation < wellUsed {
+		add("blocks are %.1f %% full: a unit loses about half a block, and has %.1f of them; write row groups of at least %d tokens (25 blocks)%s",
+			100*k.Utilisation, float64(k.Blocks)/float64(max(1, k.Units)), 25*k.Size, p.largerUnits())
+	}
+	if k.counting >= dearCounting {
+		add("counting blocks reads %s of lists: write a column with their lengths and name it in {Pack}, or write data pages of version 2", mem.Bytes(k.counting))
+	}
+}
+
+// largerUnits is what to do where units are slices of row groups.
+func (p *Plan) largerUnits() string {
+	if p.Units > p.Groups {
+		return fmt.Sprintf(", or set {UnitRows} above the %d rows of a unit now", p.AllRows/int64(max(1, p.Units)))
+	}
+	return ""
+}

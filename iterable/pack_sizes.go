@@ -1,0 +1,87 @@
+package iterable
+
+import (
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+const (
+	packScratch  = 48 // of a row, to lay documents out
+	lengthsBytes = 8  // a document in a block: the number of its tokens, and its share of offsets
+)
+
+// packSizes foretells the bytes of packed samples.
+type packSizes struct {
+	columns []int64 // bytes of a sample in each list of tokens
+	others  []int64 // by row group: the values of all other columns
+}
+
+// newPackSizes asks for the files' metadata once.
+func (k *packing) newPackSizes(m *rowgroup.Manifest) func() packSizes {
+	return sync.OnceValue(func() packSizes {
+		s := packSizes{others: make([]int64, len(m.Groups()))}
+		for i, c := range k.layout.Columns {
+			if c.Tokens {
+				s.columns = append(s.columns, int64(k.layout.Size)*int64(k.layout.Schema().Fields[i].Children[0].Width))
+			}
+		}
+		for g := range s.others {
+			s.others[g] = m.PackedBytes(g, k.layout)
+		}
+		return s
+	})
+}
+
+// packedCost is what a load of a unit takes that keeps so many of its samples: the unit as it is
+// decoded, beside the blocks that are made of it.
+func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
+	rows, all := u.Rows(), s.manifest.Groups()[u.Group].Rows
+	d, p := s.decoded()[u.Group], s.packed()
+	scratch := d.scratch.Of(rows, all, false) + slice(d.rule, rows, all)
+	if rows < all {
+		d.narrow, d.wide, _ = d.slice(rows, all)
+	}
+	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: scratch + d.narrow + d.wide + rows*(scratchBytes+ruleScratch+packScratch)}
+	documents := rows + u.Samples // each block may begin with the rest of a document
+	others := mem.MulDiv(slice(p.others[u.Group], rows, all), documents, max(1, rows)) + documents*lengthsBytes
+	others = mem.MulDiv(others, samples, max(1, u.Samples))
+	tokens := int64(0)
+	for _, n := range p.columns {
+		tokens += n * samples
+	}
+	parts := min(mostParts, (tokens+others)/widePart, samples)
+	if !divided || parts < 2 {
+		c.whole = p.blockBytes(samples, others)
+		return c
+	}
+	c.parts = int(parts)
+	c.parted = parts * p.blockBytes((samples+parts-1)/parts, others/parts)
+	return c
+}
+
+// blockBytes is what a block of so many samples takes.
+func (p packSizes) blockBytes(samples, others int64) int64 {
+	n := others + others/roundingPart + blockBytes
+	for _, column := range p.columns {
+		n += mem.ClassBytes(column*samples + keptSlack)
+	}
+	return n
+}
+
+// keptSlack is what an arena keeps behind an allocation.
+const keptSlack = 128
+
+// packedBytes is what the values of all samples take.
+func (d *source) packedBytes() (n int64) {
+	p := d.sizes.packed()
+	for _, column := range p.columns {
+		n += column * d.samples
+	}
+	for _, others := range p.others {
+		n += others
+	}
+	return n + (d.manifest.NumRows()+d.samples)*lengthsBytes
+}

@@ -1,0 +1,239 @@
+"""Packed batches: every token once, the columns made of them, resume on other ranks, refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import shardfeed.torch
+from shardfeed import Pack, Ragged, StreamingDataset, errors
+
+pytestmark = pytest.mark.usefixtures("job")
+
+SIZE = 64
+MADE = ["position_ids", "doc_ids", "seq_lengths", "cu_seqlens", "max_seqlen"]
+
+
+def document(i: int) -> list[int]:
+    """Tokens that no other document has."""
+    return list(range(1000 * i + 1, 1000 * i + 1 + (7 * i) % 151))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two shards of 300 documents of 0 to 150 tokens; every 17th list is null."""
+    directory = tmp_path_factory.mktemp("documents")
+    for k in range(2):
+        ids = range(300 * k, 300 * (k + 1))
+        tokens = [None if i % 17 == 0 else document(i) for i in ids]
+        columns = {
+            "token_ids": pa.array(tokens, pa.list_(pa.int32())),
+            "mask": pa.array([None if t is None else [n % 2 for n in t] for t in tokens], pa.list_(pa.int8())),
+            "id": pa.array(ids, pa.int64()),
+            "text": pa.array([f"document {i}" for i in ids], pa.string()),
+            "n_tokens": pa.array([len(t or ()) for t in tokens], pa.int32()),
+        }
+        pq.write_table(pa.table(columns), directory / f"part-{k}.parquet", row_group_size=100)
+    return directory
+
+
+def documents() -> dict[int, list[int]]:
+    """Those with tokens."""
+    return {i: document(i) for i in range(600) if i % 17 and document(i)}
+
+
+@pytest.mark.parametrize("strategy", ["wrapped", "bfd_split"])
+@pytest.mark.parametrize("world_size", [1, 2])
+def test_every_token_comes_once(table: Path, strategy: Any, world_size: int) -> None:
+    found: Counter[int] = Counter()
+    steps = set()
+    for rank in range(world_size):
+        dataset = StreamingDataset(
+            table,
+            batch_size=4,
+            columns=["token_ids"],
+            pack=Pack({"token_ids": SIZE}, strategy=strategy, eos=-1, value=-2),
+            rank=rank,
+            world_size=world_size,
+        )
+        steps.add(len(dataset))
+        for batch in dataset:
+            assert batch["token_ids"].shape == (batch.rows, SIZE) and batch["token_ids"].dtype == np.int32
+            found.update(batch["token_ids"][batch.row_valid].ravel().tolist())
+    assert len(steps) == 1
+    tokens = Counter(t for d in documents().values() for t in d)
+    assert found.pop(-1) == len(documents())
+    padding = found.pop(-2)
+    assert found == tokens
+    assert padding == dataset.size * SIZE - sum(tokens.values()) - len(documents())
+
+
+def test_columns_of_a_packed_batch(table: Path) -> None:
+    dataset = StreamingDataset(
+        table,
+        batch_size=3,
+        columns=["token_ids", "mask", "id", "text"],
+        pack=Pack({"token_ids": SIZE}, strategy="bfd_split", with_columns=MADE, labels="next"),
+    )
+    assert list(dataset.schema) == [
+        "token_ids",
+        "mask",
+        "id",
+        "text",
+        "seq_lengths",
+        "position_ids",
+        "doc_ids",
+        "cu_seqlens",
+        "max_seqlen",
+        "labels",
+    ]
+    whole = documents()
+    for batch in dataset:
+        tokens, positions, docs, labels = (batch[name] for name in ("token_ids", "position_ids", "doc_ids", "labels"))
+        edges = [0]
+        assert isinstance(batch["seq_lengths"], Ragged) and labels.dtype == np.int64 and positions.dtype == docs.dtype == np.int32
+        for row, (lengths, ids, texts) in enumerate(zip(batch["seq_lengths"], batch["id"], batch["text"])):
+            at = 0
+            for number, (length, i, text) in enumerate(zip(lengths.tolist(), ids.tolist(), list(texts))):
+                piece = tokens[row, at : at + length]
+                begin = int(piece[0]) - whole[i][0]
+                assert piece.tolist() == whole[i][begin : begin + length] and text == f"document {i}"
+                assert batch["mask"][row, at : at + length].tolist() == [t % 2 for t in piece.tolist()]
+                assert positions[row, at : at + length].tolist() == list(range(length))
+                assert (docs[row, at : at + length] == number).all()
+                assert labels[row, at : at + length].tolist() == [*piece[1:].tolist(), -100]
+                at += length
+                edges.append(row * SIZE + at)
+            if at < SIZE:
+                assert (docs[row, at:] == -1).all() and (labels[row, at:] == -100).all() and (tokens[row, at:] == 0).all()
+                assert positions[row, at:].tolist() == list(range(SIZE - at))
+                edges.append((row + 1) * SIZE)
+        assert batch["cu_seqlens"].tolist() == edges and batch["cu_seqlens"].dtype == np.int32
+        assert batch["max_seqlen"] == np.diff(edges).max() and type(batch["max_seqlen"]) is int
+    assert "max_seqlen" in repr(batch) and "max_seqlen" in batch._repr_html_()
+    assert batch.to_arrow().column("cu_seqlens").type.value_type == pa.int32()
+
+
+def test_tensors_of_a_packed_batch(table: Path) -> None:
+    loader = shardfeed.torch.DataLoader(
+        table,
+        batch_size=3,
+        columns=["token_ids", "n_tokens"],
+        pack=Pack({"token_ids": SIZE}, with_columns=MADE, labels="same", length="n_tokens"),
+    )
+    for batch in loader:
+        tokens, edges = batch["token_ids"], batch["cu_seqlens"]
+        assert tokens.shape[1:] == (SIZE,) and edges.dtype == torch.int32 and edges.ndim == 1
+        assert int(edges[0]) == 0 and int(edges[-1]) == tokens.numel()
+        assert type(batch["max_seqlen"]) is int and batch["max_seqlen"] == int(edges.diff().max())
+        starts = batch["position_ids"] == 0
+        assert torch.equal(starts.flatten().nonzero().flatten(), edges[:-1].long())
+        kept = batch["labels"] != -100
+        assert torch.equal(kept, ~starts & (batch["doc_ids"] >= 0)) and torch.equal(batch["labels"][kept], tokens[kept].long())
+        assert repr(batch)
+
+
+def read(table: Path, world_size: int, batch_size: int, state: Any = None, stop: int = 0) -> tuple[list[Any], Any]:
+    """The blocks of each step over all ranks, sorted, and the state after them."""
+    steps: list[Any] = []
+    for rank in range(world_size):
+        dataset = StreamingDataset(
+            table,
+            batch_size=batch_size,
+            columns=["token_ids"],
+            pack={"token_ids": SIZE},
+            seed=3,
+            tail="drop",
+            shuffle_buffer=50,
+            rank=rank,
+            world_size=world_size,
+        )
+        if state is not None:
+            dataset.load_state_dict(state)
+        for n, batch in enumerate(dataset):
+            if n == len(steps):
+                steps.append([])
+            steps[n] += batch["token_ids"].tolist()
+            if n + 1 == stop:
+                break
+        after = dataset.state_dict()
+    return [sorted(s) for s in steps], after
+
+
+def test_resume_on_other_ranks(table: Path) -> None:
+    whole, _ = read(table, 2, 6)
+    for stop in (1, 5, len(whole) - 1):
+        first, state = read(table, 2, 6, stop=stop)
+        rest, _ = read(table, 3, 4, state)
+        assert first + rest == whole
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pack": {"token_ids": 0}}, "pack of column 'token_ids' must be at least 1, got 0"),
+        ({"pack": {}}, "pack must name columns and the tokens of a block"),
+        ({"pack": 8192}, "pack must be a dict of tokens by column"),
+        ({"pack": {"token_ids": 8, "mask": 16}}, "pack must have one size for all columns"),
+        (
+            {"pack": Pack({"token_ids": 8}, strategy="bdf")},
+            "strategy of pack must be 'wrapped', 'bfd' or 'bfd_split', got 'bdf'; did you mean 'bfd'?",
+        ),
+        ({"pack": Pack({"token_ids": 8}, eos=1.5)}, "eos of pack must be a whole number, got 1.5"),
+        ({"pack": Pack({"token_ids": 8}, with_columns=["cu_seqlen"])}, "did you mean 'cu_seqlens'?"),
+        ({"pack": {"token_ids": 8}, "pad": {"token_ids": 0}}, "pad and pack name column 'token_ids'"),
+        (
+            {"pack": Pack({"token_ids": 8}, with_columns="max_seqlen"), "batch_size": None},
+            "with_columns of pack has 'max_seqlen', which is of a batch",
+        ),
+        ({"pack": {"tokens": 8}}, 'pack["tokens"] names a column that is not read'),
+        ({"pack": {"id": 8}}, 'pack["id"] must be a column of lists of fixed-width values, got int64'),
+        ({"pack": Pack({"token_ids": 8}, eos=2)}, 'column "mask" has no place for them: name it too, or leave it out of columns'),
+        ({"pack": Pack({"token_ids": 8}, length="text")}, 'pack takes lengths from a column of integers, got "text", which is string'),
+        ({"pack": {"token_ids": 8}, "seeds": True, "row_ids": True}, "seeds does not go with row_ids and pack together"),
+    ],
+)
+def test_refused(table: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(errors.ShardfeedError) as e:
+        StreamingDataset(table, **{"batch_size": 4, **given})
+    assert message in str(e.value)
+
+
+def test_filters_choose_documents(table: Path) -> None:
+    dataset = StreamingDataset(table, batch_size=4, columns=["token_ids", "id"], pack={"token_ids": SIZE}, filters=[("id", "<", 50)])
+    assert {i for batch in dataset for row in batch["id"] for i in row.tolist()} == {i for i in documents() if i < 50}
+    with pytest.raises(errors.OptionError, match="a row of a packed batch is several documents"):
+        dataset.filter(lambda batch: batch["id"])
+
+
+def test_rows_by_number_have_no_blocks(table: Path) -> None:
+    with pytest.raises(TypeError, match="give it to a StreamingDataset"):
+        shardfeed.MapDataset(table, batch_size=4, pack={"token_ids": 8})  # type: ignore[call-arg]
+
+
+def test_seeds_of_blocks(table: Path) -> None:
+    given: dict[str, Any] = {"columns": ["token_ids"], "pack": {"token_ids": SIZE}, "seeds": True}
+    seeds = [s for batch in StreamingDataset(table, batch_size=4, **given) for s in batch["_seed"].tolist()]
+    assert len(set(seeds)) == len(seeds)
+    other = [
+        s
+        for rank in range(2)
+        for b in StreamingDataset(table, batch_size=2, rank=rank, world_size=2, **given)
+        for s in b["_seed"][b.row_valid].tolist()
+    ]
+    assert sorted(other) == sorted(seeds)
+
+
+def test_long_documents_are_cut_and_told(table: Path, caplog: pytest.LogCaptureFixture) -> None:
+    dataset = StreamingDataset(table, batch_size=4, columns=["token_ids"], pack=Pack({"token_ids": 100}, strategy="bfd"))
+    found = Counter(t for batch in dataset for t in batch["token_ids"].ravel().tolist() if t)
+    assert found == Counter(t for d in documents().values() for t in d[:100])
+    assert dataset.stats()["truncated_documents"] == sum(len(d) > 100 for d in documents().values())
+    assert "strategy bfd_split keeps all tokens" in caplog.text

@@ -1,0 +1,39 @@
+package rowgroup
+
+import (
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// PackedBytes predicts the bytes of the values of group g in columns that a packing does not lay
+// out as tokens: each row once, texts in place of codes.
+func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
+	r, group := m.groupRecord(g)
+	e := estimator{r: &r, group: group}
+	rows := m.groups[g].Rows
+	for i, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		if p.Columns[i].Tokens {
+			continue
+		}
+		e.column(n, rows)
+		if n.field.Kind == column.Binary && isPlainLeaf(n) {
+			e.values = addCapped(e.values, mem.MulDiv(rows, codedText, 1))
+		}
+	}
+	return addCapped(e.values, e.wide)
+}
+
+// codedText is what a text takes that a dictionary has once for many rows, about.
+const codedText = 16
+
+// ListItems is how many items the lists of a column have in group g by the footer, which counts an
+// empty or null list as one.
+func (m *Manifest) ListItems(g, col int) int64 {
+	r, group := m.groupRecord(g)
+	e := estimator{r: &r, group: group}
+	n := m.columnsOf(int(m.groups[g].Shard))[col]
+	if n.missing || n.partition != nil {
+		return 0
+	}
+	return e.items(n)
+}
