@@ -21,6 +21,7 @@ REWRITTEN = {
     "tokens": ("hash(doc_id + 7)", 4_096, "zstd"),
     "documents": ("hash(doc_id + 7)", 4_096, "zstd"),
     "shop": ("hash(unique_id)", 4_096, "snappy"),
+    "sources": ("hash(id + 7)", 2_048, "snappy"),
 }
 
 
@@ -68,15 +69,17 @@ def quartiles(values):
 
 
 def by_duckdb(directory, name):
-    """A set in another order, as DuckDB writes it, in one file."""
+    """A set in another order, as DuckDB writes it: in one file, unless its files are sources."""
     order, group, codec = REWRITTEN[name]
     target = directory / f"{name}_duckdb"
     if not target.exists():
         unfinished = directory / f"{name}_duckdb.unfinished"
         subprocess.run(["rm", "-rf", str(unfinished)], check=True)
         unfinished.mkdir()
-        rows = duckdb.connect().sql(f"select * from read_parquet('{directory}/{name}/*.parquet') order by {order}")
-        rows.write_parquet(str(unfinished / "all.parquet"), row_group_size=group, compression=codec)
+        files = sorted((directory / name).glob("*.parquet")) if name == "sources" else [directory / name / "*.parquet"]
+        for number, path in enumerate(files):
+            rows = duckdb.connect().sql(f"select * from read_parquet('{path}') order by {order}")
+            rows.write_parquet(str(unfinished / f"part-{number:05d}.parquet"), row_group_size=group, compression=codec)
         unfinished.rename(target)
     return target
 

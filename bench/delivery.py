@@ -17,7 +17,7 @@ import servers
 sys.path.append(str(check.HERE / "peers"))
 
 import entries
-from place import Failed, Place
+import place
 
 CORES = 2
 CAP = 10  # seconds after the first batch when a slow contender is stopped
@@ -45,27 +45,27 @@ def checks(directory, name, data, source, must, aim, measure, busy=True, **optio
         return check.Check(f"{name}{more}", (data.name,), of, must, aim, found, **options)
 
     plain = Case(data, directory / data.name)
-    yield line("", source, lambda place, n: measure(plain, n))
+    yield line("", source, lambda _, n: measure(plain, n))
     again = f"{source}; the same rows in another order, written by DuckDB, another seed"
-    yield line(", second writer", again, lambda place, n: measure(Case(data, check.by_duckdb(directory, data.name), 2), n))
+    yield line(", second writer", again, lambda _, n: measure(Case(data, check.by_duckdb(directory, data.name), 2), n))
     if busy:
         beside = f"{source}; while a process copies memory on the other core"
-        yield line(" beside a busy core", beside, lambda place, n: check.beside(lambda: measure(plain, n)))
+        yield line(" beside a busy core", beside, lambda _, n: check.beside(lambda: measure(plain, n)))
 
 
 def run(case, contender, mode, *arguments, **task):
     """The figures of one run, in a cage of its own, on two cores."""
-    place = Place()
+    runs = place.Place()
     try:
-        place.python(contender)
+        runs.python(contender)
     except subprocess.CalledProcessError as e:
         raise servers.Missing(f"the packages of {contender.requirements or 'the tests'} could not be installed") from e
     rows = case.rows()
     whole = {"directory": str(case.directory), "rows": rows, "buffer": max(1, rows // 10), "seed": case.seed} | task
     try:
         with _on(check.cores()[:CORES]):
-            return place.run(contender, case.data, mode, *arguments, task=whole)
-    except Failed as e:
+            return runs.run(contender, case.data, mode, *arguments, task=whole)
+    except place.Failed as e:
         raise process.Failed(f"{contender.name} on {case.directory.name}: {e}") from e
 
 

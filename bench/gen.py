@@ -16,7 +16,7 @@
     shards      10,000 files as those of many
     documents   8 files x 5,000 documents, one row group, zstd: doc_id, token_ids list<int32> of log-normal lengths (median 1,000, sigma
                 1.5), prompt_ids list<int32> of log-normal lengths (median 300, sigma 1, at most 4,096)
-    sources     64 files x 25,000 rows as those of tabular, one row group each (for mixtures)
+    sources     64 files x 25,000 rows as those of tabular, 10 row groups (for mixtures)
 
 Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.
 """
@@ -52,7 +52,7 @@ SETS = {
     "wide": (4, 24_000, 3, {"compression": "snappy", "use_dictionary": False}),
     "shards": (10_000, 40, 1, {"compression": "snappy"}),
     "documents": (8, 5_000, 1, {"compression": "zstd"}),
-    "sources": (64, 25_000, 1, {"compression": "snappy"}),
+    "sources": (64, 25_000, 10, {"compression": "snappy"}),
 }
 
 

@@ -25,6 +25,7 @@ class Task:
     unit_rows: int = 0  # of ours; 0 is whole row groups
     tokens: int = 0  # of a packed block, or of a batch of rows of like lengths; rows counts tokens then
     strategy: str = ""  # of packing
+    sources: int = 0  # of a mixture; 0 is one data set
     rank: int = 0
     world_size: int = 1
 
