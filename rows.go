@@ -61,6 +61,7 @@ func (d *Dataset) Chosen() map[string]string {
 	all := map[string]string{
 		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
 		"Pack": s.packText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
+		"Cast": castsText(s.Cast), "Hash": numbersText(s.Hash), "Scale": scalesText(s.Scale), "Stack": stacksText(s.Stack),
 	}
 	if s.PartSeed != 0 {
 		all["PartSeed"] = strconv.FormatUint(s.PartSeed, 10)

@@ -16,7 +16,8 @@ type Spec struct {
 	// servers.
 	Addresses []string `json:"addresses"`
 
-	// Columns are names or dotted paths; nil reads all. The schema's order is kept.
+	// Columns are names, dotted paths or patterns of names ("num_*"); nil reads all. The schema's
+	// order is kept.
 	Columns []string `json:"columns"`
 
 	// RowIDs adds the columns "_row", the row's number in the list of shards, before rules, and
@@ -129,6 +130,15 @@ type Spec struct {
 	// [iterable.Options].
 	Vocabulary map[string][]string `json:"vocabulary"`
 	Unknown    map[string]int64    `json:"unknown"`
+
+	// What becomes of the values of columns, by name or pattern ("num_*"). Cast is the new type, as
+	// in "int32" and "bfloat16". Hash has the number of buckets, and Scale the mean and the
+	// deviation. Stack makes matrices of columns, by the name of the matrix; Columns need not name
+	// these columns. See [loader.Features].
+	Cast  map[string]string    `json:"cast"`
+	Hash  map[string]int64     `json:"hash"`
+	Scale map[string][]float64 `json:"scale"`
+	Stack map[string]Stack     `json:"stack"`
 
 	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
 	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -40,6 +41,7 @@ func (s Spec) Validate() error {
 	}
 	s.validateBatches(&p)
 	s.validatePack(&p)
+	p.Join(loader.Options{Features: s.features(&p)}.Validate())
 	o := s.options()
 	p.Join(o.Validate())
 	p.Join(iterable.StreamOptions{OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}.Validate())
@@ -103,7 +105,7 @@ func (s Spec) validateBatches(p *option.List) {
 // refuses is left at its default.
 func (s Spec) options() iterable.Options {
 	o := iterable.Options{
-		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
+		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
 		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds,

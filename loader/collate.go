@@ -17,7 +17,8 @@ import (
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
-	schema     *column.Schema
+	schema     *column.Schema // of the batches, before padders and transforms
+	shape      *Shape
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
@@ -30,7 +31,13 @@ type recipe struct {
 	largest    atomic.Int64         // bytes of the largest batch so far
 }
 
-func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
+func newRecipe(data *column.Schema, o Options) (*recipe, error) {
+	shape, err := o.Shape(data)
+	if err != nil {
+		return nil, err
+	}
+	schema := shape.schema
+	o.Fill = shape.fills
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
 	naming, unnamed := bindRowIDs(o, schema)
@@ -39,7 +46,7 @@ func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 		return nil, err
 	}
 	r := &recipe{
-		schema: schema, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
+		schema: schema, shape: shape, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
 		rank: o.Rank, naming: naming, packed: packed,
 	}
 	for _, p := range padders {
@@ -47,6 +54,11 @@ func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
 	}
 	if naming != nil && naming.hide {
 		r.padded[naming.row], r.padded[naming.source] = true, true
+	}
+	for i, c := range shape.columns {
+		if c.matrix != nil { // which has the values in place of nulls
+			r.fillers[i] = nil
+		}
 	}
 	r.bands = bands(schema, r.padded)
 	return r, nil
@@ -130,7 +142,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 	if c.padded[i] {
 		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	}
-	a, err := c.gatherer.Gather(i, c.schema.Fields[i], d.Blocks, d.Picks, alloc)
+	a, err := c.shape.Gather(&c.gatherer, i, d.Blocks, d.Picks, alloc)
 	if err == nil {
 		err = c.fillers[i].apply(a, b.Alloc)
 	}
@@ -148,7 +160,7 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 	for k, i := range band.columns {
 		at.set(stageGather, i)
 		lo, hi := k*stride, k*stride+values
-		a, err := c.gatherer.GatherFixed(i, c.schema.Fields[i], d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
+		a, err := c.shape.gatherFixed(&c.gatherer, i, d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
 		if err == nil {
 			err = c.fillers[i].apply(a, b.Alloc)
 		}

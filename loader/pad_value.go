@@ -35,6 +35,10 @@ func encode(f *column.Field, v any) ([]byte, error) {
 		if x, ok := floatOf(v); ok && putFloat(b, x) {
 			return b, nil
 		}
+	case column.TypeBFloat16:
+		if x, ok := floatOf(v); ok && putBrain(b, x) {
+			return b, nil
+		}
 	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		if x, negative, ok := intOf(v); ok && !negative && (f.Width == 8 || x>>(8*f.Width) == 0) {
 			putInt(b, x)
@@ -109,6 +113,18 @@ func putFloat(b []byte, x float64) bool {
 	y := float32(x)
 	binary.LittleEndian.PutUint32(b, math.Float32bits(y))
 	return math.IsInf(float64(y), 0) == math.IsInf(x, 0)
+}
+
+// putBrain rounds to bfloat16, to even; a finite value does not become infinite.
+func putBrain(b []byte, x float64) bool {
+	y := math.Float32bits(float32(x))
+	if x != x {
+		binary.LittleEndian.PutUint16(b, 0x7fc0)
+		return true
+	}
+	h := uint16((y + 0x7fff + y>>16&1) >> 16)
+	binary.LittleEndian.PutUint16(b, h)
+	return h&0x7fff < 0x7f80 || math.IsInf(x, 0)
 }
 
 // half is x as a float16, rounded to even; false when that is too large.

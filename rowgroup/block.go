@@ -15,6 +15,9 @@ type Block struct {
 	arena  *mem.Arena
 	common *common // with the blocks of the unit's other parts; nil when there are none
 	refs   atomic.Int32
+
+	uri      string // of the shard, for errors about values
+	rowGroup int
 }
 
 // A common is memory that the blocks of a unit's parts share: dictionaries, and columns whose rows

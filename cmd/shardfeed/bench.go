@@ -35,6 +35,7 @@ what lies there is not touched.`,
 	f.rows(fs)
 	f.choice(fs)
 	f.packing(fs)
+	f.features(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs)

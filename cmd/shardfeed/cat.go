@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -61,6 +62,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.rows(fs)
 	cat.choice(fs)
 	cat.packing(fs)
+	cat.features(fs)
 	cat.order(fs)
 	cat.manyEpochs(fs)
 	cat.losses(fs)
@@ -130,11 +132,15 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 			return err
 		}
 	}
-	format, err := formatOf(c.format, ds.Schema())
+	shape, err := shapeOf(ds)
 	if err != nil {
 		return err
 	}
-	printer := c.newPrinter(ctx, ds.Dataset, format)
+	format, err := formatOf(c.format, shape.Schema())
+	if err != nil {
+		return err
+	}
+	printer := c.newPrinter(ctx, ds.Dataset, shape, format)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
@@ -171,12 +177,12 @@ func (c *catCommand) saveFile() saveFile {
 }
 
 // newPrinter prints to stdout, with marks where a state is to be saved.
-func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, format rowFormat) *rowPrinter {
+func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, format rowFormat) *rowPrinter {
 	if c.saveState == "" {
-		return newRowPrinter(ds, format, interruptible{ctx, c.stdout})
+		return newRowPrinter(ds, shape, format, interruptible{ctx, c.stdout})
 	}
 	w := newLineWriter(ctx, c.stdout)
-	p := newRowPrinter(ds, format, w)
+	p := newRowPrinter(ds, shape, format, w)
 	p.lineWriter = w
 	return p
 }

@@ -21,6 +21,7 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
 	f.chosen(&s)
+	f.shaped(&s)
 	if f.shuffle {
 		s.Start = f.start
 	}
@@ -42,6 +43,7 @@ func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
 		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
+		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features,
 	}
 }
 

@@ -12,11 +12,12 @@ import (
 // Groups of flags, in the order in which the help shows them. A flag without a group stands under
 // "Flags".
 const (
-	rowsGroup    = "Rows"
-	packGroup    = "Packing"
-	orderGroup   = "Order"
-	storageGroup = "Storage (S3 and HDFS)"
-	cacheGroup   = "Cache (of what lies on S3 and HDFS)"
+	rowsGroup     = "Rows"
+	packGroup     = "Packing"
+	featuresGroup = "Features"
+	orderGroup    = "Order"
+	storageGroup  = "Storage (S3 and HDFS)"
+	cacheGroup    = "Cache (of what lies on S3 and HDFS)"
 )
 
 const (
@@ -63,7 +64,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, packGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, packGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

@@ -22,6 +22,9 @@ func describe(d *Data) Opened {
 // batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
 // and added columns at the end.
 func batchNodes(s *column.Schema, o loader.Options) []Node {
+	if shape, err := o.Shape(s); err == nil { // else Check has refused it
+		s = shape.Schema()
+	}
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
 	fields, made := o.Packed.Fields(s)
 	for _, f := range fields {
@@ -74,7 +77,7 @@ func added(p loader.Padding, size int) []Node {
 func nodeOf(f *column.Field) Node {
 	n := Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
-		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Children: []Node{},
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Features: f.Features, Children: []Node{},
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind

@@ -20,7 +20,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, DatasetOptions, Filters, Packing, Path, T, Tail, Unknown
+from ._keywords import Address, DatasetOptions, Filters, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -55,7 +55,8 @@ class StreamingDataset(Generic[T]):
             ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
             are expanded.
         batch_size (int or None): rows of a batch on this rank. None yields single rows.
-        columns (list of str, default None): names or dotted paths of the columns. None reads all.
+        columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
+            columns. None reads all. Columns of ``stack`` are read in any case.
         filters (str, or list of tuples, default None): read the rows for which it is true: a text,
             ``'price >= 10 and lang in ("en", "de")'``, or as pyarrow has it, ``[("price", ">=",
             10), ("lang", "in", ["en", "de"])]``, where a list of lists is OR. ``in @drop.txt``
@@ -137,6 +138,19 @@ class StreamingDataset(Generic[T]):
             vocabulary: raise, or give it this index, for all or ``{column: index}``. The index is
             from 0 to the number of words, which is the place after the last one, or down to -100,
             which torch's losses ignore. Nulls are not unknown: see null.
+        cast (dict, default None): ``{column: dtype}``: the dtype of a column, or of the items of
+            its lists, as in "int32", "bfloat16" or torch.float16. Floats are rounded, and floats
+            become integers without their fraction, as torch does; a value that does not fit raises
+            DataError with its place. Here and below a column may be a pattern, as in "num_*".
+        hash (dict, default None): ``{column: buckets}``: the XXH64 of a value modulo the buckets,
+            int64. Texts, binary values and numbers can be hashed.
+        scale (dict, default None): ``{column: (mean, deviation)}``: subtract the mean and divide by
+            the deviation, to float32, or float64 in columns of that.
+        stack (dict, default None): ``{name: columns}`` makes one matrix [rows, columns] of these
+            columns, in the schema's order, which leave the batch. Lists of one size give a column
+            for each item. Instead of the columns there may be a dict of columns, dtype (default
+            "float32"), null (default NaN, or 0 in integers) and keep (columns that stay, or True
+            for all). ``schema[name].features`` names the matrix's columns.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
@@ -218,6 +232,10 @@ class StreamingDataset(Generic[T]):
         max_length: int | Mapping[str, int] | None = None,
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         unknown: Unknown | Mapping[str, Unknown] = "error",
+        cast: Mapping[str, Any] | None = None,
+        hash: Mapping[str, int] | None = None,
+        scale: Mapping[str, tuple[float, float]] | None = None,
+        stack: Mapping[str, Stack] | None = None,
         manifest: Path | None = None,
         plan: Path | None = None,
         strict: bool = False,

@@ -26,6 +26,7 @@ Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Packing = Union[Mapping[str, int], "Pack"]
 Unknown = Literal["error"] | int
+Stack = Sequence[str] | Mapping[str, Any]
 Tail = Literal["drop", "pad", "short", "carry"]
 
 
@@ -67,6 +68,10 @@ class DatasetOptions(TypedDict, total=False):
     max_length: int | Mapping[str, int] | None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
     unknown: Unknown | Mapping[str, Unknown]
+    cast: Mapping[str, Any] | None
+    hash: Mapping[str, int] | None
+    scale: Mapping[str, tuple[float, float]] | None
+    stack: Mapping[str, Stack] | None
     manifest: Path | None
     plan: Path | None
     strict: bool

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _pack, _redact, _rules, _sizes, _storage
+from . import _features, _pack, _redact, _rules, _sizes, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
 from ._keywords import Address, Filters, Packing, Path, Unknown
 from .errors import OptionError
@@ -63,6 +63,10 @@ class Options:
     max_length: int | Mapping[str, int] | None = None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None
     unknown: Unknown | Mapping[str, Unknown] = "error"
+    cast: Mapping[str, Any] | None = None
+    hash: Mapping[str, int] | None = None
+    scale: Mapping[str, tuple[float, float]] | None = None
+    stack: Mapping[str, Any] | None = None
     manifest: Path | None = None
     plan: Path | None = None
     strict: bool = False
@@ -106,6 +110,10 @@ class Options:
                 self.pack, rows=self.batch_size is None, padded=self.pad if isinstance(self.pad, Mapping) else (), problems=found
             ),
             **self._words(found),
+            "cast": found.of(_features.casts, self.cast),
+            "hash": found.of(_features.hashes, self.hash),
+            "scale": found.of(_features.scales, self.scale),
+            "stack": found.of(_features.stacks, self.stack, _value),
             "slots": found.of(number, "slots", self.slots, 2),
             "workers": found.of(number, "collate_workers", self.collate_workers),
         }
