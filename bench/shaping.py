@@ -1,7 +1,8 @@
 """Shaped batches: packing, buckets, mixtures, feature matrices, and Python off the training thread."""
 
+import features
 import packing
 
 
 def checks(directory):
-    return list(packing.checks(directory))
+    return [*packing.checks(directory), *features.checks(directory)]

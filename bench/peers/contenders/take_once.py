@@ -13,15 +13,33 @@ from columns import Flat
 from from_arrow import parts
 
 GROUPS = 4
+ROWS = 4096  # of a matrix at a time: they stay in the core's caches
 
 
 def batches(task):
     rng = np.random.default_rng(task.seed)
     for table in tables(task):
+        if task.matrix:
+            yield from matrices(table, rng.permutation(len(table)), task.batch)
+            continue
         table = table.take(pa.array(rng.permutation(len(table))))
         columns = {name: parts(column) for name, column in zip(table.column_names, table.columns)}
         for start in range(0, len(table), task.batch):
             yield {name: cut(*column, start, min(start + task.batch, len(table))) for name, column in columns.items()}
+
+
+def matrices(table, order, batch):
+    """The columns as one matrix: made of some rows at a time, which are put where they belong. That is faster than column by column."""
+    matrix, start = np.empty((len(table), table.num_columns), np.float32), 0
+    for some in table.to_batches(max_chunksize=ROWS):
+        part = np.empty((len(some), table.num_columns), np.float32)
+        for i, column in enumerate(some.columns):
+            part[:, i] = column.to_numpy(zero_copy_only=False)
+        matrix[order[start : start + len(some)]] = part
+        start += len(some)
+    matrix = torch.from_numpy(matrix)
+    for start in range(0, len(table), batch):
+        yield {"x": matrix[start : start + batch]}
 
 
 def tables(task):
