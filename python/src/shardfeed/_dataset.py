@@ -424,9 +424,7 @@ class StreamingDataset(Generic[T]):
     def _check_masks(self) -> None:
         """Refuses masks of packed batches: a row there is several documents."""
         if self._spec["pack"] is not None:
-            raise OptionError(
-                "filter masks rows, and a row of a packed batch is several documents: leave some out with filters"
-            )
+            raise OptionError("filter masks rows, and a row of a packed batch is several documents: leave some out with filters")
 
     def _masked(self, mask: Any) -> Any:
         masked = self._mapped(mask)
@@ -554,6 +552,7 @@ class StreamingDataset(Generic[T]):
         self._next_epoch = int(joined["epoch"]) + 1
         layout, nulls = self._laid_out(joined["schema"], plain)
         batches = BatchIterator(connection, self._place, layout, nulls, self._give_back, bundle=int(joined.get("bundle") or 1))
+        batches.output_bytes = int(joined.get("output_bytes") or 0)
         self._batches_of = weakref.ref(batches)
         return batches
 
