@@ -27,6 +27,10 @@ def test_defaults():
     assert told.pop("env") == _storage.environment(os.environ)
     assert told == {
         "addresses": ["s3://b/p"],
+        "sources": [],
+        "stop": "",
+        "epoch_size": 0,
+        "curriculum": [],
         "columns": None,
         "row_ids": False,
         "seeds": False,
