@@ -1,8 +1,10 @@
 """Shaped batches: packing, buckets, mixtures, feature matrices, and Python off the training thread."""
 
 import features
+import mixtures
 import packing
+import workers
 
 
 def checks(directory):
-    return [*packing.checks(directory), *features.checks(directory)]
+    return [line for noun in (packing, features, mixtures, workers) for line in noun.checks(directory)]
