@@ -1,4 +1,4 @@
-"""Lines that are checked on their own, each with what it must reach, and what their measurements share."""
+"""Rows that are checked on their own, and what their measurements share."""
 
 import dataclasses
 import os
@@ -27,7 +27,7 @@ REWRITTEN = {
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One line: measure(place, rounds) gives the quartiles of a figure, most often a ratio, and a text that says more."""
+    """One row: measure(place, rounds) gives the quartiles of a figure, and a text beside it."""
 
     name: str
     sets: tuple

@@ -1,4 +1,4 @@
-"""Runs contenders of peers/ for lines of this table: the same programs, measured alike, on sets of any writer."""
+"""Runs contenders of peers/ for rows of this table, on sets of any writer."""
 
 import contextlib
 import dataclasses
@@ -25,7 +25,7 @@ CAP = 10  # seconds after the first batch when a slow contender is stopped
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One set as one writer wrote it, the seed of all orders, and whether a process takes the other core meanwhile."""
+    """A set as one writer wrote it, the seed, and whether a process takes the other core."""
 
     data: entries.Set = dataclasses.field(hash=False)
     directory: pathlib.Path
@@ -40,7 +40,7 @@ class Case:
 
 
 def checks(directory, name, data, source, must, aim, measure, busy=True, **options):
-    """A line for each writer, and one beside a process that takes a core. measure gets a case and the rounds."""
+    """A row for each writer, and one beside a busy core. measure gets a case and the rounds."""
 
     def line(more, of, found):
         return check.Check(f"{name}{more}", (data.name,), of, must, aim, found, **options)

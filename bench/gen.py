@@ -14,8 +14,9 @@
     ranges      4 files as those of large, 1 GB in all (for reading from servers)
     wide        4 files x 24,000 rows, 3 row groups: 1,000 columns of numbers, 32 to 64 kB to a chunk
     shards      10,000 files as those of many
-    documents   8 files x 5,000 documents, one row group, zstd: doc_id, token_ids list<int32> of log-normal lengths (median 1,000, sigma
-                1.5), prompt_ids list<int32> of log-normal lengths (median 300, sigma 1, at most 4,096)
+    documents   8 files x 5,000 documents, one row group, zstd, lengths log-normal: doc_id,
+                token_ids list<int32> (median 1,000, sigma 1.5), prompt_ids list<int32>
+                (median 300, sigma 1, at most 4,096)
     sources     64 files x 25,000 rows as those of tabular, 10 row groups (for mixtures)
 
 Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.

@@ -46,7 +46,7 @@ def checks(directory):
 
 
 def against(case, rounds, rival, strategy):
-    """All-in tokens per CPU-second, both packing by the same strategy. Every token must come out of ours."""
+    """All-in tokens per CPU-second by one strategy. Every token must come out of ours."""
     total = tokens(case)
     ours, theirs = [], []
     for _ in range(rounds):
@@ -76,7 +76,7 @@ def lengths(case, column):
 
 
 def utilisation(case):
-    """Percent of the blocks' tokens that are of documents; nothing may be lost, and the state must not grow with what is packed."""
+    """Percent of the tokens in blocks that are of documents, and what is lost."""
     total = tokens(case)
     task = {"batch": BLOCKS, "tokens": SIZE, "rows": total}
     ours = run(case, OURS, "fill", strategy="bfd_split", buffer=max(1, total // SIZE // 10), **task)

@@ -4,9 +4,9 @@ import numpy as np
 
 
 def next_fit(lengths, size):
-    """torchtune's PackedDataset: a block takes documents in their order until one does not fit, and long ones lose their end.
+    """torchtune's PackedDataset: a block takes documents in their order until one does not fit.
 
-    Returns the tokens that are left, and the blocks.
+    Long ones lose their end. Returns the tokens that are left, and the number of blocks.
     """
     lengths = np.minimum(lengths, size)
     blocks, room = 0, 0
@@ -18,10 +18,10 @@ def next_fit(lengths, size):
 
 
 def buckets(lengths, budget, ranges=16):
-    """tf.data's bucket_by_sequence_length: a bucket for each range of lengths, which hold equally many rows.
+    """tf.data's bucket_by_sequence_length: a bucket for each range, of equally many rows.
 
-    A batch has as many rows as the budget has room for at the longest of its range, and is padded to its longest. Returns the padded
-    tokens.
+    A batch has as many rows as fit the budget at the longest of its range. It is padded to its
+    longest row. Returns the padded tokens.
     """
     edges = np.unique(np.quantile(lengths, np.arange(1, ranges + 1) / ranges, method="higher"))
     held, padded = [[] for _ in edges], 0

@@ -1,4 +1,4 @@
-"""Shaped batches: packing, buckets, mixtures, feature matrices, and Python off the training thread."""
+"""Shaped batches: packing, buckets, mixtures, feature matrices, and Python in workers."""
 
 import features
 import mixtures

@@ -22,7 +22,7 @@ def checks(directory):
 
 
 def speed(case, rounds):
-    """Rows a second from the first batch on: workers take seconds to import torch, whoever starts them."""
+    """Rows a second from the first batch on: workers of both take seconds to import torch."""
     key, ours, theirs = "steady_rows_per_second", [], []
     for _ in range(rounds):
         for contender, found in ((OURS, ours), (TORCH, theirs)):

@@ -1,4 +1,4 @@
-"""What the programs that mix sources share: the weights, and the largest error of a source's share."""
+"""For programs that mix sources: the weights, and the largest error of a source's share."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""shares_hf.py SAMPLES WINDOW SEED: how exactly interleave_datasets of Hugging Face keeps the probabilities of its sources."""
+"""shares_hf.py SAMPLES WINDOW SEED: how exactly interleave_datasets keeps probabilities."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""shares_ours.py SAMPLES WINDOW DIR SEED: how exactly a mixture of ours keeps the weights of its sources, each one file of DIR."""
+"""shares_ours.py SAMPLES WINDOW DIR SEED: how exactly sources, the files of DIR, keep weights."""
 
 import json
 import sys

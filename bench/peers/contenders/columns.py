@@ -47,7 +47,7 @@ def count(column):
 
 
 def tokens(batch):
-    """Tokens of a batch that are of documents: Grain numbers them from 1 on, all others say how long they are."""
+    """Tokens of documents in a batch. Grain numbers documents from 1 on, others say their lengths."""
     if "segment_ids" in batch:
         return int(np.count_nonzero(batch["segment_ids"].numpy()))
     lengths = batch["seq_lengths"]

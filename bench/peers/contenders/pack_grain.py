@@ -1,4 +1,7 @@
-"""Grain's best-fit packer over pyarrow: what take_once takes, a document at a time; documents that are too long come in pieces."""
+"""Grain's best-fit packer over take_once's row groups, a document at a time.
+
+Documents that are too long come in pieces.
+"""
 
 import grain
 import numpy as np

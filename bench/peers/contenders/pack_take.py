@@ -1,6 +1,7 @@
-"""The hard rival, packed: take_once's four row groups at a time, whose documents are copied once, straight into their blocks.
+"""The hard rival, packed: take_once's four row groups at a time.
 
-bfd is best fit by falling length, with a sorted list of rooms; wrapped joins the documents and cuts them, and its blocks are slices.
+bfd is best fit by falling length, with a sorted list of rooms, and copies documents once, straight
+into their blocks. wrapped joins the documents, and its blocks are slices.
 """
 
 import bisect

@@ -1,4 +1,7 @@
-"""TRL's pack_dataset over a stream of Hugging Face datasets. Blocks come as Arrow lists, the cheapest way, and are padded here."""
+"""TRL's pack_dataset over a stream of Hugging Face datasets.
+
+Blocks come as Arrow lists, the cheapest way, and are padded here.
+"""
 
 import itertools
 
