@@ -1,4 +1,4 @@
-"""Filters: what counting costs, what an epoch of a tenth of the rows costs, and what nodes share."""
+"""Filters: what counting costs, what a tenth of the rows costs, and what nodes share."""
 
 import json
 import statistics
@@ -70,7 +70,7 @@ def counted(data, where, cache, allowed=None, environment=None):
 
 
 def counting(data, rounds):
-    """Processor time of the whole of our process, its start and the footers too; DuckDB's is counted from opening the files on."""
+    """Processor time of the whole of our process; DuckDB's counts from opening the files on."""
     rival = table.rival("count_duckdb", data, TWO)
     each, ours, theirs = [], [], []
     for _ in range(rounds):
@@ -102,7 +102,7 @@ def second_count(place):
 
 
 def nodes(place, rounds):
-    """The time until each of the nodes has its count. A node has a link of its own and no cache, and shares the index."""
+    """The time until each node has its count. Each has its own link and no cache, and shares the index."""
     uri = place.put("ranges")
     each, alone = [], []
     for _ in range(rounds):
@@ -155,7 +155,7 @@ def epochs(data, where, batch, buffer, figure, rounds):
 
 
 def bounds(data, where, batch, buffer):
-    """The memory that a stream of the rows that pass is bound to, over that of all rows; the plan says it before anything is read."""
+    """The memory bound of a stream of the rows that pass over that of all rows, as the plan says."""
     found = []
     for more in (("--shuffle-buffer", str(buffer // 10), "--where", where), ("--shuffle-buffer", str(buffer))):
         command = (str(table.BIN / "shardfeed"), "plan", str(data), "--shuffle", "--batch-size", str(batch), "--json", *more)
