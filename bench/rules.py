@@ -23,7 +23,7 @@ def buckets(lengths, budget, ranges=16):
     A batch has as many rows as fit the budget at the longest of its range. It is padded to its
     longest row. Returns the padded tokens.
     """
-    edges = np.unique(np.quantile(lengths, np.arange(1, ranges + 1) / ranges, method="higher"))
+    edges = np.unique(np.quantile(lengths, np.arange(1, ranges + 1) / ranges, method="lower"))
     held, padded = [[] for _ in edges], 0
     for length, at in zip(lengths.tolist(), np.searchsorted(edges, lengths).tolist()):
         held[at].append(length)

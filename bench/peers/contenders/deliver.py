@@ -136,14 +136,14 @@ def _own():
 
 
 def fill(task, stream, args):
-    real = cells = 0
+    real = cells = batches = 0
     states = set()
     data = stream(task)
     for batch in data:
-        real, cells = real + tokens(batch), cells + batch["token_ids"].numel()
+        real, cells, batches = real + tokens(batch), cells + batch["token_ids"].numel(), batches + 1
         if hasattr(data, "state_dict"):
             states.add(len(re.sub(r"\d+", "0", json.dumps(data.state_dict()))))
-    return {"tokens": real, "cells": cells, "state_grows": max(states) - min(states) if states else None}
+    return {"tokens": real, "cells": cells, "batches": batches, "state_grows": max(states) - min(states) if states else None}
 
 
 def fresh(task, stream, args):
